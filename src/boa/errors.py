@@ -1,0 +1,76 @@
+"""Every error a user can meet, and the exit code it ends the command with.
+
+BoaError                 1   anything else
+├── InputError           2   a field, a value, what would be accepted
+│   └── FileError        2   the file itself: missing, too large, not text
+├── UsageError           2   options that do not go together
+├── BudgetTooSmall       3   names the cheapest possible spend
+├── JctTooShort          3   names the shortest possible JCT
+└── NoPlanFound          1   a heuristic or a time limit ended without a plan
+"""
+
+from boa.units import Seconds, UsdPerHour
+
+_SHOWN = 60
+
+
+def shown(value: object) -> str:
+    """A value as an error quotes it: on one line, and never long."""
+    text = repr(value)
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+
+
+class BoaError(Exception):
+    exit_code = 1
+
+
+class InputError(BoaError):
+    """One field of the input is wrong."""
+
+    exit_code = 2
+
+    def __init__(self, field: str, value: object, expected: str) -> None:
+        self.field, self.value, self.expected = field, value, expected
+        super().__init__(f"{field}: got {shown(value)}; expected {expected}")
+
+
+class FileError(InputError):
+    """A whole file cannot be read."""
+
+    def __init__(self, path: str, problem: str, expected: str) -> None:
+        super().__init__(path, problem, expected)
+        self.args = (f"{path}: {problem}; expected {expected}",)
+
+
+class UsageError(BoaError):
+    """Options that do not go together."""
+
+    exit_code = 2
+
+
+class BudgetTooSmall(BoaError):
+    exit_code = 3
+
+    def __init__(self, budget: UsdPerHour, needed: UsdPerHour) -> None:
+        self.budget, self.needed = budget, needed
+        super().__init__(
+            f"budget {budget:,.6g} USD/h cannot keep up with this workload: the cheapest plan "
+            f"spends {needed:,.6g} USD/h. Raise --budget to at least that, or drop a job class."
+        )
+
+
+class JctTooShort(BoaError):
+    """No budget, however large, reaches this average JCT."""
+
+    exit_code = 3
+
+    def __init__(self, jct: Seconds, fastest: Seconds) -> None:
+        self.jct, self.fastest = jct, fastest
+        super().__init__(
+            f"no budget reaches an average JCT of {jct:,.6g} s: the fastest plan takes "
+            f"{fastest:,.6g} s. Ask for at least that, or raise max_gpus."
+        )
+
+
+class NoPlanFound(BoaError):
+    """A solver that proves nothing ended without a plan."""

@@ -1,0 +1,90 @@
+"""Small checks on untyped input. Each takes the path to the field, for its error to name."""
+
+import math
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from boa.errors import InputError
+
+
+def mapping(
+    value: Any, path: str, *, required: Collection[str] = (), optional: Collection[str] = ()
+) -> Mapping[str, Any]:
+    """A mapping with exactly these fields."""
+    what = path or "the file"
+    if not isinstance(value, dict):
+        raise InputError(what, value, "a mapping")
+    known = [*required, *optional]
+    for key in value:
+        if key not in known:
+            raise InputError(joined(path, key), value[key], f"no such field; one of {_list(known)}")
+    for key in required:
+        if key not in value:
+            raise InputError(joined(path, key), "nothing", "this field, which is required")
+    return value
+
+
+def named(value: Any, path: str) -> Mapping[str, Any]:
+    """A mapping from free names to anything, not empty."""
+    if not isinstance(value, dict) or not value:
+        raise InputError(path, value, "a mapping with at least one entry")
+    for key in value:
+        if not isinstance(key, str) or not key.strip():
+            raise InputError(path, key, "names that are non-empty strings")
+    return value
+
+
+def sequence(value: Any, path: str) -> list[Any]:
+    if not isinstance(value, list) or not value:
+        raise InputError(path, value, "a list with at least one entry")
+    return value
+
+
+def text(value: Any, path: str) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise InputError(path, value, "a non-empty string")
+    return value
+
+
+def number(
+    value: Any,
+    path: str,
+    *,
+    above: float | None = None,
+    least: float | None = None,
+    most: float | None = None,
+) -> float:
+    """A finite number within bounds; `above` is exclusive."""
+    bounds = [
+        *([f"> {above:g}"] if above is not None else []),
+        *([f">= {least:g}"] if least is not None else []),
+        *([f"<= {most:g}"] if most is not None else []),
+    ]
+    expected = " and ".join([" ".join(["a finite number", *bounds[:1]]), *bounds[1:]])
+    if type(value) not in (int, float) or not math.isfinite(value):
+        raise InputError(path, value, expected)
+    too_small = (above is not None and value <= above) or (least is not None and value < least)
+    if too_small or (most is not None and value > most):
+        raise InputError(path, value, expected)
+    return float(value)
+
+
+def whole(value: Any, path: str, *, least: int = 1, most: int | None = None) -> int:
+    limit = "" if most is None else f" and <= {most}"
+    if type(value) is not int or value < least or (most is not None and value > most):
+        raise InputError(path, value, f"a whole number >= {least}{limit}")
+    return value
+
+
+def choice(value: Any, path: str, options: Collection[str]) -> str:
+    if value not in options:
+        raise InputError(path, value, f"one of {_list(options)}")
+    return str(value)
+
+
+def joined(path: str, key: object) -> str:
+    return f"{path}.{key}" if path else str(key)
+
+
+def _list(names: Collection[str]) -> str:
+    return ", ".join(sorted(names))

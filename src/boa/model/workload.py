@@ -1,0 +1,81 @@
+"""What the solver reads: GPU types that can be rented, and the job classes that arrive."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from boa.model.speedup import Speedup
+from boa.units import GpuName, PerHour, Seconds, UsdPerHour
+
+DEFAULT_MAX_GPUS = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuType:
+    """A kind of GPU that can be rented (h)."""
+
+    name: GpuName
+    price: UsdPerHour = 1.0
+    """Per GPU and hour, c^(h). With every price 1 a budget counts GPUs."""
+    gpus_per_node: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Epoch:
+    """A stretch of training with one speedup curve per GPU type (class i, epoch j)."""
+
+    work: Seconds
+    """Mean inherent work E[X_ij]: seconds at speed 1."""
+    speedups: Mapping[GpuName, Speedup]
+    """s_ij^(h); a type left out cannot run this epoch."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobClass:
+    """Jobs that share model and data (i)."""
+
+    name: str
+    arrivals_per_hour: PerHour
+    """λ_i, here per hour."""
+    epochs: tuple[Epoch, ...]
+    weight: float = 1.0
+    rescale_s: Seconds = 0.0
+    """r_i: mean time of one rescaling; the first start is one."""
+    min_gpus: int | Mapping[GpuName, int] = 1
+    max_gpus: int | Mapping[GpuName, int] = DEFAULT_MAX_GPUS
+    max_jct_s: Seconds | None = None
+    """A cap on the mean JCT of the class."""
+
+    def width_range(self, gpu: GpuName, epoch: int) -> range:
+        """The widths this epoch may run on: from the base 𝒦 to the limit; empty if it cannot."""
+        curve = self.epochs[epoch].speedups.get(gpu)
+        if curve is None:
+            return range(0)
+        return range(max(self.min_on(gpu), curve.base), self.max_on(gpu) + 1)
+
+    def min_on(self, gpu: GpuName) -> int:
+        return self.min_gpus if isinstance(self.min_gpus, int) else self.min_gpus.get(gpu, 1)
+
+    def max_on(self, gpu: GpuName) -> int:
+        if isinstance(self.max_gpus, int):
+            return self.max_gpus
+        return self.max_gpus.get(gpu, DEFAULT_MAX_GPUS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, weakref_slot=True)
+class Workload:
+    """All GPU types and job classes: the whole input of a plan."""
+
+    gpu_types: Mapping[GpuName, GpuType]
+    classes: tuple[JobClass, ...]
+    notes: tuple[str, ...] = field(default=(), compare=False)
+    """Where the figures come from: kept as comments at the head of the file."""
+
+    @property
+    def arrivals_per_hour(self) -> PerHour:
+        """λ = Σ λ_i."""
+        return sum(c.arrivals_per_hour for c in self.classes)
+
+    @property
+    def weighted_arrivals_per_hour(self) -> PerHour:
+        """Σ w_i λ_i, what the objective is normalised by."""
+        return sum(c.weight * c.arrivals_per_hour for c in self.classes)

@@ -1,0 +1,141 @@
+"""What is known of one class's own trade-off: the vertices of its (cost, time) frontier.
+
+Each vertex is a width sequence that is optimal for some multiplier μ; the class's true frontier
+is convex and touches every one of them. A vertex remembers the range of μ for which it was
+*proven* best, so a class is asked again only where something better may still hide.
+"""
+
+from bisect import bisect_left
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from boa.units import Seconds, Usd
+
+TIE = 1e-12
+"""Relative difference under which two values of the Lagrangian are the same."""
+
+
+@dataclass(slots=True)
+class Vertex:
+    """One width sequence: mean JCT and cost per job, and the multipliers it was proven best for."""
+
+    time: Seconds
+    cost: Usd
+    row: int
+    states: NDArray[np.int32]
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A point of the frontier: a vertex, or two mixed (at a class's cap on its JCT)."""
+
+    time: Seconds
+    cost: Usd
+    mix: tuple[tuple[float, Vertex], ...]
+
+
+@dataclass(slots=True)
+class Chain:
+    """Vertices from the fastest (μ = 0) to the cheapest (μ = ∞), convex by construction."""
+
+    weight: float
+    """w_i / Σ w λ: turns seconds into what they add to the objective."""
+    cap: Seconds | None = None
+    vertices: list[Vertex] = field(default_factory=list)
+
+    def add(self, mu: float, found: Vertex) -> bool:
+        """Take in the optimum at μ. True if it is a new vertex."""
+        best = self._best(mu)
+        if best is None:
+            self.vertices.append(found)
+            return True
+        value = self.weight * best.time + mu * best.cost
+        gain = value - (self.weight * found.time + mu * found.cost)
+        if gain > TIE * value:
+            self._insert(found)
+            return True
+        for vertex in self.vertices:
+            if self.weight * vertex.time + mu * vertex.cost - value <= TIE * value:
+                vertex.low, vertex.high = min(vertex.low, mu), max(vertex.high, mu)
+        return False
+
+    def _insert(self, found: Vertex) -> None:
+        """Keep the order; drop a neighbour that is no faster (or no cheaper) than the new one."""
+        k = bisect_left(self.vertices, -found.cost, key=lambda v: -v.cost)
+        if k < len(self.vertices) and self.vertices[k].cost >= found.cost:
+            found.high = max(found.high, self.vertices.pop(k).high)
+        if k > 0 and self.vertices[k - 1].time >= found.time:
+            found.low = min(found.low, self.vertices.pop(k - 1).low)
+            k -= 1
+        self.vertices.insert(k, found)
+
+    def _best(self, mu: float) -> Vertex | None:
+        return min(self.vertices, key=lambda v: self.weight * v.time + mu * v.cost, default=None)
+
+    def slope(self, faster: Vertex | Point, cheaper: Vertex | Point) -> float:
+        """The μ at which both are equally good."""
+        return self.weight * (cheaper.time - faster.time) / (faster.cost - cheaper.cost)
+
+    def proven(self, k: int) -> bool:
+        """Whether nothing lies below the edge between vertices k and k + 1."""
+        faster, cheaper = self.vertices[k], self.vertices[k + 1]
+        mu = self.slope(faster, cheaper)
+        return faster.high >= mu * (1 - TIE) and cheaper.low <= mu * (1 + TIE)
+
+    def crossing(self) -> int | None:
+        """The edge on which the class reaches its cap, if the cap binds anywhere."""
+        if self.cap is None or self.vertices[-1].time <= self.cap:
+            return None
+        return sum(v.time <= self.cap for v in self.vertices[1:])
+
+    def points(self) -> list[Point]:
+        """The usable frontier: vertices up to the cap, then the mixture that meets it."""
+        edge = self.crossing()
+        last = len(self.vertices) - 1 if edge is None else edge
+        points = [Point(v.time, v.cost, ((1.0, v),)) for v in self.vertices[: last + 1]]
+        if edge is not None and self.cap is not None:
+            faster, slower = self.vertices[edge], self.vertices[edge + 1]
+            share = max(0.0, (self.cap - faster.time) / (slower.time - faster.time))
+            if share > 0.0:
+                slow = Point(slower.time, slower.cost, ((1.0, slower),))
+                points.append(mixed(points[-1], slow, share))
+        return points
+
+    def questions(self, mu: float) -> list[float]:
+        """Multipliers at which the class must be asked before it is known at μ; none if it is."""
+        edge = self.crossing()
+        if edge is not None:
+            at_cap = self.slope(self.vertices[edge], self.vertices[edge + 1])
+            if not self.proven(edge):
+                return [at_cap]
+            if mu >= at_cap:
+                return []
+        if any(v.low <= mu <= v.high for v in self.vertices):
+            return []
+        asked = [mu]
+        for k in range(len(self.vertices) - 1):
+            slope = self.slope(self.vertices[k], self.vertices[k + 1])
+            beside = self.vertices[k].high <= mu <= self.vertices[k + 1].high or (
+                self.vertices[k].low <= mu <= self.vertices[k + 1].low
+            )
+            if beside and not self.proven(k):
+                asked.append(slope)
+        return asked
+
+
+def mixed(first: Point, second: Point, share: float) -> Point:
+    """(1 − share) of the jobs at the first point, share at the second."""
+    weights: dict[int, tuple[float, Vertex]] = {}
+    for part, point in ((1.0 - share, first), (share, second)):
+        for inner, vertex in point.mix:
+            already = weights.get(id(vertex), (0.0, vertex))[0]
+            weights[id(vertex)] = (already + part * inner, vertex)
+    return Point(
+        first.time + share * (second.time - first.time),
+        first.cost + share * (second.cost - first.cost),
+        tuple((w, v) for w, v in weights.values() if w > 0.0),
+    )

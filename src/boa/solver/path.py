@@ -1,0 +1,149 @@
+"""The cheapest way through training at a given price of money: a shortest path per row.
+
+For a multiplier μ on the budget, a second spent in state k is worth f(k) = w + μ · cost_rate(k),
+and a job looks for the sequence of states that minimises Σ f(k_j) (time_j(k_j) + r·1[k changes]).
+With F_j(k) the time of epochs 1..j run in state k, a stretch of epochs a+1..b in one state costs
+f(k) (r + F_b(k) − F_a(k)), so that
+
+    V_b(k) = f(k) F_b(k) + min over a < b of ( m_a + f(k) (r − F_a(k)) ),      m_b = min_k V_b(k)
+
+and the inner minimum is a running one: O(epochs × states) per row, with all rows and many
+multipliers advanced by the same array operations. Only m and the state that attains it are kept;
+the sequence is recovered stretch by stretch from the end.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from boa.model.speedup import Floats
+from boa.solver.tables import Block
+
+_CELLS = 1 << 14
+"""Rows × states advanced together: small enough for the working set to stay in cache."""
+
+Ints = NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True)
+class Paths:
+    """The optimal sequence of each requested (row, multiplier)."""
+
+    values: Floats
+    times: Floats
+    costs: Floats
+    states: NDArray[np.int32]
+    """requests × epochs."""
+
+
+def shortest_paths(block: Block, at: Ints, time_weights: Floats, money_weights: Floats) -> Paths:
+    """Minimise time_weight · time + money_weight · cost on the rows `at` of the block."""
+    epochs = len(block.elapsed) - 1
+    n = len(at)
+    found = Paths(np.empty(n), np.empty(n), np.empty(n), np.empty((n, epochs), dtype=np.int32))
+    step = max(1, _CELLS // block.restarts.shape[1])
+    for start in range(0, n, step):
+        part = slice(start, min(start + step, n))
+        _solve_part(block, at[part], time_weights[part], money_weights[part], found, part)
+    return found
+
+
+def _solve_part(
+    block: Block, at: Ints, time_weights: Floats, money_weights: Floats, out: Paths, part: slice
+) -> None:
+    rows = _as_slice(at)
+    worth = time_weights[:, None] + money_weights[:, None] * block.cost_rates[rows]
+    if np.any(block.restarts[rows].min(axis=1)):
+        minima, argmin = _sweep(block, rows, worth)
+        stretches = _trace_back(block, at, worth, minima, argmin)
+    else:
+        stretches = _free_moves(block, rows, worth)
+    out.times[part], out.costs[part], out.states[part] = stretches
+    out.values[part] = time_weights * out.times[part] + money_weights * out.costs[part]
+
+
+def _as_slice(at: Ints) -> slice | Ints:
+    """Consecutive rows as a slice: a view instead of a copy at every epoch."""
+    first, last = int(at[0]), int(at[-1])
+    if last - first + 1 == len(at) and (np.diff(at) == 1).all():
+        return slice(first, last + 1)
+    return at
+
+
+def _sweep(block: Block, rows: slice | Ints, worth: Floats) -> tuple[Floats, NDArray[np.int32]]:
+    """m_j and the state that attains it, for every epoch j."""
+    epochs = len(block.elapsed) - 1
+    n = len(worth)
+    each = np.arange(n)
+    starting = worth * block.restarts[rows]
+    entered = starting.copy()
+    minima = np.zeros((epochs + 1, n))
+    argmin = np.zeros((epochs + 1, n), dtype=np.int32)
+    run = np.empty_like(worth)
+    scratch = np.empty_like(worth)
+    for j in range(1, epochs + 1):
+        if j > 1:
+            np.subtract(starting, run, out=scratch)
+            scratch += minima[j - 1][:, None]
+            np.minimum(entered, scratch, out=entered)
+        if block.barred is not None:
+            entered[block.barred[j - 1][rows]] = np.inf
+        np.multiply(worth, block.elapsed[j][rows], out=run)
+        np.add(entered, run, out=scratch)
+        best = scratch.argmin(axis=1)
+        argmin[j] = best
+        minima[j] = scratch[each, best]
+    return minima, argmin
+
+
+def _trace_back(
+    block: Block, at: Ints, worth: Floats, minima: Floats, argmin: NDArray[np.int32]
+) -> tuple[Floats, Floats, NDArray[np.int32]]:
+    epochs, n = len(minima) - 1, len(at)
+    each = np.arange(n)
+    before = np.arange(epochs)
+    times, costs = np.zeros(n), np.zeros(n)
+    states = np.empty((n, epochs), dtype=np.int32)
+    end = np.full(n, epochs)
+    while n:
+        state = argmin[end, each]
+        elapsed = block.elapsed[:, at[each], state]
+        restart = block.restarts[at[each], state]
+        begin_cost = minima[:-1, each] + worth[each, state] * (restart - elapsed[:-1])
+        possible = before[:, None] < end
+        if block.barred is not None:
+            possible &= _reachable(block.barred[:, at[each], state], end)
+        begin = np.where(possible, begin_cost, np.inf).argmin(axis=0)
+        here = np.arange(len(each))
+        held = elapsed[end, here] - elapsed[begin, here] + restart
+        times[each] += held
+        costs[each] += held * block.cost_rates[at[each], state]
+        inside = (before >= begin[:, None]) & (before < end[:, None])
+        states[each] = np.where(inside, state[:, None], states[each])
+        each, end = each[begin > 0], begin[begin > 0]
+        n = len(each)
+    return times, costs, states
+
+
+def _reachable(barred: NDArray[np.bool_], end: Ints) -> NDArray[np.bool_]:
+    """Whether a stretch may begin after epoch a: nothing barred between there and its end."""
+    epochs = len(barred)
+    epoch = np.arange(epochs)[:, None]
+    last_barred = np.where(barred & (epoch < end), epoch + 1, 0).max(axis=0)
+    return np.asarray(epoch >= last_barred)
+
+
+def _free_moves(
+    block: Block, rows: slice | Ints, worth: Floats
+) -> tuple[Floats, Floats, NDArray[np.int32]]:
+    """Without rescaling times every epoch chooses alone."""
+    durations = np.diff(block.elapsed[:, rows], axis=0)
+    open_ = np.isfinite(block.restarts[rows])
+    values = np.where(open_, worth * durations, np.inf)
+    if block.barred is not None:
+        values[block.barred[:, rows]] = np.inf
+    states = values.argmin(axis=2)
+    held = np.take_along_axis(durations, states[:, :, None], axis=2)[:, :, 0]
+    rates = np.take_along_axis(block.cost_rates[rows], states.T, axis=1).T
+    return held.sum(axis=0), (held * rates).sum(axis=0), states.T.astype(np.int32)

@@ -1,0 +1,201 @@
+"""From a workload and a budget to a plan: the door to every solver."""
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from boa.errors import InputError, UsageError
+from boa.model.plan import Plan
+from boa.model.workload import Workload
+from boa.solver.assemble import plan_of
+from boa.solver.cluster import cluster_sizes
+from boa.solver.frontier import Frontier, Progress, sweep
+from boa.solver.lagrangian import Optimum, cheapest, solve_budget, solve_jct
+from boa.solver.objective import Billing, Outcome, Routing, Rules
+from boa.solver.objective import evaluate as evaluate_under
+from boa.solver.pricing import Pricing
+from boa.solver.solution import Frugal, Solution
+from boa.units import Seconds, UsdPerHour
+
+SOLVERS = ("exact", "glue", "milp")
+ROUTINGS = ("class", "epoch", "migrate")
+BILLINGS = ("gpu", "node")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a solver found: a plan, a bound on its objective, and whether nothing can beat it."""
+
+    plan: Plan
+    lower_bound: Seconds
+    proven: bool
+
+
+def plan(
+    workload: Workload,
+    budget: UsdPerHour,
+    *,
+    solver: str = "exact",
+    deterministic: bool = False,
+    rescaling: bool = True,
+    routing: Routing = "class",
+    billing: Billing = "gpu",
+    gap: float | None = None,
+    seed: int = 0,
+    time_limit_s: Seconds | None = None,
+) -> Solution:
+    """The plan of least (weighted) average JCT that spends at most `budget` per hour.
+
+    `solver` is "exact" (default), "glue" (the paper's Algorithm 1) or "milp" (HiGHS, a check).
+    By default a class may split its jobs between two width sequences; `deterministic` gives each
+    class one. `gap` is the relative gap to the bound at which a search may stop.
+    """
+    rules = rules_of(rescaling=rescaling, routing=routing, billing=billing)
+    _check(budget, solver, gap)
+    began = time.perf_counter()
+    pricing = Pricing.of(workload, rules)
+    bound = solve_budget(pricing, budget)
+    answer = _SOLVERS[solver](pricing, budget, bound, deterministic, gap, seed, time_limit_s)
+    return _solution(pricing, budget, bound, answer, solver, time.perf_counter() - began)
+
+
+def budget_for(
+    workload: Workload,
+    jct: Seconds,
+    *,
+    rescaling: bool = True,
+    routing: Routing = "class",
+    billing: Billing = "gpu",
+) -> Solution:
+    """The plan of least spend whose average JCT is at most `jct`."""
+    if not (math.isfinite(jct) and jct > 0):
+        raise InputError("jct", jct, "a finite number of seconds > 0")
+    began = time.perf_counter()
+    pricing = Pricing.of(workload, rules_of(rescaling=rescaling, routing=routing, billing=billing))
+    found = solve_jct(pricing, jct)
+    answer = Answer(plan_of(pricing.tables, found.stop.points), found.lower_bound, True)
+    spent = found.totals.spend
+    return _solution(pricing, spent, found, answer, "exact", time.perf_counter() - began)
+
+
+def frontier(
+    workload: Workload,
+    *,
+    rescaling: bool = True,
+    routing: Routing = "class",
+    billing: Billing = "gpu",
+    progress: Progress | None = None,
+) -> Frontier:
+    """The best average JCT for every budget, exact at every breakpoint."""
+    rules = rules_of(rescaling=rescaling, routing=routing, billing=billing)
+    return sweep(workload, rules, progress)
+
+
+def evaluate(
+    workload: Workload,
+    plan: Plan,
+    *,
+    rescaling: bool = True,
+    billing: Billing = "gpu",
+) -> Outcome:
+    """JCT and spend of any plan for this workload, by the formulas of the theorems."""
+    return evaluate_under(workload, plan, Rules(rescaling=rescaling, billing=billing))
+
+
+def rules_of(*, rescaling: bool, routing: Routing, billing: Billing) -> Rules:
+    if routing not in ROUTINGS:
+        raise InputError("routing", routing, f"one of {', '.join(ROUTINGS)}")
+    if billing not in BILLINGS:
+        raise InputError("billing", billing, f"one of {', '.join(BILLINGS)}")
+    if routing == "epoch" and rescaling:
+        raise UsageError(
+            "--routing epoch routes every epoch anew and only makes sense without rescaling "
+            "times: add --no-rescaling, or use --routing migrate"
+        )
+    return Rules(rescaling=rescaling, routing=routing, billing=billing)
+
+
+def _check(budget: UsdPerHour, solver: str, gap: float | None) -> None:
+    if not (math.isfinite(budget) and budget > 0):
+        raise InputError("budget", budget, "a finite number of USD per hour > 0")
+    if solver not in SOLVERS:
+        raise InputError("solver", solver, f"one of {', '.join(SOLVERS)}")
+    if gap is not None and not 0 <= gap < math.inf:
+        raise InputError("gap", gap, "a finite number >= 0, such as 0.05")
+
+
+def _solution(
+    pricing: Pricing,
+    budget: UsdPerHour,
+    bound: Optimum,
+    answer: Answer,
+    solver: str,
+    solve_time: Seconds,
+) -> Solution:
+    workload, rules = pricing.tables.workload, pricing.tables.rules
+    outcome = evaluate_under(workload, answer.plan, rules)
+    least = [chain.points()[-1] for chain in pricing.chains]
+    return Solution(
+        plan=answer.plan,
+        rules=rules,
+        solver=solver,
+        budget=budget,
+        outcome=outcome,
+        lower_bound=min(answer.lower_bound, outcome.objective),
+        shadow_price=bound.multiplier,
+        proven=answer.proven,
+        solve_time=solve_time,
+        cluster=cluster_sizes(workload, answer.plan, rules),
+        frugal=tuple(Frugal(jct=point.time, cost=point.cost) for point in least),
+        cheapest=cheapest(pricing).spend,
+    )
+
+
+def _exact(
+    pricing: Pricing,
+    budget: UsdPerHour,
+    bound: Optimum,
+    deterministic: bool,
+    gap: float | None,
+    seed: int,
+    time_limit_s: Seconds | None,
+) -> Answer:
+    if not deterministic:
+        return Answer(plan_of(pricing.tables, bound.stop.points), bound.lower_bound, True)
+    from boa.solver.integral import solve_integral
+
+    found = solve_integral(pricing, budget, bound, gap or 0.0)
+    return Answer(found.plan, bound.lower_bound, found.proven)
+
+
+def _glue(
+    pricing: Pricing,
+    budget: UsdPerHour,
+    bound: Optimum,
+    deterministic: bool,
+    gap: float | None,
+    seed: int,
+    time_limit_s: Seconds | None,
+) -> Answer:
+    from boa.solver.glue import solve_glue
+
+    return Answer(solve_glue(pricing.tables, budget, seed), bound.lower_bound, False)
+
+
+def _milp(
+    pricing: Pricing,
+    budget: UsdPerHour,
+    bound: Optimum,
+    deterministic: bool,
+    gap: float | None,
+    seed: int,
+    time_limit_s: Seconds | None,
+) -> Answer:
+    from boa.solver.milp import solve_milp
+
+    found = solve_milp(pricing.tables, budget, deterministic, gap, time_limit_s)
+    return Answer(found.plan, found.lower_bound, found.proven)
+
+
+_SOLVERS: dict[str, Callable[..., Answer]] = {"exact": _exact, "glue": _glue, "milp": _milp}

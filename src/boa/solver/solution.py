@@ -1,0 +1,121 @@
+"""A plan with its proof: what it does, what bounds it, and what one more dollar would buy."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from boa.model.plan import ClassPlan, Plan, Variant
+from boa.solver.cluster import ClusterSize
+from boa.solver.objective import ClassOutcome, Outcome, Rules
+from boa.units import GpuName, Seconds, Usd, UsdPerHour
+
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frugal:
+    """The cheapest that a class could run, to hold its plan against."""
+
+    jct: Seconds
+    cost: Usd
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Solution:
+    plan: Plan
+    rules: Rules
+    solver: str
+    budget: UsdPerHour
+    outcome: Outcome
+    lower_bound: Seconds
+    """No plan of any kind under these rules and this budget has a smaller objective."""
+    shadow_price: float
+    """Seconds of objective that one more dollar per hour buys: −d objective / d budget."""
+    proven: bool
+    """Whether the plan is proven optimal among the plans that the solver may choose from."""
+    solve_time: Seconds
+    cluster: Mapping[GpuName, ClusterSize]
+    frugal: tuple[Frugal, ...]
+    cheapest: UsdPerHour
+    """The least spend that keeps up with the workload."""
+
+    @property
+    def objective(self) -> Seconds:
+        return self.outcome.objective
+
+    @property
+    def spend(self) -> UsdPerHour:
+        return self.outcome.spend
+
+    @property
+    def average_jct(self) -> Seconds:
+        return self.outcome.average_jct
+
+    @property
+    def gap(self) -> float:
+        return self.objective / self.lower_bound - 1.0
+
+    @property
+    def left_over(self) -> UsdPerHour:
+        """Budget that even the fastest plan has no use for."""
+        return max(0.0, self.budget - self.spend)
+
+
+def as_document(solution: Solution) -> dict[str, Any]:
+    """The plan file: one JSON object."""
+    outcome = solution.outcome
+    return {
+        "version": VERSION,
+        "solver": solution.solver,
+        "rescaling": solution.rules.rescaling,
+        "routing": solution.rules.routing,
+        "billing": solution.rules.billing,
+        "budget_per_hour": solution.budget,
+        "spend_per_hour": outcome.spend,
+        "average_jct_s": outcome.average_jct,
+        "objective_s": outcome.objective,
+        "lower_bound_s": solution.lower_bound,
+        "gap": solution.gap,
+        "proven_optimal": solution.proven,
+        "shadow_price_s": solution.shadow_price,
+        "cheapest_per_hour": solution.cheapest,
+        "solve_time_s": solution.solve_time,
+        "cluster": {
+            name: {"mean": size.mean, "std": size.std, "p95": size.p95}
+            for name, size in solution.cluster.items()
+        },
+        "classes": [
+            _class_document(plan, got, frugal)
+            for plan, got, frugal in zip(
+                solution.plan.classes, outcome.classes, solution.frugal, strict=True
+            )
+        ],
+    }
+
+
+def _class_document(plan: ClassPlan, got: ClassOutcome, frugal: Frugal) -> dict[str, Any]:
+    document: dict[str, Any] = {
+        "name": got.name,
+        "average_jct_s": got.jct,
+        "spend_per_hour": got.spend,
+        "cost_per_job": got.cost,
+        "rescalings": got.rescalings,
+        "cheapest_jct_s": frugal.jct,
+        "cheapest_cost_per_job": frugal.cost,
+    }
+    if plan.routes:
+        document["epochs"] = [
+            [{"share": r.share, "gpu_type": r.gpu_type, "width": r.width} for r in routes]
+            for routes in plan.routes
+        ]
+    else:
+        document["variants"] = [_variant_document(variant) for variant in plan.variants]
+    return document
+
+
+def _variant_document(variant: Variant) -> dict[str, Any]:
+    if variant.migrates:
+        types: dict[str, Any] = {"gpu_types": list(variant.gpu_types)}
+    else:
+        types = {"gpu_type": variant.gpu_types[0]}
+    return {"share": variant.share, **types, "widths": list(variant.widths)}

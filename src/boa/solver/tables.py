@@ -1,0 +1,218 @@
+"""The workload as arrays: every state a job may be in, and how long each epoch takes there.
+
+A *state* is a GPU type and a width. A *row* is a set of states among which a job may move: under
+class routing one row per class and GPU type, under the other routings one row per class. Rows of
+similar length are stacked into *blocks*, so that one array operation advances many rows.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from boa.errors import InputError
+from boa.model.speedup import Floats
+from boa.model.workload import JobClass, Workload
+from boa.solver.objective import Rules, cost_rates, restart_time, run_times
+from boa.units import GpuName
+
+_NEIGHBOURS = 8
+"""How far away a width is looked for that makes another one useless: a node's worth of GPUs."""
+_PADDING = 1 << 19
+"""Cells that a block may waste on rows shorter than its longest before a new one is begun."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One class on one GPU type (or on any, if jobs may change type)."""
+
+    class_index: int
+    gpu_types: tuple[GpuName, ...]
+    """One per state."""
+    widths: tuple[int, ...]
+    """One per state."""
+    times: Floats
+    """E[X_ij]/s_ij(k): epochs × states; infinite where the epoch cannot run there."""
+    cost_rates: Floats
+    """Dollars per second in each state."""
+    restart: float
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Rows of similar length, padded to a common number of epochs and states.
+
+    Padding never changes a result: an epoch that is not there takes no time in any state, and a
+    state that is not there takes for ever to start in.
+    """
+
+    rows: NDArray[np.intp]
+    class_of: NDArray[np.intp]
+    elapsed: Floats
+    """Time from the beginning to the end of epoch j if all is run in one state:
+    (epochs + 1) × rows × states."""
+    cost_rates: Floats
+    restarts: Floats
+    barred: NDArray[np.bool_] | None
+    """(epochs × rows × states) where an epoch cannot run, or None if all can run everywhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    workload: Workload
+    rules: Rules
+    rows: tuple[Row, ...]
+    blocks: tuple[Block, ...]
+    time_weights: Floats
+    """w_i / Σ w λ: what a second of a class-i job's JCT adds to the objective, per job an hour."""
+    arrivals: Floats
+    """λ_i per hour."""
+
+
+def build_tables(workload: Workload, rules: Rules) -> Tables:
+    rows: list[Row] = []
+    for i, job_class in enumerate(workload.classes):
+        found = list(_class_rows(workload, i, job_class, rules))
+        if not found:
+            raise InputError(
+                f"classes[{i}].epochs", job_class.name, "a GPU type that can run every epoch"
+            )
+        rows.extend(found)
+    total = workload.weighted_arrivals_per_hour
+    return Tables(
+        workload=workload,
+        rules=rules,
+        rows=tuple(rows),
+        blocks=tuple(_blocks(rows)),
+        time_weights=np.array([c.weight / total for c in workload.classes]),
+        arrivals=np.array([c.arrivals_per_hour for c in workload.classes]),
+    )
+
+
+def _class_rows(workload: Workload, i: int, job_class: JobClass, rules: Rules) -> Iterator[Row]:
+    single = [
+        row
+        for name in workload.gpu_types
+        if (row := _type_row(workload, i, job_class, name, rules)) is not None
+    ]
+    if rules.one_type_per_job:
+        yield from (_without_useless(r) for r in single if _can_finish(r))
+        return
+    if single:
+        merged = Row(
+            i,
+            tuple(name for row in single for name in row.gpu_types),
+            tuple(k for row in single for k in row.widths),
+            np.concatenate([row.times for row in single], axis=1),
+            np.concatenate([row.cost_rates for row in single]),
+            single[0].restart,
+        )
+        if np.isfinite(merged.times).any(axis=1).all():
+            yield merged
+
+
+def _type_row(
+    workload: Workload, i: int, job_class: JobClass, name: GpuName, rules: Rules
+) -> Row | None:
+    ranges = [job_class.width_range(name, j) for j in range(len(job_class.epochs))]
+    usable = [r for r in ranges if r]
+    if not usable:
+        return None
+    widths = np.arange(min(r.start for r in usable), max(r.stop for r in usable), dtype=float)
+    if len(set(ranges)) == 1:
+        times = run_times(job_class.epochs, name, widths)
+    else:
+        times = np.full((len(ranges), len(widths)), np.inf)
+        for j, allowed in enumerate(ranges):
+            if allowed:
+                open_ = (widths >= allowed.start) & (widths < allowed.stop)
+                times[j, open_] = run_times([job_class.epochs[j]], name, widths[open_])[0]
+    rates = cost_rates(widths, workload.gpu_types[name], rules.billing)
+    whole = tuple(int(k) for k in widths)
+    return Row(i, (name,) * len(whole), whole, times, rates, restart_time(job_class, rules))
+
+
+def _can_finish(row: Row) -> bool:
+    """Every epoch has a width that can run it."""
+    return bool(np.isfinite(row.times).any(axis=1).all())
+
+
+def _without_useless(row: Row) -> Row:
+    """Drop widths that a near one beats in every epoch at no higher price.
+
+    Exact: replacing the beaten width by the other one everywhere in a sequence makes nothing
+    slower or dearer and adds no rescaling. Measured curves have many (5 GPUs on two nodes are
+    often slower than 4 on one), and the flat end of every table is nothing else.
+    """
+    keep = np.ones(len(row.widths), dtype=bool)
+    for d in range(1, min(_NEIGHBOURS, len(keep) - 1) + 1):
+        narrow, wide = row.times[:, :-d], row.times[:, d:]
+        no_dearer = row.cost_rates[:-d] <= row.cost_rates[d:]
+        keep[d:] &= ~((narrow <= wide).all(axis=0) & no_dearer)
+        same_price = row.cost_rates[d:] <= row.cost_rates[:-d]
+        if same_price.any():  # only when whole nodes are billed
+            faster = (wide <= narrow).all(axis=0) & (wide < narrow).any(axis=0)
+            keep[:-d] &= ~(faster & same_price)
+    at = np.flatnonzero(keep)
+    return Row(
+        row.class_index,
+        row.gpu_types[: len(at)],
+        tuple(row.widths[k] for k in at),
+        row.times[:, at],
+        row.cost_rates[at],
+        row.restart,
+    )
+
+
+def _blocks(rows: Sequence[Row]) -> Iterator[Block]:
+    """Stack rows, longest first, while padding stays small."""
+    order = sorted(range(len(rows)), key=lambda n: (-len(rows[n].times), -len(rows[n].widths)))
+    group: list[int] = []
+    states = waste = used = 0
+    for n in order:
+        epochs, width = rows[n].times.shape
+        if group:
+            longest = len(rows[group[0]].times)
+            grown = max(states, width)
+            waste_after = waste + longest * grown - epochs * width
+            if waste_after > max(_PADDING, (used + epochs * width) // 3):
+                yield _stack(rows, group)
+                group, states, waste, used = [], 0, 0, 0
+            else:
+                waste = waste_after
+        group.append(n)
+        states, used = max(states, width), used + epochs * width
+    if group:
+        yield _stack(rows, group)
+
+
+def _stack(rows: Sequence[Row], group: list[int]) -> Block:
+    epochs = max(len(rows[n].times) for n in group)
+    states = max(len(rows[n].widths) for n in group)
+    elapsed = np.zeros((epochs + 1, len(group), states))
+    rates = np.ones((len(group), states))
+    restarts = np.full((len(group), states), np.inf)
+    barred: NDArray[np.bool_] | None = None
+    for g, n in enumerate(group):
+        row = rows[n]
+        e, k = row.times.shape
+        times = row.times
+        if not np.isfinite(times).all():
+            if barred is None:
+                barred = np.zeros((epochs, len(group), states), dtype=bool)
+            barred[:e, g, :k] = np.isinf(times)
+            times = np.where(np.isinf(times), 0.0, times)
+        np.cumsum(times, axis=0, out=elapsed[1 : e + 1, g, :k])
+        elapsed[e + 1 :, g, :k] = elapsed[e, g, :k]
+        rates[g, :k] = row.cost_rates
+        restarts[g, :k] = row.restart
+    chosen = np.array(group)
+    return Block(
+        rows=chosen,
+        class_of=np.array([rows[n].class_index for n in group]),
+        elapsed=elapsed,
+        cost_rates=rates,
+        restarts=restarts,
+        barred=barred,
+    )

@@ -1,0 +1,102 @@
+"""All classes together: from the cheapest plan, buy time where it is cheapest.
+
+The frontier of the whole workload is the sum of the classes' own frontiers, so it is walked by
+taking the classes' edges in the order of their slopes: the seconds of objective that a dollar
+per hour buys there, falling from edge to edge.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from boa.solver.chain import Chain, Point, mixed
+from boa.units import PerHour, Seconds, UsdPerHour
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """One class moving from a cheaper point to the next faster one."""
+
+    slope: float
+    class_index: int
+    slower: Point
+    faster: Point
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    spend: UsdPerHour
+    objective: Seconds
+    average_jct: Seconds
+
+    def moved(self, spend: float, objective: float, jct: float) -> "Totals":
+        return Totals(self.spend + spend, self.objective + objective, self.average_jct + jct)
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Where a walk ended: every class's point, and the multiplier there."""
+
+    points: tuple[Point, ...]
+    multiplier: float
+    mixing: int | None
+    """The class whose last edge was taken only in part."""
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """The classes' points at the cheapest end, and the edges from there to the fastest."""
+
+    start: tuple[Point, ...]
+    edges: tuple[Edge, ...]
+    weights: tuple[float, ...]
+    """w_i / Σ w λ."""
+    arrivals: tuple[PerHour, ...]
+
+    def totals(self, points: Sequence[Point]) -> Totals:
+        jobs = list(zip(points, self.weights, self.arrivals, strict=True))
+        return Totals(
+            sum(rate * p.cost for p, _, rate in jobs),
+            sum(rate * weight * p.time for p, weight, rate in jobs),
+            sum(rate * p.time for p, _, rate in jobs) / sum(self.arrivals),
+        )
+
+    def step(self, edge: Edge) -> tuple[float, float, float]:
+        """What taking an edge adds to spend, objective and average JCT."""
+        rate = self.arrivals[edge.class_index]
+        saved = rate * (edge.faster.time - edge.slower.time)
+        return (
+            rate * (edge.faster.cost - edge.slower.cost),
+            saved * self.weights[edge.class_index],
+            saved / sum(self.arrivals),
+        )
+
+    def until(self, share: Callable[[Totals, Totals], float]) -> Stop:
+        """Walk until `share(before, after)` of an edge, the part to take of it, is below 1."""
+        points = list(self.start)
+        here = self.totals(points)
+        multiplier = float("inf")
+        for edge in self.edges:
+            after = here.moved(*self.step(edge))
+            part = share(here, after)
+            if part < 1.0:
+                i = edge.class_index
+                if part > 0.0:
+                    points[i] = mixed(edge.slower, edge.faster, part)
+                return Stop(tuple(points), edge.slope, i if part > 0.0 else None)
+            points[edge.class_index] = edge.faster
+            here, multiplier = after, edge.slope
+        return Stop(tuple(points), 0.0 if self.edges else min(multiplier, 0.0), None)
+
+
+def walk_of(chains: Sequence[Chain], arrivals: Sequence[PerHour]) -> Walk:
+    start: list[Point] = []
+    edges: list[Edge] = []
+    for i, chain in enumerate(chains):
+        points = chain.points()
+        start.append(points[-1])
+        edges += [
+            Edge(chain.slope(faster, slower), i, slower, faster)
+            for faster, slower in zip(points, points[1:], strict=False)
+        ]
+    edges.sort(key=lambda e: -e.slope)
+    return Walk(tuple(start), tuple(edges), tuple(c.weight for c in chains), tuple(arrivals))
