@@ -112,6 +112,8 @@ def power_rates(exponent: Any, scale: Any, widths: Floats) -> Floats:
 def table_rates(points: tuple[int, ...], measured: Floats, scale: Any, widths: Floats) -> Floats:
     """Interpolate along the last axis of `measured`: one curve, or a stack of them."""
     known = np.asarray(points, dtype=float)
+    if known.shape == np.shape(widths) and (known == widths).all():
+        return np.asarray(measured * scale)
     right = np.clip(np.searchsorted(known, widths), 1, max(len(points) - 1, 1))
     if len(points) == 1:
         flat = np.broadcast_to(measured, (*measured.shape[:-1], len(np.atleast_1d(widths))))
@@ -133,7 +135,9 @@ def stacked_rates(curves: Sequence[Speedup], widths: Floats) -> Floats:
     if isinstance(first, Table):
         same = [c.measured for c in curves if isinstance(c, Table) and c.widths == first.widths]
         if len(same) == len(curves):
-            return table_rates(first.widths, np.stack(same), scales, widths)
+            return table_rates(
+                first.widths, np.concatenate(same).reshape(len(same), -1), scales, widths
+            )
     elif isinstance(first, Amdahl):
         shares = [c.parallel for c in curves if isinstance(c, Amdahl)]
         if len(shares) == len(curves):

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from boa.errors import InputError
 from boa.units import SECONDS_PER_HOUR, PerHour, Seconds
@@ -27,6 +27,8 @@ class TraceJob:
     """Whether its tenant was promised the GPUs (Rubick)."""
     duration_s: Seconds | None = None
     """How long it would take on what its user asked for (Rubick)."""
+    line: int | None = field(default=None, compare=False)
+    """Where it stands in its file, for errors to name."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,12 +45,10 @@ class JobClass:
     max_jct_s: Seconds | None = None
     """A cap on the mean JCT of the class."""
 
-    def width_range(self, gpu: GpuName, epoch: int) -> range:
-        """The widths this epoch may run on: from the base 𝒦 to the limit; empty if it cannot."""
-        curve = self.epochs[epoch].speedups.get(gpu)
-        if curve is None:
-            return range(0)
-        return range(max(self.min_on(gpu), curve.base), self.max_on(gpu) + 1)
+    def base_on(self, gpu: GpuName, epoch: Epoch) -> int | None:
+        """𝒦: the smallest width on which this epoch can run; None if it cannot run there."""
+        curve = epoch.speedups.get(gpu)
+        return None if curve is None else max(self.min_on(gpu), curve.base)
 
     def min_on(self, gpu: GpuName) -> int:
         return self.min_gpus if isinstance(self.min_gpus, int) else self.min_gpus.get(gpu, 1)

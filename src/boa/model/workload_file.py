@@ -147,8 +147,8 @@ def _known(name: str, path: str, gpu_types: Mapping[GpuName, GpuType]) -> None:
 def _check_widths(job_class: JobClass, path: str) -> None:
     for j, epoch in enumerate(job_class.epochs):
         for gpu in epoch.speedups:
-            if not job_class.width_range(gpu, j):
-                base = max(job_class.min_on(gpu), epoch.speedups[gpu].base)
+            base = job_class.base_on(gpu, epoch)
+            if base is None or base > job_class.max_on(gpu):
                 raise InputError(
                     f"{path}.epochs[{j}].speedup.{gpu}",
                     f"base {base}, max_gpus {job_class.max_on(gpu)}",

@@ -1,15 +1,15 @@
 """The cheapest way through training at a given price of money: a shortest path per row.
 
 For a multiplier μ on the budget, a second spent in state k is worth f(k) = w + μ · cost_rate(k),
-and a job looks for the sequence of states that minimises Σ f(k_j) (time_j(k_j) + r·1[k changes]).
-With F_j(k) the time of epochs 1..j run in state k, a stretch of epochs a+1..b in one state costs
-f(k) (r + F_b(k) − F_a(k)), so that
+and a job looks for the sequence of states that minimises Σ f(k_j) (time_j(k_j) + r·1[k changes]),
+so that, with V_j(k) the least value of epochs 1..j that ends in state k,
 
-    V_b(k) = f(k) F_b(k) + min over a < b of ( m_a + f(k) (r − F_a(k)) ),      m_b = min_k V_b(k)
+    V_j(k) = f(k) time_j(k) + min( V_(j−1)(k), m_(j−1) + f(k) r ),      m_j = min_k V_j(k),
 
-and the inner minimum is a running one: O(epochs × states) per row, with all rows and many
-multipliers advanced by the same array operations. Only m and the state that attains it are kept;
-the sequence is recovered stretch by stretch from the end.
+O(epochs × states) per row, with all rows and many multipliers advanced by the same array
+operations. Only m_j and the state that attains it are kept. The sequence is recovered stretch by
+stretch from the end: with F_j(k) the time of epochs 1..j run in state k, a stretch of epochs
+a+1..b adds f(k) (r + F_b(k) − F_a(k)), so it begins where m_a + f(k) (r − F_a(k)) is least.
 """
 
 from dataclasses import dataclass
@@ -18,12 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boa.model.speedup import Floats
-from boa.solver.tables import Block
+from boa.solver.tables import Block, Ints
 
 _CELLS = 1 << 14
 """Rows × states advanced together: small enough for the working set to stay in cache."""
-
-Ints = NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +37,9 @@ class Paths:
 
 def shortest_paths(block: Block, at: Ints, time_weights: Floats, money_weights: Floats) -> Paths:
     """Minimise time_weight · time + money_weight · cost on the rows `at` of the block."""
-    epochs = len(block.elapsed) - 1
-    n = len(at)
+    epochs, n = len(block.durations), len(at)
     found = Paths(np.empty(n), np.empty(n), np.empty(n), np.empty((n, epochs), dtype=np.int32))
-    step = max(1, _CELLS // block.restarts.shape[1])
+    step = max(1, _CELLS // block.cost_rates.shape[1])
     for start in range(0, n, step):
         part = slice(start, min(start + step, n))
         _solve_part(block, at[part], time_weights[part], money_weights[part], found, part)
@@ -54,7 +51,7 @@ def _solve_part(
 ) -> None:
     rows = _as_slice(at)
     worth = time_weights[:, None] + money_weights[:, None] * block.cost_rates[rows]
-    if np.any(block.restarts[rows].min(axis=1)):
+    if block.restarts[rows].any():
         minima, argmin = _sweep(block, rows, worth)
         stretches = _trace_back(block, at, worth, minima, argmin)
     else:
@@ -73,28 +70,34 @@ def _as_slice(at: Ints) -> slice | Ints:
 
 def _sweep(block: Block, rows: slice | Ints, worth: Floats) -> tuple[Floats, NDArray[np.int32]]:
     """m_j and the state that attains it, for every epoch j."""
-    epochs = len(block.elapsed) - 1
-    n = len(worth)
+    epochs, n = len(block.durations), len(worth)
     each = np.arange(n)
     starting = worth * block.restarts[rows]
-    entered = starting.copy()
+    values = starting.copy()
+    scratch = np.empty_like(worth)
     minima = np.zeros((epochs + 1, n))
     argmin = np.zeros((epochs + 1, n), dtype=np.int32)
-    run = np.empty_like(worth)
-    scratch = np.empty_like(worth)
-    for j in range(1, epochs + 1):
-        if j > 1:
-            np.subtract(starting, run, out=scratch)
-            scratch += minima[j - 1][:, None]
-            np.minimum(entered, scratch, out=entered)
-        if block.barred is not None:
-            entered[block.barred[j - 1][rows]] = np.inf
-        np.multiply(worth, block.elapsed[j][rows], out=run)
-        np.add(entered, run, out=scratch)
-        best = scratch.argmin(axis=1)
-        argmin[j] = best
-        minima[j] = scratch[each, best]
+    for j, active in enumerate(_active(block, rows)):
+        if active < n:  # rows are longest first: those that have ended are cut off
+            n = active
+            rows = slice(rows.start, rows.start + n) if isinstance(rows, slice) else rows[:n]
+            worth, starting, values = worth[:n], starting[:n], values[:n]
+            scratch, each = scratch[:n], each[:n]
+        if j:
+            np.add(starting, minima[j, :n, None], out=scratch)
+            np.minimum(values, scratch, out=values)
+        np.multiply(worth, block.durations[j][rows], out=scratch)
+        values += scratch
+        best = values.argmin(axis=1)
+        argmin[j + 1, :n] = best
+        minima[j + 1, :n] = values[each, best]
     return minima, argmin
+
+
+def _active(block: Block, rows: slice | Ints) -> list[int]:
+    """How many of the rows have an epoch j, for each j."""
+    ended = np.bincount(block.epochs[rows], minlength=len(block.durations) + 1)
+    return (len(block.epochs[rows]) - np.cumsum(ended)[:-1]).tolist()  # type: ignore[no-any-return]
 
 
 def _trace_back(
@@ -104,12 +107,12 @@ def _trace_back(
     each = np.arange(n)
     before = np.arange(epochs)
     times, costs = np.zeros(n), np.zeros(n)
-    states = np.empty((n, epochs), dtype=np.int32)
-    end = np.full(n, epochs)
+    states = np.zeros((n, epochs), dtype=np.int32)
+    end = block.epochs[at]
     while n:
         state = argmin[end, each]
         elapsed = block.elapsed[:, at[each], state]
-        restart = block.restarts[at[each], state]
+        restart = block.restarts[at[each], 0]
         begin_cost = minima[:-1, each] + worth[each, state] * (restart - elapsed[:-1])
         possible = before[:, None] < end
         if block.barred is not None:
@@ -138,12 +141,9 @@ def _free_moves(
     block: Block, rows: slice | Ints, worth: Floats
 ) -> tuple[Floats, Floats, NDArray[np.int32]]:
     """Without rescaling times every epoch chooses alone."""
-    durations = np.diff(block.elapsed[:, rows], axis=0)
-    open_ = np.isfinite(block.restarts[rows])
-    values = np.where(open_, worth * durations, np.inf)
-    if block.barred is not None:
-        values[block.barred[:, rows]] = np.inf
-    states = values.argmin(axis=2)
+    durations = block.durations[:, rows]
+    states = (worth * durations).argmin(axis=2)
     held = np.take_along_axis(durations, states[:, :, None], axis=2)[:, :, 0]
+    held[np.arange(len(held))[:, None] >= block.epochs[rows]] = 0.0
     rates = np.take_along_axis(block.cost_rates[rows], states.T, axis=1).T
     return held.sum(axis=0), (held * rates).sum(axis=0), states.T.astype(np.int32)

@@ -17,8 +17,8 @@ from boa.model.workload import JobClass, Workload
 from boa.solver.objective import Rules, cost_rates, restart_time, run_times
 from boa.units import GpuName
 
-_NEIGHBOURS = 8
-"""How far away a width is looked for that makes another one useless: a node's worth of GPUs."""
+Ints = NDArray[np.intp]
+
 _PADDING = 1 << 19
 """Cells that a block may waste on rows shorter than its longest before a new one is begun."""
 
@@ -43,19 +43,23 @@ class Row:
 class Block:
     """Rows of similar length, padded to a common number of epochs and states.
 
-    Padding never changes a result: an epoch that is not there takes no time in any state, and a
-    state that is not there takes for ever to start in.
+    Padding never changes a result: a row is left alone after its last epoch, and in a state that
+    it does not have every epoch takes for ever.
     """
 
-    rows: NDArray[np.intp]
-    class_of: NDArray[np.intp]
+    rows: Ints
+    class_of: Ints
+    epochs: Ints
+    """How many epochs each row really has, longest first."""
+    durations: Floats
+    """Time of each epoch in each state, epochs × rows × states; infinite if it cannot run there."""
     elapsed: Floats
-    """Time from the beginning to the end of epoch j if all is run in one state:
-    (epochs + 1) × rows × states."""
+    """Time from the beginning to the end of epoch j if all is run in one state, (epochs + 1) ×
+    rows × states; epochs that cannot run there count as nothing."""
     cost_rates: Floats
     restarts: Floats
     barred: NDArray[np.bool_] | None
-    """(epochs × rows × states) where an epoch cannot run, or None if all can run everywhere."""
+    """Where an epoch cannot run, or None if all can run in every state of their row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,18 +119,19 @@ def _class_rows(workload: Workload, i: int, job_class: JobClass, rules: Rules) -
 def _type_row(
     workload: Workload, i: int, job_class: JobClass, name: GpuName, rules: Rules
 ) -> Row | None:
-    ranges = [job_class.width_range(name, j) for j in range(len(job_class.epochs))]
-    usable = [r for r in ranges if r]
-    if not usable:
+    curves = [epoch.speedups.get(name) for epoch in job_class.epochs]
+    bases = {curve.base for curve in curves if curve is not None}
+    if not bases:
         return None
-    widths = np.arange(min(r.start for r in usable), max(r.stop for r in usable), dtype=float)
-    if len(set(ranges)) == 1:
+    least = job_class.min_on(name)
+    widths = np.arange(max(least, min(bases)), job_class.max_on(name) + 1, dtype=float)
+    if all(c is not None for c in curves) and (len(bases) == 1 or max(bases) <= least):
         times = run_times(job_class.epochs, name, widths)
     else:
-        times = np.full((len(ranges), len(widths)), np.inf)
-        for j, allowed in enumerate(ranges):
-            if allowed:
-                open_ = (widths >= allowed.start) & (widths < allowed.stop)
+        times = np.full((len(curves), len(widths)), np.inf)
+        for j, curve in enumerate(curves):
+            if curve is not None:
+                open_ = widths >= curve.base
                 times[j, open_] = run_times([job_class.epochs[j]], name, widths[open_])[0]
     rates = cost_rates(widths, workload.gpu_types[name], rules.billing)
     whole = tuple(int(k) for k in widths)
@@ -139,26 +144,28 @@ def _can_finish(row: Row) -> bool:
 
 
 def _without_useless(row: Row) -> Row:
-    """Drop widths that a near one beats in every epoch at no higher price.
+    """Drop widths that another one beats in every epoch at no higher price.
 
     Exact: replacing the beaten width by the other one everywhere in a sequence makes nothing
     slower or dearer and adds no rescaling. Measured curves have many (5 GPUs on two nodes are
-    often slower than 4 on one), and the flat end of every table is nothing else.
+    often slower than 4 on one), and the flat end of every table is nothing else. Each width is
+    held against the fastest of the cheaper ones in the first and in the last epoch only: that
+    finds nearly all of them.
     """
-    keep = np.ones(len(row.widths), dtype=bool)
-    for d in range(1, min(_NEIGHBOURS, len(keep) - 1) + 1):
-        narrow, wide = row.times[:, :-d], row.times[:, d:]
-        no_dearer = row.cost_rates[:-d] <= row.cost_rates[d:]
-        keep[d:] &= ~((narrow <= wide).all(axis=0) & no_dearer)
-        same_price = row.cost_rates[d:] <= row.cost_rates[:-d]
-        if same_price.any():  # only when whole nodes are billed
-            faster = (wide <= narrow).all(axis=0) & (wide < narrow).any(axis=0)
-            keep[:-d] &= ~(faster & same_price)
-    at = np.flatnonzero(keep)
+    useless = np.zeros(len(row.widths), dtype=bool)
+    for example in (row.times[0], row.times[-1]):
+        order = np.lexsort((example, row.cost_rates))
+        fastest = np.minimum.accumulate(example[order])
+        leads = np.concatenate([[True], example[order][1:] < fastest[:-1]])
+        leader = np.maximum.accumulate(np.where(leads, np.arange(len(order)), 0))
+        rivals, widths = order[leader[~leads]], order[~leads]
+        beaten = (row.times[:, rivals] <= row.times[:, widths]).all(axis=0)
+        useless[widths[beaten]] = True
+    at = np.flatnonzero(~useless)
     return Row(
         row.class_index,
         row.gpu_types[: len(at)],
-        tuple(row.widths[k] for k in at),
+        tuple(row.widths[k] for k in at.tolist()),
         row.times[:, at],
         row.cost_rates[at],
         row.restart,
@@ -190,27 +197,27 @@ def _blocks(rows: Sequence[Row]) -> Iterator[Block]:
 def _stack(rows: Sequence[Row], group: list[int]) -> Block:
     epochs = max(len(rows[n].times) for n in group)
     states = max(len(rows[n].widths) for n in group)
-    elapsed = np.zeros((epochs + 1, len(group), states))
+    durations = np.full((epochs, len(group), states), np.inf)
     rates = np.ones((len(group), states))
-    restarts = np.full((len(group), states), np.inf)
-    barred: NDArray[np.bool_] | None = None
+    restarts = np.empty((len(group), 1))
     for g, n in enumerate(group):
         row = rows[n]
         e, k = row.times.shape
-        times = row.times
-        if not np.isfinite(times).all():
-            if barred is None:
-                barred = np.zeros((epochs, len(group), states), dtype=bool)
-            barred[:e, g, :k] = np.isinf(times)
-            times = np.where(np.isinf(times), 0.0, times)
-        np.cumsum(times, axis=0, out=elapsed[1 : e + 1, g, :k])
-        elapsed[e + 1 :, g, :k] = elapsed[e, g, :k]
+        durations[:e, g, :k] = row.times
+        durations[:e, g, k:] = np.inf
         rates[g, :k] = row.cost_rates
-        restarts[g, :k] = row.restart
-    chosen = np.array(group)
+        restarts[g] = row.restart
+    finite = np.isfinite(durations)
+    barred = None
+    if any(not np.isfinite(rows[n].times).all() for n in group):
+        barred = ~finite
+    elapsed = np.zeros((epochs + 1, len(group), states))
+    np.cumsum(np.where(finite, durations, 0.0), axis=0, out=elapsed[1:])
     return Block(
-        rows=chosen,
+        rows=np.array(group),
         class_of=np.array([rows[n].class_index for n in group]),
+        epochs=np.array([len(rows[n].times) for n in group]),
+        durations=durations,
         elapsed=elapsed,
         cost_rates=rates,
         restarts=restarts,
