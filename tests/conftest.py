@@ -1,0 +1,34 @@
+"""Fixtures that every folder of tests may use."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+# Every run is the same run; `HYPOTHESIS_PROFILE=explore` looks for new examples.
+settings.register_profile("reproducible", deadline=None, derandomize=True, print_blob=True)
+settings.register_profile("explore", deadline=None, max_examples=1000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "reproducible"))
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The public traces and profiles, which are no part of the project.
+
+    A user's clone does not have them, and skips; in CI they must be there.
+    """
+    folder = Path(os.environ.get("BOA_SHARED_DATA") or ROOT.parent / "shared" / "data")
+    if folder.is_dir():
+        return folder
+    reason = f"no public traces and profiles at {folder}; set BOA_SHARED_DATA"
+    if os.environ.get("CI", "").lower() in ("true", "1"):
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def examples() -> Path:
+    return ROOT / "examples"
