@@ -1,10 +1,11 @@
-"""Plain enumeration, written without a look at the solver: what small instances are held against."""
+"""Plain enumeration, independent of the solver: what small instances are held against."""
 
 from itertools import product
 
 import numpy as np
 
 from boa.model import ClassPlan, JobClass, Plan, Variant, Workload
+from boa.model.speedup import Floats
 from boa.solver.objective import Rules, evaluate
 
 Sequence = tuple[tuple[str, ...], tuple[int, ...]]
@@ -73,7 +74,7 @@ def best_deterministic(workload: Workload, rules: Rules, budget: float) -> float
     return float(affordable[:, 0].min())
 
 
-def _undominated(points: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
+def _undominated(points: Floats) -> Floats:
     ordered = points[np.lexsort((points[:, 0], points[:, 1]))]
     keep = np.concatenate([[True], ordered[1:, 0] < np.minimum.accumulate(ordered[:, 0])[:-1]])
     return np.asarray(ordered[keep])

@@ -49,7 +49,7 @@ def test_capped_deterministic_plans_equal_the_integer_program(
     workload: Workload, factor: float
 ) -> None:
     budget = boa.frontier(workload).cheapest * factor
-    found = []
+    found: list[float | None] = []
     for solver in ("exact", "milp"):
         try:
             answer = boa.plan(workload, budget, solver=solver, deterministic=True, gap=0.0)

@@ -7,14 +7,18 @@ from hypothesis import strategies as st
 
 import boa
 from boa.model import Amdahl, Epoch, GpuType, JobClass, Workload
+from boa.solver.objective import Billing
 from strategies import workloads
 
+BILLINGS: list[Billing] = ["gpu", "node"]
 
-@given(workload=workloads(), factor=st.floats(1.0, 3.0), billing=st.sampled_from(["gpu", "node"]))
-def test_mean_gpus_times_price_is_the_spend(workload: Workload, factor: float, billing: str) -> None:
-    kind: boa.solver.objective.Billing = "gpu" if billing == "gpu" else "node"
-    budget = boa.frontier(workload, billing=kind).cheapest * factor
-    found = boa.plan(workload, budget, billing=kind)
+
+@given(workload=workloads(), factor=st.floats(1.0, 3.0), billing=st.sampled_from(BILLINGS))
+def test_mean_gpus_times_price_is_the_spend(
+    workload: Workload, factor: float, billing: Billing
+) -> None:
+    budget = boa.frontier(workload, billing=billing).cheapest * factor
+    found = boa.plan(workload, budget, billing=billing)
     paid = sum(workload.gpu_types[name].price * size.mean for name, size in found.cluster.items())
     assert paid == pytest.approx(found.spend, rel=1e-9)
 

@@ -90,7 +90,12 @@ def test_the_deterministic_plan_equals_the_integer_program(
     chosen = options(rules)
     exact = boa.plan(workload, budget, deterministic=True, **chosen)  # type: ignore[arg-type]
     check = boa.plan(
-        workload, budget, solver="milp", deterministic=True, gap=0.0, **chosen  # type: ignore[arg-type]
+        workload,
+        budget,
+        solver="milp",
+        deterministic=True,
+        gap=0.0,
+        **chosen,  # type: ignore[arg-type]
     )
     assert exact.objective == pytest.approx(check.objective, rel=1e-5)
 

@@ -7,7 +7,7 @@ the same workload to the last digit.
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import Any, Literal, TypeAlias
@@ -72,11 +72,15 @@ class Figures:
     system: System
     source: str
     applications: Mapping[str, ModelFigures]
-    gpus_per_node: Mapping[GpuName, int] = field(default_factory=dict)
+    gpus_per_node: Mapping[GpuName, int]
+    available: tuple[str, ...]
+    """Applications that there are profiles of, learned from or not."""
+    gpu_names: tuple[GpuName, ...]
+    """GPU types that at least one application was measured on, learned from or not."""
 
 
 @cache
-def figures(system: System = "sia") -> Figures:
+def known_figures(system: System = "sia") -> Figures:
     """The figures that ship with the package."""
     text = resources.files("boa.catalogue").joinpath("figures.json").read_text("utf-8")
     document = json.loads(text)
@@ -87,6 +91,8 @@ def figures(system: System = "sia") -> Figures:
         source=part["source"],
         applications={name: read(value) for name, value in part["applications"].items()},
         gpus_per_node=part["gpus_per_node"],
+        available=tuple(part["applications"]),
+        gpu_names=tuple(part["gpus_per_node"]),
     )
 
 
@@ -115,7 +121,6 @@ def _document(model: ModelFigures) -> dict[str, Any]:
             gpu: {
                 "throughput": list(device.throughput.astuple()),
                 "local_batch": [device.min_local_batch, device.max_local_batch],
-                "gpus_per_node": device.gpus_per_node,
                 "max_gpus": device.max_gpus,
             }
             for gpu, device in model.devices.items()
@@ -145,7 +150,6 @@ def _adaptive_from(value: Mapping[str, Any]) -> AdaptiveFigures:
                 throughput=Throughput.of(device["throughput"]),
                 min_local_batch=device["local_batch"][0],
                 max_local_batch=device["local_batch"][1],
-                gpus_per_node=device["gpus_per_node"],
                 max_gpus=device["max_gpus"],
             )
             for gpu, device in value["devices"].items()

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from boa.errors import InputError
+from boa.model import checks
 from boa.model.workload import GpuType
 from boa.units import GpuName, UsdPerHour
 
@@ -49,6 +50,7 @@ def gpu_types(
     for name in given:
         if name not in gpus:
             raise InputError(f"prices.{name}", name, f"one of the GPU types: {', '.join(gpus)}")
+        checks.number(given[name], f"prices.{name}", above=0)
     types: dict[GpuName, GpuType] = {}
     for name in gpus:
         offer = OFFERS.get(name)

@@ -113,6 +113,7 @@ def _job(row: Row, layout: TraceFormat) -> TraceJob:
         duration_s=(
             row.number(layout.duration) if layout.duration and row.has(layout.duration) else None
         ),
+        line=row.line,
     )
 
 

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
+from numpy.typing import NDArray
 
-from boa.goodput.throughput import Throughput, accumulation_time, step_time
+from boa.goodput.throughput import Throughput, accumulation_time, network_time, step_time
 from boa.model.speedup import Floats
 
 SOFT = 0.05
@@ -19,6 +20,7 @@ LEAST_TIME = 1e-8
 MOST_TIME = 1e4
 MOST_GAMMA = 10.0
 MAX_ITERATIONS = 300
+POLISHING_STEPS = 6
 
 _LOW = np.log([LEAST_TIME] * 6 + [1.0])
 _HIGH = np.log([MOST_TIME] * 6 + [MOST_GAMMA])
@@ -56,7 +58,7 @@ def fit_throughput(measured: Measurements) -> Throughput:
         log_params, loss = _descend(points, start)
         if loss < best_loss * (1 - 1e-6):  # a tie goes to the earlier start
             best_loss, best = loss, log_params
-    return _borrowed(points, np.exp(best))
+    return _borrowed(points, np.exp(_polished(points, best)))
 
 
 def relative_errors(model: Throughput, measured: Measurements) -> Floats:
@@ -71,12 +73,12 @@ def _descend(points: Measurements, start: Floats) -> tuple[Floats, float]:
     residuals, jacobian = _residuals(x, points)
     loss = _loss(residuals)
     for _ in range(MAX_ITERATIONS):
-        weights = 1.0 / np.sqrt(1.0 + (residuals / SOFT) ** 2)
+        weights = _weights(residuals)
         gradient = jacobian.T @ (weights * residuals)
         curvature = (jacobian * weights[:, None]).T @ jacobian
-        free = ~((x <= _LOW) & (gradient > 0)) & ~((x >= _HIGH) & (gradient < 0))
-        candidate = x - _damped_step(curvature, gradient, free, damping)
-        candidate = np.clip(candidate, _LOW, _HIGH)
+        free = _free(x, gradient)
+        step = _damped_step(curvature, gradient, free, damping)
+        candidate = np.clip(np.subtract(x, step), _LOW, _HIGH)
         new_residuals, new_jacobian = _residuals(candidate, points)
         new_loss = _loss(new_residuals)
         if new_loss < loss:
@@ -92,7 +94,45 @@ def _descend(points: Measurements, start: Floats) -> tuple[Floats, float]:
     return x, loss
 
 
-def _damped_step(curvature: Floats, gradient: Floats, free: Floats, damping: float) -> Floats:
+def _polished(points: Measurements, x: Floats) -> Floats:
+    """A few Newton steps at the end.
+
+    Descent stops where the loss is flat to rounding, which leaves parameters that good only to
+    its square root. Newton on the gradient makes them the same on every machine.
+    """
+    gradient = _gradient(x, points)
+    inside = np.flatnonzero(_free(x, gradient) & (x > _LOW) & (x < _HIGH))
+    for _ in range(POLISHING_STEPS if len(inside) else 0):
+        shifts = np.eye(len(x))[inside] * 1e-5
+        columns = [_gradient(x + d, points) - _gradient(x - d, points) for d in shifts]
+        hessian = np.array(columns)[:, inside] / 2e-5
+        step = np.zeros(len(x))
+        step[inside] = np.linalg.lstsq(hessian, gradient[inside], rcond=1e-9)[0]
+        candidate = np.clip(np.subtract(x, step), _LOW, _HIGH)
+        new_gradient = _gradient(candidate, points)
+        if np.abs(new_gradient[inside]).max() >= np.abs(gradient[inside]).max():
+            break
+        x, gradient = candidate, new_gradient
+    return x
+
+
+def _gradient(x: Floats, points: Measurements) -> Floats:
+    residuals, jacobian = _residuals(x, points)
+    return np.asarray(jacobian.T @ (_weights(residuals) * residuals))
+
+
+def _weights(residuals: Floats) -> Floats:
+    return np.asarray(1.0 / np.sqrt(1.0 + (residuals / SOFT) ** 2))
+
+
+def _free(x: Floats, gradient: Floats) -> NDArray[np.bool_]:
+    """Parameters that are not held on a bound."""
+    return ~((x <= _LOW) & (gradient > 0)) & ~((x >= _HIGH) & (gradient < 0))
+
+
+def _damped_step(
+    curvature: Floats, gradient: Floats, free: NDArray[np.bool_], damping: float
+) -> Floats:
     """Marquardt's step in the free parameters; the others stay on their bound."""
     step = np.zeros(len(gradient))
     inside = np.flatnonzero(free)
@@ -109,64 +149,64 @@ def _loss(residuals: Floats) -> float:
 
 
 def _residuals(x: Floats, points: Measurements) -> tuple[Floats, Floats]:
-    """Log errors of step and accumulation times, and their derivatives by the log-parameters."""
+    """Log errors of step and accumulation times, and their derivatives by the log-parameters.
+
+    With q the smaller of compute and network time over the larger, the step's logarithm is
+    log(larger) + log(1 + q^γ)/γ.
+    """
     model = Throughput.of(np.exp(x))
     compute = accumulation_time(model, points.local_batch)
-    beyond_two = np.maximum(points.gpus - 2, 0)
-    across, within = points.nodes > 1, (points.nodes <= 1) & (points.gpus > 1)
-    alpha = np.where(across, model.alpha_n, model.alpha_r)
-    network = np.where(across | within, alpha, 0.0)
-    beta = np.where(across, model.beta_n, model.beta_r) * beyond_two
-    network = network + np.where(across | within, beta, 0.0)
+    network = network_time(model, points.nodes, points.gpus)
     larger = np.maximum(compute, network)
-    log_ratio = np.log(np.maximum(np.minimum(compute, network) / larger, 1e-300))
-    small = np.exp(model.gamma * log_ratio)
-    share_small = small / (1.0 + small)
-    share_compute = np.where(compute >= network, 1.0 - share_small, share_small)
-    log_sum = np.log1p(small)
+    log_q = np.log(np.maximum(np.minimum(compute, network) / larger, 1e-300))
+    q_power = np.exp(model.gamma * log_q)
+    share_of_smaller = q_power / (1.0 + q_power)
+    share = np.where(compute >= network, 1.0 - share_of_smaller, share_of_smaller)
+    extra = np.log1p(q_power) / model.gamma
 
-    by_compute = np.stack([model.alpha_c / compute, model.beta_c * points.local_batch / compute])
-    safe = np.where(network > 0, network, 1.0)
-    by_alpha, by_beta = alpha * (network > 0) / safe, beta * (network > 0) / safe
-    by_network = np.stack(
-        [by_alpha * across, by_beta * across, by_alpha * within, by_beta * within]
-    )
-    by_gamma = share_small * log_ratio - log_sum / model.gamma
-    steps = np.vstack([by_compute * share_compute, by_network * (1 - share_compute), by_gamma])
-    passes = np.vstack([by_compute, np.zeros((5, len(compute)))])
+    by_compute = np.stack([np.full_like(compute, model.alpha_c), model.beta_c * points.local_batch])
+    by_compute /= compute
+    by_gamma = share_of_smaller * log_q - extra
+    of_step = [by_compute * share, _by_network(model, network, points) * (1 - share), by_gamma]
+    of_pass = [by_compute, np.zeros((5, len(compute)))]
     residuals = np.concatenate(
         [
-            np.log(larger) + log_sum / model.gamma - np.log(points.step_s),
+            np.log(larger) + extra - np.log(points.step_s),
             np.log(compute) - np.log(points.accumulation_s),
         ]
     )
-    return residuals, np.hstack([steps, passes]).T
+    return residuals, np.hstack([np.vstack(of_step), np.vstack(of_pass)]).T
+
+
+def _by_network(model: Throughput, network: Floats, points: Measurements) -> Floats:
+    """d log T_net by the logarithms of α_n, β_n, α_r, β_r."""
+    across, within = points.nodes > 1, (points.nodes <= 1) & (points.gpus > 1)
+    beyond_two = np.maximum(points.gpus - 2, 0)
+    parts = [
+        across * model.alpha_n,
+        across * model.beta_n * beyond_two,
+        within * model.alpha_r,
+        within * model.beta_r * beyond_two,
+    ]
+    return np.stack(parts) / np.where(network > 0, network, 1.0)
 
 
 def _starts(points: Measurements) -> list[Floats]:
     """A handful of first guesses: a line through the accumulation times, a few networks."""
-    slope, offset = np.polyfit(points.local_batch, points.accumulation_s, 1)
-    typical = float(np.median(points.accumulation_s))
-    mean_batch = float(points.local_batch.mean())
+    typical, mean_batch = float(np.median(points.accumulation_s)), float(points.local_batch.mean())
+    off_mean = points.local_batch - mean_batch
+    slope = float(off_mean @ points.accumulation_s) / max(float(off_mean @ off_mean), 1e-12)
+    offset = float(points.accumulation_s.mean()) - slope * mean_batch
     alpha_c = max(offset, 0.05 * typical)
     beta_c = max(slope, 0.05 * typical / mean_batch)
     synchronising = np.maximum(points.step_s - points.accumulation_s, 1e-3 * points.step_s)
     across, within = points.nodes > 1, (points.nodes <= 1) & (points.gpus > 1)
-    network_n = float(np.median(synchronising[across])) if across.any() else 0.1 * typical
-    network_r = float(np.median(synchronising[within])) if within.any() else 0.1 * typical
+    net_n = float(np.median(synchronising[across])) if across.any() else 0.1 * typical
+    net_r = float(np.median(synchronising[within])) if within.any() else 0.1 * typical
+    shapes = product((1.1, 2.0, 4.0), ((1.0, 0.02), (0.3, 0.1)))
     return [
-        np.log(
-            [
-                alpha_c,
-                beta_c,
-                network_n * size,
-                network_n * growth,
-                network_r * size,
-                network_r * growth,
-                gamma,
-            ]
-        )
-        for gamma, (size, growth) in product((1.1, 2.0, 4.0), ((1.0, 0.02), (0.3, 0.1)))
+        np.log([alpha_c, beta_c, *(t * part for t in (net_n, net_r) for part in parts), gamma])
+        for gamma, parts in shapes
     ]
 
 

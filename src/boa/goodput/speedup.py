@@ -17,12 +17,13 @@ class DeviceProfile:
     throughput: Throughput
     min_local_batch: int
     max_local_batch: int
-    gpus_per_node: int
     max_gpus: int
     """The widest placement measured."""
 
 
-def progress_rates(convergence: Convergence, device: DeviceProfile, max_gpus: int) -> Floats:
+def progress_rates(
+    convergence: Convergence, device: DeviceProfile, *, gpus_per_node: int, max_gpus: int
+) -> Floats:
     """Progress per second, epochs × widths 1..max_gpus: gain / T_iter at the best batch size.
 
     The search is exact: every whole local size and number of passes within the limits is
@@ -34,12 +35,18 @@ def progress_rates(convergence: Convergence, device: DeviceProfile, max_gpus: in
     epochs = len(convergence.progress)
     rates = np.zeros((epochs, max_gpus))
     for width in range(1, max_gpus + 1):
-        rates[:, width - 1] = _best_rate(convergence, device, width, alone if width == 1 else many)
+        nodes = -(-width // gpus_per_node)
+        local_sizes = alone if width == 1 else many
+        rates[:, width - 1] = _best_rate(convergence, device, nodes, width, local_sizes)
     return rates
 
 
 def _best_rate(
-    convergence: Convergence, device: DeviceProfile, width: int, local_sizes: NDArray[np.int64]
+    convergence: Convergence,
+    device: DeviceProfile,
+    nodes: int,
+    width: int,
+    local_sizes: NDArray[np.int64],
 ) -> Floats:
     """The best rate in every epoch with exactly `width` GPUs."""
     first = -(-convergence.base_batch // width)
@@ -50,7 +57,6 @@ def _best_rate(
     if not feasible.any():
         return np.zeros(len(convergence.progress))
     per_gpu, local = per_gpu[feasible], local[feasible]
-    nodes = -(-width // device.gpus_per_node)
     seconds = iteration_time(
         device.throughput,
         np.asarray(nodes),

@@ -148,8 +148,8 @@ def _check_gpu(gpu: Any, path: str, epoch: int, job_class: JobClass, workload: W
 
 
 def _width(value: Any, path: str, gpu: GpuName, epoch: int, job_class: JobClass) -> float:
-    allowed = job_class.width_range(gpu, epoch)
-    width = checks.number(value, path, least=allowed.start, most=allowed.stop - 1)
+    base = job_class.base_on(gpu, job_class.epochs[epoch])
+    width = checks.number(value, path, least=base, most=job_class.max_on(gpu))
     return value if type(value) is int else width
 
 

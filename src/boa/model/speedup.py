@@ -4,7 +4,7 @@ The theorems ask that s be non-decreasing and s(k)/k non-increasing. Measured cu
 neither; the path solver needs no such thing, so nothing here insists on it.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
@@ -129,7 +129,6 @@ def stacked_rates(curves: Sequence[Speedup], widths: Floats) -> Floats:
     The curves of a class's epochs are nearly always of one kind, and then a whole class takes a
     handful of array operations; any other mixture goes curve by curve.
     """
-    kind: Callable[[Any, Any, Floats], Floats]
     first = curves[0]
     scales = np.array([[c.scale] for c in curves])
     if isinstance(first, Table):

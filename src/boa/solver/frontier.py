@@ -105,6 +105,7 @@ def _summed(pricing: Pricing) -> Frontier:
     walk = known_walk(pricing)
     start = walk.totals(walk.start)
     steps = np.array([walk.step(edge) for edge in walk.edges]).reshape(-1, 3)
+    steps = steps[steps[:, 0] > 0.0]  # a class that never arrives adds nothing
     first = [start.spend, start.objective, start.average_jct]
     spend, objective, jct = np.cumsum(np.vstack([first, steps]), axis=0).T
     return Frontier(spend, objective, jct)

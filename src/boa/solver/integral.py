@@ -10,11 +10,12 @@ small and grows until a plan is found, which is then the optimum.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from boa.errors import NoPlanFound
 from boa.model.plan import Plan
 from boa.solver.assemble import plan_of_states
-from boa.solver.chain import Chain, Vertex
+from boa.solver.chain import TIE, Chain, Vertex
 from boa.solver.labels import LabelSearch, TooManyLabels
 from boa.solver.lagrangian import ROUNDING, Optimum
 from boa.solver.merge import Choices, Selection, best_selection
@@ -42,8 +43,9 @@ def solve_integral(pricing: Pricing, budget: UsdPerHour, bound: Optimum, gap: fl
     listable = sum(row.times.size for row in pricing.tables.rows) <= _EFFORT
     if rounded is not None:
         best = _objective(pricing, rounded)
-        if best <= bound.lower_bound * (1 + gap) or not listable:
-            return _integral(pricing, rounded, False)
+        optimal = best <= bound.lower_bound * (1 + TIE)
+        if optimal or best <= bound.lower_bound * (1 + gap) or not listable:
+            return _integral(pricing, rounded, optimal)
         room = best - bound.lower_bound
     else:
         room = bound.lower_bound
@@ -76,7 +78,7 @@ def _round_down(pricing: Pricing, budget: UsdPerHour) -> list[Vertex] | None:
     steps = [
         (chain.slope(faster, slower), i, faster)
         for i, (chain, vertices) in enumerate(zip(pricing.chains, usable, strict=True))
-        for faster, slower in zip(vertices, vertices[1:], strict=False)
+        for faster, slower in pairwise(vertices)
     ]
     for _, i, faster in sorted(steps, key=lambda step: -step[0]):
         extra = arrivals[i] * (faster.cost - chosen[i].cost)

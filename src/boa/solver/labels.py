@@ -9,12 +9,9 @@ left at the end is exact.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from boa.model.speedup import Floats
-from boa.solver.tables import Row
-
-Ints = NDArray[np.intp]
+from boa.solver.tables import Ints, Row
 
 
 class TooManyLabels(Exception):
@@ -128,4 +125,4 @@ def undominated(times: Floats, costs: Floats, groups: Ints | None = None) -> Int
     _, rank = np.unique(costs, return_inverse=True)
     key = rank[order] - group[order] * (len(costs) + 1)
     least_before = np.minimum.accumulate(key)[:-1]
-    return order[np.concatenate([[True], key[1:] < least_before])]
+    return np.asarray(order[np.concatenate([[True], key[1:] < least_before])])

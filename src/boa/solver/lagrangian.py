@@ -36,7 +36,8 @@ def solve_budget(pricing: Pricing, budget: UsdPerHour) -> Optimum:
     def affordable(before: Totals, after: Totals) -> float:
         if after.spend <= budget:
             return 1.0
-        return max(0.0, (budget - before.spend) / (after.spend - before.spend))
+        left, price = budget - before.spend, after.spend - before.spend
+        return left / price if 0.0 < left < price else 0.0
 
     _refuse_below_cheapest(pricing, budget)
     return _solve(pricing, affordable, budget)

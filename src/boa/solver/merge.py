@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from boa.model.speedup import Floats
-from boa.solver.labels import Ints, Sequences, TooManyLabels, undominated
+from boa.solver.labels import Sequences, TooManyLabels, undominated
+from boa.solver.tables import Ints
 from boa.units import PerHour, Seconds, UsdPerHour
 
 _PAIRS = 8_000_000

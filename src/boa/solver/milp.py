@@ -113,7 +113,7 @@ def solve_milp(
     """The same optimum as the exact solver's, mixed or with one sequence per class."""
     columns = _layout(tables)
     lp = _program(tables, columns, budget, deterministic).build()
-    solver = highspy.Highs()
+    solver = highspy.Highs()  # type: ignore[no-untyped-call]
     solver.setOptionValue("output_flag", False)
     solver.setOptionValue("primal_feasibility_tolerance", _TOLERANCE)
     solver.setOptionValue("dual_feasibility_tolerance", _TOLERANCE)

@@ -10,8 +10,8 @@ from boa.model.speedup import Floats
 from boa.model.workload import Workload
 from boa.solver.chain import Chain, Vertex
 from boa.solver.objective import Rules
-from boa.solver.path import Ints, shortest_paths
-from boa.solver.tables import Block, Tables, build_tables
+from boa.solver.path import shortest_paths
+from boa.solver.tables import Block, Ints, Tables, build_tables
 
 _EXTREME = 1e9
 """How much more money (or time) counts than the other when only one of them is to matter."""
@@ -61,11 +61,17 @@ class Pricing:
         for i, chain in enumerate(self.chains):
             chain.vertices[0].low = 0.0
             chain.vertices[-1].high = np.inf
-            fastest = chain.vertices[0].time
-            if chain.cap is not None and fastest > chain.cap * (1 + _FEASIBLE):
-                raise InputError(
-                    f"classes[{i}].max_jct_s", chain.cap, f"at least {fastest:.6g}, its fastest JCT"
-                )
+            self._check_cap(i, chain)
+
+    def _check_cap(self, i: int, chain: Chain) -> None:
+        fastest = chain.vertices[0].time
+        if chain.cap is None or chain.cap >= fastest:
+            return
+        if chain.cap < fastest * (1 - _FEASIBLE):
+            raise InputError(
+                f"classes[{i}].max_jct_s", chain.cap, f"at least {fastest:.6g}, its fastest JCT"
+            )
+        chain.cap = fastest
 
     def _rate_range(self) -> tuple[Floats, Floats]:
         """The highest and lowest cost rate among each class's states."""

@@ -7,8 +7,9 @@ per hour buys there, falling from edge to edge.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
-from boa.solver.chain import Chain, Point, mixed
+from boa.solver.chain import TIE, Chain, Point, mixed
 from boa.units import PerHour, Seconds, UsdPerHour
 
 
@@ -38,8 +39,6 @@ class Stop:
 
     points: tuple[Point, ...]
     multiplier: float
-    mixing: int | None
-    """The class whose last edge was taken only in part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +50,14 @@ class Walk:
     weights: tuple[float, ...]
     """w_i / Σ w λ."""
     arrivals: tuple[PerHour, ...]
+    total_arrivals: PerHour
 
     def totals(self, points: Sequence[Point]) -> Totals:
         jobs = list(zip(points, self.weights, self.arrivals, strict=True))
         return Totals(
             sum(rate * p.cost for p, _, rate in jobs),
             sum(rate * weight * p.time for p, weight, rate in jobs),
-            sum(rate * p.time for p, _, rate in jobs) / sum(self.arrivals),
+            sum(rate * p.time for p, _, rate in jobs) / self.total_arrivals,
         )
 
     def step(self, edge: Edge) -> tuple[float, float, float]:
@@ -67,25 +67,24 @@ class Walk:
         return (
             rate * (edge.faster.cost - edge.slower.cost),
             saved * self.weights[edge.class_index],
-            saved / sum(self.arrivals),
+            saved / self.total_arrivals,
         )
 
     def until(self, share: Callable[[Totals, Totals], float]) -> Stop:
         """Walk until `share(before, after)` of an edge, the part to take of it, is below 1."""
         points = list(self.start)
         here = self.totals(points)
-        multiplier = float("inf")
         for edge in self.edges:
             after = here.moved(*self.step(edge))
             part = share(here, after)
             if part < 1.0:
                 i = edge.class_index
-                if part > 0.0:
+                if part > TIE:
                     points[i] = mixed(edge.slower, edge.faster, part)
-                return Stop(tuple(points), edge.slope, i if part > 0.0 else None)
+                return Stop(tuple(points), edge.slope)
             points[edge.class_index] = edge.faster
-            here, multiplier = after, edge.slope
-        return Stop(tuple(points), 0.0 if self.edges else min(multiplier, 0.0), None)
+            here = after
+        return Stop(tuple(points), 0.0)
 
 
 def walk_of(chains: Sequence[Chain], arrivals: Sequence[PerHour]) -> Walk:
@@ -96,7 +95,8 @@ def walk_of(chains: Sequence[Chain], arrivals: Sequence[PerHour]) -> Walk:
         start.append(points[-1])
         edges += [
             Edge(chain.slope(faster, slower), i, slower, faster)
-            for faster, slower in zip(points, points[1:], strict=False)
+            for faster, slower in pairwise(points)
         ]
     edges.sort(key=lambda e: -e.slope)
-    return Walk(tuple(start), tuple(edges), tuple(c.weight for c in chains), tuple(arrivals))
+    weights = tuple(c.weight for c in chains)
+    return Walk(tuple(start), tuple(edges), weights, tuple(arrivals), sum(arrivals))

@@ -1,0 +1,221 @@
+"""A workload from a trace and figures: λ_i and the mix from the one, s_ij(k) from the other."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from boa.catalogue.calibration import (
+    Slowdown,
+    class_name,
+    default_slowdown,
+    rescale_s,
+    slowdown_factor,
+)
+from boa.catalogue.figures import OFFLOAD, AdaptiveFigures, Figures, PlanFigures, known_figures
+from boa.catalogue.formats import RUBICK_GPU, read_profiles
+from boa.catalogue.notes import notes_for
+from boa.catalogue.offers import gpu_types
+from boa.catalogue.rounding import rounded, rounded_one
+from boa.catalogue.traces import read_trace
+from boa.errors import InputError
+from boa.goodput.speedup import progress_rates
+from boa.model import checks
+from boa.model.speedup import Floats, Table
+from boa.model.trace import Trace
+from boa.model.workload import DEFAULT_MAX_GPUS, Epoch, GpuType, JobClass, Workload
+from boa.units import GpuName, Seconds, UsdPerHour
+
+DIGITS = 5
+"""Significant digits of every estimated number: the API and the file agree to the last one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Curves:
+    """Rates of progress of one class on one GPU type."""
+
+    widths: tuple[int, ...]
+    rates: Floats
+    """Epochs × widths, per second."""
+
+
+def workload_from_files(
+    trace: str | Path,
+    profiles: str | Path | None,
+    gpus: Sequence[GpuName],
+    *,
+    slowdown: Slowdown | None = None,
+    rescale: Seconds | None = None,
+    prices: Mapping[GpuName, UsdPerHour] | None = None,
+) -> Workload:
+    """What `boa workload from-trace` does. Without profiles the catalogue's figures serve."""
+    arrived = read_trace(trace)
+    if profiles is None:
+        learned = known_figures("rubick" if set(gpus) == {RUBICK_GPU} else "sia")
+    else:
+        learned = read_profiles(profiles, applications=arrived.counts(), gpus=gpus)
+    workload = workload_from_trace(
+        arrived, learned, gpus, slowdown=slowdown, rescale=rescale, prices=prices
+    )
+    notes = notes_for(
+        arrived,
+        learned,
+        workload,
+        trace=Path(trace),
+        profiles=None if profiles is None else Path(profiles),
+        slowdown=slowdown,
+        rescale=rescale,
+        prices=prices,
+    )
+    return Workload(gpu_types=workload.gpu_types, classes=workload.classes, notes=notes)
+
+
+def workload_from_trace(
+    trace: Trace,
+    learned: Figures,
+    gpus: Sequence[GpuName],
+    *,
+    slowdown: Slowdown | None = None,
+    rescale: Seconds | None = None,
+    prices: Mapping[GpuName, UsdPerHour] | None = None,
+) -> Workload:
+    """One class per application of the trace, most frequent first, on these GPU types.
+
+    In every epoch s is 1 at the base width of the first type that can run the class; work_s is
+    the time there. `rescale` replaces the times that the artifact assumes, `slowdown` its
+    calibration.
+    """
+    _check_applications(trace, learned)
+    _check_gpus(gpus, learned)
+    if rescale is not None:
+        checks.number(rescale, "rescale_s", least=0)
+    types = gpu_types(gpus, prices, learned.gpus_per_node)
+    rates_per_hour = trace.arrivals_per_hour()
+    calibration = slowdown or default_slowdown(learned.system)
+    classes = []
+    for application in sorted(rates_per_hour, key=lambda app: (-rates_per_hour[app], app)):
+        curves, work = _curves_and_work(application, trace, learned, types)
+        factor = slowdown_factor(calibration, application)
+        classes.append(
+            _job_class(
+                class_name(application),
+                arrivals_per_hour=rates_per_hour[application],
+                rescaling=rescale_s(learned.system, application) if rescale is None else rescale,
+                curves=curves,
+                work=work * factor,
+            )
+        )
+    return Workload(gpu_types=types, classes=tuple(classes))
+
+
+def _curves_and_work(
+    application: str, trace: Trace, learned: Figures, types: Mapping[GpuName, GpuType]
+) -> tuple[dict[GpuName, Curves], Floats]:
+    """Rates per GPU type, and the progress that each epoch takes."""
+    model = learned.applications[application]
+    if isinstance(model, AdaptiveFigures):
+        curves = {
+            gpu: _adaptive_curves(model, gpu, types[gpu].gpus_per_node)
+            for gpu in types
+            if gpu in model.devices
+        }
+        work = model.convergence.epoch_progress
+    else:
+        steps = trace.mean_steps(application)
+        if steps is None:
+            job = next(j for j in trace.jobs if j.application == application and j.steps is None)
+            raise InputError(_where(job.line, job.name, "steps"), None, "a number of iterations")
+        curves = {gpu: _plan_curves(model, gpu) for gpu in types if gpu in model.devices}
+        work = np.array([steps])
+    runnable = {gpu: found for gpu, found in curves.items() if found.widths}
+    if not runnable:
+        raise InputError(
+            f"profiles of {application}",
+            ", ".join(types),
+            f"a GPU type that it was measured on: {', '.join(model.devices) or 'none'}",
+        )
+    return runnable, work
+
+
+def _adaptive_curves(model: AdaptiveFigures, gpu: GpuName, gpus_per_node: int) -> Curves:
+    device = model.devices[gpu]
+    rates = progress_rates(
+        model.convergence,
+        device,
+        gpus_per_node=gpus_per_node,
+        max_gpus=min(DEFAULT_MAX_GPUS, device.max_gpus),
+    )
+    possible = np.flatnonzero(rates[0] > 0)
+    # A gap would be read as a straight line across it: widths end before the first one.
+    possible = possible[possible == np.arange(len(possible)) + possible[:1]]
+    return Curves(tuple(int(k) + 1 for k in possible), rates[:, possible])
+
+
+def _plan_curves(model: PlanFigures, gpu: GpuName) -> Curves:
+    """Iterations per second of the best plan, at the widths that were measured.
+
+    Plans that offload to host memory do not count: they are up to fifty times slower, and the
+    paper takes a model that runs no other way not to fit (𝒦 > 1). A model that fits on one GPU
+    stays inside one node, as in Rubick.
+    """
+    plans = [p for p in model.devices[gpu] if p.plan != OFFLOAD and p.gpus <= DEFAULT_MAX_GPUS]
+    if plans and plans[0].gpus == 1:
+        plans = [p for p in plans if p.nodes == 1]
+    return Curves(tuple(p.gpus for p in plans), np.array([[1.0 / p.iteration_s for p in plans]]))
+
+
+def _job_class(
+    name: str,
+    *,
+    arrivals_per_hour: float,
+    rescaling: Seconds,
+    curves: Mapping[GpuName, Curves],
+    work: Floats,
+) -> JobClass:
+    """Normalise by the rate at the base of the first type, and round."""
+    first = next(iter(curves.values()))
+    unit = first.rates[:, :1]
+    seconds = rounded(work / unit[:, 0], DIGITS)
+    speedups = {gpu: rounded(found.rates / unit, DIGITS) for gpu, found in curves.items()}
+    return JobClass(
+        name=name,
+        arrivals_per_hour=rounded_one(arrivals_per_hour, DIGITS),
+        rescale_s=rescaling,
+        min_gpus=_limit({gpu: found.widths[0] for gpu, found in curves.items()}),
+        max_gpus=_limit({gpu: found.widths[-1] for gpu, found in curves.items()}),
+        epochs=tuple(
+            Epoch(
+                work=float(seconds[j]),
+                speedups={gpu: Table(curves[gpu].widths, speedups[gpu][j]) for gpu in curves},
+            )
+            for j in range(len(seconds))
+        ),
+    )
+
+
+def _limit(by_type: dict[GpuName, int]) -> int | dict[GpuName, int]:
+    """One number where all types agree."""
+    values = set(by_type.values())
+    return values.pop() if len(values) == 1 else by_type
+
+
+def _check_gpus(gpus: Sequence[GpuName], learned: Figures) -> None:
+    if not gpus or len(set(gpus)) != len(gpus):
+        raise InputError("gpus", ",".join(gpus), "each GPU type once, at least one")
+    for gpu in gpus:
+        if gpu not in learned.gpu_names:
+            expected = f"a GPU type with profiles: {', '.join(learned.gpu_names)}"
+            raise InputError("gpus", gpu, expected)
+
+
+def _check_applications(trace: Trace, learned: Figures) -> None:
+    for job in trace.jobs:
+        if job.application not in learned.applications:
+            expected = f"an application with profiles: {', '.join(learned.available)}"
+            raise InputError(_where(job.line, job.name, "application"), job.application, expected)
+
+
+def _where(line: int | None, job: str, column: str) -> str:
+    place = f"line {line} ({job})" if line is not None else f"job {job}"
+    return f"trace, {place}, column {column}"
