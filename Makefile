@@ -7,14 +7,14 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 .PHONY: demo test lint clean
 .DEFAULT_GOAL := demo
 
-$(VENV)/.base: pyproject.toml
+$(VENV)/.base: pyproject.toml hatch_build.py src/boa/solver/_paths.c
 	@$(PYTHON) -c 'import sys; sys.exit("BOA needs Python 3.11 or newer; try: make PYTHON=python3.12") if sys.version_info < (3, 11) else None'
 	@echo "setting up $(VENV) (once)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(PIP) -e .
 	@touch $@
 
-$(VENV)/.dev: pyproject.toml $(VENV)/.base
+$(VENV)/.dev: $(VENV)/.base
 	@echo "adding the test tools to $(VENV) (once)"
 	@$(PIP) -e '.[dev]'
 	@touch $@

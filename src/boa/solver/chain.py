@@ -7,6 +7,7 @@ is convex and touches every one of them. A vertex remembers the range of μ for 
 
 from bisect import bisect_left
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from boa.units import Seconds, Usd
 
 TIE = 1e-12
 """Relative difference under which two values of the Lagrangian are the same."""
+_NEAR = (1.0, 0.98, 1.02, 0.9, 1.1)
 
 
 @dataclass(slots=True)
@@ -116,15 +118,16 @@ class Chain:
                 return []
         if any(v.low <= mu <= v.high for v in self.vertices):
             return []
-        asked = [mu]
-        for k in range(len(self.vertices) - 1):
-            slope = self.slope(self.vertices[k], self.vertices[k + 1])
-            beside = self.vertices[k].high <= mu <= self.vertices[k + 1].high or (
-                self.vertices[k].low <= mu <= self.vertices[k + 1].low
-            )
-            if beside and not self.proven(k):
-                asked.append(slope)
-        return asked
+        below = max((v.high for v in self.vertices if v.high < mu), default=0.0)
+        above = min((v.low for v in self.vertices if v.low > mu), default=float("inf"))
+        # Paths at several multipliers cost little more than at one, and the next μ will be near.
+        around = [mu * near for near in _NEAR if below < mu * near < above]
+        edges = [
+            self.slope(faster, cheaper)
+            for faster, cheaper in pairwise(self.vertices)
+            if faster.high < mu < cheaper.low
+        ]
+        return around + edges
 
 
 def mixed(first: Point, second: Point, share: float) -> Point:

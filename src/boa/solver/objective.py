@@ -88,10 +88,9 @@ def holdings(
             yield Holding(variant.share, workload.gpu_types[name], width, held, 1)
     for epoch, routes in zip(job_class.epochs, plan.routes, strict=False):
         for route in routes:
-            width = np.array([float(route.width)])
-            time = float(run_times([epoch], route.gpu_type, width)[0, 0])
+            times = run_times([epoch], route.gpu_type, np.array([float(route.width)]))
             gpu = workload.gpu_types[route.gpu_type]
-            yield Holding(route.share, gpu, route.width, time + restart, 1)
+            yield Holding(route.share, gpu, route.width, float(times[0, 0]) + restart, 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

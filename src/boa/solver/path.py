@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boa.model.speedup import Floats
+from boa.solver.kernel import COMPILED, compiled_paths
 from boa.solver.tables import Block, Ints
 
 _CELLS = 1 << 14
@@ -35,29 +36,33 @@ class Paths:
     """requests × epochs."""
 
 
-def shortest_paths(block: Block, at: Ints, time_weights: Floats, money_weights: Floats) -> Paths:
-    """Minimise time_weight · time + money_weight · cost on the rows `at` of the block."""
-    epochs, n = len(block.durations), len(at)
-    found = Paths(np.empty(n), np.empty(n), np.empty(n), np.empty((n, epochs), dtype=np.int32))
-    step = max(1, _CELLS // block.cost_rates.shape[1])
-    for start in range(0, n, step):
-        part = slice(start, min(start + step, n))
-        _solve_part(block, at[part], time_weights[part], money_weights[part], found, part)
-    return found
+def shortest_paths(
+    block: Block, at: Ints, time_weights: Floats, money_weights: Floats, *, compiled: bool = True
+) -> Paths:
+    """Minimise time_weight · time + money_weight · cost on the rows `at` of the block.
+
+    Through the C kernel if this installation has it, else (or without `compiled`) in NumPy.
+    """
+    if compiled and COMPILED:
+        times, costs, states = compiled_paths(block, at, time_weights, money_weights)
+    else:
+        step = max(1, _CELLS // block.cost_rates.shape[1])
+        parts = [slice(start, start + step) for start in range(0, len(at), step)]
+        solved = [_solve_part(block, at[p], time_weights[p], money_weights[p]) for p in parts]
+        times, costs = (np.concatenate([s[n] for s in solved]) for n in (0, 1))
+        states = np.concatenate([s[2] for s in solved])
+    return Paths(time_weights * times + money_weights * costs, times, costs, states)
 
 
 def _solve_part(
-    block: Block, at: Ints, time_weights: Floats, money_weights: Floats, out: Paths, part: slice
-) -> None:
+    block: Block, at: Ints, time_weights: Floats, money_weights: Floats
+) -> tuple[Floats, Floats, NDArray[np.int32]]:
     rows = _as_slice(at)
     worth = time_weights[:, None] + money_weights[:, None] * block.cost_rates[rows]
     if block.restarts[rows].any():
         minima, argmin = _sweep(block, rows, worth)
-        stretches = _trace_back(block, at, worth, minima, argmin)
-    else:
-        stretches = _free_moves(block, rows, worth)
-    out.times[part], out.costs[part], out.states[part] = stretches
-    out.values[part] = time_weights * out.times[part] + money_weights * out.costs[part]
+        return _trace_back(block, at, worth, minima, argmin)
+    return _free_moves(block, rows, worth)
 
 
 def _as_slice(at: Ints) -> slice | Ints:
@@ -70,9 +75,9 @@ def _as_slice(at: Ints) -> slice | Ints:
 
 def _sweep(block: Block, rows: slice | Ints, worth: Floats) -> tuple[Floats, NDArray[np.int32]]:
     """m_j and the state that attains it, for every epoch j."""
-    epochs, n = len(block.durations), len(worth)
+    epochs, n = block.durations.shape[1], len(worth)
     each = np.arange(n)
-    starting = worth * block.restarts[rows]
+    starting = worth * block.restarts[rows][:, None]
     values = starting.copy()
     scratch = np.empty_like(worth)
     minima = np.zeros((epochs + 1, n))
@@ -86,7 +91,7 @@ def _sweep(block: Block, rows: slice | Ints, worth: Floats) -> tuple[Floats, NDA
         if j:
             np.add(starting, minima[j, :n, None], out=scratch)
             np.minimum(values, scratch, out=values)
-        np.multiply(worth, block.durations[j][rows], out=scratch)
+        np.multiply(worth, block.durations[rows, j], out=scratch)
         values += scratch
         best = values.argmin(axis=1)
         argmin[j + 1, :n] = best
@@ -96,7 +101,7 @@ def _sweep(block: Block, rows: slice | Ints, worth: Floats) -> tuple[Floats, NDA
 
 def _active(block: Block, rows: slice | Ints) -> list[int]:
     """How many of the rows have an epoch j, for each j."""
-    ended = np.bincount(block.epochs[rows], minlength=len(block.durations) + 1)
+    ended = np.bincount(block.epochs[rows], minlength=block.durations.shape[1] + 1)
     return (len(block.epochs[rows]) - np.cumsum(ended)[:-1]).tolist()  # type: ignore[no-any-return]
 
 
@@ -111,12 +116,12 @@ def _trace_back(
     end = block.epochs[at]
     while n:
         state = argmin[end, each]
-        elapsed = block.elapsed[:, at[each], state]
-        restart = block.restarts[at[each], 0]
+        elapsed = block.elapsed[at[each], :, state].T
+        restart = block.restarts[at[each]]
         begin_cost = minima[:-1, each] + worth[each, state] * (restart - elapsed[:-1])
         possible = before[:, None] < end
         if block.barred is not None:
-            possible &= _reachable(block.barred[:, at[each], state], end)
+            possible &= _reachable(block.barred[at[each], :, state].T, end)
         begin = np.where(possible, begin_cost, np.inf).argmin(axis=0)
         here = np.arange(len(each))
         held = elapsed[end, here] - elapsed[begin, here] + restart
@@ -141,9 +146,9 @@ def _free_moves(
     block: Block, rows: slice | Ints, worth: Floats
 ) -> tuple[Floats, Floats, NDArray[np.int32]]:
     """Without rescaling times every epoch chooses alone."""
-    durations = block.durations[:, rows]
-    states = (worth * durations).argmin(axis=2)
+    durations = block.durations[rows]
+    states = (worth[:, None, :] * durations).argmin(axis=2)
     held = np.take_along_axis(durations, states[:, :, None], axis=2)[:, :, 0]
-    held[np.arange(len(held))[:, None] >= block.epochs[rows]] = 0.0
-    rates = np.take_along_axis(block.cost_rates[rows], states.T, axis=1).T
-    return held.sum(axis=0), (held * rates).sum(axis=0), states.T.astype(np.int32)
+    held[np.arange(held.shape[1]) >= block.epochs[rows][:, None]] = 0.0
+    rates = np.take_along_axis(block.cost_rates[rows], states, axis=1)
+    return held.sum(axis=1), (held * rates).sum(axis=1), states.astype(np.int32)

@@ -9,7 +9,6 @@ from boa.errors import InputError, UsageError
 from boa.model.plan import Plan
 from boa.model.workload import Workload
 from boa.solver.assemble import plan_of
-from boa.solver.cluster import cluster_sizes
 from boa.solver.frontier import Frontier, Progress, sweep
 from boa.solver.lagrangian import Optimum, cheapest, solve_budget, solve_jct
 from boa.solver.objective import Billing, Outcome, Routing, Rules
@@ -137,6 +136,7 @@ def _solution(
     outcome = evaluate_under(workload, answer.plan, rules)
     least = [chain.points()[-1] for chain in pricing.chains]
     return Solution(
+        workload=workload,
         plan=answer.plan,
         rules=rules,
         solver=solver,
@@ -146,7 +146,6 @@ def _solution(
         shadow_price=bound.multiplier,
         proven=answer.proven,
         solve_time=solve_time,
-        cluster=cluster_sizes(workload, answer.plan, rules),
         frugal=tuple(Frugal(jct=point.time, cost=point.cost) for point in least),
         cheapest=cheapest(pricing).spend,
     )

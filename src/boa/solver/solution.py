@@ -1,11 +1,11 @@
 """A plan with its proof: what it does, what bounds it, and what one more dollar would buy."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from boa.model.plan import ClassPlan, Plan, Variant
-from boa.solver.cluster import ClusterSize
+from boa.model.workload import Workload
+from boa.solver.cluster import ClusterSize, cluster_sizes
 from boa.solver.objective import ClassOutcome, Outcome, Rules
 from boa.units import GpuName, Seconds, Usd, UsdPerHour
 
@@ -22,6 +22,7 @@ class Frugal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Solution:
+    workload: Workload
     plan: Plan
     rules: Rules
     solver: str
@@ -34,7 +35,6 @@ class Solution:
     proven: bool
     """Whether the plan is proven optimal among the plans that the solver may choose from."""
     solve_time: Seconds
-    cluster: Mapping[GpuName, ClusterSize]
     frugal: tuple[Frugal, ...]
     cheapest: UsdPerHour
     """The least spend that keeps up with the workload."""
@@ -54,6 +54,11 @@ class Solution:
     @property
     def gap(self) -> float:
         return self.objective / self.lower_bound - 1.0
+
+    @property
+    def cluster(self) -> dict[GpuName, ClusterSize]:
+        """GPUs in use per type, if jobs arrive as a Poisson process."""
+        return cluster_sizes(self.workload, self.plan, self.rules)
 
     @property
     def left_over(self) -> UsdPerHour:

@@ -5,6 +5,7 @@ class routing one row per class and GPU type, under the other routings one row p
 similar length are stacked into *blocks*, so that one array operation advances many rows.
 """
 
+import weakref
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -52,12 +53,14 @@ class Block:
     epochs: Ints
     """How many epochs each row really has, longest first."""
     durations: Floats
-    """Time of each epoch in each state, epochs × rows × states; infinite if it cannot run there."""
+    """Time of each epoch in each state, rows × epochs × states; infinite if it cannot run there."""
     elapsed: Floats
-    """Time from the beginning to the end of epoch j if all is run in one state, (epochs + 1) ×
-    rows × states; epochs that cannot run there count as nothing."""
+    """Time from the beginning to the end of epoch j if all is run in one state, rows × (epochs
+    + 1) × states; epochs that cannot run there count as nothing."""
     cost_rates: Floats
+    """Rows × states."""
     restarts: Floats
+    """One per row."""
     barred: NDArray[np.bool_] | None
     """Where an epoch cannot run, or None if all can run in every state of their row."""
 
@@ -74,7 +77,31 @@ class Tables:
     """λ_i per hour."""
 
 
+_Stacks = tuple[tuple[Row, ...], tuple[Block, ...]]
+_built: dict[int, tuple[weakref.ref[Workload], dict[Rules, _Stacks]]] = {}
+
+
 def build_tables(workload: Workload, rules: Rules) -> Tables:
+    """The tables of a workload; built once and kept for as long as the workload itself lives."""
+    key = id(workload)
+    if key not in _built:
+        _built[key] = (weakref.ref(workload, lambda _: _built.pop(key, None)), {})
+    kept = _built[key][1]
+    if rules not in kept:
+        kept[rules] = _stacks(workload, rules)
+    rows, blocks = kept[rules]
+    total = workload.weighted_arrivals_per_hour
+    return Tables(
+        workload=workload,
+        rules=rules,
+        rows=rows,
+        blocks=blocks,
+        time_weights=np.array([c.weight / total for c in workload.classes]),
+        arrivals=np.array([c.arrivals_per_hour for c in workload.classes]),
+    )
+
+
+def _stacks(workload: Workload, rules: Rules) -> _Stacks:
     rows: list[Row] = []
     for i, job_class in enumerate(workload.classes):
         found = list(_class_rows(workload, i, job_class, rules))
@@ -83,15 +110,7 @@ def build_tables(workload: Workload, rules: Rules) -> Tables:
                 f"classes[{i}].epochs", job_class.name, "a GPU type that can run every epoch"
             )
         rows.extend(found)
-    total = workload.weighted_arrivals_per_hour
-    return Tables(
-        workload=workload,
-        rules=rules,
-        rows=tuple(rows),
-        blocks=tuple(_blocks(rows)),
-        time_weights=np.array([c.weight / total for c in workload.classes]),
-        arrivals=np.array([c.arrivals_per_hour for c in workload.classes]),
-    )
+    return tuple(rows), tuple(_blocks(rows))
 
 
 def _class_rows(workload: Workload, i: int, job_class: JobClass, rules: Rules) -> Iterator[Row]:
@@ -197,22 +216,23 @@ def _blocks(rows: Sequence[Row]) -> Iterator[Block]:
 def _stack(rows: Sequence[Row], group: list[int]) -> Block:
     epochs = max(len(rows[n].times) for n in group)
     states = max(len(rows[n].widths) for n in group)
-    durations = np.full((epochs, len(group), states), np.inf)
+    durations = np.full((len(group), epochs, states), np.inf)
+    elapsed = np.zeros((len(group), epochs + 1, states))
     rates = np.ones((len(group), states))
-    restarts = np.empty((len(group), 1))
+    barred: NDArray[np.bool_] | None = None
     for g, n in enumerate(group):
         row = rows[n]
         e, k = row.times.shape
-        durations[:e, g, :k] = row.times
-        durations[:e, g, k:] = np.inf
+        durations[g, :e, :k] = row.times
         rates[g, :k] = row.cost_rates
-        restarts[g] = row.restart
-    finite = np.isfinite(durations)
-    barred = None
-    if any(not np.isfinite(rows[n].times).all() for n in group):
-        barred = ~finite
-    elapsed = np.zeros((epochs + 1, len(group), states))
-    np.cumsum(np.where(finite, durations, 0.0), axis=0, out=elapsed[1:])
+        finite = np.isfinite(row.times)
+        if finite.all():
+            np.cumsum(row.times, axis=0, out=elapsed[g, 1 : e + 1, :k])
+            continue
+        np.cumsum(np.where(finite, row.times, 0.0), axis=0, out=elapsed[g, 1 : e + 1, :k])
+        if barred is None:
+            barred = np.zeros(durations.shape, dtype=bool)
+        barred[g, :e, :k] = ~finite
     return Block(
         rows=np.array(group),
         class_of=np.array([rows[n].class_index for n in group]),
@@ -220,6 +240,6 @@ def _stack(rows: Sequence[Row], group: list[int]) -> Block:
         durations=durations,
         elapsed=elapsed,
         cost_rates=rates,
-        restarts=restarts,
+        restarts=np.array([rows[n].restart for n in group]),
         barred=barred,
     )
