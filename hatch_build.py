@@ -29,5 +29,7 @@ class CustomBuildHook(BuildHookInterface):  # type: ignore[type-arg]
             print(f"no C kernel ({problem}): the solver will use NumPy", file=sys.stderr)
             return
         build_data["pure_python"] = False
-        build_data["infer_tag"] = True
+        # No Python inside: the library fits every interpreter on this platform.
+        platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
+        build_data["tag"] = f"py3-none-{platform}"
         build_data["artifacts"].append(LIBRARY)
