@@ -96,7 +96,7 @@ def fractional_optimum(workload: Workload, budget: UsdPerHour) -> Fractional:
     budget = max(budget, cheapest.spend)
     fastest = options.best(fast)
     if fastest.spend <= budget:
-        return _answer(workload, options, fastest, fastest, 0.0, 0.0)
+        return _answer(workload, options, fastest, fastest, budget, 0.0)
     dear, cheap = (fast, fastest), (frugal, cheapest)
     while dear[0] < cheap[0] * (1 - 1e-15):
         mu = float(np.sqrt(dear[0] * cheap[0]))
@@ -107,17 +107,20 @@ def fractional_optimum(workload: Workload, budget: UsdPerHour) -> Fractional:
             dear = (mu, found)
         else:
             cheap = (mu, found)
-    share = (budget - cheap[1].spend) / (dear[1].spend - cheap[1].spend)
-    return _answer(workload, options, cheap[1], dear[1], max(0.0, share), cheap[0])
+    return _answer(workload, options, cheap[1], dear[1], budget, cheap[0])
 
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """One option per epoch, and its width."""
+    """One option per epoch, its width, and what the jobs in it spend per hour."""
 
     options: Ints
     widths: Floats
-    spend: UsdPerHour
+    spends: Floats
+
+    @property
+    def spend(self) -> UsdPerHour:
+        return float(self.spends.sum())
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,8 +200,7 @@ class _Options:
         least = np.minimum.reduceat(values, self.starts)
         ties = np.flatnonzero(values == least[self.epochs])
         chosen = ties[np.unique(self.epochs[ties], return_index=True)[1]]
-        spend = float((self.arrivals * costs)[chosen].sum())
-        return _Choice(chosen, widths[chosen], spend)
+        return _Choice(chosen, widths[chosen], (self.arrivals * costs)[chosen])
 
 
 def _rows(
@@ -231,17 +233,21 @@ def _answer(
     options: _Options,
     cheap: _Choice,
     dear: _Choice,
-    share: float,
+    budget: UsdPerHour,
     mu: float,
 ) -> Fractional:
-    """`share` of the jobs as in the dear choice, the others as in the cheap one."""
-    plans, epoch = [], 0
-    for job_class in workload.classes:
-        routes = []
-        for _ in job_class.epochs:
-            routes.append(tuple(_routes(options, cheap, dear, share, epoch)))
-            epoch += 1
-        plans.append(ClassPlan(name=job_class.name, routes=tuple(routes)))
+    """From the cheap choice to the dear one, epoch by epoch, for as long as the budget lasts.
+
+    Both are optimal at μ: whichever epochs move, a dollar buys the same time.
+    """
+    extra = np.maximum(dear.spends - cheap.spends, 0.0)
+    left = budget - cheap.spend - (np.cumsum(extra) - extra)
+    shares = np.divide(left, extra, out=np.zeros(len(extra)), where=extra > 0).clip(0.0, 1.0)
+    routes = iter([tuple(_routes(options, cheap, dear, e, shares[e])) for e in range(len(extra))])
+    plans = [
+        ClassPlan(name=job_class.name, routes=tuple(next(routes) for _ in job_class.epochs))
+        for job_class in workload.classes
+    ]
     plan = Plan(tuple(plans))
     outcome = evaluate(workload, plan, _FREE)
     widths = tuple(
@@ -252,15 +258,16 @@ def _answer(
 
 
 def _routes(
-    options: _Options, cheap: _Choice, dear: _Choice, share: float, epoch: int
+    options: _Options, cheap: _Choice, dear: _Choice, epoch: int, share: float
 ) -> Iterator[Route]:
+    """`share` of the jobs in this epoch as in the dear choice, the others as in the cheap one."""
     slow, fast = cheap.options[epoch], dear.options[epoch]
-    gpu, width = options.gpus[slow], float(cheap.widths[epoch])
-    if slow == fast or share == 0.0:  # a smooth curve's two widths differ by rounding only
-        yield Route(1.0, gpu, width)
-        return
-    yield Route(1.0 - share, gpu, width)
-    yield Route(share, options.gpus[fast], float(dear.widths[epoch]))
+    if slow == fast:  # one smooth curve, whose two widths differ by rounding only
+        share = 0.0
+    if share < 1.0:
+        yield Route(1.0 - share, options.gpus[slow], float(cheap.widths[epoch]))
+    if share > 0.0:
+        yield Route(float(share), options.gpus[fast], float(dear.widths[epoch]))
 
 
 def _mean_width(epoch: Epoch, routes: tuple[Route, ...]) -> float:

@@ -26,7 +26,7 @@ _LABELS = 200_000
 """Labels of one row alive at once before a proof is given up."""
 _EFFORT = 20_000_000
 """Cells (epochs × states) of all rows up to which sequences are listed at all."""
-_DEEPENING = (1 / 64, 1 / 16, 1 / 4, 1.0)
+_DEEPENING = (1 / 16, 1.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,7 +68,7 @@ class LabelSearch:
         labels = _Labels(every, every, begun, begun * row.cost_rates)
         labels = labels[np.flatnonzero(begun * worth + to_go[0] <= self.ceiling)]
         history = [(labels.states, labels.parents)]
-        for j in range(1, len(row.times)):
+        for j in range(1, len(row.times)) if len(labels.states) else ():
             labels = self._grow(labels, j, to_go[j])
             history.append((labels.states, labels.parents))
         labels = labels[undominated(labels.times, labels.costs)]
