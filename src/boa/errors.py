@@ -9,14 +9,18 @@ BoaError                 1   anything else
 └── NoPlanFound          1   a heuristic or a time limit ended without a plan
 """
 
+import reprlib
+
 from boa.units import Seconds, UsdPerHour
 
 _SHOWN = 60
+_REPR = reprlib.Repr()  # bounded work, however much an alias in YAML may stand for
+_REPR.maxstring = _REPR.maxother = _REPR.maxlong = 2 * _SHOWN
 
 
 def shown(value: object) -> str:
     """A value as an error quotes it: on one line, and never long."""
-    text = repr(value)
+    text = _REPR.repr(value)
     return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
 
 
@@ -54,8 +58,9 @@ class BudgetTooSmall(BoaError):
     def __init__(self, budget: UsdPerHour, needed: UsdPerHour) -> None:
         self.budget, self.needed = budget, needed
         super().__init__(
-            f"budget {budget:,.6g} USD/h cannot keep up with this workload: the cheapest plan "
-            f"spends {needed:,.6g} USD/h. Raise --budget to at least that, or drop a job class."
+            f"a budget of {budget:,.6g} per hour cannot keep up with this workload: the cheapest "
+            f"plan spends {needed:,.6g} per hour. Raise the budget to at least that, or drop a job "
+            "class."
         )
 
 

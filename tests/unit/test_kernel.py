@@ -22,7 +22,7 @@ def test_a_machine_with_a_compiler_has_the_kernel() -> None:
     import sysconfig
 
     compiler = (os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc").split()[0]
-    assert COMPILED == (shutil.which(compiler) is not None)
+    assert (shutil.which(compiler) is not None) == COMPILED
 
 
 @given(

@@ -1,6 +1,6 @@
 """Small checks on untyped input. Each takes the path to the field, for its error to name."""
 
-import math
+import sys
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -61,7 +61,7 @@ def number(
         *([f"<= {most:g}"] if most is not None else []),
     ]
     expected = " and ".join([" ".join(["a finite number", *bounds[:1]]), *bounds[1:]])
-    if type(value) not in (int, float) or not math.isfinite(value):
+    if type(value) not in (int, float) or not abs(value) <= sys.float_info.max:
         raise InputError(path, value, expected)
     too_small = (above is not None and value <= above) or (least is not None and value < least)
     if too_small or (most is not None and value > most):

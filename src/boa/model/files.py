@@ -8,12 +8,22 @@ from typing import Any
 import yaml
 
 from boa.errors import FileError
+from boa.model.plain_yaml import load_yaml
 
 MAX_YAML_BYTES = 32 * 1024**2
 MAX_JSON_BYTES = 1024**3
 MAX_DEPTH = 64
 
-_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+# An explicit tag on text that does not fit it (`!!bool x`) ends in whatever PyYAML trips over.
+_BROKEN = (
+    yaml.YAMLError,
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
 
 
 def read_document(path: str | Path) -> Any:
@@ -36,7 +46,11 @@ def read_text(path: str | Path, limit: int) -> str:
         size = Path(path).stat().st_size
         if size > limit:
             raise FileError(name, f"{size / 1024**2:.0f} MB long", expected)
-        return Path(path).read_bytes().decode("utf-8")
+        with Path(path).open("rb") as file:
+            read = file.read(limit + 1)  # a device or a pipe does not say how long it is
+        if len(read) > limit:
+            raise FileError(name, f"over {limit // 1024**2} MB long", expected)
+        return read.decode("utf-8-sig")
     except UnicodeDecodeError as bad:
         raise FileError(name, f"not UTF-8 text (byte {bad.start})", expected) from None
     except FileNotFoundError:
@@ -55,8 +69,8 @@ def _read_yaml(name: str, text: str) -> Any:
     if _too_deep(text):
         raise FileError(name, f"nested deeper than {MAX_DEPTH}", "YAML or JSON")
     try:
-        return yaml.load(text, Loader=_Loader)
-    except (yaml.YAMLError, ValueError, RecursionError) as broken:
+        return load_yaml(text)
+    except _BROKEN as broken:
         raise FileError(name, f"not YAML ({_one_line(broken)})", "YAML or JSON") from None
 
 

@@ -53,4 +53,7 @@ class Plan:
     classes: tuple[ClassPlan, ...]
 
     def __getitem__(self, name: str) -> ClassPlan:
-        return next(c for c in self.classes if c.name == name)
+        return self.by_class()[name]
+
+    def by_class(self) -> dict[str, ClassPlan]:
+        return {c.name: c for c in self.classes}

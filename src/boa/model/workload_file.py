@@ -30,10 +30,12 @@ def parse_workload(document: Any) -> Workload:
         for name, value in checks.named(top["gpu_types"], "gpu_types").items()
     }
     classes: list[JobClass] = []
+    names: set[str] = set()
     for i, value in enumerate(checks.sequence(top["classes"], "classes")):
         job_class = _job_class(value, f"classes[{i}]", gpu_types)
-        if any(job_class.name == other.name for other in classes):
+        if job_class.name in names:
             raise InputError(f"classes[{i}].name", job_class.name, "a name no other class has")
+        names.add(job_class.name)
         classes.append(job_class)
     if not any(c.arrivals_per_hour for c in classes):
         raise InputError("classes", "no arrivals", "arrivals_per_hour > 0 in at least one class")

@@ -31,9 +31,10 @@ def cluster_sizes(workload: Workload, plan: Plan, rules: Rules) -> dict[GpuName,
     jobs: dict[GpuName, dict[int, float]] = {
         name: defaultdict(float) for name in workload.gpu_types
     }
+    plans = plan.by_class()
     for job_class in workload.classes:
         per_second = job_class.arrivals_per_hour / SECONDS_PER_HOUR
-        for held in holdings(workload, job_class, plan[job_class.name], rules):
+        for held in holdings(workload, job_class, plans[job_class.name], rules):
             billed = billed_gpus(np.array([held.width]), held.gpu, rules.billing)
             gpus = int(np.ceil(billed[0]))
             jobs[held.gpu.name][gpus] += per_second * held.share * held.time

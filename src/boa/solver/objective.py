@@ -69,8 +69,8 @@ class Holding:
     gpu: GpuType
     width: float
     time: Seconds
-    starts: int
-    """Rescalings at the beginning of this holding."""
+    starts: float
+    """Rescalings at the beginning of this holding: 1, or how likely one is."""
 
     def cost(self, billing: Billing) -> Usd:
         return self.time * float(cost_rates(np.float64(self.width), self.gpu, billing))  # type: ignore[arg-type]
@@ -86,11 +86,17 @@ def holdings(
             times = run_times(job_class.epochs[first:end], name, np.array([float(width)]))
             held = float(times.sum()) + restart
             yield Holding(variant.share, workload.gpu_types[name], width, held, 1)
+    before: dict[tuple[GpuName, float], float] = {}
     for epoch, routes in zip(job_class.epochs, plan.routes, strict=False):
         for route in routes:
             times = run_times([epoch], route.gpu_type, np.array([float(route.width)]))
-            gpu = workload.gpu_types[route.gpu_type]
-            yield Holding(route.share, gpu, route.width, float(times[0, 0]) + restart, 1)
+            # Routes are drawn anew in every epoch: a job may happen to stay where it is.
+            starts = 1.0 - before.get((route.gpu_type, route.width), 0.0)
+            held = float(times[0, 0]) + restart * starts
+            yield Holding(
+                route.share, workload.gpu_types[route.gpu_type], route.width, held, starts
+            )
+        before = {(route.gpu_type, route.width): route.share for route in routes}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,8 +126,9 @@ class Outcome:
 def evaluate(workload: Workload, plan: Plan, rules: Rules | None = None) -> Outcome:
     """JCT and spend of any plan, by the formulas of the theorems."""
     rules = rules or Rules()
+    plans = plan.by_class()
     classes = tuple(
-        _class_outcome(workload, job_class, plan[job_class.name], rules)
+        _class_outcome(workload, job_class, plans[job_class.name], rules)
         for job_class in workload.classes
     )
     jobs = list(zip(workload.classes, classes, strict=True))

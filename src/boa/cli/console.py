@@ -1,0 +1,131 @@
+"""Where output goes: results on stdout, everything else on stderr; files whole or not at all."""
+
+import json
+import math
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from boa.errors import FileError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+PIPE_WIDTH = 120
+"""Columns that tables may use where there is no terminal to ask."""
+
+
+def console() -> "Console":
+    from rich.console import Console
+
+    width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else PIPE_WIDTH
+    return Console(width=width, highlight=False, soft_wrap=False)
+
+
+def emit_json(document: Any) -> None:
+    """One JSON document on stdout; strict, so a number that is none becomes null."""
+    try:
+        text = json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False)
+    except ValueError:
+        text = json.dumps(_finite(document), indent=2, allow_nan=False, ensure_ascii=False)
+    sys.stdout.write(text + "\n")
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(v) for key, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(v) for v in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def note(text: str) -> None:
+    """A line for the person at the terminal: on stderr, out of the way of results."""
+    print(text, file=sys.stderr)
+
+
+def check_writable(path: Path | None, option: str) -> None:
+    """Refuse, before any work is done, a file that could not be written after it."""
+    if path is None:
+        return
+    folder = path.parent
+    if path.is_dir():
+        problem = "is a folder"
+    elif not folder.is_dir():
+        problem = f"there is no folder {folder}"
+    elif not os.access(path if path.exists() else folder, os.W_OK):
+        problem = "permission denied"
+    else:
+        return
+    raise FileError(f"{option} {path}", problem, "a file that can be written")
+
+
+def write_file(path: Path, content: str | bytes, option: str) -> None:
+    """Write through a file beside it, so that nobody ever sees half of it."""
+    data = content.encode("utf-8") if isinstance(content, str) else content
+    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        if path.exists() and not path.is_file():  # /dev/stdout and the like
+            path.write_bytes(data)
+            return
+        try:
+            beside.write_bytes(data)
+            beside.replace(path)
+        finally:
+            beside.unlink(missing_ok=True)
+    except OSError as problem:
+        reason = problem.strerror or str(problem)
+        raise FileError(f"{option} {path}", reason, "a file that can be written") from None
+
+
+class Progress:
+    """What a long step is doing, for the line on stderr to say."""
+
+    def __init__(self, doing: str) -> None:
+        self.doing = doing
+        self.done: int = 0
+        self.known: int | None = None
+
+    def __call__(self, done: int, known: int) -> None:
+        self.done, self.known = done, known
+
+    def line(self, elapsed: float) -> str:
+        count = "" if self.known is None else f" {self.done:,}/{self.known:,}"
+        return f"{self.doing}…{count}  {elapsed:.0f} s"
+
+
+@contextmanager
+def working(doing: str, delay: float = 0.7) -> Iterator[Progress]:
+    """Show on stderr that something is going on, once it takes long; only to a terminal."""
+    progress = Progress(doing)
+    if not sys.stderr.isatty():
+        yield progress
+        return
+    over = threading.Event()
+    spinner = threading.Thread(target=_spin, args=(progress, over, delay), daemon=True)
+    spinner.start()
+    try:
+        yield progress
+    finally:
+        over.set()
+        spinner.join()
+
+
+def _spin(progress: Progress, over: threading.Event, delay: float) -> None:
+    began = time.monotonic()
+    turn = 0
+    if over.wait(delay):
+        return
+    while not over.wait(0.1):
+        sign = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"[turn % 10]
+        line = f"{sign} {progress.line(time.monotonic() - began)}"
+        sys.stderr.write(f"\r\x1b[2K{line}")
+        sys.stderr.flush()
+        turn += 1
+    sys.stderr.write("\r\x1b[2K")
+    sys.stderr.flush()

@@ -1,0 +1,178 @@
+"""`boa frontier`: the best average JCT that each budget can buy."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from boa.cli import options
+from boa.cli.console import check_writable, console, emit_json, note, working, write_file
+from boa.cli.options import BillingOption, Json, NoRescaling, RoutingOption, WorkloadPath
+from boa.errors import UsageError
+from boa.model.workload import Workload
+from boa.solver.frontier import Frontier, FrontierPoint
+from boa.units import UsdPerHour
+
+
+def _budget(option: str, meaning: str) -> Any:
+    return typer.Option(option, metavar="USD", parser=options.money(option), help=meaning)
+
+
+def frontier(
+    workload: WorkloadPath,
+    points: Annotated[
+        int,
+        typer.Option(
+            "--points",
+            metavar="N",
+            parser=options.whole("--points", 2),
+            help="How many budgets, evenly growing from the least to the most.",
+        ),
+    ] = 20,
+    min_budget: Annotated[
+        float | None, _budget("--min-budget", "The least budget; the cheapest there is.")
+    ] = None,
+    max_budget: Annotated[
+        float | None, _budget("--max-budget", "The most; where more money buys nothing.")
+    ] = None,
+    budget: Annotated[float | None, _budget("--budget", "A budget to mark.")] = None,
+    breakpoints: Annotated[
+        bool,
+        typer.Option(
+            "--breakpoints",
+            metavar="",
+            help="Every breakpoint instead: the frontier is exact between them.",
+        ),
+    ] = False,
+    no_glue: Annotated[
+        bool,
+        typer.Option(
+            "--no-glue", metavar="", help="Leave the paper's Algorithm 1 out of the picture."
+        ),
+    ] = False,
+    no_rescaling: NoRescaling = False,
+    routing: RoutingOption = "class",
+    billing: BillingOption = "gpu",
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            "--plot",
+            metavar="FILE",
+            parser=options.picture("--plot"),
+            help="Draw it (.png, .svg, .pdf; .html works offline and answers to the mouse).",
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Show the best average JCT that each budget can buy. Rents nothing.
+
+    One sweep gives the whole trade-off, exact at every budget, from the
+    cheapest plan that keeps up with the workload to the fastest plan there
+    is.
+
+    [bold]Examples[/bold]
+    [dim]$[/dim] boa frontier jobs.yaml
+    [dim]$[/dim] boa frontier jobs.yaml --budget 40 --plot frontier.html
+    [dim]$[/dim] boa frontier jobs.yaml --max-budget 60 --points 100 --json
+    """
+    from boa.solver.planner import frontier as sweep
+
+    if min_budget is not None and max_budget is not None and min_budget > max_budget:
+        raise UsageError(f"--min-budget {min_budget:g} is above --max-budget {max_budget:g}")
+    check_writable(plot, "--plot")
+    read = options.read_workload(workload)
+    rules = {"rescaling": not no_rescaling, "routing": routing, "billing": billing}
+    with working("sweeping the frontier") as progress:
+        found = sweep(read, progress=progress, **rules)  # type: ignore[arg-type]
+    for asked in (min_budget, max_budget):
+        if asked is not None:
+            found.at(asked)  # refuses a budget below the cheapest
+    chosen = None if budget is None else found.at(budget)
+    if breakpoints:
+        least, most = min_budget or 0.0, max_budget or float("inf")
+        shown = [p for p in found.breakpoints() if least <= p.budget <= most]
+    else:
+        shown = found.sample(points, min_budget, max_budget)
+    if plot is not None:
+        _draw(read, found, budget, (min_budget, max_budget), rules, no_glue, plot)
+    if json:
+        emit_json(frontier_document(found, shown, chosen))
+    else:
+        print_frontier(read, found, shown, chosen)
+    if plot is not None:
+        note(f"frontier written to {plot}")
+
+
+def frontier_document(
+    found: Frontier, shown: list[FrontierPoint], chosen: FrontierPoint | None
+) -> dict[str, Any]:
+    document: dict[str, Any] = {
+        "points": [_point(found, p) for p in shown],
+        "cheapest_per_hour": found.cheapest,
+        "fastest_jct_s": found.fastest_jct,
+        "fastest_per_hour": found.fastest_budget,
+    }
+    return document if chosen is None else {**document, "chosen": _point(found, chosen)}
+
+
+def _point(found: Frontier, point: FrontierPoint) -> dict[str, float]:
+    from boa.plots.curve import shadow_price
+
+    return {
+        "budget_per_hour": point.budget,
+        "average_jct_s": point.average_jct,
+        "objective_s": point.objective,
+        "lower_bound_s": point.lower_bound,
+        "gap": point.gap,
+        "shadow_price_s": shadow_price(found, point.budget),
+    }
+
+
+def print_frontier(
+    workload: Workload, found: Frontier, shown: list[FrontierPoint], chosen: FrontierPoint | None
+) -> None:
+    from rich.table import Table
+
+    from boa.plots.words import Money, duration
+
+    money, out = Money.of(workload), console()
+    slowest = duration(float(found.average_jcts[0]))
+    out.print(f"[bold]cheapest[/bold]  {money.rate(found.cheapest)}, average JCT {slowest}")
+    out.print(
+        f"[bold]fastest[/bold]   {money.rate(found.fastest_budget)}, "
+        f"average JCT {duration(found.fastest_jct)}; more money buys nothing"
+    )
+    out.print()
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 3, 0, 0))
+    for column in ("budget", "average JCT", f"{money.one_more} saves"):
+        table.add_column(column, justify="right", no_wrap=True)
+    extra = [chosen] if chosen is not None and chosen not in shown else []
+    for point in sorted([*shown, *extra], key=lambda p: p.budget):
+        table.add_row(
+            money.rate(point.budget),
+            duration(point.average_jct),
+            duration(point.average_jct - found.at(point.budget + 1).average_jct),
+            style="bold green" if point == chosen else None,
+        )
+    out.print(table)
+
+
+def _draw(
+    workload: Workload,
+    found: Frontier,
+    budget: UsdPerHour | None,
+    span: tuple[UsdPerHour | None, UsdPerHour | None],
+    rules: dict[str, Any],
+    no_glue: bool,
+    plot: Path,
+) -> None:
+    from boa.plots.curve import curve_of, glue_points
+    from boa.plots.render import frontier_picture
+
+    curve = curve_of(workload, found, budget=budget, least=span[0], most=span[1])
+    if not no_glue:
+        with working("Algorithm 1, for comparison") as progress:
+            curve = glue_points(curve, workload, progress=progress, **rules)
+    with working("drawing"):
+        picture = frontier_picture(curve, plot.suffix)
+    write_file(plot, picture, "--plot")

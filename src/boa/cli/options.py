@@ -1,0 +1,131 @@
+"""Arguments and options that several commands share, each read with one clear error."""
+
+import math
+from collections.abc import Callable, Collection
+from pathlib import Path
+from typing import Annotated, Any, TypeAlias, TypeVar
+
+import typer
+
+from boa.errors import FileError, InputError
+from boa.model.workload import Workload
+from boa.solver.objective import Billing, Routing
+from boa.solver.planner import BILLINGS, ROUTINGS
+
+PLOT_SUFFIXES = (".png", ".svg", ".pdf", ".html")
+
+_T = TypeVar("_T")
+
+
+def number(option: str, expected: str, *, zero: bool = False) -> Callable[[Any], float]:
+    """A parser of finite numbers > 0 (or >= 0)."""
+
+    def parse(text: Any) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            raise InputError(option, text, expected) from None
+        if not math.isfinite(value) or value < 0 or (value == 0 and not zero):
+            raise InputError(option, text, expected)
+        return value
+
+    return parse
+
+
+def whole(option: str, least: int) -> Callable[[Any], int]:
+    def parse(text: Any) -> int:
+        expected = f"a whole number >= {least}"
+        try:
+            value = int(text)
+        except ValueError:
+            raise InputError(option, text, expected) from None
+        if value < least:
+            raise InputError(option, text, expected)
+        return value
+
+    return parse
+
+
+def one_of(option: str, choices: Collection[str]) -> Callable[[Any], str]:
+    def parse(text: Any) -> str:
+        if text not in choices:
+            raise InputError(option, text, f"one of {', '.join(choices)}")
+        return str(text)
+
+    return parse
+
+
+def money(option: str) -> Callable[[Any], float]:
+    return number(option, "a finite number of USD per hour > 0, such as 40")
+
+
+def picture(option: str) -> Callable[[Any], Path]:
+    """A file whose suffix says which kind of picture it is to be."""
+
+    def parse(text: Any) -> Path:
+        path = Path(text)
+        if path.suffix.lower() not in PLOT_SUFFIXES:
+            raise InputError(option, str(text), f"a file ending in {', '.join(PLOT_SUFFIXES)}")
+        return path
+
+    return parse
+
+
+WorkloadPath: TypeAlias = Annotated[
+    Path,
+    typer.Argument(
+        metavar="WORKLOAD",
+        help="Workload file, YAML or JSON (`boa schema workload` describes it).",
+        show_default=False,
+    ),
+]
+Json: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--json", metavar="", help="Print one JSON document on stdout, and nothing else there."
+    ),
+]
+NoRescaling: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--no-rescaling",
+        metavar="",
+        help="Pretend that starting and changing GPUs takes no time (rescale_s = 0).",
+    ),
+]
+RoutingOption: TypeAlias = Annotated[
+    Routing,
+    typer.Option(
+        "--routing",
+        metavar="|".join(ROUTINGS),
+        parser=one_of("--routing", ROUTINGS),
+        help="class: a job keeps its GPU type. migrate: it may change type between epochs, at "
+        "the cost of a rescaling. epoch: the type is drawn anew in every epoch (the paper's "
+        "theorem; needs --no-rescaling).",
+    ),
+]
+BillingOption: TypeAlias = Annotated[
+    Billing,
+    typer.Option(
+        "--billing",
+        metavar="|".join(BILLINGS),
+        parser=one_of("--billing", BILLINGS),
+        help="gpu: pay for the GPUs used. node: pay for whole nodes (gpus_per_node).",
+    ),
+]
+
+
+def read(load: Callable[[Path], _T], path: Path) -> _T:
+    """Load a file; an error about a field says which file it is in."""
+    try:
+        return load(path)
+    except FileError:
+        raise
+    except InputError as wrong:
+        raise InputError(f"{path}: {wrong.field}", wrong.value, wrong.expected) from None
+
+
+def read_workload(path: Path) -> Workload:
+    from boa.model.workload_file import load_workload
+
+    return read(load_workload, path)

@@ -1,0 +1,157 @@
+"""A plan as a person reads it at a glance: headline, one row per class, the cluster."""
+
+from collections.abc import Iterator
+
+from rich.markup import escape
+from rich.table import Table
+
+from boa.cli.console import console
+from boa.model.plan import ClassPlan
+from boa.model.workload import JobClass, Workload
+from boa.plots.words import Money, duration, percent, routed_runs, runs, significant
+from boa.solver.objective import ClassOutcome
+from boa.solver.solution import Frugal, Solution
+
+WIDE = 110
+"""Columns from which figures and widths fit side by side."""
+MOST_CLASSES = 40
+MOST_RUNS = 8
+SMALL = 1e-9
+
+
+def print_solution(workload: Workload, solution: Solution) -> None:
+    out = console()
+    for name, said in headline(workload, solution):
+        out.print(f"[bold]{name:<13}[/bold] {said}")
+    out.print()
+    if out.width >= WIDE:
+        out.print(class_table(workload, solution, figures=True, widths=True))
+    else:
+        out.print(class_table(workload, solution, figures=True))
+        out.print()
+        out.print(class_table(workload, solution, widths=True))
+    hidden = len(workload.classes) - MOST_CLASSES
+    if hidden > 0:
+        out.print(f"[dim]… and {hidden:,} classes that spend less (all of them: --json)[/dim]")
+    out.print()
+    for line in cluster_lines(solution):
+        out.print(line)
+
+
+def headline(workload: Workload, solution: Solution) -> Iterator[tuple[str, str]]:
+    money = Money.of(workload)
+    spare = solution.left_over
+    whole = money.rate(solution.budget) == money.rate(solution.spend)
+    spent = "all of it spent" if whole else f"of which spent: {money.rate(solution.spend)}"
+    yield "budget", f"{money.rate(solution.budget)}, {spent}"
+    if not whole and solution.shadow_price <= SMALL:
+        yield (
+            "left over",
+            f"[yellow]{money.rate(spare)}: even the fastest plan has no use for it[/yellow]",
+        )
+    yield "average JCT", f"[bold green]{spelled(solution.average_jct)}[/bold green]"
+    if abs(solution.objective - solution.average_jct) > 1e-9 * solution.average_jct:
+        yield "objective", f"{spelled(solution.objective)}, weighted by class"
+    yield "proof", proof(solution)
+    if solution.shadow_price > SMALL:
+        saving = money.saving(solution.shadow_price, solution.objective)
+        yield "shadow price", f"{saving} per job"
+    yield "solved in", f"{solved_in(solution.solve_time)} ({solution.solver})"
+
+
+def spelled(seconds: float) -> str:
+    """A duration in its best unit, and in seconds where that is another one."""
+    best = duration(seconds)
+    return best if best.endswith(" s") else f"{best} ({seconds:,.0f} s)"
+
+
+def solved_in(seconds: float) -> str:
+    return f"{1000 * seconds:.1f} ms" if seconds < 1 else duration(seconds)
+
+
+def proof(solution: Solution) -> str:
+    bound = f"no plan is below {spelled(solution.lower_bound)}"
+    if solution.gap <= SMALL:
+        return f"optimal: {bound}"
+    above = f"{percent(solution.gap)} above the bound"
+    if solution.proven:
+        return f"{above}; {bound}; the best of its kind, proven"
+    return f"{above}; {bound}"
+
+
+def class_table(
+    workload: Workload, solution: Solution, *, figures: bool = False, widths: bool = False
+) -> Table:
+    """One row per class: its figures, its widths, or both."""
+    money = Money.of(workload)
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("class", no_wrap=True, max_width=24)
+    if figures:
+        for column in ("jobs", "JCT", "spend", "of all", "rescalings"):
+            table.add_column(column, justify="right", no_wrap=True)
+    if widths:
+        table.add_column("GPUs, and what they gain against the class's cheapest way")
+    for job_class, class_plan, got, frugal in _rows(workload, solution):
+        cells = [escape(job_class.name)]
+        if figures:
+            cells += [
+                percent(job_class.arrivals_per_hour / workload.arrivals_per_hour),
+                duration(got.jct),
+                money.rate(got.spend),
+                percent(got.spend / solution.spend),
+                f"{got.rescalings:.3g}",
+            ]
+        if widths:
+            gains = f"[dim]{gained(money, got, frugal)}[/dim]"
+            cells.append("\n".join([*map(escape, ways(class_plan)), gains]))
+        table.add_row(*cells)
+    return table
+
+
+def _rows(
+    workload: Workload, solution: Solution
+) -> list[tuple[JobClass, ClassPlan, ClassOutcome, Frugal]]:
+    """All classes in the workload's order; of too many, those that spend most."""
+    rows = list(
+        zip(
+            workload.classes,
+            solution.plan.classes,
+            solution.outcome.classes,
+            solution.frugal,
+            strict=True,
+        )
+    )
+    if len(rows) <= MOST_CLASSES:
+        return rows
+    return sorted(rows, key=lambda row: -row[2].spend)[:MOST_CLASSES]
+
+
+def ways(plan: ClassPlan) -> Iterator[str]:
+    """One line per variant: its share, then its runs."""
+    if plan.routes:
+        yield from shortened(list(routed_runs(plan)), "")
+    for variant in plan.variants:
+        share = f"{percent(variant.share)}: " if len(plan.variants) > 1 else ""
+        yield share + " → ".join(shortened(list(runs(variant)), " "))
+
+
+def shortened(parts: list[str], joint: str) -> list[str]:
+    if len(parts) <= MOST_RUNS:
+        return parts
+    kept = MOST_RUNS // 2
+    return [*parts[:kept], f"{joint}… {len(parts) - 2 * kept} more{joint}".strip(), *parts[-kept:]]
+
+
+def gained(money: Money, got: ClassOutcome, frugal: Frugal) -> str:
+    saved, extra = frugal.jct - got.jct, got.cost - frugal.cost
+    if saved <= SMALL * frugal.jct:
+        return "its cheapest way"
+    return f"saves {duration(saved)} for {money.job(extra)} more per job"
+
+
+def cluster_lines(solution: Solution) -> Iterator[str]:
+    yield "[bold]GPUs in use[/bold] [dim](under Poisson arrivals; real ones are burstier)[/dim]"
+    for name, size in solution.cluster.items():
+        spread = f"{significant(size.mean)} ± {significant(size.std)}"
+        said = f"{spread:<16} P95 {size.p95:,}" if size.mean > 0 else "[dim]none[/dim]"
+        yield f"  {escape(name):<14} {said}"

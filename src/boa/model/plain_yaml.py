@@ -1,0 +1,89 @@
+"""YAML to plain values: as `yaml.load`, but several times as fast, and no key may occur twice.
+
+PyYAML builds a node per scalar and resolves each by regular expressions. Workload files are tens
+of thousands of numbers in plain mappings and lists, so here the parser's events go straight into
+values, and each distinct scalar is resolved once. Whatever is not plain (anchors, tags, merge
+keys, several documents) is left to `yaml.load`.
+"""
+
+from typing import Any
+
+import yaml
+
+from boa.errors import shown
+
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_MERGE = "tag:yaml.org,2002:merge"
+
+
+class _NotPlainError(Exception):
+    """Something that only the whole of YAML can read."""
+
+
+def load_yaml(text: str) -> Any:
+    """The value of the one document in the text; None if there is none."""
+    try:
+        return _load_plain(text)
+    except _NotPlainError:
+        return yaml.load(text, Loader=_Loader)
+
+
+def _load_plain(text: str) -> Any:
+    loader = _Loader(text)
+    scalars: dict[str, Any] = {}
+    values: list[Any] = []
+    """What the innermost open collection holds so far; a mapping holds key, value, key, ..."""
+    outer: list[list[Any]] = []
+    documents = 0
+    try:
+        while (event := loader.get_event()) is not None:
+            kind = type(event)
+            if kind is yaml.ScalarEvent:
+                if event.anchor is not None or event.tag is not None:
+                    raise _NotPlainError
+                raw = event.value
+                if not event.implicit[0]:  # quoted
+                    values.append(raw)
+                elif raw in scalars:
+                    values.append(scalars[raw])
+                else:
+                    values.append(scalars.setdefault(raw, _resolved(loader, raw)))
+            elif kind is yaml.MappingStartEvent or kind is yaml.SequenceStartEvent:
+                if event.anchor is not None or event.tag is not None:
+                    raise _NotPlainError
+                outer.append(values)
+                values = []
+            elif kind is yaml.SequenceEndEvent:
+                inner, values = values, outer.pop()
+                values.append(inner)
+            elif kind is yaml.MappingEndEvent:
+                inner, values = values, outer.pop()
+                values.append(_mapping(inner))
+            elif kind is yaml.AliasEvent:
+                raise _NotPlainError
+            elif kind is yaml.DocumentStartEvent:
+                documents += 1
+    finally:
+        loader.dispose()
+    if documents > 1:
+        raise _NotPlainError
+    return values[0] if values else None
+
+
+def _mapping(flat: list[Any]) -> dict[Any, Any]:
+    keys = flat[::2]
+    try:
+        found = dict(zip(keys, flat[1::2], strict=True))
+    except TypeError:  # a key that is a list or a mapping: PyYAML words the error
+        raise _NotPlainError from None
+    if len(found) < len(keys):  # PyYAML would silently keep the last
+        twice = next(key for n, key in enumerate(keys) if key in keys[:n])
+        raise ValueError(f"the key {shown(twice)} occurs twice in one mapping")
+    return found
+
+
+def _resolved(loader: Any, raw: str) -> Any:
+    tag = loader.resolve(yaml.ScalarNode, raw, (True, False))
+    if tag == _MERGE:
+        raise _NotPlainError
+    return loader.construct_object(yaml.ScalarNode(tag, raw))

@@ -1,0 +1,395 @@
+"""The command line, end to end: what it prints, where, and how it exits."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import boa
+from boa.cli import main
+
+WORKLOAD = """\
+version: 1
+gpu_types:
+  T4: {price: 1.0, gpus_per_node: 4}
+  A100: {price: 3.0, gpus_per_node: 8}
+classes:
+  - name: small
+    arrivals_per_hour: 6
+    rescale_s: 30
+    max_gpus: 7
+    epochs:
+      - {work_s: 600, speedup: {T4: {amdahl: 0.9}, A100: {amdahl: 0.8, scale: 2.5}}}
+      - {work_s: 900, speedup: {T4: {amdahl: 0.99}, A100: {amdahl: 0.9, scale: 2.5}}}
+  - name: large
+    arrivals_per_hour: 0.5
+    weight: 2
+    rescale_s: 60
+    epochs:
+      - {work_s: 20000, speedup: {T4: {table: {2: 2, 4: 3.6, 8: 6, 16: 8}}, A100: {power: 0.9}}}
+"""
+STRICT: Any = {"parse_constant": lambda name: pytest.fail(f"{name} is not JSON")}
+PLAN_KEYS = {
+    "version",
+    "solver",
+    "budget_per_hour",
+    "spend_per_hour",
+    "average_jct_s",
+    "objective_s",
+    "lower_bound_s",
+    "gap",
+    "shadow_price_s",
+    "solve_time_s",
+    "cluster",
+    "classes",
+}
+
+
+@pytest.fixture
+def workload(tmp_path: Path) -> str:
+    path = tmp_path / "workload.yaml"
+    path.write_text(WORKLOAD)
+    return str(path)
+
+
+class Boa:
+    """Runs commands in this process and keeps what they said."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self.capsys = capsys
+        self.err = ""
+
+    def __call__(self, *arguments: object, code: int = 0) -> str:
+        ended = main([str(a) for a in arguments])
+        said = self.capsys.readouterr()
+        self.err = said.err
+        assert ended == code, said.err
+        return said.out
+
+    def json(self, *arguments: object) -> Any:
+        return json.loads(self(*arguments, "--json"), **STRICT)
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Boa:
+    return Boa(capsys)
+
+
+def test_a_plan_has_every_key_of_the_contract(run: Boa, workload: str) -> None:
+    plan = run.json("plan", workload, "--budget", 10)
+    assert set(plan) >= PLAN_KEYS
+    assert plan["spend_per_hour"] <= 10 * (1 + 1e-9)
+    assert plan["gap"] == pytest.approx(0, abs=1e-9)
+    assert set(plan["cluster"]) == {"T4", "A100"}
+    for got in plan["classes"]:
+        assert {"name", "average_jct_s", "spend_per_hour", "rescalings"} <= set(got)
+        assert sum(v["share"] for v in got["variants"]) == pytest.approx(1)
+    assert run.err == "", "nothing to say besides the result"
+
+
+def test_a_person_reads_budget_jct_proof_classes_and_cluster(run: Boa, workload: str) -> None:
+    said = run("plan", workload, "--budget", 10)
+    for words in ("$10.00/h", "average JCT", "optimal", "one more $/h saves", "small", "large"):
+        assert words in said
+    assert "under Poisson arrivals; real ones are burstier" in said
+    assert "\x1b" not in said, "no colours into a pipe"
+
+
+def test_money_that_no_plan_can_use_is_said_to_be_left_over(run: Boa, workload: str) -> None:
+    assert "left over" in run("plan", workload, "--budget", 100_000)
+    assert "left over" not in run("plan", workload, "--budget", 10)
+
+
+def test_a_budget_below_the_cheapest_names_the_cheapest_and_exits_with_3(
+    run: Boa, workload: str
+) -> None:
+    cheapest = run.json("frontier", workload)["cheapest_per_hour"]
+    assert run("plan", workload, "--budget", 0.5 * cheapest, "--json", code=3) == ""
+    assert f"{cheapest:,.6g}" in run.err
+    assert run.err.startswith("error: ")
+    assert run.err.count("\n") == 1
+    run("plan", workload, "--budget", cheapest)
+    run("frontier", workload, "--min-budget", 0.5 * cheapest, code=3)
+    run("frontier", workload, "--min-budget", 0.5 * cheapest, "--breakpoints", code=3)
+    run("frontier", workload, "--budget", 0.5 * cheapest, code=3)
+
+
+@pytest.mark.parametrize("solver", ["exact", "glue", "milp"])
+@pytest.mark.parametrize("deterministic", [False, True])
+def test_every_solver_answers_within_the_budget(
+    run: Boa, workload: str, solver: str, deterministic: bool
+) -> None:
+    flags = ["--deterministic"] if deterministic else []
+    plan = run.json("plan", workload, "--budget", 9, "--solver", solver, *flags)
+    assert plan["solver"] == solver
+    assert plan["spend_per_hour"] <= 9 * (1 + 1e-9)
+    assert plan["objective_s"] >= plan["lower_bound_s"] * (1 - 1e-9)
+    if deterministic and solver == "exact":
+        assert all(len(c["variants"]) == 1 for c in plan["classes"])
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        [],
+        ["--no-rescaling"],
+        ["--routing", "migrate"],
+        ["--routing", "epoch", "--no-rescaling"],
+        ["--billing", "node"],
+        ["--deterministic", "--gap", "0.05"],
+    ],
+)
+def test_evaluating_a_written_plan_gives_its_own_figures_back(
+    run: Boa, workload: str, tmp_path: Path, flags: list[str]
+) -> None:
+    path = tmp_path / "plan.json"
+    printed = run.json("plan", workload, "--budget", 12, "-o", path, *flags)
+    assert f"plan written to {path}" in run.err
+    written = json.loads(path.read_text(), **STRICT)
+    assert {**written, "solve_time_s": 0} == {**printed, "solve_time_s": 0}
+    got = run.json("evaluate", workload, "--plan", path)
+    for key in ("average_jct_s", "spend_per_hour", "objective_s"):
+        assert got[key] == pytest.approx(printed[key], rel=1e-12)
+    assert [c["name"] for c in got["classes"]] == ["small", "large"]
+    assert "average JCT" in run("evaluate", workload, "--plan", path)
+
+
+def test_the_rules_of_an_evaluation_can_be_changed(run: Boa, workload: str, tmp_path: Path) -> None:
+    path = tmp_path / "plan.json"
+    run("plan", workload, "--budget", 12, "-o", path)
+    base = run.json("evaluate", workload, "--plan", path)
+    instant = run.json("evaluate", workload, "--plan", path, "--no-rescaling")
+    whole_nodes = run.json("evaluate", workload, "--plan", path, "--billing", "node")
+    assert instant["average_jct_s"] < base["average_jct_s"]
+    assert whole_nodes["spend_per_hour"] > base["spend_per_hour"]
+    assert whole_nodes["average_jct_s"] == base["average_jct_s"]
+
+
+def test_a_plan_for_another_workload_is_refused_with_file_and_field(
+    run: Boa, workload: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "plan.json"
+    path.write_text('{"classes": [{"name": "other", "variants": []}]}')
+    run("evaluate", workload, "--plan", path, code=2)
+    assert f"{path}: classes[0].name" in run.err
+
+
+def test_the_frontier_falls_and_ends_where_more_money_buys_nothing(run: Boa, workload: str) -> None:
+    found = run.json("frontier", workload, "--points", 12)
+    points = found["points"]
+    assert len(points) == 12
+    assert points[0]["budget_per_hour"] == found["cheapest_per_hour"]
+    assert points[-1]["budget_per_hour"] == found["fastest_per_hour"]
+    assert points[-1]["average_jct_s"] == found["fastest_jct_s"]
+    objectives = [p["objective_s"] for p in points]
+    assert objectives == sorted(objectives, reverse=True)
+    for point in points:
+        assert {"budget_per_hour", "average_jct_s", "lower_bound_s", "gap"} <= set(point)
+
+
+def test_the_frontier_agrees_with_the_plan(run: Boa, workload: str) -> None:
+    flags = ["--min-budget", 7, "--max-budget", 16, "--points", 3, "--budget", 9]
+    found = run.json("frontier", workload, *flags)
+    assert [p["budget_per_hour"] for p in found["points"]][::2] == [7, 16]
+    plan = run.json("plan", workload, "--budget", 9)
+    assert found["chosen"]["average_jct_s"] == pytest.approx(plan["average_jct_s"])
+    assert found["chosen"]["shadow_price_s"] == pytest.approx(plan["shadow_price_s"])
+
+
+def test_breakpoints_are_those_of_the_python_api(run: Boa, workload: str) -> None:
+    found = run.json("frontier", workload, "--breakpoints")
+    exact = boa.frontier(boa.load_workload(workload)).breakpoints()
+    assert [p["budget_per_hour"] for p in found["points"]] == [p.budget for p in exact]
+
+
+@pytest.mark.parametrize("suffix", ["png", "svg", "pdf", "html"])
+def test_pictures_are_written_beside_the_result(
+    run: Boa, workload: str, tmp_path: Path, suffix: str
+) -> None:
+    frontier, widths = tmp_path / f"f.{suffix}", tmp_path / f"w.{suffix}"
+    run.json("frontier", workload, "--budget", 9, "--plot", frontier)
+    assert str(frontier) in run.err
+    run.json("plan", workload, "--budget", 9, "--plot", widths)
+    assert min(frontier.stat().st_size, widths.stat().st_size) > 5_000
+    assert not list(tmp_path.glob(".*")), "nothing half-written is left behind"
+
+
+def test_the_budget_for_a_jct_buys_that_jct(run: Boa, workload: str) -> None:
+    plan = run.json("plan", workload, "--budget", 9)
+    found = run.json("budget", workload, "--jct", plan["average_jct_s"])
+    assert found["budget_per_hour"] == pytest.approx(9, rel=1e-6)
+    assert found["average_jct_s"] == pytest.approx(plan["average_jct_s"], rel=1e-6)
+    assert "needs a budget of" in run("budget", workload, "--jct", plan["average_jct_s"])
+
+
+def test_a_jct_that_no_budget_reaches_exits_with_3_and_names_the_shortest(
+    run: Boa, workload: str
+) -> None:
+    fastest = run.json("frontier", workload)["fastest_jct_s"]
+    run("budget", workload, "--jct", 1, code=3)
+    assert f"{fastest:,.6g}" in run.err
+
+
+def test_a_workload_is_described(run: Boa, workload: str) -> None:
+    found = run.json("workload", "describe", workload)
+    assert found["arrivals_per_hour"] == 6.5
+    assert found["classes"][1]["widths"] == {"T4": [2, 64], "A100": [1, 64]}
+    assert "large" in run("workload", "describe", workload)
+
+
+@pytest.mark.parametrize("kind", ["workload", "plan"])
+def test_schemas_are_printed(run: Boa, kind: str) -> None:
+    assert run.json("schema", kind)["$schema"].endswith("2020-12/schema")
+
+
+def test_every_command_teaches_with_examples(run: Boa) -> None:
+    commands = ["plan", "evaluate", "frontier", "budget", "schema", "demo"]
+    for command in [*commands, "workload from-trace", "workload describe"]:
+        said = run(*command.split(), "--help")
+        assert f"$ boa {command}" in said
+        assert "--json" in said
+    assert "Exit codes" in run("--help")
+    assert run("--help") == run()
+    assert run("--version") == f"boa {boa.__version__}\n"
+
+
+def test_a_workload_is_estimated_from_a_trace(run: Boa, tmp_path: Path) -> None:
+    trace, made = tmp_path / "trace.csv", tmp_path / "made.yaml"
+    rows = [f"job-{n},{n * 300},{'cifar10' if n % 3 else 'bert'}" for n in range(30)]
+    trace.write_text("\n".join(["name,arrival_s,application", *rows]))
+    printed = run("workload", "from-trace", trace, "--gpus", "T4,A100")
+    assert run("workload", "from-trace", trace, "--gpus", "T4,A100", "-o", made) == ""
+    assert printed == made.read_text()
+    document = run.json("workload", "from-trace", trace, "--gpus", "T4,A100")
+    assert [c["name"] for c in document["classes"]] == ["resnet18", "bert"]
+    run("workload", "from-trace", trace, "--gpus", "T4,T4", code=2)
+    run("workload", "from-trace", trace, "--gpus", "H900", code=2)
+    run("workload", "from-trace", tmp_path / "none.csv", "--gpus", "T4", code=2)
+    flags = ["--gpus", "T4,A100", "--prices", "T4=0.5,A100=2", "--rescale-s", 7]
+    cheap = run.json("workload", "from-trace", trace, *flags)
+    assert cheap["gpu_types"]["T4"]["price"] == 0.5
+    assert {c["rescale_s"] for c in cheap["classes"]} == {7}
+    run("workload", "from-trace", trace, "--gpus", "T4", "--prices", "T4:1", code=2)
+
+
+@pytest.mark.slow
+def test_the_demo_says_where_it_put_the_pictures(run: Boa, tmp_path: Path) -> None:
+    folder = tmp_path / "new" / "demo"
+    said = run("demo", "-o", folder)
+    for name in ("frontier.png", "frontier.html", "widths.png", "widths.html"):
+        assert str(folder / name) in said
+        assert (folder / name).stat().st_size > 5_000
+    run("demo", "-o", folder / "frontier.png", code=2)
+
+
+def start(*arguments: str, **options: Any) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", "import sys, boa.cli; sys.exit(boa.cli.main())", *arguments]
+    pipes: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen(command, **{**pipes, **options})
+
+
+def test_from_the_shell_the_exit_code_is_the_process_s(workload: str) -> None:
+    for arguments, code in (
+        (["plan", workload, "--budget", "20"], 0),
+        (["plan", workload], 2),
+        (["plan", workload, "--budget", "0.01"], 3),
+    ):
+        process = start(*arguments)
+        _, err = process.communicate()
+        assert process.returncode == code
+        assert err.count("\n") == (code != 0)
+
+
+def test_a_reader_that_goes_away_is_no_error(workload: str) -> None:
+    process = start("frontier", workload, "--points", "20000", "--json")
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.readline()
+    process.stdout.close()
+    said = process.stderr.read()
+    process.stderr.close()
+    process.wait()
+    assert said == ""
+
+
+def test_an_interrupt_ends_quietly(workload: str, tmp_path: Path) -> None:
+    pipe = tmp_path / "slow.yaml"
+    os.mkfifo(pipe)  # a file that never comes: the command waits for it
+    process = start("plan", str(pipe), "--budget", "20")
+    with pipe.open("w"):  # opens once the command reads
+        time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=20)
+    assert (process.returncode, out, err) == (130, "", "")
+
+
+def test_a_bug_is_one_line_unless_asked_for_more(
+    run: Boa, workload: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: Any, **__: Any) -> None:
+        raise ZeroDivisionError("oops")
+
+    monkeypatch.setattr("boa.solver.planner.plan", broken)
+    monkeypatch.delenv("BOA_DEBUG", raising=False)
+    run("plan", workload, "--budget", 10, code=1)
+    assert "ZeroDivisionError: oops" in run.err
+    assert "BOA_DEBUG=1" in run.err
+    monkeypatch.setenv("BOA_DEBUG", "1")
+    with pytest.raises(ZeroDivisionError):
+        main(["plan", workload, "--budget", "20"])
+
+
+def test_numbers_that_json_lacks_become_null(capsys: pytest.CaptureFixture[str]) -> None:
+    from boa.cli.console import emit_json
+
+    emit_json({"a": [float("inf"), 1.5], "b": float("nan")})
+    assert json.loads(capsys.readouterr().out, **STRICT) == {"a": [None, 1.5], "b": None}
+
+
+def test_a_failed_write_leaves_the_old_file_whole(tmp_path: Path) -> None:
+    from boa.cli.console import write_file
+    from boa.errors import FileError
+
+    path = tmp_path / "plan.json"
+    path.write_text("old")
+    (tmp_path / f".plan.json.{os.getpid()}.part").mkdir()
+    with pytest.raises(FileError):
+        write_file(path, "new", "--output")
+    assert path.read_text() == "old"
+
+
+class Terminal:
+    """A stderr that is a terminal."""
+
+    def __init__(self) -> None:
+        self.said = ""
+
+    def isatty(self) -> bool:
+        return True
+
+    def write(self, text: str) -> None:
+        self.said += text
+
+    def flush(self) -> None: ...
+
+
+def test_long_steps_show_progress_on_a_terminal_and_clean_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from boa.cli.console import working
+
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    with working("solving", delay=0.0) as progress:
+        progress(3, 10)
+        deadline = time.monotonic() + 5
+        while "solving… 3/10" not in terminal.said and time.monotonic() < deadline:
+            time.sleep(0.01)
+    assert "solving… 3/10" in terminal.said
+    assert terminal.said.endswith("\r\x1b[2K")
