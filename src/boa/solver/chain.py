@@ -40,28 +40,44 @@ class Point:
     mix: tuple[tuple[float, Vertex], ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A class moving from a cheaper point of its frontier to the next faster one."""
+
+    slope: float
+    class_index: int
+    slower: Point
+    faster: Point
+
+
 @dataclass(slots=True)
 class Chain:
     """Vertices from the fastest (μ = 0) to the cheapest (μ = ∞), convex by construction."""
 
+    class_index: int
     weight: float
     """w_i / Σ w λ: turns seconds into what they add to the objective."""
     cap: Seconds | None = None
     vertices: list[Vertex] = field(default_factory=list)
+    _points: list[Point] = field(default_factory=list)
+    _edges: list[Edge] = field(default_factory=list)
 
     def add(self, mu: float, found: Vertex) -> bool:
         """Take in the optimum at μ. True if it is a new vertex."""
-        best = self._best(mu)
-        if best is None:
+        self._points, self._edges = [], []
+        if not self.vertices:
             self.vertices.append(found)
             return True
-        value = self.weight * best.time + mu * best.cost
-        gain = value - (self.weight * found.time + mu * found.cost)
-        if gain > TIE * value:
+        k = self._best(mu)
+        value = self._value(k, mu)
+        if value - (self.weight * found.time + mu * found.cost) > TIE * value:
             self._insert(found)
             return True
-        for vertex in self.vertices:
-            if self.weight * vertex.time + mu * vertex.cost - value <= TIE * value:
+        for side in (range(k, -1, -1), range(k + 1, len(self.vertices))):
+            for n in side:
+                if self._value(n, mu) - value > TIE * value:
+                    break
+                vertex = self.vertices[n]
                 vertex.low, vertex.high = min(vertex.low, mu), max(vertex.high, mu)
         return False
 
@@ -75,8 +91,13 @@ class Chain:
             k -= 1
         self.vertices.insert(k, found)
 
-    def _best(self, mu: float) -> Vertex | None:
-        return min(self.vertices, key=lambda v: self.weight * v.time + mu * v.cost, default=None)
+    def _best(self, mu: float) -> int:
+        """The best known vertex at μ: slopes rise along the chain."""
+        v = self.vertices
+        return bisect_left(range(len(v) - 1), mu, key=lambda k: self.slope(v[k], v[k + 1]))
+
+    def _value(self, k: int, mu: float) -> float:
+        return self.weight * self.vertices[k].time + mu * self.vertices[k].cost
 
     def slope(self, faster: Vertex | Point, cheaper: Vertex | Point) -> float:
         """The μ at which both are equally good."""
@@ -96,6 +117,20 @@ class Chain:
 
     def points(self) -> list[Point]:
         """The usable frontier: vertices up to the cap, then the mixture that meets it."""
+        if not self._points:
+            self._points = self._usable()
+        return self._points
+
+    def edges(self) -> list[Edge]:
+        """The usable frontier as moves, from the fastest to the cheapest."""
+        if not self._edges:
+            self._edges = [
+                Edge(self.slope(faster, slower), self.class_index, slower, faster)
+                for faster, slower in pairwise(self.points())
+            ]
+        return self._edges
+
+    def _usable(self) -> list[Point]:
         edge = self.crossing()
         last = len(self.vertices) - 1 if edge is None else edge
         points = [Point(v.time, v.cost, ((1.0, v),)) for v in self.vertices[: last + 1]]

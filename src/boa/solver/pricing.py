@@ -31,8 +31,8 @@ class Pricing:
         tables = build_tables(workload, rules)
         weights = tables.time_weights.tolist()
         chains = tuple(
-            Chain(weight, cap=job_class.max_jct_s)
-            for weight, job_class in zip(weights, workload.classes, strict=True)
+            Chain(i, weight, cap=job_class.max_jct_s)
+            for i, (weight, job_class) in enumerate(zip(weights, workload.classes, strict=True))
         )
         pricing = cls(tables, chains)
         pricing._find_ends()
@@ -58,20 +58,10 @@ class Pricing:
         seeds = [weights / (cheapest * k) for k in _SEED_WIDTHS if (cheapest * k < dearest).any()]
         asked = [*ends, *seeds]
         self.ask(np.tile(everyone, len(asked)).tolist(), np.concatenate(asked).tolist())
-        for i, chain in enumerate(self.chains):
+        for chain in self.chains:
             chain.vertices[0].low = 0.0
             chain.vertices[-1].high = np.inf
-            self._check_cap(i, chain)
-
-    def _check_cap(self, i: int, chain: Chain) -> None:
-        fastest = chain.vertices[0].time
-        if chain.cap is None or chain.cap >= fastest:
-            return
-        if chain.cap < fastest * (1 - _FEASIBLE):
-            raise InputError(
-                f"classes[{i}].max_jct_s", chain.cap, f"at least {fastest:.6g}, its fastest JCT"
-            )
-        chain.cap = fastest
+            _check_cap(chain)
 
     def _rate_range(self) -> tuple[Floats, Floats]:
         """The highest and lowest cost rate among each class's states."""
@@ -109,6 +99,16 @@ class Pricing:
                     )
                     found[q] = (int(classes[q]), mu, vertex)
         return [f for f in found if f is not None]
+
+
+def _check_cap(chain: Chain) -> None:
+    fastest = chain.vertices[0].time
+    if chain.cap is None or chain.cap >= fastest:
+        return
+    if chain.cap < fastest * (1 - _FEASIBLE):
+        field = f"classes[{chain.class_index}].max_jct_s"
+        raise InputError(field, chain.cap, f"at least {fastest:.6g}, its fastest JCT")
+    chain.cap = fastest
 
 
 def _pairs(block: Block, classes: Ints, order: Ints) -> tuple[Ints, Ints]:

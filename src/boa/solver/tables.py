@@ -7,7 +7,7 @@ similar length are stacked into *blocks*, so that one array operation advances m
 
 import weakref
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -110,7 +110,13 @@ def _stacks(workload: Workload, rules: Rules) -> _Stacks:
                 f"classes[{i}].epochs", job_class.name, "a GPU type that can run every epoch"
             )
         rows.extend(found)
-    return tuple(rows), tuple(_blocks(rows))
+    blocks = []
+    for block in _blocks(rows):
+        blocks.append(block)
+        for g, n in enumerate(block.rows.tolist()):  # let go of the copies: memory is the limit
+            e, k = rows[n].times.shape
+            rows[n] = replace(rows[n], times=block.durations[g, :e, :k])
+    return tuple(rows), tuple(blocks)
 
 
 def _class_rows(workload: Workload, i: int, job_class: JobClass, rules: Rules) -> Iterator[Row]:
@@ -216,7 +222,7 @@ def _blocks(rows: Sequence[Row]) -> Iterator[Block]:
 def _stack(rows: Sequence[Row], group: list[int]) -> Block:
     epochs = max(len(rows[n].times) for n in group)
     states = max(len(rows[n].widths) for n in group)
-    durations = np.full((len(group), epochs, states), np.inf)
+    durations = np.empty((len(group), epochs, states))
     elapsed = np.zeros((len(group), epochs + 1, states))
     rates = np.ones((len(group), states))
     barred: NDArray[np.bool_] | None = None
@@ -224,6 +230,7 @@ def _stack(rows: Sequence[Row], group: list[int]) -> Block:
         row = rows[n]
         e, k = row.times.shape
         durations[g, :e, :k] = row.times
+        durations[g, e:] = durations[g, :e, k:] = np.inf
         rates[g, :k] = row.cost_rates
         finite = np.isfinite(row.times)
         if finite.all():

@@ -7,20 +7,9 @@ per hour buys there, falling from edge to edge.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
-from boa.solver.chain import TIE, Chain, Point, mixed
+from boa.solver.chain import TIE, Chain, Edge, Point, mixed
 from boa.units import PerHour, Seconds, UsdPerHour
-
-
-@dataclass(frozen=True, slots=True)
-class Edge:
-    """One class moving from a cheaper point to the next faster one."""
-
-    slope: float
-    class_index: int
-    slower: Point
-    faster: Point
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,15 +77,12 @@ class Walk:
 
 
 def walk_of(chains: Sequence[Chain], arrivals: Sequence[PerHour]) -> Walk:
-    start: list[Point] = []
-    edges: list[Edge] = []
-    for i, chain in enumerate(chains):
-        points = chain.points()
-        start.append(points[-1])
-        edges += [
-            Edge(chain.slope(faster, slower), i, slower, faster)
-            for faster, slower in pairwise(points)
-        ]
-    edges.sort(key=lambda e: -e.slope)
-    weights = tuple(c.weight for c in chains)
-    return Walk(tuple(start), tuple(edges), weights, tuple(arrivals), sum(arrivals))
+    edges = [edge for chain in chains for edge in chain.edges()]
+    edges.sort(key=lambda edge: -edge.slope)
+    return Walk(
+        tuple(chain.points()[-1] for chain in chains),
+        tuple(edges),
+        tuple(chain.weight for chain in chains),
+        tuple(arrivals),
+        sum(arrivals),
+    )
