@@ -25,6 +25,8 @@ from boa.units import Seconds, UsdPerHour
 
 DEFAULT_GAP = 1e-4
 _TOLERANCE = 1e-9
+_PROVEN = 1e-6
+"""The gap, relative, under which an integer optimum counts as proven."""
 _Ints = NDArray[np.int64]
 
 
@@ -33,7 +35,7 @@ class MilpAnswer:
     plan: Plan
     lower_bound: Seconds
     proven: bool
-    """Optimal, rather than stopped by a gap or a time limit."""
+    """Optimal, rather than stopped at a gap or by a time limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +212,7 @@ def _answer(
     return MilpAnswer(
         plan_of_states(tables, [_normalised(part) for part in parts]),
         float(bound) if optimal or deterministic else 0.0,
-        optimal,
+        optimal and (not deterministic or info.mip_gap <= _PROVEN),
     )
 
 
