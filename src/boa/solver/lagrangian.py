@@ -17,6 +17,8 @@ from boa.units import Seconds, UsdPerHour
 
 ROUNDING = 1e-9
 """Relative slack that arithmetic may need: a budget this close under the cheapest is feasible."""
+_SAFE = 1e-12
+"""How far short of a limit to stop, so that rounding never carries a plan over it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,7 @@ def solve_budget(pricing: Pricing, budget: UsdPerHour) -> Optimum:
     def affordable(before: Totals, after: Totals) -> float:
         if after.spend <= budget:
             return 1.0
-        left, price = budget - before.spend, after.spend - before.spend
+        left, price = budget * (1 - _SAFE) - before.spend, after.spend - before.spend
         return left / price if 0.0 < left < price else 0.0
 
     _refuse_below_cheapest(pricing, budget)
@@ -47,11 +49,13 @@ def solve_jct(pricing: Pricing, jct: Seconds) -> Optimum:
     """The least spend at which the optimal plan's average JCT is at most `jct`."""
 
     def needed(before: Totals, after: Totals) -> float:
-        if after.average_jct > jct:
-            return 1.0
         if before.average_jct <= jct:
             return 0.0
-        return (before.average_jct - jct) / (before.average_jct - after.average_jct)
+        missing, gain = (
+            before.average_jct - jct * (1 - _SAFE),
+            before.average_jct - after.average_jct,
+        )
+        return missing / gain if missing < gain else 1.0
 
     found = _solve(pricing, needed, None)
     if found.totals.average_jct > jct * (1 + ROUNDING):
