@@ -6,8 +6,10 @@ is convex and touches every one of them. A vertex remembers the range of μ for 
 """
 
 from bisect import bisect_left
+from collections import defaultdict
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +21,7 @@ TIE = 1e-12
 _NEAR = (1.0, 0.98, 1.02, 0.9, 1.1)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Vertex:
     """One width sequence: mean JCT and cost per job, and the multipliers it was proven best for."""
 
@@ -30,14 +32,22 @@ class Vertex:
     low: float
     high: float
 
+    @property
+    def mix(self) -> tuple[tuple[float, "Vertex"], ...]:
+        return ((1.0, self),)
+
 
 @dataclass(frozen=True, slots=True)
-class Point:
-    """A point of the frontier: a vertex, or two mixed (at a class's cap on its JCT)."""
+class Blend:
+    """Shares of a class's jobs at different vertices."""
 
     time: Seconds
     cost: Usd
     mix: tuple[tuple[float, Vertex], ...]
+
+
+Point: TypeAlias = Vertex | Blend
+"""A point of a class's frontier."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +109,7 @@ class Chain:
     def _value(self, k: int, mu: float) -> float:
         return self.weight * self.vertices[k].time + mu * self.vertices[k].cost
 
-    def slope(self, faster: Vertex | Point, cheaper: Vertex | Point) -> float:
+    def slope(self, faster: Point, cheaper: Point) -> float:
         """The μ at which both are equally good."""
         return self.weight * (cheaper.time - faster.time) / (faster.cost - cheaper.cost)
 
@@ -133,13 +143,12 @@ class Chain:
     def _usable(self) -> list[Point]:
         edge = self.crossing()
         last = len(self.vertices) - 1 if edge is None else edge
-        points = [Point(v.time, v.cost, ((1.0, v),)) for v in self.vertices[: last + 1]]
+        points: list[Point] = list(self.vertices[: last + 1])
         if edge is not None and self.cap is not None:
             faster, slower = self.vertices[edge], self.vertices[edge + 1]
             share = max(0.0, (self.cap - faster.time) / (slower.time - faster.time))
             if share > 0.0:
-                slow = Point(slower.time, slower.cost, ((1.0, slower),))
-                points.append(mixed(points[-1], slow, share))
+                points.append(mixed(faster, slower, share))
         return points
 
     def questions(self, mu: float) -> list[float]:
@@ -165,15 +174,14 @@ class Chain:
         return around + edges
 
 
-def mixed(first: Point, second: Point, share: float) -> Point:
+def mixed(first: Point, second: Point, share: float) -> Blend:
     """(1 − share) of the jobs at the first point, share at the second."""
-    weights: dict[int, tuple[float, Vertex]] = {}
+    shares: dict[Vertex, float] = defaultdict(float)
     for part, point in ((1.0 - share, first), (share, second)):
         for inner, vertex in point.mix:
-            already = weights.get(id(vertex), (0.0, vertex))[0]
-            weights[id(vertex)] = (already + part * inner, vertex)
-    return Point(
+            shares[vertex] += part * inner
+    return Blend(
         first.time + share * (second.time - first.time),
         first.cost + share * (second.cost - first.cost),
-        tuple((w, v) for w, v in weights.values() if w > 0.0),
+        tuple((share, vertex) for vertex, share in shares.items() if share > 0.0),
     )

@@ -242,8 +242,8 @@ def solve_glue(tables: Tables, budget: UsdPerHour, seed: int) -> Plan:
             best = found
     if best is None:
         raise NoPlanFound(
-            f"Algorithm 1 found no plan for {budget:,.6g} USD/h in {SAMPLES} samples: the budget "
-            "is too near the cheapest spend. Raise --budget, or use --solver exact."
+            f"Algorithm 1 found no plan for {budget:,.6g} per hour in {SAMPLES} samples: the "
+            "budget is too near the cheapest spend. Raise --budget, or use --solver exact."
         )
     chosen = zip(best.trades, best.points, best.splits, strict=True)
     return plan_of_states(tables, [one.parts(point, split) for one, point, split in chosen])

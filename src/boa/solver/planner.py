@@ -31,6 +31,19 @@ class Answer:
     proven: bool
 
 
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """What every solver is given: the problem, its bound, and how hard to try."""
+
+    pricing: Pricing
+    budget: UsdPerHour
+    bound: Optimum
+    deterministic: bool
+    gap: float | None
+    seed: int
+    time_limit_s: Seconds | None
+
+
 def plan(
     workload: Workload,
     budget: UsdPerHour,
@@ -55,7 +68,8 @@ def plan(
     began = time.perf_counter()
     pricing = Pricing.of(workload, rules)
     bound = solve_budget(pricing, budget)
-    answer = _SOLVERS[solver](pricing, budget, bound, deterministic, gap, seed, time_limit_s)
+    task = _Task(pricing, budget, bound, deterministic, gap, seed, time_limit_s)
+    answer = _SOLVERS[solver](task)
     return _solution(pricing, budget, bound, answer, solver, time.perf_counter() - began)
 
 
@@ -151,50 +165,30 @@ def _solution(
     )
 
 
-def _exact(
-    pricing: Pricing,
-    budget: UsdPerHour,
-    bound: Optimum,
-    deterministic: bool,
-    gap: float | None,
-    seed: int,
-    time_limit_s: Seconds | None,
-) -> Answer:
-    if not deterministic:
-        return Answer(plan_of(pricing.tables, bound.stop.points), bound.lower_bound, True)
+def _exact(task: _Task) -> Answer:
+    if not task.deterministic:
+        plan = plan_of(task.pricing.tables, task.bound.stop.points)
+        return Answer(plan, task.bound.lower_bound, True)
     from boa.solver.integral import solve_integral
 
-    found = solve_integral(pricing, budget, bound, gap or 0.0)
-    return Answer(found.plan, bound.lower_bound, found.proven)
+    found = solve_integral(task.pricing, task.budget, task.bound, task.gap or 0.0)
+    return Answer(found.plan, task.bound.lower_bound, found.proven)
 
 
-def _glue(
-    pricing: Pricing,
-    budget: UsdPerHour,
-    bound: Optimum,
-    deterministic: bool,
-    gap: float | None,
-    seed: int,
-    time_limit_s: Seconds | None,
-) -> Answer:
+def _glue(task: _Task) -> Answer:
     from boa.solver.glue import solve_glue
 
-    return Answer(solve_glue(pricing.tables, budget, seed), bound.lower_bound, False)
+    plan = solve_glue(task.pricing.tables, task.budget, task.seed)
+    return Answer(plan, task.bound.lower_bound, False)
 
 
-def _milp(
-    pricing: Pricing,
-    budget: UsdPerHour,
-    bound: Optimum,
-    deterministic: bool,
-    gap: float | None,
-    seed: int,
-    time_limit_s: Seconds | None,
-) -> Answer:
+def _milp(task: _Task) -> Answer:
     from boa.solver.milp import solve_milp
 
-    found = solve_milp(pricing.tables, budget, deterministic, gap, time_limit_s)
+    found = solve_milp(
+        task.pricing.tables, task.budget, task.deterministic, task.gap, task.time_limit_s
+    )
     return Answer(found.plan, found.lower_bound, found.proven)
 
 
-_SOLVERS: dict[str, Callable[..., Answer]] = {"exact": _exact, "glue": _glue, "milp": _milp}
+_SOLVERS: dict[str, Callable[[_Task], Answer]] = {"exact": _exact, "glue": _glue, "milp": _milp}
