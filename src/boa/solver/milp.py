@@ -126,7 +126,8 @@ def solve_milp(
     if time_limit_s is not None:
         solver.setOptionValue("time_limit", float(time_limit_s))
     solver.passModel(lp)
-    solver.run()
+    solver.HandleKeyboardInterrupt = True  # else Ctrl-C waits for the end
+    solver.solve()
     return _answer(tables, columns, solver, deterministic, time_limit_s)
 
 
@@ -194,6 +195,8 @@ def _answer(
 ) -> MilpAnswer:
     status = solver.getModelStatus()
     info = solver.getInfo()
+    if status == highspy.HighsModelStatus.kInterrupt:
+        raise KeyboardInterrupt
     if info.primal_solution_status != highspy.SolutionStatus.kSolutionStatusFeasible:
         if status == highspy.HighsModelStatus.kTimeLimit:
             raise NoPlanFound(
