@@ -17,10 +17,6 @@ class Variant:
     widths: tuple[float, ...]
     """One per epoch, k_ij. Whole numbers, except in the fractional optimum of the theorems."""
 
-    @property
-    def migrates(self) -> bool:
-        return len(set(self.gpu_types)) > 1
-
     def stretches(self) -> Iterator[tuple[int, int, GpuName, float]]:
         """(first epoch, one past the last, GPU type, width) between two rescalings."""
         start = 0

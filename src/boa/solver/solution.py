@@ -90,7 +90,7 @@ def as_document(solution: Solution) -> dict[str, Any]:
             for name, size in solution.cluster.items()
         },
         "classes": [
-            _class_document(plan, got, frugal)
+            _class_document(plan, got, frugal, solution.rules)
             for plan, got, frugal in zip(
                 solution.plan.classes, outcome.classes, solution.frugal, strict=True
             )
@@ -98,7 +98,9 @@ def as_document(solution: Solution) -> dict[str, Any]:
     }
 
 
-def _class_document(plan: ClassPlan, got: ClassOutcome, frugal: Frugal) -> dict[str, Any]:
+def _class_document(
+    plan: ClassPlan, got: ClassOutcome, frugal: Frugal, rules: Rules
+) -> dict[str, Any]:
     document: dict[str, Any] = {
         "name": got.name,
         "average_jct_s": got.jct,
@@ -114,12 +116,12 @@ def _class_document(plan: ClassPlan, got: ClassOutcome, frugal: Frugal) -> dict[
             for routes in plan.routes
         ]
     else:
-        document["variants"] = [_variant_document(variant) for variant in plan.variants]
+        document["variants"] = [_variant_document(variant, rules) for variant in plan.variants]
     return document
 
 
-def _variant_document(variant: Variant) -> dict[str, Any]:
-    if variant.migrates:
+def _variant_document(variant: Variant, rules: Rules) -> dict[str, Any]:
+    if rules.routing == "migrate":
         types: dict[str, Any] = {"gpu_types": list(variant.gpu_types)}
     else:
         types = {"gpu_type": variant.gpu_types[0]}
