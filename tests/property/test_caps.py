@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import boa
-from boa.model import Workload
+from boa.model import Amdahl, Epoch, GpuType, JobClass, Workload
 from strategies import workloads
 
 
@@ -70,6 +70,20 @@ def test_a_cap_never_makes_the_cheapest_spend_smaller(workload: Workload) -> Non
         classes=tuple(dataclasses.replace(c, max_jct_s=None) for c in workload.classes),
     )
     assert boa.frontier(workload).cheapest >= boa.frontier(free).cheapest * (1 - 1e-9)
+
+
+def test_a_cap_one_rounding_error_above_the_fastest_jct_is_kept() -> None:
+    """Found by Hypothesis: the mixture that meets such a cap costs as much as the vertex."""
+    curve = {"T4": Amdahl(0.533, 0.5525)}
+    job = JobClass(
+        name="job",
+        arrivals_per_hour=0.5,
+        epochs=(Epoch(work=11.99, speedups=curve),),
+        max_gpus=2,
+        max_jct_s=15.91794570135747,
+    )
+    workload = Workload(gpu_types={"T4": GpuType(name="T4", price=0.5)}, classes=(job,))
+    assert boa.frontier(workload).cheapest == pytest.approx(boa.plan(workload, 1.0).spend)
 
 
 @given(workload=workloads(), factor=st.floats(0.1, 0.99))

@@ -147,8 +147,9 @@ class Chain:
         if edge is not None and self.cap is not None:
             faster, slower = self.vertices[edge], self.vertices[edge + 1]
             share = max(0.0, (self.cap - faster.time) / (slower.time - faster.time))
-            if share > 0.0:
-                points.append(mixed(faster, slower, share))
+            at_cap = mixed(faster, slower, share)
+            if at_cap.cost < faster.cost:  # not where the cap is all but met by the vertex itself
+                points.append(at_cap)
         return points
 
     def questions(self, mu: float) -> list[float]:
