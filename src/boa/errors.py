@@ -33,17 +33,21 @@ class InputError(BoaError):
 
     exit_code = 2
 
-    def __init__(self, field: str, value: object, expected: str) -> None:
+    def __init__(self, field: str, value: object, expected: str, problem: str = "") -> None:
         self.field, self.value, self.expected = field, value, expected
-        super().__init__(f"{field}: got {shown(value)}; expected {expected}")
+        self.problem = problem or f"got {shown(value)}"
+        super().__init__(f"{field}: {self.problem}; expected {expected}")
+
+    def inside(self, file: str) -> "InputError":
+        """The same error, naming the file that the field is in."""
+        return InputError(f"{file}: {self.field}", self.value, self.expected, self.problem)
 
 
 class FileError(InputError):
     """A whole file cannot be read."""
 
     def __init__(self, path: str, problem: str, expected: str) -> None:
-        super().__init__(path, problem, expected)
-        self.args = (f"{path}: {problem}; expected {expected}",)
+        super().__init__(path, None, expected, problem)
 
 
 class UsageError(BoaError):

@@ -122,7 +122,7 @@ def read(load: Callable[[Path], _T], path: Path) -> _T:
     except FileError:
         raise
     except InputError as wrong:
-        raise InputError(f"{path}: {wrong.field}", wrong.value, wrong.expected) from None
+        raise wrong.inside(str(path)) from None
 
 
 def read_workload(path: Path) -> Workload:

@@ -17,10 +17,12 @@ def mapping(
     known = [*required, *optional]
     for key in value:
         if key not in known:
-            raise InputError(joined(path, key), value[key], f"no such field; one of {_list(known)}")
+            expected = f"one of {_list(known)}"
+            raise InputError(joined(path, key), value[key], expected, "unknown field")
     for key in required:
         if key not in value:
-            raise InputError(joined(path, key), "nothing", "this field, which is required")
+            fields = f"the fields {_list(required)}"
+            raise InputError(joined(path, key), None, fields, "missing")
     return value
 
 

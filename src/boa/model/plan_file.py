@@ -178,7 +178,8 @@ def _fields(value: Any, path: str, required: tuple[str, ...]) -> Mapping[str, An
         raise InputError(what, value, "a mapping")
     for key in required:
         if key not in value:
-            raise InputError(checks.joined(path, key), "nothing", "this field, which is required")
+            fields = f"the fields {', '.join(required)}"
+            raise InputError(checks.joined(path, key), None, fields, "missing")
     return value
 
 
