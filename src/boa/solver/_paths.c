@@ -58,9 +58,9 @@ WIDE static double advance(double *restrict values, const double *restrict start
     return least;
 }
 
-static int64_t first_equal(const double *values, double wanted) {
+static int64_t first_equal(const double *values, int64_t n, double wanted) {
     int64_t k = 0;
-    while (values[k] != wanted) k++;
+    while (k < n - 1 && values[k] != wanted) k++;
     return k;
 }
 
@@ -72,7 +72,7 @@ static void sweep(const Block *b, int64_t row, const double *worth, double *star
     minima[0] = 0.0;
     for (int64_t j = 0; j < b->lengths[row]; j++, duration += K) {
         minima[j + 1] = advance(values, starting, worth, duration, minima[j], K);
-        best[j + 1] = (int32_t)first_equal(values, minima[j + 1]);
+        best[j + 1] = (int32_t)first_equal(values, K, minima[j + 1]);
     }
 }
 

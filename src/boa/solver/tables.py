@@ -84,7 +84,7 @@ _built: dict[int, tuple[weakref.ref[Workload], dict[Rules, _Stacks]]] = {}
 def build_tables(workload: Workload, rules: Rules) -> Tables:
     """The tables of a workload; built once and kept for as long as the workload itself lives."""
     key = id(workload)
-    if key not in _built:
+    if key not in _built or _built[key][0]() is not workload:
         _built[key] = (weakref.ref(workload, lambda _: _built.pop(key, None)), {})
     kept = _built[key][1]
     if rules not in kept:
