@@ -6,9 +6,11 @@ BoaError                 1   anything else
 ├── UsageError           2   options that do not go together
 ├── BudgetTooSmall       3   names the cheapest possible spend
 ├── JctTooShort          3   names the shortest possible JCT
+    ├── NoSinglePlan         3   with one sequence per class the caps cost more
 └── NoPlanFound          1   a heuristic or a time limit ended without a plan
 """
 
+import math
 import reprlib
 
 from boa.units import Seconds, UsdPerHour
@@ -22,6 +24,14 @@ def shown(value: object) -> str:
     """A value as an error quotes it: on one line, and never long."""
     text = _REPR.repr(value)
     return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+
+
+def no_less(value: float) -> str:
+    """A limit in six digits, rounded up: what an error names is then really enough."""
+    if not 0 < value < math.inf:
+        return f"{value:g}"
+    unit = 10.0 ** (math.floor(math.log10(value)) - 5)
+    return f"{math.ceil(value / unit * (1 - 1e-12)) * unit:.6g}"
 
 
 class BoaError(Exception):
@@ -62,9 +72,9 @@ class BudgetTooSmall(BoaError):
     def __init__(self, budget: UsdPerHour, needed: UsdPerHour) -> None:
         self.budget, self.needed = budget, needed
         super().__init__(
-            f"a budget of {budget:,.6g} per hour cannot keep up with this workload: the cheapest "
-            f"plan spends {needed:,.6g} per hour. Raise the budget to at least that, or drop a job "
-            "class."
+            f"a budget of {budget:.6g} per hour cannot keep up with this workload: the cheapest "
+            f"plan spends {no_less(needed)} per hour. Raise the budget to at least that, or drop "
+            "a job class."
         )
 
 
@@ -76,8 +86,22 @@ class JctTooShort(BoaError):
     def __init__(self, jct: Seconds, fastest: Seconds) -> None:
         self.jct, self.fastest = jct, fastest
         super().__init__(
-            f"no budget reaches an average JCT of {jct:,.6g} s: the fastest plan takes "
-            f"{fastest:,.6g} s. Ask for at least that, or raise max_gpus."
+            f"no budget reaches an average JCT of {jct:.6g} s: the fastest plan takes "
+            f"{no_less(fastest)} s. Ask for at least that, or raise max_gpus."
+        )
+
+
+class NoSinglePlan(BoaError):
+    """With one width sequence per class the caps cost more than the budget."""
+
+    exit_code = 3
+
+    def __init__(self, budget: UsdPerHour, enough: UsdPerHour) -> None:
+        self.budget, self.enough = budget, enough
+        super().__init__(
+            f"no plan with one width sequence per class keeps every max_jct_s within a budget of "
+            f"{budget:.6g} per hour; {no_less(enough)} per hour is enough for one. Raise the "
+            "budget to that, or leave out --deterministic."
         )
 
 

@@ -53,7 +53,7 @@ def test_capped_deterministic_plans_equal_the_integer_program(
     for solver in ("exact", "milp"):
         try:
             answer = boa.plan(workload, budget, solver=solver, deterministic=True, gap=0.0)
-        except boa.errors.NoPlanFound:
+        except boa.errors.NoSinglePlan:
             found.append(None)
         else:
             found.append(answer.objective)

@@ -40,14 +40,13 @@ def budget(
     from boa.solver.planner import budget_for
 
     read = options.read_workload(workload)
-    with working("solving"):
+    with working("solving"), options.solving(workload):
         found = budget_for(read, jct, rescaling=not no_rescaling, routing=routing, billing=billing)
     if json:
         emit_json(
             {
                 "budget_per_hour": found.spend,
                 "average_jct_s": found.average_jct,
-                "objective_s": found.objective,
                 "shadow_price_s": found.shadow_price,
                 "cheapest_per_hour": found.cheapest,
             }

@@ -30,9 +30,9 @@ def console() -> "Console":
 def emit_json(document: Any) -> None:
     """One JSON document on stdout; strict, so a number that is none becomes null."""
     try:
-        text = json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False)
+        text = json.dumps(document, indent=2, allow_nan=False)
     except ValueError:
-        text = json.dumps(_finite(document), indent=2, allow_nan=False, ensure_ascii=False)
+        text = json.dumps(_finite(document), indent=2, allow_nan=False)
     sys.stdout.write(text + "\n")
 
 

@@ -82,7 +82,7 @@ def frontier(
     check_writable(plot, "--plot")
     read = options.read_workload(workload)
     rules = {"rescaling": not no_rescaling, "routing": routing, "billing": billing}
-    with working("sweeping the frontier") as progress:
+    with working("sweeping the frontier") as progress, options.solving(workload):
         found = sweep(read, progress=progress, **rules)  # type: ignore[arg-type]
     for asked in (min_budget, max_budget):
         if asked is not None:

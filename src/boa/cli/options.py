@@ -1,7 +1,8 @@
 """Arguments and options that several commands share, each read with one clear error."""
 
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias, TypeVar
 
@@ -122,6 +123,17 @@ def read(load: Callable[[Path], _T], path: Path) -> _T:
     except FileError:
         raise
     except InputError as wrong:
+        raise wrong.inside(str(path)) from None
+
+
+@contextmanager
+def solving(path: Path) -> Iterator[None]:
+    """What only shows when a workload is solved (a cap, a missing type) names its file too."""
+    try:
+        yield
+    except InputError as wrong:
+        if not wrong.field.startswith("classes["):
+            raise
         raise wrong.inside(str(path)) from None
 
 

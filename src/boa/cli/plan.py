@@ -104,7 +104,7 @@ def plan(
     check_writable(output, "--output")
     check_writable(plot, "--plot")
     read = options.read_workload(workload)
-    with working(f"solving ({solver})"):
+    with working(f"solving ({solver})"), options.solving(workload):
         solution = find_plan(
             read,
             budget,

@@ -1,10 +1,12 @@
 """Small checks on untyped input. Each takes the path to the field, for its error to name."""
 
-import sys
 from collections.abc import Collection, Mapping
 from typing import Any
 
 from boa.errors import InputError
+
+TINY, HUGE = 1e-12, 1e15
+"""What a number may be, other than zero: far beyond any use, far within what floats can add up."""
 
 
 def mapping(
@@ -31,8 +33,7 @@ def named(value: Any, path: str) -> Mapping[str, Any]:
     if not isinstance(value, dict) or not value:
         raise InputError(path, value, "a mapping with at least one entry")
     for key in value:
-        if not isinstance(key, str) or not key.strip():
-            raise InputError(path, key, "names that are non-empty strings")
+        text(key, path)
     return value
 
 
@@ -43,9 +44,14 @@ def sequence(value: Any, path: str) -> list[Any]:
 
 
 def text(value: Any, path: str) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise InputError(path, value, "a non-empty string")
+    if not isinstance(value, str) or not value.strip() or not _is_unicode(value):
+        raise InputError(path, value, "a non-empty string of Unicode text")
     return value
+
+
+def _is_unicode(value: str) -> bool:
+    """JSON can spell half a surrogate pair, which no file or terminal can write."""
+    return not any("\ud800" <= c <= "\udfff" for c in value)
 
 
 def number(
@@ -63,7 +69,10 @@ def number(
         *([f"<= {most:g}"] if most is not None else []),
     ]
     expected = " and ".join([" ".join(["a finite number", *bounds[:1]]), *bounds[1:]])
-    if type(value) not in (int, float) or not abs(value) <= sys.float_info.max:
+    if type(value) in (int, float) and value != 0:
+        small_or_large = abs(value) < TINY or abs(value) > HUGE
+        expected += f", of a size between {TINY:g} and {HUGE:g}" if small_or_large else ""
+    if type(value) not in (int, float) or not (value == 0 or TINY <= abs(value) <= HUGE):
         raise InputError(path, value, expected)
     too_small = (above is not None and value <= above) or (least is not None and value < least)
     if too_small or (most is not None and value > most):

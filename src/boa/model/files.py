@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from boa.errors import FileError
+from boa.errors import FileError, shown
 from boa.model.plain_yaml import load_yaml
 
 MAX_YAML_BYTES = 32 * 1024**2
@@ -32,7 +32,7 @@ def read_document(path: str | Path) -> Any:
     text = read_text(path, MAX_JSON_BYTES)
     if name.endswith(".json") or text.lstrip()[:1] == "{":
         try:
-            return json.loads(text)
+            return json.loads(text, object_pairs_hook=_object)
         except (ValueError, RecursionError) as broken:
             if name.endswith(".json"):
                 raise FileError(name, f"not JSON ({_one_line(broken)})", "a JSON object") from None
@@ -72,6 +72,15 @@ def _read_yaml(name: str, text: str) -> Any:
         return load_yaml(text)
     except _BROKEN as broken:
         raise FileError(name, f"not YAML ({_one_line(broken)})", "YAML or JSON") from None
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):  # json would silently keep the last
+        keys = [key for key, _ in pairs]
+        twice = next(key for n, key in enumerate(keys) if key in keys[:n])
+        raise ValueError(f"the key {shown(twice)} occurs twice in one object")
+    return found
 
 
 def _too_deep(text: str) -> bool:

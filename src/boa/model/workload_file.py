@@ -1,5 +1,7 @@
 """The workload file: read it with every field checked, write it so that a person can read it."""
 
+import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -7,6 +9,7 @@ from typing import Any
 from boa.errors import InputError
 from boa.model import checks
 from boa.model.files import read_document
+from boa.model.plain_yaml import load_yaml
 from boa.model.speedup import Amdahl, Power, Speedup, Table
 from boa.model.workload import DEFAULT_MAX_GPUS, Epoch, GpuType, JobClass, Workload
 from boa.units import GpuName
@@ -43,11 +46,15 @@ def parse_workload(document: Any) -> Workload:
 
 
 def _gpu_type(name: str, value: Any, path: str) -> GpuType:
-    fields = checks.mapping(value or {}, path, optional=("price", "gpus_per_node"))
+    fields = checks.mapping(
+        {} if value is None else value, path, optional=("price", "gpus_per_node")
+    )
     return GpuType(
         name=name,
         price=checks.number(fields.get("price", 1.0), f"{path}.price", above=0),
-        gpus_per_node=checks.whole(fields.get("gpus_per_node", 1), f"{path}.gpus_per_node"),
+        gpus_per_node=checks.whole(
+            fields.get("gpus_per_node", 1), f"{path}.gpus_per_node", most=MAX_WIDTH
+        ),
     )
 
 
@@ -169,10 +176,11 @@ def _lines(workload: Workload) -> Iterator[str]:
     yield f"version: {VERSION}"
     yield "gpu_types:"
     for gpu in workload.gpu_types.values():
-        yield f"  {gpu.name}: {{price: {_num(gpu.price)}, gpus_per_node: {gpu.gpus_per_node}}}"
+        fields = f"price: {_num(gpu.price)}, gpus_per_node: {gpu.gpus_per_node}"
+        yield f"  {_name(gpu.name)}: {{{fields}}}"
     yield "classes:"
     for job_class in workload.classes:
-        yield f"  - name: {job_class.name}"
+        yield f"  - name: {_name(job_class.name)}"
         yield f"    arrivals_per_hour: {_num(job_class.arrivals_per_hour)}"
         if job_class.weight != 1.0:
             yield f"    weight: {_num(job_class.weight)}"
@@ -183,7 +191,7 @@ def _lines(workload: Workload) -> Iterator[str]:
             yield f"    max_jct_s: {_num(job_class.max_jct_s)}"
         yield "    epochs:"
         for epoch in job_class.epochs:
-            curves = (f"{gpu}: {_curve(curve)}" for gpu, curve in epoch.speedups.items())
+            curves = (f"{_name(gpu)}: {_curve(curve)}" for gpu, curve in epoch.speedups.items())
             yield f"      - {{work_s: {_num(epoch.work)}, speedup: {{{', '.join(curves)}}}}}"
 
 
@@ -204,7 +212,13 @@ def _curve(curve: Speedup) -> str:
 def _limit_text(limit: int | Mapping[GpuName, int]) -> str:
     if isinstance(limit, int):
         return str(limit)
-    return "{" + ", ".join(f"{gpu}: {k}" for gpu, k in limit.items()) + "}"
+    return "{" + ", ".join(f"{_name(gpu)}: {k}" for gpu, k in limit.items()) + "}"
+
+
+def _name(name: str) -> str:
+    """A name as YAML reads it back: quoted if it could be taken for something else."""
+    plain = re.fullmatch(r"[A-Za-z][A-Za-z0-9_.+-]*", name) and load_yaml(name) == name
+    return name if plain else json.dumps(name, ensure_ascii=False)
 
 
 def _num(value: float) -> str:

@@ -108,7 +108,12 @@ def glue_points(
     billing: Billing = "gpu",
     progress: Callable[[int, int], None] | None = None,
 ) -> Curve:
-    """The curve with the paper's Algorithm 1 at a handful of budgets; where it fails, no point."""
+    """The curve with the paper's Algorithm 1 at a handful of budgets; where it fails, no point.
+
+    It routes at arrival and knows no caps: for other workloads and routings there are no points.
+    """
+    if routing != "class" or any(c.max_jct_s is not None for c in workload.classes):
+        return curve
     low = max(float(curve.budgets[0]), curve.cheapest * 1.02)
     high = max(low, min(float(curve.budgets[-1]), curve.fastest))
     budgets = np.geomspace(low, high, GLUE_POINTS).tolist()

@@ -17,10 +17,8 @@
 typedef struct {
     int64_t epochs, states;
     const double *durations;  /* rows × epochs × states */
-    const double *elapsed;    /* rows × (epochs + 1) × states */
     const double *cost_rates; /* rows × states */
     const double *restarts;   /* rows */
-    const uint8_t *barred;    /* rows × epochs × states, or NULL */
     const int64_t *lengths;   /* epochs that each row really has */
 } Block;
 
@@ -83,18 +81,14 @@ static void trace_back(const Block *b, int64_t row, const double *worth, const d
     *time = *cost = 0.0;
     for (int64_t end = b->lengths[row]; end > 0;) {
         const int64_t k = best[end];
-        const double *elapsed = b->elapsed + row * (b->epochs + 1) * K + k;
-        int64_t begin = -1, first = 0;
-        double least = INFINITY;
-        if (b->barred)
-            for (int64_t a = 0; a < end; a++)
-                if (b->barred[(row * b->epochs + a) * K + k]) first = a + 1;
-        for (int64_t a = first; a < end; a++) {
-            double value = minima[a] + worth[k] * (restart - elapsed[a * K]);
-            if (begin < 0 || value < least) least = value, begin = a;
+        const double *duration = b->durations + row * b->epochs * K + k;
+        int64_t begin = end - 1;
+        double least = INFINITY, ran = 0.0, held = restart;
+        for (int64_t a = end - 1; a >= 0; a--) {
+            ran += duration[a * K];
+            double value = minima[a] + worth[k] * (restart + ran);
+            if (value <= least) least = value, begin = a, held = restart + ran;
         }
-        if (begin < 0) begin = end - 1;
-        double held = elapsed[end * K] - elapsed[begin * K] + restart;
         *time += held;
         *cost += held * b->cost_rates[row * K + k];
         for (int64_t a = begin; a < end; a++) states[a] = (int32_t)k;

@@ -92,14 +92,29 @@ class Chain:
         return False
 
     def _insert(self, found: Vertex) -> None:
-        """Keep the order; drop a neighbour that is no faster (or no cheaper) than the new one."""
-        k = bisect_left(self.vertices, -found.cost, key=lambda v: -v.cost)
-        if k < len(self.vertices) and self.vertices[k].cost >= found.cost:
-            found.high = max(found.high, self.vertices.pop(k).high)
-        if k > 0 and self.vertices[k - 1].time >= found.time:
-            found.low = min(found.low, self.vertices.pop(k - 1).low)
+        """Keep the order, and keep slopes rising strictly along the chain.
+
+        A path found at a tie lies on the line between its neighbours, give or take rounding. It
+        is no vertex, and would put edges out of order: it goes when a neighbour is seen beside it.
+        """
+        v = self.vertices
+        k = bisect_left(v, -found.cost, key=lambda vertex: -vertex.cost)
+        while k < len(v) and v[k].cost >= found.cost:  # as dear, and slower
+            self._absorb(found, v.pop(k))
+        while k > 0 and v[k - 1].time >= found.time:  # as slow, and dearer
             k -= 1
-        self.vertices.insert(k, found)
+            self._absorb(found, v.pop(k))
+        v.insert(k, found)
+        while k + 2 < len(v) and self.slope(v[k], v[k + 1]) >= self.slope(v[k + 1], v[k + 2]):
+            v.pop(k + 1)
+        while k >= 2 and self.slope(v[k - 2], v[k - 1]) >= self.slope(v[k - 1], v[k]):
+            v.pop(k - 1)
+            k -= 1
+
+    @staticmethod
+    def _absorb(found: Vertex, beaten: Vertex) -> None:
+        """At the multipliers where the beaten vertex was best, the new one is."""
+        found.low, found.high = min(found.low, beaten.low), max(found.high, beaten.high)
 
     def _best(self, mu: float) -> int:
         """The best known vertex at μ: slopes rise along the chain."""

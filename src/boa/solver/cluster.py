@@ -6,8 +6,10 @@ width × Poisson over all stretches, whose distribution is exact through its gen
 Real arrivals are burstier than Poisson, and then the spread is larger than shown.
 """
 
+import math
 from collections import defaultdict
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 
@@ -15,6 +17,9 @@ from boa.model.plan import Plan
 from boa.model.workload import Workload
 from boa.solver.objective import Rules, billed_gpus, holdings
 from boa.units import SECONDS_PER_HOUR, GpuName
+
+_EXACT = 1 << 21
+"""GPUs up to which the distribution is computed; beyond, it is as good as normal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +56,13 @@ def _size(jobs: dict[int, float]) -> ClusterSize:
 def _percentile(jobs: dict[int, float], mean: float, std: float, level: float) -> int:
     if mean == 0.0:
         return 0
+    unit = math.gcd(*jobs)  # whole nodes, say
     # Beyond twelve deviations and a few of the widest jobs nothing is left to wrap around.
-    reach = mean + 12 * std + 4 * max(jobs)
-    points = 1 << int(np.ceil(np.log2(reach + 1)))
+    reach = (mean + 12 * std + 4 * max(jobs)) / unit
+    if reach > _EXACT:
+        return math.ceil(NormalDist(mean, std).inv_cdf(level))
+    points = 1 << math.ceil(math.log2(reach + 1))
     turn = -2j * np.pi * np.arange(points // 2 + 1) / points
-    exponent = sum((m * (np.exp(turn * k) - 1.0) for k, m in jobs.items()), np.zeros(len(turn)))
-    density = np.fft.irfft(np.exp(exponent), points)
-    return int(np.searchsorted(np.cumsum(density), level))
+    terms = (m * (np.exp(turn * (k // unit)) - 1.0) for k, m in jobs.items())
+    density = np.fft.irfft(np.exp(sum(terms, np.zeros(len(turn)))), points)
+    return unit * int(np.searchsorted(np.cumsum(density), level))

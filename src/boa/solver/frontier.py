@@ -86,6 +86,7 @@ def sweep(
     """Ask every class at the slope of every edge not yet proven, until none is left."""
     pricing = Pricing.of(workload, rules or Rules())
     cheapest(pricing)
+    before: list[tuple[int, float]] = []
     while True:
         asked = [
             (i, chain.slope(chain.vertices[k], chain.vertices[k + 1]))
@@ -96,8 +97,9 @@ def sweep(
         if progress is not None:
             known = sum(len(chain.vertices) - 1 for chain in pricing.chains)
             progress(known - len(asked), known)
-        if not asked:
+        if not asked or asked == before:  # what is left is below the precision of the numbers
             return _summed(pricing)
+        before = asked
         pricing.ask([i for i, _ in asked], [mu for _, mu in asked])
 
 

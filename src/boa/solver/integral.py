@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from boa.errors import NoPlanFound
+from boa.errors import NoSinglePlan
 from boa.model.plan import Plan
 from boa.solver.assemble import plan_of_states
 from boa.solver.chain import TIE, Chain, Vertex
@@ -27,6 +27,9 @@ _LABELS = 200_000
 _EFFORT = 20_000_000
 """Cells (epochs × states) of all rows up to which sequences are listed at all."""
 _DEEPENING = (1 / 16, 1.0)
+_HOPELESS = 1e6
+_WIDENING = (1e-6, 1e-5, 1e-4, 1e-2, 1.0)
+"""Without a plan to start from: how far above the bound one is looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +51,8 @@ def solve_integral(pricing: Pricing, budget: UsdPerHour, bound: Optimum, gap: fl
             return _integral(pricing, rounded, optimal)
         room = best - bound.lower_bound
     else:
-        room = bound.lower_bound
-    for part in _DEEPENING:
+        room = bound.lower_bound * _HOPELESS
+    for part in _DEEPENING if rounded is not None else _WIDENING:
         try:
             found = _search(pricing, budget, bound, room * part)
         except TooManyLabels:
@@ -60,10 +63,7 @@ def solve_integral(pricing: Pricing, budget: UsdPerHour, bound: Optimum, gap: fl
         if rounded is not None:
             return _integral(pricing, rounded, True)
     if rounded is None:
-        raise NoPlanFound(
-            "no plan with one width sequence per class was found that keeps every max_jct_s within "
-            "the budget; leave out --deterministic, or raise the budget"
-        )
+        raise NoSinglePlan(budget, enough_for_one(pricing))
     return _integral(pricing, rounded, False)
 
 
@@ -88,6 +88,14 @@ def _round_down(pricing: Pricing, budget: UsdPerHour) -> list[Vertex] | None:
     return chosen
 
 
+def enough_for_one(pricing: Pricing) -> UsdPerHour:
+    """A spend at which every class can keep its cap with a single sequence."""
+    arrivals = pricing.tables.arrivals.tolist()
+    return float(
+        sum(r * _usable(c)[-1].cost for r, c in zip(arrivals, pricing.chains, strict=True))
+    )
+
+
 def _usable(chain: Chain) -> list[Vertex]:
     """Vertices that keep the class's cap, fastest first."""
     edge = chain.crossing()
@@ -101,22 +109,21 @@ def _objective(pricing: Pricing, chosen: Sequence[Vertex]) -> float:
 
 def _search(pricing: Pricing, budget: UsdPerHour, bound: Optimum, room: float) -> Selection | None:
     """The best plan within `room` of the bound, if there is one."""
-    choices = [_choices(pricing, i, bound.multiplier, room) for i in range(len(pricing.chains))]
+    rows: list[list[int]] = [[] for _ in pricing.chains]
+    for n, row in enumerate(pricing.tables.rows):
+        rows[row.class_index].append(n)
+    choices = [_choices(pricing, i, rows[i], bound.multiplier, room) for i in range(len(rows))]
     return best_selection(choices, budget, bound.multiplier, room)
 
 
-def _choices(pricing: Pricing, i: int, mu: float, room: float) -> Choices:
+def _choices(pricing: Pricing, i: int, rows: list[int], mu: float, room: float) -> Choices:
     """All sequences of class i whose excess at μ is at most `room` of the whole objective."""
     tables, chain = pricing.tables, pricing.chains[i]
     arrivals = float(tables.arrivals[i])
     weight = _weight_with_cap(chain, mu)
     least = min(weight * v.time + mu * v.cost for v in chain.vertices)
     ceiling = least * (1 + 1e-12) + (room / arrivals if arrivals > 0 else 0.0)
-    sources = [
-        LabelSearch(n, row, weight, mu, ceiling, _LABELS).run()
-        for n, row in enumerate(tables.rows)
-        if row.class_index == i
-    ]
+    sources = [LabelSearch(n, tables.rows[n], weight, mu, ceiling, _LABELS).run() for n in rows]
     return Choices.of(sources, arrivals, chain.weight, weight, mu, least, chain.cap)
 
 

@@ -3,6 +3,7 @@
 import ctypes
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +17,8 @@ class _Block(ctypes.Structure):
         ("epochs", ctypes.c_int64),
         ("states", ctypes.c_int64),
         ("durations", ctypes.c_void_p),
-        ("elapsed", ctypes.c_void_p),
         ("cost_rates", ctypes.c_void_p),
         ("restarts", ctypes.c_void_p),
-        ("barred", ctypes.c_void_p),
         ("lengths", ctypes.c_void_p),
     )
 
@@ -41,17 +40,17 @@ COMPILED = _library is not None
 def compiled_paths(
     block: Block, at: Ints, time_weights: Floats, money_weights: Floats
 ) -> tuple[Floats, Floats, NDArray[np.int32]]:
-    """Times, costs and states of the optimal sequences; as `path._solve_part`, bit for bit."""
+    """Times, costs and states of the optimal sequences; as `path._solve_part`."""
     assert _library is not None
     _, epochs, states = block.durations.shape
     n = len(at)
-    barred = None if block.barred is None else np.ascontiguousarray(block.barred, dtype=np.uint8)
     lengths = np.ascontiguousarray(block.epochs, dtype=np.int64)
     asked = np.ascontiguousarray(at, dtype=np.int64)
     weights = [np.ascontiguousarray(w, dtype=float) for w in (time_weights, money_weights)]
     times, costs = np.empty(n), np.empty(n)
     found = np.zeros((n, epochs), dtype=np.int32)
-    arrays = (block.durations, block.elapsed, block.cost_rates, block.restarts, barred, lengths)
+    floats = (block.durations, block.cost_rates, block.restarts)
+    arrays = (*(np.ascontiguousarray(a, dtype=float) for a in floats), lengths)
     described = _Block(epochs, states, *(_address(a) for a in arrays))
     failed = _library.boa_shortest_paths(
         ctypes.byref(described),
@@ -63,5 +62,5 @@ def compiled_paths(
     return times, costs, found
 
 
-def _address(array: NDArray[np.generic] | None) -> int | None:
-    return None if array is None else array.ctypes.data
+def _address(array: NDArray[Any]) -> int:
+    return array.ctypes.data

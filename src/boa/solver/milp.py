@@ -111,8 +111,11 @@ def solve_milp(
     deterministic: bool = False,
     gap: float | None = None,
     time_limit_s: Seconds | None = None,
-) -> MilpAnswer:
-    """The same optimum as the exact solver's, mixed or with one sequence per class."""
+) -> MilpAnswer | None:
+    """The same optimum as the exact solver's, mixed or with one sequence per class.
+
+    None if there is no plan: the caps may cost more than the budget with one sequence per class.
+    """
     columns = _layout(tables)
     lp = _program(tables, columns, budget, deterministic).build()
     solver = highspy.Highs()  # type: ignore[no-untyped-call]
@@ -192,7 +195,7 @@ def _answer(
     solver: highspy.Highs,
     deterministic: bool,
     time_limit_s: Seconds | None,
-) -> MilpAnswer:
+) -> MilpAnswer | None:
     status = solver.getModelStatus()
     info = solver.getInfo()
     if status == highspy.HighsModelStatus.kInterrupt:
@@ -203,8 +206,8 @@ def _answer(
                 f"HiGHS found no plan within {time_limit_s:g} s; raise --time-limit-s or --gap, "
                 "or use --solver exact"
             )
-        if status == highspy.HighsModelStatus.kInfeasible:
-            raise NoPlanFound("HiGHS says that no such plan exists within the budget")
+        if status == highspy.HighsModelStatus.kInfeasible and deterministic:
+            return None
         raise BoaError(f"HiGHS stopped without an answer: {solver.modelStatusToString(status)}")
     optimal = status == highspy.HighsModelStatus.kOptimal
     values = np.array(solver.getSolution().col_value)

@@ -10,6 +10,7 @@ clusters with `rescaling=False`; "JCT and budget under rescaling" and the defini
 heterogeneous BOA with `rescaling=True`.)
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -86,17 +87,19 @@ def holdings(
             times = run_times(job_class.epochs[first:end], name, np.array([float(width)]))
             held = float(times.sum()) + restart
             yield Holding(variant.share, workload.gpu_types[name], width, held, 1)
-    before: dict[tuple[GpuName, float], float] = {}
+    before: dict[tuple[GpuName, float], float] = defaultdict(float)
     for epoch, routes in zip(job_class.epochs, plan.routes, strict=False):
         for route in routes:
             times = run_times([epoch], route.gpu_type, np.array([float(route.width)]))
             # Routes are drawn anew in every epoch: a job may happen to stay where it is.
-            starts = 1.0 - before.get((route.gpu_type, route.width), 0.0)
+            starts = 1.0 - before[route.gpu_type, route.width]
             held = float(times[0, 0]) + restart * starts
             yield Holding(
                 route.share, workload.gpu_types[route.gpu_type], route.width, held, starts
             )
-        before = {(route.gpu_type, route.width): route.share for route in routes}
+        before = defaultdict(float)
+        for route in routes:
+            before[route.gpu_type, route.width] += route.share
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,8 +8,8 @@ so that, with V_j(k) the least value of epochs 1..j that ends in state k,
 
 O(epochs × states) per row, with all rows and many multipliers advanced by the same array
 operations. Only m_j and the state that attains it are kept. The sequence is recovered stretch by
-stretch from the end: with F_j(k) the time of epochs 1..j run in state k, a stretch of epochs
-a+1..b adds f(k) (r + F_b(k) − F_a(k)), so it begins where m_a + f(k) (r − F_a(k)) is least.
+stretch from the end: the last one begins after the epoch a at which m_a + f(k) (r + the time of all
+epochs after a in state k) is least.
 """
 
 from dataclasses import dataclass
@@ -116,15 +116,11 @@ def _trace_back(
     end = block.epochs[at]
     while n:
         state = argmin[end, each]
-        elapsed = block.elapsed[at[each], :, state].T
-        restart = block.restarts[at[each]]
-        begin_cost = minima[:-1, each] + worth[each, state] * (restart - elapsed[:-1])
-        possible = before[:, None] < end
-        if block.barred is not None:
-            possible &= _reachable(block.barred[at[each], :, state].T, end)
-        begin = np.where(possible, begin_cost, np.inf).argmin(axis=0)
-        here = np.arange(len(each))
-        held = elapsed[end, here] - elapsed[begin, here] + restart
+        ran = np.where(before < end[:, None], block.durations[at[each], :, state], 0.0)
+        held = block.restarts[at[each]][:, None] + np.cumsum(ran[:, ::-1], axis=1)[:, ::-1]
+        value = minima[:-1, each].T + worth[each, state][:, None] * held
+        begin = np.where(before < end[:, None], value, np.inf).argmin(axis=1)
+        held = held[np.arange(len(each)), begin]
         times[each] += held
         costs[each] += held * block.cost_rates[at[each], state]
         inside = (before >= begin[:, None]) & (before < end[:, None])
@@ -132,14 +128,6 @@ def _trace_back(
         each, end = each[begin > 0], begin[begin > 0]
         n = len(each)
     return times, costs, states
-
-
-def _reachable(barred: NDArray[np.bool_], end: Ints) -> NDArray[np.bool_]:
-    """Whether a stretch may begin after epoch a: nothing barred between there and its end."""
-    epochs = len(barred)
-    epoch = np.arange(epochs)[:, None]
-    last_barred = np.where(barred & (epoch < end), epoch + 1, 0).max(axis=0)
-    return np.asarray(epoch >= last_barred)
 
 
 def _free_moves(

@@ -3,9 +3,9 @@
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from boa.errors import InputError, UsageError
+from boa.errors import BoaError, InputError, NoSinglePlan, UsageError
 from boa.model.plan import Plan
 from boa.model.workload import Workload
 from boa.solver.assemble import plan_of
@@ -20,6 +20,10 @@ from boa.units import Seconds, UsdPerHour
 SOLVERS = ("exact", "glue", "milp")
 ROUTINGS = ("class", "epoch", "migrate")
 BILLINGS = ("gpu", "node")
+_PROVEN = 1e-6
+"""The gap, relative, up to which arithmetic alone may keep a plan from its bound."""
+_OVERSPENT = 1e-6
+"""No plan leaves this module that spends so much more than its budget."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +85,15 @@ def budget_for(
     routing: Routing = "class",
     billing: Billing = "gpu",
 ) -> Solution:
-    """The plan of least spend whose average JCT is at most `jct`."""
+    """The plan of least spend whose average JCT is at most `jct`.
+
+    An average over jobs, as asked: the classes' weights play no part in it.
+    """
     if not (math.isfinite(jct) and jct > 0):
         raise InputError("jct", jct, "a finite number of seconds > 0")
     began = time.perf_counter()
-    pricing = Pricing.of(workload, rules_of(rescaling=rescaling, routing=routing, billing=billing))
+    plain = replace(workload, classes=tuple(replace(c, weight=1.0) for c in workload.classes))
+    pricing = Pricing.of(plain, rules_of(rescaling=rescaling, routing=routing, billing=billing))
     found = solve_jct(pricing, jct)
     answer = Answer(plan_of(pricing.tables, found.stop.points), found.lower_bound, True)
     spent = found.totals.spend
@@ -148,6 +156,11 @@ def _solution(
 ) -> Solution:
     workload, rules = pricing.tables.workload, pricing.tables.rules
     outcome = evaluate_under(workload, answer.plan, rules)
+    if outcome.spend > budget * (1 + _OVERSPENT):
+        raise BoaError(
+            f"the plan found would spend {outcome.spend:.9g} of {budget:.9g} per hour: "
+            "this is a bug, please report it with the workload"
+        )
     least = [chain.points()[-1] for chain in pricing.chains]
     return Solution(
         workload=workload,
@@ -167,8 +180,9 @@ def _solution(
 
 def _exact(task: _Task) -> Answer:
     if not task.deterministic:
+        bound, reached = task.bound.lower_bound, task.bound.totals.objective
         plan = plan_of(task.pricing.tables, task.bound.stop.points)
-        return Answer(plan, task.bound.lower_bound, True)
+        return Answer(plan, bound, reached <= bound * (1 + _PROVEN))
     from boa.solver.integral import solve_integral
 
     found = solve_integral(task.pricing, task.budget, task.bound, task.gap or 0.0)
@@ -183,12 +197,17 @@ def _glue(task: _Task) -> Answer:
 
 
 def _milp(task: _Task) -> Answer:
+    from boa.solver.integral import enough_for_one
     from boa.solver.milp import solve_milp
 
     found = solve_milp(
         task.pricing.tables, task.budget, task.deterministic, task.gap, task.time_limit_s
     )
-    return Answer(found.plan, found.lower_bound, found.proven)
+    if found is None:
+        raise NoSinglePlan(task.budget, enough_for_one(task.pricing))
+    known = found.lower_bound > 0.0  # HiGHS may stop before it has any bound
+    bound = found.lower_bound if known else task.bound.lower_bound
+    return Answer(found.plan, bound, found.proven)
 
 
 _SOLVERS: dict[str, Callable[[_Task], Answer]] = {"exact": _exact, "glue": _glue, "milp": _milp}

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from boa.errors import InputError
+from boa.errors import InputError, no_less
 from boa.model.speedup import Floats
 from boa.model.workload import Workload
 from boa.solver.chain import Chain, Vertex
@@ -107,7 +107,7 @@ def _check_cap(chain: Chain) -> None:
         return
     if chain.cap < fastest * (1 - _FEASIBLE):
         field = f"classes[{chain.class_index}].max_jct_s"
-        raise InputError(field, chain.cap, f"at least {fastest:.6g}, its fastest JCT")
+        raise InputError(field, chain.cap, f"at least {no_less(fastest)}, its fastest JCT")
     chain.cap = fastest
 
 

@@ -5,8 +5,7 @@ class routing one row per class and GPU type, under the other routings one row p
 similar length are stacked into *blocks*, so that one array operation advances many rows.
 """
 
-import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -54,15 +53,10 @@ class Block:
     """How many epochs each row really has, longest first."""
     durations: Floats
     """Time of each epoch in each state, rows × epochs × states; infinite if it cannot run there."""
-    elapsed: Floats
-    """Time from the beginning to the end of epoch j if all is run in one state, rows × (epochs
-    + 1) × states; epochs that cannot run there count as nothing."""
     cost_rates: Floats
     """Rows × states."""
     restarts: Floats
     """One per row."""
-    barred: NDArray[np.bool_] | None
-    """Where an epoch cannot run, or None if all can run in every state of their row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,46 +71,27 @@ class Tables:
     """λ_i per hour."""
 
 
-_Stacks = tuple[tuple[Row, ...], tuple[Block, ...]]
-_built: dict[int, tuple[weakref.ref[Workload], dict[Rules, _Stacks]]] = {}
-
-
 def build_tables(workload: Workload, rules: Rules) -> Tables:
-    """The tables of a workload; built once and kept for as long as the workload itself lives."""
-    key = id(workload)
-    if key not in _built or _built[key][0]() is not workload:
-        _built[key] = (weakref.ref(workload, lambda _: _built.pop(key, None)), {})
-    kept = _built[key][1]
-    if rules not in kept:
-        kept[rules] = _stacks(workload, rules)
-    rows, blocks = kept[rules]
-    total = workload.weighted_arrivals_per_hour
-    return Tables(
-        workload=workload,
-        rules=rules,
-        rows=rows,
-        blocks=blocks,
-        time_weights=np.array([c.weight / total for c in workload.classes]),
-        arrivals=np.array([c.arrivals_per_hour for c in workload.classes]),
-    )
-
-
-def _stacks(workload: Workload, rules: Rules) -> _Stacks:
     rows: list[Row] = []
     for i, job_class in enumerate(workload.classes):
         found = list(_class_rows(workload, i, job_class, rules))
         if not found:
             raise InputError(
-                f"classes[{i}].epochs", job_class.name, "a GPU type that can run every epoch"
+                f"classes[{i}].epochs",
+                job_class.name,
+                "a GPU type with a speedup in every epoch, or --routing migrate",
+                f"no GPU type runs all of {job_class.name}",
             )
         rows.extend(found)
-    blocks = []
-    for block in _blocks(rows):
-        blocks.append(block)
-        for g, n in enumerate(block.rows.tolist()):  # let go of the copies: memory is the limit
-            e, k = rows[n].times.shape
-            rows[n] = replace(rows[n], times=block.durations[g, :e, :k])
-    return tuple(rows), tuple(blocks)
+    total = workload.weighted_arrivals_per_hour
+    return Tables(
+        workload=workload,
+        rules=rules,
+        blocks=tuple(_blocks(rows)),
+        rows=tuple(rows),
+        time_weights=np.array([c.weight / total for c in workload.classes]),
+        arrivals=np.array([c.arrivals_per_hour for c in workload.classes], dtype=float),
+    )
 
 
 def _class_rows(workload: Workload, i: int, job_class: JobClass, rules: Rules) -> Iterator[Row]:
@@ -197,7 +172,7 @@ def _without_useless(row: Row) -> Row:
     )
 
 
-def _blocks(rows: Sequence[Row]) -> Iterator[Block]:
+def _blocks(rows: list[Row]) -> Iterator[Block]:
     """Stack rows, longest first, while padding stays small."""
     order = sorted(range(len(rows)), key=lambda n: (-len(rows[n].times), -len(rows[n].widths)))
     group: list[int] = []
@@ -219,34 +194,24 @@ def _blocks(rows: Sequence[Row]) -> Iterator[Block]:
         yield _stack(rows, group)
 
 
-def _stack(rows: Sequence[Row], group: list[int]) -> Block:
+def _stack(rows: list[Row], group: list[int]) -> Block:
+    """Copy the rows' times into one array, and let the rows look into it from now on."""
     epochs = max(len(rows[n].times) for n in group)
     states = max(len(rows[n].widths) for n in group)
     durations = np.empty((len(group), epochs, states))
-    elapsed = np.zeros((len(group), epochs + 1, states))
     rates = np.ones((len(group), states))
-    barred: NDArray[np.bool_] | None = None
     for g, n in enumerate(group):
         row = rows[n]
         e, k = row.times.shape
         durations[g, :e, :k] = row.times
         durations[g, e:] = durations[g, :e, k:] = np.inf
         rates[g, :k] = row.cost_rates
-        finite = np.isfinite(row.times)
-        if finite.all():
-            np.cumsum(row.times, axis=0, out=elapsed[g, 1 : e + 1, :k])
-            continue
-        np.cumsum(np.where(finite, row.times, 0.0), axis=0, out=elapsed[g, 1 : e + 1, :k])
-        if barred is None:
-            barred = np.zeros(durations.shape, dtype=bool)
-        barred[g, :e, :k] = ~finite
+        rows[n] = replace(row, times=durations[g, :e, :k])
     return Block(
         rows=np.array(group),
         class_of=np.array([rows[n].class_index for n in group]),
         epochs=np.array([len(rows[n].times) for n in group]),
         durations=durations,
-        elapsed=elapsed,
         cost_rates=rates,
-        restarts=np.array([rows[n].restart for n in group]),
-        barred=barred,
+        restarts=np.array([rows[n].restart for n in group], dtype=float),
     )
