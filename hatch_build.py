@@ -19,7 +19,7 @@ class CustomBuildHook(BuildHookInterface):  # type: ignore[type-arg]
         if self.target_name != "wheel" or os.environ.get("BOA_PURE_PYTHON"):
             return
         compiler = os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc"
-        # No contraction: the kernel must give the same bits as its NumPy twin.
+        # No contraction: the kernel is to round as its NumPy twin does.
         flags = ["-O3", "-ffp-contract=off", "-fPIC", "-shared"]
         root = Path(self.root)
         command = [*shlex.split(compiler), *flags, str(root / SOURCE), "-o", str(root / LIBRARY)]

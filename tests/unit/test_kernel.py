@@ -1,4 +1,4 @@
-"""The C kernel and its NumPy twin: the same operations, the same bits."""
+"""The C kernel and its NumPy twin: the same operations, the same results up to rounding."""
 
 import os
 

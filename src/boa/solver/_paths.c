@@ -1,8 +1,8 @@
 /* The shortest paths of path.py, operation by operation, for machines that have a C compiler.
  *
  * Plain C without Python: path.py loads it through ctypes and falls back to NumPy without it.
- * The same IEEE operations in the same order as there, so that both give the same bits (the
- * build turns off contraction to fused multiply-adds for that reason).
+ * The same operations as there, so that both give the same results up to rounding (the build turns
+ * off contraction to fused multiply-adds for that reason).
  */
 #include <math.h>
 #include <stdint.h>
