@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from boa.errors import NoSinglePlan
+from boa.errors import NoPlanFound, NoSinglePlan, no_less
 from boa.model.plan import Plan
 from boa.solver.assemble import plan_of_states
 from boa.solver.chain import TIE, Chain, Vertex
@@ -28,8 +28,9 @@ _EFFORT = 20_000_000
 """Cells (epochs × states) of all rows up to which sequences are listed at all."""
 _DEEPENING = (1 / 16, 1.0)
 _HOPELESS = 1e6
+"""Times the bound: no plan is looked for beyond."""
 _WIDENING = (1e-6, 1e-5, 1e-4, 1e-2, 1.0)
-"""Without a plan to start from: how far above the bound one is looked for."""
+"""Without a plan to start from: the parts of that room that are searched, one after the other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,19 +53,22 @@ def solve_integral(pricing: Pricing, budget: UsdPerHour, bound: Optimum, gap: fl
         room = best - bound.lower_bound
     else:
         room = bound.lower_bound * _HOPELESS
-    for part in _DEEPENING if rounded is not None else _WIDENING:
-        try:
+    complete = True
+    try:
+        for part in _DEEPENING if rounded is not None else _WIDENING:
             found = _search(pricing, budget, bound, room * part)
-        except TooManyLabels:
-            break
-        if found is not None:
-            return Integral(_plan_of_selection(pricing, found), True)
-    else:
-        if rounded is not None:
-            return _integral(pricing, rounded, True)
-    if rounded is None:
+            if found is not None:
+                return Integral(_plan_of_selection(pricing, found), True)
+    except TooManyLabels:
+        complete = False
+    if rounded is not None:
+        return _integral(pricing, rounded, complete)
+    if complete:
         raise NoSinglePlan(budget, enough_for_one(pricing))
-    return _integral(pricing, rounded, False)
+    raise NoPlanFound(
+        "too many sequences to look through for one per class that keeps every max_jct_s within "
+        f"the budget; {no_less(enough_for_one(pricing))} per hour is surely enough"
+    )
 
 
 def _round_down(pricing: Pricing, budget: UsdPerHour) -> list[Vertex] | None:
