@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 .PHONY: demo test lint clean
 .DEFAULT_GOAL := demo
 
-$(VENV)/.base: pyproject.toml hatch_build.py src/boa/solver/_paths.c
+$(VENV)/.base: pyproject.toml hatch_build.py $(wildcard src/boa/*/_*.c)
 	@$(PYTHON) -c 'import sys; sys.exit("BOA needs Python 3.11 or newer; try: make PYTHON=python3.12") if sys.version_info < (3, 11) else None'
 	@echo "setting up $(VENV) (once)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

@@ -1,13 +1,12 @@
 """The compiled shortest paths, if this installation has them: `_paths.c`, through ctypes."""
 
 import ctypes
-import os
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from boa import compiled
 from boa.model.speedup import Floats
 from boa.solver.tables import Block, Ints
 
@@ -23,17 +22,7 @@ class _Block(ctypes.Structure):
     )
 
 
-def _load() -> ctypes.CDLL | None:
-    library = Path(__file__).with_name("_paths.so")
-    if os.environ.get("BOA_PURE_PYTHON") or not library.exists():
-        return None
-    try:
-        return ctypes.CDLL(str(library))
-    except OSError:  # built for another machine
-        return None
-
-
-_library = _load()
+_library = compiled.load(__file__, "_paths")
 COMPILED = _library is not None
 
 
