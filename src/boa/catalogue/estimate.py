@@ -86,8 +86,8 @@ def workload_from_trace(
     the time there. `rescale` replaces the times that the artifact assumes, `slowdown` its
     calibration.
     """
-    _check_applications(trace, learned)
-    _check_gpus(gpus, learned)
+    check_applications(trace, learned)
+    check_gpus(gpus, learned)
     if rescale is not None:
         checks.number(rescale, "rescale_s", least=0)
     types = gpu_types(gpus, prices, learned.gpus_per_node)
@@ -98,7 +98,7 @@ def workload_from_trace(
         curves, work = _curves_and_work(application, trace, learned, types)
         factor = slowdown_factor(calibration, application)
         classes.append(
-            _job_class(
+            job_class(
                 class_name(application),
                 arrivals_per_hour=rates_per_hour[application],
                 rescaling=rescale_s(learned.system, application) if rescale is None else rescale,
@@ -165,7 +165,7 @@ def _plan_curves(model: PlanFigures, gpu: GpuName) -> Curves:
     return Curves(tuple(p.gpus for p in plans), np.array([[1.0 / p.iteration_s for p in plans]]))
 
 
-def _job_class(
+def job_class(
     name: str,
     *,
     arrivals_per_hour: float,
@@ -200,7 +200,7 @@ def _limit(by_type: dict[GpuName, int]) -> int | dict[GpuName, int]:
     return values.pop() if len(values) == 1 else by_type
 
 
-def _check_gpus(gpus: Sequence[GpuName], learned: Figures) -> None:
+def check_gpus(gpus: Sequence[GpuName], learned: Figures) -> None:
     if not gpus or len(set(gpus)) != len(gpus):
         raise InputError("gpus", ",".join(gpus), "each GPU type once, at least one")
     for gpu in gpus:
@@ -209,7 +209,7 @@ def _check_gpus(gpus: Sequence[GpuName], learned: Figures) -> None:
             raise InputError("gpus", gpu, expected)
 
 
-def _check_applications(trace: Trace, learned: Figures) -> None:
+def check_applications(trace: Trace, learned: Figures) -> None:
     for job in trace.jobs:
         if job.application not in learned.applications:
             expected = f"an application with profiles: {', '.join(learned.available)}"

@@ -8,6 +8,7 @@ Rubick: `iteration_times/APPLICATION.csv`.
 import re
 from collections.abc import Collection, Iterable
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 
@@ -26,8 +27,10 @@ from boa.catalogue.tables import Row, read_csv
 from boa.errors import FileError, InputError
 from boa.goodput.efficiency import Convergence
 from boa.goodput.fit import Measurements, fit_throughput
+from boa.goodput.measured import Curve, MeasuredTimes, smallest_rotation
 from boa.goodput.speedup import DeviceProfile
-from boa.units import GpuName
+from boa.model.cluster import Shape
+from boa.units import GpuName, Seconds
 
 SOURCES: dict[System, str] = {
     "sia": "Sia artifact (SOSP'23)",
@@ -41,6 +44,8 @@ MAX_BATCH = 1_000_000
 """Every whole batch size is considered, so a slip in a file's name must not fill the memory."""
 
 _BY_SUFFIX = {offer.suffix: offer.name for offer in OFFERS.values() if offer.suffix}
+_Timed: TypeAlias = tuple[float, Seconds, Seconds]
+"""(local batch, step time, accumulation time)."""
 _STEP_COLUMNS = ("local_bsz", "step_time", "sync_time")
 _EXPECTED = (
     "a folder of profiles: APPLICATION/placements[-GPU].csv with validation-B.csv (Sia, Pollux, "
@@ -55,32 +60,43 @@ def read_profiles(
     gpus: Collection[GpuName] | None = None,
 ) -> Figures:
     """Learn the figures from a folder of profiles; only these applications and types if given."""
+    found = find_profiles(folder)
+    if isinstance(found, Path):
+        return _read_rubick(found, applications, gpus)
+    return _read_adaptive(found, applications, gpus)
+
+
+def find_profiles(folder: str | Path) -> Path | list[Path]:
+    """Rubick's folder of iteration times, or one folder per application (Sia, Pollux, ours)."""
     root = Path(folder)
     if not root.is_dir():
         raise FileError(str(root), "no such folder", _EXPECTED)
-    if (root / "iteration_times").is_dir():
-        return _read_rubick(root / "iteration_times", applications, gpus)
-    if root.name == "iteration_times":
-        return _read_rubick(root, applications, gpus)
+    for candidate in (root / "iteration_times", root):
+        if candidate.is_dir() and candidate.name == "iteration_times":
+            return candidate
     for candidate in (root, root / "traces"):
         folders = [p.parent for p in sorted(candidate.glob("*/placements*.csv"))]
         if folders:
-            return _read_adaptive(list(dict.fromkeys(folders)), applications, gpus)
+            return list(dict.fromkeys(folders))
     raise FileError(str(root), "no profiles in it", _EXPECTED)
+
+
+def system_of(folders: list[Path]) -> System:
+    suffixes = {suffix for folder in folders for suffix in devices_in(folder).values()}
+    return "sia" if suffixes & set(_BY_SUFFIX) else "pollux"
 
 
 def _read_adaptive(
     folders: list[Path], applications: Collection[str] | None, gpus: Collection[GpuName] | None
 ) -> Figures:
-    suffixes = {suffix for folder in folders for suffix in _devices_in(folder).values()}
-    system: System = "sia" if suffixes & set(_BY_SUFFIX) else "pollux"
+    system = system_of(folders)
     learned: dict[str, AdaptiveFigures] = {}
     widest_node: dict[GpuName, int] = {}
     for folder in folders:
         if applications is not None and folder.name not in applications:
             continue
         devices: dict[GpuName, DeviceProfile] = {}
-        for gpu, suffix in _devices_in(folder).items():
+        for gpu, suffix in devices_in(folder).items():
             if gpus is None or gpu in gpus:
                 measured = read_measurements(folder, suffix)
                 devices[gpu] = learn_device(measured)
@@ -98,11 +114,11 @@ def _read_adaptive(
             for gpu, width in widest_node.items()
         },
         available=tuple(folder.name for folder in folders),
-        gpu_names=tuple(dict.fromkeys(gpu for folder in folders for gpu in _devices_in(folder))),
+        gpu_names=tuple(dict.fromkeys(gpu for folder in folders for gpu in devices_in(folder))),
     )
 
 
-def _devices_in(folder: Path) -> dict[GpuName, str]:
+def devices_in(folder: Path) -> dict[GpuName, str]:
     """GPU type -> the suffix of its files."""
     found: dict[GpuName, str] = {}
     for path in sorted(folder.glob("placements*.csv")):
@@ -118,33 +134,58 @@ def _position(order: list[str], name: str) -> tuple[int, str]:
 
 def read_measurements(folder: Path, suffix: str) -> Measurements:
     """Step times of one application on one GPU type, by placement and by GPU count."""
-    ending = f"-{suffix}.csv" if suffix else ".csv"
-    placements = read_csv(folder / f"placements{ending}", ("placement", *_STEP_COLUMNS))
-    rows = [(*_placement(row), *_step(row)) for row in placements.rows]
-    by_count = folder / f"scalability{ending}"
-    if by_count.exists():
-        table = read_csv(by_count, ("num_nodes", "num_replicas", *_STEP_COLUMNS))
-        rows += [
-            (row.whole("num_nodes"), row.whole("num_replicas"), *_step(row)) for row in table.rows
-        ]
+    rows = [(len(shape), sum(shape), *times) for shape, times in _by_placement(folder, suffix)]
+    rows += [(*counts, *times) for counts, times in _by_count(folder, suffix)]
     return Measurements(*np.array(rows, dtype=float).T)
 
 
-def _step(row: Row) -> tuple[float, float, float]:
-    """(local batch, step time, accumulation time)."""
+def read_step_times(folder: Path, suffix: str) -> MeasuredTimes:
+    """The same for the simulator, which tells placements of as many GPUs apart."""
+    placements: dict[Shape, list[_Timed]] = {}
+    counts: dict[tuple[int, int], list[_Timed]] = {}
+    for shape, times in _by_placement(folder, suffix):
+        placements.setdefault(smallest_rotation(shape), []).append(times)
+        counts.setdefault((len(shape), sum(shape)), []).append(times)
+    for key, times in _by_count(folder, suffix):
+        counts.setdefault(key, []).append(times)
+    by_nodes: dict[int, dict[int, Curve]] = {}
+    for (nodes, gpus), rows in counts.items():
+        by_nodes.setdefault(nodes, {})[gpus] = Curve.of(rows)
+    return MeasuredTimes({s: Curve.of(rows) for s, rows in placements.items()}, by_nodes)
+
+
+def _by_placement(folder: Path, suffix: str) -> list[tuple[Shape, _Timed]]:
+    path = folder / f"placements{_ending(suffix)}"
+    table = read_csv(path, ("placement", *_STEP_COLUMNS))
+    return [(_placement(row), _step(row)) for row in table.rows]
+
+
+def _by_count(folder: Path, suffix: str) -> list[tuple[tuple[int, int], _Timed]]:
+    path = folder / f"scalability{_ending(suffix)}"
+    if not path.exists():
+        return []
+    table = read_csv(path, ("num_nodes", "num_replicas", *_STEP_COLUMNS))
+    return [((r.whole("num_nodes"), r.whole("num_replicas")), _step(r)) for r in table.rows]
+
+
+def _ending(suffix: str) -> str:
+    return f"-{suffix}.csv" if suffix else ".csv"
+
+
+def _step(row: Row) -> _Timed:
     step, sync = row.number("step_time", above=0), row.number("sync_time")
     if sync >= step:
         raise InputError(row.at("sync_time"), sync, f"less than the step time {step:g}")
     return float(row.whole("local_bsz")), step, step - sync
 
 
-def _placement(row: Row) -> tuple[int, int]:
-    """(nodes, GPUs) of a placement, one digit per node."""
+def _placement(row: Row) -> Shape:
+    """GPUs on each node, one digit per node."""
     digits = row.text("placement")
     if not digits.isascii() or not digits.isdigit() or "0" in digits:
         expected = "one digit per node, its GPUs: 44 for two nodes of 4"
         raise InputError(row.at("placement"), digits, expected)
-    return len(digits), sum(map(int, digits))
+    return tuple(map(int, digits))
 
 
 def learn_device(measured: Measurements) -> DeviceProfile:

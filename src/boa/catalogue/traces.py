@@ -1,13 +1,18 @@
-"""Readers of traces: our own CSV, and the workloads of the Sia, Pollux and Rubick artifacts.
+"""Traces in files: our own, and the workloads of the Sia, Pollux and Rubick artifacts.
 
 Our own has the columns `name, arrival_s, application` and, where known, `gpus, batch_size,
-steps, plan, guaranteed, duration_s`. A cell left empty says that it is not known.
+steps, plan, guaranteed, duration_s`. A cell left empty says that it is not known. It is CSV, or
+Parquet with the same columns, which takes the optional package pyarrow.
 """
 
 import csv
 import io
+import os
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
+from typing import Any, TextIO
 
 from boa.catalogue.tables import CsvTable, Row, read_csv
 from boa.errors import FileError, InputError
@@ -24,6 +29,13 @@ OWN_COLUMNS = (
     "guaranteed",
     "duration_s",
 )
+CSV, PARQUET = ".csv", ".parquet"
+SUFFIXES = (CSV, PARQUET)
+"""What our own format can be written as; the suffix of the file says which."""
+BATCH = 1 << 16
+"""Rows written to, or read from, a Parquet file at a time."""
+MAX_ROWS = 20_000_000
+"""A few bytes of Parquet can stand for any number of rows: what is more is refused."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,15 +77,17 @@ FORMATS = (OWN, RUBICK, SIA)
 
 
 def read_trace(path: str | Path) -> Trace:
-    """A trace from a CSV file; its format is told by its header."""
-    table = read_csv(Path(path), required=("name", "application"))
+    """A trace from a CSV or Parquet file; its format is told by its columns."""
+    file, required = Path(path), ("name", "application")
+    parquet = file.suffix.lower() == PARQUET
+    table = _read_parquet(file, required) if parquet else read_csv(file, required)
     layout = detect_format(table)
     jobs = [_job(row, layout) for row in table.rows]
     seen: dict[str, int] = {}
     for job, row in zip(jobs, table.rows, strict=True):
         if job.name in seen:
-            expected = f"a name of its own (line {seen[job.name]} has it too)"
-            raise InputError(row.at("name"), job.name, expected)
+            other = f"{'row' if parquet else 'line'} {seen[job.name]}"
+            raise InputError(row.at("name"), job.name, f"a name of its own ({other} has it too)")
         seen[job.name] = row.line
     return Trace(tuple(sorted(jobs, key=lambda job: job.arrival_s)))
 
@@ -90,14 +104,65 @@ def detect_format(table: CsvTable) -> TraceFormat:
 
 
 def dump_trace(trace: Trace) -> str:
-    """The trace in our own format; `read_trace` gives the same trace back."""
+    """The trace in our own format, as CSV; `read_trace` gives the same trace back."""
     out = io.StringIO()
+    write_csv(trace.jobs, out)
+    return out.getvalue()
+
+
+def write_csv(jobs: Iterable[TraceJob], out: TextIO) -> int:
+    """Write jobs as they come, and say how many there were."""
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(OWN_COLUMNS)
-    for job in trace.jobs:
-        cells = [getattr(job, column) for column in OWN_COLUMNS]
-        writer.writerow(["" if v is None else int(v) if isinstance(v, bool) else v for v in cells])
-    return out.getvalue()
+    count = 0
+    for count, job in enumerate(jobs, start=1):  # noqa: B007
+        writer.writerow(_cells(job))
+    return count
+
+
+def write_trace(jobs: Iterable[TraceJob], path: str | Path) -> int:
+    """Write jobs in our own format, whole or not at all, and say how many there were.
+
+    They are written as they come, so that a trace may be longer than memory.
+    """
+    file = Path(path)
+    if file.suffix.lower() == PARQUET:
+        _pyarrow(file)  # before anything is written
+    elif file.suffix.lower() != CSV:
+        raise InputError("trace", file.name, f"a file ending in {' or '.join(SUFFIXES)}")
+    beside = file.with_name(f".{file.name}.{os.getpid()}.part")
+    try:
+        try:
+            count = _write(jobs, beside, file)
+            beside.replace(file)
+        finally:
+            beside.unlink(missing_ok=True)
+    except OSError as problem:
+        reason = problem.strerror or str(problem)
+        raise FileError(str(file), reason, "a file that can be written") from None
+    return count
+
+
+def _write(jobs: Iterable[TraceJob], beside: Path, file: Path) -> int:
+    if file.suffix.lower() == PARQUET:
+        return _write_parquet(jobs, beside, file)
+    with beside.open("w", encoding="utf-8", newline="") as out:
+        return write_csv(jobs, out)
+
+
+def _cells(job: TraceJob) -> tuple[object, ...]:
+    """As in `OWN_COLUMNS`; None is an empty cell, and numbers are written to the last digit."""
+    return (
+        job.name,
+        job.arrival_s,
+        job.application,
+        job.gpus,
+        job.batch_size,
+        job.steps,
+        job.plan,
+        int(job.guaranteed),
+        job.duration_s,
+    )
 
 
 def _job(row: Row, layout: TraceFormat) -> TraceJob:
@@ -128,3 +193,89 @@ def _flag(row: Row, column: str | None) -> bool:
     if value not in ("0", "1", "true", "false"):
         raise InputError(row.at(column), value, "0 or 1")
     return value in ("1", "true")
+
+
+class _ParquetRow(Row):
+    """A row of a file that has no lines: it is counted from 1."""
+
+    __slots__ = ()
+
+    def at(self, column: str) -> str:
+        return f"{self.path}, row {self.line}, column {column}"
+
+
+def _pyarrow(path: Path) -> Any:
+    """The optional package that reads and writes Parquet."""
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise FileError(
+            str(path),
+            "Parquet takes the package pyarrow, which is not installed",
+            "a .csv file, or pip install 'boa-constrictor[parquet]'",
+        ) from None
+    return pyarrow
+
+
+def _read_parquet(path: Path, required: Iterable[str]) -> CsvTable:
+    """The table as text, so that the same checks and errors serve as for CSV."""
+    arrow, name = _pyarrow(path), str(path)
+    expected = "a readable Parquet file"
+    try:
+        with path.open("rb") as opened, arrow.parquet.ParquetFile(opened) as file:
+            columns = tuple(file.schema_arrow.names)
+            _check_parquet(name, columns, file.metadata.num_rows, required)
+            known = [c for c in columns if any(c in _columns(layout) for layout in FORMATS)]
+            return CsvTable(name, columns, tuple(_parquet_rows(name, file, known)))
+    except FileNotFoundError:
+        raise FileError(name, "no such file", expected) from None
+    except (arrow.ArrowException, OSError, ValueError) as broken:
+        said = " ".join(str(broken).split())[:120]
+        reason = getattr(broken, "strerror", None) or f"not Parquet ({said})"
+        raise FileError(name, reason, expected) from None
+
+
+def _check_parquet(name: str, columns: tuple[str, ...], rows: int, required: Iterable[str]) -> None:
+    for column in required:
+        if column not in columns:
+            found = ", ".join(columns)[:80]
+            raise FileError(name, f"no column '{column}' (has {found})", f"column '{column}'")
+    for column in columns:
+        if columns.count(column) > 1:
+            raise FileError(name, f"column '{column}' twice", "every column once")
+    if not 0 < rows <= MAX_ROWS:
+        raise FileError(name, f"{rows:,} rows", f"from 1 to {MAX_ROWS:,} rows")
+
+
+def _parquet_rows(name: str, file: Any, columns: list[str]) -> Iterator[Row]:
+    line = 0
+    for batch in file.iter_batches(batch_size=BATCH, columns=columns):
+        cells = [["" if v is None else str(v) for v in batch[c].to_pylist()] for c in columns]
+        for row in zip(*cells, strict=True):
+            line += 1
+            yield _ParquetRow(name, line, dict(zip(columns, row, strict=True)))
+
+
+def _columns(layout: TraceFormat) -> tuple[str | None, ...]:
+    numbers = (layout.arrival, layout.gpus, layout.batch_size, layout.steps, layout.duration)
+    return ("name", "application", *numbers, layout.plan, layout.guaranteed)
+
+
+def _write_parquet(jobs: Iterable[TraceJob], beside: Path, path: Path) -> int:
+    arrow = _pyarrow(path)
+    text, whole, real = arrow.string(), arrow.int64(), arrow.float64()
+    kinds = (text, real, text, whole, whole, whole, text, arrow.bool_(), real)
+    schema = arrow.schema(list(zip(OWN_COLUMNS, kinds, strict=True)))
+    count, left = 0, iter(jobs)
+    with arrow.parquet.ParquetWriter(beside, schema) as writer:
+        while batch := [_cells(job) for job in islice(left, BATCH)]:
+            columns = dict(zip(OWN_COLUMNS, zip(*batch, strict=True), strict=True))
+            columns["guaranteed"] = tuple(map(bool, columns["guaranteed"]))
+            try:
+                writer.write_table(arrow.table(columns, schema=schema))
+            except (arrow.ArrowException, OverflowError) as problem:
+                reason = " ".join(str(problem).split())[:120]
+                raise FileError(str(path), reason, "numbers that fit into 64 bits") from None
+            count += len(batch)
+    return count

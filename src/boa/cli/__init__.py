@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from boa._version import __version__
-from boa.cli import budget, demo, evaluate, frontier, plan, schema, workload
+from boa.cli import budget, demo, evaluate, frontier, plan, schema, trace, workload
 from boa.errors import BoaError
 
 USAGE, INTERRUPTED, BROKEN_PIPE = 2, 130, 141
@@ -65,6 +65,7 @@ app.command("evaluate")(evaluate.evaluate)
 app.command("frontier")(frontier.frontier)
 app.command("budget")(budget.budget)
 app.add_typer(workload.app, name="workload")
+app.add_typer(trace.app, name="trace")
 app.command("schema")(schema.schema)
 app.command("demo")(demo.demo)
 

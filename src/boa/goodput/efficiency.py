@@ -38,6 +38,13 @@ class Convergence:
         """Progress that each epoch takes."""
         return np.diff(self.progress, prepend=0.0)
 
+    def statistics(self, epoch: int, batch_size: float) -> tuple[float, float]:
+        """(grad_sqr, grad_var) that a run at this batch size measures in an epoch."""
+        wanted = np.array([batch_size])
+        sqr = _between(self.batch_sizes, self.grad_sqr[epoch], wanted)
+        var = _between(self.batch_sizes, self.grad_var[epoch], wanted)
+        return float(sqr[0]), float(var[0])
+
     @cached_property
     def gains(self) -> Floats:
         """Gain at every whole batch size from B0 to the largest, epochs × sizes."""

@@ -1,0 +1,139 @@
+"""What a policy sees and what it answers: frozen values, the same in the simulator and live."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeAlias
+
+from boa.model.speedup import Floats
+from boa.model.trace import TraceJob
+from boa.model.workload import GpuType, Workload
+from boa.units import GpuName, Seconds
+
+JobId: TypeAlias = str
+NodeId: TypeAlias = int
+Shape: TypeAlias = tuple[int, ...]
+"""GPUs on each node of a placement."""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A rented machine with GPUs of one type."""
+
+    id: NodeId
+    gpu: GpuName
+    gpus: int
+
+
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """GPUs that a job holds, all of one type: how many on which nodes."""
+
+    gpu: GpuName
+    nodes: tuple[tuple[NodeId, int], ...]
+    """(node, GPUs on it), by rising node."""
+
+    @property
+    def width(self) -> int:
+        return sum(count for _, count in self.nodes)
+
+    @property
+    def shape(self) -> Shape:
+        return tuple(count for _, count in self.nodes)
+
+
+class Prediction(Protocol):
+    """How fast a job is expected to run: what a policy may know of it."""
+
+    def rates(self, gpu: GpuName, epoch: int) -> Floats | None:
+        """Rates of progress, 2 × (K + 1): at every width, on one node and across nodes.
+
+        None where nothing is known of this type yet; 0 at widths that cannot run. Only ratios
+        within one job mean anything.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobView:
+    """One active job: waiting, or holding GPUs."""
+
+    id: JobId
+    job_class: str
+    arrival: Seconds
+    serial: int
+    """How many of its class arrived before it."""
+    epoch: int
+    prediction: Prediction
+    asked: TraceJob
+    """What its user said: GPUs, batch size, execution plan, guaranteed or not."""
+    allocation: Allocation | None = None
+    restarts: int = 0
+    """Starts after the first."""
+    rescale_s: Seconds = 0.0
+    service: float = 0.0
+    """GPU-seconds held so far."""
+    tried: Mapping[GpuName, int] = field(default_factory=dict)
+    """The most GPUs of each type that the job has made progress on."""
+    note: Any = None
+    """What the policy said of this job in its last decision."""
+
+
+class Forecast(Protocol):
+    """What is expected of the jobs to come."""
+
+    @property
+    def version(self) -> int:
+        """Changes whenever the workload does."""
+        ...
+
+    def workload(self) -> Workload: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterView:
+    """All that a policy may look at."""
+
+    now: Seconds
+    jobs: Sequence[JobView]
+    """By arrival. A policy that decides job by job may be shown only those that need a decision."""
+    nodes: Sequence[Node]
+    """Rented now, by rising id."""
+    gpu_types: Mapping[GpuName, GpuType]
+    next_node: NodeId = 0
+    """The first id that no node has had: what a policy calls the nodes it wants added."""
+    forecast: Forecast | None = None
+    memory: Any = None
+    """What the policy asked to remember in its last decision."""
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """GPUs for one job; the nodes are left to the placement."""
+
+    gpu: GpuName
+    width: int
+    until: int | None = None
+    """The epoch at whose start the policy wants to be asked again; None: never."""
+    note: Any = None
+    """Shown again in the job's next view."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """What every job in the view gets. A job left out gets nothing: it waits."""
+
+    shares: Mapping[JobId, Share] = field(default_factory=dict)
+    placements: Mapping[JobId, Allocation] = field(default_factory=dict)
+    """Of policies that choose nodes themselves; these jobs are not in `shares`."""
+    nodes: tuple[Node, ...] | None = None
+    """The cluster to have: others are released, new ids rented. None: what the shares need."""
+    memory: Any = None
+
+
+class Policy(Protocol):
+    """decide is pure: the same view gives the same decision."""
+
+    @property
+    def name(self) -> str: ...
+
+    def decide(self, view: ClusterView) -> Decision: ...

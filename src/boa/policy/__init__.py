@@ -1,0 +1,1 @@
+"""Who gets which GPUs: the policies a cluster can be run by."""

@@ -1,0 +1,1 @@
+"""Replay a trace under a policy: virtual time, measured physics, every GPU-second accounted for."""

@@ -1,0 +1,163 @@
+"""A job inside the simulator: where its training stands, what it holds, how fast it goes."""
+
+from boa.model.cluster import Allocation, JobId, JobView, Share
+from boa.model.trace import TraceJob
+from boa.sim.learners import Learner, Pace
+from boa.sim.truth import Truth
+from boa.units import GpuName, Seconds
+
+NEVER = float("inf")
+ALL = 1 - 1e-9
+"""An epoch that is done up to this is done: less is rounding, and could not be waited for."""
+
+
+class ActiveJob:
+    """Mutable, and only the simulator's: policies see its view."""
+
+    __slots__ = (
+        "allocation",
+        "arrival",
+        "asked",
+        "clock",
+        "done",
+        "epoch",
+        "epochs",
+        "held_s",
+        "id",
+        "learner",
+        "note",
+        "pace",
+        "paused_s",
+        "restarts",
+        "resume_at",
+        "serial",
+        "service",
+        "speed",
+        "stamp",
+        "started_at",
+        "tried",
+        "truth",
+        "until",
+        "view",
+        "width",
+        "work",
+    )
+
+    def __init__(self, asked: TraceJob, truth: Truth, learner: Learner, serial: int) -> None:
+        self.id: JobId = asked.name
+        self.asked, self.truth, self.learner, self.serial = asked, truth, learner, serial
+        self.arrival = self.clock = asked.arrival_s
+        self.work: list[float] = truth.work(asked).tolist()
+        self.epochs = len(self.work)
+        self.epoch = 0
+        self.done = 0.0  # progress inside the epoch
+        self.allocation: Allocation | None = None
+        self.width = 0
+        self.pace: Pace | None = None
+        self.speed = 1.0  # less than 1 under interference
+        self.resume_at: Seconds = 0.0
+        self.restarts = -1
+        self.service = 0.0  # GPU-seconds held
+        self.held_s = 0.0  # seconds with GPUs
+        self.paused_s = 0.0  # of those, rescaling
+        self.started_at: Seconds | None = None
+        self.until: int | None = None
+        self.tried: dict[GpuName, int] = {}
+        self.note: object = None
+        self.stamp = 0
+        self.view: JobView | None = None
+
+    @property
+    def finished(self) -> bool:
+        return self.epoch >= self.epochs
+
+    def reallocate(self, allocation: Allocation | None, now: Seconds, ready: Seconds) -> None:
+        """Move to other GPUs at `now`; progress goes on at `ready`."""
+        self.allocation = allocation
+        self.pace, self.view = None, None
+        self.stamp += 1
+        self.width = 0 if allocation is None else allocation.width
+        if allocation is not None:
+            self.restarts += 1
+            self.resume_at = ready
+            if self.started_at is None:
+                self.started_at = now
+
+    def advance(self, now: Seconds) -> None:
+        """Bring the job up to `now`, or to its end if that comes before; `clock` says which."""
+        if self.allocation is None:
+            self.clock = now
+            return
+        if self.clock < self.resume_at:
+            until = min(self.resume_at, now)
+            self.paused_s += until - self.clock
+            self._hold_until(until)
+        while self.clock < now and self.epoch < self.epochs:
+            rate = self.rate()
+            left = (self.work[self.epoch] - self.done) / rate
+            if self.clock + left > now:
+                self.done += rate * (now - self.clock)
+                self._hold_until(now)
+            else:
+                self._hold_until(self.clock + left)
+                self.done = self.work[self.epoch]
+            if self.done >= self.work[self.epoch] * ALL:
+                self.epoch += 1
+                self.done = 0.0
+
+    def _hold_until(self, moment: Seconds) -> None:
+        self.held_s += moment - self.clock
+        self.service += (moment - self.clock) * self.width
+        self.clock = moment
+
+    def rate(self) -> float:
+        """True progress per second in this epoch on these GPUs."""
+        pace = self.pace
+        if pace is None or self.epoch >= pace.end:
+            allocation = self.allocation
+            assert allocation is not None
+            pace = self.pace = self.learner.pace(allocation.gpu, allocation.shape, self.epoch)
+            if self.width > self.tried.get(allocation.gpu, 0):
+                self.tried[allocation.gpu] = self.width
+            self.view = None
+        return pace.rates[self.epoch - pace.first] * self.speed
+
+    def wakes_at(self) -> Seconds:
+        """When it ends, reaches the epoch its policy waits for, or its pace may change."""
+        if self.allocation is None:
+            return NEVER
+        at = max(self.clock, self.resume_at)
+        self.rate()
+        assert self.pace is not None
+        last = min(self.epochs, self.pace.end)
+        if self.until is not None:
+            last = min(last, max(self.until, self.epoch + 1))
+        rates, first, speed = self.pace.rates, self.pace.first, self.speed
+        at += (self.work[self.epoch] - self.done) / (rates[self.epoch - first] * speed)
+        for epoch in range(self.epoch + 1, last):
+            at += self.work[epoch] / (rates[epoch - first] * speed)
+        return at
+
+    def as_view(self) -> JobView:
+        """What the policy sees; made anew only when something but its service has changed."""
+        view = JobView(
+            id=self.id,
+            job_class=self.truth.name,
+            arrival=self.arrival,
+            serial=self.serial,
+            epoch=self.epoch,
+            prediction=self.learner,
+            asked=self.asked,
+            allocation=self.allocation,
+            restarts=max(self.restarts, 0),
+            rescale_s=self.truth.rescale_s,
+            service=self.service,
+            tried=self.tried,
+            note=self.note,
+        )
+        self.view = view
+        return view
+
+    def apply(self, share: Share | None) -> None:
+        self.note = None if share is None else share.note
+        self.until = None if share is None else share.until

@@ -1,0 +1,195 @@
+"""Everything known in a simulation: the truth of every class, and what has been learned of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from boa.catalogue.calibration import (
+    Slowdown,
+    class_name,
+    default_slowdown,
+    rescale_s,
+    slowdown_factor,
+)
+from boa.catalogue.estimate import Curves, job_class
+from boa.catalogue.truth import AdaptiveProfile, Profile, Profiles
+from boa.errors import InputError
+from boa.model.speedup import Floats
+from boa.model.trace import Trace, TraceJob
+from boa.model.workload import GpuType, Workload
+from boa.sim.learners import ClassLearner, Fits, JobLearner, Learner, PerfectLearner, noise_factors
+from boa.sim.settings import Settings
+from boa.sim.truth import AdaptiveTruth, PlanTruth, Truth
+from boa.units import GpuName, PerHour, Seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arrivals:
+    """What is expected of the jobs to come: the rates and sizes of the past."""
+
+    per_hour: Mapping[str, PerHour]
+    """By application."""
+    mean_steps: Mapping[str, float]
+    """Where the work is a number of steps."""
+
+    @classmethod
+    def of(cls, trace: Trace) -> "Arrivals":
+        means = {app: trace.mean_steps(app) for app in trace.counts()}
+        return cls(
+            per_hour=trace.arrivals_per_hour(),
+            mean_steps={app: mean for app, mean in means.items() if mean is not None},
+        )
+
+
+def truths_of(
+    profiles: Profiles,
+    gpu_types: Mapping[GpuName, GpuType],
+    *,
+    slowdown: Slowdown | None,
+    rescale: Seconds | None,
+) -> dict[str, Truth]:
+    """By application; only what concerns these GPU types."""
+    calibration = slowdown or default_slowdown(profiles.system)
+    return {
+        app: _truth(
+            app,
+            profile,
+            gpu_types,
+            rescale_s(profiles.system, app) if rescale is None else rescale,
+            slowdown_factor(calibration, app),
+        )
+        for app, profile in profiles.applications.items()
+    }
+
+
+def _truth(
+    app: str,
+    profile: Profile,
+    gpu_types: Mapping[GpuName, GpuType],
+    rescaling: Seconds,
+    slowdown: float,
+) -> Truth:
+    per_node = {gpu: kind.gpus_per_node for gpu, kind in gpu_types.items()}
+    if not isinstance(profile, AdaptiveProfile):
+        return PlanTruth(
+            name=class_name(app),
+            application=app,
+            rescale_s=rescaling,
+            slowdown=slowdown,
+            plans={gpu: plans for gpu, plans in profile.plans.items() if gpu in gpu_types},
+            gpus_per_node=per_node,
+        )
+    return AdaptiveTruth(
+        name=class_name(app),
+        application=app,
+        rescale_s=rescaling,
+        slowdown=slowdown,
+        convergence=profile.convergence,
+        timings={gpu: t for gpu, t in profile.timings.items() if gpu in gpu_types},
+        limits={gpu: limit for gpu, limit in profile.limits.items() if gpu in gpu_types},
+        measured_to=profile.measured_to,
+        gpus_per_node=per_node,
+    )
+
+
+class Knowledge:
+    """Hands every job its learner, and forecasts the workload for those who plan."""
+
+    def __init__(
+        self,
+        truths: Mapping[str, Truth],
+        gpu_types: Mapping[GpuName, GpuType],
+        arrivals: Arrivals,
+        settings: Settings,
+        *,
+        cap_batch: bool = False,
+    ) -> None:
+        self.gpu_types, self.arrivals, self.settings = gpu_types, arrivals, settings
+        self._truths = truths
+        self._fits = Fits()
+        self._cap_batch = cap_batch
+        self._shared: dict[str, ClassLearner | PerfectLearner] = {}
+        self._bases: dict[tuple[str, GpuName], Floats] = {}
+
+    def truth(self, asked: TraceJob) -> Truth:
+        found = self._truths.get(asked.application)
+        if found is None:
+            expected = f"an application with profiles: {', '.join(self._truths)}"
+            raise InputError(f"job {asked.name}", asked.application, expected)
+        return found
+
+    def learner(self, truth: Truth, asked: TraceJob) -> Learner:
+        if self.settings.learning == "job" and isinstance(truth, AdaptiveTruth):
+            cap = asked.batch_size if self._cap_batch else None
+            return JobLearner(truth, self._fits, cap)
+        return self._class(truth)
+
+    def _class(self, truth: Truth) -> ClassLearner | PerfectLearner:
+        known = self._shared.get(truth.name)
+        if known is None:
+            known = self._shared[truth.name] = self._new(truth)
+        return known
+
+    def _new(self, truth: Truth) -> ClassLearner | PerfectLearner:
+        if self.settings.learning == "class" and isinstance(truth, AdaptiveTruth):
+            return ClassLearner(truth)
+        noise = None
+        if self.settings.noise:
+            widths = {gpu: truth.widest(gpu) for gpu in self.gpu_types}
+            noise = noise_factors(self.settings.noise, widths, self.settings.seed, truth.name)
+        return PerfectLearner(truth, noise)
+
+    def refresh(self) -> None:
+        for learner in self._shared.values():
+            learner.refresh()
+
+    def base_rate(self, truth: Truth, gpu: GpuName, epoch: int) -> float:
+        """The true rate at the smallest width that can run: what speedups are normalised by."""
+        rates = self._bases.get((truth.name, gpu))
+        if rates is None:
+            table = truth.rates(gpu)
+            best = table.max(axis=1)
+            rates = self._bases[truth.name, gpu] = best[:, int(np.argmax(best[0] > 0))]
+        return float(rates[min(epoch, len(rates) - 1)])
+
+    # The forecast, for policies that plan
+
+    @property
+    def version(self) -> int:
+        return sum(learner.version for learner in self._shared.values())
+
+    def workload(self) -> Workload:
+        rates = self.arrivals.per_hour
+        order = sorted(rates, key=lambda app: (-rates[app], app))
+        classes = []
+        for app in order:
+            truth = self._truths[app]
+            learner = self._class(truth)
+            curves = {
+                gpu: _curves(learner.table(gpu), kind.gpus_per_node)
+                for gpu, kind in self.gpu_types.items()
+                if truth.widest(gpu)
+            }
+            if isinstance(truth, AdaptiveTruth):
+                work = truth.convergence.epoch_progress
+            else:
+                work = np.array([self.arrivals.mean_steps[app]])
+            classes.append(
+                job_class(
+                    truth.name,
+                    arrivals_per_hour=rates[app],
+                    rescaling=truth.rescale_s,
+                    curves=curves,
+                    work=work,
+                )
+            )
+        return Workload(gpu_types=self.gpu_types, classes=tuple(classes))
+
+
+def _curves(table: Floats, per_node: int) -> Curves:
+    """Rates on the fewest nodes at every width that can run."""
+    widths = np.arange(table.shape[-1])
+    rates = np.where(widths <= per_node, table[:, 0], table[:, 1])
+    possible = np.flatnonzero(rates[0] > 0)
+    return Curves(tuple(int(k) for k in possible), rates[:, possible])

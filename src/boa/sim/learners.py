@@ -1,0 +1,307 @@
+"""What is known of a job's speed, and at which batch size it therefore runs.
+
+Every learner gives the policy its predictions and the simulator the true pace that follows from
+the batch sizes chosen by them. Three kinds: a job that learns alone, from nothing, as in Pollux
+and Sia; a class whose jobs share what they learn, from one earlier job on; and one that knows.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from boa.goodput.efficiency import gain
+from boa.goodput.learning import Sample, learn
+from boa.goodput.throughput import Throughput, step_time
+from boa.goodput.tuning import (
+    Limits,
+    Setting,
+    best_setting,
+    best_settings,
+    first_setting,
+    gains_of,
+    rate_table,
+)
+from boa.model.cluster import Shape
+from boa.model.speedup import Floats
+from boa.sim.truth import AdaptiveTruth, PlanTruth, Truth, typical_shape
+from boa.units import GpuName
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """True rates of progress from one epoch on, as long as nothing changes."""
+
+    first: int
+    rates: list[float]
+
+    @property
+    def end(self) -> int:
+        """One past the last epoch that it tells of."""
+        return self.first + len(self.rates)
+
+
+class Learner(Protocol):
+    """A job's (or a class's) knowledge: `Prediction` for the policy, `pace` for the simulator."""
+
+    def rates(self, gpu: GpuName, epoch: int) -> Floats | None: ...
+
+    def pace(self, gpu: GpuName, shape: Shape, epoch: int) -> Pace: ...
+
+
+class Fits:
+    """Throughput models by what they were fitted to: jobs of a class often see the same."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, GpuName, frozenset[Sample]], Throughput] = {}
+
+    def of(self, application: str, gpu: GpuName, samples: frozenset[Sample]) -> Throughput:
+        key = (application, gpu, samples)
+        if key not in self._known:
+            self._known[key] = learn(sorted(samples, key=_order))
+        return self._known[key]
+
+
+def _order(sample: Sample) -> tuple[int, int, int]:
+    return sample.nodes, sample.gpus, sample.local_batch
+
+
+class JobLearner:
+    """One job that starts knowing nothing and fits its own model to what it has run."""
+
+    def __init__(self, truth: AdaptiveTruth, fits: Fits, batch_cap: int | None = None) -> None:
+        self.truth, self.fits = truth, fits
+        self._cap = batch_cap
+        self._samples: dict[GpuName, dict[tuple[int, int, int], Sample]] = {}
+        self._models: dict[GpuName, Throughput] = {}
+        self._gradients: tuple[float, float] | None = None
+        self._tables: dict[GpuName, tuple[object, Floats]] = {}
+        self._chosen: dict[GpuName, tuple[object, Setting]] = {}
+
+    def rates(self, gpu: GpuName, epoch: int) -> Floats | None:
+        model = self._models.get(gpu)
+        if model is None or self._gradients is None:
+            return None
+        key = (model, self._gradients)
+        known = self._tables.get(gpu)
+        if known is None or known[0] != key:
+            limits = _capped(self.truth.limits[gpu], self._cap)
+            gains = gains_of(limits.base_batch, *self._gradients)
+            widest = min(self.truth.widest(gpu), limits.max_gpus)
+            known = self._tables[gpu] = (key, rate_table(model, gains, limits, widest))
+        return known[1]
+
+    def pace(self, gpu: GpuName, shape: Shape, epoch: int) -> Pace:
+        """One epoch at a time: what it shows may change the next batch size."""
+        truth, gpus = self.truth, sum(shape)
+        setting = self._setting(gpu, shape)
+        total = np.array([float(setting.total(gpus))])
+        sqr, var = truth.convergence.statistics(epoch, total[0])
+        worth = float(gains_of(truth.convergence.base_batch, sqr, var)(total)[0])
+        self._gradients = (sqr, var)
+        self._observe(gpu, shape, setting)
+        return Pace(epoch, [truth.rate(gpu, shape, setting, worth)])
+
+    def _setting(self, gpu: GpuName, shape: Shape) -> Setting:
+        limits, model = self.truth.limits[gpu], self._models.get(gpu)
+        nodes, gpus = len(shape), sum(shape)
+        if model is None or self._gradients is None:
+            return first_setting(limits, gpus)
+        key = (model, self._gradients, nodes > 1, gpus)
+        known = self._chosen.get(gpu)
+        if known is None or known[0] != key:
+            gains = gains_of(limits.base_batch, *self._gradients)
+            found = best_setting(model, gains, limits, nodes=nodes, gpus=gpus)
+            known = self._chosen[gpu] = (key, found)
+        return known[1]
+
+    def _observe(self, gpu: GpuName, shape: Shape, setting: Setting) -> None:
+        seen = self._samples.setdefault(gpu, {})
+        key = (len(shape), sum(shape), setting.local_batch)
+        if key not in seen:
+            seen[key] = Sample(*key, *self.truth.timings[gpu].times(shape, setting.local_batch))
+            samples = frozenset(seen.values())
+            self._models[gpu] = self.fits.of(self.truth.application, gpu, samples)
+
+
+def _capped(limits: Limits, cap: int | None) -> Limits:
+    if cap is None or cap >= limits.max_batch:
+        return limits
+    return Limits(
+        base_batch=limits.base_batch,
+        max_batch=max(cap, limits.base_batch),
+        min_local=limits.min_local,
+        max_local=limits.max_local,
+    )
+
+
+class ClassLearner:
+    """All jobs of a class share one model; one earlier job has tried the powers of two.
+
+    Where a width was run, the model is corrected by what was measured there: the fit says how
+    speed changes with the batch size and between widths, the samples how fast it is at them.
+    """
+
+    def __init__(self, truth: AdaptiveTruth) -> None:
+        self.truth = truth
+        self.version = 0
+        self._stale = True
+        self._samples: dict[GpuName, dict[tuple[int, int, int], Sample]] = {}
+        self._models: dict[GpuName, Throughput] = {}
+        self._tables: dict[GpuName, Floats] = {}
+        self._paces: dict[tuple[GpuName, Shape], Pace] = {}
+        for gpu in truth.limits:
+            self._try_powers_of_two(gpu)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Fit again, if there is anything new."""
+        if not self._stale:
+            return
+        for gpu, seen in self._samples.items():
+            self._models[gpu] = learn(sorted(seen.values(), key=_order))
+        self._tables.clear()
+        self._paces.clear()
+        self._stale = False
+        self.version += 1
+
+    def rates(self, gpu: GpuName, epoch: int) -> Floats | None:
+        if gpu not in self._models:
+            return None
+        table = self._tables.get(gpu)
+        if table is None:
+            table = self._tables[gpu] = self._table(gpu)
+        return table[min(epoch, len(table) - 1)]  # type: ignore[no-any-return]
+
+    def table(self, gpu: GpuName) -> Floats:
+        """Every epoch's rates: epochs × 2 × (K + 1)."""
+        self.rates(gpu, 0)
+        return self._tables[gpu]
+
+    def pace(self, gpu: GpuName, shape: Shape, epoch: int) -> Pace:
+        found = self._paces.get((gpu, shape))
+        if found is None:
+            found = self._paces[gpu, shape] = self._pace(gpu, shape)
+        return found
+
+    def _pace(self, gpu: GpuName, shape: Shape) -> Pace:
+        truth, gpus = self.truth, sum(shape)
+        settings = best_settings(
+            self._models[gpu], truth.gains, truth.limits[gpu], nodes=len(shape), gpus=gpus
+        )
+        totals = np.array([float(s.total(gpus)) for s in settings])
+        worth = np.diagonal(gain(truth.convergence, totals))
+        for setting in set(settings):
+            self._observe(gpu, shape, setting)
+        each = zip(settings, worth.tolist(), strict=True)
+        return Pace(0, [truth.rate(gpu, shape, setting, w) for setting, w in each])
+
+    def _observe(self, gpu: GpuName, shape: Shape, setting: Setting) -> None:
+        seen = self._samples.setdefault(gpu, {})
+        key = (len(shape), sum(shape), setting.local_batch)
+        if key not in seen:
+            times = self.truth.timings[gpu].times(shape, setting.local_batch)
+            seen[key] = Sample(*key, *times)
+            self._stale = True
+
+    def _try_powers_of_two(self, gpu: GpuName) -> None:
+        """The earlier job: it doubles its width from one GPU to the most, tuning as it goes."""
+        truth, limits = self.truth, self.truth.limits[gpu]
+        width, per_node = 1, truth.gpus_per_node[gpu]
+        while width <= truth.widest(gpu):
+            shape = typical_shape(width, per_node, across=False)
+            self._observe(gpu, shape, first_setting(limits, width))
+            model = learn(sorted(self._samples[gpu].values(), key=_order))
+            tuned = best_settings(model, truth.gains, limits, nodes=len(shape), gpus=width)
+            for setting in (tuned[0], tuned[-1]):
+                self._observe(gpu, shape, setting)
+            width *= 2
+
+    def _table(self, gpu: GpuName) -> Floats:
+        truth = self.truth
+        table = rate_table(self._models[gpu], truth.gains, truth.limits[gpu], truth.widest(gpu))
+        table = table / (truth.slowdown * self._corrections(gpu, table.shape[-1]))
+        table[:, 0, truth.gpus_per_node[gpu] + 1 :] = 0.0
+        return np.asarray(table)
+
+    def _corrections(self, gpu: GpuName, widths: int) -> Floats:
+        """Measured over predicted step time, 2 × widths: by log-width between those that ran."""
+        ratios: dict[tuple[bool, int], list[float]] = {}
+        for sample in self._samples[gpu].values():
+            nodes, gpus, batch = map(np.float64, (sample.nodes, sample.gpus, sample.local_batch))
+            expected = step_time(self._models[gpu], nodes, gpus, batch)  # type: ignore[arg-type]
+            off = float(np.log(sample.step_s / expected))
+            ratios.setdefault((sample.nodes > 1, sample.gpus), []).append(off)
+        corrections = np.ones((2, widths))
+        for row in (0, 1):
+            known = {
+                k: float(np.mean(v)) for (across, k), v in ratios.items() if across == (row > 0)
+            }
+            if known:
+                at = sorted(known)
+                every = np.log2(np.maximum(np.arange(widths), 1))
+                log_ratio = np.interp(every, np.log2(at), [known[k] for k in at])
+                corrections[row] = np.exp(log_ratio)
+        return corrections
+
+
+class PerfectLearner:
+    """Knows the truth; with noise, a truth that is off by a fixed factor at every width."""
+
+    def __init__(self, truth: Truth, noise: Mapping[GpuName, Floats] | None = None) -> None:
+        self.truth = truth
+        self.version = 1
+        self._noise = noise or {}
+        self._tables: dict[GpuName, Floats] = {}
+        self._paces: dict[tuple[GpuName, Shape], Pace] = {}
+
+    def refresh(self) -> None:
+        """There is nothing to learn."""
+
+    def rates(self, gpu: GpuName, epoch: int) -> Floats | None:
+        if not self.truth.widest(gpu):
+            return None
+        table = self.table(gpu)
+        return table[min(epoch, len(table) - 1)]  # type: ignore[no-any-return]
+
+    def table(self, gpu: GpuName) -> Floats:
+        table = self._tables.get(gpu)
+        if table is None:
+            table = self.truth.rates(gpu)
+            if gpu in self._noise:
+                table = table * self._noise[gpu][: table.shape[-1]]
+            self._tables[gpu] = table
+        return table
+
+    def pace(self, gpu: GpuName, shape: Shape, epoch: int) -> Pace:
+        found = self._paces.get((gpu, shape))
+        if found is None:
+            found = self._paces[gpu, shape] = Pace(0, true_best(self.truth, gpu, shape))
+        return found
+
+
+def true_best(truth: Truth, gpu: GpuName, shape: Shape) -> list[float]:
+    """The best true rate of every epoch on exactly this placement."""
+    if isinstance(truth, PlanTruth):
+        return [truth.rate(gpu, shape)]
+    assert isinstance(truth, AdaptiveTruth)
+    from boa.goodput.tuning import grid
+
+    width = sum(shape)
+    seconds = truth.iteration_times(gpu, shape, width)
+    options = grid(truth.limits[gpu], max(width, truth.widest(gpu)))
+    worth = truth.gains(options.total[width - 1]) * options.allowed[width - 1]
+    rates = (worth / seconds).max(axis=1) / truth.slowdown
+    return [float(rate) for rate in rates]
+
+
+def noise_factors(
+    size: float, gpus: Mapping[GpuName, int], seed: int, name: str
+) -> dict[GpuName, Floats]:
+    """Lognormal factors by GPU type and width; the same for a class in every run of a seed."""
+    factors = {}
+    for gpu in sorted(gpus):
+        spawn = [seed, *name.encode(), 0, *gpu.encode()]
+        factors[gpu] = np.exp(size * np.random.default_rng(spawn).standard_normal(65))
+    return factors

@@ -1,0 +1,68 @@
+"""Nodes rented over time: what the bill says, idle GPUs and all."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from boa.model.cluster import Node, NodeId
+from boa.model.workload import GpuType
+from boa.units import SECONDS_PER_HOUR, GpuName, Seconds, Usd
+
+
+@dataclass(frozen=True, slots=True)
+class RentedNode:
+    node: Node
+    since: Seconds
+    ready: Seconds
+    """Rented since `since`; jobs can start on it from here on."""
+
+
+@dataclass(slots=True)
+class Rental:
+    """Which nodes are rented, and what all of them have cost."""
+
+    gpu_types: Mapping[GpuName, GpuType]
+    provision_s: Seconds = 0.0
+    reclaim_s: Seconds = 0.0
+    nodes: dict[NodeId, RentedNode] = field(default_factory=dict)
+    next_node: NodeId = 0
+    gpu_seconds: dict[GpuName, float] = field(default_factory=dict)
+    """Per type, of nodes given back so far: from request to release."""
+    reclaiming_gpu_seconds: dict[GpuName, float] = field(default_factory=dict)
+    """Per type, between release and the moment the cloud really has the node back."""
+    used: set[NodeId] = field(default_factory=set)
+    """Nodes that a job has run on: warm."""
+    gpus: int = 0
+    """Rented now."""
+
+    def rent(self, node: Node, now: Seconds, *, ready_at_once: bool = False) -> None:
+        ready = now if ready_at_once else now + self.provision_s
+        self.nodes[node.id] = RentedNode(node, now, ready)
+        self.next_node = max(self.next_node, node.id + 1)
+        self.gpus += node.gpus
+
+    def release(self, node: NodeId, now: Seconds) -> None:
+        rented = self.nodes.pop(node)
+        self._bill(self.gpu_seconds, rented.node, now - rented.since)
+        self._bill(self.reclaiming_gpu_seconds, rented.node, self.reclaim_s)
+        self.used.discard(node)
+        self.gpus -= rented.node.gpus
+
+    def release_all(self, now: Seconds) -> None:
+        for node in list(self.nodes):
+            self.release(node, now)
+
+    def _bill(self, to: dict[GpuName, float], node: Node, seconds: Seconds) -> None:
+        to[node.gpu] = to.get(node.gpu, 0.0) + seconds * node.gpus
+
+    def ready_at(self, nodes: Iterable[NodeId]) -> Seconds:
+        return max(self.nodes[node].ready for node in nodes)
+
+    def all_nodes(self) -> tuple[Node, ...]:
+        return tuple(self.nodes[node].node for node in sorted(self.nodes))
+
+
+def price_of(gpu_seconds: Mapping[GpuName, float], gpu_types: Mapping[GpuName, GpuType]) -> Usd:
+    """Dollars for GPU-seconds per type."""
+    return sum(
+        seconds / SECONDS_PER_HOUR * gpu_types[gpu].price for gpu, seconds in gpu_seconds.items()
+    )

@@ -1,0 +1,143 @@
+"""What came of a simulation: the figures of the contract, and the series behind the plots."""
+
+from array import array
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from boa.model.workload import GpuType
+from boa.sim.jobs import ActiveJob
+from boa.sim.rental import Rental, price_of
+from boa.sim.settings import Settings
+from boa.units import SECONDS_PER_HOUR, GpuName, Seconds
+
+
+@dataclass(slots=True)
+class Tally:
+    """Sums over ended jobs, in memory that grows by one number per job: its JCT."""
+
+    jcts: "array[float]" = field(default_factory=lambda: array("d"))
+    per_class: dict[str, list[float]] = field(default_factory=dict)
+    """class -> [jobs, sum of JCTs]"""
+    gpu_seconds: dict[GpuName, float] = field(default_factory=dict)
+    queueing_s: float = 0.0
+    paused_s: float = 0.0
+    restarts: int = 0
+    last_end: Seconds = 0.0
+    named: dict[str, Seconds] | None = None
+    """JCT by job, if they are to be kept."""
+
+    def ended(self, job: ActiveJob) -> None:
+        jct = job.clock - job.arrival
+        self.jcts.append(jct)
+        if self.named is not None:
+            self.named[job.id] = jct
+        sums = self.per_class.setdefault(job.truth.name, [0.0, 0.0])
+        sums[0] += 1
+        sums[1] += jct
+        assert job.started_at is not None
+        self.queueing_s += job.started_at - job.arrival
+        self.paused_s += job.paused_s
+        self.restarts += job.restarts
+        self.last_end = max(self.last_end, job.clock)
+
+    def held(self, gpu: GpuName, gpu_seconds: float) -> None:
+        self.gpu_seconds[gpu] = self.gpu_seconds.get(gpu, 0.0) + gpu_seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The cluster at one moment."""
+
+    time: Seconds
+    jobs: int
+    waiting: int
+    busy_gpus: int
+    rented_gpus: int
+    efficiency: float | None
+    """Sum of normalised speedups over GPUs held; None where none is held."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    policy: str
+    settings: Settings
+    gpu_types: Mapping[GpuName, GpuType]
+    jobs: int
+    span_s: Seconds
+    tally: Tally
+    rental: Rental
+    series: list[Sample]
+    wall_s: Seconds
+    notes: Mapping[str, Any]
+    """What the policy wants told: its plan's promise, its target."""
+
+    @property
+    def average_jct(self) -> Seconds:
+        return float(np.mean(self.tally.jcts)) if self.tally.jcts else 0.0
+
+    def percentile(self, share: float) -> Seconds:
+        return float(np.percentile(self.tally.jcts, share)) if self.tally.jcts else 0.0
+
+    @property
+    def gpu_hours(self) -> float:
+        return sum(self.tally.gpu_seconds.values()) / SECONDS_PER_HOUR
+
+    @property
+    def average_gpus(self) -> float:
+        return self.gpu_hours / self._hours
+
+    @property
+    def spend_per_hour(self) -> float:
+        return price_of(self.tally.gpu_seconds, self.gpu_types) / self._hours
+
+    @property
+    def _hours(self) -> float:
+        """The arrival span; a trace whose jobs all come at once is spread over its makespan."""
+        return (self.span_s or self.tally.last_end or 1.0) / SECONDS_PER_HOUR
+
+    @property
+    def average_efficiency(self) -> float | None:
+        known = [s.efficiency for s in self.series if s.efficiency is not None]
+        return float(np.mean(known)) if known else None
+
+    def document(self) -> dict[str, Any]:
+        """One JSON object: the contract's keys first."""
+        ended = max(len(self.tally.jcts), 1)
+        rented = self.rental.gpu_seconds
+        reclaiming = self.rental.reclaiming_gpu_seconds
+        return {
+            "policy": self.policy,
+            "jobs": self.jobs,
+            "completed": len(self.tally.jcts),
+            "average_jct_s": self.average_jct,
+            "p50_jct_s": self.percentile(50),
+            "p95_jct_s": self.percentile(95),
+            "p99_jct_s": self.percentile(99),
+            "makespan_s": self.tally.last_end,
+            "gpu_hours": self.gpu_hours,
+            "average_gpus": self.average_gpus,
+            "spend_per_hour": self.spend_per_hour,
+            "rented_gpus": sum(rented.values()) / SECONDS_PER_HOUR / self._hours,
+            "rented_spend_per_hour": price_of(rented, self.gpu_types) / self._hours,
+            "reclaiming_gpus": sum(reclaiming.values()) / SECONDS_PER_HOUR / self._hours,
+            "reclaiming_spend_per_hour": price_of(reclaiming, self.gpu_types) / self._hours,
+            "rescalings_per_job": self.tally.restarts / ended,
+            "rescaling_s_per_job": self.tally.paused_s / ended,
+            "average_efficiency": self.average_efficiency,
+            "average_queueing_s": self.tally.queueing_s / ended,
+            "wall_s": self.wall_s,
+            "span_s": self.span_s,
+            "classes": [
+                {"name": name, "jobs": int(jobs), "average_jct_s": total / jobs}
+                for name, (jobs, total) in sorted(self.tally.per_class.items())
+            ],
+            "gpu_hours_by_type": {
+                gpu: seconds / SECONDS_PER_HOUR
+                for gpu, seconds in sorted(self.tally.gpu_seconds.items())
+            },
+            "physics": self.settings.document(),
+            **self.notes,
+        }

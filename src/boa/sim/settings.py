@@ -1,0 +1,50 @@
+"""What of the world is switched on in a simulation; the report repeats it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from boa.units import GpuName, Seconds
+
+ROUND_S: Seconds = 60.0
+REPLAN_S: Seconds = 900.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    interval_s: Seconds | None = ROUND_S
+    """Every so often the policy sees all jobs. None: it acts at once, job by job."""
+    provision_s: Seconds = 0.0
+    """From renting a node until a job can start on it."""
+    reclaim_s: Seconds = 0.0
+    """From giving a node back until the cloud stops charging for it; reported apart."""
+    cold_s: Seconds = 0.0
+    """Added to a start on a node that no job has run on."""
+    interference: float = 0.0
+    """Share of its speed that a job across nodes loses beside another such job on a node."""
+    learning: str = "class"
+    """class: jobs of a class share what they learn; job: each learns alone; perfect: the truth."""
+    noise: float = 0.0
+    """With perfect knowledge: standard deviation of its logarithmic error."""
+    retune: bool = False
+    """Batch sizes are chosen again at every round, as by jobs that learn alone."""
+    seed: int = 0
+    cluster: Mapping[GpuName, int] | None = None
+    """Nodes of a fixed cluster; None: nodes come and go."""
+    samples: int = 5000
+    """At most so many points of the time series."""
+    record: bool = False
+    """Keep every change of an allocation."""
+
+    def document(self) -> dict[str, Any]:
+        return {
+            "interval_s": self.interval_s,
+            "provision_s": self.provision_s,
+            "reclaim_s": self.reclaim_s,
+            "cold_s": self.cold_s,
+            "interference": self.interference,
+            "learning": self.learning,
+            "noise": self.noise,
+            "seed": self.seed,
+            "nodes": None if self.cluster is None else dict(self.cluster),
+        }

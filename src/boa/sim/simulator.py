@@ -1,0 +1,373 @@
+"""The loop: jobs arrive, the policy decides, placement gives GPUs, training goes on.
+
+Two ways to be asked. In rounds, every `interval_s` the policy sees all jobs. At events, it sees a
+job when it arrives and when it reaches the epoch that its share named; that suits policies that
+decide job by job, and costs nothing for jobs that nothing happens to.
+"""
+
+import heapq
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from boa.clock import VirtualClock
+from boa.model.cluster import (
+    Allocation,
+    ClusterView,
+    Decision,
+    JobId,
+    Node,
+    Policy,
+    Share,
+)
+from boa.model.trace import TraceJob
+from boa.placement import Pool, place
+from boa.sim.jobs import NEVER, ActiveJob
+from boa.sim.knowledge import Knowledge
+from boa.sim.rental import Rental
+from boa.sim.report import Report, Sample, Tally
+from boa.sim.settings import REPLAN_S, Settings
+from boa.units import Seconds
+
+Event = Mapping[str, Any]
+Listener = Callable[[Event], None]
+Progress = Callable[[int, Seconds], None]
+"""(jobs ended, virtual time)"""
+
+
+class Simulation:
+    def __init__(
+        self,
+        jobs: Iterable[TraceJob],
+        knowledge: Knowledge,
+        policy: Policy,
+        settings: Settings,
+        *,
+        span_s: Seconds,
+        listener: Listener | None = None,
+        keep_jcts: bool = False,
+    ) -> None:
+        self.settings, self.policy, self.knowledge = settings, policy, knowledge
+        self.clock = VirtualClock()
+        self.span_s = span_s
+        self.active: dict[JobId, ActiveJob] = {}
+        self.rental = Rental(knowledge.gpu_types, settings.provision_s, settings.reclaim_s)
+        self.tally = Tally(named={} if keep_jcts else None)
+        self.series: list[Sample] = []
+        self.memory: Any = None
+        self._arrivals: Iterator[TraceJob] = iter(jobs)
+        self._next: TraceJob | None = next(self._arrivals, None)
+        self._arrived = 0
+        self._serials: dict[str, int] = {}
+        self._listener = listener
+        self._pools = {
+            gpu: Pool(gpu, kind.gpus_per_node) for gpu, kind in knowledge.gpu_types.items()
+        }
+        self._wakes: list[tuple[Seconds, int, ActiveJob, int]] = []
+        self._order = 0
+        self._sample_every = max(60.0, span_s / settings.samples)
+        self._next_sample = 0.0
+        self._replan_at = REPLAN_S
+
+    def run(self, progress: Progress | None = None) -> Report:
+        began = time.perf_counter()
+        for gpu, count in (self.settings.cluster or {}).items():
+            size = self.knowledge.gpu_types[gpu].gpus_per_node
+            for _ in range(count):
+                node = Node(self.rental.next_node, gpu, size)
+                self.rental.rent(node, 0.0, ready_at_once=True)
+        step = self._step_events if self.settings.interval_s is None else self._step_rounds
+        steps = 0
+        while step():
+            steps += 1
+            if progress is not None and steps % 64 == 0:
+                progress(len(self.tally.jcts), self.clock.now())
+        self.rental.release_all(max(self.clock.now(), self.tally.last_end))
+        return Report(
+            policy=self.policy.name,
+            settings=self.settings,
+            gpu_types=self.knowledge.gpu_types,
+            jobs=self._arrived,
+            span_s=self.span_s,
+            tally=self.tally,
+            rental=self.rental,
+            series=self.series,
+            wall_s=time.perf_counter() - began,
+            notes=dict(getattr(self.memory, "report", {}) or {}),
+        )
+
+    # Rounds
+
+    def _step_rounds(self) -> bool:
+        interval = self.settings.interval_s
+        assert interval is not None
+        if not self.active:
+            if self._next is None:
+                return False
+            idle_until = math.floor(self._next.arrival_s / interval) * interval
+            self._sample_to(idle_until)
+            self.clock.advance_to(max(idle_until, self.clock.now()))
+        now = self.clock.now() + interval
+        self._sample_to(now)
+        self.clock.advance_to(now)
+        for job in list(self.active.values()):
+            self._advance(job, now)
+        self._admit(now)
+        self._refresh(now)
+        if self.settings.retune:
+            for job in self.active.values():
+                job.pace = None
+        views = [job.as_view() for job in self.active.values()]
+        decision = self._decide(views)
+        self._apply_round(decision, now)
+        if self.settings.interference:
+            self._interfere(now)
+        return True
+
+    def _admit(self, now: Seconds) -> None:
+        while self._next is not None and self._next.arrival_s <= now:
+            job = self._arrive()
+            job.clock = now
+
+    def _apply_round(self, decision: Decision, now: Seconds) -> None:
+        current = {j.id: j.allocation for j in self.active.values() if j.allocation is not None}
+        if decision.placements:
+            after: Mapping[JobId, Allocation] = decision.placements
+            nodes = decision.nodes if decision.nodes is not None else self.rental.all_nodes()
+        else:
+            elastic = decision.nodes is None
+            placed = place(
+                decision.shares,
+                current,
+                self.rental.all_nodes() if decision.nodes is None else decision.nodes,
+                self.knowledge.gpu_types,
+                next_node=self.rental.next_node,
+                elastic=elastic,
+            )
+            after, nodes = placed.allocations, placed.nodes
+        self._rent_exactly(nodes, now)
+        for job in self.active.values():
+            job.apply(decision.shares.get(job.id))
+            new = after.get(job.id)
+            if new != job.allocation:
+                self._move(job, new, now)
+
+    def _rent_exactly(self, nodes: Iterable[Node], now: Seconds) -> None:
+        wanted = {node.id: node for node in nodes}
+        for unwanted in [known for known in self.rental.nodes if known not in wanted]:
+            self._release(unwanted, now)
+        for node in wanted.values():
+            if node.id not in self.rental.nodes:
+                self._rent(node, now)
+
+    # Events
+
+    def _step_events(self) -> bool:
+        while self._wakes and self._wakes[0][3] != self._wakes[0][2].stamp:
+            heapq.heappop(self._wakes)  # overtaken by a later move
+        arrival = self._next.arrival_s if self._next is not None else NEVER
+        wake = self._wakes[0][0] if self._wakes else NEVER
+        now = min(arrival, wake)
+        if now == NEVER:
+            return False
+        self._sample_to(now)
+        self.clock.advance_to(now)
+        self._refresh(now)
+        if arrival <= wake:
+            job = self._arrive()
+        else:
+            job = heapq.heappop(self._wakes)[2]
+            self._advance(job, now)
+            if job.finished:
+                if self.settings.interference:
+                    self._interfere(now)
+                return True
+        if job.allocation is None or (job.until is not None and job.epoch >= job.until):
+            decision = self._decide([job.as_view()])
+            self._apply_share(job, decision.shares.get(job.id), now)
+            if self.settings.interference:
+                self._interfere(now)
+        self._schedule(job)
+        return True
+
+    def _schedule(self, job: ActiveJob) -> None:
+        at = job.wakes_at()
+        if at < NEVER:
+            self._order += 1
+            heapq.heappush(self._wakes, (at, self._order, job, job.stamp))
+
+    def _apply_share(self, job: ActiveJob, share: Share | None, now: Seconds) -> None:
+        job.apply(share)
+        held = job.allocation
+        if (
+            share is not None
+            and held is not None
+            and (held.gpu, held.width)
+            == (
+                share.gpu,
+                share.width,
+            )
+        ):
+            return
+        if held is not None:
+            self._pools[held.gpu].give(held)
+        new = None if share is None else self._take(share, now)
+        self._move(job, new, now)
+        if held is not None:
+            self._release_empty(held, now)
+
+    def _take(self, share: Share, now: Seconds) -> Allocation:
+        pool = self._pools[share.gpu]
+        for _ in range(pool.nodes_missing(share.width)):
+            node = Node(self.rental.next_node, share.gpu, pool.per_node)
+            self._rent(node, now)
+            pool.add(node.id)
+        taken = pool.take(share.width)
+        assert taken is not None
+        return taken
+
+    def _release_empty(self, allocation: Allocation, now: Seconds) -> None:
+        pool = self._pools[allocation.gpu]
+        for node, _ in allocation.nodes:
+            if node in pool.free and pool.is_empty(node):
+                pool.drop(node)
+                self._release(node, now)
+
+    # Both
+
+    def _decide(self, views: list[Any]) -> Decision:
+        decision = self.policy.decide(
+            ClusterView(
+                now=self.clock.now(),
+                jobs=views,
+                nodes=self.rental.all_nodes() if self.settings.interval_s is not None else (),
+                gpu_types=self.knowledge.gpu_types,
+                next_node=self.rental.next_node,
+                forecast=self.knowledge,
+                memory=self.memory,
+            )
+        )
+        self.memory = decision.memory
+        return decision
+
+    def _arrive(self) -> ActiveJob:
+        asked = self._next
+        assert asked is not None
+        self._next = next(self._arrivals, None)
+        self._arrived += 1
+        truth = self.knowledge.truth(asked)
+        serial = self._serials.get(truth.name, 0)
+        self._serials[truth.name] = serial + 1
+        job = ActiveJob(asked, truth, self.knowledge.learner(truth, asked), serial)
+        self.active[job.id] = job
+        self._tell(asked.arrival_s, "arrive", job)
+        return job
+
+    def _advance(self, job: ActiveJob, now: Seconds) -> None:
+        before, gpu = job.service, job.allocation.gpu if job.allocation is not None else None
+        job.advance(now)
+        if gpu is not None:
+            self.tally.held(gpu, job.service - before)
+        if job.finished:
+            self._end(job, now)
+
+    def _end(self, job: ActiveJob, now: Seconds) -> None:
+        self.tally.ended(job)
+        job.stamp += 1
+        del self.active[job.id]
+        self._tell(job.clock, "finish", job)
+        if self.settings.interval_s is None:
+            assert job.allocation is not None
+            self._pools[job.allocation.gpu].give(job.allocation)
+            self._release_empty(job.allocation, now)
+
+    def _move(self, job: ActiveJob, new: Allocation | None, now: Seconds) -> None:
+        ready = now
+        if new is not None:
+            nodes = [node for node, _ in new.nodes]
+            ready = self.rental.ready_at(nodes) + job.truth.rescale_s
+            if not self.rental.used.issuperset(nodes):
+                ready += self.settings.cold_s
+                self.rental.used.update(nodes)
+            ready = max(ready, now + job.truth.rescale_s)
+        kind = "stop" if new is None else "start" if job.restarts < 0 else "rescale"
+        job.reallocate(new, now, ready)
+        self._tell(now, kind, job)
+
+    def _rent(self, node: Node, now: Seconds) -> None:
+        self.rental.rent(node, now)
+        if self._listener is not None:
+            self._listener({"time_s": now, "event": "rent", "node": node.id, "gpu_type": node.gpu})
+
+    def _release(self, node: int, now: Seconds) -> None:
+        self.rental.release(node, now)
+        if self._listener is not None:
+            self._listener({"time_s": now, "event": "release", "node": node})
+
+    def _refresh(self, now: Seconds) -> None:
+        """Rivals fit every round; BOA every fifteen minutes, when it plans anew."""
+        if now >= self._replan_at or self.settings.retune:
+            self.knowledge.refresh()
+            self._replan_at = (math.floor(now / REPLAN_S) + 1) * REPLAN_S
+
+    def _interfere(self, now: Seconds) -> None:
+        """Jobs across nodes that share a node slow each other down."""
+        beside: dict[int, int] = {}
+        across = [j for j in self.active.values() if j.allocation and len(j.allocation.nodes) > 1]
+        for job in across:
+            assert job.allocation is not None
+            for node, _ in job.allocation.nodes:
+                beside[node] = beside.get(node, 0) + 1
+        for job in list(self.active.values()):
+            shared = (
+                job.allocation is not None
+                and len(job.allocation.nodes) > 1
+                and any(beside[node] > 1 for node, _ in job.allocation.nodes)
+            )
+            speed = 1.0 - self.settings.interference if shared else 1.0
+            if speed != job.speed:
+                self._advance(job, now)
+                job.speed = speed
+                job.stamp += 1
+                if self.settings.interval_s is None and not job.finished:
+                    self._schedule(job)
+
+    # Telling
+
+    def _tell(self, now: Seconds, kind: str, job: ActiveJob) -> None:
+        if self._listener is None:
+            return
+        event: dict[str, Any] = {"time_s": now, "event": kind, "job": job.id, "epoch": job.epoch}
+        if job.allocation is not None and kind in ("start", "rescale"):
+            event |= {
+                "gpu_type": job.allocation.gpu,
+                "width": job.width,
+                "nodes": [list(pair) for pair in job.allocation.nodes],
+                "resume_s": job.resume_at,
+            }
+        self._listener(event)
+
+    def _sample_to(self, now: Seconds) -> None:
+        while self._next_sample <= now:
+            self._sample(self._next_sample)
+            self._next_sample += self._sample_every
+
+    def _sample(self, now: Seconds) -> None:
+        busy, waiting, speedups = 0, 0, 0.0
+        for job in list(self.active.values()):
+            if job.allocation is None:
+                waiting += 1
+                continue
+            if job.clock < now:
+                self._advance(job, now)
+                if job.finished:
+                    continue
+            busy += job.width
+            if job.clock >= job.resume_at:
+                speedups += job.rate() / self.knowledge.base_rate(
+                    job.truth, job.allocation.gpu, job.epoch
+                )
+        efficiency = speedups / busy if busy else None
+        sample = Sample(now, len(self.active), waiting, busy, self.rental.gpus, efficiency)
+        self.series.append(sample)

@@ -1,0 +1,149 @@
+"""How fast jobs really run: what the simulator knows and no policy does."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+
+from boa.goodput.efficiency import Convergence, gain
+from boa.goodput.measured import Timing
+from boa.goodput.plans import PlanTimes
+from boa.goodput.tuning import Limits, Setting, grid
+from boa.model.cluster import Shape
+from boa.model.speedup import Floats
+from boa.model.trace import TraceJob
+from boa.units import GpuName, Seconds
+
+WIDEST = 64
+"""No profile goes further."""
+
+
+class Truth(Protocol):
+    """One class of jobs, as it is."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def rescale_s(self) -> Seconds: ...
+
+    def work(self, asked: TraceJob) -> Floats:
+        """Progress that each epoch of this job takes."""
+        ...
+
+    def widest(self, gpu: GpuName) -> int:
+        """The most GPUs of a type that it can use; 0 if it cannot run there."""
+        ...
+
+    def rates(self, gpu: GpuName) -> Floats:
+        """True best rates of progress, epochs × 2 × (K + 1), as `Prediction.rates`."""
+        ...
+
+
+def typical_shape(width: int, gpus_per_node: int, across: bool) -> Shape:
+    """The placement that a width stands for: on the fewest nodes, or split over two."""
+    if across and 1 < width <= gpus_per_node:
+        return (width // 2, width - width // 2)
+    whole, rest = divmod(width, gpus_per_node)
+    return (gpus_per_node,) * whole + ((rest,) if rest else ())
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdaptiveTruth:
+    """A data-parallel model whose batch size is tuned as it runs."""
+
+    name: str
+    application: str
+    rescale_s: Seconds
+    slowdown: float
+    """How much slower than its profile it runs."""
+    convergence: Convergence
+    timings: Mapping[GpuName, Timing]
+    limits: Mapping[GpuName, Limits]
+    measured_to: Mapping[GpuName, int]
+    """The widest placement measured on each type."""
+    gpus_per_node: Mapping[GpuName, int]
+
+    def work(self, asked: TraceJob) -> Floats:
+        return self.convergence.epoch_progress
+
+    @cached_property
+    def epochs(self) -> int:
+        return len(self.convergence.progress)
+
+    def widest(self, gpu: GpuName) -> int:
+        if gpu not in self.limits:
+            return 0
+        return min(WIDEST, self.measured_to[gpu], self.limits[gpu].max_gpus)
+
+    def gains(self, totals: Floats) -> Floats:
+        """Worth of an iteration at these total batch sizes, epochs × …"""
+        worth = gain(self.convergence, totals.reshape(-1))
+        return worth.reshape(self.epochs, *totals.shape)
+
+    def rate(self, gpu: GpuName, shape: Shape, setting: Setting, worth: float) -> float:
+        """Progress per second at a setting whose iterations are worth so much."""
+        step, accumulation = self.timings[gpu].times(shape, setting.local_batch)
+        return worth / (step + accumulation * setting.passes) / self.slowdown
+
+    def rates(self, gpu: GpuName) -> Floats:
+        known = self._tables.get(gpu)
+        if known is None:
+            known = self._tables[gpu] = self._rates(gpu)
+        return known
+
+    @cached_property
+    def _tables(self) -> dict[GpuName, Floats]:
+        return {}
+
+    def _rates(self, gpu: GpuName) -> Floats:
+        """The best over all candidate batch sizes, by the true times."""
+        limits, widest, per_node = self.limits[gpu], self.widest(gpu), self.gpus_per_node[gpu]
+        options = grid(limits, widest)
+        worth = self.gains(options.total) * options.allowed
+        table = np.zeros((self.epochs, 2, widest + 1))
+        for width in range(1, widest + 1):
+            for row in (0, 1):
+                if row == 0 and width > per_node:
+                    continue
+                shape = typical_shape(width, per_node, across=row == 1)
+                seconds = self.iteration_times(gpu, shape, width)
+                table[:, row, width] = (worth[:, width - 1] / seconds).max(axis=1)
+        return table / self.slowdown
+
+    def iteration_times(self, gpu: GpuName, shape: Shape, width: int) -> Floats:
+        """Seconds of an iteration at every candidate batch size of a width."""
+        options = grid(self.limits[gpu], max(width, self.widest(gpu)))
+        timing, low = self.timings[gpu], self.limits[gpu].min_local
+        locals_, passes = options.local_batch[width - 1], options.passes[width - 1]
+        times = [timing.times(shape, int(max(b, low))) for b in locals_]
+        return np.array([s + a * p for (s, a), p in zip(times, passes, strict=True)])
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanTruth:
+    """A model of fixed batch size under the best execution plan for its placement."""
+
+    name: str
+    application: str
+    rescale_s: Seconds
+    slowdown: float
+    plans: Mapping[GpuName, PlanTimes]
+    gpus_per_node: Mapping[GpuName, int]
+
+    def work(self, asked: TraceJob) -> Floats:
+        assert asked.steps is not None
+        return np.array([float(asked.steps)])
+
+    def widest(self, gpu: GpuName) -> int:
+        return WIDEST if gpu in self.plans else 0
+
+    def rates(self, gpu: GpuName) -> Floats:
+        table = self.plans[gpu].rates(self.gpus_per_node[gpu], WIDEST)
+        return table[None] / self.slowdown
+
+    def rate(self, gpu: GpuName, shape: Shape) -> float:
+        best = self.plans[gpu].best(shape)
+        return 0.0 if best is None else 1.0 / best[1] / self.slowdown
