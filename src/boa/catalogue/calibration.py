@@ -22,6 +22,10 @@ SIA_RESCALE_S: Mapping[str, Seconds] = {
 POLLUX_RESCALE_S = 30.0
 RUBICK_RESCALE_S = 260.0
 
+RIGID_BATCH: Mapping[str, int] = {"ncf": 32768}
+"""Models that the published Pollux runs train at one batch size, on one GPU: each is over in less
+time than it takes to learn anything about it."""
+
 CLASS_NAMES: Mapping[str, str] = {"cifar10": "resnet18", "imagenet": "resnet50", "ncf": "neumf"}
 """Applications that the artifacts name after a data set; we name classes after the model."""
 

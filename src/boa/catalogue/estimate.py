@@ -87,7 +87,7 @@ def workload_from_trace(
     calibration.
     """
     check_applications(trace, learned)
-    check_gpus(gpus, learned)
+    check_gpus(gpus, learned.gpu_names)
     if rescale is not None:
         checks.number(rescale, "rescale_s", least=0)
     types = gpu_types(gpus, prices, learned.gpus_per_node)
@@ -200,12 +200,12 @@ def _limit(by_type: dict[GpuName, int]) -> int | dict[GpuName, int]:
     return values.pop() if len(values) == 1 else by_type
 
 
-def check_gpus(gpus: Sequence[GpuName], learned: Figures) -> None:
+def check_gpus(gpus: Sequence[GpuName], known: Sequence[GpuName]) -> None:
     if not gpus or len(set(gpus)) != len(gpus):
         raise InputError("gpus", ",".join(gpus), "each GPU type once, at least one")
     for gpu in gpus:
-        if gpu not in learned.gpu_names:
-            expected = f"a GPU type with profiles: {', '.join(learned.gpu_names)}"
+        if gpu not in known:
+            expected = f"a GPU type with profiles: {', '.join(known)}"
             raise InputError("gpus", gpu, expected)
 
 

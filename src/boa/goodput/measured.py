@@ -44,10 +44,14 @@ class Curve:
         return cls(sizes, means[0], means[1])
 
     def at(self, local_batch: float) -> Times:
-        return (
-            float(np.interp(local_batch, self.local_batch, self.step_s)),
-            float(np.interp(local_batch, self.local_batch, self.accumulation_s)),
-        )
+        """Linear between the measured sizes. Beyond them only computing takes longer."""
+        step = float(np.interp(local_batch, self.local_batch, self.step_s))
+        accumulation = float(np.interp(local_batch, self.local_batch, self.accumulation_s))
+        beyond = local_batch - float(self.local_batch[-1])
+        if beyond <= 0:
+            return step, accumulation
+        per_sample = accumulation / float(self.local_batch[-1])
+        return step + beyond * per_sample, accumulation + beyond * per_sample
 
 
 @dataclass(frozen=True)

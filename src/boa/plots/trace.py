@@ -61,6 +61,7 @@ class Arrivals:
         return sum(len(layer.times) for layer in self.layers)
 
     def per_hour(self, layer: Layer) -> Floats:
+        """The rate in every bin; the last is cut short by the end of the trace, and may be low."""
         counts = np.histogram(layer.times, self.edges)[0]
         return counts * (SECONDS_PER_HOUR / self.bin_s)
 
@@ -144,7 +145,7 @@ def _rate(axes: Axes, arrivals: Arrivals, length: float, slots: bool) -> None:
     axes.set_title(f"Every {_words(arrivals.bin_s)} (dashed: the mean)", loc="left", fontsize=9.5)
     axes.tick_params(labelbottom=False)
     axes.yaxis.set_major_locator(MaxNLocator(5))
-    axes.yaxis.set_major_formatter(StrMethodFormatter("{x:,g}"))
+    axes.yaxis.set_major_formatter(StrMethodFormatter("{x:,.10g}"))
     if slots:
         full = axes.bar(left, axes.get_ylim()[1], width, align="edge", color="white", alpha=0.0)
         for n, bar in enumerate(full):
@@ -170,8 +171,9 @@ def _total(axes: Axes, arrivals: Arrivals, length: float) -> None:
     axes.plot(*ends, color=style.INK, lw=1.0, ls=(0, (4, 3)))
     axes.set_ylim(0, arrivals.jobs * 1.05)
     axes.set_ylabel("Jobs so far")
+    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.10g}"))
     axes.yaxis.set_major_locator(MaxNLocator(5, integer=True))
-    axes.yaxis.set_major_formatter(StrMethodFormatter("{x:,g}"))
+    axes.yaxis.set_major_formatter(StrMethodFormatter("{x:,.10g}"))
 
 
 def _mix(axes: Axes, arrivals: Arrivals) -> None:

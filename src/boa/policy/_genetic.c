@@ -2,8 +2,8 @@
  *
  * The total of all jobs' costs 1 / (speedup + 0.001) is a sum over rows, so a change to one row
  * changes one term. A state therefore carries each job's cost, the GPUs free on each node and the
- * distributed job of each node, and every operator keeps them right: the states are feasible at
- * every moment, and nothing is ever evaluated twice.
+ * nodes that have a distributed job, and every operator keeps them right: states are feasible at
+ * every moment, and no row is priced twice.
  */
 #include <math.h>
 #include <stdint.h>
@@ -13,8 +13,9 @@
 #define NOBODY (-1)
 
 typedef struct {
-    int64_t jobs, nodes, width, max_nodes;
+    int64_t jobs, nodes, width, max_nodes, largest; /* largest: GPUs of the largest node */
     const double *costs;     /* jobs × across nodes × changed × width */
+    const double *at_home;   /* jobs: cost of the current row, infinite if it is not allowed */
     const int32_t *best;     /* jobs × across nodes × width: the fastest count up to this one */
     const int32_t *most;     /* jobs */
     const int32_t *least;    /* jobs */
@@ -38,8 +39,7 @@ typedef struct {
     size_t bytes;
     uint8_t *old, *wanted, *cut; /* rows */
     int32_t *victims;            /* jobs that lost GPUs to another and may look for new ones */
-    int64_t victim_count, births, largest; /* node */
-    double *at_home;                       /* a job's cost in its current row, if it may have it */
+    int64_t victim_count, births;
 } Run;
 
 /* Splitmix64: small, fast, and good enough to pick operators. */
@@ -51,6 +51,9 @@ static uint32_t draw(Run *r, int64_t below) {
 }
 
 static int64_t least_of(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* The next of this many in a ring: a walk from a random start favours nobody. */
+static int64_t after(int64_t i, int64_t count) { return i + 1 < count ? i + 1 : 0; }
 
 static double cost_with(const Run *r, int64_t j, int across, int changed, int64_t gpus) {
     return r->s.costs[((j * 2 + across) * 2 + changed) * r->s.width + gpus];
@@ -105,9 +108,10 @@ static void put(const Run *r, State *t, int64_t j, const uint8_t *restrict row) 
     price(r, t, j);
 }
 
-/* Does a row fit into these free GPUs, beside these distributed jobs? Sets how many nodes it has. */
-static int fits(const Run *r, int64_t j, const uint8_t *restrict row, const uint8_t *restrict open,
-                const uint8_t *restrict shared, int64_t *nodes) {
+/* Would a row fit into the free GPUs beside the distributed jobs? Sets how many nodes it has. */
+static int fits(const Run *r, const State *t, int64_t j, const uint8_t *restrict row,
+                int64_t *nodes) {
+    const uint8_t *restrict open = t->open, *restrict shared = t->shared;
     uint16_t gpus = 0, spread = 0;
     uint8_t over = 0, clash = 0;
     for (int64_t n = 0; n < r->s.nodes; n++) {
@@ -124,7 +128,7 @@ static int fits(const Run *r, int64_t j, const uint8_t *restrict row, const uint
 /* Repair: give a job that has nothing as much of a row as every limit allows. */
 static void admit(Run *r, State *t, int64_t j, const uint8_t *row) {
     int64_t spread, left = r->s.most[j], nodes_left = r->s.max_nodes, nodes = r->s.nodes;
-    int whole = fits(r, j, row, t->open, t->shared, &spread);
+    int whole = fits(r, t, j, row, &spread);
     if (spread == 0) return;
     if (whole) {
         put(r, t, j, row);
@@ -132,7 +136,7 @@ static void admit(Run *r, State *t, int64_t j, const uint8_t *row) {
     }
     memset(r->cut, 0, (size_t)nodes);
     int64_t n = draw(r, nodes);
-    for (int64_t i = 0; i < nodes; i++, n = n + 1 < nodes ? n + 1 : 0) {
+    for (int64_t i = 0; i < nodes; i++, n = after(n, nodes)) {
         if (row[n] == 0 || nodes_left == 0 || (spread > 1 && t->shared[n])) continue;
         int64_t kept = least_of(least_of(row[n], t->open[n]), left);
         r->cut[n] = (uint8_t)kept;
@@ -148,7 +152,7 @@ static int64_t gather(Run *r, const State *t, int64_t most_open, int64_t gpus, u
     int64_t start = draw(r, nodes);
     memset(row, 0, (size_t)nodes);
     for (int64_t level = most_open; level > 0 && left > 0; level--)
-        for (int64_t i = 0, n = start; i < nodes && left > 0; i++, n = n + 1 < nodes ? n + 1 : 0) {
+        for (int64_t i = 0, n = start; i < nodes && left > 0; i++, n = after(n, nodes)) {
             if (t->open[n] != level || t->shared[n] || nodes_left == 0) continue;
             row[n] = (uint8_t)least_of(level, left);
             left -= row[n];
@@ -160,7 +164,7 @@ static int64_t gather(Run *r, const State *t, int64_t most_open, int64_t gpus, u
 /* The fullest node that still has room. */
 static void fit_one(Run *r, const State *t, int64_t gpus, uint8_t *row) {
     int64_t nodes = r->s.nodes, n = draw(r, nodes), found = NOBODY;
-    for (int64_t i = 0; i < nodes; i++, n = n + 1 < nodes ? n + 1 : 0)
+    for (int64_t i = 0; i < nodes; i++, n = after(n, nodes))
         if (t->open[n] >= gpus && (found == NOBODY || t->open[n] < t->open[found])) found = n;
     memset(row, 0, (size_t)nodes);
     row[found] = (uint8_t)gpus;
@@ -168,10 +172,10 @@ static void fit_one(Run *r, const State *t, int64_t gpus, uint8_t *row) {
 
 /* Could a job gain at all if it got all these GPUs besides its own? Cheap, and mostly no. */
 static int may_gain(const Run *r, const State *t, int64_t j, int64_t open) {
-    int64_t one = best_count(r, j, 0, least_of(r->largest, t->gpus[j] + open));
+    int64_t one = best_count(r, j, 0, least_of(r->s.largest, t->gpus[j] + open));
     int64_t many = best_count(r, j, 1, t->gpus[j] + open);
     return cost_with(r, j, 0, 1, one) < t->cost[j] || cost_with(r, j, 1, 1, many) < t->cost[j] ||
-           (is_changed(r, t, j) && r->at_home[j] < t->cost[j]);
+           (is_changed(r, t, j) && r->s.at_home[j] < t->cost[j]);
 }
 
 /* A job's best response to all others: its old row, its current one, one node, or many nodes. */
@@ -187,8 +191,8 @@ static void respond(Run *r, State *t, int64_t j, int64_t limit) {
         most_open = t->open[n] > most_open ? t->open[n] : most_open;
         reach = (uint16_t)(reach + (t->shared[n] ? 0 : t->open[n]));
     }
-    if (r->at_home[j] < cost && fits(r, j, home, t->open, t->shared, &spread)) {
-        cost = r->at_home[j];
+    if (r->s.at_home[j] < cost && fits(r, t, j, home, &spread)) {
+        cost = r->s.at_home[j];
         chosen = home;
     }
     int64_t one = best_count(r, j, 0, least_of(most_open, limit));
@@ -215,12 +219,12 @@ static void fill(Run *r, State *t) {
     for (int64_t n = 0; n < r->s.nodes; n++) open += t->open[n];
     for (int64_t j = 0; j < jobs; j++) idle += t->gpus[j] == 0;
     int64_t share = idle ? (open + idle - 1) / idle : 0, j = draw(r, jobs);
-    for (int64_t i = 0; idle && open && i < jobs; i++, j = j + 1 < jobs ? j + 1 : 0) {
+    for (int64_t i = 0; idle && open && i < jobs; i++, j = after(j, jobs)) {
         if (t->gpus[j]) continue;
         respond(r, t, j, share);
         open -= t->gpus[j];
     }
-    for (int64_t i = 0; open > 0 && i < jobs; i++, j = j + 1 < jobs ? j + 1 : 0) {
+    for (int64_t i = 0; open > 0 && i < jobs; i++, j = after(j, jobs)) {
         if (!may_gain(r, t, j, open)) continue;
         open += t->gpus[j];
         respond(r, t, j, r->s.most[j]);
@@ -239,6 +243,16 @@ static void rob(Run *r, State *t, int64_t j, int64_t n, int64_t gpus) {
     r->victims[r->victim_count++] = (int32_t)j;
 }
 
+/* Of a few random jobs the one in most need of GPUs, or the one in least. */
+static int64_t extreme(Run *r, const State *t, int needy) {
+    int64_t found = draw(r, r->s.jobs);
+    for (int i = 1; i < 4; i++) {
+        int64_t j = draw(r, r->s.jobs);
+        if (needy ? t->cost[j] > t->cost[found] : t->cost[j] < t->cost[found]) found = j;
+    }
+    return found;
+}
+
 /* Give a job this row (in `wanted`) at the expense of whoever is in the way. */
 static void seize(Run *r, State *t, int64_t j) {
     int64_t spread = 0, jobs = r->s.jobs;
@@ -249,8 +263,8 @@ static void seize(Run *r, State *t, int64_t j) {
         if (r->wanted[n] == 0) continue;
         for (int64_t i = 0; spread > 1 && t->shared[n]; i++)
             if (t->spread[i] > 1 && row_of(r, t, i)[n]) rob(r, t, i, n, row_of(r, t, i)[n]);
-        int64_t other = draw(r, jobs);
-        for (; t->open[n] < r->wanted[n]; other = other + 1 < jobs ? other + 1 : 0) {
+        int64_t other = extreme(r, t, 0);
+        for (; t->open[n] < r->wanted[n]; other = after(other, jobs)) {
             int64_t held = row_of(r, t, other)[n];
             if (held) rob(r, t, other, n, least_of(held, r->wanted[n] - t->open[n]));
         }
@@ -263,7 +277,7 @@ static void seize(Run *r, State *t, int64_t j) {
 /* Back to where the job is now. */
 static void reset(Run *r, State *t, int64_t j) {
     memcpy(r->wanted, current_of(r, j), (size_t)r->s.nodes);
-    if (r->at_home[j] < INFINITY && is_changed(r, t, j)) seize(r, t, j);
+    if (r->s.at_home[j] < INFINITY && is_changed(r, t, j)) seize(r, t, j);
 }
 
 /* A size worth trying: a little more or less, half or double, whole nodes, or anything. */
@@ -284,15 +298,16 @@ static int64_t some_size(Run *r, const State *t, int64_t j, int64_t n) {
 static void resize(Run *r, State *t, int64_t j) {
     const uint8_t *row = row_of(r, t, j);
     int64_t nodes = r->s.nodes, n = draw(r, nodes), nodes_left = r->s.max_nodes;
-    if (t->gpus[j] && draw(r, 2))
-        while (row[n] == 0) n = n + 1 < nodes ? n + 1 : 0;
+    int64_t near = draw(r, 2) ? j : extreme(r, t, 0);
+    if (t->gpus[near] && draw(r, 4))
+        while (row_of(r, t, near)[n] == 0) n = after(n, nodes);
     int64_t least = r->s.least[j] > 1 ? r->s.least[j] : 1, size = some_size(r, t, j, n);
     size = least_of(size < least ? least : size, r->s.most[j]);
     if (size < least) return;
     memset(r->wanted, 0, (size_t)nodes);
     int64_t left = size;
     for (int own = 1; own >= 0; own--)
-        for (int64_t i = 0, m = n; i < nodes && left && nodes_left; i++, m = m + 1 < nodes ? m + 1 : 0) {
+        for (int64_t i = 0, m = n; i < nodes && left && nodes_left; i++, m = after(m, nodes)) {
             if (r->wanted[m] || r->s.capacity[m] == 0) continue;
             if (own && !(row[m] || m == n)) continue;
             r->wanted[m] = (uint8_t)least_of(left, r->s.capacity[m]);
@@ -341,23 +356,17 @@ static void align(Run *r, State *t, int64_t j) {
     }
 }
 
-/* Of two random jobs the one that would rather change: the costlier. */
-static int64_t needy(Run *r, const State *t) {
-    int64_t a = draw(r, r->s.jobs), b = draw(r, r->s.jobs);
-    return t->cost[a] > t->cost[b] ? a : b;
-}
-
 static void mutate(Run *r, State *t) {
     do {
-        int64_t j = draw(r, 2) ? needy(r, t) : (int64_t)draw(r, r->s.jobs);
-        switch (draw(r, 8)) {
-            case 0: reset(r, t, j); break;
-            case 1: lift(r, t, j); break;
-            case 2: swap_jobs(r, t, j, draw(r, r->s.jobs)); break;
-            case 3: align(r, t, j); break;
+        int64_t j = draw(r, 2) ? extreme(r, t, 1) : (int64_t)draw(r, r->s.jobs);
+        switch (draw(r, 12)) {
+            case 0: case 1: case 2: reset(r, t, j); break;
+            case 3: lift(r, t, j); break;
+            case 4: swap_jobs(r, t, j, draw(r, r->s.jobs)); break;
+            case 5: case 6: align(r, t, j); break;
             default: resize(r, t, j);
         }
-    } while (draw(r, 2));
+    } while (draw(r, 5) == 0);
     fill(r, t);
 }
 
@@ -417,7 +426,7 @@ static const State *pick(Run *r, State **states, int64_t count) {
 
 static void breed(Run *r, State **states, int64_t parents, State *child) {
     const State *mother = pick(r, states, parents);
-    if (draw(r, 2))
+    if (draw(r, 8))
         cross(r, child, mother, pick(r, states, parents));
     else
         memcpy(child->cost, mother->cost, r->bytes);
@@ -457,33 +466,19 @@ static void lay_out(const Run *r, State *t, uint8_t *block) {
     t->cells = t->shared + r->s.nodes;
 }
 
-/* What each job's current row would cost, whatever the others do. */
-static void find_homes(Run *r) {
-    memset(r->cut, 0, (size_t)r->s.nodes);
-    for (int64_t n = 0; n < r->s.nodes; n++)
-        if (r->s.capacity[n] > r->largest) r->largest = r->s.capacity[n];
-    for (int64_t j = 0; j < r->s.jobs; j++) {
-        int64_t spread, gpus = 0;
-        int may = fits(r, j, current_of(r, j), r->s.capacity, r->cut, &spread);
-        for (int64_t n = 0; n < r->s.nodes; n++) gpus += current_of(r, j)[n];
-        r->at_home[j] = may && spread ? cost_with(r, j, spread > 1, 0, gpus) : INFINITY;
-    }
-}
-
 /* Writes the last population to `found` (room for `size` states), best first; how many, or -1. */
 int64_t boa_evolve(const Search *s, const uint8_t *warm, int64_t count, int64_t size,
                    int64_t generations, int64_t patience, uint64_t seed, uint8_t *found) {
     Run run = {.s = *s, .random = seed};
-    size_t jobs = (size_t)s->jobs, nodes = (size_t)s->nodes, both = (size_t)(size + (count < size ? size : count + 1));
+    size_t jobs = (size_t)s->jobs, nodes = (size_t)s->nodes;
+    size_t both = (size_t)(size + (count < size ? size : count + 1)); /* parents and children */
     run.bytes = (jobs * 16 + nodes * 2 + jobs * nodes + 63) / 64 * 64;
     uint8_t *blocks = malloc(run.bytes * both), *rows = malloc(nodes * 3);
     State *states = malloc(sizeof *states * both), **order = malloc(sizeof *order * both);
     run.victims = malloc(sizeof *run.victims * jobs);
-    run.at_home = malloc(sizeof *run.at_home * jobs);
     int64_t alive = -1;
-    if (blocks && rows && states && order && run.victims && run.at_home) {
+    if (blocks && rows && states && order && run.victims) {
         run.old = rows, run.wanted = rows + nodes, run.cut = rows + 2 * nodes;
-        find_homes(&run);
         for (size_t i = 0; i < both; i++) {
             lay_out(&run, &states[i], blocks + i * run.bytes);
             order[i] = &states[i];
@@ -492,6 +487,6 @@ int64_t boa_evolve(const Search *s, const uint8_t *warm, int64_t count, int64_t 
         for (int64_t i = 0; i < alive; i++)
             memcpy(found + (size_t)i * jobs * nodes, order[i]->cells, jobs * nodes);
     }
-    free(blocks), free(rows), free(states), free(order), free(run.victims), free(run.at_home);
+    free(blocks), free(rows), free(states), free(order), free(run.victims);
     return alive;
 }

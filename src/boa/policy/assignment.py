@@ -38,16 +38,14 @@ _ROUNDING = 1e-6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assignment:
-    """Minimise the costs chosen, and `unallocated` for every job left without."""
-
     costs: Floats  # jobs × configurations; infinite where not allowed
     gpus: Ints  # configurations: the GPUs it takes
     kinds: Ints  # configurations: the index of its GPU type
     capacity: Ints  # GPU types
-    unallocated: float
+    unallocated: float  # the cost of a job left without
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class _Choices:
     """What each job may sensibly choose, job after job in one list; the last is always nothing."""
 
@@ -121,8 +119,9 @@ def _choices(problem: Assignment, required: Bools | None) -> _Choices:
     """Drop what takes as many GPUs of the same type, or more, and costs no less."""
     jobs, configurations = problem.costs.shape
     nothing = np.full((jobs, 1), problem.unallocated)
-    if required is not None:
-        nothing[required] = _forbidding(problem)
+    if required is not None:  # more than others could save; whole, so that totals stay round
+        offered = np.append(problem.costs[np.isfinite(problem.costs)], problem.unallocated)
+        nothing[required] = np.ceil(2.0 * np.abs(offered).max() * (jobs + 1)) + 1.0
     kept = np.zeros((jobs, configurations + 1), dtype=bool)
     kept[:, -1] = True
     by_size = np.argsort(problem.gpus, kind="stable")
@@ -131,22 +130,11 @@ def _choices(problem: Assignment, required: Bools | None) -> _Choices:
         offers = np.concatenate([nothing, problem.costs[:, mine]], axis=1)
         kept[:, mine] = offers[:, 1:] < np.minimum.accumulate(offers, axis=1)[:, :-1]
     job, column = np.nonzero(kept)
-    return _Choices(
-        job=job,
-        option=np.where(column < configurations, column, -1),
-        cost=np.concatenate([problem.costs, nothing], axis=1)[job, column],
-        gpus=np.append(problem.gpus, 0)[column],
-        kind=np.append(problem.kinds, -1)[column],
-        start=np.searchsorted(job, np.arange(jobs)),
-        capacity=problem.capacity,
-    )
-
-
-def _forbidding(problem: Assignment) -> float:
-    """More than any other choices could save; whole, so that totals keep their decimals."""
-    finite = problem.costs[np.isfinite(problem.costs)]
-    largest = np.abs(np.append(finite, problem.unallocated)).max()
-    return float(np.ceil(2.0 * largest * (len(problem.costs) + 1))) + 1.0
+    option = np.where(column < configurations, column, -1)
+    cost = np.concatenate([problem.costs, nothing], axis=1)[job, column]
+    gpus, kinds = np.append(problem.gpus, 0)[column], np.append(problem.kinds, -1)[column]
+    start = np.searchsorted(job, np.arange(jobs))
+    return _Choices(job, option, cost, gpus, kinds, start, problem.capacity)
 
 
 def _best(choices: _Choices, paid: Floats) -> Ints:
@@ -198,7 +186,10 @@ def _prices(choices: _Choices) -> Floats:
     The bound is concave in the prices, with edges; smoothed, it has Newton steps. Any prices give
     a bound that holds, so that a step gone astray would cost time only.
     """
-    stakes = _stakes(choices)
+    offered = np.where(choices.option >= 0, choices.cost, -np.inf)
+    worst = np.maximum.reduceat(offered, choices.start)
+    gains = np.maximum(worst - np.minimum.reduceat(choices.cost, choices.start), 0.0)
+    stakes = max(float(gains.mean()), 1e-9)  # the scale of what a choice decides about
     fair = 0.5 * stakes * len(choices.start) / choices.capacity.sum()
     prices = np.full(len(choices.capacity), fair)
     for smoothing in _SMOOTHING:
@@ -255,14 +246,6 @@ def _climbed(choices: _Choices, now: _Smoothed, step: Floats) -> _Smoothed:
     return now
 
 
-def _stakes(choices: _Choices) -> float:
-    """What a choice typically decides about: the scale of the costs."""
-    offered = np.where(choices.option >= 0, choices.cost, -np.inf)
-    worst = np.maximum.reduceat(offered, choices.start)
-    gain = worst - np.minimum.reduceat(choices.cost, choices.start)
-    return max(float(np.maximum(gain, 0.0).mean()), 1e-9)
-
-
 def _core(choices: _Choices, prices: Floats, reach: float) -> _Core:
     """Jobs whose second choice loses more than `reach` have none; the others go into the tables."""
     paid = choices.priced(prices)
@@ -284,9 +267,8 @@ def _tables(
     choices: _Choices, losses: Floats, best: Ints, order: Ints, left: Ints, prices: Floats
 ) -> Floats:
     """Stages + 1 × types × GPUs left: the least loss, charged to that type, from that stage on."""
-    kinds, pad, top = len(prices), int(choices.gpus.max()), max(int(left.max()), 0)
-    size = pad + top + 1
-    room = np.arange(top + 1)
+    kinds, pad, room = len(prices), int(choices.gpus.max()), np.arange(max(left.max(), 0) + 1)
+    size = pad + len(room)
     tables = np.full((len(order) + 1, kinds, size), np.inf)
     tables[-1, :, pad:] = prices[:, None] * room
     cell, gpus, charge = _charges(choices, losses, best, order, kinds)
@@ -316,9 +298,8 @@ def _charges(
     charge = np.where(crossing, 0.5 * losses, losses)
     leaving = np.minimum.reduceat(np.where(choices.kind != home, charge, np.inf), choices.start)
     without = np.zeros((len(order), kinds))
-    homes = choices.kind[best[order]]
-    housed = homes >= 0
-    without[housed, homes[housed]] = leaving[order][housed]
+    (housed,) = np.nonzero(choices.kind[best[order]] >= 0)
+    without[housed, choices.kind[best[order[housed]]]] = leaving[order[housed]]
     used = (stage[choices.job] >= 0) & (choices.kind >= 0) & np.isfinite(losses)
     cell = (stage[choices.job] * kinds + choices.kind)[used]
     cells = np.concatenate([np.arange(without.size), cell])

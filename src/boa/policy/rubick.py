@@ -40,7 +40,6 @@ class Curve:
 
     speeds: Mapping[int, float]
     """By rising width."""
-
     base: int
     """The width that speeds are relative to."""
     entry: int
@@ -171,6 +170,9 @@ def allot(requests: Sequence[Request], capacity: int) -> dict[JobId, int]:
     for request in requests:
         if request.id not in book.widths and book.admit(request):
             book.failed.clear()
+    for request in requests:  # a job that could not be helped may fit into what others set free
+        if request.id not in book.widths:
+            book.fit(request)
     book.grow()
     return book.widths
 
@@ -180,7 +182,6 @@ class _Book:
 
     def __init__(self, requests: Sequence[Request], capacity: int) -> None:
         self.requests = requests
-        self.capacity = capacity
         self.widths = {request.id: request.held for request in requests if request.held}
         self.free = capacity - sum(self.widths.values())
         self.failed: list[tuple[int, float, bool]] = []
@@ -194,13 +195,17 @@ class _Book:
     def admit(self, request: Request) -> bool:
         """At its entry width by taking from others if need be; else on what happens to be free."""
         curve = request.curve
-        options = sorted((k for k in curve.speeds if k <= curve.entry), reverse=True)
         if self.reclaim(curve.entry, curve.speeds[curve.entry] / curve.entry):
             self.set(request.id, curve.entry)
             return True
         if request.guaranteed:
-            self.reclaim(options[-1], float("inf"), evict=True)
-        room = next((k for k in options if k <= self.free), 0)
+            self.reclaim(min(curve.speeds), float("inf"), evict=True)
+        return self.fit(request)
+
+    def fit(self, request: Request) -> bool:
+        """On the widest option up to its entry that is free."""
+        curve = request.curve
+        room = max((k for k in curve.speeds if k <= min(curve.entry, self.free)), default=0)
         self.set(request.id, room)
         return room > 0
 
@@ -281,9 +286,10 @@ def seat(
     """
     ids = [node.id for node in nodes if node.gpu == gpu]
     stays = {
-        job: current[job]
+        job: held
         for job, width in widths.items()
-        if job in current and current[job].gpu == gpu and current[job].width == width
+        if (held := current.get(job)) is not None
+        and (held.gpu, held.width, len(held.nodes)) == (gpu, width, -(-width // per_node))
     }
     busy = dict.fromkeys(ids, 0)
     for allocation in stays.values():

@@ -28,7 +28,8 @@ class RubickAutoscale:
     """Also choose sizes at which jobs have to wait for others, as the paper's variant does.
 
     It then leaves jobs of a large base waiting for as long as the efficiency is good without them,
-    which makes it a far weaker rival. By default a size must put every job on its base width.
+    which makes it a weaker rival at any cost that the default can reach; below, it is the only way.
+    By default a size must put every job on its base width.
     """
     most_nodes: int = MOST_NODES
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from boa.catalogue.calibration import (
+    RIGID_BATCH,
     Slowdown,
     class_name,
     default_slowdown,
@@ -122,8 +123,15 @@ class Knowledge:
     def learner(self, truth: Truth, asked: TraceJob) -> Learner:
         if self.settings.learning == "job" and isinstance(truth, AdaptiveTruth):
             cap = asked.batch_size if self._cap_batch else None
-            return JobLearner(truth, self._fits, cap)
+            rigid = RIGID_BATCH.get(truth.application)
+            return JobLearner(truth, self._fits, batch_cap=cap, rigid_batch=rigid)
         return self._class(truth)
+
+    def tried_before(self, truth: Truth) -> Mapping[GpuName, int]:
+        """Widths that earlier jobs of the class have tried, for those who share what they learn."""
+        if self.settings.learning == "job" and isinstance(truth, AdaptiveTruth):
+            return {}
+        return {gpu: truth.widest(gpu) for gpu in self.gpu_types}
 
     def _class(self, truth: Truth) -> ClassLearner | PerfectLearner:
         known = self._shared.get(truth.name)

@@ -28,6 +28,8 @@ from boa.model.speedup import Floats
 from boa.sim.truth import AdaptiveTruth, PlanTruth, Truth, typical_shape
 from boa.units import GpuName
 
+MOST_TABLES = 20_000
+
 
 @dataclass(frozen=True, slots=True)
 class Pace:
@@ -51,16 +53,45 @@ class Learner(Protocol):
 
 
 class Fits:
-    """Throughput models by what they were fitted to: jobs of a class often see the same."""
+    """What was worked out before, by what it was worked out from.
+
+    Jobs of a class often see the same, and each would fit, tune and tabulate it again.
+    """
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, GpuName, frozenset[Sample]], Throughput] = {}
+        self._models: dict[tuple[str, GpuName, frozenset[Sample]], Throughput] = {}
+        self._settings: dict[tuple[object, ...], Setting] = {}
+        self._tables: dict[tuple[object, ...], Floats] = {}
 
-    def of(self, application: str, gpu: GpuName, samples: frozenset[Sample]) -> Throughput:
+    def model(self, application: str, gpu: GpuName, samples: frozenset[Sample]) -> Throughput:
         key = (application, gpu, samples)
-        if key not in self._known:
-            self._known[key] = learn(sorted(samples, key=_order))
-        return self._known[key]
+        if key not in self._models:
+            self._models[key] = learn(sorted(samples, key=_order))
+        return self._models[key]
+
+    def setting(
+        self, model: Throughput, gradients: tuple[float, float], limits: Limits, shape: Shape
+    ) -> Setting:
+        nodes, gpus = len(shape), sum(shape)
+        key = (id(model), gradients, nodes > 1, gpus)  # models are kept, so an id is for good
+        known = self._settings.get(key)
+        if known is None:
+            gains = gains_of(limits.base_batch, *gradients)
+            known = best_setting(model, gains, limits, nodes=nodes, gpus=gpus)
+            self._settings[key] = known
+        return known
+
+    def table(
+        self, model: Throughput, gradients: tuple[float, float], limits: Limits, widest: int
+    ) -> Floats:
+        key = (id(model), gradients, limits.max_batch)
+        known = self._tables.get(key)
+        if known is None:
+            if len(self._tables) >= MOST_TABLES:
+                self._tables.clear()
+            gains = gains_of(limits.base_batch, *gradients)
+            known = self._tables[key] = rate_table(model, gains, limits, widest)
+        return known
 
 
 def _order(sample: Sample) -> tuple[int, int, int]:
@@ -70,51 +101,58 @@ def _order(sample: Sample) -> tuple[int, int, int]:
 class JobLearner:
     """One job that starts knowing nothing and fits its own model to what it has run."""
 
-    def __init__(self, truth: AdaptiveTruth, fits: Fits, batch_cap: int | None = None) -> None:
+    def __init__(
+        self,
+        truth: AdaptiveTruth,
+        fits: Fits,
+        *,
+        batch_cap: int | None = None,
+        rigid_batch: int | None = None,
+    ) -> None:
         self.truth, self.fits = truth, fits
-        self._cap = batch_cap
+        self._cap, self._rigid = batch_cap, rigid_batch
         self._samples: dict[GpuName, dict[tuple[int, int, int], Sample]] = {}
         self._models: dict[GpuName, Throughput] = {}
         self._gradients: tuple[float, float] | None = None
-        self._tables: dict[GpuName, tuple[object, Floats]] = {}
-        self._chosen: dict[GpuName, tuple[object, Setting]] = {}
+        self._tables: dict[GpuName, tuple[Throughput, tuple[float, float], Floats]] = {}
+        self._last: tuple[object, object, object, Pace] | None = None
 
     def rates(self, gpu: GpuName, epoch: int) -> Floats | None:
-        model = self._models.get(gpu)
-        if model is None or self._gradients is None:
+        model, gradients = self._models.get(gpu), self._gradients
+        if model is None or gradients is None:
             return None
-        key = (model, self._gradients)
         known = self._tables.get(gpu)
-        if known is None or known[0] != key:
+        if known is None or known[0] is not model or known[1] is not gradients:
             limits = _capped(self.truth.limits[gpu], self._cap)
-            gains = gains_of(limits.base_batch, *self._gradients)
             widest = min(self.truth.widest(gpu), limits.max_gpus)
-            known = self._tables[gpu] = (key, rate_table(model, gains, limits, widest))
-        return known[1]
+            table = self.fits.table(model, gradients, limits, widest)
+            known = self._tables[gpu] = (model, gradients, table)
+        return known[2]
 
     def pace(self, gpu: GpuName, shape: Shape, epoch: int) -> Pace:
         """One epoch at a time: what it shows may change the next batch size."""
-        truth, gpus = self.truth, sum(shape)
+        key = (gpu, shape, epoch)
+        known = self._last
+        model, gradients = self._models.get(gpu), self._gradients
+        if known and known[0] == key and known[1] is model and known[2] is gradients:
+            return known[3]
         setting = self._setting(gpu, shape)
-        total = np.array([float(setting.total(gpus))])
-        sqr, var = truth.convergence.statistics(epoch, total[0])
-        worth = float(gains_of(truth.convergence.base_batch, sqr, var)(total)[0])
-        self._gradients = (sqr, var)
+        seen = self.truth.seen(epoch, setting.total(sum(shape)))
+        if self._gradients != seen.gradients:
+            self._gradients = seen.gradients
         self._observe(gpu, shape, setting)
-        return Pace(epoch, [truth.rate(gpu, shape, setting, worth)])
+        pace = Pace(epoch, [self.truth.rate(gpu, shape, setting, seen.worth)])
+        if self._models[gpu] is model and self._gradients is gradients:
+            self._last = (key, model, gradients, pace)  # nothing new: so it will go on
+        return pace
 
     def _setting(self, gpu: GpuName, shape: Shape) -> Setting:
         limits, model = self.truth.limits[gpu], self._models.get(gpu)
-        nodes, gpus = len(shape), sum(shape)
+        if self._rigid is not None:
+            return first_setting(limits, sum(shape), self._rigid)
         if model is None or self._gradients is None:
-            return first_setting(limits, gpus)
-        key = (model, self._gradients, nodes > 1, gpus)
-        known = self._chosen.get(gpu)
-        if known is None or known[0] != key:
-            gains = gains_of(limits.base_batch, *self._gradients)
-            found = best_setting(model, gains, limits, nodes=nodes, gpus=gpus)
-            known = self._chosen[gpu] = (key, found)
-        return known[1]
+            return first_setting(limits, sum(shape))
+        return self.fits.setting(model, self._gradients, limits, shape)
 
     def _observe(self, gpu: GpuName, shape: Shape, setting: Setting) -> None:
         seen = self._samples.setdefault(gpu, {})
@@ -122,7 +160,7 @@ class JobLearner:
         if key not in seen:
             seen[key] = Sample(*key, *self.truth.timings[gpu].times(shape, setting.local_batch))
             samples = frozenset(seen.values())
-            self._models[gpu] = self.fits.of(self.truth.application, gpu, samples)
+            self._models[gpu] = self.fits.model(self.truth.application, gpu, samples)
 
 
 def _capped(limits: Limits, cap: int | None) -> Limits:

@@ -1,8 +1,37 @@
-"""Which policies there are, and how each of them runs by default."""
+"""Which policies there are, what each needs to be told, and how each runs by default."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Literal, TypeAlias, TypeVar
 
+from boa.errors import InputError, UsageError
 from boa.model.cluster import Policy
+from boa.policy.boa import Boa
+from boa.policy.fixed import Fixed
+from boa.policy.pollux import Pollux
+from boa.policy.pollux_autoscale import PolluxAutoscale
+from boa.policy.reservation import Reservation
+from boa.policy.rubick import Rubick
+from boa.policy.rubick_autoscale import RubickAutoscale
+from boa.policy.sia import Sia
+from boa.policy.sia_autoscale import SiaAutoscale
+from boa.policy.tiresias import Tiresias
+from boa.sim.settings import ROUND_S, Learning
+from boa.units import GpuName, Seconds, UsdPerHour
+
+_T = TypeVar("_T")
+
+Knob: TypeAlias = Literal["budget", "target", "nodes", "width"]
+"""What has to be said beside the name: a budget, an efficiency, a cluster, a width."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Knobs:
+    budget: UsdPerHour | None = None
+    target: float | None = None
+    nodes: Mapping[GpuName, int] | None = None
+    width: int | None = None
+    seed: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -12,3 +41,61 @@ class Choice:
     policy: Policy
     caps_batch: bool = False
     """Predictions stop at the batch size that the user asked for (Sia)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """One of the policies that can be asked for."""
+
+    make: Callable[[Knobs], Policy]
+    knob: Knob | None
+    interval_s: Seconds | None = ROUND_S
+    learning: Learning = "class"
+    caps_batch: bool = False
+    also: tuple[Knob, ...] = ()
+    """Knobs that it understands but does not need."""
+
+
+POLICIES: Mapping[str, Known] = {
+    "boa": Known(make=lambda k: Boa(_given(k.budget)), knob="budget", interval_s=None),
+    "fixed": Known(make=lambda k: Fixed(_given(k.width)), knob="width", learning="job"),
+    "pollux": Known(make=lambda k: Pollux(k.seed), knob="nodes", learning="job"),
+    "pollux-autoscale": Known(
+        make=lambda k: PolluxAutoscale(_given(k.target), k.seed), knob="target"
+    ),
+    "sia": Known(make=lambda k: Sia(), knob="nodes", learning="job", caps_batch=True),
+    "sia-autoscale": Known(make=lambda k: SiaAutoscale(_given(k.target)), knob="target"),
+    "rubick": Known(make=lambda k: Rubick(), knob="nodes"),
+    "rubick-autoscale": Known(make=lambda k: RubickAutoscale(_given(k.target)), knob="target"),
+    "reservation": Known(
+        make=lambda k: Reservation(fixed=k.nodes is not None), knob=None, also=("nodes",)
+    ),
+    "tiresias": Known(make=lambda k: Tiresias(), knob="nodes"),
+}
+
+_FLAGS: Mapping[Knob, str] = {
+    "budget": "--budget",
+    "target": "--target-efficiency",
+    "nodes": "--nodes",
+    "width": "--width",
+}
+
+
+def choose(name: str, knobs: Knobs) -> Choice:
+    """The policy of this name; an error names what is missing or has no place."""
+    known = POLICIES.get(name)
+    if known is None:
+        raise InputError("--policy", name, f"one of {', '.join(POLICIES)}")
+    for knob, flag in _FLAGS.items():
+        value = getattr(knobs, knob)
+        if knob == known.knob and value is None:
+            raise UsageError(f"--policy {name} needs {flag}")
+        if value is not None and knob != known.knob and knob not in known.also:
+            takes = _FLAGS[known.knob] if known.knob else "neither"
+            raise UsageError(f"--policy {name} does not take {flag} (it takes {takes})")
+    return Choice(policy=known.make(knobs), caps_batch=known.caps_batch)
+
+
+def _given(value: _T | None) -> _T:
+    assert value is not None
+    return value

@@ -48,7 +48,7 @@ def world_of(
             expected = f"an application with profiles: {', '.join(known.available)}"
             raise InputError(f"trace, {where}, column application", job.application, expected)
     chosen = tuple(gpus) if gpus else known.gpu_names[:1]
-    check_gpus(chosen, known)
+    check_gpus(chosen, known.gpu_names)
     types = gpu_types(chosen, prices, known.gpus_per_node)
     truths = truths_of(known, types, slowdown=slowdown, rescale=rescale)
     for app in applications:

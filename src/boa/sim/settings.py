@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from boa.units import GpuName, Seconds
+
+Learning: TypeAlias = Literal["class", "job", "perfect"]
 
 ROUND_S: Seconds = 60.0
 REPLAN_S: Seconds = 900.0
@@ -22,7 +24,7 @@ class Settings:
     """Added to a start on a node that no job has run on."""
     interference: float = 0.0
     """Share of its speed that a job across nodes loses beside another such job on a node."""
-    learning: str = "class"
+    learning: Learning = "class"
     """class: jobs of a class share what they learn; job: each learns alone; perfect: the truth."""
     noise: float = 0.0
     """With perfect knowledge: standard deviation of its logarithmic error."""

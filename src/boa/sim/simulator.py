@@ -260,6 +260,7 @@ class Simulation:
         serial = self._serials.get(truth.name, 0)
         self._serials[truth.name] = serial + 1
         job = ActiveJob(asked, truth, self.knowledge.learner(truth, asked), serial)
+        job.tried.update(self.knowledge.tried_before(truth))
         self.active[job.id] = job
         self._tell(asked.arrival_s, "arrive", job)
         return job

@@ -10,7 +10,7 @@ import numpy as np
 from boa.goodput.efficiency import Convergence, gain
 from boa.goodput.measured import Timing
 from boa.goodput.plans import PlanTimes
-from boa.goodput.tuning import Limits, Setting, grid
+from boa.goodput.tuning import Limits, Setting, gains_of, grid
 from boa.model.cluster import Shape
 from boa.model.speedup import Floats
 from boa.model.trace import TraceJob
@@ -50,6 +50,16 @@ def typical_shape(width: int, gpus_per_node: int, across: bool) -> Shape:
     return (gpus_per_node,) * whole + ((rest,) if rest else ())
 
 
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What an epoch shows at one batch size."""
+
+    gradients: tuple[float, float]
+    """(grad_sqr, grad_var)."""
+    worth: float
+    """Progress that an iteration makes."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class AdaptiveTruth:
     """A data-parallel model whose batch size is tuned as it runs."""
@@ -82,6 +92,18 @@ class AdaptiveTruth:
         """Worth of an iteration at these total batch sizes, epochs × …"""
         worth = gain(self.convergence, totals.reshape(-1))
         return worth.reshape(self.epochs, *totals.shape)
+
+    def seen(self, epoch: int, total: int) -> Seen:
+        known = self._seen.get((epoch, total))
+        if known is None:
+            gradients = self.convergence.statistics(epoch, total)
+            worth = gains_of(self.convergence.base_batch, *gradients)(np.array([float(total)]))
+            known = self._seen[epoch, total] = Seen(gradients, float(worth[0]))
+        return known
+
+    @cached_property
+    def _seen(self) -> dict[tuple[int, int], Seen]:
+        return {}
 
     def rate(self, gpu: GpuName, shape: Shape, setting: Setting, worth: float) -> float:
         """Progress per second at a setting whose iterations are worth so much."""
