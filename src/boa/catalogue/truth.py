@@ -57,14 +57,15 @@ def read_truth(folder: str | Path, applications: Collection[str]) -> Profiles:
     found = find_profiles(folder)
     if isinstance(found, Path):
         return _rubick(found, applications)
+    system = system_of(found)
     profiles: dict[str, AdaptiveProfile] = {}
     widest: dict[GpuName, int] = {}
     for path in found:
         if path.name in applications:
-            profiles[path.name] = _adaptive(path, widest)
+            profiles[path.name] = _adaptive(path, widest, everywhere=system == "pollux")
     names = dict.fromkeys(gpu for path in found for gpu in devices_in(path))
     return Profiles(
-        system=system_of(found),
+        system=system,
         applications=profiles,
         available=tuple(path.name for path in found),
         gpus_per_node={
@@ -74,7 +75,9 @@ def read_truth(folder: str | Path, applications: Collection[str]) -> Profiles:
     )
 
 
-def _adaptive(folder: Path, widest: dict[GpuName, int]) -> AdaptiveProfile:
+def _adaptive(folder: Path, widest: dict[GpuName, int], *, everywhere: bool) -> AdaptiveProfile:
+    """One application. `everywhere`: as Pollux, take no local batch size that was not measured on
+    the widest placements too (YOLOv3: 8, though single nodes were measured up to 16)."""
     convergence = read_convergence(folder)
     timings: dict[GpuName, MeasuredTimes] = {}
     limits, measured_to = {}, {}
@@ -85,13 +88,26 @@ def _adaptive(folder: Path, widest: dict[GpuName, int]) -> AdaptiveProfile:
             base_batch=convergence.base_batch,
             max_batch=convergence.max_batch,
             min_local=int(min(curve.local_batch[0] for curve in curves)),
-            max_local=int(max(curve.local_batch[-1] for curve in curves)),
+            max_local=_largest_batch(times, everywhere),
         )
         measured_to[gpu] = max(max(by_gpus) for by_gpus in times.counts.values())
         widest[gpu] = max(widest.get(gpu, 1), max(times.counts.get(1, {1: None})))
     return AdaptiveProfile(
         convergence=convergence, timings=timings, limits=limits, measured_to=measured_to
     )
+
+
+def _largest_batch(times: MeasuredTimes, everywhere: bool) -> int:
+    of_placements = max(curve.local_batch[-1] for curve in times.placements.values())
+    others = [
+        curve.local_batch[-1]
+        for nodes, by_gpus in times.counts.items()
+        for curve in by_gpus.values()
+        if all(len(shape) != nodes for shape in times.placements)
+    ]
+    if not others:
+        return int(of_placements)
+    return int((min if everywhere else max)(of_placements, max(others)))
 
 
 def _rubick(folder: Path, applications: Collection[str]) -> Profiles:

@@ -108,9 +108,13 @@ class Round:
 def _goodputs(
     job: JobView, options: Configurations, gpu_types: Mapping[GpuName, GpuType]
 ) -> Floats:
-    """Normalised by the least over all types; a type never tried counts as that, at one GPU."""
+    """Normalised by the least over all types; a type never tried counts as that, at one GPU.
+
+    A job may grow to twice the GPUs that it has tried, on whichever type.
+    """
     found = np.zeros(len(options.gpus))
     unknown = np.zeros(len(options.gpus), dtype=bool)
+    tried = max(job.tried.values(), default=0)
     for n, (gpu, kind) in enumerate(gpu_types.items()):
         mine = np.flatnonzero(options.kinds == n)
         widths = options.gpus[mine]
@@ -121,7 +125,7 @@ def _goodputs(
         within = widths < known.shape[1]
         rows = (widths[within] > kind.gpus_per_node).astype(np.intp)
         rates = np.where(
-            widths[within] <= max(2 * job.tried.get(gpu, 0), _least(known)),
+            widths[within] <= max(2 * tried, _least(known)),
             known[rows, widths[within]],
             0.0,
         )

@@ -38,7 +38,7 @@ class Arrivals:
     def of(cls, trace: Trace) -> "Arrivals":
         means = {app: trace.mean_steps(app) for app in trace.counts()}
         return cls(
-            per_hour=trace.arrivals_per_hour(),
+            per_hour=trace.arrivals_per_hour() if trace.span_s > 0 else {},
             mean_steps={app: mean for app, mean in means.items() if mean is not None},
         )
 
@@ -104,12 +104,12 @@ class Knowledge:
         arrivals: Arrivals,
         settings: Settings,
         *,
-        cap_batch: bool = False,
+        like_sia: bool = False,
     ) -> None:
         self.gpu_types, self.arrivals, self.settings = gpu_types, arrivals, settings
         self._truths = truths
         self._fits = Fits()
-        self._cap_batch = cap_batch
+        self._like_sia = like_sia
         self._shared: dict[str, ClassLearner | PerfectLearner] = {}
         self._bases: dict[tuple[str, GpuName], Floats] = {}
 
@@ -122,9 +122,13 @@ class Knowledge:
 
     def learner(self, truth: Truth, asked: TraceJob) -> Learner:
         if self.settings.learning == "job" and isinstance(truth, AdaptiveTruth):
-            cap = asked.batch_size if self._cap_batch else None
-            rigid = RIGID_BATCH.get(truth.application)
-            return JobLearner(truth, self._fits, batch_cap=cap, rigid_batch=rigid)
+            return JobLearner(
+                truth,
+                self._fits,
+                batch_cap=asked.batch_size if self._like_sia else None,
+                rigid_batch=RIGID_BATCH.get(truth.application),
+                profiled=self._like_sia,
+            )
         return self._class(truth)
 
     def tried_before(self, truth: Truth) -> Mapping[GpuName, int]:
@@ -169,6 +173,9 @@ class Knowledge:
 
     def workload(self) -> Workload:
         rates = self.arrivals.per_hour
+        if not rates:
+            expected = "arrivals that spread over time: a plan is made for their rates"
+            raise InputError("trace", "jobs that all arrive at time 0", expected)
         order = sorted(rates, key=lambda app: (-rates[app], app))
         classes = []
         for app in order:

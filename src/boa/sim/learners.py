@@ -6,7 +6,7 @@ and Sia; a class whose jobs share what they learn, from one earlier job on; and 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -99,7 +99,10 @@ def _order(sample: Sample) -> tuple[int, int, int]:
 
 
 class JobLearner:
-    """One job that starts knowing nothing and fits its own model to what it has run."""
+    """One job that fits its own model to what it has run.
+
+    It starts knowing nothing, or, `profiled`, how one GPU of every type does: as Sia's jobs do.
+    """
 
     def __init__(
         self,
@@ -108,6 +111,7 @@ class JobLearner:
         *,
         batch_cap: int | None = None,
         rigid_batch: int | None = None,
+        profiled: bool = False,
     ) -> None:
         self.truth, self.fits = truth, fits
         self._cap, self._rigid = batch_cap, rigid_batch
@@ -116,6 +120,10 @@ class JobLearner:
         self._gradients: tuple[float, float] | None = None
         self._tables: dict[GpuName, tuple[Throughput, tuple[float, float], Floats]] = {}
         self._last: tuple[object, object, object, Pace] | None = None
+        if profiled:
+            for gpu in truth.limits:
+                self._observe(gpu, (1,), first_setting(truth.limits[gpu], 1))
+            self._gradients = truth.seen(0, truth.convergence.base_batch).gradients
 
     def rates(self, gpu: GpuName, epoch: int) -> Floats | None:
         model, gradients = self._models.get(gpu), self._gradients
@@ -149,7 +157,8 @@ class JobLearner:
     def _setting(self, gpu: GpuName, shape: Shape) -> Setting:
         limits, model = self.truth.limits[gpu], self._models.get(gpu)
         if self._rigid is not None:
-            return first_setting(limits, sum(shape), self._rigid)
+            wide = replace(limits, max_local=max(limits.max_local, self._rigid))
+            return first_setting(wide, sum(shape), self._rigid)
         if model is None or self._gradients is None:
             return first_setting(limits, sum(shape))
         return self.fits.setting(model, self._gradients, limits, shape)

@@ -39,8 +39,9 @@ class Choice:
     """A policy, with the habits of the system it comes from."""
 
     policy: Policy
-    caps_batch: bool = False
-    """Predictions stop at the batch size that the user asked for (Sia)."""
+    like_sia: bool = False
+    """Jobs that learn alone start with one GPU of every type profiled, and predict no batch size
+    above the one that their user asked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +52,7 @@ class Known:
     knob: Knob | None
     interval_s: Seconds | None = ROUND_S
     learning: Learning = "class"
-    caps_batch: bool = False
+    like_sia: bool = False
     also: tuple[Knob, ...] = ()
     """Knobs that it understands but does not need."""
 
@@ -63,7 +64,7 @@ POLICIES: Mapping[str, Known] = {
     "pollux-autoscale": Known(
         make=lambda k: PolluxAutoscale(_given(k.target), k.seed), knob="target"
     ),
-    "sia": Known(make=lambda k: Sia(), knob="nodes", learning="job", caps_batch=True),
+    "sia": Known(make=lambda k: Sia(), knob="nodes", learning="job", like_sia=True),
     "sia-autoscale": Known(make=lambda k: SiaAutoscale(_given(k.target)), knob="target"),
     "rubick": Known(make=lambda k: Rubick(), knob="nodes"),
     "rubick-autoscale": Known(make=lambda k: RubickAutoscale(_given(k.target)), knob="target"),
@@ -93,7 +94,7 @@ def choose(name: str, knobs: Knobs) -> Choice:
         if value is not None and knob != known.knob and knob not in known.also:
             takes = _FLAGS[known.knob] if known.knob else "neither"
             raise UsageError(f"--policy {name} does not take {flag} (it takes {takes})")
-    return Choice(policy=known.make(knobs), caps_batch=known.caps_batch)
+    return Choice(policy=known.make(knobs), like_sia=known.like_sia)
 
 
 def _given(value: _T | None) -> _T:

@@ -47,10 +47,6 @@ class Rental:
         self.used.discard(node)
         self.gpus -= rented.node.gpus
 
-    def release_all(self, now: Seconds) -> None:
-        for node in list(self.nodes):
-            self.release(node, now)
-
     def _bill(self, to: dict[GpuName, float], node: Node, seconds: Seconds) -> None:
         to[node.gpu] = to.get(node.gpu, 0.0) + seconds * node.gpus
 

@@ -18,7 +18,7 @@ from boa.sim.policies import Choice
 from boa.sim.report import Report
 from boa.sim.settings import Settings
 from boa.sim.simulator import Listener, Progress, Simulation
-from boa.sim.truth import Truth
+from boa.sim.truth import PlanTruth, Truth
 from boa.units import GpuName, Seconds, UsdPerHour
 
 
@@ -29,6 +29,9 @@ class World:
     trace: Trace
     truths: Mapping[str, Truth]
     gpu_types: Mapping[GpuName, GpuType]
+    slowdown: Slowdown = "sia"
+    rescale: Seconds | None = None
+    """What replaces every class's own rescaling time, if anything."""
 
 
 def world_of(
@@ -36,10 +39,11 @@ def world_of(
     profiles: str | Path | None,
     gpus: Sequence[GpuName] | None = None,
     *,
-    slowdown: Slowdown | None = "sia",
+    slowdown: Slowdown | None = None,
     rescale: Seconds | None = None,
     prices: Mapping[GpuName, UsdPerHour] | None = None,
 ) -> World:
+    """`slowdown` is Sia's unless another is named; Rubick's profiles have never had one."""
     applications = trace.counts()
     known = _profiles(trace, profiles, gpus)
     for job in trace.jobs:
@@ -50,11 +54,23 @@ def world_of(
     chosen = tuple(gpus) if gpus else known.gpu_names[:1]
     check_gpus(chosen, known.gpu_names)
     types = gpu_types(chosen, prices, known.gpus_per_node)
-    truths = truths_of(known, types, slowdown=slowdown, rescale=rescale)
+    calibration = slowdown or ("none" if known.system == "rubick" else "sia")
+    truths = truths_of(known, types, slowdown=calibration, rescale=rescale)
+    _check_steps(trace, truths)
     for app in applications:
         if not any(truths[app].widest(gpu) for gpu in types):
             raise InputError("gpus", ",".join(chosen), f"a GPU type that {app} was measured on")
-    return World(trace=trace, truths=truths, gpu_types=types)
+    return World(
+        trace=trace, truths=truths, gpu_types=types, slowdown=calibration, rescale=rescale
+    )
+
+
+def _check_steps(trace: Trace, truths: Mapping[str, Truth]) -> None:
+    """Where the work is a number of iterations, every job has to say it."""
+    for job in trace.jobs:
+        if job.steps is None and isinstance(truths[job.application], PlanTruth):
+            where = f"line {job.line} ({job.name})" if job.line else f"job {job.name}"
+            raise InputError(f"trace, {where}, column steps", None, "a number of iterations")
 
 
 def _profiles(
@@ -83,7 +99,7 @@ def simulate(
         world.gpu_types,
         Arrivals.of(world.trace),
         settings,
-        cap_batch=choice.caps_batch,
+        like_sia=choice.like_sia,
     )
     simulation = Simulation(
         world.trace.jobs,

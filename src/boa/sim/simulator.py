@@ -34,6 +34,10 @@ Event = Mapping[str, Any]
 Listener = Callable[[Event], None]
 Progress = Callable[[int, Seconds], None]
 """(jobs ended, virtual time)"""
+NOBODY_RUNS_S: Seconds = 86_400.0
+"""With nobody left to arrive and no job on any GPU for so long, the rest will never run."""
+NO_PROGRESS_S: Seconds = 30 * 86_400.0
+"""Jobs that hold GPUs but are restarted over and over get so long to make any progress."""
 
 
 class Simulation:
@@ -69,6 +73,7 @@ class Simulation:
         self._sample_every = max(60.0, span_s / settings.samples)
         self._next_sample = 0.0
         self._replan_at = REPLAN_S
+        self._stood_still: tuple[float, Seconds] = (-1.0, 0.0)
 
     def run(self, progress: Progress | None = None) -> Report:
         began = time.perf_counter()
@@ -76,14 +81,15 @@ class Simulation:
             size = self.knowledge.gpu_types[gpu].gpus_per_node
             for _ in range(count):
                 node = Node(self.rental.next_node, gpu, size)
-                self.rental.rent(node, 0.0, ready_at_once=True)
+                self._rent(node, 0.0, ready_at_once=True)
         step = self._step_events if self.settings.interval_s is None else self._step_rounds
         steps = 0
         while step():
             steps += 1
             if progress is not None and steps % 64 == 0:
                 progress(len(self.tally.jcts), self.clock.now())
-        self.rental.release_all(max(self.clock.now(), self.tally.last_end))
+        for rented in list(self.rental.nodes):
+            self._release(rented, max(self.clock.now(), self.tally.last_end))
         return Report(
             policy=self.policy.name,
             settings=self.settings,
@@ -123,7 +129,17 @@ class Simulation:
         self._apply_round(decision, now)
         if self.settings.interference:
             self._interfere(now)
-        return True
+        return self._next is not None or not self._is_stuck(now)
+
+    def _is_stuck(self, now: Seconds) -> bool:
+        """Whether the jobs that are left would never end: a policy may never place them."""
+        assert self.settings.interval_s is not None
+        waiting = all(job.allocation is None for job in self.active.values())
+        patience = max(NOBODY_RUNS_S, 10 * self.settings.interval_s) if waiting else NO_PROGRESS_S
+        standing = sum(job.epoch + job.done for job in self.active.values()) + len(self.tally.jcts)
+        if standing != self._stood_still[0]:
+            self._stood_still = (standing, now)
+        return bool(self.active) and now - self._stood_still[1] > patience
 
     def _admit(self, now: Seconds) -> None:
         while self._next is not None and self._next.arrival_s <= now:
@@ -296,8 +312,8 @@ class Simulation:
         job.reallocate(new, now, ready)
         self._tell(now, kind, job)
 
-    def _rent(self, node: Node, now: Seconds) -> None:
-        self.rental.rent(node, now)
+    def _rent(self, node: Node, now: Seconds, *, ready_at_once: bool = False) -> None:
+        self.rental.rent(node, now, ready_at_once=ready_at_once)
         if self._listener is not None:
             self._listener({"time_s": now, "event": "rent", "node": node.id, "gpu_type": node.gpu})
 

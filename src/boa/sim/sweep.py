@@ -1,0 +1,366 @@
+"""One run with every policy's own habits, and many of them: what the two commands call.
+
+A policy is swept over its own knob (a budget, a target efficiency, a cluster, a width), and what
+comes is held against BOA at the same average spend: that is the only fair comparison, since any
+policy is fast with enough GPUs.
+"""
+
+import multiprocessing
+import signal
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from boa.errors import BoaError, InputError, UsageError
+from boa.policy.reservation import Reservation
+from boa.policy.tiresias import Tiresias
+from boa.sim.policies import POLICIES, Choice, Knobs, choose
+from boa.sim.report import Report
+from boa.sim.run import World, simulate
+from boa.sim.settings import Learning, Settings
+from boa.sim.simulator import Listener, Progress
+from boa.sim.truth import Truth
+from boa.units import GpuName, Seconds, UsdPerHour
+
+ONE_TYPE = ("fixed", "pollux", "pollux-autoscale", "rubick", "rubick-autoscale")
+"""Policies that would take no notice of a second GPU type."""
+KNOB_NAMES = {
+    "budget": "budget",
+    "target": "target_efficiency",
+    "nodes": "nodes",
+    "width": "width",
+    None: None,
+}
+TARGETS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+WIDTHS = (1, 2, 4, 8, 16)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """Physics as somebody asks for it; what is left out is each policy's own habit."""
+
+    interval_s: Seconds | None = None
+    """0: the policy acts at events. None: as it does by itself."""
+    learning: Learning | None = None
+    noise: float = 0.0
+    provision_s: Seconds = 0.0
+    reclaim_s: Seconds = 0.0
+    cold_s: Seconds = 0.0
+    interference: float = 0.0
+    seed: int = 0
+
+    def settings(self, name: str, nodes: Mapping[GpuName, int] | None) -> Settings:
+        known = POLICIES[name]
+        return Settings(
+            interval_s=known.interval_s if self.interval_s is None else self.interval_s or None,
+            learning=self.learning or known.learning,
+            noise=self.noise,
+            provision_s=self.provision_s,
+            reclaim_s=self.reclaim_s,
+            cold_s=self.cold_s,
+            interference=self.interference,
+            seed=self.seed,
+            cluster=nodes,
+        )
+
+
+def run_one(
+    world: World,
+    name: str,
+    knobs: Knobs,
+    asked: Asked,
+    *,
+    progress: Progress | None = None,
+    listener: Listener | None = None,
+    keep_jcts: bool = False,
+) -> Report:
+    """Replay the trace under a policy, once nothing speaks against it."""
+    choice = choose(name, knobs)
+    settings = asked.settings(name, knobs.nodes)
+    check_goes_together(world, name, choice, settings)
+    check_can_run(world, name, choice, knobs, settings)
+    return simulate(
+        world, choice, settings, progress=progress, listener=listener, keep_jcts=keep_jcts
+    )
+
+
+def document_of(report: Report, name: str, world: World) -> dict[str, Any]:
+    """The report as the command prints it: under the name that was asked for, with its world."""
+    document = report.document()
+    document["policy"] = name
+    document["physics"] |= {"slowdown": world.slowdown, "rescale_s": world.rescale}
+    document["gpu_types"] = [
+        {"name": gpu.name, "price": gpu.price, "gpus_per_node": gpu.gpus_per_node}
+        for gpu in world.gpu_types.values()
+    ]
+    return document
+
+
+# What cannot work is said before anything runs
+
+
+def check_goes_together(world: World, name: str, choice: Choice, settings: Settings) -> None:
+    if settings.interval_s is None and not getattr(choice.policy, "by_job", False):
+        raise UsageError(
+            f"--interval-s 0 (act at events) is not for --policy {name}, which looks at all jobs "
+            "in rounds: give the length of a round, such as 60"
+        )
+    if name in ONE_TYPE and len(world.gpu_types) > 1:
+        raise UsageError(
+            f"--policy {name} runs on one GPU type, not on {', '.join(world.gpu_types)}"
+        )
+    if name == "boa" and settings.learning == "job":
+        raise UsageError("--learning job is not for --policy boa, which plans by class")
+
+
+def check_can_run(
+    world: World, name: str, choice: Choice, knobs: Knobs, settings: Settings
+) -> None:
+    """Jobs that could never start would be waited for in vain."""
+    room = {
+        gpu: None if knobs.nodes is None else knobs.nodes.get(gpu, 0) * kind.gpus_per_node
+        for gpu, kind in world.gpu_types.items()
+    }
+    if knobs.width is not None:
+        _check_width(world, knobs.width)
+    elif isinstance(choice.policy, Reservation | Tiresias):
+        _check_requests(world, room, alone=settings.learning == "job")
+    elif knobs.nodes is not None:
+        _check_room(world, knobs.nodes, room)
+
+
+def _runs_at(truth: Truth, gpu: GpuName) -> list[int]:
+    """The widths at which a class makes progress."""
+    if not truth.widest(gpu):
+        return []
+    return np.flatnonzero(truth.rates(gpu)[0].max(axis=0) > 0).tolist()
+
+
+def _check_width(world: World, width: int) -> None:
+    gpu = next(iter(world.gpu_types))
+    for app in world.trace.counts():
+        possible = _runs_at(world.truths[app], gpu)
+        if width not in possible:
+            takes = f"{possible[0]} to {possible[-1]}" if possible else "no"
+            raise InputError(
+                "--width", width, f"a width that every class can run at: {app} takes {takes} {gpu}s"
+            )
+
+
+def _check_requests(world: World, room: Mapping[GpuName, int | None], *, alone: bool) -> None:
+    """Rigid policies give every job what it asked for, on the first type that can do that."""
+    types = list(world.gpu_types)[:1] if alone else list(world.gpu_types)
+    known: set[tuple[str, int]] = set()
+    for job in world.trace.jobs:
+        width = job.gpus or 1
+        if (job.application, width) in known:
+            continue
+        known.add((job.application, width))
+        truth = world.truths[job.application]
+        gpu = next((gpu for gpu in types if width in _runs_at(truth, gpu)), None)
+        most = None if gpu is None else room[gpu]
+        if gpu is None:
+            expected = f"GPUs that {job.application} can run on: {_takes(truth, types)}"
+        elif most is not None and width > most:
+            expected = f"at most the {most} {gpu}s of --nodes"
+        else:
+            continue
+        where = f"line {job.line} ({job.name})" if job.line else f"job {job.name}"
+        raise InputError(f"trace, {where}, column gpus", job.gpus, expected)
+
+
+def _takes(truth: Truth, types: Iterable[GpuName]) -> str:
+    found = {gpu: _runs_at(truth, gpu) for gpu in types}
+    return ", ".join(f"{ks[0]} to {ks[-1]} {gpu}s" for gpu, ks in found.items() if ks)
+
+
+def _check_room(
+    world: World, nodes: Mapping[GpuName, int], room: Mapping[GpuName, int | None]
+) -> None:
+    for app in world.trace.counts():
+        truth = world.truths[app]
+        needed = {gpu: ks[0] for gpu in world.gpu_types if (ks := _runs_at(truth, gpu))}
+        if not any(least <= (room[gpu] or 0) for gpu, least in needed.items()):
+            enough = " or ".join(f"{least} {gpu}s" for gpu, least in needed.items())
+            raise InputError("--nodes", cluster_text(nodes), f"room for {app}: at least {enough}")
+
+
+def cluster_text(nodes: Mapping[GpuName, int]) -> str:
+    return ",".join(f"{gpu}={count}" for gpu, count in nodes.items())
+
+
+# Sweeping
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grid:
+    """The values that each kind of knob is given."""
+
+    budgets: Sequence[UsdPerHour] = ()
+    targets: Sequence[float] = TARGETS
+    clusters: Sequence[Mapping[GpuName, int]] = ()
+    """Of policies on a fixed cluster; without any, clusters about as large as the budgets."""
+    widths: Sequence[int] = WIDTHS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """One policy at one value of its knob."""
+
+    policy: str
+    value: float | str | None
+    knobs: Knobs
+
+    @property
+    def knob(self) -> str | None:
+        return KNOB_NAMES[POLICIES[self.policy].knob]
+
+    def document(self) -> dict[str, Any]:
+        return {"policy": self.policy, "knob": self.knob, "value": self.value}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    point: Point
+    document: dict[str, Any] = field(default_factory=dict)
+    problem: str = ""
+    """Why there is no document."""
+    exit_code: int = 1
+
+
+def points_of(world: World, policies: Iterable[str], grid: Grid, seed: int = 0) -> list[Point]:
+    """Every policy over its own knob."""
+    return [
+        Point(policy=name, value=value, knobs=knobs)
+        for name in policies
+        for value, knobs in _values(world, name, grid, seed)
+    ]
+
+
+def _values(
+    world: World, name: str, grid: Grid, seed: int
+) -> Iterator[tuple[float | str | None, Knobs]]:
+    knob = POLICIES[name].knob
+    if knob == "budget":
+        for budget in _needed(grid.budgets, name):
+            yield budget, Knobs(budget=budget, seed=seed)
+    elif knob == "target":
+        for target in grid.targets:
+            yield target, Knobs(target=target, seed=seed)
+    elif knob == "width":
+        for width in grid.widths:
+            yield width, Knobs(width=width, seed=seed)
+    elif knob == "nodes":
+        for nodes in grid.clusters or _clusters(world, _needed(grid.budgets, name), name):
+            yield cluster_text(nodes), Knobs(nodes=nodes, seed=seed)
+    else:
+        yield None, Knobs(seed=seed)
+
+
+def _needed(budgets: Sequence[UsdPerHour], name: str) -> Sequence[UsdPerHour]:
+    if not budgets:
+        raise UsageError(f"--policies {name} needs --budgets, such as --budgets 100,140,200")
+    return budgets
+
+
+def _clusters(
+    world: World, budgets: Sequence[UsdPerHour], name: str
+) -> list[Mapping[GpuName, int]]:
+    if len(world.gpu_types) > 1:
+        raise UsageError(f"--policies {name} on several GPU types needs --nodes-list")
+    (kind,) = world.gpu_types.values()
+    sizes = [max(1, round(b / (kind.price * kind.gpus_per_node))) for b in budgets]
+    return [{kind.name: size} for size in dict.fromkeys(sizes)]
+
+
+_worker: tuple[World, Asked] | None = None
+"""In a process of the pool: what all of its points share."""
+
+
+def run_points(
+    world: World,
+    points: Sequence[Point],
+    asked: Asked,
+    *,
+    jobs: int = 1,
+    progress: Callable[[int, int], None] | None = None,
+) -> list[Outcome]:
+    """Simulate every point, several at a time; a point that cannot be is no reason to stop."""
+    if jobs == 1 or len(points) == 1:
+        outcomes = []
+        for point in points:
+            outcomes.append(_outcome(world, asked, point))
+            if progress is not None:
+                progress(len(outcomes), len(points))
+        return outcomes
+    strangers = set(multiprocessing.active_children())
+    pool = ProcessPoolExecutor(
+        min(jobs, len(points)),
+        mp_context=multiprocessing.get_context("spawn"),
+        initializer=_start,
+        initargs=(world, asked),
+    )
+    try:
+        futures = [pool.submit(_run, point) for point in points]
+        for done, _ in enumerate(as_completed(futures), start=1):
+            if progress is not None:
+                progress(done, len(points))
+        return [future.result() for future in futures]
+    except BaseException:
+        for child in set(multiprocessing.active_children()) - strangers:
+            child.terminate()  # or leaving would wait for what they are at
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _start(world: World, asked: Asked) -> None:
+    global _worker
+    _worker = (world, asked)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # interrupted, it ends without a traceback
+
+
+def _run(point: Point) -> Outcome:
+    assert _worker is not None
+    return _outcome(*_worker, point)
+
+
+def _outcome(world: World, asked: Asked, point: Point) -> Outcome:
+    try:
+        report = run_one(world, point.policy, point.knobs, asked)
+    except BoaError as problem:  # not all of them can be pickled, their words can
+        return Outcome(point=point, problem=str(problem), exit_code=problem.exit_code)
+    document = document_of(report, point.policy, world)
+    if document["completed"] < document["jobs"]:
+        ended = f"{document['completed']:,} of {document['jobs']:,}"
+        return Outcome(point=point, problem=f"only {ended} jobs ever ended")
+    return Outcome(point=point, document={**point.document(), **document})
+
+
+def comparisons(points: Sequence[Mapping[str, Any]], *, counts_gpus: bool) -> list[dict[str, Any]]:
+    """Every rival's JCTs over BOA's at the same average spend, where BOA has been that far."""
+    boa = sorted((p for p in points if p["policy"] == "boa"), key=lambda p: p["spend_per_hour"])
+    spends = [p["spend_per_hour"] for p in boa]
+    found = []
+    for rival in points:
+        at = rival["spend_per_hour"]
+        if rival["policy"] == "boa" or not spends or not spends[0] <= at <= spends[-1]:
+            continue
+        jct, p95 = (
+            float(np.interp(at, spends, [p[key] for p in boa]))
+            for key in ("average_jct_s", "p95_jct_s")
+        )
+        found.append(
+            {
+                **{key: rival[key] for key in ("policy", "knob", "value")},
+                "at_gpus" if counts_gpus else "at_spend_per_hour": at,
+                "jct_ratio": rival["average_jct_s"] / jct,
+                "p95_ratio": rival["p95_jct_s"] / p95,
+                "boa_jct_s": jct,
+                "boa_p95_jct_s": p95,
+            }
+        )
+    return found
