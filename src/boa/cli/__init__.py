@@ -8,7 +8,18 @@ from typing import Annotated
 import typer
 
 from boa._version import __version__
-from boa.cli import budget, demo, evaluate, frontier, plan, schema, trace, workload
+from boa.cli import (
+    budget,
+    compare,
+    demo,
+    evaluate,
+    frontier,
+    plan,
+    schema,
+    simulate,
+    trace,
+    workload,
+)
 from boa.errors import BoaError
 
 USAGE, INTERRUPTED, BROKEN_PIPE = 2, 130, 141
@@ -66,6 +77,8 @@ app.command("frontier")(frontier.frontier)
 app.command("budget")(budget.budget)
 app.add_typer(workload.app, name="workload")
 app.add_typer(trace.app, name="trace")
+app.command("simulate")(simulate.simulate)
+app.command("compare")(compare.compare)
 app.command("schema")(schema.schema)
 app.command("demo")(demo.demo)
 

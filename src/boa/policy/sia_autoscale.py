@@ -66,7 +66,7 @@ class SiaAutoscale:
             return here
         widest = np.where((round_.goodputs > 0) & mine, round_.configurations.gpus, 0)
         high = -(-int(widest.max(axis=1).sum()) // per_node)
-        if high == 0:
+        if high == 0 or at(1) == 0:  # no job wants this type
             return 0
         return closest_size_monotone(1, high, at, self.target)
 

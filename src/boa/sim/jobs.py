@@ -38,7 +38,6 @@ class ActiveJob:
         "tried",
         "truth",
         "until",
-        "view",
         "width",
         "work",
     )
@@ -65,7 +64,6 @@ class ActiveJob:
         self.tried: dict[GpuName, int] = {}
         self.note: object = None
         self.stamp = 0
-        self.view: JobView | None = None
 
     @property
     def finished(self) -> bool:
@@ -74,7 +72,7 @@ class ActiveJob:
     def reallocate(self, allocation: Allocation | None, now: Seconds, ready: Seconds) -> None:
         """Move to other GPUs at `now`; progress goes on at `ready`."""
         self.allocation = allocation
-        self.pace, self.view = None, None
+        self.pace = None
         self.stamp += 1
         self.width = 0 if allocation is None else allocation.width
         if allocation is not None:
@@ -92,18 +90,29 @@ class ActiveJob:
             until = min(self.resume_at, now)
             self.paused_s += until - self.clock
             self._hold_until(until)
-        while self.clock < now and self.epoch < self.epochs:
-            rate = self.rate()
-            left = (self.work[self.epoch] - self.done) / rate
-            if self.clock + left > now:
-                self.done += rate * (now - self.clock)
-                self._hold_until(now)
+        if self.clock < now and self.epoch < self.epochs:
+            self._train(now)
+
+    def _train(self, now: Seconds) -> None:
+        """Epoch after epoch until `now` or the end; the inner loop of every simulation."""
+        clock, epoch, done, work, speed = self.clock, self.epoch, self.done, self.work, self.speed
+        pace = self.pace
+        while clock < now and epoch < self.epochs:
+            if pace is None or epoch >= pace.end:
+                self.epoch = epoch
+                pace = self._find_pace()
+            rate, needed = pace.rates[epoch - pace.first] * speed, work[epoch]
+            ends = clock + (needed - done) / rate
+            if ends > now:
+                done += rate * (now - clock)
+                clock = now
             else:
-                self._hold_until(self.clock + left)
-                self.done = self.work[self.epoch]
-            if self.done >= self.work[self.epoch] * ALL:
-                self.epoch += 1
-                self.done = 0.0
+                clock, done = ends, needed
+            if done >= needed * ALL:
+                epoch += 1
+                done = 0.0
+        self.epoch, self.done = epoch, done
+        self._hold_until(clock)
 
     def _hold_until(self, moment: Seconds) -> None:
         self.held_s += moment - self.clock
@@ -114,13 +123,16 @@ class ActiveJob:
         """True progress per second in this epoch on these GPUs."""
         pace = self.pace
         if pace is None or self.epoch >= pace.end:
-            allocation = self.allocation
-            assert allocation is not None
-            pace = self.pace = self.learner.pace(allocation.gpu, allocation.shape, self.epoch)
-            if self.width > self.tried.get(allocation.gpu, 0):
-                self.tried[allocation.gpu] = self.width
-            self.view = None
+            pace = self._find_pace()
         return pace.rates[self.epoch - pace.first] * self.speed
+
+    def _find_pace(self) -> Pace:
+        allocation = self.allocation
+        assert allocation is not None
+        pace = self.pace = self.learner.pace(allocation.gpu, allocation.shape, self.epoch)
+        if self.width > self.tried.get(allocation.gpu, 0):
+            self.tried[allocation.gpu] = self.width
+        return pace
 
     def wakes_at(self) -> Seconds:
         """When it ends, reaches the epoch its policy waits for, or its pace may change."""
@@ -139,8 +151,8 @@ class ActiveJob:
         return at
 
     def as_view(self) -> JobView:
-        """What the policy sees; made anew only when something but its service has changed."""
-        view = JobView(
+        """What the policy sees."""
+        return JobView(
             id=self.id,
             job_class=self.truth.name,
             arrival=self.arrival,
@@ -155,8 +167,6 @@ class ActiveJob:
             tried=self.tried,
             note=self.note,
         )
-        self.view = view
-        return view
 
     def apply(self, share: Share | None) -> None:
         self.note = None if share is None else share.note

@@ -6,7 +6,7 @@ and Sia; a class whose jobs share what they learn, from one earlier job on; and 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
@@ -37,11 +37,11 @@ class Pace:
 
     first: int
     rates: list[float]
+    end: int = field(init=False)
+    """One past the last epoch that it tells of."""
 
-    @property
-    def end(self) -> int:
-        """One past the last epoch that it tells of."""
-        return self.first + len(self.rates)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "end", self.first + len(self.rates))
 
 
 class Learner(Protocol):

@@ -111,7 +111,7 @@ class Simulation:
         if not self.active:
             if self._next is None:
                 return False
-            idle_until = math.floor(self._next.arrival_s / interval) * interval
+            idle_until = max(math.ceil(self._next.arrival_s / interval) - 1, 0) * interval
             self._sample_to(idle_until)
             self.clock.advance_to(max(idle_until, self.clock.now()))
         now = self.clock.now() + interval
@@ -194,7 +194,8 @@ class Simulation:
             job = self._arrive()
         else:
             job = heapq.heappop(self._wakes)[2]
-            self._advance(job, now)
+            if not job.finished:  # or the sample of this very moment has ended it
+                self._advance(job, now)
             if job.finished:
                 if self.settings.interference:
                     self._interfere(now)
@@ -303,11 +304,10 @@ class Simulation:
         ready = now
         if new is not None:
             nodes = [node for node, _ in new.nodes]
-            ready = self.rental.ready_at(nodes) + job.truth.rescale_s
+            ready = max(self.rental.ready_at(nodes), now) + job.truth.rescale_s
             if not self.rental.used.issuperset(nodes):
                 ready += self.settings.cold_s
                 self.rental.used.update(nodes)
-            ready = max(ready, now + job.truth.rescale_s)
         kind = "stop" if new is None else "start" if job.restarts < 0 else "rescale"
         job.reallocate(new, now, ready)
         self._tell(now, kind, job)
@@ -381,7 +381,7 @@ class Simulation:
                 if job.finished:
                     continue
             busy += job.width
-            if job.clock >= job.resume_at:
+            if job.clock > job.resume_at:  # merely looking must not let a job learn
                 speedups += job.rate() / self.knowledge.base_rate(
                     job.truth, job.allocation.gpu, job.epoch
                 )

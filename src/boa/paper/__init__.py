@@ -1,0 +1,1 @@
+"""The paper's evaluation, redone: one module per figure and table, over runs that they share."""

@@ -1,0 +1,172 @@
+"""Where the public traces and profiles lie, and the paper's settings made of them.
+
+None of these files is part of the project. A setting is a trace, profiles, GPU types and the
+rival whose home it is; a run may cut, thin or redraw the trace, always in the same way for every
+policy.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from boa.catalogue import read_profiles, workload_from_trace
+from boa.catalogue.arrivals import spec_like, synthetic_jobs
+from boa.catalogue.calibration import Slowdown
+from boa.catalogue.traces import read_trace
+from boa.errors import FileError
+from boa.model.trace import Trace
+from boa.model.workload import Workload
+from boa.sim.run import World, world_of
+from boa.units import SECONDS_PER_HOUR, GpuName, Seconds
+
+VARIABLE = "BOA_PAPER_DATA"
+BESIDE = Path("../shared/data")
+NEEDED = "sia/workloads/newtrace", "sia/traces", "pollux/workloads", "rubick/workloads"
+LAYOUT = (
+    "a folder (--data, or $BOA_PAPER_DATA) with sia/workloads/newtrace/workload-1..5.csv and "
+    "sia/traces/APP/ (Sia artifact, SOSP'23), pollux/workloads/workload-1.csv (Pollux artifact, "
+    "OSDI'21), rubick/workloads/workload-base.csv and rubick/iteration_times/ (Rubick artifact, "
+    "MLSys'25)"
+)
+Redrawn: TypeAlias = float | Literal["own"] | None
+"""C² of arrivals drawn anew; "own": the trace's; None: the arrivals of the trace itself."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """One of the paper's clusters, with its trace."""
+
+    trace: str
+    """Where it lies; {draw} is filled in."""
+    profiles: str
+    gpus: tuple[GpuName, ...]
+    slowdown: Slowdown
+    rival: str
+    only: tuple[str, ...] = ()
+    """The applications that are kept; none: all."""
+
+    @property
+    def counts_gpus(self) -> bool:
+        return len(self.gpus) == 1
+
+
+NEWTRACE = "sia/workloads/newtrace/workload-{draw}.csv"
+SETTINGS: Mapping[str, Setting] = {
+    "pollux": Setting(
+        trace=NEWTRACE,
+        profiles="sia/traces",
+        gpus=("T4",),
+        slowdown="sia",
+        rival="pollux-autoscale",
+    ),
+    "sia": Setting(
+        trace=NEWTRACE,
+        profiles="sia/traces",
+        gpus=("T4", "V100", "A100"),
+        slowdown="sia",
+        rival="sia-autoscale",
+    ),
+    "rubick": Setting(
+        trace="rubick/workloads/workload-base.csv",
+        profiles="rubick",
+        gpus=("A800",),
+        slowdown="none",
+        rival="rubick-autoscale",
+    ),
+    "implementation": Setting(
+        trace="pollux/workloads/workload-1.csv",
+        profiles="sia/traces",
+        gpus=("T4",),
+        slowdown="sia",
+        rival="pollux-autoscale",
+        only=("cifar10", "deepspeech2", "bert"),
+    ),
+}
+
+
+def find_data(given: Path | None) -> Path:
+    """The folder of public data, or an error that says which artifacts it is made of."""
+    said = given or (Path(os.environ[VARIABLE]) if os.environ.get(VARIABLE) else None)
+    folder = said or BESIDE
+    for part in NEEDED:
+        if not (folder / part).is_dir():
+            raise FileError(str(folder), f"there is no folder {part} in it", LAYOUT)
+    return folder.resolve()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cut:
+    """What of a setting's trace is replayed."""
+
+    draw: int = 1
+    """Which of the published draws; of arrivals drawn anew, their seed too."""
+    redrawn: Redrawn = None
+    hours: float | None = None
+    """Only what arrives in the first so many hours."""
+    every: int = 1
+    """One job in so many, of each application alike."""
+
+
+@lru_cache(maxsize=8)
+def trace_of(data: Path, setting: str, cut: Cut) -> Trace:
+    chosen = SETTINGS[setting]
+    draw = 1 if cut.redrawn is not None else cut.draw
+    trace = read_trace(data / chosen.trace.format(draw=draw))
+    if chosen.only:
+        trace = Trace(tuple(job for job in trace.jobs if job.application in chosen.only))
+    if cut.every > 1:
+        trace = _thinned(trace, cut.every)
+    if cut.redrawn is not None:
+        own = trace.interarrival_cv2() or 1.0
+        trace = _redrawn(trace, max(1.0, own if cut.redrawn == "own" else cut.redrawn), cut.draw)
+    if cut.hours is not None:
+        end = cut.hours * SECONDS_PER_HOUR
+        trace = Trace(tuple(job for job in trace.jobs if job.arrival_s < end))
+    return trace
+
+
+def _thinned(trace: Trace, every: int) -> Trace:
+    """Every n-th job by application, the mix kept; sped up, so that the rate is kept too."""
+    by_application = sorted(trace.jobs, key=lambda job: (job.application, job.arrival_s))
+    kept = sorted(by_application[every // 2 :: every], key=lambda job: job.arrival_s)
+    return Trace(tuple(job.again(job.name, job.arrival_s / every) for job in kept))
+
+
+def _redrawn(trace: Trace, cv2: float, seed: int) -> Trace:
+    """The same jobs in another order, at other times: mix, load, rate and span stay."""
+    drawn = synthetic_jobs(spec_like(trace, cv2=cv2), seed)
+    times = np.array([job.arrival_s for job in drawn])
+    times *= trace.span_s / times[-1]
+    order: Sequence[int] = np.random.default_rng([seed, 1]).permutation(len(times)).tolist()
+    again = [
+        trace.jobs[n].again(f"{trace.jobs[n].application}-{number}", at)
+        for number, (n, at) in enumerate(zip(order, times.tolist(), strict=True))
+    ]
+    return Trace(tuple(again))
+
+
+@lru_cache(maxsize=8)
+def world_for(data: Path, setting: str, cut: Cut, rescale: Seconds | None = None) -> World:
+    chosen = SETTINGS[setting]
+    return world_of(
+        trace_of(data, setting, cut),
+        data / chosen.profiles,
+        chosen.gpus,
+        slowdown=chosen.slowdown,
+        rescale=rescale,
+    )
+
+
+def workload_for(data: Path, setting: str, draw: int = 1) -> Workload:
+    """What `boa workload from-trace` makes of the setting: for what needs no simulation."""
+    chosen = SETTINGS[setting]
+    trace = trace_of(data, setting, Cut(draw=draw))
+    learned = read_profiles(
+        data / chosen.profiles, applications=set(trace.counts()), gpus=chosen.gpus
+    )
+    return workload_from_trace(trace, learned, chosen.gpus, slowdown=chosen.slowdown)
