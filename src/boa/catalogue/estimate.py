@@ -172,12 +172,14 @@ def job_class(
     rescaling: Seconds,
     curves: Mapping[GpuName, Curves],
     work: Floats,
+    exact: bool = False,
 ) -> JobClass:
-    """Normalise by the rate at the base of the first type, and round."""
+    """Normalise by the rate at the base of the first type; round, unless `exact` is asked for."""
     first = next(iter(curves.values()))
     unit = first.rates[:, :1]
-    seconds = rounded(work / unit[:, 0], DIGITS)
-    speedups = {gpu: rounded(found.rates / unit, DIGITS) for gpu, found in curves.items()}
+    keep = (lambda values: values) if exact else (lambda values: rounded(values, DIGITS))
+    seconds = keep(work / unit[:, 0])
+    speedups = {gpu: keep(found.rates / unit) for gpu, found in curves.items()}
     return JobClass(
         name=name,
         arrivals_per_hour=rounded_one(arrivals_per_hour, DIGITS),

@@ -14,6 +14,7 @@ from boa.cli import (
     demo,
     evaluate,
     frontier,
+    paper,
     plan,
     schema,
     simulate,
@@ -79,6 +80,7 @@ app.add_typer(workload.app, name="workload")
 app.add_typer(trace.app, name="trace")
 app.command("simulate")(simulate.simulate)
 app.command("compare")(compare.compare)
+app.add_typer(paper.app, name="paper")
 app.command("schema")(schema.schema)
 app.command("demo")(demo.demo)
 

@@ -272,5 +272,6 @@ def _check_all_ended(report: "Report", policy: str) -> None:
     if left:
         raise BoaError(
             f"{left:,} of {report.jobs:,} jobs never ended: {policy} gave them no GPUs that they "
-            "can run on, and nothing was left to wait for. Give it more nodes, or other GPU types."
+            "can run on, and nothing was left to wait for. Give it more nodes, another target or "
+            "other GPU types."
         )

@@ -36,7 +36,7 @@ LONGEST_ROUND_S = 86_400.0
 MOST_NODES = 10_000
 WORST_NOISE = 3.0
 CLUSTER = "nodes per GPU type, such as T4=16,A100=2"
-NAMES = "GPU types, each once, such as T4,V100,A100"
+NAMES = "GPU types, such as T4,V100,A100"
 
 _T = TypeVar("_T")
 

@@ -99,26 +99,43 @@ def best_setting(
 
 
 def best_settings(
-    model: Throughput, gains: Gains, limits: Limits, *, nodes: int, gpus: int
+    model: Throughput,
+    gains: Gains,
+    limits: Limits,
+    *,
+    nodes: int,
+    gpus: int,
+    stretch: Floats | None = None,
 ) -> list[Setting]:
-    """The same for every epoch that `gains` tells of."""
+    """The same for every epoch that `gains` tells of.
+
+    `stretch`: how much longer than by the model an iteration takes, per candidate.
+    """
     options = grid(limits, gpus)
     rates = _rates(model, gains, options, np.array([[float(gpus)]]), np.float64(nodes), gpus - 1)
+    if stretch is not None:
+        rates = rates / stretch
     local, passes = options.local_batch[gpus - 1], options.passes[gpus - 1]
     return [Setting(int(local[n]), int(passes[n])) for n in rates.argmax(axis=-1).reshape(-1)]
 
 
-def rate_table(model: Throughput, gains: Gains, limits: Limits, max_gpus: int) -> Floats:
+def rate_table(
+    model: Throughput,
+    gains: Gains,
+    limits: Limits,
+    max_gpus: int,
+    stretch: Floats | None = None,
+) -> Floats:
     """Predicted goodput at widths 0..K on one node and across nodes: … × 2 × (K + 1).
 
-    A single GPU is never across nodes: its rate there is the same.
+    A single GPU is never across nodes: its rate there is the same. `stretch` is 2 × K × GRID.
     """
     options = grid(limits, max_gpus)
     widths = np.arange(1.0, max_gpus + 1)[:, None]
-    rows = [
-        _rates(model, gains, options, widths, np.float64(nodes), slice(None)).max(axis=-1)
-        for nodes in (1, 2)
-    ]
+    rows = []
+    for row, nodes in enumerate((1, 2)):
+        rates = _rates(model, gains, options, widths, np.float64(nodes), slice(None))
+        rows.append((rates if stretch is None else rates / stretch[row]).max(axis=-1))
     table = np.stack(rows, axis=-2)
     return np.concatenate([np.zeros((*table.shape[:-1], 1)), table], axis=-1)
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from importlib import resources
+from itertools import pairwise
 from typing import Any
 
 import matplotlib
@@ -24,6 +25,8 @@ STEEP = 5.0
 MARKERS = "osD^vPX<>"
 LETTER, LINE = 5.6, 12.0
 """Points that a letter is wide and a line of text high, about."""
+NEAR = 12.0
+"""Points above its dot from which a label is tied to it by a line."""
 PANELS = (("average_jct_s", "Average JCT"), ("p95_jct_s", "95th percentile of JCTs"))
 
 
@@ -114,7 +117,7 @@ def draw_comparison(
             axes = figure.add_subplot(1, len(PANELS), n + 1)
             length, sign = _scale(axes, lines, key)
             axes.set_title(name, loc="left")
-            axes.set_ylabel(f"{name.split(' of ')[0]} ({sign})" if n else f"{name} ({sign})")
+            axes.set_ylabel(f"JCT ({sign})")
             axes.set_xlabel(f"Average spend ({money.unit})")
             for line in lines:
                 _draw(axes, line, key, length, f"panel-{n}" if named else "")
@@ -158,7 +161,7 @@ def _draw(axes: Axes, line: Line, key: str, length: float, names: str) -> None:
         axes.plot(
             *place,
             marker=line.marker,
-            ms=7.5 if line.is_boa else 6,
+            ms=7.5 if line.is_boa else 6.8,
             color=line.colour,
             mec="white",
             mew=1.0,
@@ -197,16 +200,19 @@ def _label(axes: Axes, lines: Sequence[Line], key: str, length: float) -> None:
     frame = axes.get_window_extent()
     edges = _Box(*(float(v) * to_points for v in frame.extents))
     placed: list[_Box] = []
-    for line in reversed(lines):  # BOA first: it gets the best place
-        where, box = _best(line, drawn[line.name], everything, placed, edges)
+    # BOA gets the best place; then those that have the fewest to choose from.
+    for line in sorted(lines, key=lambda line: (not line.is_boa, len(line.dots))):
+        spot, box = _best(line, drawn[line.name], everything, placed, edges)
         placed.append(box)
-        (at_x, at_y), ha = where
+        dot = line.dots[spot.dot]
         axes.annotate(
             line.shown,
-            (at_x / to_points, at_y / to_points),
-            xycoords="figure pixels",
-            ha=ha,
+            (dot.spend, dot.jcts[key] / length),
+            xytext=spot.offset,
+            textcoords="offset points",
+            ha=spot.ha,
             va="center",
+            arrowprops=_leader(line.colour) if spot.offset[1] > NEAR else None,
             fontsize=10 if line.is_boa else 9.5,
             fontweight="bold",
             color=line.colour,
@@ -225,50 +231,67 @@ def _places(axes: Axes, line: Line, key: str, length: float) -> Any:
 def _along(places: Any) -> Any:
     """Points every few steps along a line through these places."""
     parts = [places]
-    for a, b in zip(places[:-1], places[1:], strict=True):
+    for a, b in pairwise(places):
         steps = max(2, int(np.hypot(*(b - a)) / 4))
         parts.append(a + (b - a) * np.linspace(0, 1, steps)[:, None])
     return np.concatenate(parts)
 
 
-_Where = tuple[tuple[float, float], str]
+def _leader(colour: str) -> Any:
+    """A thin line from a label to its dot, where it is not beside it."""
+    return {
+        "arrowstyle": "-",
+        "color": colour,
+        "lw": 0.9,
+        "alpha": 0.8,
+        "shrinkA": 0,
+        "shrinkB": 4,
+        "relpos": (0.0, 0.2),
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _Spot:
+    """A place for a label: beside which dot, how far from it, and how bad that is by itself."""
+
+    dot: int
+    offset: tuple[float, float]
+    ha: str
+    cost: float
+
+    def box(self, places: Any, wide: float) -> _Box:
+        x, y = (float(v) for v in places[self.dot] + np.array(self.offset))
+        left = {"left": x, "right": x - wide, "center": x - wide / 2}[self.ha]
+        return _Box(left, y - LINE / 2, left + wide, y + LINE / 2)
 
 
 def _best(
     line: Line, places: Any, everything: Any, placed: Sequence[_Box], edges: _Box
-) -> tuple[_Where, _Box]:
+) -> tuple[_Spot, _Box]:
     """Beside one of the line's dots: the end if there is room, else wherever there is most."""
     wide = LETTER * len(line.shown) + 4
-    best: tuple[float, _Where, _Box] | None = None
-    for cost, (x, y), ha in _candidates(places):
-        left = x if ha == "left" else x - wide if ha == "right" else x - wide / 2
-        box = _Box(left, y - LINE / 2, left + wide, y + LINE / 2)
+    best: tuple[float, _Spot, _Box] | None = None
+    for spot in _spots(len(places), line.is_boa):
+        box = spot.box(places, wide)
         outside = box.left < edges.left or box.right > edges.right + 4
         outside |= box.low < edges.low or box.high > edges.high
-        cost += box.covers(placed, everything) + 60.0 * outside
+        cost = spot.cost + box.covers(placed, everything) + 60.0 * outside
         if best is None or cost < best[0]:
-            best = (cost, ((x, y), ha), box)
+            best = (cost, spot, box)
     assert best is not None
     return best[1], best[2]
 
 
-def _candidates(places: Any) -> Iterator[tuple[float, tuple[float, float], str]]:
-    last = len(places) - 1
-    for n in sorted(range(len(places)), key=lambda n: (n != last, n != 0, n)):
-        x, y = (float(v) for v in places[n])
-        start = 0.0 if n == last else 0.6 if n == 0 else 1.0
-        for cost, dx, dy, ha in (
-            (0.0, 8, 0, "left"),
-            (0.2, 5, 11, "left"),
-            (0.3, 5, -11, "left"),
-            (0.4, 0, 13, "center"),
-            (0.5, 0, -13, "center"),
-            (0.6, -5, -11, "right"),
-            (0.7, -5, 11, "right"),
-            (0.8, 14, 20, "left"),
-            (0.9, -10, -20, "right"),
-        ):
-            yield start + cost, (x + dx, y + dy), ha
+def _spots(dots: int, below: bool) -> Iterator[_Spot]:
+    """To the right of a dot, or farther up where curves that fall leave room; BOA also below."""
+    near = [(8.0, 0.0), (6.0, 11.0)]
+    far = [(0.6 * up, up) for up in (18.0, 28.0, 40.0, 54.0, 70.0, 90.0)]
+    for dot in range(dots):
+        first = 0.0 if dot == dots - 1 else 0.5 if dot == 0 else 1.0
+        for across, up in near + far:
+            yield _Spot(dot, (across, up), "left", first + 0.04 * up)
+        if below:
+            yield _Spot(dot, (-6.0, -11.0), "right", first + 1.0)
 
 
 def _page(found: Mapping[str, Any], lines: Sequence[Line], title: str, money: Money) -> str:

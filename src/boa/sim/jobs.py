@@ -102,7 +102,8 @@ class ActiveJob:
                 self.epoch = epoch
                 pace = self._find_pace()
             rate, needed = pace.rates[epoch - pace.first] * speed, work[epoch]
-            ends = clock + (needed - done) / rate
+            # No rate: GPUs that it cannot run on in this arrangement, held in vain.
+            ends = clock + (needed - done) / rate if rate > 0 else NEVER
             if ends > now:
                 done += rate * (now - clock)
                 clock = now
@@ -139,7 +140,8 @@ class ActiveJob:
         if self.allocation is None:
             return NEVER
         at = max(self.clock, self.resume_at)
-        self.rate()
+        if self.rate() <= 0:
+            return NEVER
         assert self.pace is not None
         last = min(self.epochs, self.pace.end)
         if self.until is not None:

@@ -111,7 +111,7 @@ class Knowledge:
         self._fits = Fits()
         self._like_sia = like_sia
         self._shared: dict[str, ClassLearner | PerfectLearner] = {}
-        self._bases: dict[tuple[str, GpuName], Floats] = {}
+        self._bases: dict[tuple[str, GpuName], list[float]] = {}
 
     def truth(self, asked: TraceJob) -> Truth:
         found = self._truths.get(asked.application)
@@ -160,10 +160,8 @@ class Knowledge:
         """The true rate at the smallest width that can run: what speedups are normalised by."""
         rates = self._bases.get((truth.name, gpu))
         if rates is None:
-            table = truth.rates(gpu)
-            best = table.max(axis=1)
-            rates = self._bases[truth.name, gpu] = best[:, int(np.argmax(best[0] > 0))]
-        return float(rates[min(epoch, len(rates) - 1)])
+            rates = self._bases[truth.name, gpu] = truth.base_rates(gpu)
+        return rates[min(epoch, len(rates) - 1)]
 
     # The forecast, for policies that plan
 
@@ -197,6 +195,7 @@ class Knowledge:
                     rescaling=truth.rescale_s,
                     curves=curves,
                     work=work,
+                    exact=True,
                 )
             )
         return Workload(gpu_types=self.gpu_types, classes=tuple(classes))

@@ -21,11 +21,12 @@ from boa.goodput.tuning import (
     best_settings,
     first_setting,
     gains_of,
+    grid,
     rate_table,
 )
 from boa.model.cluster import Shape
 from boa.model.speedup import Floats
-from boa.sim.truth import AdaptiveTruth, PlanTruth, Truth, typical_shape
+from boa.sim.truth import AdaptiveTruth, Truth, typical_shape
 from boa.units import GpuName
 
 MOST_TABLES = 20_000
@@ -184,10 +185,10 @@ def _capped(limits: Limits, cap: int | None) -> Limits:
 
 
 class ClassLearner:
-    """All jobs of a class share one model; one earlier job has tried the powers of two.
+    """All jobs of a class share one model; one earlier job has tried two widths per octave.
 
     Where a width was run, the model is corrected by what was measured there: the fit says how
-    speed changes with the batch size and between widths, the samples how fast it is at them.
+    speed changes between batch sizes and widths, the samples how fast it is at them.
     """
 
     def __init__(self, truth: AdaptiveTruth) -> None:
@@ -197,9 +198,10 @@ class ClassLearner:
         self._samples: dict[GpuName, dict[tuple[int, int, int], Sample]] = {}
         self._models: dict[GpuName, Throughput] = {}
         self._tables: dict[GpuName, Floats] = {}
+        self._stretches: dict[GpuName, Floats] = {}
         self._paces: dict[tuple[GpuName, Shape], Pace] = {}
         for gpu in truth.limits:
-            self._try_powers_of_two(gpu)
+            self._try_widths(gpu)
         self.refresh()
 
     def refresh(self) -> None:
@@ -208,8 +210,8 @@ class ClassLearner:
             return
         for gpu, seen in self._samples.items():
             self._models[gpu] = learn(sorted(seen.values(), key=_order))
-        self._tables.clear()
-        self._paces.clear()
+        for known in (self._tables, self._paces, self._stretches):
+            known.clear()
         self._stale = False
         self.version += 1
 
@@ -234,8 +236,14 @@ class ClassLearner:
 
     def _pace(self, gpu: GpuName, shape: Shape) -> Pace:
         truth, gpus = self.truth, sum(shape)
+        row = self._stretch(gpu)[int(len(shape) > 1)]
         settings = best_settings(
-            self._models[gpu], truth.gains, truth.limits[gpu], nodes=len(shape), gpus=gpus
+            self._models[gpu],
+            truth.gains,
+            truth.limits[gpu],
+            nodes=len(shape),
+            gpus=gpus,
+            stretch=row[gpus - 1] if gpus <= len(row) else None,
         )
         totals = np.array([float(s.total(gpus)) for s in settings])
         worth = np.diagonal(gain(truth.convergence, totals))
@@ -252,45 +260,68 @@ class ClassLearner:
             seen[key] = Sample(*key, *times)
             self._stale = True
 
-    def _try_powers_of_two(self, gpu: GpuName) -> None:
-        """The earlier job: it doubles its width from one GPU to the most, tuning as it goes."""
+    def _try_widths(self, gpu: GpuName) -> None:
+        """The earlier job: it grew from one GPU to the most, tuning its batch size as it went."""
         truth, limits = self.truth, self.truth.limits[gpu]
-        width, per_node = 1, truth.gpus_per_node[gpu]
-        while width <= truth.widest(gpu):
-            shape = typical_shape(width, per_node, across=False)
+        for width in widths_tried(truth.widest(gpu)):
+            shape = typical_shape(width, truth.gpus_per_node[gpu], across=False)
             self._observe(gpu, shape, first_setting(limits, width))
             model = learn(sorted(self._samples[gpu].values(), key=_order))
             tuned = best_settings(model, truth.gains, limits, nodes=len(shape), gpus=width)
             for setting in (tuned[0], tuned[-1]):
                 self._observe(gpu, shape, setting)
-            width *= 2
 
     def _table(self, gpu: GpuName) -> Floats:
-        truth = self.truth
-        table = rate_table(self._models[gpu], truth.gains, truth.limits[gpu], truth.widest(gpu))
-        table = table / (truth.slowdown * self._corrections(gpu, table.shape[-1]))
+        truth, model = self.truth, self._models[gpu]
+        widest, stretch = truth.widest(gpu), self._stretch(gpu)
+        table = rate_table(model, truth.gains, truth.limits[gpu], widest, stretch)
         table[:, 0, truth.gpus_per_node[gpu] + 1 :] = 0.0
-        return np.asarray(table)
+        return np.asarray(table / truth.slowdown)
 
-    def _corrections(self, gpu: GpuName, widths: int) -> Floats:
-        """Measured over predicted step time, 2 × widths: by log-width between those that ran."""
-        ratios: dict[tuple[bool, int], list[float]] = {}
+    def _stretch(self, gpu: GpuName) -> Floats:
+        """Measured over fitted step time of every candidate, 2 × widths × batch sizes."""
+        known = self._stretches.get(gpu)
+        if known is None:
+            options = grid(self.truth.limits[gpu], self.truth.widest(gpu))
+            rows = [
+                _stretched(self._errors(gpu, across), options.local_batch)
+                for across in (False, True)
+            ]
+            known = self._stretches[gpu] = np.exp(np.stack(rows))
+        return known
+
+    def _errors(self, gpu: GpuName, across: bool) -> "dict[int, dict[int, float]]":
+        """Logarithms of measured over fitted step time: width -> local batch -> error."""
+        errors: dict[int, dict[int, float]] = {}
         for sample in self._samples[gpu].values():
-            nodes, gpus, batch = map(np.float64, (sample.nodes, sample.gpus, sample.local_batch))
-            expected = step_time(self._models[gpu], nodes, gpus, batch)  # type: ignore[arg-type]
-            off = float(np.log(sample.step_s / expected))
-            ratios.setdefault((sample.nodes > 1, sample.gpus), []).append(off)
-        corrections = np.ones((2, widths))
-        for row in (0, 1):
-            known = {
-                k: float(np.mean(v)) for (across, k), v in ratios.items() if across == (row > 0)
-            }
-            if known:
-                at = sorted(known)
-                every = np.log2(np.maximum(np.arange(widths), 1))
-                log_ratio = np.interp(every, np.log2(at), [known[k] for k in at])
-                corrections[row] = np.exp(log_ratio)
-        return corrections
+            if (sample.nodes > 1) == across:
+                at = map(np.float64, (sample.nodes, sample.gpus, sample.local_batch))
+                fitted = step_time(self._models[gpu], *at)  # type: ignore[arg-type]
+                error = float(np.log(sample.step_s / fitted))
+                errors.setdefault(sample.gpus, {})[sample.local_batch] = error
+        return errors
+
+
+def _stretched(errors: "dict[int, dict[int, float]]", local_batch: Floats) -> Floats:
+    """Errors at every width (rows) and batch size: linear between sizes and between log-widths."""
+    widths = np.array(sorted(errors))
+    if not len(widths):
+        return np.zeros(local_batch.shape)
+    at = {k: np.array(sorted(errors[k].items())).T for k in errors}
+    result = np.zeros(local_batch.shape)
+    for row, sizes in enumerate(local_batch):
+        right = int(np.searchsorted(widths, row + 1))
+        low, high = widths[max(right - 1, 0)], widths[min(right, len(widths) - 1)]
+        span = float(np.log2(high / low))
+        mix = float(np.clip(np.log2((row + 1) / low) / span, 0.0, 1.0)) if span else 0.0
+        result[row] = (1 - mix) * np.interp(sizes, *at[low]) + mix * np.interp(sizes, *at[high])
+    return result
+
+
+def widths_tried(widest: int) -> list[int]:
+    """1, 2, 3, 4, 6, 8, 12, … and the widest."""
+    steps = (step << n for n in range(widest.bit_length()) for step in (2, 3))
+    return sorted({1, widest, *(width for width in steps if width <= widest)})
 
 
 class PerfectLearner:
@@ -324,23 +355,8 @@ class PerfectLearner:
     def pace(self, gpu: GpuName, shape: Shape, epoch: int) -> Pace:
         found = self._paces.get((gpu, shape))
         if found is None:
-            found = self._paces[gpu, shape] = Pace(0, true_best(self.truth, gpu, shape))
+            found = self._paces[gpu, shape] = Pace(0, self.truth.best_on(gpu, shape))
         return found
-
-
-def true_best(truth: Truth, gpu: GpuName, shape: Shape) -> list[float]:
-    """The best true rate of every epoch on exactly this placement."""
-    if isinstance(truth, PlanTruth):
-        return [truth.rate(gpu, shape)]
-    assert isinstance(truth, AdaptiveTruth)
-    from boa.goodput.tuning import grid
-
-    width = sum(shape)
-    seconds = truth.iteration_times(gpu, shape, width)
-    options = grid(truth.limits[gpu], max(width, truth.widest(gpu)))
-    worth = truth.gains(options.total[width - 1]) * options.allowed[width - 1]
-    rates = (worth / seconds).max(axis=1) / truth.slowdown
-    return [float(rate) for rate in rates]
 
 
 def noise_factors(

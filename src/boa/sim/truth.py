@@ -18,6 +18,8 @@ from boa.units import GpuName, Seconds
 
 WIDEST = 64
 """No profile goes further."""
+MOST_GRIDS = 256
+"""Grids of batch sizes whose gains are kept: the same few are asked for again and again."""
 
 
 class Truth(Protocol):
@@ -37,8 +39,16 @@ class Truth(Protocol):
         """The most GPUs of a type that it can use; 0 if it cannot run there."""
         ...
 
+    def best_on(self, gpu: GpuName, shape: Shape) -> list[float]:
+        """The best true rate of every epoch on exactly this placement."""
+        ...
+
     def rates(self, gpu: GpuName) -> Floats:
         """True best rates of progress, epochs × 2 × (K + 1), as `Prediction.rates`."""
+        ...
+
+    def base_rates(self, gpu: GpuName) -> list[float]:
+        """The true best rate of every epoch at the smallest width that can run."""
         ...
 
 
@@ -90,8 +100,18 @@ class AdaptiveTruth:
 
     def gains(self, totals: Floats) -> Floats:
         """Worth of an iteration at these total batch sizes, epochs × …"""
-        worth = gain(self.convergence, totals.reshape(-1))
-        return worth.reshape(self.epochs, *totals.shape)
+        key = (totals.__array_interface__["data"][0], totals.shape)
+        known = self._gains.get(key)
+        if known is None:
+            if len(self._gains) >= MOST_GRIDS:
+                self._gains.clear()
+            worth = gain(self.convergence, totals.reshape(-1)).reshape(self.epochs, *totals.shape)
+            known = self._gains[key] = (totals, worth)  # held, so the address stays theirs
+        return known[1]
+
+    @cached_property
+    def _gains(self) -> dict[object, tuple[Floats, Floats]]:
+        return {}
 
     def seen(self, epoch: int, total: int) -> Seen:
         known = self._seen.get((epoch, total))
@@ -119,6 +139,17 @@ class AdaptiveTruth:
     @cached_property
     def _tables(self) -> dict[GpuName, Floats]:
         return {}
+
+    def base_rates(self, gpu: GpuName) -> list[float]:
+        return self.best_on(gpu, (1,))
+
+    def best_on(self, gpu: GpuName, shape: Shape) -> list[float]:
+        """The best true rate of every epoch on exactly this placement."""
+        width = sum(shape)
+        options = grid(self.limits[gpu], max(width, self.widest(gpu)))
+        worth = self.gains(options.total[width - 1]) * options.allowed[width - 1]
+        rates = (worth / self.iteration_times(gpu, shape, width)).max(axis=1) / self.slowdown
+        return [float(rate) for rate in rates]
 
     def _rates(self, gpu: GpuName) -> Floats:
         """The best over all candidate batch sizes, by the true times."""
@@ -165,6 +196,13 @@ class PlanTruth:
     def rates(self, gpu: GpuName) -> Floats:
         table = self.plans[gpu].rates(self.gpus_per_node[gpu], WIDEST)
         return table[None] / self.slowdown
+
+    def base_rates(self, gpu: GpuName) -> list[float]:
+        best = self.rates(gpu)[0].max(axis=0)
+        return [float(best[int(np.argmax(best > 0))])]
+
+    def best_on(self, gpu: GpuName, shape: Shape) -> list[float]:
+        return [self.rate(gpu, shape)]
 
     def rate(self, gpu: GpuName, shape: Shape) -> float:
         best = self.plans[gpu].best(shape)

@@ -1,0 +1,170 @@
+"""`boa paper`: redo the paper's evaluation, each figure and table beside its claim."""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, TypeAlias
+
+import typer
+
+from boa.cli import options
+from boa.cli.console import console, emit_json, note
+from boa.cli.options import Json
+
+app = typer.Typer(
+    help="Redo the paper's evaluation: every figure and table beside its claim.",
+    no_args_is_help=True,
+)
+Output: TypeAlias = Annotated[
+    Path,
+    typer.Option(
+        "-o",
+        "--output",
+        metavar="DIR",
+        help="Pictures, tables and a summary go here; finished runs are kept in DIR/runs.",
+    ),
+]
+Data: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--data",
+        metavar="DIR",
+        help="Public traces and profiles; $BOA_PAPER_DATA, or ../shared/data.",
+        show_default=False,
+    ),
+]
+Quick: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--quick",
+        metavar="",
+        help="Minutes instead of hours: one draw, few points, 12 hours of newTrace.",
+    ),
+]
+Jobs: TypeAlias = Annotated[
+    int | None,
+    typer.Option(
+        "--jobs",
+        metavar="N",
+        parser=options.whole("--jobs", 1),
+        help="Processes to simulate in; 2, where there are two cores.",
+        show_default=False,
+    ),
+]
+DIR = Path("paper-results")
+
+
+@app.command("list")
+def list_(json: Json = False) -> None:
+    """Show every figure and table there is, with the paper's claim.
+
+    [bold]Example[/bold]
+    [dim]$[/dim] boa paper list
+    """
+    from rich.markup import escape
+    from rich.table import Table
+
+    from boa.paper.registry import STUDIES
+
+    entries = [{"name": s.name, "where": s.where, "claim": s.claim} for s in STUDIES.values()]
+    if json:
+        emit_json({"studies": entries})
+        return
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 3, 0, 0))
+    table.add_column("name", no_wrap=True)
+    table.add_column("in the paper", no_wrap=True)
+    table.add_column("claim")
+    for entry in entries:
+        table.add_row(*(escape(entry[key]) for key in ("name", "where", "claim")))
+    console().print(table)
+
+
+@app.command("run")
+def run(
+    names: Annotated[
+        list[str],
+        typer.Argument(metavar="NAME...", help="Of `boa paper list`.", show_default=False),
+    ],
+    quick: Quick = False,
+    output: Output = DIR,
+    data: Data = None,
+    jobs: Jobs = None,
+    json: Json = False,
+) -> None:
+    """Redo some figures or tables. What was interrupted goes on where it stopped.
+
+    Writes NAME.svg, NAME.png and NAME.csv, and prints the paper's claim
+    beside what was measured. Results are the same on every machine.
+
+    [bold]Examples[/bold]
+    [dim]$[/dim] boa paper run frontier-rubick
+    [dim]$[/dim] boa paper run implementation usage --quick -o results
+    """
+    _redo(names, quick, output, data, jobs, json)
+
+
+@app.command("all")
+def all_(
+    quick: Quick = False,
+    output: Output = DIR,
+    data: Data = None,
+    jobs: Jobs = None,
+    json: Json = False,
+) -> None:
+    """Redo everything: hours on two cores, or minutes with --quick.
+
+    [bold]Example[/bold]
+    [dim]$[/dim] boa paper all --quick
+    """
+    from boa.paper.registry import STUDIES
+
+    _redo(list(STUDIES), quick, output, data, jobs, json)
+
+
+@app.command("report")
+def report(output: Output = DIR) -> None:
+    """Print the results so far as a Markdown table.
+
+    [bold]Example[/bold]
+    [dim]$[/dim] boa paper report -o results
+    """
+    from boa.paper.registry import STUDIES
+    from boa.paper.results import markdown, read_summary
+
+    for line in markdown(read_summary(output), list(STUDIES)):
+        print(line)
+
+
+def _redo(
+    names: Sequence[str],
+    quick: bool,
+    output: Path,
+    data: Path | None,
+    jobs: int | None,
+    json: bool,
+) -> None:
+    from boa.paper.data import find_data
+    from boa.paper.registry import studies
+    from boa.paper.results import redo
+    from boa.paper.study import FULL, QUICK
+
+    chosen, scale = studies(names), QUICK if quick else FULL
+    summary = redo(
+        chosen,
+        output,
+        find_data(data),
+        scale,
+        jobs=jobs or min(2, os.cpu_count() or 1),
+        say=note,
+        tell=(lambda entry: None) if json else _tell,
+    )
+    if json:
+        emit_json(summary)
+    note(f"{len(chosen)} results in {output} ({scale.name}: newTrace is {scale.newtrace})")
+
+
+def _tell(entry: Mapping[str, Any]) -> None:
+    print(
+        f"{entry['name']}: the paper: {entry['claim']}. Measured: {entry['measured']}. "
+        f"{entry['verdict'].capitalize()}: {entry['reason']}."
+    )

@@ -1,0 +1,217 @@
+"""Two policies at the same average spend, and how sure we are of it over several draws."""
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from boa.paper.runs import Document, Run
+from boa.paper.study import Evidence
+
+T975 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
+"""Student's t at 97.5 % with 1, 2, ... degrees of freedom; beyond, NORMAL975 is near enough."""
+NORMAL975 = 1.96
+SPEND = "spend_per_hour"
+JCT, P95 = "average_jct_s", "p95_jct_s"
+WITHIN = 0.03
+"""How near a tuned run has to come to the spend that was wanted."""
+TRIES = 3
+COLUMNS = (
+    "completed",
+    "average_jct_s",
+    "p95_jct_s",
+    "spend_per_hour",
+    "average_gpus",
+    "rented_gpus",
+    "rescalings_per_job",
+    "average_efficiency",
+    "average_queueing_s",
+    "wall_s",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """A mean over draws with its 95 % confidence interval; one draw has none."""
+
+    value: float
+    half: float | None
+    n: int
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> "Mean":
+        n = len(values)
+        if n < 2:
+            return cls(values[0], None, n)
+        t = T975[n - 2] if n - 2 < len(T975) else NORMAL975
+        return cls(float(np.mean(values)), float(t * np.std(values, ddof=1)) / math.sqrt(n), n)
+
+    def text(self, sign: str = "×") -> str:
+        return f"{self.value:.2f}{sign}" + ("" if self.half is None else f" ±{self.half:.2f}")
+
+
+def at_spend(curve: Sequence[Document], spend: float, key: str, by: str = SPEND) -> float | None:
+    """BOA's value at this spend: straight between its runs, in log JCT. None: it was not there."""
+    points = sorted((found[by], found[key]) for found in curve)
+    if not points or not points[0][0] <= spend <= points[-1][0]:
+        return None
+    spends, values = zip(*points, strict=True)
+    return float(np.exp(np.interp(spend, spends, np.log(values))))
+
+
+def spend_for(curve: Sequence[Document], jct: float, by: str = SPEND) -> float | None:
+    """The least spend at which BOA reaches this JCT; None outside of what it was run at."""
+    points = sorted((found[by], found[JCT]) for found in curve)
+    if not points:
+        return None
+    spends = [spend for spend, _ in points]
+    best = np.log(np.minimum.accumulate([value for _, value in points]))
+    if not best[-1] <= math.log(jct) <= best[0]:
+        return None
+    return float(np.interp(-math.log(jct), -best, spends))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Duel:
+    """A rival's run against BOA on the same draw at the same average spend."""
+
+    rival: Document
+    jct: float | None
+    """The rival's average JCT over BOA's."""
+    p95: float | None
+    budget: float | None
+    """The rival's spend over what BOA needs for the rival's JCT."""
+
+    @property
+    def knob(self) -> float:
+        return float(self.rival["run"]["knob"])
+
+
+def duels(boa: Sequence[Document], rivals: Sequence[Document], by: str = SPEND) -> list[Duel]:
+    """Each against the BOA runs of its own draw."""
+    found = []
+    for rival in rivals:
+        own = [doc for doc in boa if _same_trace(doc, rival)]
+        spend = rival[by]
+        jct, p95 = at_spend(own, spend, JCT, by), at_spend(own, spend, P95, by)
+        needed = spend_for(own, rival[JCT], by)
+        found.append(
+            Duel(
+                rival=rival,
+                jct=None if jct is None else rival[JCT] / jct,
+                p95=None if p95 is None else rival[P95] / p95,
+                budget=None if needed is None else spend / needed,
+            )
+        )
+    return found
+
+
+def _same_trace(one: Document, other: Document) -> bool:
+    keys = ("setting", "draw", "redrawn", "hours", "every")
+    return all(one["run"][key] == other["run"][key] for key in keys)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AtKnob:
+    """All draws of one target: the mean spend, and the mean ratios."""
+
+    knob: float
+    spend: float
+    jct: Mean
+    p95: Mean
+
+
+def by_knob(found: Iterable[Duel], by: str = SPEND) -> list[AtKnob]:
+    groups: dict[float, list[Duel]] = {}
+    for duel in found:
+        if duel.jct is not None and duel.p95 is not None:
+            groups.setdefault(duel.knob, []).append(duel)
+    return [
+        AtKnob(
+            knob=knob,
+            spend=float(np.mean([duel.rival[by] for duel in group])),
+            jct=Mean.of([duel.jct for duel in group if duel.jct is not None]),
+            p95=Mean.of([duel.p95 for duel in group if duel.p95 is not None]),
+        )
+        for knob, group in sorted(groups.items())
+    ]
+
+
+def most_saved(found: Iterable[Duel]) -> Mean | None:
+    """The most budget that BOA saves at an equal JCT: the best target, on average over draws."""
+    groups: dict[float, list[float]] = {}
+    for duel in found:
+        if duel.budget is not None:
+            groups.setdefault(duel.knob, []).append(duel.budget)
+    means = [Mean.of(values) for values in groups.values()]
+    return max(means, key=lambda mean: mean.value, default=None)
+
+
+# Runs that have to spend a certain amount
+
+
+@dataclass(frozen=True, slots=True)
+class Tuned:
+    """What is still to run, and the best so far."""
+
+    wanted: list[Run]
+    best: Document | None = None
+
+    def off(self, spend: float, by: str = SPEND) -> float:
+        return math.inf if self.best is None else abs(self.best[by] / spend - 1)
+
+
+def tune(
+    evidence: Evidence,
+    make: Callable[[float], Run],
+    knobs: Sequence[float],
+    spend: float,
+    by: str = SPEND,
+) -> Tuned:
+    """Find the knob whose run spends so much: the grid first, then between its nearest points.
+
+    The same answers lead to the same questions, so a later call takes up where one left off.
+    """
+    runs = [make(knob) for knob in knobs]
+    missing = evidence.store.missing(runs)
+    if missing:
+        return Tuned(missing)
+    known: dict[float, Document] = {
+        run.knob: found for run in runs if run.knob is not None and (found := evidence.get(run))
+    }
+    for _ in range(TRIES):
+        best = min(known.values(), key=lambda found: abs(found[by] - spend), default=None)
+        if best is None or abs(best[by] / spend - 1) <= WITHIN:
+            break
+        knob = _between(known, spend, by)
+        if knob is None or knob in known:
+            break
+        run = make(knob)
+        found = evidence.get(run)
+        if found is None:
+            failed = run in evidence.store.failed
+            return Tuned([] if failed else [run], best)
+        known[knob] = found
+    best = min(known.values(), key=lambda found: abs(found[by] - spend), default=None)
+    return Tuned([], best)
+
+
+def _between(known: Mapping[float, Document], spend: float, by: str) -> float | None:
+    """Where a straight line between the two nearest knobs around the spend meets it."""
+    points = sorted((found[by], knob) for knob, found in known.items())
+    below = [point for point in points if point[0] <= spend]
+    above = [point for point in points if point[0] > spend]
+    if not below or not above:
+        return None
+    (low, at_low), (high, at_high) = below[-1], above[0]
+    share = (math.log(spend) - math.log(low)) / (math.log(high) - math.log(low))
+    return round(at_low + share * (at_high - at_low), 4)
+
+
+def row(found: Document, **more: Any) -> dict[str, Any]:
+    """A run as a line of a CSV file."""
+    run = found["run"]
+    told = {key: run[key] for key in ("setting", "draw", "policy", "knob", "learning")}
+    return told | {key: found[key] for key in COLUMNS} | more

@@ -1,0 +1,132 @@
+"""Parts that the pictures share: BOA has one colour everywhere, so has its rival."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator, StrMethodFormatter
+
+from boa.paper.compare import SPEND, AtKnob
+from boa.paper.runs import Document
+from boa.plots import style
+
+BOA, RIVAL, OTHER = style.BLUE, style.VERMILLION, style.QUIET
+NAMES = {
+    "boa": "BOA",
+    "pollux-autoscale": "Pollux with autoscaling",
+    "sia-autoscale": "Sia with autoscaling",
+    "rubick-autoscale": "Rubick with autoscaling",
+    "reservation": "What users ask for",
+}
+MINUTES = 60.0
+
+
+def colour(policy: str) -> str:
+    return BOA if policy == "boa" else OTHER if policy == "reservation" else RIVAL
+
+
+def drawing() -> AbstractContextManager[None]:
+    return matplotlib.rc_context(style.RC)
+
+
+def new_figure(panels: int, title: str, *, width: float = 4.2, height: float = 3.9) -> Figure:
+    figure = Figure(figsize=(width * panels, height), layout="constrained")
+    figure.suptitle(title, fontsize=12, fontweight="bold", ha="left", x=0.012)
+    return figure
+
+
+def panel(figure: Figure, n: int, of: int, title: str, across: str, up: str) -> Axes:
+    axes = figure.add_subplot(1, of, n)
+    style.quiet_axes(axes)
+    axes.set_title(title, loc="left")
+    axes.set_xlabel(across)
+    axes.set_ylabel(up)
+    return axes
+
+
+def logarithmic(axes: Axes, values: Sequence[float]) -> None:
+    """Ticks at round numbers; powers of ten alone would leave most of these axes bare."""
+    low, high = min(values), max(values)
+    axes.set_yscale("log")
+    axes.set_ylim(low * 0.85, high * 1.18)
+    few = (1.0, 2.0, 5.0) if high > 12 * low else (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0)
+    axes.yaxis.set_major_locator(LogLocator(subs=few))
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.10g}"))
+
+
+def spend_label(counts_gpus: bool) -> str:
+    return "Average GPUs in use" if counts_gpus else "Average spend (USD per hour)"
+
+
+def frontier_panel(
+    axes: Axes, runs: Mapping[str, Sequence[Document]], key: str, by: str = SPEND
+) -> None:
+    """Each policy's means over draws, the draws themselves faint behind; BOA on top."""
+    values: list[float] = []
+    for policy in sorted(runs, key=lambda name: name == "boa"):
+        found = runs[policy]
+        if not found:
+            continue
+        for draw in sorted({doc["run"]["draw"] for doc in found}):
+            own = sorted((d[by], d[key] / MINUTES) for d in found if d["run"]["draw"] == draw)
+            values += [value for _, value in own]
+            if len({doc["run"]["draw"] for doc in found}) > 1:
+                axes.plot(*zip(*own, strict=True), color=colour(policy), lw=0.8, alpha=0.28)
+        means = sorted(_mean_points(found, key, by))
+        alone = policy == "reservation"
+        axes.plot(
+            *zip(*means, strict=True),
+            color=colour(policy),
+            marker="o" if policy == "boa" else "D" if alone else "s",
+            ms=5.5,
+            mec="white",
+            mew=0.8,
+            lw=0 if alone else 2.2 if policy == "boa" else 1.7,
+            label=NAMES.get(policy, policy),
+        )
+    logarithmic(axes, values)
+
+
+def _mean_points(found: Sequence[Document], key: str, by: str) -> list[tuple[float, float]]:
+    by_knob: dict[float | None, list[Document]] = {}
+    for doc in found:
+        by_knob.setdefault(doc["run"]["knob"], []).append(doc)
+    return [
+        (
+            float(np.mean([doc[by] for doc in group])),
+            float(np.exp(np.mean([np.log(doc[key] / MINUTES) for doc in group]))),
+        )
+        for group in by_knob.values()
+    ]
+
+
+def ratio_panel(axes: Axes, points: Sequence[AtKnob]) -> None:
+    """Rival over BOA at the same spend, on average and at the tail; bars: 95 % over draws."""
+    styles = (("jct", "average JCT", style.INK, "o"), ("p95", "P95 JCT", style.PURPLE, "^"))
+    for key, name, ink, marker in styles:
+        means = sorted((p.spend, getattr(p, key)) for p in points)
+        axes.errorbar(
+            [spend for spend, _ in means],
+            [mean.value for _, mean in means],
+            yerr=[mean.half or 0.0 for _, mean in means],
+            color=ink,
+            marker=marker,
+            ms=5,
+            lw=1.5,
+            capsize=3,
+            elinewidth=1.0,
+            label=name,
+        )
+    axes.axhline(1.0, color=style.QUIET, lw=1.0, ls=(0, (4, 3)))
+    top = axes.get_ylim()[1]
+    axes.set_ylim(min(0.8, axes.get_ylim()[0]), max(top * 1.02, 1.5))
+    axes.annotate(
+        "as BOA", (1.0, 1.0), xycoords=("axes fraction", "data"), xytext=(-2, -10),
+        textcoords="offset points", ha="right", fontsize=8.5, color=style.QUIET,
+    )  # fmt: skip
+    axes.legend(frameon=False, fontsize=9)

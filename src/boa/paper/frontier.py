@@ -1,0 +1,167 @@
+"""Figures 5 (and 1): the frontier of JCT against spend, BOA's and its rival's, in one setting."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from boa.paper.compare import JCT, P95, AtKnob, Duel, by_knob, duels, most_saved, row
+from boa.paper.data import SETTINGS
+from boa.paper.figures import (
+    NAMES,
+    drawing,
+    frontier_panel,
+    new_figure,
+    panel,
+    ratio_panel,
+    spend_label,
+)
+from boa.paper.runs import Document, Run
+from boa.paper.study import Evidence, Outcome, Study, judge, nothing
+
+RUBICK_LOADS = (1.02, 1.05, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.75, 1.9, 2.1)
+"""Beyond about twice the cheapest spend more money buys nothing there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frontiers:
+    """One setting's comparison; the claims are factors, measured at equal spend or equal JCT."""
+
+    name: str
+    where: str
+    setting: str
+    claim: str
+    claimed_jct: float
+    claimed_p95: float
+    claimed_budget: float | None = None
+    reference: str | None = None
+    """A policy without a knob, drawn as one point."""
+
+    def study(self) -> Study:
+        return Study(
+            name=self.name,
+            where=self.where,
+            claim=self.claim,
+            runs=self.runs,
+            result=self.result,
+            draw=draw,
+        )
+
+    def runs(self, evidence: Evidence) -> list[Run]:
+        return [run for group in self._runs(evidence).values() for run in group]
+
+    def _runs(self, evidence: Evidence) -> Mapping[str, list[Run]]:
+        scale, rival = evidence.scale, SETTINGS[self.setting].rival
+        rubick = self.setting == "rubick"
+        loads = RUBICK_LOADS if rubick else scale.loads
+        wanted: dict[str, list[Run]] = {"boa": [], rival: []}
+        for cut in cuts(evidence, self.setting):
+            wanted["boa"] += [Run(policy="boa", knob=load, **cut) for load in loads]
+            wanted[rival] += [Run(policy=rival, knob=target, **cut) for target in scale.targets]
+            if self.reference is not None:
+                wanted.setdefault(self.reference, []).append(Run(policy=self.reference, **cut))
+        return wanted
+
+    def result(self, evidence: Evidence) -> Outcome:
+        found = {policy: evidence.all(runs) for policy, runs in self._runs(evidence).items()}
+        rival = SETTINGS[self.setting].rival
+        fought = duels(found["boa"], found[rival])
+        points = by_knob(fought)
+        if not points:
+            return nothing("no rival run spends what BOA was run at")
+        saved = most_saved(fought)
+        return self._outcome(evidence, found, fought, points, saved)
+
+    def _outcome(
+        self,
+        evidence: Evidence,
+        found: Mapping[str, Sequence[Document]],
+        fought: Sequence[Duel],
+        points: Sequence[AtKnob],
+        saved: Any,
+    ) -> Outcome:
+        jct = max((p.jct for p in points), key=lambda mean: mean.value)
+        p95 = max((p.p95 for p in points), key=lambda mean: mean.value)
+        least = min(p.jct.value for p in points)
+        sizes = {"JCT": (jct.value, self.claimed_jct), "P95": (p95.value, self.claimed_p95)}
+        if saved is not None and self.claimed_budget is not None:
+            sizes["budget"] = (saved.value, self.claimed_budget)
+        verdict, reason = judge(least > 1.0, sizes)
+        moved = {policy: _rescalings(docs) for policy, docs in found.items() if docs}
+        rival = SETTINGS[self.setting].rival
+        less = "" if saved is None else f", up to {saved.text()} less budget"
+        return Outcome(
+            rows=_rows(found, fought),
+            measured=(
+                f"{jct.text()} lower average JCT at most ({least:.2f}× at least), up to "
+                f"{p95.text()} lower P95{less}; rescalings per job {moved[rival]} against "
+                f"{moved['boa']}"
+            ),
+            verdict=verdict,
+            reason=reason,
+            numbers={
+                "jct_ratio": jct.value,
+                "jct_ratio_ci": jct.half,
+                "least_jct_ratio": least,
+                "p95_ratio": p95.value,
+                "p95_ratio_ci": p95.half,
+                "budget_ratio": None if saved is None else saved.value,
+                "draws": jct.n,
+            },
+            drawn={
+                "runs": found,
+                "points": points,
+                "title": f"{NAMES[rival]}: jobs take {least:.2f} to {jct.value:.2f} times as long "
+                "as under BOA",
+                "counts_gpus": SETTINGS[self.setting].counts_gpus,
+            },
+        )
+
+
+def cuts(evidence: Evidence, setting: str) -> list[dict[str, Any]]:
+    """The traces that a setting is run on: its draws, and how much of each."""
+    scale = evidence.scale
+    if setting != "rubick":
+        return [{"setting": setting, "draw": n, "hours": scale.hours} for n in scale.draws]
+    own: dict[str, Any] = {"setting": "rubick", "draw": 0}  # the artifact has but one
+    more = [{"setting": "rubick", "draw": n, "redrawn": "own"} for n in scale.draws]
+    return [own, *more] if len(scale.draws) > 1 else [own]
+
+
+def _rescalings(docs: Sequence[Document]) -> str:
+    values = [doc["rescalings_per_job"] for doc in docs]
+    low, high = f"{min(values):.1f}", f"{max(values):.1f}"
+    return low if low == high else f"{low}–{high}"
+
+
+def _rows(found: Mapping[str, Sequence[Document]], fought: Sequence[Duel]) -> list[dict[str, Any]]:
+    ratios = {id(duel.rival): duel for duel in fought}
+    rows = []
+    for docs in found.values():
+        for doc in docs:
+            duel = ratios.get(id(doc))
+            rows.append(
+                row(
+                    doc,
+                    jct_ratio=duel.jct if duel else None,
+                    p95_ratio=duel.p95 if duel else None,
+                    budget_ratio=duel.budget if duel else None,
+                )
+            )
+    return rows
+
+
+def draw(outcome: Outcome) -> Figure:
+    shown = outcome.drawn
+    across = spend_label(shown["counts_gpus"])
+    with drawing():
+        figure = new_figure(3, shown["title"])
+        for n, (key, name) in enumerate(((JCT, "Average JCT"), (P95, "P95 JCT")), start=1):
+            axes = panel(figure, n, 3, name, across, f"{name} (min)")
+            frontier_panel(axes, shown["runs"], key)
+            if n == 1:
+                axes.legend(frameon=False, fontsize=9)
+        axes = panel(figure, 3, 3, "At the same spend", across, "Rival's JCT / BOA's")
+        ratio_panel(axes, shown["points"])
+        return figure

@@ -1,0 +1,150 @@
+"""Many runs: kept as one file each, so that what was interrupted goes on where it stopped."""
+
+import json
+import multiprocessing
+import os
+import signal
+import time
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from boa.errors import FileError
+from boa.paper.runs import Document, Run, execute, fingerprint
+
+Say = Callable[[str], None]
+
+
+def write(path: Path, content: str | bytes) -> None:
+    """Through a file beside it: nobody ever reads half a result."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            beside.write_bytes(content.encode("utf-8") if isinstance(content, str) else content)
+            beside.replace(path)
+        finally:
+            beside.unlink(missing_ok=True)
+    except OSError as problem:
+        reason = problem.strerror or str(problem)
+        raise FileError(f"--output {path}", reason, "a file that can be written") from None
+
+
+@dataclass(slots=True)
+class Store:
+    """Results by run, in memory and in a folder. A run that failed is tried again next time."""
+
+    folder: Path
+    done: dict[Run, Document] = field(default_factory=dict)
+    failed: dict[Run, str] = field(default_factory=dict)
+
+    def get(self, run: Run) -> Document | None:
+        if run not in self.done and run not in self.failed:
+            self._load(run)
+        return self.done.get(run)
+
+    def missing(self, runs: Iterable[Run]) -> list[Run]:
+        return [r for r in dict.fromkeys(runs) if self.get(r) is None and r not in self.failed]
+
+    def keep(self, run: Run, found: dict[str, Any]) -> None:
+        write(self._file(run), json.dumps(found) + "\n")
+        if "failed" in found:
+            self.failed[run] = found["failed"]
+        else:
+            self.done[run] = found
+
+    def stale(self) -> int:
+        """Results in use that other code has made."""
+        return sum(found.get("code") != fingerprint() for found in self.done.values())
+
+    def _load(self, run: Run) -> None:
+        try:
+            found = json.loads(self._file(run).read_text("utf-8"))
+        except (OSError, ValueError):
+            return
+        if isinstance(found, dict) and found.get("run") == asdict(run) and "failed" not in found:
+            self.done[run] = found
+
+    def _file(self, run: Run) -> Path:
+        return self.folder / "runs" / f"{run.key}.json"
+
+
+def run_all(store: Store, runs: Sequence[Run], data: Path, *, jobs: int, say: Say) -> None:
+    """Simulate what is not there yet, the longest first."""
+    missing = store.missing(runs)
+    if not missing:
+        return
+    costs = {run: run.cost(data) for run in missing}
+    missing.sort(key=lambda run: -costs[run])
+    count = _Count(say, costs, min(jobs, len(missing)))
+    if jobs == 1 or len(missing) == 1:
+        for run in missing:
+            store.keep(run, attempt(run, data))
+            count.ended(run, store)
+        return
+    _in_processes(store, missing, data, jobs, count)
+
+
+def _in_processes(
+    store: Store, missing: Sequence[Run], data: Path, jobs: int, count: "_Count"
+) -> None:
+    strangers = set(multiprocessing.active_children())
+    pool = ProcessPoolExecutor(
+        min(jobs, len(missing)),
+        mp_context=multiprocessing.get_context("spawn"),
+        initializer=_start,
+    )
+    try:
+        futures: dict[Future[dict[str, Any]], Run] = {
+            pool.submit(attempt, run, data): run for run in missing
+        }
+        for future in as_completed(futures):
+            store.keep(futures[future], future.result())
+            count.ended(futures[future], store)
+    except BaseException:
+        for child in set(multiprocessing.active_children()) - strangers:
+            child.terminate()  # or leaving would wait for what they are at
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _start() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # interrupted, it ends without a traceback
+
+
+def attempt(run: Run, data: Path) -> dict[str, Any]:
+    """The result, or why there is none: one run that cannot be does not stop the others."""
+    try:
+        found = execute(run, data)
+    except Exception as problem:  # the one place where any error is a result
+        return {"run": asdict(run), "failed": f"{type(problem).__name__}: {problem}"}
+    if found["completed"] < found["jobs"]:
+        ended = f"only {found['completed']:,} of {found['jobs']:,} jobs ever ended"
+        return {"run": asdict(run), "failed": ended}
+    return found
+
+
+class _Count:
+    """Lines on how far it has come, and about how long the rest will take."""
+
+    def __init__(self, say: Say, costs: dict[Run, float], workers: int) -> None:
+        self._say, self._costs, self._workers = say, costs, workers
+        self._began = time.monotonic()
+        self._done = 0
+        self._spent = 0.0
+
+    def ended(self, run: Run, store: Store) -> None:
+        self._done += 1
+        self._spent += self._costs[run]
+        elapsed = time.monotonic() - self._began
+        left = (sum(self._costs.values()) - self._spent) * elapsed / self._spent
+        what = f"FAILED ({store.failed[run]})" if run in store.failed else "done"
+        rest = f", about {_span(left)} left" if self._done < len(self._costs) else ""
+        self._say(f"[{self._done}/{len(self._costs)}] {run.label}: {what}{rest}")
+
+
+def _span(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"

@@ -1,0 +1,125 @@
+"""From studies to files: a picture, a table and a line each, and a summary of them all."""
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from boa.errors import FileError
+from boa.paper.pool import Say, Store, run_all, write
+from boa.paper.study import Evidence, Outcome, Row, Scale, Study
+from boa.plots.style import saved
+
+BATCHES = 8
+"""How often studies may ask for more: a grid, and then a few steps of tuning."""
+SUMMARY = "summary.json"
+
+
+def redo(
+    chosen: Sequence[Study],
+    folder: Path,
+    data: Path,
+    scale: Scale,
+    *,
+    jobs: int,
+    say: Say,
+    tell: Callable[[Mapping[str, Any]], None],
+) -> dict[str, Any]:
+    """Run what is missing, write every study's files, and tell each result as it is known."""
+    store = Store(folder)
+    evidence = Evidence(store, scale, data)
+    for _ in range(BATCHES):
+        missing = store.missing([run for study in chosen for run in study.runs(evidence)])
+        if not missing:
+            break
+        run_all(store, missing, data, jobs=jobs, say=say)
+    summary = _known(folder, scale)
+    for study in chosen:
+        entry = finish(study, evidence, folder)
+        summary["studies"][study.name] = entry
+        tell(entry)
+    summary["failed_runs"] = {run.label: why for run, why in store.failed.items()}
+    if stale := store.stale():
+        say(f"{stale} results were made by other code; delete {folder / 'runs'} to redo them")
+    write(folder / SUMMARY, json.dumps(summary, indent=2) + "\n")
+    return summary
+
+
+def finish(study: Study, evidence: Evidence, folder: Path) -> dict[str, Any]:
+    """Write NAME.csv, NAME.svg and NAME.png; give the summary's entry."""
+    outcome = study.result(evidence)
+    files = []
+    if outcome.rows:
+        figure = study.draw(outcome)
+        for suffix in (".svg", ".png"):
+            write(folder / f"{study.name}{suffix}", saved(figure, suffix))
+            files.append(f"{study.name}{suffix}")
+        write(folder / f"{study.name}.csv", csv_of(outcome.rows))
+        files.append(f"{study.name}.csv")
+    return _entry(study, evidence.scale, outcome, files)
+
+
+def _entry(study: Study, scale: Scale, outcome: Outcome, files: list[str]) -> dict[str, Any]:
+    return {
+        "name": study.name,
+        "where": study.where,
+        "scale": scale.name,
+        "claim": study.claim,
+        "measured": outcome.measured,
+        "verdict": outcome.verdict,
+        "reason": outcome.reason,
+        "numbers": dict(outcome.numbers),
+        "files": files,
+    }
+
+
+def _known(folder: Path, scale: Scale) -> dict[str, Any]:
+    """The summary so far: other studies' entries of the same scale stay."""
+    try:
+        known = read_summary(folder)
+    except FileError:
+        known = {}
+    entries = known.get("studies", {})
+    kept = {name: entry for name, entry in entries.items() if entry["scale"] == scale.name}
+    return {"version": 1, "scale": scale.name, "newtrace": scale.newtrace, "studies": kept}
+
+
+def read_summary(folder: Path) -> dict[str, Any]:
+    path = folder / SUMMARY
+    expected = "the results of `boa paper run` or `boa paper all`"
+    try:
+        found = json.loads(path.read_text("utf-8"))
+        if not isinstance(found["studies"], dict):
+            raise TypeError
+    except FileNotFoundError:
+        raise FileError(str(path), "no such file", expected) from None
+    except (OSError, ValueError, KeyError, TypeError):
+        raise FileError(str(path), "cannot be read", expected) from None
+    return dict(found)
+
+
+def csv_of(rows: Sequence[Row]) -> str:
+    heads = list(dict.fromkeys(key for row in rows for key in row))
+    out = io.StringIO()
+    writer = csv.DictWriter(out, heads, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return out.getvalue()
+
+
+def markdown(summary: Mapping[str, Any], order: Sequence[str]) -> Iterator[str]:
+    """The table for docs/evaluation.md, line by line."""
+    yield "| | the paper | here | |"
+    yield "| --- | --- | --- | --- |"
+    entries = summary["studies"]
+    for name in [name for name in order if name in entries]:
+        entry = entries[name]
+        cells = (
+            f"`{name}` ({entry['where']})",
+            entry["claim"],
+            entry["measured"],
+            f"**{entry['verdict']}**: {entry['reason']}",
+        )
+        yield "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

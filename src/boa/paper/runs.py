@@ -1,0 +1,149 @@
+"""One simulation: what it is, what it is called on disk, and what comes of it."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from importlib import resources
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from boa.paper.data import SETTINGS, Cut, Redrawn, trace_of, world_for
+from boa.sim.knowledge import Arrivals, Knowledge
+from boa.sim.policies import POLICIES, Knobs, choose
+from boa.sim.report import Report, Sample
+from boa.sim.run import World, simulate
+from boa.sim.settings import Learning, Settings
+from boa.solver.planner import frontier
+from boa.units import Seconds, UsdPerHour
+
+Document: TypeAlias = Mapping[str, Any]
+BINS = 240
+"""Points of a time series that are kept."""
+JOB_COST = {"pollux-autoscale": 0.11, "sia-autoscale": 0.06, "rubick-autoscale": 0.006}
+"""Seconds of one core per job, about; anything else takes OTHER_COST."""
+OTHER_COST = 0.003
+WORLD_COST = 1.0
+"""Seconds to read profiles and plan for the first time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """Everything that decides how a simulation goes; equal runs are one run."""
+
+    setting: str
+    policy: str
+    knob: float | None = None
+    """BOA: budget over the cheapest spend there is. Autoscaled rivals: their target efficiency."""
+    draw: int = 1
+    redrawn: Redrawn = None
+    hours: float | None = None
+    every: int = 1
+    learning: Learning = "class"
+    noise: float = 0.0
+    provision_s: Seconds = 0.0
+    cold_s: Seconds = 0.0
+    reclaim_s: Seconds = 0.0
+    rescale_s: Seconds | None = None
+    seed: int = 0
+
+    @property
+    def cut(self) -> Cut:
+        return Cut(draw=self.draw, redrawn=self.redrawn, hours=self.hours, every=self.every)
+
+    @property
+    def key(self) -> str:
+        said = json.dumps(asdict(self), sort_keys=True)
+        return hashlib.sha256(said.encode("utf-8")).hexdigest()[:20]
+
+    @property
+    def label(self) -> str:
+        knob = "" if self.knob is None else f" {self.knob:g}"
+        return f"{self.setting} draw {self.draw}, {self.policy}{knob}"
+
+    def cost(self, data: Path) -> float:
+        """Seconds that it takes, about: for the order, and for what is left."""
+        jobs = len(trace_of(data, self.setting, self.cut).jobs)
+        return WORLD_COST + jobs * JOB_COST.get(self.policy, OTHER_COST)
+
+
+def execute(run: Run, data: Path) -> dict[str, Any]:
+    """Simulate it: the report, what the budget was, and the series in brief."""
+    world = world_for(data, run.setting, run.cut, run.rescale_s)
+    settings = Settings(
+        interval_s=POLICIES[run.policy].interval_s,
+        learning=run.learning,
+        noise=run.noise,
+        provision_s=run.provision_s,
+        cold_s=run.cold_s,
+        reclaim_s=run.reclaim_s,
+        seed=run.seed,
+    )
+    cheapest = cheapest_spend(world, settings)
+    report = simulate(world, choose(run.policy, _knobs(run, cheapest)), settings)
+    return {
+        "run": asdict(run),
+        "code": fingerprint(),
+        "cheapest_per_hour": cheapest,
+        "cv2": world.trace.interarrival_cv2(),
+        **report.document(),
+        "policy": run.policy,
+        "series": _brief(report),
+    }
+
+
+def cheapest_spend(world: World, settings: Settings) -> UsdPerHour:
+    """The least that any plan for the first forecast can spend."""
+    knowledge = Knowledge(world.truths, world.gpu_types, Arrivals.of(world.trace), settings)
+    return frontier(knowledge.workload()).cheapest
+
+
+def _knobs(run: Run, cheapest: UsdPerHour) -> Knobs:
+    knob = POLICIES[run.policy].knob
+    if knob == "budget":
+        assert run.knob is not None
+        return Knobs(budget=run.knob * cheapest, seed=run.seed)
+    return Knobs(target=run.knob, seed=run.seed)
+
+
+def _brief(report: Report) -> dict[str, list[float | None]]:
+    """Means over equal stretches of time, from 0 to the last arrival."""
+    end = report.span_s
+    bins: list[list[Sample]] = [[] for _ in range(BINS)]
+    for sample in report.series:
+        if sample.time < end:
+            bins[int(sample.time / end * BINS)].append(sample)
+    kept = [(n, inside) for n, inside in enumerate(bins) if inside]
+    return {
+        "time_s": [(n + 0.5) / BINS * end for n, _ in kept],
+        "jobs": [_mean([s.jobs for s in inside]) for _, inside in kept],
+        "waiting": [_mean([s.waiting for s in inside]) for _, inside in kept],
+        "busy_gpus": [_mean([s.busy_gpus for s in inside]) for _, inside in kept],
+        "rented_gpus": [_mean([s.rented_gpus for s in inside]) for _, inside in kept],
+        "efficiency": [
+            _mean([s.efficiency for s in inside if s.efficiency is not None]) for _, inside in kept
+        ],
+    }
+
+
+def _mean(values: list[Any]) -> float | None:
+    return round(float(np.mean(values)), 4) if values else None
+
+
+@lru_cache(maxsize=1)
+def fingerprint() -> str:
+    """Of the code that simulates: results of two versions are not to be mixed unnoticed."""
+    digest = hashlib.sha256()
+    for package in ("sim", "policy", "solver", "goodput", "catalogue"):
+        folder = resources.files("boa").joinpath(package)
+        for file in sorted(folder.iterdir(), key=lambda file: file.name):
+            if file.name.endswith((".py", ".c")):
+                digest.update(file.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def counts_gpus(run: Run) -> bool:
+    return SETTINGS[run.setting].counts_gpus

@@ -1,0 +1,126 @@
+"""What a figure or table of the paper is here: a claim, the runs it takes, and what they say."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from matplotlib.figure import Figure
+
+from boa.paper.pool import Store
+from boa.paper.runs import Document, Run
+
+Verdict: TypeAlias = Literal["matches", "partly", "differs"]
+Row: TypeAlias = Mapping[str, Any]
+CLOSE = 0.25
+"""A factor this near to the paper's (relative) is the paper's."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scale:
+    """How much is simulated: all of it, or as much as shows the direction in minutes."""
+
+    name: str
+    draws: tuple[int, ...] = (1, 2, 3, 4, 5)
+    targets: tuple[float, ...] = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+    few_targets: tuple[float, ...] = (0.3, 0.5, 0.7, 0.9)
+    """Where a whole second set of slow runs is needed."""
+    loads: tuple[float, ...] = (1.02, 1.08, 1.15, 1.25, 1.4, 1.6, 1.85, 2.15, 2.5, 3.0, 3.6)
+    """BOA's budgets, over the cheapest spend there is."""
+    hours: float | None = None
+    """newTrace is cut after so many hours."""
+    every: int = 1
+    """Where the mix matters more than the hours: one job in so many, of each application."""
+    cv2s: tuple[float, ...] = (1.0, 2.65, 5.0, 10.0, 20.0)
+    seeds: tuple[int, ...] = (1, 2, 3)
+    """Of redrawn arrivals, per C²."""
+
+    @property
+    def newtrace(self) -> str:
+        """What of newTrace is replayed, in words."""
+        draws = "draw 1" if len(self.draws) == 1 else f"{len(self.draws)} draws"
+        return draws if self.hours is None else f"first {self.hours:g} h of {draws}"
+
+
+FULL = Scale(name="full")
+QUICK = Scale(
+    name="quick",
+    draws=(1,),
+    targets=(0.4, 0.6, 0.8),
+    few_targets=(0.4, 0.6, 0.8),
+    loads=(1.05, 1.15, 1.3, 1.6, 2.0, 2.6),
+    hours=12.0,
+    every=4,
+    cv2s=(1.0, 5.0, 20.0),
+    seeds=(1,),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What a study may look at: the runs so far, the scale, and the public data."""
+
+    store: Store
+    scale: Scale
+    data: Path
+
+    def get(self, run: Run) -> Document | None:
+        return self.store.get(run)
+
+    def all(self, runs: Iterable[Run]) -> list[Document]:
+        """Results of the runs that have one."""
+        return [found for run in runs if (found := self.get(run)) is not None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    rows: Sequence[Row]
+    """For the CSV file; the columns are those of the first row and of any after it."""
+    measured: str
+    """What we found, beside the paper's claim: one line."""
+    verdict: Verdict
+    reason: str
+    numbers: Mapping[str, Any] = field(default_factory=dict)
+    """The figures in `measured`, for programs."""
+    drawn: Mapping[str, Any] = field(default_factory=dict)
+    """What only the picture needs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Study:
+    name: str
+    where: str
+    """Which figure or table of the paper."""
+    claim: str
+    """The paper's words, short."""
+    runs: Callable[[Evidence], list[Run]]
+    """What it needs, as far as that can be told from what is there: asked again after each batch,
+    since a target may have to be tuned to a spend."""
+    result: Callable[[Evidence], Outcome]
+    draw: Callable[[Outcome], Figure]
+
+
+def no_runs(_: Evidence) -> list[Run]:
+    """For studies that need no simulation."""
+    return []
+
+
+def nothing(reason: str) -> Outcome:
+    """There is nothing to compare: too few runs came to an end."""
+    return Outcome(rows=[], measured="nothing to compare", verdict="differs", reason=reason)
+
+
+def judge(
+    holds: bool, sizes: Mapping[str, tuple[float, float]], *, close: float = CLOSE
+) -> tuple[Verdict, str]:
+    """From the direction of a claim and its sizes, each as (measured, the paper's)."""
+    if not holds:
+        return "differs", "the direction of the claim does not hold"
+    off = [
+        f"{name} {measured:.2f} against {claimed:g}"
+        for name, (measured, claimed) in sizes.items()
+        if not claimed * (1 - close) <= measured <= claimed * (1 + close)
+    ]
+    if not off:
+        return "matches", f"direction and size, within {close:.0%}"
+    return "partly", f"the direction holds; {'; '.join(off)}"
