@@ -1,6 +1,7 @@
 """`boa workload`: make a workload file from a trace, or see what is in one."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,7 +10,7 @@ import typer
 from boa.cli import options
 from boa.cli.console import check_writable, console, emit_json, note, working, write_file
 from boa.cli.options import Json, WorkloadPath
-from boa.errors import InputError
+from boa.errors import InputError, UsageError
 from boa.model.workload import JobClass, Workload
 from boa.units import GpuName, UsdPerHour
 
@@ -92,6 +93,15 @@ def from_trace(
             help="Per-model calibration: Sia's, or none.",
         ),
     ] = None,
+    measured: Annotated[
+        bool,
+        typer.Option(
+            "--measured",
+            metavar="",
+            help="Speeds from the measured step times themselves, as the simulator runs them, "
+            "instead of from the model fitted to them.",
+        ),
+    ] = False,
     output: Annotated[
         Path | None,
         typer.Option("-o", "--output", metavar="FILE", help="Write the workload file here."),
@@ -107,6 +117,7 @@ def from_trace(
     [bold]Examples[/bold]
     [dim]$[/dim] boa workload from-trace sia.csv --profiles traces --gpus T4,V100
     [dim]$[/dim] boa workload from-trace mine.csv --gpus T4,A100 -o jobs.yaml
+    [dim]$[/dim] boa workload from-trace mine.csv --profiles p --gpus T4 --measured
     """
     from boa.catalogue import workload_from_files
     from boa.model.workload_file import dump_workload
@@ -118,8 +129,11 @@ def from_trace(
         "rescale": rescale_s,
         "prices": None if prices is None else _prices(prices),
     }
-    with working("fitting the profiles"):
-        made = workload_from_files(trace, profiles, names, **given)
+    if measured:
+        made = _measured(trace, profiles, names, given)
+    else:
+        with working("fitting the profiles"):
+            made = workload_from_files(trace, profiles, names, **given)
     text = dump_workload(made)
     if output is not None:
         write_file(output, text, "--output")
@@ -128,6 +142,25 @@ def from_trace(
         emit_json(_as_json(text))
     elif output is None:
         print(text, end="")
+
+
+def _measured(
+    trace: Path, profiles: Path | None, gpus: list[GpuName], given: Mapping[str, Any]
+) -> Workload:
+    """The workload that the simulator would plan for if it knew every job's true speed."""
+    from boa.catalogue.traces import read_trace
+    from boa.sim.knowledge import Arrivals, Knowledge
+    from boa.sim.run import world_of
+    from boa.sim.settings import Settings
+
+    if profiles is None:
+        raise UsageError("--measured needs --profiles: the catalogue keeps no measurements")
+    with working("reading the profiles"):
+        world = world_of(read_trace(trace), profiles, gpus, **given)
+        known = Knowledge(
+            world.truths, world.gpu_types, Arrivals.of(world.trace), Settings(learning="perfect")
+        )
+        return replace(known.workload(), notes=("Speeds as measured, not fitted.",))
 
 
 def _as_json(text: str) -> Any:

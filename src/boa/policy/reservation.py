@@ -21,7 +21,7 @@ class Reservation:
 
     @property
     def name(self) -> str:
-        return "reservation-fixed" if self.fixed else "reservation"
+        return "reservation"
 
     def decide(self, view: ClusterView) -> Decision:
         if self.fixed:

@@ -35,7 +35,7 @@ class RubickAutoscale:
 
     @property
     def name(self) -> str:
-        return f"rubick-autoscale({self.target:g})"
+        return "rubick-autoscale"
 
     def decide(self, view: ClusterView) -> Decision:
         gpu, per_node = cluster_type(view)
