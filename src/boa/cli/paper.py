@@ -38,7 +38,7 @@ Quick: TypeAlias = Annotated[
     typer.Option(
         "--quick",
         metavar="",
-        help="Minutes instead of hours: one draw, few points, 12 hours of newTrace.",
+        help="Minutes instead of hours: one draw, few points, 8 hours of newTrace.",
     ),
 ]
 Jobs: TypeAlias = Annotated[

@@ -131,9 +131,8 @@ def print_comparison(
     for line in verdicts(found, money):
         out.print(line)
     for outcome in left_out:
-        point = outcome.point
-        at = "" if point.knob is None else f" at {point.knob} {point.value}"
-        said = f"left out: {point.policy}{at}: {outcome.problem}"
+        point = outcome.point.document()
+        said = f"left out: {point['policy']} {_told(point)}".rstrip() + f": {outcome.problem}"
         out.print(f"[yellow]{escape(said)}[/yellow]", soft_wrap=True)
     out.print(f"[dim]physics: {escape(physics)}[/dim]", soft_wrap=True)
 

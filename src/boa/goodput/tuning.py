@@ -160,6 +160,7 @@ def gains_of(base_batch: int, grad_sqr: float, grad_var: float) -> Gains:
 
     def gains(total: Floats) -> Floats:
         useful = grad_var * (base_batch / total) + grad_sqr
-        return np.asarray((grad_var + grad_sqr) / np.where(useful > 0, useful, 1.0))
+        known = useful > 0  # where both vanish, a larger batch counts for no more
+        return np.where(known, (grad_var + grad_sqr) / np.where(known, useful, 1.0), 1.0)
 
     return gains

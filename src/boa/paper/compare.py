@@ -73,6 +73,17 @@ def spend_for(curve: Sequence[Document], jct: float, by: str = SPEND) -> float |
     return float(np.interp(-math.log(jct), -best, spends))
 
 
+def mean_at(curve: Sequence[Document], spend: float, key: str, by: str = SPEND) -> float | None:
+    """A plain quantity at this spend, straight between runs; the mean of the draws there."""
+    values = []
+    for draw in sorted({found["run"]["draw"] for found in curve}):
+        points = sorted((f[by], f[key]) for f in curve if f["run"]["draw"] == draw)
+        if points[0][0] <= spend <= points[-1][0]:
+            spends, found_there = zip(*points, strict=True)
+            values.append(float(np.interp(spend, spends, found_there)))
+    return float(np.mean(values)) if values else None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Duel:
     """A rival's run against BOA on the same draw at the same average spend."""

@@ -162,6 +162,7 @@ def world_for(data: Path, setting: str, cut: Cut, rescale: Seconds | None = None
     )
 
 
+@lru_cache(maxsize=4)
 def workload_for(data: Path, setting: str, draw: int = 1) -> Workload:
     """What `boa workload from-trace` makes of the setting: for what needs no simulation."""
     chosen = SETTINGS[setting]

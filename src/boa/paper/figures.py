@@ -52,7 +52,11 @@ def logarithmic(axes: Axes, values: Sequence[float]) -> None:
     low, high = min(values), max(values)
     axes.set_yscale("log")
     axes.set_ylim(low * 0.85, high * 1.18)
-    few = (1.0, 2.0, 5.0) if high > 12 * low else (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0)
+    few: tuple[float, ...] = (
+        (1.0, 2.0, 5.0) if high > 12 * low else (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0)
+    )
+    if high < 4 * low:
+        few = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
     axes.yaxis.set_major_locator(LogLocator(subs=few))
     axes.yaxis.set_minor_locator(NullLocator())
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
@@ -105,15 +109,18 @@ def _mean_points(found: Sequence[Document], key: str, by: str) -> list[tuple[flo
     ]
 
 
-def ratio_panel(axes: Axes, points: Sequence[AtKnob]) -> None:
-    """Rival over BOA at the same spend, on average and at the tail; bars: 95 % over draws."""
+def ratio_panel(axes: Axes, points: Sequence[AtKnob], like: Axes) -> None:
+    """Rival over BOA at the same spend, on average and at the tail; bars: 95 % over draws.
+
+    The spend goes as far as in the panel beside it.
+    """
     styles = (("jct", "average JCT", style.INK, "o"), ("p95", "P95 JCT", style.PURPLE, "^"))
     for key, name, ink, marker in styles:
-        means = sorted((p.spend, getattr(p, key)) for p in points)
+        means = sorted(((p.spend, getattr(p, key)) for p in points), key=lambda pair: pair[0])
         axes.errorbar(
             [spend for spend, _ in means],
             [mean.value for _, mean in means],
-            yerr=[mean.half or 0.0 for _, mean in means],
+            yerr=None if means[0][1].half is None else [mean.half or 0.0 for _, mean in means],
             color=ink,
             marker=marker,
             ms=5,
@@ -122,6 +129,8 @@ def ratio_panel(axes: Axes, points: Sequence[AtKnob]) -> None:
             elinewidth=1.0,
             label=name,
         )
+    axes.set_xlim(like.get_xlim())
+    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.10g}"))
     axes.axhline(1.0, color=style.QUIET, lw=1.0, ls=(0, (4, 3)))
     top = axes.get_ylim()[1]
     axes.set_ylim(min(0.8, axes.get_ylim()[0]), max(top * 1.02, 1.5))
@@ -130,3 +139,31 @@ def ratio_panel(axes: Axes, points: Sequence[AtKnob]) -> None:
         textcoords="offset points", ha="right", fontsize=8.5, color=style.QUIET,
     )  # fmt: skip
     axes.legend(frameon=False, fontsize=9)
+
+
+def series_panel(
+    axes: Axes, runs: Mapping[str, Document], key: str, *, smooth: int = 1, factor: float = 1.0
+) -> None:
+    """A quantity over time under each policy; `smooth`: a moving average over so many points."""
+    for policy in sorted(runs, key=lambda name: name == "boa"):
+        series = runs[policy]["series"]
+        known = [
+            (at / 3600.0, value * factor)
+            for at, value in zip(series["time_s"], series[key], strict=True)
+            if value is not None
+        ]
+        hours, values = np.array(known).T
+        if smooth > 1 and len(values) > smooth:
+            values = np.convolve(values, np.ones(smooth) / smooth, mode="valid")
+            hours = hours[smooth // 2 : smooth // 2 + len(values)]
+        axes.plot(hours, values, color=colour(policy), lw=1.5, label=NAMES[policy])
+    axes.set_xlim(left=0)
+    axes.set_ylim(bottom=0)
+
+
+def legend_above(axes: Axes, columns: int = 2) -> None:
+    """Over the panel, where no line can run through it."""
+    axes.legend(
+        frameon=False, fontsize=9, ncols=columns, loc="lower right", bbox_to_anchor=(1.0, 1.0),
+        borderaxespad=0.2, handlelength=1.5, columnspacing=1.2,
+    )  # fmt: skip

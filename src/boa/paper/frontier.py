@@ -6,7 +6,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from boa.paper.compare import JCT, P95, AtKnob, Duel, by_knob, duels, most_saved, row
+from boa.paper.compare import JCT, P95, AtKnob, Duel, Mean, by_knob, duels, mean_at, most_saved, row
 from boa.paper.data import SETTINGS
 from boa.paper.figures import (
     NAMES,
@@ -37,6 +37,8 @@ class Frontiers:
     claimed_budget: float | None = None
     reference: str | None = None
     """A policy without a knob, drawn as one point."""
+    rescalings_at: float | None = None
+    """A spend at which the paper counts rescalings per job."""
 
     def study(self) -> Study:
         return Study(
@@ -79,7 +81,7 @@ class Frontiers:
         found: Mapping[str, Sequence[Document]],
         fought: Sequence[Duel],
         points: Sequence[AtKnob],
-        saved: Any,
+        saved: Mean | None,
     ) -> Outcome:
         jct = max((p.jct for p in points), key=lambda mean: mean.value)
         p95 = max((p.p95 for p in points), key=lambda mean: mean.value)
@@ -88,27 +90,18 @@ class Frontiers:
         if saved is not None and self.claimed_budget is not None:
             sizes["budget"] = (saved.value, self.claimed_budget)
         verdict, reason = judge(least > 1.0, sizes)
-        moved = {policy: _rescalings(docs) for policy, docs in found.items() if docs}
         rival = SETTINGS[self.setting].rival
+        moved = self._rescalings(found["boa"], found[rival])
         less = "" if saved is None else f", up to {saved.text()} less budget"
         return Outcome(
             rows=_rows(found, fought),
             measured=(
                 f"{jct.text()} lower average JCT at most ({least:.2f}× at least), up to "
-                f"{p95.text()} lower P95{less}; rescalings per job {moved[rival]} against "
-                f"{moved['boa']}"
+                f"{p95.text()} lower P95{less}; rescalings per job {moved}"
             ),
             verdict=verdict,
             reason=reason,
-            numbers={
-                "jct_ratio": jct.value,
-                "jct_ratio_ci": jct.half,
-                "least_jct_ratio": least,
-                "p95_ratio": p95.value,
-                "p95_ratio_ci": p95.half,
-                "budget_ratio": None if saved is None else saved.value,
-                "draws": jct.n,
-            },
+            numbers=_numbers(jct, p95, least, saved),
             drawn={
                 "runs": found,
                 "points": points,
@@ -117,6 +110,29 @@ class Frontiers:
                 "counts_gpus": SETTINGS[self.setting].counts_gpus,
             },
         )
+
+    def _rescalings(self, boa: Sequence[Document], rival: Sequence[Document]) -> str:
+        """The rival's and BOA's: at the spend that the paper names, or over all there is."""
+        key, at = "rescalings_per_job", self.rescalings_at
+        if at is not None:
+            here = [mean_at(docs, at, key) for docs in (rival, boa)]
+            if here[0] is not None and here[1] is not None:
+                return f"{here[0]:.2f} against {here[1]:.2f} at ${at:g}/h"
+        spans = [[doc[key] for doc in docs] for docs in (rival, boa)]
+        low_high = [f"{min(values):.1f}–{max(values):.1f}" for values in spans]
+        return f"{low_high[0]} against {low_high[1]}"
+
+
+def _numbers(jct: Mean, p95: Mean, least: float, saved: Mean | None) -> dict[str, Any]:
+    return {
+        "jct_ratio": jct.value,
+        "jct_ratio_ci": jct.half,
+        "least_jct_ratio": least,
+        "p95_ratio": p95.value,
+        "p95_ratio_ci": p95.half,
+        "budget_ratio": None if saved is None else saved.value,
+        "draws": jct.n,
+    }
 
 
 def cuts(evidence: Evidence, setting: str) -> list[dict[str, Any]]:
@@ -127,12 +143,6 @@ def cuts(evidence: Evidence, setting: str) -> list[dict[str, Any]]:
     own: dict[str, Any] = {"setting": "rubick", "draw": 0}  # the artifact has but one
     more = [{"setting": "rubick", "draw": n, "redrawn": "own"} for n in scale.draws]
     return [own, *more] if len(scale.draws) > 1 else [own]
-
-
-def _rescalings(docs: Sequence[Document]) -> str:
-    values = [doc["rescalings_per_job"] for doc in docs]
-    low, high = f"{min(values):.1f}", f"{max(values):.1f}"
-    return low if low == high else f"{low}–{high}"
 
 
 def _rows(found: Mapping[str, Sequence[Document]], fought: Sequence[Duel]) -> list[dict[str, Any]]:
@@ -162,6 +172,6 @@ def draw(outcome: Outcome) -> Figure:
             frontier_panel(axes, shown["runs"], key)
             if n == 1:
                 axes.legend(frameon=False, fontsize=9)
-        axes = panel(figure, 3, 3, "At the same spend", across, "Rival's JCT / BOA's")
-        ratio_panel(axes, shown["points"])
+        ratios = panel(figure, 3, 3, "At the same spend", across, "Rival's JCT / BOA's")
+        ratio_panel(ratios, shown["points"], axes)
         return figure

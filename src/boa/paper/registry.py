@@ -3,11 +3,41 @@
 from collections.abc import Iterable
 
 from boa.errors import InputError
-from boa.paper import frontier_pollux, frontier_rubick
+from boa.paper import (
+    actual_usage,
+    algorithm_1,
+    efficiency,
+    frontier_pollux,
+    frontier_rubick,
+    frontier_sia,
+    implementation,
+    intro,
+    prediction,
+    routing,
+    speedups,
+    usage,
+    variability,
+    workload_table,
+)
 from boa.paper.study import Study
 
-_MODULES = (frontier_pollux, frontier_rubick)
-STUDIES: dict[str, Study] = {module.STUDY.name: module.STUDY for module in _MODULES}
+_ALL: tuple[Study, ...] = (
+    intro.STUDY,
+    speedups.STUDY,
+    workload_table.STUDY,
+    frontier_pollux.STUDY,
+    frontier_rubick.STUDY,
+    frontier_sia.STUDY,
+    implementation.STUDY,
+    efficiency.STUDY,
+    usage.STUDY,
+    prediction.STUDY,
+    variability.STUDY,
+    algorithm_1.STUDY,
+    actual_usage.STUDY,
+    routing.STUDY,
+)
+STUDIES: dict[str, Study] = {study.name: study for study in _ALL}
 
 
 def studies(names: Iterable[str]) -> list[Study]:

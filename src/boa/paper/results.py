@@ -30,11 +30,7 @@ def redo(
     """Run what is missing, write every study's files, and tell each result as it is known."""
     store = Store(folder)
     evidence = Evidence(store, scale, data)
-    for _ in range(BATCHES):
-        missing = store.missing([run for study in chosen for run in study.runs(evidence)])
-        if not missing:
-            break
-        run_all(store, missing, data, jobs=jobs, say=say)
+    run_missing(chosen, evidence, jobs=jobs, say=say)
     summary = _known(folder, scale)
     for study in chosen:
         entry = finish(study, evidence, folder)
@@ -45,6 +41,16 @@ def redo(
         say(f"{stale} results were made by other code; delete {folder / 'runs'} to redo them")
     write(folder / SUMMARY, json.dumps(summary, indent=2) + "\n")
     return summary
+
+
+def run_missing(chosen: Sequence[Study], evidence: Evidence, *, jobs: int, say: Say) -> None:
+    """Batch after batch, as later questions depend on earlier answers."""
+    for _ in range(BATCHES):
+        wanted = [run for study in chosen for run in study.runs(evidence)]
+        missing = evidence.store.missing(wanted)
+        if not missing:
+            return
+        run_all(evidence.store, missing, evidence.data, jobs=jobs, say=say)
 
 
 def finish(study: Study, evidence: Evidence, folder: Path) -> dict[str, Any]:

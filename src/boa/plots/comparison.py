@@ -212,7 +212,7 @@ def _label(axes: Axes, lines: Sequence[Line], key: str, length: float) -> None:
             textcoords="offset points",
             ha=spot.ha,
             va="center",
-            arrowprops=_leader(line.colour) if spot.offset[1] > NEAR else None,
+            arrowprops=_leader(line.colour) if abs(spot.offset[1]) > NEAR + 1 else None,
             fontsize=10 if line.is_boa else 9.5,
             fontweight="bold",
             color=line.colour,
@@ -290,6 +290,8 @@ def _spots(dots: int, below: bool) -> Iterator[_Spot]:
         first = 0.0 if dot == dots - 1 else 0.5 if dot == 0 else 1.0
         for across, up in near + far:
             yield _Spot(dot, (across, up), "left", first + 0.04 * up)
+        for down in (13.0, 26.0, 39.0):  # at the top of the picture, or beside another's label
+            yield _Spot(dot, (9.0, -down), "left", first + 4.0 + 0.04 * down)
         if below:
             yield _Spot(dot, (-6.0, -11.0), "right", first + 1.0)
 

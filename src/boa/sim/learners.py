@@ -29,7 +29,8 @@ from boa.model.speedup import Floats
 from boa.sim.truth import AdaptiveTruth, Truth, typical_shape
 from boa.units import GpuName
 
-MOST_TABLES = 20_000
+MOST_TABLES, MOST_SETTINGS = 20_000, 500_000
+"""Kept of what was worked out before; a run that needs more begins again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,8 @@ class Fits:
     def model(self, application: str, gpu: GpuName, samples: frozenset[Sample]) -> Throughput:
         key = (application, gpu, samples)
         if key not in self._models:
+            if len(self._models) >= MOST_SETTINGS:
+                self._models.clear()
             self._models[key] = learn(sorted(samples, key=_order))
         return self._models[key]
 
@@ -74,9 +77,11 @@ class Fits:
         self, model: Throughput, gradients: tuple[float, float], limits: Limits, shape: Shape
     ) -> Setting:
         nodes, gpus = len(shape), sum(shape)
-        key = (id(model), gradients, nodes > 1, gpus)  # models are kept, so an id is for good
+        key = (model, gradients, nodes > 1, gpus)
         known = self._settings.get(key)
         if known is None:
+            if len(self._settings) >= MOST_SETTINGS:
+                self._settings.clear()
             gains = gains_of(limits.base_batch, *gradients)
             known = best_setting(model, gains, limits, nodes=nodes, gpus=gpus)
             self._settings[key] = known
@@ -85,7 +90,7 @@ class Fits:
     def table(
         self, model: Throughput, gradients: tuple[float, float], limits: Limits, widest: int
     ) -> Floats:
-        key = (id(model), gradients, limits.max_batch)
+        key = (model, gradients, limits.max_batch)
         known = self._tables.get(key)
         if known is None:
             if len(self._tables) >= MOST_TABLES:

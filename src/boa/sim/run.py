@@ -60,9 +60,7 @@ def world_of(
     for app in applications:
         if not any(truths[app].widest(gpu) for gpu in types):
             raise InputError("gpus", ",".join(chosen), f"a GPU type that {app} was measured on")
-    return World(
-        trace=trace, truths=truths, gpu_types=types, slowdown=calibration, rescale=rescale
-    )
+    return World(trace=trace, truths=truths, gpu_types=types, slowdown=calibration, rescale=rescale)
 
 
 def _check_steps(trace: Trace, truths: Mapping[str, Truth]) -> None:

@@ -323,8 +323,8 @@ class Simulation:
             self._listener({"time_s": now, "event": "release", "node": node})
 
     def _refresh(self, now: Seconds) -> None:
-        """Rivals fit every round; BOA every fifteen minutes, when it plans anew."""
-        if now >= self._replan_at or self.settings.retune:
+        """In rounds, before every decision; at events, when it is time to plan anew."""
+        if now >= self._replan_at or self.settings.interval_s is not None:
             self.knowledge.refresh()
             self._replan_at = (math.floor(now / REPLAN_S) + 1) * REPLAN_S
 

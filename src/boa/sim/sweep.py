@@ -6,7 +6,9 @@ policy is fast with enough GPUs.
 """
 
 import multiprocessing
+import os
 import signal
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
@@ -288,7 +290,10 @@ def run_points(
     jobs: int = 1,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Outcome]:
-    """Simulate every point, several at a time; a point that cannot be is no reason to stop."""
+    """Simulate every point, several at a time; a point that cannot be is no reason to stop.
+
+    With more than one process, a script has to call this under `if __name__ == "__main__"`.
+    """
     if jobs == 1 or len(points) == 1:
         outcomes = []
         for point in points:
@@ -321,6 +326,15 @@ def _start(world: World, asked: Asked) -> None:
     global _worker
     _worker = (world, asked)
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # interrupted, it ends without a traceback
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """A parent that is killed says nothing, and its pool would wait for work for good."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
 
 
 def _run(point: Point) -> Outcome:

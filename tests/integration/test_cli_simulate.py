@@ -1,0 +1,448 @@
+"""`boa simulate` and `boa compare`: what they print, write and refuse."""
+
+import csv
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from boa.cli import simulating
+from boa.sim.policies import POLICIES
+from integration.runner import Boa
+
+CONTRACT = {
+    "policy",
+    "jobs",
+    "completed",
+    "average_jct_s",
+    "p50_jct_s",
+    "p95_jct_s",
+    "p99_jct_s",
+    "makespan_s",
+    "gpu_hours",
+    "average_gpus",
+    "spend_per_hour",
+    "rented_gpus",
+    "rented_spend_per_hour",
+    "rescalings_per_job",
+    "average_efficiency",
+    "average_queueing_s",
+    "wall_s",
+}
+RUNS: dict[str, list[object]] = {
+    "boa": ["--budget", 12],
+    "fixed": ["--width", 4],
+    "pollux": ["--nodes", "T4=4"],
+    "pollux-autoscale": ["--target-efficiency", 0.6],
+    "sia": ["--nodes", "T4=4"],
+    "sia-autoscale": ["--target-efficiency", 0.6],
+    "rubick": ["--nodes", "T4=4"],
+    "rubick-autoscale": ["--target-efficiency", 0.6],
+    "reservation": [],
+    "tiresias": ["--nodes", "T4=4"],
+}
+JOBS, SPAN_H = 8, 7 * 900 / 3600
+RUBICK_HEAD = (
+    "name,submission_time,duration,application,num_gpus,num_cpus,bandwidth,exec_plan,steps,is_sla\n"
+)
+FIXED = ["--policy", "fixed", "--width", 4]
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    """Two classes that are soon over: a job every 15 minutes."""
+    path = tmp_path / "trace.csv"
+    rows = [f"job-{n},{n * 900},{'ncf' if n % 4 == 2 else 'cifar10'},2" for n in range(JOBS)]
+    path.write_text("\n".join(["name,arrival_s,application,gpus", *rows]))
+    return path
+
+
+def same(document: Mapping[str, Any]) -> str:
+    return json.dumps({**document, "wall_s": 0})
+
+
+def test_the_names_that_are_offered_are_those_there_are() -> None:
+    assert tuple(POLICIES) == simulating.POLICY_NAMES == tuple(RUNS)
+
+
+@pytest.mark.parametrize("policy", RUNS)
+def test_every_policy_gives_every_key_of_the_contract(run: Boa, trace: Path, policy: str) -> None:
+    got = run.json("simulate", trace, "--policy", policy, *RUNS[policy])
+    assert set(got) >= CONTRACT
+    assert run.err == ""
+    assert (got["policy"], got["jobs"], got["completed"]) == (policy, JOBS, JOBS)
+    assert got["average_gpus"] * SPAN_H == pytest.approx(got["gpu_hours"])
+    assert got["spend_per_hour"] == pytest.approx(got["average_gpus"]), "one type costs 1"
+    assert got["rented_gpus"] >= got["average_gpus"] * (1 - 1e-9)
+    assert got["p50_jct_s"] <= got["p95_jct_s"] <= got["p99_jct_s"] <= got["makespan_s"]
+    known = POLICIES[policy]
+    assert got["physics"]["interval_s"] == known.interval_s
+    assert got["physics"]["learning"] == known.learning
+    assert got["physics"]["slowdown"] == "sia"
+
+
+@pytest.mark.parametrize("policy", ["boa", "pollux", "sia"])
+def test_the_same_seed_gives_the_same_document(run: Boa, trace: Path, policy: str) -> None:
+    flags = ["--policy", policy, *RUNS[policy], "--seed", 3, "--noise", 0.3]
+    first, again = (run.json("simulate", trace, *flags) for _ in range(2))
+    assert same(first) == same(again)
+    flags[flags.index("--seed") + 1] = 4
+    assert same(run.json("simulate", trace, *flags)) != same(first)
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (["--policy", "bob"], "--policy: got 'bob'; expected one of boa, fixed, pollux"),
+        (["--policy", "boa"], "--policy boa needs --budget"),
+        (["--policy", "boa", "--budget", "0"], "--budget: got '0'"),
+        (["--policy", "boa", "--budget", "nan"], "--budget: got 'nan'"),
+        (["--policy", "boa", "--budget", "40", "--width", "3"], "does not take --width"),
+        (["--policy", "boa", "--budget", "40", "--learning", "job"], "--learning job"),
+        (["--policy", "fixed", "--width", "0"], "--width: got '0'"),
+        (["--policy", "fixed", "--width", "65"], "--width: got 65; expected a width that every"),
+        (["--policy", "pollux"], "--policy pollux needs --nodes"),
+        (["--policy", "pollux", "--nodes", "T4"], "--nodes: got 'T4'; expected nodes per GPU"),
+        (["--policy", "pollux", "--nodes", "T4=0"], "--nodes: got '0'"),
+        (["--policy", "pollux", "--nodes", "T4=1.5"], "--nodes: got '1.5'"),
+        (["--policy", "pollux", "--nodes", "T4=1,T4=2"], "--nodes: got 'T4=1,T4=2'"),
+        (["--policy", "pollux", "--nodes", "H900=1"], "--nodes: got 'H900'; expected a GPU type"),
+        (["--policy", "pollux", "--nodes", "T4=1,A100=1"], "runs on one GPU type"),
+        (["--policy", "pollux", "--nodes", "T4=1", "--gpus", "A100"], "--nodes: got 'T4'"),
+        (["--policy", "pollux", "--nodes", "T4=4", "--interval-s", "0"], "--interval-s 0"),
+        (["--policy", "sia-autoscale", "--target-efficiency", "1.1"], "--target-efficiency"),
+        (["--policy", "sia-autoscale", "--target-efficiency", "0"], "--target-efficiency"),
+        ([*FIXED, "--gpus", "H900"], "--gpus: got 'H900'; expected a GPU type with profiles: T4"),
+        ([*FIXED, "--gpus", "T4,T4"], "--gpus: got 'T4,T4'"),
+        ([*FIXED, "--gpus", "T4,"], "--gpus: got 'T4,'"),
+        ([*FIXED, "--prices", "V100=2"], "--prices: got 'V100'; expected one of the GPU types: T4"),
+        ([*FIXED, "--prices", "T4=free"], "--prices: got 'free'"),
+        ([*FIXED, "--perfect", "--noise", "0.1"], "--perfect and --noise"),
+        ([*FIXED, "--perfect", "--learning", "job"], "leave out --learning"),
+        ([*FIXED, "--noise", "-1"], "--noise: got '-1'"),
+        ([*FIXED, "--noise", "inf"], "--noise: got 'inf'"),
+        ([*FIXED, "--learning", "none"], "--learning: got 'none'"),
+        ([*FIXED, "--seed", "-1"], "--seed: got '-1'"),
+        ([*FIXED, "--interval-s", "0.2"], "--interval-s: got '0.2'"),
+        ([*FIXED, "--rescale-s", "-1"], "--rescale-s: got '-1'"),
+        ([*FIXED, "--provision-s", "1e99"], "--provision-s: got '1e99'"),
+        ([*FIXED, "--reclaim-s", "x"], "--reclaim-s: got 'x'"),
+        ([*FIXED, "--cold-s", "nan"], "--cold-s: got 'nan'"),
+        ([*FIXED, "--interference", "1"], "--interference: got '1'"),
+        ([*FIXED, "--slowdown", "much"], "--slowdown: got 'much'"),
+        ([*FIXED, "--events", "/nowhere/e"], "--events /nowhere/e: there is no folder"),
+        ([*FIXED, "--jcts", "/"], "--jcts /: is a folder"),
+        ([*FIXED, "--plot", "a.gif"], "--plot: got 'a.gif'"),
+        ([*FIXED, "--profiles", "/nowhere"], "/nowhere: no such folder"),
+    ],
+)
+def test_bad_input_is_one_line_that_names_the_flag(
+    run: Boa, trace: Path, flags: list[str], said: str
+) -> None:
+    assert run("simulate", trace, *flags, code=2) == ""
+    assert run.err.startswith("error: ")
+    assert run.err.count("\n") == 1
+    assert said in run.err
+
+
+@pytest.mark.parametrize(
+    ("text", "flags", "said"),
+    [
+        ("a,0,bert,\nb,9,alexnet,", FIXED, "line 3 (b), column application: got 'alexnet'"),
+        ("a,0,bert,\nb,9,bert,900", ["--policy", "reservation"], "line 3 (b), column gpus: got"),
+        (
+            "a,0,bert,\nb,9,bert,32",
+            ["--policy", "tiresias", "--nodes", "T4=2"],
+            "got 32; expected at most the 8 T4s of --nodes",
+        ),
+        ("a,0,vit,\nb,9,vit,", [*FIXED, "--gpus", "A800"], "line 2 (a), column steps"),
+        ("a,0,bert,\nb,0,bert,", ["--policy", "boa", "--budget", 9], "arrivals that spread"),
+    ],
+)
+def test_a_trace_that_cannot_be_replayed_is_named(
+    run: Boa, tmp_path: Path, text: str, flags: list[str], said: str
+) -> None:
+    path = tmp_path / "bad.csv"
+    path.write_text(f"name,arrival_s,application,gpus\n{text}\n")
+    run("simulate", path, *flags, code=2)
+    assert run.err.startswith(f"error: {path}: ")
+    assert said in run.err
+
+
+def test_a_budget_that_is_too_small_is_exit_code_3_and_writes_nothing(
+    run: Boa, trace: Path, tmp_path: Path
+) -> None:
+    events = tmp_path / "e.jsonl"
+    flags = ["--policy", "boa", "--budget", 1, "--events", events, "--json"]
+    assert run("simulate", trace, *flags, code=3) == ""
+    assert "the cheapest plan spends" in run.err
+    assert list(tmp_path.glob("*e.jsonl*")) == []
+
+
+def integrals(events: Iterable[Mapping[str, Any]], per_node: int) -> tuple[float, float]:
+    """GPU-hours held by jobs, and rented."""
+    held: dict[str, tuple[float, int]] = {}
+    rented: dict[int, float] = {}
+    busy = paid = 0.0
+    for event in events:
+        now = event["time_s"]
+        if event["event"] in ("start", "rescale", "stop", "finish"):
+            since, width = held.pop(event["job"], (now, 0))
+            busy += (now - since) * width
+            if "width" in event:
+                held[event["job"]] = (now, event["width"])
+                assert sum(count for _, count in event["nodes"]) == event["width"]
+                assert {node for node, _ in event["nodes"]} <= set(rented)
+        elif event["event"] == "rent":
+            rented[event["node"]] = now
+        elif event["event"] == "release":
+            paid += (now - rented.pop(event["node"])) * per_node
+    assert not held
+    assert not rented
+    return busy / 3600, paid / 3600
+
+
+@pytest.mark.parametrize("policy", ["boa", "fixed", "pollux", "sia-autoscale"])
+def test_the_events_add_up_to_the_gpu_hours(
+    run: Boa, trace: Path, tmp_path: Path, policy: str
+) -> None:
+    path = tmp_path / "events.jsonl"
+    got = run.json("simulate", trace, "--policy", policy, *RUNS[policy], "--events", path)
+    assert run.err == f"events written to {path}\n"
+    events = [json.loads(line) for line in path.read_text().splitlines()]
+    busy, paid = integrals(events, per_node=4)
+    assert busy == pytest.approx(got["gpu_hours"])
+    assert paid == pytest.approx(got["rented_gpus"] * SPAN_H)
+    kinds = [event["event"] for event in events]
+    assert kinds.count("arrive") == kinds.count("finish") == JOBS
+    assert kinds.count("rescale") == pytest.approx(got["rescalings_per_job"] * JOBS)
+
+
+def test_every_job_s_jct_can_be_had(run: Boa, trace: Path, tmp_path: Path) -> None:
+    path = tmp_path / "jcts.csv"
+    got = run.json("simulate", trace, *FIXED, "--jcts", path)
+    rows = list(csv.DictReader(path.read_text().splitlines()))
+    assert list(rows[0]) == ["name", "class", "arrival_s", "jct_s"]
+    assert [row["name"] for row in rows] == [f"job-{n}" for n in range(JOBS)]
+    assert {row["class"] for row in rows} == {"resnet18", "neumf"}
+    mean = sum(float(row["jct_s"]) for row in rows) / JOBS
+    assert mean == pytest.approx(got["average_jct_s"])
+
+
+def test_a_person_reads_figures_with_units_the_promise_and_the_physics(
+    run: Boa, trace: Path
+) -> None:
+    printed = run("simulate", trace, "--policy", "boa", "--budget", 12, "--provision-s", 45)
+    said = " ".join(printed.split())
+    for words in (
+        "boa with a budget of 12 GPUs",
+        "T4 (4 per node)",
+        "8, arrived within 105 min; all of them ended",
+        "average JCT",
+        "; planned ",
+        "P50",
+        "P99",
+        "held by jobs",
+        "rented",
+        "per job after its start",
+        "queueing",
+        "efficiency",
+        "at events, classes learn together",
+        "Sia's slowdown, provisioning 45.0 s; without cold starts",
+        "resnet18",
+    ):
+        assert words in said
+    assert "\x1b" not in printed
+    assert not any(line.endswith(" ") for line in printed.splitlines()[:13])
+
+
+def test_several_types_are_counted_in_dollars(run: Boa, trace: Path) -> None:
+    flags = ["--policy", "sia", "--nodes", "T4=2,A100=1"]
+    got = run.json("simulate", trace, *flags)
+    assert [gpu["name"] for gpu in got["gpu_types"]] == ["T4", "A100"]
+    assert set(got["gpu_hours_by_type"]) <= {"T4", "A100"}
+    assert got["spend_per_hour"] > 1.01 * got["average_gpus"]
+    assert "$3.4 per GPU-hour" in run("simulate", trace, *flags)
+    dear = run.json("simulate", trace, *FIXED, "--prices", "T4=2.5")
+    assert dear["spend_per_hour"] == pytest.approx(2.5 * dear["average_gpus"])
+
+
+def test_the_physics_does_what_it_is_asked_to(run: Boa, trace: Path) -> None:
+    def jct(*flags: object) -> Any:
+        return run.json("simulate", trace, *FIXED, "--interval-s", 0, *flags)
+
+    plain = jct()
+    assert plain["physics"]["interval_s"] is None
+    assert plain["average_queueing_s"] == 0, "at events nobody waits for a round"
+    assert jct("--rescale-s", 0)["average_jct_s"] < plain["average_jct_s"]
+    slower = jct("--rescale-s", 1000)
+    assert slower["rescaling_s_per_job"] == pytest.approx(1000)
+    # A node that is released after its job costs every job the time to get another.
+    waits = jct("--provision-s", 500, "--cold-s", 7)
+    assert waits["average_jct_s"] == pytest.approx(plain["average_jct_s"] + 507, rel=1e-6)
+    assert jct("--reclaim-s", 60)["reclaiming_gpus"] > 0
+    assert jct("--slowdown", "none")["average_jct_s"] < plain["average_jct_s"]
+    assert jct("--perfect")["physics"]["learning"] == "perfect"
+    assert jct("--learning", "class")["physics"]["learning"] == "class"
+
+
+def test_rubick_s_models_run_without_slowdown_on_a800(run: Boa, tmp_path: Path) -> None:
+    path = tmp_path / "rubick.csv"
+    path.write_text(
+        f"{RUBICK_HEAD}v-0,0,3163.1,vit,2,16,0,zero-dp,3723,0\n"
+        "g-1,1639,142.2,gpt2,8,64,0,zero-dp,90,0\n"
+    )
+    got = run.json("simulate", path, "--policy", "rubick", "--nodes", "A800=2")
+    assert (got["completed"], got["physics"]["slowdown"]) == (2, "none")
+    run("simulate", path, "--policy", "fixed", "--width", 4)
+
+
+def test_jobs_that_never_get_gpus_end_the_run_with_exit_code_1(run: Boa, tmp_path: Path) -> None:
+    path = tmp_path / "stuck.csv"
+    # Guaranteed 48 GPUs, which it could do without: only Rubick insists, and there are 32.
+    path.write_text(
+        f"{RUBICK_HEAD}v-0,0,3163.1,vit,2,16,0,zero-dp,3723,0\n"
+        "l-1,1639,142.2,llama30,48,384,1.25,344,64,1\n"
+    )
+    flags = ["--policy", "rubick", "--nodes", "A800=4"]
+    got = json.loads(run("simulate", path, *flags, "--json", code=1))
+    assert (got["jobs"], got["completed"]) == (2, 1)
+    assert "error: 1 of 2 jobs never ended: rubick gave them no GPUs" in run.err
+    assert "1 of them ended" in run("simulate", path, *flags, code=1)
+    run("simulate", path, "--policy", "rubick", "--nodes", "A800=2", code=2)
+    assert "--nodes: got 'A800=2'; expected room for llama30: at least 24 A800s" in run.err
+
+
+def test_one_job_alone_can_be_simulated(run: Boa, tmp_path: Path) -> None:
+    path = tmp_path / "one.csv"
+    path.write_text("name,arrival_s,application\na,0,ncf\n")
+    got = run.json("simulate", path, "--policy", "fixed", "--width", 2, "--interval-s", 0)
+    assert got["average_jct_s"] == got["makespan_s"] > 0
+    assert got["average_gpus"] == pytest.approx(2), "over its makespan: it arrives in no time"
+    assert run("simulate", path, "--policy", "fixed", "--width", 2)
+
+
+@pytest.mark.parametrize("suffix", ["png", "svg", "pdf", "html"])
+def test_the_pictures_are_files_of_the_kind_asked_for(
+    run: Boa, trace: Path, tmp_path: Path, suffix: str
+) -> None:
+    beginning = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF", "html": b"<!doctype html>"}
+    one, many = tmp_path / f"one.{suffix}", tmp_path / f"many.{suffix}"
+    run.json("simulate", trace, *FIXED, "--plot", one)
+    assert run.err == f"picture written to {one}\n"
+    sweep = ["--policies", "boa,fixed", "--budgets", "8,14", "--widths", "4,8", "--jobs", 1]
+    run.json("compare", trace, *sweep, "--plot", many)
+    assert run.err == f"comparison written to {many}\n"
+    for path in (one, many):
+        assert path.read_bytes().startswith(beginning[suffix])
+
+
+SWEEP = ["--policies", "boa,sia,sia-autoscale,fixed,reservation", "--budgets", "1,8,10,14,19"]
+SWEEP += ["--targets", "0.5,0.9", "--widths", "1,4,8", "--perfect"]
+
+
+def test_a_comparison_has_points_ratios_and_what_was_left_out(
+    run: Boa, trace: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "points.csv"
+    found = run.json("compare", trace, *SWEEP, "--csv", path, "--jobs", 2)
+    assert set(found) == {"points", "comparisons", "left_out"}
+    values: dict[str, list[Any]] = {}
+    for point in found["points"]:
+        assert set(point) >= CONTRACT | {"knob", "value"}
+        values.setdefault(point["policy"], []).append((point["knob"], point["value"]))
+    assert values == {
+        "boa": [("budget", 8), ("budget", 10), ("budget", 14), ("budget", 19)],
+        "sia": [("nodes", f"T4={n}") for n in (1, 2, 4, 5)],
+        "sia-autoscale": [("target_efficiency", 0.5), ("target_efficiency", 0.9)],
+        "fixed": [("width", 1), ("width", 4), ("width", 8)],
+        "reservation": [(None, None)],
+    }
+    (failed,) = found["left_out"]
+    assert (failed["policy"], failed["value"]) == ("boa", 1)
+    assert "the cheapest plan spends" in failed["why"]
+    boa = [p for p in found["points"] if p["policy"] == "boa"]
+    low, high = (f(p["spend_per_hour"] for p in boa) for f in (min, max))
+    by_knob = {(p["policy"], p["value"]): p for p in found["points"]}
+    assert found["comparisons"]
+    for ratio in found["comparisons"]:
+        rival = by_knob[ratio["policy"], ratio["value"]]
+        assert low <= ratio["at_gpus"] == rival["spend_per_hour"] <= high
+        assert ratio["jct_ratio"] == pytest.approx(rival["average_jct_s"] / ratio["boa_jct_s"])
+        assert ratio["p95_ratio"] > 0
+    rows = list(csv.DictReader(path.read_text().splitlines()))
+    assert len(rows) == len(found["points"])
+    alone = run.json("compare", trace, *SWEEP, "--jobs", 1)
+    assert [same(p) for p in alone["points"]] == [same(p) for p in found["points"]]
+
+
+def test_a_point_is_what_simulate_gives(run: Boa, trace: Path) -> None:
+    flags = ["--gpus", "T4,A100", "--rescale-s", 5, "--seed", 2]
+    found = run.json("compare", trace, "--policies", "boa", "--budgets", 80, *flags)
+    alone = run.json("simulate", trace, "--policy", "boa", "--budget", 80, *flags)
+    assert same({**alone, "knob": "budget", "value": 80.0} | found["points"][0]) == same(
+        {**alone, "knob": "budget", "value": 80.0}
+    )
+    assert found["comparisons"] == []
+
+
+def test_a_person_reads_who_is_slower_at_the_same_spend(run: Boa, trace: Path) -> None:
+    said = run("compare", trace, *SWEEP, "--jobs", 1)
+    for words in (
+        "× BOA",
+        "budget 14",
+        "nodes T4=4",
+        "fixed: average JCT ",
+        "at the same spend (",
+        "left out: boa budget 1: a budget of 1 per hour",
+        "physics: perfect knowledge",
+    ):
+        assert words in said
+
+
+@pytest.mark.parametrize(
+    ("flags", "code", "said"),
+    [
+        (["--policies", "boa"], 2, "--policies boa needs --budgets"),
+        (["--policies", "boa,bob", "--budgets", 9], 2, "--policies: got 'bob'"),
+        (["--policies", "boa,boa", "--budgets", 9], 2, "each once"),
+        (["--policies", "boa", "--budgets", "9,x"], 2, "--budgets: got 'x'"),
+        (["--policies", "boa", "--budgets", "1,2", "--jobs", 1], 3, "the cheapest plan spends"),
+        (["--policies", "fixed", "--widths", "99"], 2, "--width: got 99"),
+        (["--policies", "fixed", "--widths", "0"], 2, "--widths: got '0'"),
+        (["--policies", "fixed", "--jobs", "0"], 2, "--jobs: got '0'"),
+        (["--policies", "sia", "--nodes-list", "V100=2"], 2, "--nodes-list: got 'V100'"),
+        (["--policies", "sia", "--nodes-list", "T4=0"], 2, "--nodes-list: got '0'"),
+        (["--policies", "sia", "--nodes-list", "2", "--gpus", "T4,A100"], 2, "--nodes-list: got 2"),
+        (["--policies", "sia", "--budgets", "2", "--gpus", "T4,A100"], 2, "needs --nodes-list"),
+        (["--policies", "sia-autoscale", "--targets", "2"], 2, "--targets: got '2'"),
+        (["--policies", "fixed", "--csv", "/nowhere/x"], 2, "--csv /nowhere/x: there is no folder"),
+    ],
+)
+def test_a_comparison_that_cannot_be_is_one_line(
+    run: Boa, trace: Path, flags: list[object], code: int, said: str
+) -> None:
+    assert run("compare", trace, *flags, code=code) == ""
+    assert run.err.startswith("error: ")
+    assert run.err.count("\n") == 1
+    assert said in run.err
+
+
+def test_both_commands_teach_with_examples(run: Boa) -> None:
+    for command in ("simulate", "compare"):
+        said = run(command, "--help")
+        assert f"$ boa {command}" in said
+        assert "--json" in said
+
+
+def test_boa_keeps_its_promise_on_newtrace(run: Boa, shared_data: Path) -> None:
+    trace = shared_data / "sia" / "workloads" / "newtrace" / "workload-1.csv"
+    flags = ["--gpus", "T4", "--profiles", shared_data / "sia" / "traces"]
+    got = run.json("simulate", trace, "--policy", "boa", "--budget", 140, *flags)
+    assert (got["jobs"], got["completed"]) == (960, 960)
+    assert got["planned_spend_per_hour"] == pytest.approx(140)
+    assert got["spend_per_hour"] == pytest.approx(140, rel=0.04)
+    assert got["average_jct_s"] == pytest.approx(got["planned_jct_s"], rel=0.04)
+    assert got["average_queueing_s"] == 0

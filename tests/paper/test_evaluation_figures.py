@@ -1,0 +1,100 @@
+"""The paper's simulated figures, each in a tiny version that shows the direction of its claim.
+
+A couple of hours of each trace: enough for who is ahead, not for by how much.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from matplotlib.figure import Figure
+
+from boa.paper.pool import Store
+from boa.paper.registry import STUDIES
+from boa.paper.results import finish, run_missing
+from boa.paper.study import Evidence, Outcome, Scale
+
+TINY = Scale(
+    name="tiny",
+    draws=(1,),
+    targets=(0.5, 0.8),
+    few_targets=(0.5, 0.8),
+    loads=(1.05, 1.2, 1.5, 2.0, 3.0),
+    hours=3.0,
+    every=24,
+    experiment_hours=3.0,
+    cv2s=(1.0, 20.0),
+    seeds=(1,),
+)
+Redone = Callable[[str], Outcome]
+
+
+@pytest.fixture(scope="module")
+def redone(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Redone:
+    """Runs what a study needs; figures share their runs here as they do in the command."""
+    folder = tmp_path_factory.mktemp("paper")
+    evidence = Evidence(Store(folder), TINY, shared_data)
+
+    def redo(name: str) -> Outcome:
+        study = STUDIES[name]
+        run_missing([study], evidence, jobs=1, say=lambda line: None)
+        assert not evidence.store.failed
+        entry = finish(study, evidence, folder)
+        assert entry["files"] == [f"{name}.svg", f"{name}.png", f"{name}.csv"]
+        assert all((folder / file).stat().st_size > 0 for file in entry["files"])
+        outcome = study.result(evidence)
+        assert isinstance(study.draw(outcome), Figure)
+        return outcome
+
+    return redo
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["frontier-pollux", "intro", "frontier-rubick", "frontier-sia"])
+def test_boa_improves_the_frontier_in_every_setting(redone: Redone, name: str) -> None:
+    numbers = redone(name).numbers
+    assert numbers["least_jct_ratio"] > 1.0
+    assert numbers["p95_ratio"] > 1.0
+
+
+@pytest.mark.slow
+def test_the_experiment_boa_is_faster_at_every_budget_and_rescales_less(redone: Redone) -> None:
+    simulated = redone("implementation").numbers["simulation"]
+    assert simulated["least_ratio"] > 1.0
+
+
+@pytest.mark.slow
+def test_usage_boa_starts_jobs_at_once(redone: Redone) -> None:
+    outcome = redone("usage")
+    assert outcome.numbers["jct_ratio"] > 1.0
+    waits = {row["policy"]: row["average_queueing_s"] for row in outcome.rows}
+    assert waits["boa"] == 0 < waits["pollux-autoscale"]
+
+
+@pytest.mark.slow
+def test_actual_usage_reclaiming_nodes_costs_both_policies(redone: Redone) -> None:
+    numbers = redone("actual-usage").numbers
+    assert 0 < numbers["boa_more"] < 1
+    assert 0 < numbers["rival_more"] < 1
+
+
+@pytest.mark.slow
+def test_efficiency_boa_is_faster_and_less_efficient_at_the_same_spend(redone: Redone) -> None:
+    outcome = redone("efficiency")
+    spends = [row["spend_per_hour"] for row in outcome.rows]
+    assert spends[0] == pytest.approx(spends[1], rel=0.05)
+    assert outcome.numbers["jct_ratio"] > 1.0
+    assert outcome.numbers["boa"] < outcome.numbers["rival"]
+
+
+@pytest.mark.slow
+def test_prediction_errors_hardly_change_boa(redone: Redone) -> None:
+    assert redone("prediction").numbers["boa_learned"] < 1.1
+
+
+@pytest.mark.slow
+def test_variability_boa_is_ahead_however_bursty_arrivals_are(redone: Redone) -> None:
+    outcome = redone("variability")
+    ratios = {key: value for key, value in outcome.numbers.items() if key.startswith("ratio_at_")}
+    assert len(ratios) == 2
+    assert all(ratio > 1.0 for ratio in ratios.values())

@@ -1,0 +1,199 @@
+"""BOA as a policy: who gets which variant, and when the plan is made anew."""
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from boa.errors import BudgetTooSmall
+from boa.model.cluster import ClusterView, Decision, Forecast, JobView
+from boa.model.plan import Variant
+from boa.model.speedup import Amdahl, Floats, Table
+from boa.model.trace import TraceJob
+from boa.model.workload import Epoch, GpuType, JobClass, Workload
+from boa.policy.boa import REPLAN_S, Boa, Planned, _dealt
+
+T4 = {"T4": GpuType(name="T4", price=1.0, gpus_per_node=4)}
+
+
+def workload(work: float = 3600.0) -> Workload:
+    """One class that can run on 1 or 4 GPUs, first scaling badly, then well."""
+    speedups = (Table.of({1: 1.0, 4: 1.5}), Table.of({1: 1.0, 4: 3.5}))
+    epochs = tuple(Epoch(work=work, speedups={"T4": curve}) for curve in speedups)
+    one = JobClass(name="one", arrivals_per_hour=1.0, epochs=epochs, rescale_s=60.0, max_gpus=4)
+    return Workload(gpu_types=T4, classes=(one,))
+
+
+@dataclass
+class Fixture:
+    """A forecast that says what it is told to, and counts how often it was asked."""
+
+    says: Workload
+    version: int = 1
+    asked: int = 0
+
+    def workload(self) -> Workload:
+        self.asked += 1
+        return self.says
+
+
+@dataclass(frozen=True)
+class Unknown:
+    def rates(self, gpu: str, epoch: int) -> Floats | None:
+        return None
+
+
+def job(serial: int = 0, epoch: int = 0, note: object = None) -> JobView:
+    name = f"job-{serial}"
+    return JobView(
+        id=name,
+        job_class="one",
+        arrival=0.0,
+        serial=serial,
+        epoch=epoch,
+        prediction=Unknown(),
+        asked=TraceJob(name=name, arrival_s=0.0, application="one"),
+        note=note,
+    )
+
+
+def view(
+    *jobs: JobView, forecast: Forecast, now: float = 0.0, memory: object = None
+) -> ClusterView:
+    return ClusterView(now=now, jobs=jobs, nodes=(), gpu_types=T4, forecast=forecast, memory=memory)
+
+
+def planned(decision: Decision) -> Planned:
+    assert isinstance(decision.memory, Planned)
+    return decision.memory
+
+
+# Who gets what
+
+
+def test_a_budget_between_two_widths_is_met_by_a_mix_of_jobs() -> None:
+    forecast = Fixture(workload())
+    decision = Boa(2.5).decide(view(*map(job, range(400)), forecast=forecast))
+    solution = planned(decision).solution
+    variants = solution.plan["one"].variants
+    assert len(variants) == 2
+    assert solution.spend == pytest.approx(2.5)
+    given_to = Counter(share.note for share in decision.shares.values())
+    for variant in variants:
+        assert given_to[variant] == pytest.approx(400 * variant.share, abs=2)
+
+
+@given(
+    cuts=st.lists(st.integers(1, 999), min_size=1, max_size=3, unique=True),
+    jobs=st.integers(1, 300),
+)
+def test_after_any_number_of_jobs_every_share_is_met_almost_exactly(
+    cuts: list[int], jobs: int
+) -> None:
+    edges = [0, *sorted(cuts), 1000]
+    variants = tuple(
+        Variant((high - low) / 1000, ("T4",), (float(n),))
+        for n, (low, high) in enumerate(pairwise(edges), start=1)
+    )
+    dealt = Counter(_dealt(variants, job(serial)) for serial in range(jobs))
+    for variant in variants:
+        assert abs(dealt[variant] - jobs * variant.share) < 3.1
+    for variant in (variants[0], variants[-1]):  # with two, as usual, these are all
+        assert abs(dealt[variant] - jobs * variant.share) < 2.1
+
+
+def test_a_job_gets_the_same_whoever_else_is_there() -> None:
+    forecast = Fixture(workload())
+    together = Boa(2.5).decide(view(*map(job, range(20)), forecast=forecast)).shares
+    for serial in range(20):
+        alone = Boa(2.5).decide(view(job(serial), forecast=forecast)).shares
+        assert alone == {f"job-{serial}": together[f"job-{serial}"]}
+
+
+def test_the_next_change_of_width_is_named() -> None:
+    variant = Variant(1.0, ("T4",) * 5, (1, 1, 4, 4, 2))
+    forecast = Fixture(workload())
+    shares = [
+        Boa(9.0).decide(view(job(epoch=e, note=variant), forecast=forecast)).shares["job-0"]
+        for e in range(5)
+    ]
+    assert [share.width for share in shares] == [1, 1, 4, 4, 2]
+    assert [share.until for share in shares] == [2, 2, 4, 4, None]
+
+
+def test_a_change_of_type_is_a_change_though_the_width_is_not() -> None:
+    variant = Variant(1.0, ("T4", "V100"), (2, 2))
+    share = Boa(9.0).decide(view(job(note=variant), forecast=Fixture(workload()))).shares["job-0"]
+    assert share.until == 1
+
+
+# When the plan is made
+
+
+def test_a_budget_that_cannot_keep_up_is_an_error_at_the_start() -> None:
+    with pytest.raises(BudgetTooSmall) as caught:
+        Boa(1.0).decide(view(job(), forecast=Fixture(workload())))
+    assert caught.value.needed == pytest.approx(2 + 60 / 3600)  # two hours and a start, one GPU
+
+
+def test_a_budget_that_turns_out_too_small_buys_the_cheapest_plan() -> None:
+    forecast = Fixture(workload())
+    first = Boa(2.5).decide(view(job(), forecast=forecast))
+    forecast.says, forecast.version = workload(work=7200.0), 2
+    again = Boa(2.5).decide(view(job(), forecast=forecast, now=REPLAN_S, memory=first.memory))
+    assert planned(again).solution.spend == pytest.approx(4 + 60 / 3600)
+    assert again.shares["job-0"].width == 1
+
+
+def test_plans_are_made_anew_only_after_a_while_and_for_a_reason() -> None:
+    forecast = Fixture(workload())
+    policy = Boa(2.5)
+    first = policy.decide(view(job(), forecast=forecast, now=100.0))
+    assert forecast.asked == 1
+
+    def later(now: float) -> Planned:
+        return planned(policy.decide(view(job(1), forecast=forecast, now=now, memory=first.memory)))
+
+    assert later(100.0 + 2 * REPLAN_S) is first.memory, "nothing is new"
+    forecast.version = 2
+    assert later(100.0 + REPLAN_S - 1) is first.memory, "too soon"
+    assert forecast.asked == 1
+    second = later(100.0 + REPLAN_S)
+    assert forecast.asked == 2
+    assert (second.plans, second.version, second.at) == (2, 2, 100.0 + REPLAN_S)
+    assert second.report["plans"] == 2
+
+
+def test_a_job_keeps_its_variant_when_the_plan_changes() -> None:
+    forecast = Fixture(workload())
+    first = Boa(2.2).decide(view(job(), forecast=forecast))
+    old = first.shares["job-0"]
+    forecast.says, forecast.version = workload(work=60.0), 2
+    now = view(job(note=old.note), job(1), forecast=forecast, now=REPLAN_S, memory=first.memory)
+    second = Boa(2.2).decide(now)
+    assert planned(second).plans == 2
+    assert second.shares["job-0"] == old
+    assert second.shares["job-1"].note != old.note
+    assert (old.width, second.shares["job-1"].width) == (1, 4)
+
+
+def test_what_was_planned_is_reported() -> None:
+    decision = Boa(2.5).decide(view(job(), forecast=Fixture(workload())))
+    solution = planned(decision).solution
+    assert planned(decision).report == {
+        "planned_jct_s": solution.average_jct,
+        "planned_spend_per_hour": solution.spend,
+        "plans": 1,
+    }
+
+
+def test_widths_are_whole_numbers_on_smooth_curves_too() -> None:
+    smooth = Epoch(work=3600.0, speedups={"T4": Amdahl(0.9)})
+    one = replace(workload().classes[0], epochs=(smooth,))
+    forecast = Fixture(Workload(gpu_types=T4, classes=(one,)))
+    shares = Boa(1.2).decide(view(*map(job, range(30)), forecast=forecast)).shares
+    assert {type(share.width) for share in shares.values()} == {int}
+    assert len({share.width for share in shares.values()}) == 2
