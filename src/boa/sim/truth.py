@@ -14,6 +14,7 @@ from boa.goodput.tuning import Limits, Setting, gains_of, grid
 from boa.model.cluster import Shape
 from boa.model.speedup import Floats
 from boa.model.trace import TraceJob
+from boa.policy.autoscale import base_width
 from boa.units import GpuName, Seconds
 
 WIDEST = 64
@@ -198,8 +199,9 @@ class PlanTruth:
         return table[None] / self.slowdown
 
     def base_rates(self, gpu: GpuName) -> list[float]:
-        best = self.rates(gpu)[0].max(axis=0)
-        return [float(best[int(np.argmax(best > 0))])]
+        rates = self.rates(gpu)[0]
+        base = base_width(rates)
+        return [float(rates[:, base].max()) if base is not None else 0.0]
 
     def best_on(self, gpu: GpuName, shape: Shape) -> list[float]:
         return [self.rate(gpu, shape)]
