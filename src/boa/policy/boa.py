@@ -2,7 +2,7 @@
 
 A job picks its variant when it arrives and keeps it: the plan may change while it runs, but a
 change would cost it a rescaling, and plans are flat near their optimum. Variants are dealt out
-along the golden ratio, so that after any number of jobs each share is met as well as it can be.
+along the golden ratio, so that after any number of jobs each share is met to within a few jobs.
 """
 
 from collections.abc import Mapping
