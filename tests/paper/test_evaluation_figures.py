@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from matplotlib.figure import Figure
 
+from boa.paper.compare import duels
 from boa.paper.pool import Store
 from boa.paper.registry import STUDIES
 from boa.paper.results import finish, run_missing
@@ -21,7 +22,7 @@ TINY = Scale(
     few_targets=(0.5, 0.8),
     loads=(1.05, 1.2, 1.5, 2.0, 3.0),
     hours=3.0,
-    every=24,
+    every=48,
     experiment_hours=3.0,
     cv2s=(1.0, 20.0),
     seeds=(1,),
@@ -88,8 +89,14 @@ def test_efficiency_boa_is_faster_and_less_efficient_at_the_same_spend(redone: R
 
 
 @pytest.mark.slow
-def test_prediction_errors_hardly_change_boa(redone: Redone) -> None:
-    assert redone("prediction").numbers["boa_learned"] < 1.1
+def test_prediction_boa_that_learns_beats_a_rival_that_knows(redone: Redone) -> None:
+    """A few hours are too short to learn in; even so BOA is ahead of Pollux with the truth."""
+    outcome = redone("prediction")
+    found = outcome.drawn["found"]
+    against = duels(found["boa", "learned"], found["pollux-autoscale", "perfect"])
+    ratios = [duel.jct for duel in against if duel.jct is not None]
+    assert ratios
+    assert min(ratios) > 1.0
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ from boa.model.speedup import Floats
 from boa.model.trace import TraceJob
 from boa.model.workload import GpuType
 from boa.policy.autoscale import band
+from boa.policy.common import restart_factor
 from boa.policy.pollux import (
     WIDEST,
     Pollux,
@@ -23,7 +24,6 @@ from boa.policy.pollux import (
     curve_of,
     most_gpus,
     optimise,
-    restart_factor,
 )
 from boa.policy.pollux_autoscale import PolluxAutoscale
 
@@ -133,10 +133,10 @@ def test_a_running_job_doubles() -> None:
 
 
 def test_a_restart_must_be_worth_it() -> None:
-    assert restart_factor(100.0, job("a", arrival=0.0)) == pytest.approx(100 / 130)
-    assert restart_factor(100.0, job("a", restarts=2)) == pytest.approx(40 / 130)
-    assert restart_factor(100.0, job("a", restarts=9)) == 0.0
-    assert restart_factor(0.0, job("a")) == 0.0
+    assert restart_factor(100.0, 0, 30.0) == pytest.approx(100 / 130)
+    assert restart_factor(100.0, 2, 30.0) == pytest.approx(40 / 130)
+    assert restart_factor(100.0, 9, 30.0) == 0.0
+    assert restart_factor(0.0, 0, 30.0) == 0.0
     # 4 -> 8 GPUs gains a factor of 2**0.8 * 0.8 = 1.39: not for a job that restarted so often.
     often = job("a", held=((0, 4),), restarts=40)
     assert widths(Pollux().decide(view(often))) == {"a": 4}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from boa.cli import options, simulating
-from boa.cli.console import check_writable, emit_json, note, working, write_file
+from boa.cli.console import check_outputs, emit_json, note, working, write_file
 from boa.cli.options import Json
 from boa.cli.trace import TracePath
 from boa.errors import BoaError, InputError
@@ -166,8 +166,7 @@ def compare(
     """
     from boa.sim.sweep import Asked
 
-    for path, option in ((plot, "--plot"), (csv, "--csv")):
-        check_writable(path, option)
+    check_outputs([trace], ((plot, "--plot"), (csv, "--csv")))
     asked = Asked(
         **simulating.knowing(perfect, noise),
         interval_s=interval_s,

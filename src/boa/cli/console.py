@@ -6,7 +6,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -63,6 +63,19 @@ def check_writable(path: Path | None, option: str) -> None:
     else:
         return
     raise FileError(f"{option} {path}", problem, "a file that can be written")
+
+
+def check_outputs(inputs: Iterable[Path], outputs: Iterable[tuple[Path | None, str]]) -> None:
+    """Refuse, before any work, what could not be written or would overwrite something else."""
+    taken = {path.resolve(): "the input" for path in inputs}
+    for path, option in outputs:
+        check_writable(path, option)
+        if path is None or (path.exists() and not path.is_file()):  # /dev/stdout and the like
+            continue
+        if path.resolve() in taken:
+            problem = f"is {taken[path.resolve()]} too"
+            raise FileError(f"{option} {path}", problem, "a file of its own")
+        taken[path.resolve()] = f"the file of {option}"
 
 
 def write_file(path: Path, content: str | bytes, option: str) -> None:

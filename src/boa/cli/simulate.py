@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from boa.cli import options, simulating
-from boa.cli.console import check_writable, emit_json, note, working, write_file
+from boa.cli.console import check_outputs, emit_json, note, working, write_file
 from boa.cli.options import Json
 from boa.cli.trace import TracePath
 from boa.errors import BoaError, FileError
@@ -133,8 +133,7 @@ def simulate(
     from boa.sim.policies import Knobs
     from boa.sim.sweep import Asked
 
-    for path, option in ((events, "--events"), (jcts, "--jcts"), (plot, "--plot")):
-        check_writable(path, option)
+    check_outputs([trace], ((events, "--events"), (jcts, "--jcts"), (plot, "--plot")))
     asked = Asked(
         **simulating.knowing(perfect, noise, learning),
         interval_s=interval_s,

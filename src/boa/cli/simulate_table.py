@@ -85,7 +85,7 @@ def figures(got: Mapping[str, Any], world: "World", knobs: "Knobs") -> Iterator[
     )
     yield "queueing", f"{duration(got['average_queueing_s'])} per job"
     if got["average_efficiency"] is not None:
-        yield "efficiency", f"{percent(got['average_efficiency'])}: speedup per GPU held"
+        yield "efficiency", f"{percent(got['average_efficiency'])}: speedup per GPU rented"
 
 
 def _price(price: float, money: Money) -> str:
@@ -100,6 +100,9 @@ def _spend(got: Mapping[str, Any], money: Money) -> Iterator[tuple[str, str]]:
     if not money.counts_gpus:
         held, rented = (money.rate(got[key]) for key in ("spend_per_hour", "rented_spend_per_hour"))
         yield "spend", f"{held} held by jobs, {rented} rented{beside}"
+    if planned is not None and not 0.9 <= got["spend_per_hour"] / planned <= 1.1:
+        off = got["spend_per_hour"] / planned - 1
+        yield "", f"[yellow]{off:+.0%} against the plan: jobs did not run as predicted[/yellow]"
     by_type = got["gpu_hours_by_type"]
     each = ", ".join(f"{escape(gpu)} {hours:,.0f}" for gpu, hours in by_type.items())
     total = f"{got['gpu_hours']:,.0f}" + (f" ({each})" if len(by_type) > 1 else "")

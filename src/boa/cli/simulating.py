@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 import typer
 
 from boa.cli import options
-from boa.cli.console import working
+from boa.cli.console import note, working
 from boa.errors import InputError, UsageError
 from boa.units import GpuName, Seconds, UsdPerHour
 
 if TYPE_CHECKING:
+    from boa.model.trace import Trace
     from boa.sim.run import World
     from boa.sim.sweep import Asked
 
@@ -98,8 +99,11 @@ def by_type(option: str, each: Callable[[Any], _T], expected: str) -> Callable[[
         for part in str(text).split(","):
             name, equals, value = (piece.strip() for piece in part.partition("="))
             if not equals or not name or not value or name in found:
-                raise InputError(option, text, expected)
-            found[name] = each(value)
+                raise InputError(option, text, f"{expected}, each type once")
+            try:
+                found[name] = each(value)
+            except InputError as wrong:
+                raise InputError(f"{option} {name}", wrong.value, wrong.expected) from None
         return found
 
     return parse
@@ -239,9 +243,24 @@ def world(
             raise InputError("--nodes", gpu, f"a GPU type of --gpus: {', '.join(gpus)}")
     with working("reading trace and profiles"), naming_flags(trace, "--nodes" if nodes else ""):
         chosen = gpus if nodes is None else list(nodes)
-        return world_of(
+        found = world_of(
             read_trace(trace), profiles, chosen, slowdown=slowdown, rescale=rescale, prices=prices
         )
+    late = late_start(found.trace)
+    if late:
+        note(late)
+    return found
+
+
+def late_start(trace: "Trace") -> str | None:
+    """What to say of arrival times that look like dates: averages count from time 0."""
+    first = trace.jobs[0].arrival_s if trace.jobs else 0.0
+    if first <= max(86_400.0, trace.span_s - first):
+        return None
+    return (
+        f"note: the first job arrives {first / 86_400:,.0f} days after time 0, from where averages "
+        "are taken; subtract the trace's start from its arrival times if that is not meant"
+    )
 
 
 @contextmanager
@@ -304,4 +323,6 @@ def _habits(asked: "Asked", policy: str) -> list[str]:
     every = settings.interval_s
     habits = ["at events" if every is None else f"rounds of {duration(every)}"]
     learning = {"class": "classes learn together", "job": "each job learns alone"}
-    return habits + [learning[settings.learning]] * (settings.learning in learning)
+    if settings.learning in learning:  # otherwise the predictions are named beside
+        habits.append(learning[settings.learning])
+    return habits

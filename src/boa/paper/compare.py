@@ -170,9 +170,6 @@ class Tuned:
     wanted: list[Run]
     best: Document | None = None
 
-    def off(self, spend: float, by: str = SPEND) -> float:
-        return math.inf if self.best is None else abs(self.best[by] / spend - 1)
-
 
 def tune(
     evidence: Evidence,

@@ -47,8 +47,12 @@ def runs(evidence: Evidence) -> list[Run]:
 
 def result(evidence: Evidence) -> Outcome:
     found = {which: evidence.all(group) for which, group in _grid(evidence).items()}
+    spends = [doc[SPEND] for kind in ("perfect", "learned") for doc in found[RIVAL, kind]]
+    if not spends:
+        return nothing("no runs of Pollux")
+    span = min(spends), max(spends)
     worse = {
-        (policy, kind): worst(docs, found[policy, "perfect"])
+        (policy, kind): worst(docs, found[policy, "perfect"], span)
         for (policy, kind), docs in found.items()
         if kind != "perfect"
     }
@@ -73,17 +77,19 @@ def result(evidence: Evidence) -> Outcome:
     )
 
 
-def worst(docs: Sequence[Document], perfect: Sequence[Document]) -> Mean | None:
+def worst(
+    docs: Sequence[Document], perfect: Sequence[Document], span: tuple[float, float]
+) -> Mean | None:
     """JCT over the one with perfect predictions at the same spend: the worst knob, over draws.
 
-    Read at the spends of either's runs, as far as both curves go.
+    Read at the spends of either's runs, as far as both curves go and as the rival ever goes.
     """
     groups: dict[tuple[bool, float], list[float]] = {}
     for doc in [*docs, *perfect]:
         draw, spend = doc["run"]["draw"], doc[SPEND]
         curves = [[d for d in group if d["run"]["draw"] == draw] for group in (docs, perfect)]
         jct, best = (at_spend(curve, spend, JCT) for curve in curves)
-        if jct is not None and best is not None:
+        if jct is not None and best is not None and span[0] <= spend <= span[1]:
             groups.setdefault((doc in perfect, doc["run"]["knob"]), []).append(jct / best)
     means = [Mean.of(values) for values in groups.values()]
     return max(means, key=lambda mean: mean.value, default=None)

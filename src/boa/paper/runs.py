@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from boa.paper.data import SETTINGS, Cut, Redrawn, trace_of, world_for
+from boa.paper.data import Cut, Redrawn, trace_of, world_for
 from boa.sim.knowledge import Arrivals, Knowledge
 from boa.sim.policies import POLICIES, Knobs, choose
 from boa.sim.report import Report, Sample
@@ -143,7 +143,3 @@ def fingerprint() -> str:
             if file.name.endswith((".py", ".c")):
                 digest.update(file.read_bytes())
     return digest.hexdigest()[:12]
-
-
-def counts_gpus(run: Run) -> bool:
-    return SETTINGS[run.setting].counts_gpus

@@ -115,7 +115,7 @@ def draw(outcome: Outcome) -> Figure:
         axes.set_ylim(bottom=0)
         axes.legend(frameon=False, fontsize=9, loc="lower right")
         beside = panel(
-            figure, 2, 2, "At the same spend", "C² of interarrival times", "Pollux's JCT / BOA's"
+            figure, 2, 2, "Pollux against BOA", "C² of interarrival times", "Pollux's JCT / BOA's"
         )
         values = [ratios[cv2] for cv2 in cv2s]
         beside.errorbar(

@@ -35,7 +35,7 @@ def result(evidence: Evidence) -> Outcome:
     rows: list[Row] = []
     for setting, printed in PRINTED.items():
         trace = trace_of(evidence.data, setting, Cut())
-        counts = {_plain(app): n for app, n in trace.counts().items()}
+        counts = trace.counts()
         rows += [
             {
                 "trace": TITLES[setting],
@@ -58,11 +58,6 @@ def result(evidence: Evidence) -> Outcome:
         reason="; ".join(f"the printed shares of {t} sum to {s:.2f} %" for t, s in sums.items()),
         numbers={"as_printed": len(rows) - len(off), "rows": len(rows)},
     )
-
-
-def _plain(application: str) -> str:
-    """Rubick's names carry sizes in some files."""
-    return application.lower()
 
 
 def draw(outcome: Outcome) -> Figure:

@@ -7,12 +7,12 @@ import numpy as np
 
 from boa.model.cluster import Allocation, ClusterView, Decision, JobId, JobView, Node, NodeId
 from boa.model.speedup import Floats
+from boa.policy.autoscale import normalised_speedup
+from boa.policy.common import WIDEST, least_width, restart_factor
 from boa.policy.genetic import Search, evolve
 from boa.solver.tables import Ints
 from boa.units import GpuName, Seconds
 
-WIDEST = 64
-"""GPUs of one job: its profiles go no further."""
 KEPT_SMALL = {"neumf": 1}
 """Classes that the published runs keep on so many GPUs: they are over before they could grow."""
 
@@ -77,12 +77,6 @@ def most_gpus(job: JobView, gpu: GpuName, curve: Floats) -> int:
     return min(max(2 * job.tried.get(gpu, 0), 1), most)
 
 
-def restart_factor(now: Seconds, job: JobView) -> float:
-    """How much less a job is worth that would be restarted now."""
-    age = now - job.arrival
-    return max(age - job.restarts * job.rescale_s, 0.0) / (age + job.rescale_s or 1.0)
-
-
 def _search(
     now: Seconds, jobs: Sequence[JobView], curves: Sequence[Floats], nodes: Sequence[Node]
 ) -> Search:
@@ -104,16 +98,13 @@ def _search(
     return Search(
         rates=rates,
         current=current,
-        restart_factors=np.array([restart_factor(now, job) for job in jobs]),
+        restart_factors=np.array(
+            [restart_factor(now - j.arrival, j.restarts, j.rescale_s) for j in jobs]
+        ),
         max_gpus=most,
-        min_gpus=np.array([_least(curve) for curve in curves], dtype=np.int64),
+        min_gpus=np.array([least_width(curve) for curve in curves], dtype=np.int64),
         capacity=np.array([node.gpus for node in nodes], dtype=np.int64),
     )
-
-
-def _least(curve: Floats) -> int:
-    """The smallest width that can run."""
-    return max(int(np.argmax(curve.max(axis=0) > 0)), 1)
 
 
 def _adapted(last: Population | None, jobs: Sequence[JobView], nodes: Sequence[Node]) -> Ints:
@@ -150,11 +141,11 @@ def _speedups(state: Ints, curves: Sequence[Floats]) -> float:
     for row, curve in zip(state, curves, strict=True):
         width = int(row.sum())
         if width:
-            across = int(np.count_nonzero(row) > 1)
-            total += float(curve[across, width] / curve[:, _least(curve)].max())
+            across = bool(np.count_nonzero(row) > 1)
+            total += normalised_speedup(curve, width, across=across, base=least_width(curve))
     return total
 
 
 def _seed(seed: int, now: Seconds, nodes: int) -> int:
     """Another draw every round, the same in every run."""
-    return hash((seed, round(now), nodes)) & 0x7FFF_FFFF
+    return (seed * 1_000_003 + round(now) * 8_191 + nodes) & 0x7FFF_FFFF

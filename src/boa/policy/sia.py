@@ -9,6 +9,7 @@ from boa.model.cluster import ClusterView, Decision, JobId, JobView, Share
 from boa.model.speedup import Floats
 from boa.model.workload import GpuType
 from boa.policy.assignment import Assignment, assign
+from boa.policy.common import WIDEST, least_width, restart_factor
 from boa.solver.tables import Ints
 from boa.units import GpuName, Seconds
 
@@ -18,7 +19,6 @@ UNALLOCATED = 1.1
 CHANGED = 0.01
 MOST = 3000.0
 DIGITS = 2
-WIDEST = 64
 PENALTIES: Mapping[str, Seconds] = {"resnet18": 30.0, "yolov3": 45.0}
 """What Sia believes a restart to take, where that is not what it takes."""
 
@@ -125,7 +125,7 @@ def _goodputs(
         within = widths < known.shape[1]
         rows = (widths[within] > kind.gpus_per_node).astype(np.intp)
         rates = np.where(
-            widths[within] <= max(2 * tried, _least(known)),
+            widths[within] <= max(2 * tried, least_width(known)),
             known[rows, widths[within]],
             0.0,
         )
@@ -134,10 +134,6 @@ def _goodputs(
     found /= least
     found[unknown] = 1.0
     return found
-
-
-def _least(known: Floats) -> int:
-    return max(int(np.argmax(known.max(axis=0) > 0)), 1)
 
 
 def _current(job: JobView, options: Configurations) -> int:
@@ -164,4 +160,4 @@ def _restart_factor(now: Seconds, job: JobView) -> float:
     age, penalty = now - job.arrival, PENALTIES.get(job.job_class, job.rescale_s)
     if age < penalty:
         return 1.0
-    return max(age - job.restarts * penalty, 0.0) / ((age + penalty) or 1.0)
+    return restart_factor(age, job.restarts, penalty)

@@ -1,6 +1,7 @@
 """Sia with autoscaling: every GPU type's cluster keeps the same efficiency, on its own."""
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -55,6 +56,7 @@ class SiaAutoscale:
         kind = list(view.gpu_types).index(gpu)
         mine = round_.configurations.kinds == kind
 
+        @cache
         def at(nodes: int) -> float:
             chosen = round_.chosen(_capacity(view, {**sizes, gpu: nodes}))
             jobs = np.flatnonzero(chosen >= 0)

@@ -34,7 +34,6 @@ class ActiveJob:
         "service",
         "speed",
         "stamp",
-        "started_at",
         "tried",
         "truth",
         "until",
@@ -59,7 +58,6 @@ class ActiveJob:
         self.service = 0.0  # GPU-seconds held
         self.held_s = 0.0  # seconds with GPUs
         self.paused_s = 0.0  # of those, rescaling
-        self.started_at: Seconds | None = None
         self.until: int | None = None
         self.tried: dict[GpuName, int] = {}
         self.note: object = None
@@ -78,8 +76,6 @@ class ActiveJob:
         if allocation is not None:
             self.restarts += 1
             self.resume_at = ready
-            if self.started_at is None:
-                self.started_at = now
 
     def advance(self, now: Seconds) -> None:
         """Bring the job up to `now`, or to its end if that comes before; `clock` says which."""

@@ -16,6 +16,8 @@ from boa.catalogue.calibration import (
 from boa.catalogue.estimate import Curves, job_class
 from boa.catalogue.truth import AdaptiveProfile, Profile, Profiles
 from boa.errors import InputError
+from boa.goodput.measured import smallest_rotation
+from boa.model.cluster import Shape
 from boa.model.speedup import Floats
 from boa.model.trace import Trace, TraceJob
 from boa.model.workload import GpuType, Workload
@@ -111,7 +113,7 @@ class Knowledge:
         self._fits = Fits()
         self._like_sia = like_sia
         self._shared: dict[str, ClassLearner | PerfectLearner] = {}
-        self._bases: dict[tuple[str, GpuName], list[float]] = {}
+        self._speedups: dict[tuple[str, GpuName, Shape], list[float]] = {}
 
     def truth(self, asked: TraceJob) -> Truth:
         found = self._truths.get(asked.application)
@@ -156,12 +158,14 @@ class Knowledge:
         for learner in self._shared.values():
             learner.refresh()
 
-    def base_rate(self, truth: Truth, gpu: GpuName, epoch: int) -> float:
-        """The true rate at the smallest width that can run: what speedups are normalised by."""
-        rates = self._bases.get((truth.name, gpu))
-        if rates is None:
-            rates = self._bases[truth.name, gpu] = truth.base_rates(gpu)
-        return rates[min(epoch, len(rates) - 1)]
+    def true_speedup(self, truth: Truth, gpu: GpuName, shape: Shape, epoch: int) -> float:
+        """s̃: how many times faster than at its base width a job runs on this placement."""
+        key = (truth.name, gpu, smallest_rotation(shape))
+        known = self._speedups.get(key)
+        if known is None:
+            rates = zip(truth.best_on(gpu, shape), truth.base_rates(gpu), strict=True)
+            known = self._speedups[key] = [rate / base if base else 0.0 for rate, base in rates]
+        return known[min(epoch, len(known) - 1)]
 
     # The forecast, for policies that plan
 

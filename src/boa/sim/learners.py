@@ -68,7 +68,7 @@ class Fits:
     def model(self, application: str, gpu: GpuName, samples: frozenset[Sample]) -> Throughput:
         key = (application, gpu, samples)
         if key not in self._models:
-            if len(self._models) >= MOST_SETTINGS:
+            if len(self._models) >= MOST_TABLES:
                 self._models.clear()
             self._models[key] = learn(sorted(samples, key=_order))
         return self._models[key]
@@ -77,7 +77,7 @@ class Fits:
         self, model: Throughput, gradients: tuple[float, float], limits: Limits, shape: Shape
     ) -> Setting:
         nodes, gpus = len(shape), sum(shape)
-        key = (model, gradients, nodes > 1, gpus)
+        key = (model, gradients, limits, nodes > 1, gpus)
         known = self._settings.get(key)
         if known is None:
             if len(self._settings) >= MOST_SETTINGS:
@@ -90,7 +90,7 @@ class Fits:
     def table(
         self, model: Throughput, gradients: tuple[float, float], limits: Limits, widest: int
     ) -> Floats:
-        key = (model, gradients, limits.max_batch)
+        key = (model, gradients, limits)
         known = self._tables.get(key)
         if known is None:
             if len(self._tables) >= MOST_TABLES:
@@ -330,17 +330,27 @@ def widths_tried(widest: int) -> list[int]:
 
 
 class PerfectLearner:
-    """Knows the truth; with noise, a truth that is off by a fixed factor at every width."""
+    """Knows the truth; with noise, a truth that is off by a fixed factor at every width.
+
+    A width that has been run is known from the next refresh on: noise is what nobody has tried yet.
+    """
 
     def __init__(self, truth: Truth, noise: Mapping[GpuName, Floats] | None = None) -> None:
         self.truth = truth
         self.version = 1
-        self._noise = noise or {}
+        self._noise = {gpu: factors.copy() for gpu, factors in (noise or {}).items()}
         self._tables: dict[GpuName, Floats] = {}
         self._paces: dict[tuple[GpuName, Shape], Pace] = {}
+        self._ran: dict[GpuName, set[int]] = {}
 
     def refresh(self) -> None:
-        """There is nothing to learn."""
+        """Take what has been run for what it is."""
+        for gpu, widths in self._ran.items():
+            if gpu in self._noise:
+                self._noise[gpu][list(widths)] = 1.0
+                self._tables.pop(gpu, None)
+                self.version += 1
+        self._ran.clear()
 
     def rates(self, gpu: GpuName, epoch: int) -> Floats | None:
         if not self.truth.widest(gpu):
@@ -361,6 +371,8 @@ class PerfectLearner:
         found = self._paces.get((gpu, shape))
         if found is None:
             found = self._paces[gpu, shape] = Pace(0, self.truth.best_on(gpu, shape))
+            if gpu in self._noise and self._noise[gpu][sum(shape)] != 1.0:
+                self._ran.setdefault(gpu, set()).add(sum(shape))
         return found
 
 

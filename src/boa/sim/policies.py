@@ -65,9 +65,17 @@ POLICIES: Mapping[str, Known] = {
         make=lambda k: PolluxAutoscale(_given(k.target), k.seed), knob="target"
     ),
     "sia": Known(make=lambda k: Sia(), knob="nodes", learning="job", like_sia=True),
-    "sia-autoscale": Known(make=lambda k: SiaAutoscale(_given(k.target)), knob="target"),
+    "sia-autoscale": Known(
+        make=lambda k: SiaAutoscale(_given(k.target)), knob="target", like_sia=True
+    ),
     "rubick": Known(make=lambda k: Rubick(), knob="nodes"),
     "rubick-autoscale": Known(make=lambda k: RubickAutoscale(_given(k.target)), knob="target"),
+    "rubick-autoscale-by-base": Known(
+        make=lambda k: RubickAutoscale(_given(k.target), by_base=True), knob="target"
+    ),
+    "rubick-autoscale-queueing": Known(
+        make=lambda k: RubickAutoscale(_given(k.target), queueing=True), knob="target"
+    ),
     "reservation": Known(
         make=lambda k: Reservation(fixed=k.nodes is not None), knob=None, also=("nodes",)
     ),

@@ -37,8 +37,7 @@ class Tally:
         sums = self.per_class.setdefault(job.truth.name, [0.0, 0.0])
         sums[0] += 1
         sums[1] += jct
-        assert job.started_at is not None
-        self.queueing_s += job.started_at - job.arrival
+        self.queueing_s += max(jct - job.held_s, 0.0)
         self.paused_s += job.paused_s
         self.restarts += job.restarts
         self.last_end = max(self.last_end, job.clock)
@@ -57,7 +56,7 @@ class Sample:
     busy_gpus: int
     rented_gpus: int
     efficiency: float | None
-    """Sum of normalised speedups over GPUs held; None where none is held."""
+    """Sum of normalised speedups over GPUs rented; None where none is."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -91,6 +91,8 @@ def simulate(
     keep_jcts: bool = False,
 ) -> Report:
     """Replay the world's trace under a policy."""
+    if all(isinstance(world.truths[app], PlanTruth) for app in world.trace.counts()):
+        settings = replace(settings, learning="perfect")  # best-plan curves need no learning
     settings = replace(settings, retune=settings.learning == "job")
     knowledge = Knowledge(
         world.truths,

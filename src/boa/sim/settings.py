@@ -9,7 +9,6 @@ from boa.units import GpuName, Seconds
 Learning: TypeAlias = Literal["class", "job", "perfect"]
 
 ROUND_S: Seconds = 60.0
-REPLAN_S: Seconds = 900.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +33,7 @@ class Settings:
     cluster: Mapping[GpuName, int] | None = None
     """Nodes of a fixed cluster; None: nodes come and go."""
     samples: int = 5000
-    """At most so many points of the time series."""
+    """At most so many points of the time series until the last arrival."""
     record: bool = False
     """Keep every change of an allocation."""
 

@@ -23,11 +23,12 @@ from boa.model.cluster import (
 )
 from boa.model.trace import TraceJob
 from boa.placement import Pool, place
+from boa.policy.boa import REPLAN_S
 from boa.sim.jobs import NEVER, ActiveJob
 from boa.sim.knowledge import Knowledge
 from boa.sim.rental import Rental
 from boa.sim.report import Report, Sample, Tally
-from boa.sim.settings import REPLAN_S, Settings
+from boa.sim.settings import Settings
 from boa.units import Seconds
 
 Event = Mapping[str, Any]
@@ -38,6 +39,10 @@ NOBODY_RUNS_S: Seconds = 86_400.0
 """With nobody left to arrive and no job on any GPU for so long, the rest will never run."""
 NO_PROGRESS_S: Seconds = 30 * 86_400.0
 """Jobs that hold GPUs but are restarted over and over get so long to make any progress."""
+
+
+SAMPLE_S: Seconds = 37.3
+OFF_BEAT = 1.0309
 
 
 class Simulation:
@@ -70,7 +75,8 @@ class Simulation:
         }
         self._wakes: list[tuple[Seconds, int, ActiveJob, int]] = []
         self._order = 0
-        self._sample_every = max(60.0, span_s / settings.samples)
+        # No multiple of a round: what lasts less than a round must be seen as often as it is there.
+        self._sample_every = max(SAMPLE_S, span_s / settings.samples * OFF_BEAT)
         self._next_sample = 0.0
         self._replan_at = REPLAN_S
         self._stood_still: tuple[float, Seconds] = (-1.0, 0.0)
@@ -381,10 +387,8 @@ class Simulation:
                 if job.finished:
                     continue
             busy += job.width
-            if job.clock > job.resume_at:  # merely looking must not let a job learn
-                speedups += job.rate() / self.knowledge.base_rate(
-                    job.truth, job.allocation.gpu, job.epoch
-                )
-        efficiency = speedups / busy if busy else None
+            held = job.allocation
+            speedups += self.knowledge.true_speedup(job.truth, held.gpu, held.shape, job.epoch)
+        efficiency = speedups / self.rental.gpus if self.rental.gpus else None
         sample = Sample(now, len(self.active), waiting, busy, self.rental.gpus, efficiency)
         self.series.append(sample)

@@ -15,10 +15,9 @@ from boa.model.cluster import Shape
 from boa.model.speedup import Floats
 from boa.model.trace import TraceJob
 from boa.policy.autoscale import base_width
+from boa.policy.common import WIDEST
 from boa.units import GpuName, Seconds
 
-WIDEST = 64
-"""No profile goes further."""
 MOST_GRIDS = 256
 """Grids of batch sizes whose gains are kept: the same few are asked for again and again."""
 
@@ -113,6 +112,10 @@ class AdaptiveTruth:
     @cached_property
     def _gains(self) -> dict[object, tuple[Floats, Floats]]:
         return {}
+
+    def __getstate__(self) -> dict[str, object]:
+        """Without what was worked out: some of it goes by addresses of this process."""
+        return {name: self.__dict__[name] for name in self.__dataclass_fields__}
 
     def seen(self, epoch: int, total: int) -> Seen:
         known = self._seen.get((epoch, total))

@@ -1,0 +1,20 @@
+"""What several rivals share: what a restart costs them, and where their curves begin."""
+
+import numpy as np
+
+from boa.model.speedup import Floats
+from boa.model.workload import DEFAULT_MAX_GPUS
+from boa.units import Seconds
+
+WIDEST = DEFAULT_MAX_GPUS
+"""GPUs of one job: its profiles go no further."""
+
+
+def restart_factor(age: Seconds, restarts: int, penalty: Seconds) -> float:
+    """How much less a job is worth that would be restarted now: max(a − n·p, 0) / (a + p)."""
+    return max(age - restarts * penalty, 0.0) / ((age + penalty) or 1.0)
+
+
+def least_width(rates: Floats) -> int:
+    """The smallest width that can run at all; `rates` as `Prediction.rates` gives them."""
+    return max(int(np.argmax(rates.max(axis=0) > 0)), 1)
