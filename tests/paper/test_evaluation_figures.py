@@ -21,9 +21,9 @@ TINY = Scale(
     targets=(0.5, 0.8),
     few_targets=(0.5, 0.8),
     loads=(1.05, 1.2, 1.5, 2.0, 3.0),
-    hours=3.0,
+    hours=2.0,
     every=48,
-    experiment_hours=3.0,
+    experiment_hours=2.0,
     cv2s=(1.0, 20.0),
     seeds=(1,),
 )

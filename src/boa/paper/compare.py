@@ -48,6 +48,11 @@ class Mean:
         t = T975[n - 2] if n - 2 < len(T975) else NORMAL975
         return cls(float(np.mean(values)), float(t * np.std(values, ddof=1)) / math.sqrt(n), n)
 
+    @property
+    def surely_above_1(self) -> bool:
+        """Whether the interval leaves 1 out; of one draw nothing is sure but its value."""
+        return self.value - (self.half or 0.0) > 1.0
+
     def text(self, sign: str = "×") -> str:
         return f"{self.value:.2f}{sign}" + ("" if self.half is None else f" ±{self.half:.2f}")
 
@@ -128,36 +133,57 @@ def _same_trace(one: Document, other: Document) -> bool:
 class AtKnob:
     """All draws of one target: the mean spend, and the mean ratios."""
 
+    policy: str
     knob: float
     spend: float
+    rival_jct: float
     jct: Mean
     p95: Mean
+    budget: Mean | None
+    """None where BOA was not run at the rival's JCT in every draw."""
 
 
 def by_knob(found: Iterable[Duel], by: str = SPEND) -> list[AtKnob]:
-    groups: dict[float, list[Duel]] = {}
+    """Only of knobs that every draw has an answer for: few draws make extremes of their own.
+
+    Several readings of a rival are one rival: what another of them beats in both is left out.
+    """
+    groups: dict[tuple[str, float], list[Duel]] = {}
     for duel in found:
         if duel.jct is not None and duel.p95 is not None:
-            groups.setdefault(duel.knob, []).append(duel)
-    return [
-        AtKnob(
-            knob=knob,
-            spend=float(np.mean([duel.rival[by] for duel in group])),
-            jct=Mean.of([duel.jct for duel in group if duel.jct is not None]),
-            p95=Mean.of([duel.p95 for duel in group if duel.p95 is not None]),
-        )
-        for knob, group in sorted(groups.items())
-    ]
+            groups.setdefault((duel.rival["run"]["policy"], duel.knob), []).append(duel)
+    most = max((len(group) for group in groups.values()), default=0)
+    points = [_at_knob(*at, group, by) for at, group in groups.items() if len(group) == most]
+    best = [p for p in points if not any(_beats(other, p) for other in points)]
+    return sorted(best, key=lambda point: point.spend)
 
 
-def most_saved(found: Iterable[Duel]) -> Mean | None:
+def _at_knob(policy: str, knob: float, group: Sequence[Duel], by: str) -> AtKnob:
+    budgets = [duel.budget for duel in group if duel.budget is not None]
+    return AtKnob(
+        policy=policy,
+        knob=knob,
+        spend=float(np.mean([duel.rival[by] for duel in group])),
+        rival_jct=float(np.mean([duel.rival[JCT] for duel in group])),
+        jct=Mean.of([duel.jct for duel in group if duel.jct is not None]),
+        p95=Mean.of([duel.p95 for duel in group if duel.p95 is not None]),
+        budget=Mean.of(budgets) if len(budgets) == len(group) else None,
+    )
+
+
+def _beats(one: AtKnob, other: AtKnob) -> bool:
+    """A different reading that is cheaper and faster. One reading's own points all count."""
+    return (
+        one.policy != other.policy
+        and one.spend <= other.spend
+        and (one.rival_jct <= other.rival_jct)
+    )
+
+
+def most_saved(points: Iterable[AtKnob]) -> Mean | None:
     """The most budget that BOA saves at an equal JCT: the best target, on average over draws."""
-    groups: dict[float, list[float]] = {}
-    for duel in found:
-        if duel.budget is not None:
-            groups.setdefault(duel.knob, []).append(duel.budget)
-    means = [Mean.of(values) for values in groups.values()]
-    return max(means, key=lambda mean: mean.value, default=None)
+    saved = [point.budget for point in points if point.budget is not None]
+    return max(saved, key=lambda mean: mean.value, default=None)
 
 
 # Runs that have to spend a certain amount

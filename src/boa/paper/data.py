@@ -47,6 +47,8 @@ class Setting:
     gpus: tuple[GpuName, ...]
     slowdown: Slowdown
     rival: str
+    readings: tuple[str, ...] = ()
+    """Other readings of the rival's rule; at every spend the best counts."""
     only: tuple[str, ...] = ()
     """The applications that are kept; none: all."""
 
@@ -77,6 +79,7 @@ SETTINGS: Mapping[str, Setting] = {
         gpus=("A800",),
         slowdown="none",
         rival="rubick-autoscale",
+        readings=("rubick-autoscale-by-base", "rubick-autoscale-queueing"),
     ),
     "implementation": Setting(
         trace="pollux/workloads/workload-1.csv",

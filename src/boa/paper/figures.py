@@ -19,6 +19,8 @@ NAMES = {
     "pollux-autoscale": "Pollux with autoscaling",
     "sia-autoscale": "Sia with autoscaling",
     "rubick-autoscale": "Rubick with autoscaling",
+    "rubick-autoscale-by-base": "Rubick, efficiency by base width",
+    "rubick-autoscale-queueing": "Rubick, letting jobs queue",
     "reservation": "What users ask for",
 }
 MINUTES = 60.0

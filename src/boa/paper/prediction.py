@@ -33,7 +33,7 @@ def _grid(evidence: Evidence) -> dict[tuple[str, str], list[Run]]:
     return {
         (policy, kind): [
             Run(setting="pollux", policy=policy, knob=knob, draw=draw, hours=scale.hours, **more)
-            for draw in scale.draws
+            for draw in scale.draws[:1]
             for knob in values
         ]
         for policy, values in knobs.items()

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from boa.paper.data import Cut, Redrawn, trace_of, world_for
+from boa.policy.genetic import COMPILED
 from boa.sim.knowledge import Arrivals, Knowledge
 from boa.sim.policies import POLICIES, Knobs, choose
 from boa.sim.report import Report, Sample
@@ -23,7 +24,13 @@ from boa.units import Seconds, UsdPerHour
 Document: TypeAlias = Mapping[str, Any]
 BINS = 240
 """Points of a time series that are kept."""
-JOB_COST = {"pollux-autoscale": 0.11, "sia-autoscale": 0.06, "rubick-autoscale": 0.006}
+JOB_COST = {
+    "pollux-autoscale": 0.11,
+    "sia-autoscale": 0.06,
+    "rubick-autoscale": 0.006,
+    "rubick-autoscale-by-base": 0.006,
+    "rubick-autoscale-queueing": 0.02,
+}
 """Seconds of one core per job, about; anything else takes OTHER_COST."""
 OTHER_COST = 0.003
 WORLD_COST = 1.0
@@ -48,6 +55,8 @@ class Run:
     cold_s: Seconds = 0.0
     reclaim_s: Seconds = 0.0
     rescale_s: Seconds | None = None
+    interval_s: Seconds | None = None
+    """Rounds, for a policy that would act at events; None: as the policy does by itself."""
     seed: int = 0
 
     @property
@@ -74,7 +83,7 @@ def execute(run: Run, data: Path) -> dict[str, Any]:
     """Simulate it: the report, what the budget was, and the series in brief."""
     world = world_for(data, run.setting, run.cut, run.rescale_s)
     settings = Settings(
-        interval_s=POLICIES[run.policy].interval_s,
+        interval_s=run.interval_s or POLICIES[run.policy].interval_s,
         learning=run.learning,
         noise=run.noise,
         provision_s=run.provision_s,
@@ -137,9 +146,11 @@ def _mean(values: list[Any]) -> float | None:
 def fingerprint() -> str:
     """Of the code that simulates: results of two versions are not to be mixed unnoticed."""
     digest = hashlib.sha256()
-    for package in ("sim", "policy", "solver", "goodput", "catalogue"):
-        folder = resources.files("boa").joinpath(package)
+    root = resources.files("boa")
+    packages = ("sim", "policy", "solver", "goodput", "catalogue", "model")
+    for folder in (root, *(root.joinpath(package) for package in packages)):
         for file in sorted(folder.iterdir(), key=lambda file: file.name):
-            if file.name.endswith((".py", ".c")):
+            if file.is_file() and file.name.endswith((".py", ".c")):
                 digest.update(file.read_bytes())
+    digest.update(bytes(COMPILED))  # the genetic search draws other numbers in NumPy
     return digest.hexdigest()[:12]

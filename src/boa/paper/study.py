@@ -12,8 +12,8 @@ from boa.paper.runs import Document, Run
 
 Verdict: TypeAlias = Literal["matches", "partly", "differs"]
 Row: TypeAlias = Mapping[str, Any]
-CLOSE = 0.25
-"""A factor this near to the paper's (relative) is the paper's."""
+CLOSE = 0.35
+"""An effect (a factor less 1) this near to the paper's, relative to it, is the paper's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,10 +121,10 @@ def judge(
     off = [
         f"{name} {measured:.2f} against {claimed:g}"
         for name, (measured, claimed) in sizes.items()
-        if not claimed * (1 - close) <= measured <= claimed * (1 + close)
+        if abs(measured - claimed) > close * abs(claimed - 1)
     ]
     if not sizes:
         return "matches", "the direction holds, and the paper states no size"
     if not off:
-        return "matches", f"direction and size, within {close:.0%}"
+        return "matches", f"direction and size of the effect, within {close:.0%}"
     return "partly", f"the direction holds; {'; '.join(off)}"

@@ -44,14 +44,14 @@ def result(evidence: Evidence) -> Outcome:
     peaks = {policy: peak(found) for policy, found in both.items()}
     waits = {policy: found["average_queueing_s"] for policy, found in both.items()}
     ratio = rival[JCT] / boa[JCT]
-    holds = ratio > 1 and peaks["boa"] > peaks[RIVAL] and waits["boa"] < waits[RIVAL]
+    holds = ratio > 1 and peaks["boa"] > 1.05 * peaks[RIVAL] and waits["boa"] < waits[RIVAL]
     verdict, reason = judge(holds, {})
     return Outcome(
         rows=[row(found, peak_gpus=peaks[policy]) for policy, found in both.items()],
         measured=(
             f"at {boa[SPEND]:.0f} and {rival[SPEND]:.0f} GPUs BOA rents up to {peaks['boa']:.0f}, "
             f"Pollux up to {peaks[RIVAL]:.0f}; jobs wait {waits['boa']:.0f} s and "
-            f"{waits[RIVAL]:.0f} s to start; Pollux's take {ratio:.2f}× as long"
+            f"{waits[RIVAL]:.0f} s without GPUs; Pollux's take {ratio:.2f}× as long"
         ),
         verdict=verdict,
         reason=reason,

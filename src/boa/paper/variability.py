@@ -16,6 +16,8 @@ from boa.paper.study import Evidence, Outcome, Study, nothing
 from boa.plots import style
 
 POLICY = "pollux-autoscale"
+GROWS = 0.05
+"""A lead that changes by less has not grown."""
 OVER_LEAST = 120.0 / 94.0
 LOADS = (1.1, 1.2, 1.28, 1.4, 1.6)
 TARGETS = (0.7, 0.9)
@@ -80,7 +82,8 @@ def _outcome(
     }
     low, high = min(ratios), max(ratios)
     always = all(ratio.value > 1 for ratio in ratios.values())
-    grows = ratios[high].value > ratios[low].value
+    spread = (ratios[high].half or 0.0) + (ratios[low].half or 0.0)
+    grows = ratios[high].value - ratios[low].value > max(spread, GROWS)
     off = sum(not line["tuned"] for line in rows)
     missed = f"; {off} runs are more than {WITHIN:.0%} from the GPUs wanted" if off else ""
     return Outcome(

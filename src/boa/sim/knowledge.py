@@ -174,6 +174,7 @@ class Knowledge:
         return sum(learner.version for learner in self._shared.values())
 
     def workload(self) -> Workload:
+        """A start is taken to be on a fresh node: those who plan give empty nodes back at once."""
         rates = self.arrivals.per_hour
         if not rates:
             expected = "arrivals that spread over time: a plan is made for their rates"
@@ -196,7 +197,7 @@ class Knowledge:
                 job_class(
                     truth.name,
                     arrivals_per_hour=rates[app],
-                    rescaling=truth.rescale_s,
+                    rescaling=truth.rescale_s + self.settings.cold_s + self.settings.provision_s,
                     curves=curves,
                     work=work,
                     exact=True,
