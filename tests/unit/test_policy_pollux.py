@@ -13,9 +13,8 @@ from boa.model.speedup import Floats
 from boa.model.trace import TraceJob
 from boa.model.workload import GpuType
 from boa.policy.autoscale import band
-from boa.policy.common import restart_factor
+from boa.policy.common import WIDEST, restart_factor
 from boa.policy.pollux import (
-    WIDEST,
     Pollux,
     Population,
     _adapted,

@@ -26,6 +26,8 @@ POLICY_NAMES = (
     "sia-autoscale",
     "rubick",
     "rubick-autoscale",
+    "rubick-autoscale-by-base",
+    "rubick-autoscale-queueing",
     "reservation",
     "tiresias",
 )

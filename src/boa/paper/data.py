@@ -79,7 +79,7 @@ SETTINGS: Mapping[str, Setting] = {
         gpus=("A800",),
         slowdown="none",
         rival="rubick-autoscale",
-        readings=("rubick-autoscale-by-base", "rubick-autoscale-queueing"),
+        readings=("rubick-autoscale-by-base",),
     ),
     "implementation": Setting(
         trace="pollux/workloads/workload-1.csv",

@@ -26,8 +26,15 @@ NAMES = {
 MINUTES = 60.0
 
 
+READINGS = {
+    "rubick-autoscale-by-base": style.ORANGE,
+    "rubick-autoscale-queueing": style.PURPLE,
+    "reservation": OTHER,
+}
+
+
 def colour(policy: str) -> str:
-    return BOA if policy == "boa" else OTHER if policy == "reservation" else RIVAL
+    return BOA if policy == "boa" else READINGS.get(policy, RIVAL)
 
 
 def drawing() -> AbstractContextManager[None]:

@@ -35,7 +35,8 @@ class RubickAutoscale:
 
     @property
     def name(self) -> str:
-        return "rubick-autoscale"
+        reading = "-by-base" if self.by_base else "-queueing" if self.queueing else ""
+        return f"rubick-autoscale{reading}"
 
     def decide(self, view: ClusterView) -> Decision:
         gpu, per_node = cluster_type(view)

@@ -13,6 +13,8 @@ from boa.sim.rental import Rental, price_of
 from boa.sim.settings import Settings
 from boa.units import SECONDS_PER_HOUR, GpuName, Seconds
 
+ROUNDING_S: Seconds = 1e-6
+
 
 @dataclass(slots=True)
 class Tally:
@@ -37,7 +39,8 @@ class Tally:
         sums = self.per_class.setdefault(job.truth.name, [0.0, 0.0])
         sums[0] += 1
         sums[1] += jct
-        self.queueing_s += max(jct - job.held_s, 0.0)
+        waited = jct - job.held_s
+        self.queueing_s += waited if waited > ROUNDING_S else 0.0
         self.paused_s += job.paused_s
         self.restarts += job.restarts
         self.last_end = max(self.last_end, job.clock)

@@ -27,7 +27,15 @@ from boa.sim.simulator import Listener, Progress
 from boa.sim.truth import Truth
 from boa.units import GpuName, Seconds, UsdPerHour
 
-ONE_TYPE = ("fixed", "pollux", "pollux-autoscale", "rubick", "rubick-autoscale")
+ONE_TYPE = (
+    "fixed",
+    "pollux",
+    "pollux-autoscale",
+    "rubick",
+    "rubick-autoscale",
+    "rubick-autoscale-by-base",
+    "rubick-autoscale-queueing",
+)
 """Policies that would take no notice of a second GPU type."""
 KNOB_NAMES = {
     "budget": "budget",
