@@ -51,7 +51,7 @@ RESCALE_S: Mapping[str, Seconds] = {"quick": 0.0, "patient": 30.0, "steady": 30.
 STEADY: Mapping[Shape, Seconds] = {(1,): 2.0, (2,): 1.25, (4,): 0.8, (2, 2): 1.0, (1, 1): 1.6}
 LARGE: Mapping[Shape, Seconds] = {(2,): 1.0, (4,): 0.6, (2, 2): 0.8, (4, 4): 0.5}
 """Seconds per iteration of plans on a T4; one GPU is too small for the large model."""
-NEVER_ALONE = ("boa", "rubick", "rubick-autoscale")
+NEVER_ALONE = tuple(name for name in POLICIES if name.startswith(("boa", "rubick")))
 """Policies that need to know a job before it has run: it cannot learn alone, from nothing."""
 
 

@@ -27,6 +27,8 @@ from boa.sim.simulator import Listener, Progress
 from boa.sim.truth import Truth
 from boa.units import GpuName, Seconds, UsdPerHour
 
+NEVER_ALONE = ("boa", "rubick")
+"""Policies whose jobs cannot learn alone, from nothing."""
 ONE_TYPE = (
     "fixed",
     "pollux",
@@ -122,8 +124,10 @@ def check_goes_together(world: World, name: str, choice: Choice, settings: Setti
         raise UsageError(
             f"--policy {name} runs on one GPU type, not on {', '.join(world.gpu_types)}"
         )
-    if name == "boa" and settings.learning == "job":
-        raise UsageError("--learning job is not for --policy boa, which plans by class")
+    if settings.learning == "job" and name.startswith(NEVER_ALONE):
+        raise UsageError(
+            f"--learning job is not for --policy {name}, which has to know a job before it has run"
+        )
 
 
 def check_can_run(
