@@ -28,7 +28,7 @@ from boa.sim.knowledge import Arrivals, Knowledge
 from boa.sim.policies import POLICIES, Knobs
 from boa.sim.report import Report
 from boa.sim.run import World
-from boa.sim.settings import Learning, Settings
+from boa.sim.settings import Learning
 from boa.sim.sweep import ONE_TYPE, Asked, run_one
 from boa.sim.truth import AdaptiveTruth, PlanTruth, Truth
 from boa.solver.planner import plan
@@ -238,8 +238,7 @@ def replay(of: World, policy: str, knobs: Knobs, asked: Asked | None = None) -> 
 
 def cheapest(of: World, asked: Asked) -> float:
     """The least budget that BOA could start with."""
-    learning = asked.learning or POLICIES["boa"].learning
-    settings = Settings(learning=learning, noise=asked.noise, seed=asked.seed)
+    settings = asked.settings("boa", None)
     knowledge = Knowledge(of.truths, of.gpu_types, Arrivals.of(of.trace), settings)
     try:
         plan(knowledge.workload(), 1e-9)
