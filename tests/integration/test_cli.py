@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -281,7 +282,8 @@ def test_a_reader_that_goes_away_is_no_error(workload: str) -> None:
 def test_an_interrupt_ends_quietly(workload: str, tmp_path: Path) -> None:
     pipe = tmp_path / "slow.yaml"
     os.mkfifo(pipe)  # a file that never comes: the command waits for it
-    process = start("plan", str(pipe), "--budget", "20")
+    listen = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # a shell's & would ignore it
+    process = start("plan", str(pipe), "--budget", "20", preexec_fn=listen)
     with pipe.open("w"):  # opens once the command reads
         time.sleep(0.1)
         process.send_signal(signal.SIGINT)
