@@ -58,9 +58,12 @@ class Mean:
 
 
 def at_spend(curve: Sequence[Document], spend: float, key: str, by: str = SPEND) -> float | None:
-    """BOA's value at this spend: straight between its runs, in log JCT. None: it was not there."""
+    """BOA's value at this spend: straight between its runs, in log JCT. None: it was not there.
+
+    Who may spend more than the dearest run need not, so beyond it that run's value stands.
+    """
     points = sorted((found[by], found[key]) for found in curve)
-    if not points or not points[0][0] <= spend <= points[-1][0]:
+    if not points or spend < points[0][0]:
         return None
     spends, values = zip(*points, strict=True)
     return float(np.exp(np.interp(spend, spends, np.log(values))))

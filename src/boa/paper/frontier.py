@@ -103,7 +103,7 @@ class Frontiers:
         less = "" if saved is None else f", up to {saved.text()} less budget"
         waits = max((p.jct.value for p in in_rounds), default=None)
         rounds = "" if waits is None else f" ({waits:.2f}× with BOA in rounds of 60 s too)"
-        left_out = f"; {outside} rival runs spend more or less than BOA's" if outside else ""
+        left_out = f"; {outside} rival runs spend less than any of BOA's" if outside else ""
         return Outcome(
             rows=_rows(found, fought),
             measured=(
