@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from integration.runner import WORKLOAD, Boa
+from integration.runner import JOBS, WORKLOAD, Boa
 
 
 @pytest.fixture
@@ -17,3 +17,12 @@ def workload(tmp_path: Path) -> str:
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Boa:
     return Boa(capsys)
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    """Two classes that are soon over: a job every 15 minutes."""
+    path = tmp_path / "trace.csv"
+    rows = [f"job-{n},{n * 900},{'ncf' if n % 4 == 2 else 'cifar10'},2" for n in range(JOBS)]
+    path.write_text("\n".join(["name,arrival_s,application,gpus", *rows]))
+    return path

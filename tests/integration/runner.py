@@ -1,6 +1,7 @@
 """Running commands in this process, on a small workload with every kind of curve."""
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -30,6 +31,30 @@ classes:
 STRICT: Any = {"parse_constant": lambda name: pytest.fail(f"{name} is not JSON")}
 
 
+JOBS = 8
+"""Of the trace that simulations are tried on."""
+CONTRACT = {
+    "policy",
+    "jobs",
+    "completed",
+    "average_jct_s",
+    "p50_jct_s",
+    "p95_jct_s",
+    "p99_jct_s",
+    "makespan_s",
+    "gpu_hours",
+    "average_gpus",
+    "spend_per_hour",
+    "rented_gpus",
+    "rented_spend_per_hour",
+    "rescalings_per_job",
+    "average_efficiency",
+    "average_queueing_s",
+    "wall_s",
+}
+"""Keys that every simulation's document has."""
+
+
 class Boa:
     """Runs commands in this process and keeps what they said."""
 
@@ -46,3 +71,7 @@ class Boa:
 
     def json(self, *arguments: object) -> Any:
         return json.loads(self(*arguments, "--json"), **STRICT)
+
+
+def same(document: Mapping[str, Any]) -> str:
+    return json.dumps({**document, "wall_s": 0})
