@@ -98,4 +98,4 @@ def _print(workload: Workload, solution: Solution, written: list[Path]) -> None:
     out.print("\n[bold]Pictures[/bold]")
     for path in written:
         out.print(f"  {path}", soft_wrap=True)
-    note("Next: boa plan --help, boa frontier --help; your own workload: boa schema workload")
+    note("Next: boa plan --help, boa simulate --help; your own workload: boa schema workload")
