@@ -34,8 +34,6 @@ class Settings:
     """Nodes of a fixed cluster; None: nodes come and go."""
     samples: int = 5000
     """At most so many points of the time series until the last arrival."""
-    record: bool = False
-    """Keep every change of an allocation."""
 
     def document(self) -> dict[str, Any]:
         return {
