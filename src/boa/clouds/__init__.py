@@ -1,0 +1,1 @@
+"""What rents and releases nodes."""

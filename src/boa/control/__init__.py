@@ -1,0 +1,1 @@
+"""The live brain: observe, decide, write down, act."""

@@ -1,0 +1,1 @@
+"""What starts, rescales and stops jobs for real."""

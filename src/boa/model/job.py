@@ -1,0 +1,127 @@
+"""A job as its user describes it, and as the service keeps it: frozen values."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from boa.model.cluster import Allocation, JobId, NodeId, Share
+from boa.model.workload import DEFAULT_MAX_GPUS
+from boa.units import GpuName, Seconds, Usd
+
+Launcher: TypeAlias = Literal["workers", "torchrun", "single"]
+"""One process per GPU; one torchrun that starts them; one process that is told its width."""
+State: TypeAlias = Literal[
+    "waiting", "starting", "running", "rescaling", "succeeded", "failed", "stopped"
+]
+ENDED: frozenset[State] = frozenset({"succeeded", "failed", "stopped"})
+RunState: TypeAlias = Literal["requested", "running", "stopping"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuLimits:
+    """What a job can run on."""
+
+    min: int = 1
+    max: int = DEFAULT_MAX_GPUS
+    types: tuple[GpuName, ...] = ()
+    """Empty: any type that can be rented."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobSpec:
+    """What `boa submit` sends: a command and its class."""
+
+    job_class: str
+    run: tuple[str, ...]
+    """The command as a list of arguments; a string in the file becomes `sh -c STRING`."""
+    name: str = ""
+    """Empty: the class's name."""
+    env: Mapping[str, str] = field(default_factory=dict)
+    workdir: str = ""
+    """Absolute; empty: the job's own folder."""
+    gpus: GpuLimits = field(default_factory=GpuLimits)
+    launcher: Launcher = "workers"
+    epochs: int = 1
+    """Stretches of training whose boundaries the job reports."""
+    total_work: float | None = None
+    """Units of progress (samples, say) of the whole job, where its user knows."""
+    checkpoint_dir: str = ""
+    """Absolute; empty: a folder of the job's own that the service makes."""
+    grace_s: Seconds = 30.0
+    """From SIGTERM to SIGKILL."""
+    retries: int = 3
+    """How often it is started again after it failed by itself."""
+    weight: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One stretch of a job on one allocation: what the engine starts and stops."""
+
+    attempt: int
+    """1, 2, …: never used twice within a job."""
+    allocation: Allocation
+    slots: Mapping[NodeId, tuple[int, ...]]
+    """Which GPUs of each node, by index."""
+    state: RunState = "requested"
+    requested_at: Seconds
+    started_at: Seconds | None = None
+    """When the engine had its processes up."""
+    reported_at: Seconds | None = None
+    """Its first report: the rescaling was over by then."""
+    stopping_at: Seconds | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobRecord:
+    """All that the service keeps of a job; replaced as a whole at every change."""
+
+    id: JobId
+    spec: JobSpec
+    serial: int
+    """How many of its class arrived before it."""
+    state: State = "waiting"
+    submitted_at: Seconds
+    started_at: Seconds | None = None
+    """First start of its first run."""
+    ended_at: Seconds | None = None
+    epoch: int = 0
+    progress: float = 0.0
+    """Units done of the current epoch."""
+    loss: float | None = None
+    step: int | None = None
+    share: Share | None = None
+    """What the policy wants it to have."""
+    allocation: Allocation | None = None
+    """What it was given: less than its share where GPUs are short. Its run may still be elsewhere."""
+    run: Run | None = None
+    """What is really there, until the engine has said that it ended."""
+    attempts: int = 0
+    rescalings: int = 0
+    """Starts by decision, the first included."""
+    restarts: int = 0
+    """Starts after a failure of its own, a lost node or a lost worker."""
+    failures: int = 0
+    """Ends that count against `retries`."""
+    retry_at: Seconds | None = None
+    """Not to be started before (back-off)."""
+    stop_requested: bool = False
+    exit_code: int | None = None
+    reason: str = ""
+    """Why it is in the state it is in, in plain words."""
+    cost_usd: Usd = 0.0
+    """Of closed holds; open ones are added when shown."""
+    held_gpu_s: float = 0.0
+    """GPU-seconds of closed holds."""
+
+    @property
+    def ended(self) -> bool:
+        return self.state in ENDED
+
+    @property
+    def job_class(self) -> str:
+        return self.spec.job_class
+
+    @property
+    def name(self) -> str:
+        return self.spec.name or self.spec.job_class

@@ -1,0 +1,122 @@
+"""What the service keeps beside its jobs: nodes, holds, events, learned profiles. Frozen values."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from boa.model.cluster import JobId, Node, NodeId
+from boa.units import GpuName, Seconds, UsdPerHour
+
+NodeState: TypeAlias = Literal["requested", "ready", "releasing", "gone"]
+"""requested: rented or about to be, not yet usable; releasing: given back, still charged."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeRecord:
+    """A node that was decided on, from before it is rented until after it is gone."""
+
+    id: NodeId
+    token: str
+    """What the cloud knows it by; the same request under the same token rents nothing twice."""
+    gpu: GpuName
+    gpus: int
+    price: UsdPerHour
+    """Per GPU and hour, as really charged."""
+    state: NodeState = "requested"
+    requested_at: Seconds
+    billed_from: Seconds | None = None
+    """When the cloud began to charge; None while it has not said that it rents the node."""
+    ready_at: Seconds | None = None
+    released_at: Seconds | None = None
+    """When it was given back."""
+    gone_at: Seconds | None = None
+    """When the cloud stopped charging."""
+    empty_since: Seconds | None = None
+    """Ready and without any job since; None while jobs hold GPUs of it."""
+    address: str = ""
+    reason: str = ""
+
+    @property
+    def node(self) -> Node:
+        return Node(self.id, self.gpu, self.gpus)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hold:
+    """GPUs of one ready node that a job held: the unit that jobs are charged by."""
+
+    job: JobId
+    job_class: str
+    node: NodeId
+    gpus: int
+    price: UsdPerHour
+    """Per GPU and hour."""
+    since: Seconds
+    until: Seconds | None = None
+    """None: it still does."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """Something a person may want to know, in plain words."""
+
+    at: Seconds
+    kind: str
+    """submitted, started, rescaled, ended, failed, retry, stopped, node_rented, node_ready,
+    node_released, node_gone, node_lost, orphan, shortage, cap, planned, budget, pacing, clock,
+    trouble, …"""
+    text: str
+    job: JobId | None = None
+    node: NodeId | None = None
+    data: Mapping[str, Any] = field(default_factory=dict)
+    """JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class CellKey:
+    """Where something was measured."""
+
+    job_class: str
+    gpu: GpuName
+    across: bool
+    """Over more than one node."""
+    width: int
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What was measured there, added up (with old measurements fading)."""
+
+    key: CellKey
+    seconds: Seconds
+    units: float
+    """Progress made in these seconds."""
+    reports: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassRecord:
+    """What is known of a class beside its cells."""
+
+    name: str
+    document: Mapping[str, Any]
+    """JSON, the profiler's own: limits, arrivals so far, work per epoch, rescaling times."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What a running job said of itself. Times are the server's seconds."""
+
+    job: JobId
+    attempt: int
+    uptime_s: Seconds
+    """Since its process began; differences of it are what rates are made from."""
+    epoch: int
+    progress: float
+    """Units done of this epoch, those before a restart included."""
+    units: float
+    """Units done by this attempt, over all its epochs: never falls within an attempt."""
+    step: int | None = None
+    loss: float | None = None
+    metrics: Mapping[str, float] = field(default_factory=dict)

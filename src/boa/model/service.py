@@ -1,0 +1,64 @@
+"""How a service is set up: what `boa.yaml` and the flags of `boa serve` say."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from boa.model.profile import ClassProfile
+from boa.model.workload import GpuType
+from boa.units import GpuName, PerHour, Seconds, UsdPerHour
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassPrior:
+    """What is believed of a class before its jobs have shown anything."""
+
+    name: str
+    profile: ClassProfile | None = None
+    """From a profile file, or of a model of the catalogue."""
+    arrivals_per_hour: PerHour | None = None
+    arrivals_weight_h: float = 1.0
+    """How many hours of history the rate above is worth."""
+    measured_weight: float = 0.0
+    """How many reports the profile is worth at every width; 0: the first report overrules it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceConfig:
+    budget: UsdPerHour
+    """Average spend per hour that is steered to."""
+    max_spend: UsdPerHour | None = None
+    """Never spend more than this at any moment."""
+    gpu_types: Mapping[GpuName, GpuType]
+    max_nodes: Mapping[GpuName, int] = field(default_factory=dict)
+    """At most so many nodes of a type; types left out have no limit."""
+    policy: str = "boa"
+    target_efficiency: float | None = None
+    """Of policies that scale to an efficiency instead of a budget."""
+    engine: str = "local"
+    cloud: str = "local"
+    data_dir: Path
+    db: str
+    """SQLAlchemy's URL."""
+    host: str = "127.0.0.1"
+    port: int = 8420
+    speed: float = 1.0
+    """Server seconds per second of the wall: compressed time, for demos and tests."""
+    round_s: Seconds = 60.0
+    """How often a policy is asked that looks at all jobs at once."""
+    replan_s: Seconds = 900.0
+    keep_warm_s: Seconds = 300.0
+    """How long an empty node is kept before it is given back."""
+    pacing_h: float = 24.0
+    """Over how many hours an overspent or underspent dollar is made good."""
+    refused_s: Seconds = 60.0
+    """After the cloud said no: how long until it is asked again."""
+    provision_s: Seconds = 0.0
+    """Of the local cloud: from renting a node until jobs can start on it."""
+    release_s: Seconds = 0.0
+    """Of the local cloud: how long a node is charged for after it was given back."""
+    backoff_s: Seconds = 5.0
+    """Before the first restart of a job that failed; doubles each time, up to ten minutes."""
+    log_bytes: int = 10 * 1024**2
+    """Kept of every worker's log, per attempt."""
+    priors: Mapping[str, ClassPrior] = field(default_factory=dict)

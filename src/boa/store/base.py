@@ -1,0 +1,105 @@
+"""What must survive a crash: one transaction per change, made before it is acted on."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from boa.errors import BoaError
+from boa.model.cluster import JobId, NodeId
+from boa.model.job import JobRecord
+from boa.model.live import Cell, ClassRecord, Event, Hold, NodeRecord
+from boa.units import Seconds
+
+
+class StoreTrouble(BoaError):
+    """The database is locked, full or away. Nothing was written."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Changes:
+    """All that one step changes; written together or not at all. Records replace their like."""
+
+    jobs: dict[JobId, JobRecord] = field(default_factory=dict)
+    nodes: dict[NodeId, NodeRecord] = field(default_factory=dict)
+    holds: dict[tuple[JobId, NodeId, Seconds], Hold] = field(default_factory=dict)
+    """By job, node and beginning."""
+    cells: list[Cell] = field(default_factory=list)
+    classes: list[ClassRecord] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+    meta: dict[str, Any] = field(default_factory=dict)
+    """JSON by key: budget, pacing, plan, clock, secret, …"""
+
+    def __bool__(self) -> bool:
+        return any(
+            (self.jobs, self.nodes, self.holds, self.cells, self.classes, self.events, self.meta)
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Saved:
+    """What a service needs to go on: everything that has not ended."""
+
+    jobs: Sequence[JobRecord]
+    """Not ended, by number."""
+    nodes: Sequence[NodeRecord]
+    """Not gone, by id."""
+    holds: Sequence[Hold]
+    """Open."""
+    cells: Sequence[Cell]
+    classes: Sequence[ClassRecord]
+    meta: Mapping[str, Any]
+    next_job: int
+    """The first number that no job has had."""
+    next_node: NodeId
+
+
+@dataclass(frozen=True, slots=True)
+class StoredEvent:
+    number: int
+    """Rises by time; what a reader of events goes on from."""
+    event: Event
+
+
+class Store(Protocol):
+    """`load` and `commit` by one thread; reading from any."""
+
+    def load(self) -> Saved: ...
+
+    def commit(self, changes: Changes) -> int:
+        """Write all of it in one transaction; raises StoreTrouble and writes nothing.
+
+        Gives the number of the last event that is now stored.
+        """
+        ...
+
+    def job(self, job: JobId) -> JobRecord | None: ...
+
+    def jobs(
+        self,
+        *,
+        ended: bool | None = None,
+        job_class: str | None = None,
+        since: Seconds | None = None,
+        limit: int = 1000,
+        before: int | None = None,
+    ) -> Sequence[JobRecord]:
+        """Newest first. `before`: jobs of smaller numbers only; `since`: submitted since."""
+        ...
+
+    def events(
+        self, *, after: int = 0, job: JobId | None = None, limit: int = 1000, newest: bool = False
+    ) -> Sequence[StoredEvent]:
+        """By rising number; the first ones after `after`, or the `newest` so many."""
+        ...
+
+    def nodes_between(self, since: Seconds, until: Seconds) -> Sequence[NodeRecord]:
+        """All nodes that were charged for at any time in between, gone ones included."""
+        ...
+
+    def holds_between(
+        self, since: Seconds, until: Seconds, *, job: JobId | None = None
+    ) -> Sequence[Hold]:
+        """All holds that overlap, closed and open."""
+        ...
+
+    def close(self) -> None: ...
