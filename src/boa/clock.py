@@ -1,4 +1,4 @@
-"""Time behind one protocol: virtual in the simulator and in tests, the wall's when live."""
+"""Time behind one protocol: virtual in the simulator and in tests, steady when live."""
 
 import time
 from typing import Protocol
@@ -25,8 +25,30 @@ class VirtualClock:
         self._now = moment
 
 
-class WallClock:
-    """Seconds since the epoch."""
+class SteadyClock:
+    """Seconds since the epoch, `speed` times as fast as real ones, that no jump can disturb.
+
+    The wall is read once. From then on time goes by the machine's uptime, sleep included, so
+    setting the wall's clock neither bills anybody nor makes anything due. Where a service goes on
+    after a stop, `last` is the (server time, wall time) that it had written down: time never runs
+    back behind it, and what the wall says has passed since counts.
+    """
+
+    def __init__(self, speed: float = 1.0, last: tuple[Seconds, Seconds] | None = None) -> None:
+        self.speed = speed
+        self._wall, self._began = time.time(), _uptime()
+        self._origin = self._wall
+        if last is not None:
+            then, wall = last
+            self._origin = then + max(self._wall - wall, 0.0) * speed
 
     def now(self) -> Seconds:
-        return time.time()
+        return self._origin + (_uptime() - self._began) * self.speed
+
+    def jump(self) -> Seconds:
+        """How far the wall's clock has been moved since this one began."""
+        return time.time() - self._wall - (_uptime() - self._began)
+
+
+def _uptime() -> Seconds:
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))

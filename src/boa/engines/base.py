@@ -52,6 +52,8 @@ class RunEvent:
     exit_code: int | None = None
     """0: it said that it was done, or had stopped when asked. A signal n: -n. None: lost, nobody
     knows (its supervisor died, or the machine was restarted)."""
+    stopped: bool = False
+    """Its processes had been asked to stop before they ended: exit 0 is then no end of the job."""
     reason: str = ""
 
 

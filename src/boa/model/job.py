@@ -93,7 +93,7 @@ class JobRecord:
     share: Share | None = None
     """What the policy wants it to have."""
     allocation: Allocation | None = None
-    """What it was given: less than its share where GPUs are short. Its run may still be elsewhere."""
+    """What it was given: less than its share where GPUs are short. Its run may be elsewhere yet."""
     run: Run | None = None
     """What is really there, until the engine has said that it ended."""
     attempts: int = 0
