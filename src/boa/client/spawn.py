@@ -1,0 +1,118 @@
+"""A service of one's own: `boa serve` as a child process, for demos, benchmarks and fault tests."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from boa.client.api import Client
+from boa.errors import BoaError, NoServer
+from boa.units import Seconds
+
+PATIENCE_S: Seconds = 60.0
+"""For a service to come up or to let go, on a machine that has other things to do."""
+
+
+class ServiceFailed(BoaError):
+    """`boa serve` ended, or never answered."""
+
+
+class OwnService:
+    """`boa serve` on a free port of this machine, with everything it keeps in one folder.
+
+    It can be killed and started again: it then goes on from what is in the folder.
+    """
+
+    def __init__(self, folder: Path, config: Mapping[str, Any]) -> None:
+        self.folder = folder
+        self.port = _free_port()
+        self.log = folder / "serve.log"
+        folder.mkdir(parents=True, exist_ok=True)
+        self._config = folder / "boa.json"
+        whole = {"version": 1, **config, "data_dir": str(folder / "data"), "port": self.port}
+        self._config.write_text(json.dumps(whole), "utf-8")
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    def client(self, timeout: float = 30.0) -> Client:
+        return Client(self.url, timeout=timeout)
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        problem: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Returns when it answers."""
+        command = [sys.executable, "-m", "boa", "serve", "--config", str(self._config)]
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env={k: v for k, v in os.environ.items() if k != "BOA_TOKEN"},
+                start_new_session=True,
+            )
+        deadline = time.monotonic() + PATIENCE_S
+        with self.client(timeout=2.0) as client:
+            while True:
+                try:
+                    client.health()
+                    return
+                except NoServer:
+                    pass
+                if self._process.poll() is not None or time.monotonic() > deadline:
+                    raise ServiceFailed(f"boa serve did not come up: {self._last_words()}")
+                time.sleep(0.05)
+
+    def kill(self) -> None:
+        """As a power cut would: SIGKILL. Its jobs go on."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+    def stop(self) -> None:
+        """Ask it to let go."""
+        if self._process is None:
+            return
+        self._process.send_signal(signal.SIGTERM)
+        try:
+            self._process.wait(PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._process = None
+
+    def _last_words(self) -> str:
+        lines = self.log.read_text("utf-8", "replace").strip().splitlines()
+        return lines[-1] if lines else "it said nothing"
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

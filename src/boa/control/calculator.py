@@ -1,0 +1,253 @@
+"""Solving in the background: the loop asks, goes on, and looks later whether there is an answer."""
+
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from typing import Protocol
+
+from boa.errors import BoaError
+from boa.model.workload import Workload
+from boa.policy.boa import within_reach
+from boa.solver.solution import Solution
+from boa.units import Seconds, UsdPerHour
+
+QUIET_S: Seconds = 5.0
+"""No two plans are asked for within so short a time."""
+BUDGET_MOVED = 0.01
+"""Part by which the budget must have moved for a new plan at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    workload: Workload
+    budget: UsdPerHour
+    number: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    number: int
+    solution: Solution | None
+    too_small: UsdPerHour | None = None
+    """The budget cannot keep up; the plan is the cheapest there is, and this is what it needs."""
+    error: str = ""
+    wall_s: float = 0.0
+
+
+class Calculator(Protocol):
+    """Every call returns at once. Asked again before it has answered, it answers the newest."""
+
+    @property
+    def busy(self) -> bool:
+        """Whether an answer is still to come."""
+        ...
+
+    def request(self, question: Question) -> None: ...
+
+    def poll(self) -> Answer | None:
+        """An answer that has come since the last poll."""
+        ...
+
+    def close(self) -> None: ...
+
+
+def due(
+    now: Seconds,
+    last_at: Seconds | None,
+    last_version: int,
+    version: int,
+    last_budget: UsdPerHour,
+    budget: UsdPerHour,
+    replan_s: Seconds,
+) -> str:
+    """Why to plan anew now; empty: no reason. The last of everything is that of the last plan asked
+    for, None if none was."""
+    if last_at is None:
+        return "there is no plan yet"
+    since = now - last_at
+    if 0 <= since < QUIET_S:  # a clock that was set back must not keep us waiting
+        return ""
+    if version != last_version:
+        return "the workload has changed"
+    if abs(budget - last_budget) > BUDGET_MOVED * last_budget:
+        return "the budget has changed"
+    if not 0 <= since < replan_s:  # rates of arrivals fade while nothing happens
+        return "it is time"
+    return ""
+
+
+def solved(question: Question) -> Answer:
+    """Every question has an answer, if only an error in words."""
+    began = time.perf_counter()
+    solution, needed, error = None, None, ""
+    try:
+        solution, needed = within_reach(question.workload, question.budget)
+    except BoaError as problem:
+        error = str(problem)
+    except Exception as problem:  # a bug in the solver must not end its process
+        error = f"{type(problem).__name__}: {problem}"
+    return Answer(
+        number=question.number,
+        solution=solution,
+        too_small=needed,
+        error=error,
+        wall_s=time.perf_counter() - began,
+    )
+
+
+class InlineCalculator:
+    """Solves when it is asked: for tests, whose time stands still meanwhile."""
+
+    def __init__(self) -> None:
+        self._answer: Answer | None = None
+
+    @property
+    def busy(self) -> bool:
+        return self._answer is not None
+
+    def request(self, question: Question) -> None:
+        self._answer = solved(question)
+
+    def poll(self) -> Answer | None:
+        answer, self._answer = self._answer, None
+        return answer
+
+    def close(self) -> None:
+        self._answer = None
+
+
+class BackgroundCalculator:
+    """One process of its own, started when it is first needed, spoken to by one thread.
+
+    A process that is killed is started again and asked again, once. It ends with its parent,
+    however that ends.
+    """
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._question: Question | None = None
+        self._answer: Answer | None = None
+        self._working = self._closing = False
+        self._thread: threading.Thread | None = None
+        self._process: BaseProcess | None = None
+        self._pipe: Connection | None = None
+
+    @property
+    def busy(self) -> bool:
+        with self._changed:
+            return self._working or self._question is not None or self._answer is not None
+
+    @property
+    def pid(self) -> int | None:
+        """Of the process, while there is one."""
+        process = self._process
+        return None if process is None else process.pid
+
+    def request(self, question: Question) -> None:
+        with self._changed:
+            if self._closing:
+                return
+            self._question, self._answer = question, None
+            if self._thread is None:
+                self._thread = threading.Thread(
+                    target=self._serve, name="boa-calculator", daemon=True
+                )
+                self._thread.start()
+            self._changed.notify()
+
+    def poll(self) -> Answer | None:
+        with self._changed:
+            answer, self._answer = self._answer, None
+            return answer
+
+    def close(self) -> None:
+        """Whatever is being solved is given up."""
+        with self._changed:
+            self._closing = True
+            self._changed.notify()
+            if self._process is not None:
+                self._process.kill()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _serve(self) -> None:
+        while (question := self._next()) is not None:
+            answer = self._asked(question)
+            with self._changed:
+                self._working = False
+                if self._question is None and not self._closing:  # or nobody asks any more
+                    self._answer = answer
+        self._let_go()
+
+    def _next(self) -> Question | None:
+        with self._changed:
+            self._changed.wait_for(lambda: self._question is not None or self._closing)
+            question, self._question = self._question, None
+            self._working = question is not None and not self._closing
+            return question if self._working else None
+
+    def _asked(self, question: Question) -> Answer:
+        for _ in range(2):
+            try:
+                pipe = self._connected()
+                if pipe is None:
+                    break
+                pipe.send(question)
+                answer: Answer = pipe.recv()
+                return answer
+            except (EOFError, OSError):
+                self._let_go()
+        error = "the process that plans was killed while it was at it"
+        return Answer(number=question.number, solution=None, error=error)
+
+    def _connected(self) -> Connection | None:
+        """None while closing: what was killed on purpose is not to come back."""
+        with self._changed:
+            if self._closing:
+                return None
+        if self._pipe is None:
+            spawn = multiprocessing.get_context("spawn")
+            self._pipe, theirs = spawn.Pipe()
+            process = spawn.Process(target=_work, args=(theirs,), name="boa-solver", daemon=True)
+            process.start()  # not under the lock: nobody else is to wait for it
+            theirs.close()
+            with self._changed:
+                self._process = process
+                if self._closing:
+                    return None
+        return self._pipe
+
+    def _let_go(self) -> None:
+        with self._changed:
+            process, self._process = self._process, None
+        if self._pipe is not None:
+            self._pipe.close()
+            self._pipe = None
+        if process is not None:
+            process.kill()
+            process.join()
+            process.close()
+
+
+def _work(pipe: Connection) -> None:
+    """The process: answers until its parent hangs up."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # meant for the service, which closes us
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    try:
+        while True:
+            pipe.send(solved(pipe.recv()))
+    except (EOFError, OSError):
+        return
+
+
+def _end_with_parent() -> None:
+    """Also in the middle of solving, and though the parent was killed and could tell nobody."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(0)

@@ -1,0 +1,321 @@
+"""View → policy → decision → placement, for the jobs in a draft. Pure: no clock, no I/O."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from boa.control.expander import Fitted, Room, Want, fit
+from boa.control.inbox import CloudRefused
+from boa.control.ledger import committed
+from boa.control.lifecycle import drop_node
+from boa.control.profiler import Profiler
+from boa.control.state import Draft
+from boa.model.cluster import (
+    Allocation,
+    ClusterView,
+    Decision,
+    JobId,
+    JobView,
+    Node,
+    NodeId,
+    Policy,
+    Share,
+)
+from boa.model.job import JobRecord
+from boa.model.live import NodeRecord
+from boa.model.trace import TraceJob
+from boa.model.workload import GpuType
+from boa.placement import allocate
+from boa.units import GpuName, Seconds
+
+UNPLANNED_S: Seconds = 10.0
+"""A job that no plan knows of waits so long for one, then starts on the least it can run on."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Decider:
+    """A policy with what it remembers. `by_job`: it is asked of single jobs, as soon as needed."""
+
+    policy: Policy
+    gpu_types: Mapping[GpuName, GpuType]
+    profiler: Profiler
+    round_s: Seconds
+    memory: Any = None
+    fresh_plan: bool = False
+    """A new plan is in force, and every job has to be asked about again."""
+    next_round: Seconds = 0.0
+    unwanted: frozenset[NodeId] = frozenset()
+    """Nodes that a policy which chooses its nodes has given up: they go as soon as they are
+    empty."""
+    refused: dict[GpuName, tuple[int, Seconds]] = field(default_factory=dict)
+    """Types that the cloud had no more of: nodes we had then, and until when that is believed."""
+
+    @property
+    def by_job(self) -> bool:
+        return bool(getattr(self.policy, "by_job", False))
+
+    def decide(self, draft: Draft, room: Room) -> None:
+        """Give every job its GPUs; rent what is missing."""
+        if not self.by_job:
+            if draft.now >= self.next_round:
+                self.next_round = draft.now + self.round_s
+                self._round(draft, room)
+            return
+        for gpu in [gpu for gpu, (_, until) in self.refused.items() if until <= draft.now]:
+            del self.refused[gpu]
+            draft.replan = True  # whoever was short may grow again
+        for job in [j for j in draft.jobs.values() if j.retry_at and j.retry_at <= draft.now]:
+            draft.put_job(replace(job, retry_at=None))
+            draft.replan = True
+        asked = [job for job in draft.jobs.values() if self._needs_a_decision(job, draft.now)]
+        if asked:
+            self._ask(draft, asked)
+        if asked or draft.replan:
+            self._fit(draft, room)
+        self.fresh_plan = False
+
+    def planned(self, memory: Any) -> None:
+        """A new plan is in force."""
+        self.memory, self.fresh_plan = memory, True
+
+    def forget_round(self) -> None:
+        """The last decision was not stored: make it again."""
+        self.fresh_plan, self.next_round = True, 0.0
+
+    def refuse(self, draft: Draft, said: CloudRefused, for_s: Seconds) -> None:
+        """The cloud has no such node: whoever was to have it is placed anew, without it."""
+        record = draft.nodes.get(said.node)
+        if record is None or record.billed_from is not None:
+            return
+        draft.put_node(replace(record, state="gone", gone_at=draft.now, reason=said.reason))
+        had = sum(n.gpu == record.gpu for n in draft.usable_nodes())
+        self.refused[record.gpu] = (had, draft.now + for_s)
+        drop_node(draft, record.id)
+        draft.tell(
+            "shortage",
+            f"no {record.gpu} node to be had ({said.reason}); asking again in {for_s:.0f} s",
+            node=record.id,
+        )
+
+    # Policies that decide job by job
+
+    def _needs_a_decision(self, job: JobRecord, now: Seconds) -> bool:
+        if not _schedulable(job, now):
+            return False
+        share = job.share
+        due = share is not None and share.until is not None and job.epoch >= share.until
+        return self.fresh_plan or share is None or due
+
+    def _ask(self, draft: Draft, jobs: Sequence[JobRecord]) -> None:
+        decision = self.policy.decide(self._view(draft, jobs)) if self.memory else Decision()
+        for job in jobs:
+            share = decision.shares.get(job.id)
+            if share is None and draft.now - job.submitted_at >= UNPLANNED_S:
+                share = job.share or self._least(job)
+            share = share and _within(share, job)
+            if share is not None and share != job.share:
+                draft.put_job(replace(job, share=share))
+                draft.replan = True
+
+    def _least(self, job: JobRecord) -> Share:
+        """What a job starts on that nothing is planned for: the cheapest GPUs, the fewest."""
+        usable = job.spec.gpus.types or tuple(self.gpu_types)
+        gpu = min(usable, key=lambda name: self.gpu_types[name].price)
+        return Share(gpu, job.spec.gpus.min)
+
+    def _fit(self, draft: Draft, room: Room) -> None:
+        """What is wanted → what can be had; a job that waits for a retry holds nothing."""
+        wants = {
+            job.id: Want(
+                share=job.share,
+                min=job.spec.gpus.min,
+                max=job.spec.gpus.max,
+                types=job.spec.gpus.types,
+                arrival=job.submitted_at,
+                prediction=self.profiler.prediction(job.job_class),
+                epoch=job.epoch,
+            )
+            for job in draft.jobs.values()
+            if job.share is not None and _schedulable(job, draft.now)
+        }
+        usable = draft.usable_nodes()
+        fitted = fit(
+            wants,
+            current_allocations(draft.jobs.values()),
+            [record.node for record in usable],
+            self.gpu_types,
+            draft.state.next_node,
+            room,
+        )
+        _rent(draft, fitted.new_nodes, self.gpu_types)
+        self._apply(draft, fitted)
+
+    def _apply(self, draft: Draft, fitted: Fitted) -> None:
+        self.unwanted = frozenset(fitted.give_back)
+        for job in list(draft.jobs.values()):
+            new, why = fitted.allocations.get(job.id), fitted.short.get(job.id, "")
+            if job.stop_requested or (new == job.allocation and why in ("", job.reason)):
+                continue
+            if job.run is not None:
+                state = job.state
+            elif new is None:
+                state = "waiting"
+            else:
+                state = "starting" if job.moved_at is None else "rescaling"
+            draft.put_job(replace(job, allocation=new, state=state, reason=why or job.reason))
+            if why and why != job.reason:
+                draft.tell("shortage", f"job {job.id} ({job.name}): {why}", job=job.id)
+
+    # Policies that look at all jobs at once
+
+    def _round(self, draft: Draft, room: Room) -> None:
+        jobs = [job for job in draft.jobs.values() if _schedulable(job, draft.now)]
+        decision = self.policy.decide(self._view(draft, jobs))
+        self.memory = decision.memory
+        usable = self._nodes(draft)
+        after, nodes = allocate(
+            decision,
+            current_allocations(jobs),
+            usable,
+            self.gpu_types,
+            draft.state.next_node,
+        )
+        if decision.nodes is not None:
+            self.unwanted |= {node.id for node in usable} - {node.id for node in nodes}
+        _rent(draft, _affordable(nodes, usable, self.gpu_types, room), self.gpu_types)
+        there = {node.id for node in draft.nodes.values() if node.state in ("requested", "ready")}
+        for job in jobs:
+            new = after.get(job.id)
+            if new is not None and not all(node in there for node, _ in new.nodes):
+                new = job.allocation
+            share = decision.shares.get(job.id) or (new and Share(new.gpu, new.width)) or None
+            if new != job.allocation or share != job.share:
+                state = "waiting" if new is None and job.run is None else job.state
+                draft.put_job(replace(job, allocation=new, share=share, state=state))
+
+    def _nodes(self, draft: Draft) -> list[Node]:
+        kept = (r.node for r in draft.usable_nodes() if r.id not in self.unwanted)
+        return sorted(kept, key=lambda node: node.id)
+
+    def _view(self, draft: Draft, jobs: Sequence[JobRecord]) -> ClusterView:
+        return ClusterView(
+            now=draft.now,
+            jobs=[self._job_view(draft, job) for job in jobs],
+            nodes=self._nodes(draft),
+            gpu_types=self.gpu_types,
+            next_node=draft.state.next_node,
+            memory=self.memory,
+        )
+
+    def _job_view(self, draft: Draft, job: JobRecord) -> JobView:
+        running = job.run
+        open_s = (draft.now - running.requested_at) * running.allocation.width if running else 0.0
+        return JobView(
+            id=job.id,
+            job_class=job.job_class,
+            arrival=job.submitted_at,
+            serial=job.serial,
+            epoch=min(job.epoch, self.profiler.epochs(job.job_class) - 1),
+            prediction=self.profiler.prediction(job.job_class),
+            asked=TraceJob(
+                name=job.id,
+                arrival_s=job.submitted_at,
+                application=job.job_class,
+                gpus=job.spec.gpus.min,
+            ),
+            allocation=job.allocation,
+            restarts=max(job.attempts - 1, 0),
+            rescale_s=self.profiler.rescale_s(job.job_class),
+            service=job.held_gpu_s + open_s,
+            tried=self.profiler.tried(job.job_class),
+            note=job.share.note if job.share is not None else None,
+        )
+
+
+def _schedulable(job: JobRecord, now: Seconds) -> bool:
+    return not job.stop_requested and (job.retry_at is None or job.retry_at <= now)
+
+
+def _within(share: Share, job: JobRecord) -> Share:
+    """Inside of what the job's own user allows."""
+    limits = job.spec.gpus
+    width = min(max(share.width, limits.min), limits.max)
+    gpu = share.gpu if not limits.types or share.gpu in limits.types else limits.types[0]
+    if (gpu, width) == (share.gpu, share.width):
+        return share
+    return replace(share, gpu=gpu, width=width)
+
+
+def current_allocations(jobs: Iterable[JobRecord]) -> dict[JobId, Allocation]:
+    return {job.id: job.allocation for job in jobs if job.allocation is not None}
+
+
+def _rent(draft: Draft, nodes: Sequence[Node], gpu_types: Mapping[GpuName, GpuType]) -> None:
+    """Write down that these are to be rented; who rents them reads it from there."""
+    for node in nodes:
+        price = gpu_types[node.gpu].price
+        draft.put_node(
+            NodeRecord(
+                id=node.id,
+                token=f"{draft.state.cluster}-{node.id}",
+                gpu=node.gpu,
+                gpus=node.gpus,
+                price=price,
+                requested_at=draft.now,
+            )
+        )
+        draft.state.next_node = max(draft.state.next_node, node.id + 1)
+        draft.tell(
+            "node_rented",
+            f"renting node {node.id}: {node.gpus}×{node.gpu} at ${price * node.gpus:g}/h",
+            node=node.id,
+            gpus=node.gpus,
+        )
+
+
+def _affordable(
+    nodes: Sequence[Node],
+    had: Sequence[Node],
+    gpu_types: Mapping[GpuName, GpuType],
+    room: Room,
+) -> list[Node]:
+    """The new ones among the nodes that a policy wants, as far as there is room."""
+    known = {node.id for node in had}
+    counts: dict[GpuName, int] = {}
+    for node in had:
+        counts[node.gpu] = counts.get(node.gpu, 0) + 1
+    left, chosen = room.spend_left, []
+    for node in nodes:
+        if node.id in known:
+            continue
+        most, price = room.max_nodes.get(node.gpu), gpu_types[node.gpu].price * node.gpus
+        if most is not None and counts.get(node.gpu, 0) >= most:
+            continue
+        if left is not None and price > left:
+            continue
+        left = None if left is None else left - price
+        counts[node.gpu] = counts.get(node.gpu, 0) + 1
+        chosen.append(node)
+    return chosen
+
+
+def room_for(
+    draft: Draft,
+    max_nodes: Mapping[GpuName, int],
+    refused: Mapping[GpuName, tuple[int, Seconds]],
+    max_spend: float | None,
+) -> Room:
+    """Configured limits, what refusals taught, and what the hard cap leaves."""
+    limits = dict(max_nodes)
+    giving_back: dict[GpuName, int] = {}
+    for node in draft.nodes.values():
+        if node.state == "releasing":
+            giving_back[node.gpu] = giving_back.get(node.gpu, 0) + 1
+    for gpu, count in giving_back.items():
+        if gpu in limits:
+            limits[gpu] = max(limits[gpu] - count, 0)
+    for gpu, (had, until) in refused.items():
+        if draft.now < until:
+            limits[gpu] = min(limits.get(gpu, had), had)
+    left = None if max_spend is None else max_spend - committed(draft.nodes.values())
+    return Room(max_nodes=limits, spend_left=left)

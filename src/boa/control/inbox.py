@@ -1,0 +1,66 @@
+"""What the loop is told: by users, by the engine, by the cloud."""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from boa.clouds.base import CloudNode
+from boa.control.snapshot import NotNow
+from boa.control.state import Draft
+from boa.engines.base import RunEvent
+from boa.errors import BoaError
+from boa.model.cluster import NodeId
+from boa.units import Seconds
+
+Reply: TypeAlias = Callable[[NotNow | None], None]
+"""Called with None when the change is stored, else with why it is not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Somebody waits for the answer."""
+
+    apply: Callable[[Draft], Any]
+    future: "Future[Any]"
+
+    def take(self, draft: Draft) -> Reply:
+        """Change the draft; the answer is given once that is stored."""
+        try:
+            answer = self.apply(draft)
+        except BoaError as problem:
+            self.future.set_exception(problem)
+            return lambda _: None
+        return lambda problem: (
+            self.future.set_result(answer)
+            if problem is None
+            else self.future.set_exception(problem)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class EngineSaid:
+    events: Sequence[RunEvent]
+
+
+@dataclass(frozen=True, slots=True)
+class CloudListed:
+    nodes: Sequence[CloudNode]
+    at: Seconds
+    """When the cloud was asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class CloudRefused:
+    node: NodeId
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    who: str
+    """engine or cloud."""
+    text: str
+
+
+Message: TypeAlias = Asked | EngineSaid | CloudListed | CloudRefused | Trouble

@@ -1,0 +1,289 @@
+"""What happens to a job: its runs begin, move, end, fail and are tried again. All pure."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from boa.control.state import Draft
+from boa.engines.base import RunEvent
+from boa.model.cluster import Allocation, NodeId
+from boa.model.job import JobRecord, Run, State
+from boa.model.live import Report
+from boa.units import Seconds
+
+LONGEST_BACKOFF_S: Seconds = 600.0
+KILLED = (-15, -9, 143, 137)
+"""How a process ends that does not handle SIGTERM."""
+
+
+# What the engine says
+
+
+def run_began(draft: Draft, event: RunEvent) -> None:
+    job = _running(draft, event)
+    if job is None or job.run is None or job.run.state != "requested":
+        return
+    run = replace(job.run, state="running", started_at=draft.now)
+    if job.started_at is None:
+        draft.count(queueing_s=draft.now - job.submitted_at, started=1)
+        job = replace(job, started_at=draft.now)
+    draft.put_job(replace(job, run=run, state="running", reason=""))
+
+
+def run_ended(draft: Draft, event: RunEvent, backoff_s: Seconds) -> None:
+    """Of an end that was told before, or of a run that nobody knows, nothing."""
+    job = _running(draft, event)
+    if job is None or job.run is None:
+        return
+    run = job.run
+    job = replace(draft.close_holds(job, run), run=None)
+    draft.replan = True
+    asked = run.state == "stopping"
+    if job.stop_requested:
+        _end(draft, job, "stopped", event, "stopped on request")
+    elif event.exit_code == 0 and not (asked and event.stopped):
+        _end(draft, job, "succeeded", event, "")
+    elif asked:
+        _between_runs(draft, job, run, event)
+    else:
+        _failed(draft, job, event, backoff_s)
+
+
+def _running(draft: Draft, event: RunEvent) -> JobRecord | None:
+    job = draft.jobs.get(event.key.job)
+    matches = job is not None and job.run is not None and job.run.attempt == event.key.attempt
+    return job if matches else None
+
+
+def _end(draft: Draft, job: JobRecord, state: State, event: RunEvent, reason: str) -> None:
+    job = replace(
+        job,
+        state=state,
+        ended_at=draft.now,
+        allocation=None,
+        exit_code=event.exit_code,
+        reason=reason,
+    )
+    draft.put_job(job)
+    jct = draft.now - job.submitted_at
+    draft.count(**{state: 1})
+    if state == "succeeded":
+        draft.count(jct_s=jct)
+    said = f": {reason}" if reason else ""
+    draft.tell(
+        state,
+        f"job {job.id} ({job.name}) {state} after {jct:.0f} s for ${job.cost_usd:.4g}{said}",
+        job=job.id,
+        jct_s=jct,
+        cost_usd=job.cost_usd,
+        exit_code=event.exit_code,
+    )
+
+
+def _between_runs(draft: Draft, job: JobRecord, run: Run, event: RunEvent) -> None:
+    """It stopped because it was told to, and goes on elsewhere."""
+    if event.exit_code not in (0, None, *KILLED):
+        draft.tell(
+            "trouble",
+            f"job {job.id} ended with exit code {event.exit_code} when told to stop; it goes on "
+            "from its last checkpoint",
+            job=job.id,
+        )
+    waits = job.allocation is None
+    draft.put_job(replace(job, state="waiting" if waits else "rescaling", moved_at=run.stopping_at))
+
+
+def _failed(draft: Draft, job: JobRecord, event: RunEvent, backoff_s: Seconds) -> None:
+    """It ended by itself, and badly: try again later, unless it has been tried often enough."""
+    why = event.reason or (
+        "its processes were lost" if event.exit_code is None else f"exit code {event.exit_code}"
+    )
+    failures = job.failures + 1
+    job = replace(job, failures=failures, exit_code=event.exit_code)
+    if failures > job.spec.retries:
+        again = f" {failures} times without progress" if failures > 1 else ""
+        _end(draft, job, "failed", event, f"{why}{again}")
+        return
+    wait = min(backoff_s * 2.0 ** (failures - 1), LONGEST_BACKOFF_S)
+    draft.put_job(
+        replace(
+            job,
+            state="waiting",
+            allocation=None,
+            retry_at=draft.now + wait,
+            restarts=job.restarts + 1,
+            moved_at=None,
+            reason=f"{why}; next try in {wait:.0f} s",
+        )
+    )
+    draft.count(restarts=1)
+    draft.tell(
+        "retry",
+        f"job {job.id} failed ({why}): try {failures} of {job.spec.retries} in {wait:.0f} s",
+        job=job.id,
+        exit_code=event.exit_code,
+    )
+
+
+# What the job says
+
+
+def reported(draft: Draft, job: JobRecord, report: Report) -> JobRecord:
+    """Progress; a job that gets further than before is no longer failing."""
+    run = job.run
+    assert run is not None
+    further = (report.epoch, report.progress) > (job.epoch, job.progress)
+    if run.reported_at is None:
+        run = replace(run, reported_at=draft.now)
+    return draft.put_job(
+        replace(
+            job,
+            run=run,
+            epoch=report.epoch,
+            progress=report.progress,
+            step=report.step if report.step is not None else job.step,
+            loss=report.loss if report.loss is not None else job.loss,
+            failures=0 if further else job.failures,
+        )
+    )
+
+
+# What the cloud did
+
+
+def drop_node(draft: Draft, node: NodeId) -> None:
+    """A node is gone or never came. Jobs that were to have it are placed anew; a run that was on
+    it is over, and its job goes on elsewhere without this counting as a failure of its own."""
+    draft.replan = True
+    for job in list(draft.jobs.values()):
+        if job.allocation is not None and any(node == n for n, _ in job.allocation.nodes):
+            job = draft.put_job(replace(job, allocation=None))
+        run = job.run
+        if run is not None and node in run.slots and run.state != "stopping":
+            stopping = replace(run, state="stopping", stopping_at=draft.now)
+            draft.put_job(replace(job, run=stopping, state="rescaling", restarts=job.restarts + 1))
+            draft.count(restarts=1)
+        elif run is None and job.allocation is None:
+            draft.put_job(replace(job, state="waiting"))
+
+
+# What was decided
+
+
+def move(draft: Draft) -> None:
+    """Stop runs that are to be elsewhere, then start whatever has its GPUs free and ready."""
+    wanted = _wanted_by_others(draft)
+    for job in list(draft.jobs.values()):
+        run = job.run
+        if run is None or run.state == "stopping":
+            continue
+        if job.stop_requested:
+            _stop(draft, job, run, "stop requested")
+        elif job.allocation != run.allocation and (
+            job.allocation is None
+            or _ready(draft, job.allocation)
+            or any(node in wanted for node in run.slots)
+        ):
+            _stop(draft, job, run, "moving" if job.allocation else "GPUs are short")
+    _start_all(draft)
+
+
+def _stop(draft: Draft, job: JobRecord, run: Run, reason: str) -> None:
+    stopping = replace(run, state="stopping", stopping_at=draft.now)
+    state: State = job.state if job.stop_requested else "rescaling"
+    draft.put_job(replace(job, run=stopping, state=state, reason=reason))
+
+
+def _ready(draft: Draft, allocation: Allocation) -> bool:
+    return all(
+        node in draft.nodes and draft.nodes[node].state == "ready" for node, _ in allocation.nodes
+    )
+
+
+def _startable(draft: Draft) -> list[JobRecord]:
+    return [
+        job
+        for job in draft.jobs.values()
+        if job.run is None
+        and job.allocation is not None
+        and not job.stop_requested
+        and _ready(draft, job.allocation)
+    ]
+
+
+def _wanted_by_others(draft: Draft) -> set[NodeId]:
+    """Nodes that jobs without a run were given GPUs of."""
+    return {node for job in _startable(draft) for node, _ in (job.allocation or _NOTHING).nodes}
+
+
+_NOTHING = Allocation("", ())
+
+
+def _start_all(draft: Draft) -> None:
+    startable = _startable(draft)
+    if not startable:
+        return
+    busy = _busy_slots(draft.jobs.values())
+    for job in startable:
+        allocation = job.allocation
+        assert allocation is not None
+        slots = {}
+        for node, count in allocation.nodes:
+            taken = busy.get(node, set())
+            free = [slot for slot in range(draft.nodes[node].gpus) if slot not in taken]
+            slots[node] = tuple(free[:count])
+        if all(len(slots[node]) == count for node, count in allocation.nodes):
+            for node, chosen in slots.items():
+                busy.setdefault(node, set()).update(chosen)
+            _start(draft, job, allocation, slots)
+
+
+def _busy_slots(jobs: Iterable[JobRecord]) -> dict[NodeId, set[int]]:
+    busy: dict[NodeId, set[int]] = {}
+    for job in jobs:
+        if job.run is not None:
+            for node, slots in job.run.slots.items():
+                busy.setdefault(node, set()).update(slots)
+    return busy
+
+
+def _start(
+    draft: Draft, job: JobRecord, allocation: Allocation, slots: dict[NodeId, tuple[int, ...]]
+) -> None:
+    ready = max((draft.nodes[node].ready_at or draft.now for node in slots), default=draft.now)
+    decided = draft.now if job.moved_at is None else max(job.moved_at, min(ready, draft.now))
+    run = Run(
+        attempt=job.attempts + 1,
+        allocation=allocation,
+        slots=slots,
+        requested_at=draft.now,
+        decided_at=decided,
+    )
+    again = job.attempts > 0
+    retried = again and job.moved_at is None
+    job = replace(
+        job,
+        run=run,
+        attempts=run.attempt,
+        state="rescaling" if again and not retried else "starting",
+        rescalings=job.rescalings + (not retried),
+        retry_at=None,
+        moved_at=None,
+        reason="",
+    )
+    draft.put_job(job)
+    draft.open_holds(job, run)
+    draft.count(rescalings=not retried)
+    kind = "restarted" if retried else "rescaled" if again else "started"
+    short = job.share is not None and allocation.width < job.share.width
+    draft.tell(
+        kind,
+        f"job {job.id} ({job.name}) → {allocation.width}×{allocation.gpu}"
+        + (f" (of {job.share.width} planned: GPUs are short)" if short and job.share else "")
+        + (f": epoch {job.epoch + 1} of {job.spec.epochs}" if job.spec.epochs > 1 else ""),
+        job=job.id,
+        attempt=run.attempt,
+        gpu_type=allocation.gpu,
+        width=allocation.width,
+        epoch=job.epoch,
+        job_class=job.job_class,
+    )

@@ -1,0 +1,255 @@
+"""The loop: observe → view → policy → decision → placement → write down → act.
+
+One thread owns the state. A step works on a draft; the draft becomes the state when the store has
+it, and only then is anything done about it. What is to be done is read off the state (a run that
+is requested, a node that is to go), so a service that was killed finds the same things to do when
+it comes back, and engine and cloud take no harm from being told twice.
+"""
+
+import queue
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+from boa.clock import Clock
+from boa.control import commands, lifecycle
+from boa.control.acting import Actor
+from boa.control.deciding import Decider, room_for
+from boa.control.inbox import Asked, CloudListed, CloudRefused, EngineSaid, Message, Reply, Trouble
+from boa.control.money import Purse
+from boa.control.nodes import give_back_empty, observe_cloud
+from boa.control.planning import Planner
+from boa.control.profiler import Profiler
+from boa.control.reports import Reports
+from boa.control.snapshot import MoneyState, NotNow, Snapshot
+from boa.control.state import Draft, State
+from boa.model.cluster import JobId
+from boa.model.job import JobRecord, JobSpec
+from boa.model.live import Report
+from boa.model.service import ServiceConfig
+from boa.store.base import Store, StoreTrouble
+from boa.units import Seconds, UsdPerHour
+
+_T = TypeVar("_T")
+LATE_S = 1.0
+"""A step that takes longer than this, in seconds of the wall, is counted as late."""
+LEAST_PAUSE_S = 0.02
+"""Between two steps: what arrives meanwhile is decided together."""
+TROUBLE_PAUSE_S = 1.0
+ANSWER_S = 10.0
+
+
+class ControlLoop:
+    """What `snapshot.Control` promises, and `step`, which a test may call by itself."""
+
+    def __init__(
+        self,
+        *,
+        config: ServiceConfig,
+        clock: Clock,
+        store: Store,
+        state: State,
+        decider: Decider,
+        profiler: Profiler,
+        planner: Planner,
+        purse: Purse,
+        actor: Actor,
+    ) -> None:
+        self.config, self.clock, self.store = config, clock, store
+        self.decider, self.profiler, self.planner = decider, profiler, planner
+        self.purse, self.actor = purse, actor
+        self.state = state
+        self.inbox: queue.SimpleQueue[Message] = queue.SimpleQueue()
+        self.counters: dict[str, float] = {}
+        self._reports = Reports(profiler)
+        self._incoming: deque[Report] = deque(maxlen=100_000)
+        self._wake = threading.Event()
+        self._closing = False
+        self._last_event = 0
+        self._failing = False
+        self._thread: threading.Thread | None = None
+        self._snapshot = self._look(clock.now())
+        actor.attach(self.tell)
+
+    # What others may ask, from any thread
+
+    @property
+    def snapshot(self) -> Snapshot:
+        return self._snapshot
+
+    def now(self) -> Seconds:
+        return self.clock.now()
+
+    def submit(self, spec: JobSpec) -> "Future[JobRecord]":
+        return self._ask(lambda draft: self._submit(draft, spec))
+
+    def stop(self, job: JobId) -> "Future[JobRecord]":
+        def apply(draft: Draft) -> JobRecord:
+            known = None if job in draft.jobs else self.store.job(job)
+            return commands.stop(draft, job, known)
+
+        return self._ask(apply)
+
+    def set_budget(
+        self, budget: UsdPerHour, max_spend: UsdPerHour | None = None
+    ) -> "Future[MoneyState]":
+        return self._ask(lambda draft: self.purse.set(draft, budget, max_spend))
+
+    def report(self, report: Report) -> None:
+        self._incoming.append(report)
+        self._wake.set()
+
+    def class_document(self, job_class: str) -> Mapping[str, Any] | None:
+        found: Mapping[str, Any] | None = self._learned(
+            lambda draft: self.profiler.document(job_class, draft.now)
+        )
+        return found
+
+    def classes(self) -> list[str]:
+        found: list[str] = self._learned(lambda draft: self.profiler.classes())
+        return found
+
+    def _learned(self, look: Callable[[Draft], Any]) -> Any:
+        """What was learned changes all the time: only the loop's own thread may look at it."""
+        if self._thread is None:
+            return look(Draft(self.state, self.clock.now()))
+        return self._ask(look).result(ANSWER_S)
+
+    def tell(self, message: Message) -> None:
+        """From engine and cloud."""
+        self.inbox.put(message)
+        self._wake.set()
+
+    def _ask(self, apply: Callable[[Draft], _T]) -> "Future[_T]":
+        future: Future[_T] = Future()
+        if self._closing:
+            future.set_exception(NotNow("the service is shutting down; nothing was changed"))
+        else:
+            self.tell(Asked(apply, future))
+        return future
+
+    # Running
+
+    def start(self) -> None:
+        self._thread = threading.Thread(target=self._run, name="boa-control", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Finish the step, let go of engine and cloud. Jobs go on; nodes stay rented."""
+        self._closing = True
+        self._wake.set()
+        if self._thread is not None:
+            self._thread.join()
+        self.actor.close()
+        self.planner.close()
+
+    def _run(self) -> None:
+        tick = 0.5 if self.config.speed <= 1 else 0.05
+        while not self._closing:
+            self._wake.wait(tick)
+            self._wake.clear()
+            try:
+                self.step()
+            except Exception as problem:  # a bug must not end the service: say it, go on
+                self.counters["crashes"] = self.counters.get("crashes", 0) + 1
+                self.actor.log("error", f"step failed: {type(problem).__name__}: {problem}")
+                time.sleep(TROUBLE_PAUSE_S)
+            time.sleep(TROUBLE_PAUSE_S if self._failing else LEAST_PAUSE_S)
+
+    def step(self) -> None:
+        """One turn. Everything in it is stored in one transaction, or has not happened."""
+        began = time.perf_counter()
+        now = self.clock.now()
+        draft = Draft(self.state, now)
+        replies = self._take_in(draft)
+        self._reports.take(draft, self._incoming)
+        self.purse.steer(draft, self.planner.plan)
+        if self.decider.by_job and self.planner.step(draft, self.purse.effective):
+            self.decider.planned(self.planner.memory)
+        room = room_for(draft, self.config.max_nodes, self.decider.refused, self.purse.max_spend)
+        self.decider.decide(draft, room)
+        lifecycle.move(draft)
+        give_back_empty(draft, self.config.keep_warm_s, self.decider.unwanted)
+        stored = self._store(draft)
+        for reply in replies:
+            reply(stored)
+        if stored is None:
+            self.state = draft.state
+            for job in draft.changes.jobs.values():
+                if job.ended:
+                    self.profiler.ended(job, now)
+            self.actor.act(draft)
+        self._count(draft, began, stored is None)
+        self._snapshot = self._look(now)
+
+    def _take_in(self, draft: Draft) -> list[Reply]:
+        replies: list[Reply] = []
+        while True:
+            try:
+                message = self.inbox.get_nowait()
+            except queue.Empty:
+                return replies
+            if isinstance(message, Asked):
+                replies.append(message.take(draft))
+            elif isinstance(message, EngineSaid):
+                for event in message.events:
+                    if event.ended:
+                        lifecycle.run_ended(draft, event, self.config.backoff_s)
+                        self.actor.ended(event.key)
+                    else:
+                        lifecycle.run_began(draft, event)
+            elif isinstance(message, CloudListed):
+                self.actor.orphans(observe_cloud(draft, message.nodes, message.at))
+            elif isinstance(message, CloudRefused):
+                self.decider.refuse(draft, message, self.config.refused_s)
+            elif isinstance(message, Trouble):
+                draft.count(**{f"{message.who}_trouble": 1})
+                draft.tell("trouble", f"{message.who}: {message.text}")
+
+    def _submit(self, draft: Draft, spec: JobSpec) -> JobRecord:
+        job = commands.submit(draft, spec, dict(self.config.gpu_types))
+        self.profiler.arrived(job, draft.now)
+        return job
+
+    def _store(self, draft: Draft) -> NotNow | None:
+        """None, or why nothing of this step has happened."""
+        cells, classes = self.profiler.drain()
+        draft.changes.cells, draft.changes.classes = cells, classes
+        if not draft.changes:
+            return None
+        draft.put_meta("clock", [draft.now, time.time()])
+        try:
+            self._last_event = self.store.commit(draft.changes)
+        except StoreTrouble as problem:
+            self.profiler.keep(cells, classes)
+            self.decider.forget_round()
+            self.actor.undo()
+            self._failing = True
+            self.actor.log("error", f"store: {problem}")
+            return NotNow(f"nothing was changed: {problem}. Try again")
+        self._failing = False
+        return None
+
+    def _count(self, draft: Draft, began: float, stored: bool) -> None:
+        took = time.perf_counter() - began
+        counted = dict(draft.counted) if stored else {"store_trouble": 1.0}
+        counted |= {"steps": 1.0, "late_steps": float(took > LATE_S)}
+        for name, amount in counted.items():
+            self.counters[name] = self.counters.get(name, 0.0) + amount
+        self.counters["step_s"] = took
+        self.counters["slowest_step_s"] = max(self.counters.get("slowest_step_s", 0.0), took)
+
+    def _look(self, now: Seconds) -> Snapshot:
+        return Snapshot(
+            now=now,
+            jobs=self.state.jobs,
+            nodes=self.state.nodes,
+            holds=self.state.holds,
+            money=self.purse.state(self.state, now),
+            plan=self.planner.plan,
+            last_event=self._last_event,
+            counters=dict(self.counters),
+        )

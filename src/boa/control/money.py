@@ -1,0 +1,90 @@
+"""The service's purse: the budget, what was spent, and what to plan with so that they meet."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from boa.control import pacing
+from boa.control.ledger import at as bill_at
+from boa.control.ledger import spend_now
+from boa.control.snapshot import MoneyState, PlanState
+from boa.control.state import Draft, State
+from boa.units import Seconds, Usd, UsdPerHour
+
+LOOK_S: Seconds = 60.0
+"""How often the effective budget is worked out anew."""
+
+
+class Purse:
+    """What was spent is the ledger's to say, and what follows from it the pacing's."""
+
+    def __init__(
+        self, budget: UsdPerHour, max_spend: UsdPerHour | None, horizon_h: float, now: Seconds
+    ) -> None:
+        self.max_spend, self._horizon_h = max_spend, horizon_h
+        self._configured = [budget, max_spend]
+        self._pace = pacing.begun(budget, 0.0, now)
+
+    def load(self, saved: Mapping[str, Any], state: State, now: Seconds) -> None:
+        """Go on with what was in force; a budget that the configuration has changed counts now."""
+        pace = pacing.Pace.from_document(saved["pace"])
+        if saved["configured"] == self._configured:
+            self.max_spend, self._pace = saved["max_spend"], pace
+        else:
+            total = _total(state, now)
+            self._pace = pacing.with_budget(pace, self._pace.budget, total, now)
+
+    def document(self) -> dict[str, Any]:
+        return {
+            "configured": self._configured,
+            "max_spend": self.max_spend,
+            "pace": self._pace.as_document(),
+        }
+
+    @property
+    def budget(self) -> UsdPerHour:
+        return self._pace.budget
+
+    @property
+    def effective(self) -> UsdPerHour:
+        """What to plan with."""
+        return pacing.effective(self._pace, self._horizon_h)
+
+    def set(self, draft: Draft, budget: UsdPerHour, max_spend: UsdPerHour | None) -> MoneyState:
+        """A new budget counts from now: what was over or under before is forgiven."""
+        before = self.budget
+        self._pace = pacing.with_budget(
+            self._pace, budget, _total(draft.state, draft.now), draft.now
+        )
+        self.max_spend = max_spend if max_spend is not None else self.max_spend
+        draft.replan = True
+        draft.put_meta("money", self.document())
+        draft.tell("budget", f"budget ${before:g}/h → ${budget:g}/h", budget=budget)
+        return self.state(draft.state, draft.now)
+
+    def steer(self, draft: Draft, plan: PlanState | None) -> None:
+        """Look at the ledger now and then."""
+        if draft.now < self._pace.at + LOOK_S:
+            return
+        planned = plan.solution.spend if plan is not None else 0.0
+        total = _total(draft.state, draft.now)
+        self._pace = pacing.advanced(self._pace, total, planned, draft.now, self._horizon_h)
+        draft.put_meta("money", self.document())
+
+    def state(self, state: State, now: Seconds) -> MoneyState:
+        bill = bill_at(state.totals, state.nodes.values(), state.holds.values(), now)
+        return MoneyState(
+            budget=self.budget,
+            max_spend=self.max_spend,
+            effective=self.effective,
+            since=self._pace.since,
+            spent=bill.total - self._pace.spent_before,
+            total=bill.total,
+            jobs=bill.jobs,
+            idle=bill.idle,
+            provisioning=bill.provisioning,
+            now_per_hour=spend_now(state.nodes.values()),
+        )
+
+
+def _total(state: State, now: Seconds) -> Usd:
+    return bill_at(state.totals, state.nodes.values(), state.holds.values(), now).total

@@ -1,0 +1,83 @@
+"""The plan in force: asked for in the background, taken over when it comes."""
+
+from typing import Any
+
+from boa.control.calculator import Answer, Calculator, Question, due
+from boa.control.profiler import Profiler
+from boa.control.snapshot import PlanState
+from boa.control.state import Draft
+from boa.model.workload import Workload
+from boa.policy.boa import planned_of
+from boa.solver.solution import as_document
+from boa.units import Seconds, UsdPerHour
+
+
+class Planner:
+    """Keeps a plan up to date for policies that follow one."""
+
+    def __init__(self, calculator: Calculator, profiler: Profiler, replan_s: Seconds) -> None:
+        self._calculator, self._profiler, self._replan_s = calculator, profiler, replan_s
+        self.plan: PlanState | None = None
+        self.memory: Any = None
+        """The plan as the policy remembers it."""
+        self._asked: tuple[int, Seconds, int, UsdPerHour, Workload | None] = (0, 0.0, -1, 0.0, None)
+
+    def close(self) -> None:
+        self._calculator.close()
+
+    @property
+    def thinking(self) -> bool:
+        """Whether a plan is on its way."""
+        return self._calculator.busy
+
+    def step(self, draft: Draft, budget: UsdPerHour) -> bool:
+        """Whether a new plan is in force."""
+        answer = self._calculator.poll()
+        fresh = answer is not None and self._take(draft, answer)
+        if not self._calculator.busy:
+            self._ask(draft, budget)
+        return fresh
+
+    def _ask(self, draft: Draft, budget: UsdPerHour) -> None:
+        number, at, version, before, _ = self._asked
+        last = at if number else None
+        why = due(draft.now, last, version, self._profiler.version, before, budget, self._replan_s)
+        if not why:
+            return
+        workload = self._profiler.workload(draft.now)
+        if workload is None:
+            return
+        self._asked = (number + 1, draft.now, self._profiler.version, budget, workload)
+        self._calculator.request(Question(workload, budget, number + 1))
+
+    def _take(self, draft: Draft, answer: Answer) -> bool:
+        number, _, version, _, workload = self._asked
+        if answer.solution is None or workload is None:
+            draft.tell("trouble", f"no plan could be made: {answer.error}")
+            return False
+        solution = answer.solution
+        self.plan = PlanState(
+            number=number,
+            at=draft.now,
+            solution=solution,
+            workload=workload,
+            wall_s=answer.wall_s,
+            too_small=answer.too_small,
+        )
+        self.memory = planned_of(solution, version, draft.now, number)
+        draft.count(plans=1)
+        draft.put_meta("plan", {"at": draft.now, "number": number, **as_document(solution)})
+        draft.tell("planned", self._said(), number=number, gap=solution.gap)
+        return True
+
+    def _said(self) -> str:
+        plan = self.plan
+        assert plan is not None
+        found = plan.solution
+        text = (
+            f"plan {plan.number}: {found.average_jct:.0f} s on average for ${found.spend:.4g}/h "
+            f"(gap {found.gap:.2%}, solved in {plan.wall_s * 1000:.0f} ms)"
+        )
+        if plan.too_small is None:
+            return text
+        return f"{text}; the budget cannot keep up: the cheapest plan needs ${plan.too_small:.4g}/h"

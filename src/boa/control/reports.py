@@ -1,0 +1,41 @@
+"""What running jobs say of themselves, taken into the draft and to the profiler."""
+
+from collections import deque
+
+from boa.control import lifecycle
+from boa.control.profiler import Profiler
+from boa.control.state import Draft
+from boa.model.job import JobRecord
+from boa.model.live import Report
+
+
+class Reports:
+    def __init__(self, profiler: Profiler) -> None:
+        self._profiler = profiler
+        self._last: dict[str, Report] = {}
+        """The newest of every running attempt; rates are differences to it."""
+
+    def take(self, draft: Draft, incoming: deque[Report]) -> None:
+        for _ in range(len(incoming)):
+            report = incoming.popleft()
+            job = draft.jobs.get(report.job)
+            if job is None:
+                self._last.pop(report.job, None)
+            elif job.run is not None and job.run.attempt == report.attempt:
+                self._take(draft, job, report)
+
+    def _take(self, draft: Draft, job: JobRecord, report: Report) -> None:
+        before = self._last.get(job.id)
+        if before is not None and before.attempt != report.attempt:
+            before = None
+        if before is not None and (report.uptime_s, report.units) < (before.uptime_s, before.units):
+            return  # overtaken on the way
+        assert job.run is not None
+        if job.run.reported_at is None and report.units == 0:
+            self._profiler.rescaled(job, draft.now - job.run.decided_at)
+        self._profiler.reported(job, before, report)
+        if before is not None and report.epoch == before.epoch + 1:
+            done = before.progress + (report.units - before.units) - report.progress
+            self._profiler.epoch_done(job, before.epoch, done)
+        self._last[job.id] = report
+        lifecycle.reported(draft, job, report)

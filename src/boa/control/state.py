@@ -1,0 +1,135 @@
+"""The service's state, and a draft of the next one: nothing counts until it is stored."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from boa.control.ledger import Totals, closed_hold, closed_node, hold_cost
+from boa.model.cluster import JobId, NodeId
+from boa.model.job import JobRecord, Run
+from boa.model.live import Event, Hold, NodeRecord
+from boa.store.base import Changes
+from boa.units import Seconds
+
+HoldKey = tuple[JobId, NodeId, Seconds]
+
+
+@dataclass(slots=True, kw_only=True)
+class State:
+    """Everything that has not ended; records are frozen, a step replaces them."""
+
+    jobs: dict[JobId, JobRecord] = field(default_factory=dict)
+    nodes: dict[NodeId, NodeRecord] = field(default_factory=dict)
+    holds: dict[HoldKey, Hold] = field(default_factory=dict)
+    """Open."""
+    totals: Totals = field(default_factory=Totals)
+    """What closed ones have cost."""
+    serials: dict[str, int] = field(default_factory=dict)
+    """How many jobs of each class there have been."""
+    next_job: int = 1
+    next_node: NodeId = 1
+    cluster: str = "boa"
+    """Begins every token, so that a cloud account can be shared by several services."""
+
+    def copy(self) -> "State":
+        return State(
+            jobs=dict(self.jobs),
+            nodes=dict(self.nodes),
+            holds=dict(self.holds),
+            totals=self.totals,
+            serials=dict(self.serials),
+            next_job=self.next_job,
+            next_node=self.next_node,
+            cluster=self.cluster,
+        )
+
+
+class Draft:
+    """A state being changed, with the list of changes that one transaction will store."""
+
+    def __init__(self, state: State, now: Seconds) -> None:
+        self.now = now
+        self.state = state.copy()
+        self.changes = Changes()
+        self.replan = False
+        """Whether anything happened that placement has to look at."""
+        self.counted: dict[str, float] = {}
+
+    @property
+    def jobs(self) -> dict[JobId, JobRecord]:
+        return self.state.jobs
+
+    @property
+    def nodes(self) -> dict[NodeId, NodeRecord]:
+        return self.state.nodes
+
+    def put_job(self, job: JobRecord) -> JobRecord:
+        """An ended job is stored and leaves the state."""
+        self.changes.jobs[job.id] = job
+        if job.ended:
+            self.jobs.pop(job.id, None)
+            self.replan = True
+        else:
+            self.jobs[job.id] = job
+        return job
+
+    def put_node(self, node: NodeRecord) -> None:
+        self.changes.nodes[node.id] = node
+        if node.state == "gone":
+            self.nodes.pop(node.id, None)
+            self.state.totals = closed_node(self.state.totals, node)
+            self.put_meta("totals", self.state.totals.as_document())
+        else:
+            self.nodes[node.id] = node
+
+    def open_holds(self, job: JobRecord, run: Run) -> None:
+        """From now on the job is charged for what its run has."""
+        for node, slots in run.slots.items():
+            hold = Hold(
+                job=job.id,
+                job_class=job.job_class,
+                node=node,
+                gpus=len(slots),
+                price=self.nodes[node].price,
+                since=run.requested_at,
+            )
+            key = (job.id, node, run.requested_at)
+            self.state.holds[key] = self.changes.holds[key] = hold
+
+    def close_holds(self, job: JobRecord, run: Run) -> JobRecord:
+        """Its run has ended; what it held is added to the job's cost."""
+        for node in run.slots:
+            key = (job.id, node, run.requested_at)
+            hold = replace(self.state.holds.pop(key), until=self.now)
+            self.changes.holds[key] = hold
+            self.state.totals = closed_hold(self.state.totals, hold)
+            job = replace(
+                job,
+                cost_usd=job.cost_usd + hold_cost(hold, self.now),
+                held_gpu_s=job.held_gpu_s + (self.now - hold.since) * hold.gpus,
+            )
+        self.put_meta("totals", self.state.totals.as_document())
+        return job
+
+    def put_meta(self, key: str, value: Any) -> None:
+        self.changes.meta[key] = value
+
+    def tell(
+        self,
+        kind: str,
+        text: str,
+        *,
+        job: JobId | None = None,
+        node: NodeId | None = None,
+        **data: Any,
+    ) -> None:
+        event = Event(at=self.now, kind=kind, text=text, job=job, node=node, data=data)
+        self.changes.events.append(event)
+
+    def count(self, **amounts: float) -> None:
+        for name, amount in amounts.items():
+            self.counted[name] = self.counted.get(name, 0.0) + amount
+
+    def usable_nodes(self) -> list[NodeRecord]:
+        """Rented or on their way, ready ones first; not those given back."""
+        found = (n for n in self.nodes.values() if n.state in ("requested", "ready"))
+        return sorted(found, key=lambda n: (n.state != "ready", n.id))
