@@ -6,8 +6,13 @@ BoaError                 1   anything else
 ├── UsageError           2   options that do not go together
 ├── BudgetTooSmall       3   names the cheapest possible spend
 ├── JctTooShort          3   names the shortest possible JCT
-    ├── NoSinglePlan         3   with one sequence per class the caps cost more
-└── NoPlanFound          1   a heuristic or a time limit ended without a plan
+├── NoSinglePlan         3   with one sequence per class the caps cost more
+├── NoPlanFound          1   a heuristic or a time limit ended without a plan
+├── NoServer             4   no service answers where one was looked for
+└── Refused              …   what a service answered; the exit code is its own
+
+The live service adds, each beside what raises it: NoSuchJob (2), NotNow, StoreTrouble, NoCapacity,
+CloudTrouble (1), and those of `boa.server.errors`.
 """
 
 import math
@@ -107,3 +112,27 @@ class NoSinglePlan(BoaError):
 
 class NoPlanFound(BoaError):
     """A solver that proves nothing ended without a plan."""
+
+
+class NoServer(BoaError):
+    """Nothing answered, or something that is no boa server."""
+
+    exit_code = 4
+
+    def __init__(self, url: str, why: str) -> None:
+        self.url, self.why = url, why
+        super().__init__(
+            f"no boa server at {url}: {why}. Start one with 'boa serve --budget USD', or name "
+            "another in $BOA_SERVER."
+        )
+
+
+class Refused(BoaError):
+    """The server's answer to a request that it did not carry out."""
+
+    def __init__(
+        self, message: str, *, status: int, exit_code: int, field: str = "", expected: str = ""
+    ) -> None:
+        self.status, self.exit_code = status, exit_code
+        self.field, self.expected = field, expected
+        super().__init__(message)

@@ -78,8 +78,8 @@ class MortalLive(Live):
     def mortal(self) -> None:
         loop, actor = self.loop, self.loop.actor
         loop.store = Mortal(self.store, self._fuse)
-        actor._engine = Mortal(self.engine, self._fuse)  # type: ignore[assignment]
-        actor._cloud = Mortal(self.cloud, self._fuse)  # type: ignore[assignment]
+        actor._engine = Mortal(self.engine, self._fuse)
+        actor._cloud = Mortal(self.cloud, self._fuse)
 
     def survive(self, do: Any) -> Any:
         """Do something; if the service dies of it, start it again."""

@@ -221,7 +221,7 @@ def test_a_cloud_that_says_no_sends_jobs_to_another_type_and_is_asked_again(
     local = live.cloud
     assert isinstance(local, LocalCloud)
     no_t4 = _Without("T4", local)
-    live.loop.actor._cloud = no_t4  # type: ignore[assignment]
+    live.loop.actor._cloud = no_t4
     live.settle()
     job_id = live.submit(spec("both"))
     job = live.job(job_id)
@@ -314,7 +314,7 @@ def test_an_end_that_could_not_be_stored_is_told_again(lives: Any, monkeypatch: 
     def sometimes(changes: Changes) -> int:
         if failing and job_id in changes.jobs and changes.jobs[job_id].ended:
             raise StoreTrouble("disk full")
-        return real(changes)
+        return int(real(changes))
 
     monkeypatch.setattr(live.store, "commit", sometimes)
     live.clock.advance_to(live.clock.now() + 36_000)

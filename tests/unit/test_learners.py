@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from boa.catalogue.rates import typical_shape
 from boa.goodput.measured import Curve, MeasuredTimes
 from boa.goodput.tuning import first_setting
 from boa.model.cluster import Shape
@@ -17,7 +18,7 @@ from boa.sim.learners import (
     noise_factors,
     widths_tried,
 )
-from boa.sim.truth import AdaptiveTruth, typical_shape
+from boa.sim.truth import AdaptiveTruth
 from simulations import ADAPTIVE, BATCHES, MODELS, adaptive, measured, planned
 
 T4 = {"T4": 4}

@@ -1,6 +1,8 @@
 """BOA as a policy: who gets which variant, and when the plan is made anew."""
 
+import math
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -9,12 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from boa.errors import BudgetTooSmall
-from boa.model.cluster import ClusterView, Decision, Forecast, JobView
-from boa.model.plan import Variant
+from boa.model.cluster import Allocation, ClusterView, Decision, Forecast, JobView, Share
+from boa.model.plan import ClassPlan, Plan, Variant
 from boa.model.speedup import Amdahl, Floats, Table
 from boa.model.trace import TraceJob
 from boa.model.workload import Epoch, GpuType, JobClass, Workload
-from boa.policy.boa import REPLAN_S, Boa, Planned, _dealt
+from boa.policy.boa import REPLAN_S, Boa, Planned, _dealt, planned_of
+from boa.solver.planner import plan as solve
 
 T4 = {"T4": GpuType(name="T4", price=1.0, gpus_per_node=4)}
 
@@ -46,7 +49,10 @@ class Unknown:
         return None
 
 
-def job(serial: int = 0, epoch: int = 0, note: object = None) -> JobView:
+def job(
+    serial: int = 0, epoch: int = 0, note: object = None, held: Allocation | None = None
+) -> JobView:
+    """One that waits, or one that holds GPUs."""
     name = f"job-{serial}"
     return JobView(
         id=name,
@@ -56,6 +62,7 @@ def job(serial: int = 0, epoch: int = 0, note: object = None) -> JobView:
         epoch=epoch,
         prediction=Unknown(),
         asked=TraceJob(name=name, arrival_s=0.0, application="one"),
+        allocation=held,
         note=note,
     )
 
@@ -113,21 +120,43 @@ def test_a_job_gets_the_same_whoever_else_is_there() -> None:
         assert alone == {f"job-{serial}": together[f"job-{serial}"]}
 
 
+def with_plan(*variants: Variant) -> Planned:
+    """A plan of these variants for a class of as many epochs."""
+    one = workload().classes[0]
+    longer = replace(one, epochs=one.epochs[:1] * len(variants[0].widths))
+    solution = solve(Workload(gpu_types=T4, classes=(longer,)), 99.0)
+    plan = Plan((ClassPlan(name="one", variants=variants),))
+    return planned_of(replace(solution, plan=plan), version=1, at=0.0)
+
+
+def shares_under(planned: Planned, *jobs: JobView) -> Mapping[str, Share]:
+    """Live, the plan comes from elsewhere: there is no forecast to plan from."""
+    seen = ClusterView(now=1e9, jobs=jobs, nodes=(), gpu_types=T4, memory=planned)
+    return Boa(9.0, replan_s=math.inf).decide(seen).shares
+
+
 def test_the_next_change_of_width_is_named() -> None:
-    variant = Variant(1.0, ("T4",) * 5, (1, 1, 4, 4, 2))
-    forecast = Fixture(workload())
-    shares = [
-        Boa(9.0).decide(view(job(epoch=e, note=variant), forecast=forecast)).shares["job-0"]
-        for e in range(5)
-    ]
+    planned = with_plan(Variant(1.0, ("T4",) * 5, (1, 1, 4, 4, 2)))
+    shares = [shares_under(planned, job(epoch=e))["job-0"] for e in range(5)]
     assert [share.width for share in shares] == [1, 1, 4, 4, 2]
     assert [share.until for share in shares] == [2, 2, 4, 4, None]
 
 
 def test_a_change_of_type_is_a_change_though_the_width_is_not() -> None:
-    variant = Variant(1.0, ("T4", "V100"), (2, 2))
-    share = Boa(9.0).decide(view(job(note=variant), forecast=Fixture(workload()))).shares["job-0"]
+    share = shares_under(with_plan(Variant(1.0, ("T4", "V100"), (2, 2))), job())["job-0"]
     assert share.until == 1
+
+
+def test_an_epoch_that_the_plan_does_not_know_is_run_like_its_last() -> None:
+    planned = with_plan(Variant(1.0, ("T4",) * 2, (1, 4)))
+    shares = shares_under(planned, job(0, epoch=2), job(1, epoch=99))
+    assert {(share.width, share.until) for share in shares.values()} == {(4, None)}
+
+
+def test_a_job_of_a_class_that_is_not_in_the_plan_waits() -> None:
+    planned = with_plan(Variant(1.0, ("T4",), (1,)))
+    stranger = replace(job(1), job_class="another")
+    assert list(shares_under(planned, job(0), stranger)) == ["job-0"]
 
 
 # When the plan is made
@@ -167,17 +196,18 @@ def test_plans_are_made_anew_only_after_a_while_and_for_a_reason() -> None:
     assert second.report["plans"] == 2
 
 
-def test_a_job_keeps_its_variant_when_the_plan_changes() -> None:
+def test_a_running_job_keeps_its_variant_when_the_plan_changes() -> None:
     forecast = Fixture(workload())
-    first = Boa(2.2).decide(view(job(), forecast=forecast))
+    first = Boa(2.2).decide(view(job(epoch=1), forecast=forecast))
     old = first.shares["job-0"]
     forecast.says, forecast.version = workload(work=60.0), 2
-    now = view(job(note=old.note), job(1), forecast=forecast, now=REPLAN_S, memory=first.memory)
+    running = job(epoch=1, note=old.note, held=Allocation("T4", ((0, old.width),)))
+    now = view(running, job(1), forecast=forecast, now=REPLAN_S, memory=first.memory)
     second = Boa(2.2).decide(now)
     assert planned(second).plans == 2
-    assert second.shares["job-0"] == old
+    assert second.shares["job-0"] == old, "a minute's work is not worth a rescaling of a minute"
     assert second.shares["job-1"].note != old.note
-    assert (old.width, second.shares["job-1"].width) == (1, 4)
+    assert (old.width, second.shares["job-1"].width) == (3, 4)
 
 
 def test_what_was_planned_is_reported() -> None:

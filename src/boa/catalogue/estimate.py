@@ -165,6 +165,14 @@ def _plan_curves(model: PlanFigures, gpu: GpuName) -> Curves:
     return Curves(tuple(p.gpus for p in plans), np.array([[1.0 / p.iteration_s for p in plans]]))
 
 
+def packed_curves(table: Floats, gpus_per_node: int) -> Curves:
+    """Rates on the fewest nodes at every width that can run; `table` is epochs × 2 × (K + 1)."""
+    widths = np.arange(table.shape[-1])
+    rates = np.where(widths <= gpus_per_node, table[:, 0], table[:, 1])
+    possible = np.flatnonzero(rates[0] > 0)
+    return Curves(tuple(int(k) for k in possible), rates[:, possible])
+
+
 def job_class(
     name: str,
     *,

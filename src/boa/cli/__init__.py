@@ -11,19 +11,29 @@ from boa._version import __version__
 from boa.cli import (
     budget,
     compare,
+    cost,
     demo,
     evaluate,
     frontier,
+    logs,
+    nodes,
     paper,
     plan,
+    ps,
+    replay,
     schema,
+    serve,
+    show,
     simulate,
+    stop,
+    submit,
     trace,
     workload,
 )
 from boa.errors import BoaError
 
 USAGE, INTERRUPTED, BROKEN_PIPE = 2, 130, 141
+LIVE = "A running service"
 LONGEST = 480
 """Characters of an error: a few lines of a terminal, whatever the input was."""
 
@@ -65,8 +75,11 @@ def _boa(
 
     [dim]$[/dim] boa plan examples/newtrace-hetero.yaml --budget 120
 
-    Exit codes: 0 done, 2 bad input or usage, 3 no plan fits the budget, 1
-    anything else.
+    To run jobs for real, start a service with [bold]boa serve[/bold] and
+    hand it jobs with [bold]boa submit[/bold].
+
+    Exit codes: 0 done, 2 bad input or usage, 3 no plan fits the budget, 4 no
+    server reachable, 1 anything else.
     """
     if context.invoked_subcommand is None:
         print(context.get_help())
@@ -75,7 +88,7 @@ def _boa(
 app.command("plan")(plan.plan)
 app.command("evaluate")(evaluate.evaluate)
 app.command("frontier")(frontier.frontier)
-app.command("budget")(budget.budget)
+app.command("budget", cls=budget.BudgetCommand)(budget.budget)
 app.add_typer(workload.app, name="workload")
 app.add_typer(trace.app, name="trace")
 app.command("simulate")(simulate.simulate)
@@ -83,6 +96,15 @@ app.command("compare")(compare.compare)
 app.add_typer(paper.app, name="paper")
 app.command("schema")(schema.schema)
 app.command("demo")(demo.demo)
+app.command("serve", rich_help_panel=LIVE)(serve.serve)
+app.add_typer(replay.app, name="replay", rich_help_panel=LIVE)
+app.command("submit", rich_help_panel=LIVE)(submit.submit)
+app.command("ps", rich_help_panel=LIVE)(ps.ps)
+app.command("show", rich_help_panel=LIVE)(show.show)
+app.command("logs", rich_help_panel=LIVE)(logs.logs)
+app.command("stop", rich_help_panel=LIVE)(stop.stop)
+app.command("nodes", rich_help_panel=LIVE)(nodes.nodes)
+app.command("cost", rich_help_panel=LIVE)(cost.cost)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,12 +1,17 @@
-"""`boa budget`: the least budget for an average JCT."""
+"""`boa budget`: the least budget for an average JCT; the budget of a running service."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from boa.cli import options
 from boa.cli.console import console, emit_json, working
+from boa.cli.live import connect, rate
 from boa.cli.options import BillingOption, Json, NoRescaling, RoutingOption, WorkloadPath
+from boa.plots.words import duration, percent
+
+if TYPE_CHECKING:
+    from boa.client.answers import Budget
 
 
 def budget(
@@ -32,11 +37,15 @@ def budget(
     with exit code 3 and names the shortest; one longer than the cheapest
     plan's costs no less than that plan.
 
+    Of a running service, [bold]boa budget show[/bold] shows the budget and
+    [bold]boa budget set USD[/bold] changes it (each has a --help of its own).
+
     [bold]Examples[/bold]
     [dim]$[/dim] boa budget jobs.yaml --jct 3600
     [dim]$[/dim] boa budget jobs.yaml --jct 3600 --json | jq .budget_per_hour
+    [dim]$[/dim] boa budget set 14
     """
-    from boa.plots.words import Money, duration
+    from boa.plots.words import Money
     from boa.solver.planner import budget_for
 
     read = options.read_workload(workload)
@@ -61,3 +70,83 @@ def budget(
         out.print("That is the cheapest plan there is: no smaller budget keeps up.")
     elif found.shadow_price > 0:
         out.print(f"There, {money.saving(found.shadow_price, found.objective)} per job.")
+
+
+live = typer.Typer()
+
+
+@live.command("set")
+def set_budget(
+    budget: Annotated[
+        float,
+        typer.Argument(
+            metavar="USD",
+            parser=options.money("USD"),
+            help="Average spend per hour that is steered to.",
+            show_default=False,
+        ),
+    ],
+    max_spend: Annotated[
+        float | None,
+        typer.Option(
+            "--max-spend",
+            metavar="USD",
+            parser=options.money("--max-spend"),
+            help="Never spend more per hour than this at any moment; left out: as it is.",
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Change the budget of the running service.
+
+    It plans anew at once; the average that is steered to counts from now.
+
+    [bold]Examples[/bold]
+    [dim]$[/dim] boa budget set 14
+    [dim]$[/dim] boa budget set 14 --max-spend 30
+    """
+    with connect() as client:
+        found = client.set_budget(budget, max_spend)
+    _show(found, json)
+
+
+@live.command("show")
+def show_budget(json: Json = False) -> None:
+    """Show the budget of the running service, and how spend compares with it.
+
+    [bold]Example[/bold]
+    [dim]$[/dim] boa budget show
+    """
+    with connect() as client:
+        found = client.budget()
+    _show(found, json)
+
+
+def _show(found: "Budget", json: bool) -> None:
+    if json:
+        emit_json(found)
+        return
+    out, average = console(), found["average_spend_per_hour"]
+    cap = found["max_spend_per_hour"]
+    limit = "" if cap is None else f", never more than {rate(cap)}"
+    out.print(
+        f"[bold]budget[/bold]   [bold green]{rate(found['budget_per_hour'])}[/bold green]{limit}"
+    )
+    share = percent(average / found["budget_per_hour"])
+    over = duration(found["now"] - found["since"])
+    out.print(f"[bold]average[/bold]  {rate(average)} over {over}: {share} of it")
+    out.print(f"[bold]now[/bold]      {rate(found['spend_now_per_hour'])}")
+    out.print(f"[bold]planned[/bold]  with {rate(found['effective_budget_per_hour'])}")
+
+
+class BudgetCommand(typer.core.TyperCommand):
+    """`boa budget WORKLOAD`, but for two first words that are commands of their own."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any
+    ) -> Any:
+        commands = typer.main.get_group(live).commands
+        if args and args[0] in commands:
+            path = f"{info_name} {args[0]}"
+            return commands[args[0]].make_context(path, args[1:], parent=parent, **extra)
+        return super().make_context(info_name, args, parent=parent, **extra)

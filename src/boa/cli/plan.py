@@ -7,15 +7,26 @@ import typer
 
 from boa.cli import options
 from boa.cli.console import check_writable, emit_json, note, working, write_file
-from boa.cli.options import BillingOption, Json, NoRescaling, RoutingOption, WorkloadPath
+from boa.cli.live import connect, rate, rebuilt
+from boa.cli.options import BillingOption, Json, NoRescaling, RoutingOption
+from boa.errors import UsageError
+from boa.model.workload import Workload
 from boa.solver.planner import SOLVERS
 from boa.solver.solution import Solution, as_document
 
 
 def plan(
-    workload: WorkloadPath,
+    context: typer.Context,
+    workload: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="WORKLOAD",
+            help="Workload file, YAML or JSON (`boa schema workload` describes it).",
+            show_default=False,
+        ),
+    ] = None,
     budget: Annotated[
-        float,
+        float | None,
         typer.Option(
             "--budget",
             metavar="USD",
@@ -23,7 +34,13 @@ def plan(
             help="Average spend per hour. With every price 1 it counts GPUs.",
             show_default=False,
         ),
-    ],
+    ] = None,
+    live: Annotated[
+        bool,
+        typer.Option(
+            "--live", metavar="", help="Show the plan that the running service follows instead."
+        ),
+    ] = False,
     solver: Annotated[
         str,
         typer.Option(
@@ -98,11 +115,23 @@ def plan(
     [dim]$[/dim] boa plan jobs.yaml --budget 40 --json -o plan.json
     [dim]$[/dim] boa plan jobs.yaml --budget 40 --plot widths.svg
     [dim]$[/dim] boa plan jobs.yaml --budget 40 --solver milp --gap 0.05 --time-limit-s 60
+    [dim]$[/dim] boa plan --live
     """
     from boa.solver.planner import plan as find_plan
 
     check_writable(output, "--output")
     check_writable(plot, "--plot")
+    if live:
+        _check_live(context)
+        with connect() as client:
+            shown = client.plan()
+        _tell(*rebuilt(shown), output, plot, json)
+        if shown["too_small_per_hour"] is not None:
+            note(f"the budget cannot keep up: it takes {rate(shown['too_small_per_hour'])} to")
+        return
+    if workload is None or budget is None:
+        missing = "argument 'WORKLOAD'" if workload is None else "option '--budget'"
+        raise UsageError(f"Missing {missing}. See 'boa plan --help'.")
     read = options.read_workload(workload)
     with working(f"solving ({solver})"), options.solving(workload):
         solution = find_plan(
@@ -117,6 +146,24 @@ def plan(
             seed=seed,
             time_limit_s=time_limit,
         )
+    _tell(read, solution, output, plot, json)
+
+
+def _check_live(context: typer.Context) -> None:
+    """Refuse what would be asked of a solver: the plan is there already."""
+    for parameter in context.command.params:
+        source = context.get_parameter_source(parameter.name or "")
+        if source is not None and source.name == "COMMANDLINE" and parameter.name not in _LIVE:
+            named = parameter.opts[0] if parameter.param_type_name == "option" else "WORKLOAD"
+            raise UsageError(f"{named} does not go with --live: the service has made the plan.")
+
+
+_LIVE = ("live", "output", "plot", "json")
+
+
+def _tell(
+    read: Workload, solution: Solution, output: Path | None, plot: Path | None, json: bool
+) -> None:
     _save(solution, output)
     if plot is not None:
         from boa.plots.render import width_picture

@@ -13,6 +13,7 @@ from boa.clock import Clock
 from boa.clouds.base import Cloud, CloudTrouble, NoCapacity
 from boa.control.hands import Hands, InlineHands, Task, ThreadHands
 from boa.control.inbox import CloudListed, CloudRefused, EngineSaid, Message, Trouble
+from boa.control.reconcile import Release, Rent
 from boa.control.state import Draft, State
 from boa.control.tokens import report_token
 from boa.engines.base import Engine, Launch, NodeSlots, RunKey
@@ -22,6 +23,8 @@ from boa.units import Seconds
 
 Log = Callable[[str, str], None]
 """(level, text)"""
+AGAIN_S: Seconds = 60.0
+"""Of the wall: how long a cloud may take to do what it was asked."""
 RETRY_S: Seconds = 5.0
 """Of the wall: after an engine or a cloud failed, until it is asked again."""
 
@@ -46,9 +49,9 @@ class Actor:
         self._inline = inline
         self._tell: Callable[[Message], None] = lambda message: None
         self._told: set[tuple[str, RunKey]] = set()
-        self._asked: set[tuple[str, str]] = set()
+        self._asked: dict[tuple[str, str], Seconds] = {}
+        """(rent or release, token) -> when, by the wall."""
         self._forget: list[RunKey] = []
-        self._orphans: list[str] = []
         self._later: deque[tuple[Seconds, Task]] = deque()
         self._state = State()
         self._first = True
@@ -86,14 +89,18 @@ class Actor:
         """To be forgotten by the engine once it is stored."""
         self._forget.append(key)
 
-    def orphans(self, tokens: Iterable[str]) -> None:
-        """Nodes that nobody here wants but the cloud charges for."""
-        self._orphans += tokens
+    def ask_again(self, wishes: Iterable[Rent | Release]) -> None:
+        """What the cloud was asked for long ago and has not done."""
+        for wish in wishes:
+            kind = "rent" if isinstance(wish, Rent) else "release"
+            asked = self._asked.get((kind, wish.node.token))
+            if asked is not None and time.monotonic() - asked > AGAIN_S:
+                del self._asked[kind, wish.node.token]
+                self._node(wish.node)
 
     def undo(self) -> None:
         """The step was not stored: what was learned in it will be told again."""
         self._forget.clear()
-        self._orphans.clear()
 
     def act(self, draft: Draft) -> None:
         """After the draft is stored: everything at first, then whatever has changed."""
@@ -109,8 +116,6 @@ class Actor:
                 self._run(job, job.run)
         for node in list(nodes):
             self._node(node)
-        for token in self._orphans:
-            self._release(token)
         for _ in range(len(self._later)):
             due, task = self._later.popleft()
             if due <= time.monotonic():
@@ -121,7 +126,6 @@ class Actor:
             self._told -= {("start", key), ("stop", key)}
             self._for_engine.do(lambda key=key: self._engine.forget(key))  # type: ignore[misc]
         self._forget.clear()
-        self._orphans.clear()
 
     def _reattach(self, known: set[RunKey]) -> None:
         """Runs that the engine has and the store has not: nobody may be charged for them."""
@@ -172,12 +176,13 @@ class Actor:
     def _node(self, node: NodeRecord) -> None:
         if node.state == "requested" and node.billed_from is None:
             if ("rent", node.token) not in self._asked:
-                self._asked.add(("rent", node.token))
+                self._asked["rent", node.token] = time.monotonic()
                 self._for_cloud.do(lambda: self._rent(node))
         elif node.state == "releasing":
             self._release(node.token)
         elif node.state == "gone":
-            self._asked -= {("rent", node.token), ("release", node.token)}
+            for kind in ("rent", "release"):
+                self._asked.pop((kind, node.token), None)
 
     def _rent(self, node: NodeRecord) -> None:
         now = self._state.nodes.get(node.id)
@@ -193,7 +198,7 @@ class Actor:
 
     def _release(self, token: str) -> None:
         if ("release", token) not in self._asked:
-            self._asked.add(("release", token))
+            self._asked["release", token] = time.monotonic()
             self._for_cloud.do(lambda: self._give_back(token))
 
     def _give_back(self, token: str) -> None:

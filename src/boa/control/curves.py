@@ -146,7 +146,7 @@ def _rows(prior: Prior, cells: Iterable[Cell], epochs: int) -> dict[_RowKey, _Ro
         row.units[epoch] += cell.units
         row.expected[epoch] += rate * cell.seconds
         row.reports += cell.reports
-    return rows
+    return dict(sorted(rows.items()))  # so that sums do not depend on the order of cells
 
 
 def _fitted(

@@ -311,11 +311,8 @@ def room_for(
     for node in draft.nodes.values():
         if node.state == "releasing":
             giving_back[node.gpu] = giving_back.get(node.gpu, 0) + 1
-    for gpu, count in giving_back.items():
-        if gpu in limits:
-            limits[gpu] = max(limits[gpu] - count, 0)
     for gpu, (had, until) in refused.items():
         if draft.now < until:
             limits[gpu] = min(limits.get(gpu, had), had)
     left = None if max_spend is None else max_spend - committed(draft.nodes.values())
-    return Room(max_nodes=limits, spend_left=left)
+    return Room(max_nodes=limits, spend_left=left, releasing=giving_back)

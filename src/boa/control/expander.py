@@ -61,10 +61,14 @@ def fit(
 
 def _enough(wants: Mapping[JobId, Want], stock: Stock) -> bool:
     """Whether there are GPUs enough, however they lie; asked first because it is cheap."""
+    widths: dict[GpuName, int] = {}
     for want in wants.values():
-        if not stock.has(want.share.gpu):
-            return False
-        stock.take(want.share.gpu, want.share.width)
+        share = want.share
+        widths[share.gpu] = widths.get(share.gpu, 0) + share.width
+    if not all(stock.has(gpu) for gpu in widths):
+        return False
+    for gpu, width in widths.items():
+        stock.take(gpu, width)
     return not stock.overdrawn()
 
 
@@ -156,7 +160,7 @@ def _fit_short(
         stock.rented(gpu, len(fresh))
         new += [Node(node, gpu, kind.gpus_per_node) for node in fresh]
     short = _shortages(wants, seats.taken, stock, room)
-    costly = any(stock.spend_binds(wants[job].share.gpu) for job in short)
+    costly = any(stock.spend_binds(gpu) for gpu in {wants[job].share.gpu for job in short})
     used = {node for allocation in allocations.values() for node, _ in allocation.nodes}
     idle = [node.id for node in nodes if node.id not in used] if costly else []
     return Fitted(allocations=allocations, new_nodes=tuple(new), short=short, give_back=tuple(idle))
@@ -197,6 +201,8 @@ def _placed(
         for job, width in widths.items()
         if (before := held.get(job)) and (before.gpu, before.width) == (pool.gpu, width)
     }
+    if len(same) == len(widths):
+        return same
     placed = pool.pin(same)
     last = next_node + most_new
     moving = [job for job in widths if job not in placed]

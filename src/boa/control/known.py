@@ -96,8 +96,10 @@ class Known:
 
     def specified(self, spec: JobSpec) -> None:
         """The newest job's word is the class's."""
-        self.gpus, self.weight, self.total_work = spec.gpus, spec.weight, spec.total_work
-        self.epochs_said = spec.epochs
+        said = (spec.gpus, spec.weight, spec.total_work, spec.epochs)
+        if said == (self.gpus, self.weight, self.total_work, self.epochs_said):
+            return
+        self.gpus, self.weight, self.total_work, self.epochs_said = said
         self.profile, self._picture = self._usable_profile(), None
 
     def measured(self, key: CellKey, stretch: Stretch) -> bool:

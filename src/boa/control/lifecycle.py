@@ -8,6 +8,7 @@ from boa.engines.base import RunEvent
 from boa.model.cluster import Allocation, NodeId
 from boa.model.job import JobRecord, Run, State
 from boa.model.live import Report
+from boa.placement import choose_slots
 from boa.units import Seconds
 
 LONGEST_BACKOFF_S: Seconds = 600.0
@@ -40,9 +41,9 @@ def run_ended(draft: Draft, event: RunEvent, backoff_s: Seconds) -> None:
     asked = run.state == "stopping"
     if job.stop_requested:
         _end(draft, job, "stopped", event, "stopped on request")
-    elif event.exit_code == 0 and not (asked and event.stopped):
+    elif event.exit_code == 0 and not event.stopped:
         _end(draft, job, "succeeded", event, "")
-    elif asked:
+    elif asked or event.stopped:  # by us, or by a machine that shuts down
         _between_runs(draft, job, run, event)
     else:
         _failed(draft, job, event, backoff_s)
@@ -226,12 +227,9 @@ def _start_all(draft: Draft) -> None:
     for job in startable:
         allocation = job.allocation
         assert allocation is not None
-        slots = {}
-        for node, count in allocation.nodes:
-            taken = busy.get(node, set())
-            free = [slot for slot in range(draft.nodes[node].gpus) if slot not in taken]
-            slots[node] = tuple(free[:count])
-        if all(len(slots[node]) == count for node, count in allocation.nodes):
+        gpus = {node: draft.nodes[node].gpus for node, _ in allocation.nodes}
+        slots = choose_slots(allocation, busy, gpus)
+        if slots is not None:
             for node, chosen in slots.items():
                 busy.setdefault(node, set()).update(chosen)
             _start(draft, job, allocation, slots)

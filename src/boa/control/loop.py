@@ -202,7 +202,7 @@ class ControlLoop:
                     else:
                         lifecycle.run_began(draft, event)
             elif isinstance(message, CloudListed):
-                self.actor.orphans(observe_cloud(draft, message.nodes, message.at))
+                self.actor.ask_again(observe_cloud(draft, message.nodes, message.at))
             elif isinstance(message, CloudRefused):
                 self.decider.refuse(draft, message, self.config.refused_s)
             elif isinstance(message, Trouble):

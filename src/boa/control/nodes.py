@@ -5,55 +5,41 @@ from dataclasses import replace
 
 from boa.clouds.base import CloudNode
 from boa.control.lifecycle import drop_node
+from boa.control.reconcile import Changed, Orphan, Release, Rent, adopted, reconcile
 from boa.control.state import Draft
 from boa.model.cluster import NodeId
 from boa.model.live import NodeRecord
 from boa.units import Seconds
 
 
-def observe_cloud(draft: Draft, listed: Sequence[CloudNode], at: Seconds) -> list[str]:
-    """Believe what the cloud listed at that time. Tokens of nodes that are paid for and that
-    nobody here wants are returned: they have to be given back."""
-    here = {node.token: node for node in draft.nodes.values()}
-    orphans = []
-    for node in listed:
-        known = here.pop(node.token, None)
-        if known is not None:
-            _follow(draft, known, node)
-        elif node.gone_at is None and node.token.startswith(f"{draft.state.cluster}-"):
-            orphans.append(node.token)
-    for missing in here.values():
-        never_was = missing.billed_from is None
-        if never_was and missing.state == "requested":
-            continue  # not asked for yet, or not answered
-        if never_was and at <= (missing.released_at or at):
-            continue  # the list is older than the wish to give it back
-        _gone(draft, missing, draft.now, "the cloud no longer lists it")
-    return orphans
+def observe_cloud(draft: Draft, listed: Sequence[CloudNode], at: Seconds) -> list[Rent | Release]:
+    """Believe what the cloud listed at that time. What it has to be asked again is returned."""
+    again: list[Rent | Release] = []
+    for action in reconcile(draft.nodes.values(), listed, at):
+        if isinstance(action, Changed):
+            _changed(draft, action)
+        elif isinstance(action, Orphan):
+            found = adopted(action, draft.state.next_node, draft.now)
+            draft.state.next_node += 1
+            draft.put_node(found)
+            text = f"the cloud has a node that nobody wants ({found.gpu}): giving it back"
+            draft.tell("orphan", text, node=found.id)
+        else:
+            again.append(action)
+    return again
 
 
-def _follow(draft: Draft, known: NodeRecord, node: CloudNode) -> None:
-    fresh = replace(known, billed_from=node.billed_from, price=node.price, address=node.address)
-    if node.gone_at is not None:
-        _gone(draft, fresh, node.gone_at, "the cloud took it back")
-        return
-    if known.state == "requested" and node.ready_at is not None:
-        fresh = replace(fresh, state="ready", ready_at=node.ready_at)
-        draft.tell("node_ready", f"node {known.id} is ready ({known.gpu})", node=known.id)
-    if fresh != known:
-        draft.put_node(fresh)
-
-
-def _gone(draft: Draft, known: NodeRecord, at: Seconds, why: str) -> None:
-    """Charged until then. One that was not given back takes its jobs' runs with it."""
-    lost = known.state != "releasing"
-    draft.put_node(replace(known, state="gone", gone_at=at, reason=why if lost else known.reason))
-    draft.replan = True
-    if lost:
-        draft.tell("node_lost", f"node {known.id} ({known.gpu}) is lost: {why}", node=known.id)
-        drop_node(draft, known.id)
-    else:
-        draft.tell("node_gone", f"node {known.id} ({known.gpu}) is gone", node=known.id)
+def _changed(draft: Draft, change: Changed) -> None:
+    node = change.node
+    draft.put_node(node)
+    if change.what == "ready":
+        draft.tell("node_ready", f"node {node.id} is ready ({node.gpu})", node=node.id)
+    elif change.what == "gone":
+        draft.tell("node_gone", f"node {node.id} ({node.gpu}) is gone", node=node.id)
+        draft.replan = True  # its money can be spent again
+    elif change.what == "lost":
+        draft.tell("node_lost", f"node {node.id} ({node.gpu}) is lost: {node.reason}", node=node.id)
+        drop_node(draft, node.id)
 
 
 def give_back_empty(draft: Draft, keep_warm_s: Seconds, unwanted: Collection[NodeId]) -> None:

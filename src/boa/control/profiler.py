@@ -83,7 +83,7 @@ class Profiler:
         self._marks: dict[str, _Mark] = {}
         self._suspects: dict[str, Seconds] = {}
         self._version = 0
-        self._dirty_cells: set[CellKey] = set()
+        self._dirty_cells: dict[CellKey, None] = {}
         self._dirty_classes: set[str] = set()
         self._last_done: dict[JobId, int] = {}
         self._predictions: dict[str, tuple[object, _Predicted]] = {}
@@ -132,7 +132,7 @@ class Profiler:
             key = CellKey(job.job_class, at.gpu, len(at.nodes) > 1, at.width, epoch)
             if known.measured(key, stretch):
                 self._suspects.setdefault(job.job_class, known.arrivals.at)
-            self._dirty_cells.add(key)
+            self._dirty_cells[key] = None
             if before.epoch + 1 < report.epoch > stretch.epoch:  # several ended unseen
                 begun = before.progress if stretch.epoch == before.epoch else 0.0
                 self.epoch_done(job, stretch.epoch, begun + stretch.units)
@@ -177,12 +177,12 @@ class Profiler:
         """What has changed since it was last asked; to `keep` if it could not be stored."""
         cells = [self._known[key.job_class].cells[key] for key in self._dirty_cells]
         classes = [self._known[name].record() for name in sorted(self._dirty_classes)]
-        self._dirty_cells, self._dirty_classes = set(), set()
+        self._dirty_cells, self._dirty_classes = {}, set()
         return cells, classes
 
     def keep(self, cells: Iterable[Cell], classes: Iterable[ClassRecord]) -> None:
         """Have these drained again, as they are by then."""
-        self._dirty_cells.update(cell.key for cell in cells)
+        self._dirty_cells.update((cell.key, None) for cell in cells)
         self._dirty_classes.update(record.name for record in classes)
 
     # What it knows

@@ -4,7 +4,7 @@ Pure: it says what to write down and what to ask the cloud. All of it follows fr
 the list alone, so after a crash the same comes out again.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
@@ -55,26 +55,29 @@ Action: TypeAlias = Changed | Rent | Release | Orphan
 def reconcile(
     records: Iterable[NodeRecord],
     listed: Iterable[CloudNode],
-    now: Seconds,
-    *,
-    listed_at: Seconds | None = None,
+    at: Seconds,
     again_s: Seconds = AGAIN_S,
 ) -> list[Action]:
-    """`listed_at`: when the cloud was asked; what was wished for later cannot be in its list.
+    """`at`: when the cloud was asked. What was wished for later cannot be in its list.
 
     Records of nodes that are gone may be among `records` and need not: with them, a node that
     turns up once more is paid for only from where they end.
     """
-    at = now if listed_at is None else listed_at
     unseen = {node.token: node for node in listed}
     actions: list[Action] = []
+    paid_until: dict[str, Seconds] = {}
     for record in records:
+        if record.state == "gone":
+            if record.billed_from is not None and record.gone_at is not None:
+                before = paid_until.get(record.token, record.gone_at)
+                paid_until[record.token] = max(record.gone_at, before)
+            continue
         seen = unseen.pop(record.token, None)
-        if seen is None:
-            actions += _unlisted(record, now, at, again_s)
-        else:
-            actions += _listed(record, seen)
-    actions += [Orphan(node, node.billed_from) for node in unseen.values() if node.gone_at is None]
+        actions += _unlisted(record, at, again_s) if seen is None else _listed(record, seen)
+    for node in unseen.values():
+        if node.gone_at is None:
+            since = max(node.billed_from, paid_until.get(node.token, node.billed_from))
+            actions.append(Orphan(node, since))
     return actions
 
 
@@ -96,32 +99,7 @@ def adopted(orphan: Orphan, id: NodeId, now: Seconds) -> NodeRecord:
     )
 
 
-def to_release(nodes: Iterable[NodeRecord], keep_warm_s: Seconds, now: Seconds) -> list[NodeId]:
-    """Ready nodes that no job has had for so long."""
-    return [
-        node.id
-        for node in nodes
-        if node.state == "ready"
-        and node.empty_since is not None
-        and now - node.empty_since >= keep_warm_s
-    ]
-
-
-def emptied(
-    nodes: Iterable[NodeRecord], used: Collection[NodeId], now: Seconds
-) -> list[NodeRecord]:
-    """Nodes that became empty, or are no longer: as they are to be written down."""
-    changed = []
-    for node in nodes:
-        if node.state == "ready" and (node.empty_since is None) == (node.id not in used):
-            changed.append(replace(node, empty_since=None if node.id in used else now))
-    return changed
-
-
 def _listed(record: NodeRecord, seen: CloudNode) -> list[Action]:
-    if record.state == "gone":
-        again = seen.gone_at is None and record.gone_at is not None
-        return [Orphan(seen, max(record.gone_at or 0.0, seen.billed_from))] if again else []
     known = record
     if record.billed_from is None:
         known = replace(
@@ -142,18 +120,17 @@ def _listed(record: NodeRecord, seen: CloudNode) -> list[Action]:
     return [Changed("billed", known)] if known is not record else []
 
 
-def _unlisted(record: NodeRecord, now: Seconds, at: Seconds, again_s: Seconds) -> list[Action]:
-    if record.state == "gone":
-        return []
+def _unlisted(record: NodeRecord, at: Seconds, again_s: Seconds) -> list[Action]:
     if record.billed_from is not None:
-        return [_gone(record, now, "the cloud no longer lists it")]
+        is_older = at <= record.billed_from  # the list, than the node
+        return [] if is_older else [_gone(record, at, "the cloud no longer lists it")]
     if record.state == "requested":
         return [Rent(record)] if at - record.requested_at >= again_s else []
     # Given back before the cloud ever listed it: the wish to rent it may still be on its way.
     released = record.released_at if record.released_at is not None else record.requested_at
     if at - released < again_s:
         return [Release(record)]
-    return [_gone(record, now, "it never came")]
+    return [_gone(record, at, "it never came")]
 
 
 def _gone(record: NodeRecord, at: Seconds, why: str) -> Changed:

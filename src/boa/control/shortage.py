@@ -14,6 +14,7 @@ import heapq
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from boa.model.cluster import Allocation, JobId, Prediction, Share
 from boa.model.workload import DEFAULT_MAX_GPUS, GpuType
@@ -37,9 +38,11 @@ class Room:
     """Nodes that were given back and are still rented: of no use, but within both limits."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Want:
-    """What the policy wants for a job, and what it could run on instead."""
+class Want(NamedTuple):
+    """What the policy wants for a job, and what it could run on instead.
+
+    A tuple because there is one of every job at every decision, and frozen dataclasses are slow.
+    """
 
     share: Share
     min: int = 1
@@ -116,6 +119,8 @@ class Stock:
         self._types, self._room = gpu_types, room
         self._nodes = {gpu: nodes.get(gpu, 0) for gpu in gpu_types}
         self._taken = dict.fromkeys(gpu_types, 0)
+        self._allowed = {gpu: self._most_allowed(gpu) for gpu in gpu_types}
+        """New nodes that the limits on nodes leave."""
 
     def take(self, gpu: GpuName, gpus: int) -> None:
         """A negative number gives back."""
@@ -128,7 +133,8 @@ class Stock:
 
     def most_new(self, gpu: GpuName) -> float:
         """Nodes that can be rented, beside those that the other types need."""
-        return min(self._allowed(gpu), self._affordable(gpu))
+        allowed = self._allowed[gpu]
+        return allowed if self._room.spend_left is None else min(allowed, self._affordable(gpu))
 
     def rented(self, gpu: GpuName, nodes: int) -> None:
         """So many, which may be more than needed."""
@@ -143,14 +149,14 @@ class Stock:
 
     def spend_binds(self, gpu: GpuName) -> bool:
         """Whether it is the spend, and not the number of nodes, that keeps more from being had."""
-        return self.has(gpu) and self._affordable(gpu) < self._allowed(gpu)
+        return self.has(gpu) and self._affordable(gpu) < self._allowed[gpu]
 
     def _new(self, gpu: GpuName) -> int:
         """How many have to be rented for what is taken."""
         needed = -(-self._taken[gpu] // self._types[gpu].gpus_per_node)
         return max(needed - self._nodes[gpu], 0)
 
-    def _allowed(self, gpu: GpuName) -> float:
+    def _most_allowed(self, gpu: GpuName) -> float:
         most = self._room.max_nodes.get(gpu)
         rented = self._nodes[gpu] + self._room.releasing.get(gpu, 0)
         return math.inf if most is None else max(most - rented, 0)
@@ -270,15 +276,13 @@ class Seats:
             if width < self.rungs(job, gpu)[0]
         ]
         heapq.heapify(heap)
-        free = {gpu: self._stock.free(gpu) for gpu in self._types}
         while heap:
             width, order, job = heapq.heappop(heap)
             gpu = self.taken[job][0]
             wider = [rung for rung in self.rungs(job, gpu) if rung > width]
-            if wider and free[gpu] >= wider[-1] - width:
+            if wider and self._stock.free(gpu) >= wider[-1] - width:
                 self._put(job, gpu, wider[-1])
                 heapq.heappush(heap, (wider[-1], order, job))
-                free = {gpu: self._stock.free(gpu) for gpu in self._types}
 
     def _bring_home(self) -> bool:
         moved = False

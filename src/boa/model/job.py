@@ -65,6 +65,9 @@ class Run:
     """Which GPUs of each node, by index."""
     state: RunState = "requested"
     requested_at: Seconds
+    decided_at: Seconds
+    """When the job was told to move, or to start on GPUs that were ready: rescaling counts from
+    here."""
     started_at: Seconds | None = None
     """When the engine had its processes up."""
     reported_at: Seconds | None = None
@@ -96,6 +99,8 @@ class JobRecord:
     """What it was given: less than its share where GPUs are short. Its run may be elsewhere yet."""
     run: Run | None = None
     """What is really there, until the engine has said that it ended."""
+    moved_at: Seconds | None = None
+    """Between two runs: when the last one was told to stop."""
     attempts: int = 0
     rescalings: int = 0
     """Starts by decision, the first included."""

@@ -5,15 +5,9 @@ shares that sum to 1, bases below limits) and word their errors better; a test k
 drifting apart.
 """
 
-from typing import Any, TypeAlias
-
+from boa.model.schema_parts import DRAFT, NAME, Schema, number, object_of
 from boa.model.workload import DEFAULT_MAX_GPUS
 from boa.model.workload_file import MAX_WIDTH, VERSION
-
-Schema: TypeAlias = dict[str, Any]
-
-DRAFT = "https://json-schema.org/draft/2020-12/schema"
-_NAME: Schema = {"type": "string", "minLength": 1, "pattern": r"\S"}
 
 
 def workload_schema() -> Schema:
@@ -23,13 +17,13 @@ def workload_schema() -> Schema:
         "title": "BOA workload",
         "description": "Which GPU types can be rented at which price, and which job classes "
         "arrive: all that a plan is made from. Durations are seconds, rates per hour, money USD.",
-        **_object(
+        **object_of(
             required={
                 "version": {"const": VERSION, "description": "The version of this format."},
                 "gpu_types": {
                     "type": "object",
                     "minProperties": 1,
-                    "propertyNames": _NAME,
+                    "propertyNames": NAME,
                     "additionalProperties": {"$ref": "#/$defs/gpu_type"},
                     "description": "GPU types that can be rented, by name.",
                     "examples": [{"T4": {"price": 1.088, "gpus_per_node": 4}}],
@@ -77,34 +71,20 @@ def plan_schema() -> Schema:
             "class_plan": _class_plan(),
             "variant": _variant(),
             "route": _route(),
-            "share": _number("A share of the class's jobs; the shares sum to 1.", minimum=0),
-            "width": _number("How many GPUs a job runs on (k).", minimum=1),
+            "share": number("A share of the class's jobs; the shares sum to 1.", minimum=0),
+            "width": number("How many GPUs a job runs on (k).", minimum=1),
         },
     }
-
-
-def _object(required: Schema, optional: Schema | None = None) -> Schema:
-    """An object with exactly these fields."""
-    return {
-        "type": "object",
-        "required": list(required),
-        "properties": {**required, **(optional or {})},
-        "additionalProperties": False,
-    }
-
-
-def _number(description: str, **limits: Any) -> Schema:
-    return {"type": "number", "description": description, **limits}
 
 
 def _gpu_type() -> Schema:
     price = "USD per GPU and hour. With every price 1, a budget counts GPUs."
     node = "GPUs on one node: what `--billing node` pays for at once."
     return {
-        **_object(
+        **object_of(
             required={},
             optional={
-                "price": _number(price, exclusiveMinimum=0, default=1),
+                "price": number(price, exclusiveMinimum=0, default=1),
                 "gpus_per_node": {
                     "type": "integer",
                     "minimum": 1,
@@ -127,10 +107,10 @@ def _job_class() -> Schema:
     limit = {"$ref": "#/$defs/gpu_limit"}
     return {
         "description": "Jobs that share model and data (i).",
-        **_object(
+        **object_of(
             required={
-                "name": {**_NAME, "description": "A name that no other class has."},
-                "arrivals_per_hour": _number("Jobs that arrive per hour (λ).", minimum=0),
+                "name": {**NAME, "description": "A name that no other class has."},
+                "arrivals_per_hour": number("Jobs that arrive per hour (λ).", minimum=0),
                 "epochs": {
                     "type": "array",
                     "minItems": 1,
@@ -139,8 +119,8 @@ def _job_class() -> Schema:
                 },
             },
             optional={
-                "weight": _number(weight, exclusiveMinimum=0, default=1),
-                "rescale_s": _number(rescale, minimum=0, default=0),
+                "weight": number(weight, exclusiveMinimum=0, default=1),
+                "rescale_s": number(rescale, minimum=0, default=0),
                 "min_gpus": {
                     **limit,
                     "default": 1,
@@ -175,9 +155,9 @@ def _gpu_limit() -> Schema:
 def _epoch() -> Schema:
     return {
         "description": "A stretch of training with one speedup curve per GPU type (j).",
-        **_object(
+        **object_of(
             required={
-                "work_s": _number(
+                "work_s": number(
                     "Mean inherent work: seconds it takes at speed 1 (X).", exclusiveMinimum=0
                 ),
                 "speedup": {
@@ -202,19 +182,19 @@ def _speedup() -> Schema:
             "type": "object",
             "minProperties": 1,
             "propertyNames": {"pattern": "^[0-9]*[1-9][0-9]*$"},
-            "additionalProperties": _number("Speedup at this width.", exclusiveMinimum=0),
+            "additionalProperties": number("Speedup at this width.", exclusiveMinimum=0),
             "description": table,
             "examples": [{"1": 1.0, "2": 1.9, "4": 3.4, "8": 5.5}],
         },
-        "amdahl": _number(parallel, minimum=0, maximum=1),
-        "power": _number("k to this power.", minimum=0, maximum=1),
+        "amdahl": number(parallel, minimum=0, maximum=1),
+        "power": number("k to this power.", minimum=0, maximum=1),
     }
     scale = "Multiplies the curve: how much faster this GPU type is."
     return {
         "description": "Rate of inherent work at width k, s(k): one of three curves.",
-        **_object(
+        **object_of(
             required={},
-            optional={**kinds, "scale": _number(scale, exclusiveMinimum=0, default=1)},
+            optional={**kinds, "scale": number(scale, exclusiveMinimum=0, default=1)},
         ),
         "oneOf": [{"required": [kind]} for kind in kinds],
     }
@@ -244,16 +224,16 @@ def _plan_rules() -> Schema:
 def _plan_figures() -> Schema:
     return {
         "solver": {"type": "string", "description": "exact, glue or milp."},
-        "budget_per_hour": _number("The budget that was given."),
-        "spend_per_hour": _number("What the plan spends on average."),
-        "average_jct_s": _number("Mean JCT over all jobs: Σ λ T / Σ λ."),
-        "objective_s": _number("What is minimised: Σ w λ T / Σ w λ."),
-        "lower_bound_s": _number("No plan under these rules and this budget is below it."),
-        "gap": _number("objective_s / lower_bound_s − 1."),
+        "budget_per_hour": number("The budget that was given."),
+        "spend_per_hour": number("What the plan spends on average."),
+        "average_jct_s": number("Mean JCT over all jobs: Σ λ T / Σ λ."),
+        "objective_s": number("What is minimised: Σ w λ T / Σ w λ."),
+        "lower_bound_s": number("No plan under these rules and this budget is below it."),
+        "gap": number("objective_s / lower_bound_s − 1."),
         "proven_optimal": {"type": "boolean"},
-        "shadow_price_s": _number("Seconds of objective that one more dollar per hour buys (μ)."),
-        "cheapest_per_hour": _number("The least spend that keeps up with the workload."),
-        "solve_time_s": _number("How long the solver took."),
+        "shadow_price_s": number("Seconds of objective that one more dollar per hour buys (μ)."),
+        "cheapest_per_hour": number("The least spend that keeps up with the workload."),
+        "solve_time_s": number("How long the solver took."),
         "cluster": {
             "type": "object",
             "description": "GPUs in use per type, under Poisson arrivals.",
@@ -274,13 +254,13 @@ def _class_plan() -> Schema:
         "type": "object",
         "required": ["name"],
         "properties": {
-            "name": {**_NAME, "description": "A class of the workload."},
-            "average_jct_s": _number("Mean JCT of the class."),
-            "spend_per_hour": _number("What the class spends on average."),
-            "cost_per_job": _number("USD."),
-            "rescalings": _number("Per job, the start included."),
-            "cheapest_jct_s": _number("Mean JCT if the class ran as cheaply as it can."),
-            "cheapest_cost_per_job": _number("USD, if the class ran as cheaply as it can."),
+            "name": {**NAME, "description": "A class of the workload."},
+            "average_jct_s": number("Mean JCT of the class."),
+            "spend_per_hour": number("What the class spends on average."),
+            "cost_per_job": number("USD."),
+            "rescalings": number("Per job, the start included."),
+            "cheapest_jct_s": number("Mean JCT if the class ran as cheaply as it can."),
+            "cheapest_cost_per_job": number("USD, if the class ran as cheaply as it can."),
             "variants": {
                 "type": "array",
                 "minItems": 1,
@@ -301,7 +281,7 @@ def _class_plan() -> Schema:
 def _variant() -> Schema:
     per_epoch: Schema = {"type": "array", "minItems": 1}
     return {
-        **_object(
+        **object_of(
             required={
                 "share": {"$ref": "#/$defs/share"},
                 "widths": {
@@ -311,10 +291,10 @@ def _variant() -> Schema:
                 },
             },
             optional={
-                "gpu_type": {**_NAME, "description": "The type it runs on in every epoch."},
+                "gpu_type": {**NAME, "description": "The type it runs on in every epoch."},
                 "gpu_types": {
                     **per_epoch,
-                    "items": _NAME,
+                    "items": NAME,
                     "description": "For a job that migrates: one type per epoch.",
                 },
             },
@@ -324,10 +304,10 @@ def _variant() -> Schema:
 
 
 def _route() -> Schema:
-    return _object(
+    return object_of(
         required={
             "share": {"$ref": "#/$defs/share"},
-            "gpu_type": _NAME,
+            "gpu_type": NAME,
             "width": {"$ref": "#/$defs/width"},
         }
     )

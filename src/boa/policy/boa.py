@@ -1,8 +1,9 @@
 """BOA: fixed widths by class and epoch from a plan; nobody queues.
 
-A job picks its variant when it arrives and keeps it: the plan may change while it runs, but a
-change would cost it a rescaling, and plans are flat near their optimum. Variants are dealt out
-along the golden ratio, so that after any number of jobs each share is met to within a few jobs.
+Variants are dealt out along the golden ratio, so that after any number of jobs each share is met
+to within a few jobs. A job that runs keeps its variant when the plan changes, unless what is left
+of its training gains enough by the new one to pay for the rescaling, and 5 % more: plans are flat
+near their optimum, and one that is solved again on slightly other figures looks quite different.
 """
 
 from collections.abc import Mapping
@@ -10,9 +11,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from boa.errors import BudgetTooSmall
-from boa.model.cluster import ClusterView, Decision, Forecast, JobView, Share
-from boa.model.plan import Plan, Variant
+from boa.model.cluster import ClusterView, Decision, JobView, Share
+from boa.model.plan import Variant
 from boa.model.workload import Workload
+from boa.policy.rest import Course, Rests
 from boa.solver.planner import plan as solve
 from boa.solver.solution import Solution
 from boa.units import Seconds, UsdPerHour
@@ -20,6 +22,8 @@ from boa.units import Seconds, UsdPerHour
 GOLDEN = 0.6180339887498949
 REPLAN_S: Seconds = 900.0
 """How often the widths are computed anew, if predictions have changed (the paper: 15 minutes)."""
+MARGIN = 0.05
+"""Part of the value of its rest that a running job must gain to be moved, beyond the rescaling."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +34,8 @@ class Planned:
     version: int
     at: Seconds
     plans: int = 1
-    by_class: Mapping[str, tuple[Variant, ...]] = field(default_factory=dict)
+    by_class: Mapping[str, tuple[Variant, ...]]
+    rests: Rests = field(compare=False, repr=False)
 
     @property
     def report(self) -> dict[str, Any]:
@@ -50,53 +55,79 @@ class Boa:
     """Decides job by job, so it may be asked at events."""
 
     def decide(self, view: ClusterView) -> Decision:
+        """A job of a class that is not in the plan gets nothing: it waits for the next plan."""
         planned = self._planned(view)
-        return Decision(shares={job.id: _share(planned, job) for job in view.jobs}, memory=planned)
+        if planned is None:
+            return Decision()
+        shares = {
+            job.id: _share(planned, variants, job)
+            for job in view.jobs
+            if (variants := planned.by_class.get(job.job_class))
+        }
+        return Decision(shares=shares, memory=planned)
 
-    def _planned(self, view: ClusterView) -> Planned:
+    def _planned(self, view: ClusterView) -> Planned | None:
+        """Without a forecast the plan is made elsewhere, and is the one remembered, if any."""
         known: Planned | None = view.memory
-        assert view.forecast is not None, "BOA plans from a forecast"
-        if known is None:
-            return _first(view.forecast, self.budget, view.now)
-        if view.now < known.at + self.replan_s or view.forecast.version == known.version:
+        forecast = view.forecast
+        if forecast is None:
             return known
-        return _again(known, view.forecast, self.budget, view.now)
+        if known is None:
+            return planned_of(solve(forecast.workload(), self.budget), forecast.version, view.now)
+        if view.now < known.at + self.replan_s or forecast.version == known.version:
+            return known
+        solution, _ = within_reach(forecast.workload(), self.budget)
+        return planned_of(solution, forecast.version, view.now, known.plans + 1)
 
 
-def _first(forecast: Forecast, budget: UsdPerHour, now: Seconds) -> Planned:
-    solution = solve(forecast.workload(), budget)
-    return Planned(
-        solution=solution, version=forecast.version, at=now, by_class=_variants(solution.plan)
-    )
-
-
-def _again(known: Planned, forecast: Forecast, budget: UsdPerHour, now: Seconds) -> Planned:
-    solution = _within_reach(forecast.workload(), budget)
+def planned_of(solution: Solution, version: int, at: Seconds, plans: int = 1) -> Planned:
+    """What BOA is to remember of a plan: the forecast it was made from, when, the how many-th."""
     return Planned(
         solution=solution,
-        version=forecast.version,
-        at=now,
-        plans=known.plans + 1,
-        by_class=_variants(solution.plan),
+        version=version,
+        at=at,
+        plans=plans,
+        by_class={planned.name: planned.variants for planned in solution.plan.classes},
+        rests=Rests(solution),
     )
 
 
-def _within_reach(workload: Workload, budget: UsdPerHour) -> Solution:
-    """While jobs run, a budget that turns out too small buys the cheapest plan."""
+def within_reach(workload: Workload, budget: UsdPerHour) -> tuple[Solution, UsdPerHour | None]:
+    """While jobs run, a budget that turns out too small buys the cheapest plan.
+
+    With it comes what that plan needs, if the budget is too small.
+    """
     try:
-        return solve(workload, budget)
+        return solve(workload, budget), None
     except BudgetTooSmall as problem:
-        return solve(workload, problem.needed * (1 + 1e-9))
+        return solve(workload, problem.needed * (1 + 1e-9)), problem.needed
 
 
-def _variants(plan: Plan) -> dict[str, tuple[Variant, ...]]:
-    return {planned.name: planned.variants for planned in plan.classes}
+def _share(planned: Planned, variants: tuple[Variant, ...], job: JobView) -> Share:
+    dealt = planned.rests.course(job.job_class, _dealt(variants, job))
+    kept = _kept(planned, job)
+    chosen = dealt if kept is None or _pays(kept, dealt, job) else kept
+    return chosen.share(job.epoch)
 
 
-def _share(planned: Planned, job: JobView) -> Share:
-    variant = job.note if job.note is not None else _dealt(planned.by_class[job.job_class], job)
-    gpu, width = variant.gpu_types[job.epoch], int(variant.widths[job.epoch])
-    return Share(gpu, width, _next_change(variant, job.epoch), variant)
+def _kept(planned: Planned, job: JobView) -> Course | None:
+    """What the job goes on with if it is left alone; None before it has started."""
+    held = job.allocation
+    if held is None and not job.service:
+        return None
+    if job.note is not None:
+        return planned.rests.course(job.job_class, job.note)
+    if held is None:
+        return None
+    return planned.rests.course(job.job_class, Variant(1.0, (held.gpu,), (held.width,)))
+
+
+def _pays(kept: Course, dealt: Course, job: JobView) -> bool:
+    """Whether the rest of the job is worth moving; of its current epoch, all counts as left."""
+    if kept is dealt:
+        return False
+    held = None if job.allocation is None else (job.allocation.gpu, job.allocation.width)
+    return dealt.rest(job.epoch, held) < (1 - MARGIN) * kept.rest(job.epoch, held)
 
 
 def _dealt(variants: tuple[Variant, ...], job: JobView) -> Variant:
@@ -107,11 +138,3 @@ def _dealt(variants: tuple[Variant, ...], job: JobView) -> Variant:
         if at < 0:
             return variant
     return variants[-1]
-
-
-def _next_change(variant: Variant, epoch: int) -> int | None:
-    here = (variant.gpu_types[epoch], variant.widths[epoch])
-    for later in range(epoch + 1, len(variant.widths)):
-        if (variant.gpu_types[later], variant.widths[later]) != here:
-            return later
-    return None

@@ -13,12 +13,11 @@ from boa.catalogue.calibration import (
     rescale_s,
     slowdown_factor,
 )
-from boa.catalogue.estimate import Curves, job_class
+from boa.catalogue.estimate import job_class, packed_curves
 from boa.catalogue.truth import AdaptiveProfile, Profile, Profiles
 from boa.errors import InputError
 from boa.goodput.measured import smallest_rotation
 from boa.model.cluster import Shape
-from boa.model.speedup import Floats
 from boa.model.trace import Trace, TraceJob
 from boa.model.workload import GpuType, Workload
 from boa.sim.learners import ClassLearner, Fits, JobLearner, Learner, PerfectLearner, noise_factors
@@ -185,7 +184,7 @@ class Knowledge:
             truth = self._truths[app]
             learner = self._class(truth)
             curves = {
-                gpu: _curves(learner.table(gpu), kind.gpus_per_node)
+                gpu: packed_curves(learner.table(gpu), kind.gpus_per_node)
                 for gpu, kind in self.gpu_types.items()
                 if truth.widest(gpu)
             }
@@ -204,11 +203,3 @@ class Knowledge:
                 )
             )
         return Workload(gpu_types=self.gpu_types, classes=tuple(classes))
-
-
-def _curves(table: Floats, per_node: int) -> Curves:
-    """Rates on the fewest nodes at every width that can run."""
-    widths = np.arange(table.shape[-1])
-    rates = np.where(widths <= per_node, table[:, 0], table[:, 1])
-    possible = np.flatnonzero(rates[0] > 0)
-    return Curves(tuple(int(k) for k in possible), rates[:, possible])

@@ -11,6 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
+from boa.catalogue.rates import typical_shape
 from boa.goodput.efficiency import gain
 from boa.goodput.learning import Sample, learn
 from boa.goodput.throughput import Throughput, step_time
@@ -26,7 +27,7 @@ from boa.goodput.tuning import (
 )
 from boa.model.cluster import Shape
 from boa.model.speedup import Floats
-from boa.sim.truth import AdaptiveTruth, Truth, typical_shape
+from boa.sim.truth import AdaptiveTruth, Truth
 from boa.units import GpuName
 
 MOST_TABLES, MOST_SETTINGS = 20_000, 500_000

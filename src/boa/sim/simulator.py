@@ -22,7 +22,7 @@ from boa.model.cluster import (
     Share,
 )
 from boa.model.trace import TraceJob
-from boa.placement import Pool, place
+from boa.placement import Pool, allocate
 from boa.policy.boa import REPLAN_S
 from boa.sim.jobs import NEVER, ActiveJob
 from boa.sim.knowledge import Knowledge
@@ -154,20 +154,13 @@ class Simulation:
 
     def _apply_round(self, decision: Decision, now: Seconds) -> None:
         current = {j.id: j.allocation for j in self.active.values() if j.allocation is not None}
-        if decision.placements:
-            after: Mapping[JobId, Allocation] = decision.placements
-            nodes = decision.nodes if decision.nodes is not None else self.rental.all_nodes()
-        else:
-            elastic = decision.nodes is None
-            placed = place(
-                decision.shares,
-                current,
-                self.rental.all_nodes() if decision.nodes is None else decision.nodes,
-                self.knowledge.gpu_types,
-                next_node=self.rental.next_node,
-                elastic=elastic,
-            )
-            after, nodes = placed.allocations, placed.nodes
+        after, nodes = allocate(
+            decision,
+            current,
+            self.rental.all_nodes(),
+            self.knowledge.gpu_types,
+            self.rental.next_node,
+        )
         self._rent_exactly(nodes, now)
         for job in self.active.values():
             job.apply(decision.shares.get(job.id))

@@ -7,6 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
+from boa.catalogue.rates import best_rates, iteration_times, widest_measured
 from boa.goodput.efficiency import Convergence, gain
 from boa.goodput.measured import Timing
 from boa.goodput.plans import PlanTimes
@@ -52,14 +53,6 @@ class Truth(Protocol):
         ...
 
 
-def typical_shape(width: int, gpus_per_node: int, across: bool) -> Shape:
-    """The placement that a width stands for: on the fewest nodes, or split over two."""
-    if across and 1 < width <= gpus_per_node:
-        return (width // 2, width - width // 2)
-    whole, rest = divmod(width, gpus_per_node)
-    return (gpus_per_node,) * whole + ((rest,) if rest else ())
-
-
 @dataclass(frozen=True, slots=True)
 class Seen:
     """What an epoch shows at one batch size."""
@@ -96,7 +89,7 @@ class AdaptiveTruth:
     def widest(self, gpu: GpuName) -> int:
         if gpu not in self.limits:
             return 0
-        return min(WIDEST, self.measured_to[gpu], self.limits[gpu].max_gpus)
+        return widest_measured(self.limits[gpu], self.measured_to[gpu])
 
     def gains(self, totals: Floats) -> Floats:
         """Worth of an iteration at these total batch sizes, epochs × …"""
@@ -149,34 +142,22 @@ class AdaptiveTruth:
 
     def best_on(self, gpu: GpuName, shape: Shape) -> list[float]:
         """The best true rate of every epoch on exactly this placement."""
-        width = sum(shape)
-        options = grid(self.limits[gpu], max(width, self.widest(gpu)))
+        width, limits, widest = sum(shape), self.limits[gpu], self.widest(gpu)
+        options = grid(limits, max(width, widest))
         worth = self.gains(options.total[width - 1]) * options.allowed[width - 1]
-        rates = (worth / self.iteration_times(gpu, shape, width)).max(axis=1) / self.slowdown
-        return [float(rate) for rate in rates]
+        seconds = iteration_times(self.timings[gpu], limits, shape, widest)
+        return [float(rate) for rate in (worth / seconds).max(axis=1) / self.slowdown]
 
     def _rates(self, gpu: GpuName) -> Floats:
         """The best over all candidate batch sizes, by the true times."""
-        limits, widest, per_node = self.limits[gpu], self.widest(gpu), self.gpus_per_node[gpu]
-        options = grid(limits, widest)
-        worth = self.gains(options.total) * options.allowed
-        table = np.zeros((self.epochs, 2, widest + 1))
-        for width in range(1, widest + 1):
-            for row in (0, 1):
-                if row == 0 and width > per_node:
-                    continue
-                shape = typical_shape(width, per_node, across=row == 1)
-                seconds = self.iteration_times(gpu, shape, width)
-                table[:, row, width] = (worth[:, width - 1] / seconds).max(axis=1)
-        return table / self.slowdown
-
-    def iteration_times(self, gpu: GpuName, shape: Shape, width: int) -> Floats:
-        """Seconds of an iteration at every candidate batch size of a width."""
-        options = grid(self.limits[gpu], max(width, self.widest(gpu)))
-        timing, low = self.timings[gpu], self.limits[gpu].min_local
-        locals_, passes = options.local_batch[width - 1], options.passes[width - 1]
-        times = [timing.times(shape, int(max(b, low))) for b in locals_]
-        return np.array([s + a * p for (s, a), p in zip(times, passes, strict=True)])
+        table = best_rates(
+            self.timings[gpu],
+            self.limits[gpu],
+            self.gains,
+            widest=self.widest(gpu),
+            gpus_per_node=self.gpus_per_node[gpu],
+        )
+        return np.asarray(table / self.slowdown)
 
 
 @dataclass(frozen=True, kw_only=True)

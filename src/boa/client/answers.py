@@ -1,0 +1,253 @@
+"""What the service answers: one shape per kind of document, for server and client alike.
+
+Times are the server's, in Unix seconds; money is USD.
+"""
+
+from typing import Any, Literal, NotRequired
+
+from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
+
+Grouping = Literal["day", "class", "job"]
+"""What money can be listed by."""
+
+
+class Health(TypedDict):
+    """The service is up."""
+
+    status: Literal["ok"]
+    version: str
+    now: float
+    """The server's time. With `speed` ≠ 1 it runs faster than the wall's."""
+    stepped_at: float
+    """When the control loop last looked at everything."""
+
+
+# `class` is a word of Python's: such a key can only be spelled this way.
+_OfClass = TypedDict("_OfClass", {"class": str})
+
+
+class Job(_OfClass):
+    """A job in a list."""
+
+    id: str
+    name: str
+    state: Literal["waiting", "starting", "running", "rescaling", "succeeded", "failed", "stopped"]
+    gpu_type: str | None
+    """Of the GPUs that it holds now."""
+    width: int
+    """How many GPUs it holds now; 0 while it waits and after it ended."""
+    epoch: int
+    """Counted from 0."""
+    submitted_at: float
+    started_at: float | None
+    """First start of its first run."""
+    ended_at: float | None
+    rescalings: int
+    """Starts by decision, the first included."""
+    restarts: int
+    """Starts after a failure."""
+    exit_code: int | None
+    """A signal n: -n. Null while it runs, or if nobody knows."""
+    cost_usd: float
+    """Up to now."""
+
+
+class Share(TypedDict):
+    """GPUs of one type."""
+
+    gpu_type: str
+    width: int
+
+
+class Part(TypedDict):
+    """GPUs of one node that a job holds."""
+
+    job: str
+    node: int
+    gpus: int
+
+
+class JobDetails(Job):
+    """All there is to say of a job."""
+
+    reason: str
+    """Why it is in this state."""
+    progress: float
+    """Units done of the current epoch."""
+    step: int | None
+    loss: float | None
+    attempt: int | None
+    """Number of the run that is there now."""
+    attempts: int
+    failures: int
+    """Ends that count against `retries`."""
+    retry_at: float | None
+    stop_requested: bool
+    wanted: Share | None
+    """What the plan has for it; less may be there where GPUs are short."""
+    held: list[Part]
+    spec: dict[str, Any]
+    """As it was submitted (`boa schema job`)."""
+
+
+class JobAnswer(TypedDict):
+    job: JobDetails
+
+
+class JobList(TypedDict):
+    """Newest first."""
+
+    jobs: list[Job]
+    now: float
+    before: int | None
+    """Where the list goes on: the next request's `before`. Null: it was all."""
+
+
+class Node(TypedDict):
+    """A node that is paid for, or about to be."""
+
+    id: int
+    gpu_type: str
+    gpus: int
+    used_gpus: int
+    state: Literal["requested", "ready", "releasing", "gone"]
+    price: float
+    """Per GPU and hour."""
+    price_per_hour: float
+    """Of the whole node."""
+    requested_at: float
+    billed_from: float | None
+    """Null while the cloud has not said that it rents the node."""
+    ready_at: float | None
+    released_at: float | None
+    empty_since: float | None
+    address: str
+    reason: str
+    held: list[Part]
+
+
+class NodeList(TypedDict):
+    nodes: list[Node]
+    now: float
+
+
+_PerhapsOfClass = TypedDict("_PerhapsOfClass", {"class": NotRequired[str | None]})
+
+
+class CostRow(_PerhapsOfClass):
+    """What one day, class or job cost; job or class null: what no job held."""
+
+    day: NotRequired[str]
+    """UTC, YYYY-MM-DD."""
+    job: NotRequired[str | None]
+    name: NotRequired[str]
+    total_usd: float
+    jobs_usd: float
+    idle_usd: float
+    provisioning_usd: float
+    gpu_hours: float
+
+
+class Cost(TypedDict):
+    """Money: spent, being spent, and to come."""
+
+    budget_per_hour: float
+    max_spend_per_hour: float | None
+    effective_budget_per_hour: float
+    """What is planned with, so that the average comes out at the budget."""
+    average_spend_per_hour: float
+    """From `since` until `until`."""
+    spend_now_per_hour: float
+    """What is rented at this moment costs so much."""
+    since: float
+    """As asked for; else the first start of the service, or the last change of the budget."""
+    until: float
+    now: float
+    total_usd: float
+    """The sum of jobs, idle and provisioning: ever, or between `since` and `until` if asked for."""
+    jobs_usd: float
+    idle_usd: float
+    """GPUs that were ready and that no job held."""
+    provisioning_usd: float
+    """From the beginning of the charge until ready, and from release until gone."""
+    forecast_month_usd: float
+    """Of this calendar month (UTC), if the rest of it costs what it cost on average."""
+    rows: NotRequired[list[CostRow]]
+    """Where `by` was asked for."""
+
+
+class Budget(TypedDict):
+    """What the service steers to."""
+
+    budget_per_hour: float
+    """Average spend per hour."""
+    max_spend_per_hour: float | None
+    """Never more than this at any moment."""
+    effective_budget_per_hour: float
+    """What is planned with, so that the average comes out at the budget."""
+    average_spend_per_hour: float
+    spend_now_per_hour: float
+    since: float
+    """What the average is over: the first start, or the last change of the budget."""
+    now: float
+
+
+class LivePlan(TypedDict):
+    """The plan in force."""
+
+    number: int
+    at: float
+    plan: dict[str, Any]
+    """As `boa plan --json` prints it (`boa schema plan`)."""
+    workload: str
+    """What it was made for, as a workload file (YAML, `boa schema workload`)."""
+    wall_s: float
+    """How long the solver took."""
+    too_small_per_hour: float | None
+    """Where the budget cannot keep up: the least that could."""
+    now: float
+
+
+class ClassList(TypedDict):
+    classes: list[str]
+
+
+class Event(TypedDict):
+    """Something a person may want to know."""
+
+    number: int
+    """Rises by time."""
+    at: float
+    kind: str
+    text: str
+    job: str | None
+    node: int | None
+    data: dict[str, Any]
+
+
+class EventList(TypedDict):
+    events: list[Event]
+    """By rising number."""
+    last: int
+    """Number of the newest event there is."""
+
+
+class Received(TypedDict):
+    """A report was taken."""
+
+    ok: Literal[True]
+
+
+class Problem(TypedDict):
+    message: str
+    """One clear sentence."""
+    exit_code: int
+    """What the command line ends with."""
+    field: NotRequired[str]
+    expected: NotRequired[str]
+
+
+class ErrorAnswer(TypedDict):
+    """Every error has this shape."""
+
+    error: Problem

@@ -1,0 +1,259 @@
+"""One method per thing that the service can be asked."""
+
+import codecs
+import time
+from collections.abc import Generator, Mapping
+from types import TracebackType
+from typing import Any, Self, cast
+
+from boa.client import answers
+from boa.client.wire import Parameters, Wire, events_of
+from boa.errors import InputError, NoServer
+from boa.model.fields import class_name
+from boa.model.job import ENDED, JobSpec
+from boa.model.job_file import job_document
+
+PATIENCE_S = 60.0
+"""How long a server that was there may be away (a restart) before that is an error."""
+QUIET_S = 60.0
+"""A stream that says nothing for so long is asked for anew; events have heartbeats in between."""
+PAUSE_S = 0.5
+PAGE = 1000
+
+
+class Client:
+    """`url` and `token` default to $BOA_SERVER (else http://127.0.0.1:8420) and $BOA_TOKEN.
+
+    Raises NoServer where none answers, Refused with the server's own words where it says no.
+    """
+
+    def __init__(
+        self, url: str | None = None, token: str | None = None, timeout: float = 10.0
+    ) -> None:
+        self._wire = Wire(url, token, timeout)
+
+    @property
+    def url(self) -> str:
+        return self._wire.url
+
+    def close(self) -> None:
+        self._wire.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        problem: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def health(self) -> answers.Health:
+        return cast(answers.Health, self._wire.ask("GET", "health"))
+
+    # Jobs
+
+    def submit(self, spec: JobSpec | Mapping[str, Any]) -> answers.JobDetails:
+        """A job spec, or a mapping as in a job file (`boa schema job`)."""
+        document = job_document(spec) if isinstance(spec, JobSpec) else dict(spec)
+        return self._job(self._wire.ask("POST", "jobs", body=document))
+
+    def jobs(
+        self, *, all: bool = False, job_class: str | None = None, limit: int | None = None
+    ) -> list[answers.Job]:
+        """Newest first: the active ones, or `all`."""
+        return self.job_list(all=all, job_class=job_class, limit=limit)["jobs"]
+
+    def job_list(
+        self, *, all: bool = False, job_class: str | None = None, limit: int | None = None
+    ) -> answers.JobList:
+        """The same, with the server's time; longer lists than one answer's are put together."""
+        found: list[answers.Job] = []
+        before: int | None = None
+        while True:
+            page = PAGE if limit is None else min(PAGE, limit - len(found))
+            asked: Parameters = {"all": all, "class": job_class, "limit": page, "before": before}
+            got = cast(answers.JobList, self._wire.ask("GET", "jobs", asked))
+            found += got["jobs"]
+            before = got["before"]
+            if before is None or (limit is not None and len(found) >= limit):
+                return {"jobs": found, "now": got["now"], "before": before}
+
+    def job(self, job: str) -> answers.JobDetails:
+        return self._job(self._wire.ask("GET", _job_path(job)))
+
+    def stop(self, job: str) -> answers.JobDetails:
+        """Ask it to stop; its end comes later (`wait`)."""
+        return self._job(self._wire.ask("POST", f"{_job_path(job)}/stop"))
+
+    def wait(
+        self, job: str, *, pause_s: float = PAUSE_S, patience_s: float = PATIENCE_S
+    ) -> answers.JobDetails:
+        """The job once it has ended. A server that is away for a while is waited for."""
+        patience = _Patience(patience_s)
+        while True:
+            try:
+                found = self.job(job)
+            except NoServer as away:
+                patience.lose(away)
+            else:
+                patience.regain()
+                if found["state"] in ENDED:
+                    return found
+            time.sleep(pause_s)
+
+    def logs(
+        self,
+        job: str,
+        *,
+        attempt: int | None = None,
+        rank: int = 0,
+        tail: int | None = None,
+        follow: bool = False,
+        patience_s: float = PATIENCE_S,
+    ) -> Generator[str, None, None]:
+        """What a worker printed, in pieces. `follow`: until the job has ended."""
+        decode = codecs.getincrementaldecoder("utf-8")("replace").decode
+        asked: Parameters = {"attempt": attempt, "rank": rank, "tail": tail, "follow": follow}
+        skip: int | None = None
+        patience = _Patience(patience_s if follow else 0.0)
+        while True:
+            now = asked if skip is None else {**asked, "tail": None, "skip": skip}
+            try:
+                with self._wire.stream(f"{_job_path(job)}/logs", now, quiet_s=QUIET_S) as text:
+                    patience.regain()
+                    skip = int(text.headers.get("boa-log-offset", 0))
+                    for piece in text.iter_bytes():
+                        skip += len(piece)
+                        yield decode(piece)
+                yield decode(b"", True)
+                if not follow or self.job(job)["state"] in ENDED:
+                    return
+            except NoServer as away:  # or it was quiet: where it stopped is where it goes on
+                patience.lose(away)
+            time.sleep(PAUSE_S)
+
+    # Cluster and money
+
+    def nodes(self) -> list[answers.Node]:
+        return self.node_list()["nodes"]
+
+    def node_list(self) -> answers.NodeList:
+        """The same, with the server's time."""
+        return cast(answers.NodeList, self._wire.ask("GET", "nodes"))
+
+    def cost(
+        self,
+        *,
+        by: answers.Grouping | None = None,
+        since: float | None = None,
+        until: float | None = None,
+    ) -> answers.Cost:
+        asked = {"by": by, "since": since, "until": until}
+        return cast(answers.Cost, self._wire.ask("GET", "cost", asked))
+
+    def budget(self) -> answers.Budget:
+        return cast(answers.Budget, self._wire.ask("GET", "budget"))
+
+    def set_budget(self, budget: float, max_spend: float | None = None) -> answers.Budget:
+        """USD per hour; `max_spend` None: as it is."""
+        body = {"budget_per_hour": budget, "max_spend_per_hour": max_spend}
+        return cast(answers.Budget, self._wire.ask("PUT", "budget", body=body))
+
+    # Planning
+
+    def plan(self) -> answers.LivePlan:
+        return cast(answers.LivePlan, self._wire.ask("GET", "plan"))
+
+    def classes(self) -> list[str]:
+        return cast(answers.ClassList, self._wire.ask("GET", "classes"))["classes"]
+
+    def job_class(self, name: str) -> dict[str, Any]:
+        """What was learned of it."""
+        return cast(dict[str, Any], self._wire.ask("GET", f"classes/{class_name(name, 'class')}"))
+
+    def metrics(self) -> dict[str, float]:
+        """What Prometheus would read, by name: the figures that have no labels."""
+        with self._wire.stream(f"{self.url}/metrics") as answer:
+            lines = [line.rpartition(" ") for line in answer.iter_lines()]
+        return {
+            name: float(value)
+            for name, _, value in lines
+            if name and not name.startswith("#") and "{" not in name
+        }
+
+    # Events
+
+    def history(
+        self, *, after: int | None = None, job: str | None = None, limit: int = 100
+    ) -> list[answers.Event]:
+        """Events by rising number: the first so many after a number, or else the newest (up to
+        1,000)."""
+        found: list[answers.Event] = []
+        while True:
+            page = min(PAGE, limit - len(found))
+            asked: Parameters = {"after": after, "job": job, "limit": page}
+            got = cast(answers.EventList, self._wire.ask("GET", "events", asked))["events"]
+            found += got
+            if after is None or len(got) < page or len(found) >= limit:
+                return found
+            after = found[-1]["number"]
+
+    def events(
+        self,
+        *,
+        after: int | None = None,
+        job: str | None = None,
+        patience_s: float = PATIENCE_S,
+    ) -> Generator[answers.Event, None, None]:
+        """Events as they happen, from now on or after a number; none is lost to a lost connection.
+
+        Ends never, but in NoServer when a server stays away.
+        """
+        patience = _Patience(patience_s)
+        if after is None:
+            newest = self.history(limit=1)
+            after = newest[-1]["number"] if newest else 0
+        while True:
+            headers = {"Accept": "text/event-stream", "Last-Event-ID": str(after)}
+            try:
+                asked = {"job": job}
+                with self._wire.stream("events", asked, headers, quiet_s=QUIET_S) as lines:
+                    patience.regain()
+                    for found in events_of(lines.iter_lines()):
+                        event = cast(answers.Event, found)
+                        after = event["number"]
+                        yield event
+            except NoServer as away:
+                patience.lose(away)
+            time.sleep(PAUSE_S)
+
+    def _job(self, answer: answers.JobAnswer) -> answers.JobDetails:
+        return answer["job"]
+
+
+class _Patience:
+    """How long a server may be away that was there before."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._there = False
+        self._away_since: float | None = None
+
+    def regain(self) -> None:
+        self._there, self._away_since = True, None
+
+    def lose(self, away: NoServer) -> None:
+        """Raises it on when there is no patience left, or never was a server."""
+        now = time.monotonic()
+        self._away_since = now if self._away_since is None else self._away_since
+        if not self._there or now - self._away_since >= self._seconds:
+            raise away
+
+
+def _job_path(job: str) -> str:
+    if not job.isascii() or not job.isdecimal():
+        raise InputError("job", job, "the id of a job (boa ps --all lists them)")
+    return f"jobs/{job}"

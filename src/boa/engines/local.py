@@ -1,0 +1,321 @@
+"""Runs as processes of this machine, which go on without the service.
+
+Every run has a folder ROOT/JOB/ATTEMPT and a supervisor (`shim.py`, which also says what is in the
+folder). All that this engine knows is there, so another one on the same ROOT knows it too:
+
+ROOT/.runs/JOB.ATTEMPT   an empty file for every run that is not forgotten
+ROOT/.new/               folders being written: a run begins when its folder is moved into place
+ROOT/JOB/work            where jobs run that name no folder of their own
+
+Whoever finds a run without a supervisor sends it one. Any number may be sent: a supervisor first
+takes the run by a rename, and only one can.
+"""
+
+import marshal
+import os
+import shutil
+import signal
+import sys
+import tempfile
+from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from boa.engines import launching, leftovers, shim
+from boa.engines.base import Launch, LogFile, RunEvent, RunKey
+from boa.errors import InputError
+from boa.model.cluster import JobId
+from boa.units import Seconds
+
+KEPT_ATTEMPTS = 20
+"""Of every job: whose logs are kept."""
+CHECKED_AT_ONCE = 50
+"""Supervisors sent by an earlier service that one `poll` looks at; our own tell by themselves."""
+SUPERVISE = "import sys; sys.path.append(sys.argv[1]); import shim; shim.main(sys.argv[2])"
+"""Quicker than to run the file, which Python would compile every time."""
+NOBODY = "0.0.0"
+"""Who takes a run so that no supervisor can."""
+
+
+@dataclass(slots=True)
+class _Run:
+    key: RunKey
+    folder: str
+    supervisor: str = ""
+    """PID, or PID.TICKS.BOOT where it is not ours; empty while there is none."""
+    ours: bool = False
+    """A child of this process: its number is nobody else's until we have heard of its end."""
+    up_told: bool = False
+    grace_s: Seconds | None = None
+    """It was asked to stop, with this grace."""
+    end: RunEvent | None = None
+
+    @property
+    def pid(self) -> int:
+        return int(self.supervisor.partition(".")[0])
+
+    def state(self) -> tuple[str, str]:
+        """How far it is, and by whom: see `shim`."""
+        with suppress(FileNotFoundError):  # somebody has deleted it
+            for name in os.listdir(self.folder):
+                stage, _, supervisor = name.partition(".")
+                if stage in (shim.LAUNCH, shim.CLAIMED, shim.UP):
+                    return stage, supervisor
+        return "", ""
+
+    def take_over(self) -> None:
+        """So that no supervisor can have it, unless one is quicker."""
+        with suppress(FileNotFoundError):
+            claimed = f"{shim.CLAIMED}.{NOBODY}"
+            os.rename(os.path.join(self.folder, shim.LAUNCH), os.path.join(self.folder, claimed))
+
+    def outcome(self) -> RunEvent | None:
+        try:
+            text = Path(self.folder, shim.OUTCOME).read_text("utf-8", "replace")
+        except FileNotFoundError:
+            return None
+        code, stopped, reason = text.split("\n")[:3]
+        return RunEvent(
+            key=self.key,
+            ended=True,
+            exit_code=int(code) if code else None,
+            stopped=stopped == "1",
+            reason=reason.strip(),
+        )
+
+
+class LocalEngine:
+    def __init__(self, root: Path, *, log_bytes: int, python: str = sys.executable) -> None:
+        self._root = os.path.abspath(root)
+        self._log_bytes, self._python = log_bytes, python
+        self._gpus = launching.has_gpus()
+        self._index = os.path.join(self._root, ".runs")
+        self._new = os.path.join(self._root, ".new")
+        os.makedirs(self._index, mode=0o700, exist_ok=True)
+        shutil.rmtree(self._new, ignore_errors=True)
+        os.makedirs(self._new, mode=0o700, exist_ok=True)
+        self._runs: dict[RunKey, _Run] = {}
+        self._next_check = 0
+        for name in sorted(os.listdir(self._index)):
+            job, _, attempt = name.rpartition(".")
+            self._find_again(RunKey(job, int(attempt)))
+
+    # What the service asks
+
+    def start(self, launch: Launch) -> None:
+        """OSError (disk full, no more processes): not yet; to be asked again."""
+        key = launch.key
+        run = self._known(key)
+        if run is None:
+            if os.path.exists(self._folder(key)):
+                return  # ended and forgotten
+            run = self._begin(key, self._files_of(launch))
+        if run.end is None and not run.supervisor:
+            self._supervise(run)
+
+    def stop(self, key: RunKey, grace_s: Seconds) -> None:
+        run = self._known(key)
+        if run is None:
+            if not os.path.exists(self._folder(key)):  # decided on, and taken back before its start
+                outcome = shim.outcome_text(0, True, "stopped before it began")
+                run = self._begin(key, {shim.OUTCOME: outcome})
+                run.end = run.outcome()
+            return
+        if run.end is not None or (run.grace_s is not None and run.grace_s <= grace_s):
+            return
+        stop = os.path.join(run.folder, shim.STOP)
+        Path(f"{stop}.new").write_text(f"{grace_s:.3f}")
+        os.rename(f"{stop}.new", stop)
+        if not run.supervisor:
+            self._supervise(run)  # it will see that there is nothing to start
+        elif run.ours or shim.identity(run.pid) == run.supervisor:
+            with suppress(ProcessLookupError):
+                os.kill(run.pid, signal.SIGTERM)
+        run.grace_s = grace_s
+
+    def poll(self) -> Sequence[RunEvent]:
+        self._settle(self._dead())
+        events = []
+        for run in self._runs.values():
+            if not run.up_told and run.state()[0] == shim.UP:
+                run.up_told = True
+                events.append(RunEvent(key=run.key, ended=False))
+            if run.end is not None:
+                events.append(run.end)
+        return events
+
+    def runs(self) -> Collection[RunKey]:
+        return list(self._runs)
+
+    def forget(self, key: RunKey) -> None:
+        run = self._runs.get(key)
+        if run is None or run.end is None:
+            return
+        Path(self._marker(key)).unlink(missing_ok=True)
+        del self._runs[key]
+        with suppress(FileNotFoundError):
+            for name in os.listdir(run.folder):
+                if not name.endswith(".log"):  # what was launched has the job's token in it
+                    os.unlink(os.path.join(run.folder, name))
+        for attempt in self._attempts(key.job)[:-KEPT_ATTEMPTS]:
+            if RunKey(key.job, attempt) not in self._runs:
+                shutil.rmtree(self._folder(RunKey(key.job, attempt)), ignore_errors=True)
+
+    def logs(self, job: JobId) -> Sequence[LogFile]:
+        """A long log is in two parts, both of them listed: the older first."""
+        found = []
+        for attempt in self._attempts(job):
+            for path in Path(self._folder(RunKey(job, attempt))).glob("*.log"):
+                rank, *old, _ = path.name.split(".")
+                found.append((attempt, int(rank), not old, path))
+        return [LogFile(attempt, rank, path) for attempt, rank, _, path in sorted(found)]
+
+    def close(self) -> None:
+        self._runs.clear()
+
+    # Beginnings
+
+    def _files_of(self, launch: Launch) -> dict[str, bytes]:
+        workdir = launch.spec.workdir
+        if not workdir:
+            workdir = os.path.join(self._home(launch.key.job), "work")
+            os.makedirs(workdir, exist_ok=True)
+        with suppress(OSError):  # the job itself will say what is wrong with it
+            os.makedirs(launch.checkpoint_dir, exist_ok=True)
+        document = {
+            "plans": launching.plans(launch, port=launching.free_port(), gpus=self._gpus),
+            "workdir": workdir,
+            "grace_s": launch.spec.grace_s,
+            "log_bytes": self._log_bytes,
+        }
+        # marshal's version 2 is the same in every Python that may run the supervisor
+        return {shim.LAUNCH: marshal.dumps(document, 2), shim.RESERVE: b" " * shim.RESERVED}
+
+    def _begin(self, key: RunKey, files: dict[str, bytes]) -> _Run:
+        """The run's folder with all of this in it, or no folder."""
+        os.makedirs(self._home(key.job), exist_ok=True)
+        folder = tempfile.mkdtemp(dir=self._new)
+        try:
+            for name, data in files.items():
+                with open(os.path.join(folder, name), "xb") as file:
+                    file.write(data)
+            Path(self._marker(key)).touch()
+            os.rename(folder, self._folder(key))
+        except OSError:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        run = self._runs[key] = _Run(key, self._folder(key))
+        return run
+
+    def _supervise(self, run: _Run) -> None:
+        pid = os.posix_spawnp(
+            self._python,
+            [self._python, "-I", "-S", "-c", SUPERVISE, os.path.dirname(shim.__file__), run.folder],
+            launching.inherited(os.environ),
+            file_actions=[(os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_RDWR, 0) for fd in range(3)],
+            setsid=True,
+            setsigmask=[],
+            setsigdef=signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP},
+        )
+        run.supervisor, run.ours = str(pid), True
+
+    def _known(self, key: RunKey) -> _Run | None:
+        if key not in self._runs and os.path.exists(self._folder(key)):
+            Path(self._marker(key)).touch()  # the machine went down before it was on the disk
+            self._find_again(key)
+        return self._runs.get(key)
+
+    def _find_again(self, key: RunKey) -> None:
+        run = _Run(key, self._folder(key))
+        state, run.supervisor = run.state()
+        run.end = run.outcome()
+        if not state and run.end is None:  # forgotten, or its folder never came to be
+            Path(self._marker(key)).unlink(missing_ok=True)
+            return
+        self._runs[key] = run
+        if state == shim.LAUNCH:
+            with suppress(OSError):  # `start` will be asked again, and tell
+                self._supervise(run)
+
+    # Endings
+
+    def _dead(self) -> list[_Run]:
+        """Runs whose supervisor is no more; of those that are not ours, some are looked at."""
+        running = [run for run in self._runs.values() if run.end is None and run.supervisor]
+        others = [run for run in running if not run.ours]
+        first = self._next_check if self._next_check < len(others) else 0
+        self._next_check = first + CHECKED_AT_ONCE
+        return [
+            *(run for run in running if run.ours and _reaped(run.pid)),
+            *(
+                run
+                for run in islice(others, first, self._next_check)
+                if shim.identity(run.pid) != run.supervisor
+            ),
+        ]
+
+    def _settle(self, dead: Iterable[_Run]) -> None:
+        """How they ended; or that another supervisor has them, or that nobody knows."""
+        lost = []
+        for run in dead:
+            run.ours = False
+            run.take_over()
+            _, run.supervisor = run.state()
+            if run.supervisor and shim.identity(run.pid) == run.supervisor:
+                continue
+            run.end = run.outcome()
+            if run.end is None:
+                lost.append(run)
+        self._lose(lost)
+
+    def _lose(self, runs: Collection[_Run]) -> None:
+        if not runs:
+            return
+        leftovers.kill({marks for run in runs if (marks := _marks(run))})
+        for run in runs:
+            died = "was killed, or the machine restarted"
+            why = "could not be started" if run.supervisor == NOBODY else died
+            reason = f"lost: its supervisor {why}"
+            run.end = RunEvent(key=run.key, ended=True, reason=reason)
+            with suppress(OSError):  # a full disk: it is found again to be lost
+                shim.write_outcome(run.folder, None, False, reason)
+
+    # Names
+
+    def _home(self, job: JobId) -> str:
+        if not job.replace("-", "").isalnum():
+            raise InputError("job", job, "an id of letters, digits and -")
+        return os.path.join(self._root, job)
+
+    def _folder(self, key: RunKey) -> str:
+        return os.path.join(self._home(key.job), str(key.attempt))
+
+    def _marker(self, key: RunKey) -> str:
+        return os.path.join(self._index, f"{key.job}.{key.attempt}")
+
+    def _attempts(self, job: JobId) -> list[int]:
+        with suppress(FileNotFoundError):
+            return sorted(int(name) for name in os.listdir(self._home(job)) if name.isdigit())
+        return []
+
+
+def _reaped(pid: int) -> bool:
+    try:
+        return os.waitpid(pid, os.WNOHANG)[0] == pid
+    except ChildProcessError:  # by somebody else
+        return True
+
+
+def _marks(run: _Run) -> leftovers.Marks | None:
+    try:
+        document = marshal.loads(Path(run.folder, ".".join(run.state())).read_bytes())
+    except (
+        OSError,
+        EOFError,
+        ValueError,
+        TypeError,
+    ):  # deleted; cut off when the machine went down
+        return None
+    return leftovers.marks_of(document["plans"][0]["env"])

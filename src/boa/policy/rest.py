@@ -1,0 +1,126 @@
+"""What the rest of a job's training is worth, on its own widths or on those of a newer plan.
+
+A plan minimises Σ w_i λ_i E[T_i] / Σ w λ subject to Σ λ_i E[cost_i] ≤ b. With the multiplier μ on
+the budget (the plan's shadow price) that is a sum over classes, λ_i times
+
+    w_i / Σ w λ · E[T_i]  +  μ · E[cost_i]
+
+so this is what one job adds to the objective: its seconds, and what its dollars would have saved
+elsewhere. Nothing in it asks when the job began, and a job's epochs only add up, so the same sum
+over the epochs that are left values the rest of a running job (a *rest*, in the same unit: seconds
+of average JCT, times hours). Rescalings count as in `solver/objective.py`: r more seconds on the
+GPUs moved to, at every change of width or type, and at the move itself.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TypeAlias
+
+import numpy as np
+
+from boa.model.cluster import Share
+from boa.model.plan import Variant
+from boa.model.speedup import Floats
+from boa.model.workload import JobClass
+from boa.solver.objective import cost_rates, restart_time, run_times
+from boa.solver.solution import Solution
+from boa.units import GpuName
+
+Step: TypeAlias = tuple[GpuName, int]
+"""A GPU type and a width."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Course:
+    """One way through training, valued from every epoch on. Beyond the last epoch: the last."""
+
+    variant: Variant
+    steps: list[Step]
+    """What it runs on in every epoch."""
+    rests: list[float]
+    """From the beginning of every epoch to the end, for a job that is on its GPUs already."""
+    entries: list[float]
+    """What it costs to get onto the GPUs of every epoch."""
+    changes: list[int | None]
+    """The epoch of the next change, from every epoch on."""
+    _shares: dict[int, Share] = field(default_factory=dict)
+
+    def rest(self, epoch: int, held: Step | None) -> float:
+        """The value of what is left at the beginning of an epoch, for a job that holds `held`."""
+        at = min(epoch, len(self.steps) - 1)
+        return self.rests[at] if held == self.steps[at] else self.rests[at] + self.entries[at]
+
+    def share(self, epoch: int) -> Share:
+        known = self._shares.get(epoch)
+        if known is None:
+            at = min(epoch, len(self.steps) - 1)
+            known = self._shares[epoch] = Share(*self.steps[at], self.changes[at], self.variant)
+        return known
+
+
+class Rests:
+    """Every course under one plan, worked out once. Not a cache that anything depends on."""
+
+    def __init__(self, solution: Solution) -> None:
+        self._solution = solution
+        total = solution.workload.weighted_arrivals_per_hour
+        self._classes: Mapping[str, tuple[JobClass, float]] = {
+            c.name: (c, c.weight / total) for c in solution.workload.classes
+        }
+        self._times: dict[tuple[str, GpuName], Floats] = {}
+        self._courses: dict[tuple[str, Variant], Course] = {}
+        self._seen: dict[tuple[str, int], tuple[Variant, Course]] = {}
+
+    def course(self, job_class: str, variant: Variant) -> Course:
+        """By identity first: to hash a variant of a hundred epochs takes longer than all else."""
+        seen = self._seen.get((job_class, id(variant)))
+        if seen is not None:
+            return seen[1]
+        course = self._courses.get((job_class, variant))
+        if course is None:
+            course = self._courses[job_class, variant] = self._valued(job_class, variant)
+        self._seen[job_class, id(variant)] = (variant, course)  # held, so that the id stays its own
+        return course
+
+    def _valued(self, name: str, variant: Variant) -> Course:
+        job_class, weight = self._classes[name]
+        last = len(variant.widths) - 1
+        at = [min(j, last) for j in range(len(job_class.epochs))]
+        steps = [(variant.gpu_types[n], int(variant.widths[n])) for n in at]
+        times, dollars = np.full(len(steps), np.inf), np.zeros(len(steps))
+        for gpu in set(variant.gpu_types) & self._solution.workload.gpu_types.keys():
+            here = np.array([j for j, step in enumerate(steps) if step[0] == gpu], dtype=np.intp)
+            widths = np.array([steps[j][1] for j in here], dtype=np.intp)
+            known = self._times_on(name, gpu)
+            times[here] = known[here, np.minimum(widths, known.shape[1]) - 1]
+            kind, rules = self._solution.workload.gpu_types[gpu], self._solution.rules
+            dollars[here] = cost_rates(widths.astype(float), kind, rules.billing)
+        values = weight + self._solution.shadow_price * dollars  # of a second in every epoch
+        entries = restart_time(job_class, self._solution.rules) * values
+        moves = np.where([False, *(a != b for a, b in pairwise(steps))], entries, 0.0)
+        rests = np.cumsum((times * values + moves)[::-1])[::-1] - moves
+        return Course(variant, steps, rests.tolist(), entries.tolist(), _next_changes(steps))
+
+    def _times_on(self, name: str, gpu: GpuName) -> Floats:
+        """Of every epoch at widths 1 … K; infinite where it cannot run."""
+        known = self._times.get((name, gpu))
+        if known is None:
+            job_class, _ = self._classes[name]
+            widths = np.arange(1.0, job_class.max_on(gpu) + 1)
+            known = np.full((len(job_class.epochs), len(widths)), np.inf)
+            bases = [job_class.base_on(gpu, epoch) for epoch in job_class.epochs]
+            runs = [j for j, base in enumerate(bases) if base is not None]
+            if runs:
+                known[runs] = run_times([job_class.epochs[j] for j in runs], gpu, widths)
+            least = np.array([base or 1 for base in bases])
+            known[widths < least[:, None]] = np.inf
+            self._times[name, gpu] = known
+        return known
+
+
+def _next_changes(steps: list[Step]) -> list[int | None]:
+    found: list[int | None] = [None]
+    for j in range(len(steps) - 1, 0, -1):
+        found.append(j if steps[j] != steps[j - 1] else found[-1])
+    return found[::-1]

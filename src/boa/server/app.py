@@ -1,0 +1,151 @@
+"""The REST API as an ASGI application, over whatever keeps the promises of `Control`."""
+
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.routing import Route
+
+from boa.client import answers
+from boa.control.snapshot import Control
+from boa.engines.base import Engine
+from boa.errors import BoaError, InputError
+from boa.server import metrics, openapi
+from boa.server.context import Service
+from boa.server.errors import documented, error_answer
+from boa.server.event_routes import EventRoutes
+from boa.server.guard import Guard
+from boa.server.job_routes import JobRoutes
+from boa.server.money_routes import MoneyRoutes
+from boa.server.page import page
+from boa.server.report import report_handler
+from boa.store.base import Store
+
+API = "/api/v1"
+_METRICS: dict[int | str, dict[str, Any]] = {
+    200: {"description": "Metrics.", "content": {"text/plain": {}}}
+}
+_log = logging.getLogger("boa.server")
+
+
+def create_app(
+    control: Control,
+    store: Store,
+    engine: Engine,
+    *,
+    token: str | None,
+    secret: bytes,
+    version: str,
+) -> FastAPI:
+    """`token`: what every request must carry; None: it is for this machine only.
+
+    `secret`: what report tokens are made with. `app.state.stopping` ends streams when set.
+    """
+    openapi.forbid_extras()
+    service = Service(control=control, store=store, engine=engine, secret=secret, version=version)
+    app = FastAPI(
+        title="BOA Constrictor",
+        version=version,
+        openapi_url=None,  # and with it no pages that load scripts from elsewhere
+        middleware=[Middleware(Guard, token=token)],
+        generate_unique_id_function=lambda route: route.name,
+    )
+    app.state.stopping = service.stopping
+    # Before all others: most requests by far are reports.
+    app.router.routes.append(Route(openapi.REPORT_PATH, report_handler(service), methods=["POST"]))
+    for routes in (JobRoutes(service), MoneyRoutes(service), EventRoutes(service)):
+        app.include_router(routes.router(), prefix=API)
+    _add_service_routes(app, service)
+    _add_handlers(app)
+    return app
+
+
+def _add_service_routes(app: FastAPI, service: Service) -> None:
+    document: dict[str, Any] = {}
+
+    def health() -> answers.Health:
+        """Whether the service is up. Needs no token."""
+        control = service.control
+        return {
+            "status": "ok",
+            "version": service.version,
+            "now": control.now(),
+            "stepped_at": control.snapshot.now,
+        }
+
+    def prometheus() -> Response:
+        """Metrics in Prometheus' text format: names that begin with boa_."""
+        return Response(metrics.exposition(service.control), media_type=metrics.CONTENT_TYPE)
+
+    def described() -> Response:
+        if not document:
+            document.update(openapi.document(app))
+        return JSONResponse(document)
+
+    app.add_api_route(f"{API}/health", health, tags=["service"], responses=documented(403))
+    app.add_api_route(
+        "/metrics",
+        prometheus,
+        tags=["service"],
+        response_class=Response,
+        responses={**_METRICS, **documented(401, 403)},
+    )
+    app.add_api_route(openapi.PATH, described, include_in_schema=False)
+    app.add_api_route(
+        "/",
+        lambda: page(service.version),
+        include_in_schema=False,
+        response_class=HTMLResponse,
+        response_model=None,
+    )
+
+
+Handler = Callable[[Request, Any], Awaitable[Response]]
+
+
+def _add_handlers(app: FastAPI) -> None:
+    handlers: dict[type[Exception], Handler] = {
+        BoaError: _refused,
+        RequestValidationError: _invalid,
+        HTTPException: _http,
+        Exception: _bug,
+    }
+    for kind, handler in handlers.items():
+        app.add_exception_handler(kind, handler)
+
+
+async def _refused(request: Request, problem: BoaError) -> Response:
+    return error_answer(problem)
+
+
+async def _invalid(request: Request, problem: RequestValidationError) -> Response:
+    """A parameter that FastAPI has checked, worded as ours are."""
+    first = problem.errors()[0]
+    field = ".".join(str(part) for part in first["loc"][1:]) or "the request"
+    expected = first["msg"].removeprefix("Input should be ").partition(", unable")[0]
+    if expected.startswith(("greater", "less")):
+        expected = f"a number {expected}"
+    return await _refused(request, InputError(field, first.get("input"), expected))
+
+
+async def _http(request: Request, problem: HTTPException) -> Response:
+    """What the router says by itself: no such path, not this method."""
+    path = request.url.path[:60]
+    said = {
+        404: f"there is no {path} here; {openapi.PATH} lists what there is",
+        405: f"{request.method} is not possible on {path}",
+    }.get(problem.status_code, str(problem.detail))
+    document = {"error": {"message": said, "exit_code": 2}}
+    return JSONResponse(document, problem.status_code, headers=problem.headers)
+
+
+async def _bug(request: Request, problem: Exception) -> Response:
+    _log.error("%s %s failed", request.method, request.url.path, exc_info=problem)
+    said = f"unexpected {type(problem).__name__}; this is a bug in boa. The server's log has more"
+    return JSONResponse({"error": {"message": said, "exit_code": 1}}, 500)

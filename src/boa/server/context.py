@@ -1,0 +1,61 @@
+"""What every route works with."""
+
+import asyncio
+import re
+import threading
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from starlette.requests import Request
+
+from boa.control.snapshot import Control, NoSuchJob
+from boa.engines.base import Engine
+from boa.errors import InputError
+from boa.model.cluster import JobId
+from boa.model.job import JobRecord
+from boa.server.errors import TooSlow
+from boa.store.base import Store
+
+PATIENCE_S = 30.0
+"""How long a request waits for the control loop, in seconds of the wall."""
+_ID = re.compile(r"[1-9][0-9]{0,17}")
+_LONGEST = 60
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Service:
+    control: Control
+    store: Store
+    engine: Engine
+    secret: bytes
+    version: str
+    stopping: threading.Event = field(default_factory=threading.Event)
+    """Set when the server is to end: streams end too."""
+
+    def job(self, job: JobId) -> JobRecord:
+        """Active or ended. May block on the store."""
+        if not _ID.fullmatch(job):
+            raise NoSuchJob(job[:_LONGEST])
+        found = self.control.snapshot.jobs.get(job) or self.store.job(job)
+        if found is None:
+            raise NoSuchJob(job)
+        return found
+
+
+async def answer(future: "Future[_T]") -> _T:
+    """What the control loop says. It goes on with what it was asked, even if nobody waits."""
+    try:
+        return await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(future)), PATIENCE_S)
+    except TimeoutError:
+        raise TooSlow(PATIENCE_S) from None
+
+
+def only_known_parameters(request: Request) -> None:
+    """A misspelt parameter is an error, not silently another question."""
+    known = [parameter.alias for parameter in request.scope["route"].dependant.query_params]
+    for name in request.query_params:
+        if name not in known:
+            expected = f"one of {', '.join(known)}" if known else "no parameters"
+            raise InputError(name[:_LONGEST], None, expected, "unknown parameter")

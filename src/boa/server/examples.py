@@ -1,0 +1,79 @@
+"""Bodies that requests may have, and examples, for OpenAPI."""
+
+from typing import Any
+
+from boa.model.schema_jobs import job_schema
+
+JOB_SPEC = {
+    "name": "first try",
+    "class": "resnet18",
+    "run": "python train.py",
+    "workdir": "/home/me/resnet",
+    "gpus": {"min": 1, "max": 16},
+    "epochs": 90,
+}
+BUDGET_CHANGE = {"budget_per_hour": 14.0, "max_spend_per_hour": 30.0}
+REPORT = {
+    "attempt": 1,
+    "uptime_s": 61.5,
+    "epoch": 0,
+    "progress": 51200,
+    "units": 51200,
+    "step": 400,
+    "loss": 2.31,
+    "metrics": {"accuracy": 0.41},
+}
+_RATE = {"type": "number", "exclusiveMinimum": 0}
+_COUNT = {"type": "integer", "minimum": 0}
+_AMOUNT = {"type": "number", "minimum": 0}
+
+
+def body(schema: str, example: Any) -> dict[str, Any]:
+    """What `openapi_extra` takes: a body that is read by hand."""
+    content = {"schema": {"$ref": f"#/components/schemas/{schema}"}, "example": example}
+    return {"requestBody": {"required": True, "content": {"application/json": content}}}
+
+
+def schemas() -> dict[str, Any]:
+    """Of the bodies above."""
+    budget = {
+        "type": "object",
+        "required": ["budget_per_hour"],
+        "additionalProperties": False,
+        "properties": {
+            "budget_per_hour": {**_RATE, "description": "Average spend per hour, USD."},
+            "max_spend_per_hour": {
+                "anyOf": [_RATE, {"type": "null"}],
+                "description": "Never more than this at any moment. Left out: as it is.",
+            },
+        },
+    }
+    return {"JobSpec": job_schema(), "BudgetChange": budget, "Report": _REPORT}
+
+
+_REPORT = {
+    "type": "object",
+    "required": ["attempt", "uptime_s", "epoch", "progress", "units"],
+    "additionalProperties": False,
+    "properties": {
+        "attempt": {"type": "integer", "minimum": 1, "description": "BOA_ATTEMPT."},
+        "uptime_s": {
+            **_AMOUNT,
+            "description": "Since the process began, in the server's seconds (× BOA_SPEED).",
+        },
+        "epoch": {**_COUNT, "description": "Counted from 0."},
+        "progress": {
+            **_AMOUNT,
+            "description": "Units done of this epoch, those before a restart included.",
+        },
+        "units": {**_AMOUNT, "description": "Units done by this attempt, over all its epochs."},
+        "step": {"anyOf": [_COUNT, {"type": "null"}]},
+        "loss": {"anyOf": [{"type": "number"}, {"type": "null"}]},
+        "metrics": {
+            "type": "object",
+            "maxProperties": 100,
+            "propertyNames": {"maxLength": 100},
+            "additionalProperties": {"type": "number"},
+        },
+    },
+}

@@ -1,0 +1,139 @@
+"""Jobs: submit, list, look at, stop, read their logs."""
+
+from collections.abc import Iterable
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Path, Query, Request
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import StreamingResponse
+
+from boa.client import answers
+from boa.model.job import JobRecord
+from boa.model.job_file import read_job_spec
+from boa.server import examples, views
+from boa.server.bodies import read_json
+from boa.server.context import Service, answer, only_known_parameters
+from boa.server.errors import documented
+from boa.server.log_stream import LogReader, check_exists, log_chunks, log_offset, select
+from boa.server.streams import LiveStream
+
+PAGE = 1000
+"""The most jobs that one answer lists."""
+JobPath = Annotated[str, Path(description="The job's id.", examples=["17"])]
+
+
+class JobRoutes:
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    def router(self) -> APIRouter:
+        router = APIRouter(tags=["jobs"], dependencies=[Depends(only_known_parameters)])
+        add = router.add_api_route
+        add(
+            "/jobs",
+            self.submit,
+            methods=["POST"],
+            status_code=201,
+            openapi_extra=examples.body("JobSpec", examples.JOB_SPEC),
+            responses=documented(400, 401, 403, 413, 422, 503),
+        )
+        add("/jobs", self.jobs, responses=documented(401, 403, 422, 503))
+        add("/jobs/{job}", self.job, responses=documented(401, 403, 404, 422, 503))
+        add(
+            "/jobs/{job}/stop",
+            self.stop,
+            methods=["POST"],
+            responses=documented(401, 403, 404, 422, 503),
+        )
+        text = {"description": "Text, as the job printed it.", "content": {"text/plain": {}}}
+        add(
+            "/jobs/{job}/logs",
+            self.logs,
+            status_code=200,
+            response_class=LiveStream,
+            responses={200: text, **documented(401, 403, 404, 422, 503)},
+        )
+        return router
+
+    async def submit(self, request: Request) -> answers.JobAnswer:
+        """Submit a job: a command and its class.
+
+        Answers once the job is stored; it starts when its GPUs are there.
+        """
+        spec = read_job_spec(await read_json(request))
+        return self._details(await answer(self._service.control.submit(spec)))
+
+    def jobs(
+        self,
+        all: Annotated[bool, Query(description="Ended ones too.")] = False,
+        job_class: Annotated[
+            str | None, Query(alias="class", description="Of this class only.")
+        ] = None,
+        limit: Annotated[int, Query(ge=1, le=PAGE)] = PAGE,
+        before: Annotated[int | None, Query(ge=1, description="Of smaller ids only.")] = None,
+    ) -> answers.JobList:
+        """List jobs, newest first: the active ones, or all."""
+        snapshot = self._service.control.snapshot
+        if all:
+            stored = self._service.store.jobs(job_class=job_class, limit=limit + 1, before=before)
+            found = [snapshot.jobs.get(record.id, record) for record in stored]
+        else:
+            found = _newest(snapshot.jobs.values(), job_class, before)
+        shown = found[:limit]
+        now, holds = self._service.control.now(), views.holds_by_job(snapshot.holds.values())
+        return {
+            "jobs": [views.job(record, holds.get(record.id, ()), now) for record in shown],
+            "now": now,
+            "before": int(shown[-1].id) if len(found) > limit else None,
+        }
+
+    def job(self, job: JobPath) -> answers.JobAnswer:
+        """All there is to say of a job, active or ended."""
+        return self._details(self._service.job(job))
+
+    async def stop(self, job: JobPath) -> answers.JobAnswer:
+        """Ask a job to stop: SIGTERM, its grace time, then SIGKILL. Of one that ended, nothing."""
+        await run_in_threadpool(self._service.job, job)
+        return self._details(await answer(self._service.control.stop(job)))
+
+    async def logs(
+        self,
+        job: JobPath,
+        attempt: Annotated[int | None, Query(ge=1, description="Of this run only.")] = None,
+        rank: Annotated[int, Query(ge=0, description="Of this worker.")] = 0,
+        tail: Annotated[int | None, Query(ge=0, description="Only so many last lines.")] = None,
+        skip: Annotated[
+            int | None, Query(ge=0, description="Leave out so many bytes: where another ended.")
+        ] = None,
+        follow: Annotated[bool, Query(description="Go on until the job has ended.")] = False,
+    ) -> StreamingResponse:
+        """What a worker printed, over all runs of the job unless one is named.
+
+        The header `boa-log-offset` says with which byte the answer begins.
+        """
+        service = self._service
+        record = await run_in_threadpool(service.job, job)
+        which = (service.engine, job, attempt, rank)
+        await run_in_threadpool(check_exists, *which)
+        if skip is None:
+            skip = await run_in_threadpool(lambda: log_offset(select(*which), tail))
+        reader = LogReader(lambda: select(*which), skip)
+        chunks = log_chunks(service, reader, job, follow=follow and not record.ended)
+        return LiveStream(chunks, "text/plain; charset=utf-8", {"boa-log-offset": str(skip)})
+
+    def _details(self, record: JobRecord) -> answers.JobAnswer:
+        control = self._service.control
+        holds = [hold for hold in control.snapshot.holds.values() if hold.job == record.id]
+        return {"job": views.job_details(record, holds, control.now())}
+
+
+def _newest(
+    records: Iterable[JobRecord], job_class: str | None, before: int | None
+) -> list[JobRecord]:
+    found = [
+        record
+        for record in records
+        if (job_class is None or record.job_class == job_class)
+        and (before is None or int(record.id) < before)
+    ]
+    return sorted(found, key=lambda record: -int(record.id))

@@ -1,0 +1,140 @@
+"""Money and what it buys: cost, budget, nodes, the plan, learned classes."""
+
+from typing import Annotated, cast
+
+from fastapi import APIRouter, Depends, Path, Query, Request
+
+from boa.client import answers
+from boa.control.costs import cost_rows, month_of
+from boa.control.ledger import Bill, bill
+from boa.errors import InputError
+from boa.model import checks
+from boa.server import examples, views
+from boa.server.bodies import read_json
+from boa.server.context import Service, answer, only_known_parameters
+from boa.server.errors import NoPlanYet, NoSuchClass, documented
+from boa.units import Seconds
+
+MAX_NAMED = 10_000
+"""Jobs whose names a list by job can give; those before have their ids only."""
+Moment = Annotated[
+    float | None,
+    Query(description="Unix seconds.", examples=[1790000000.0], allow_inf_nan=False),
+]
+
+
+class MoneyRoutes:
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    def router(self) -> APIRouter:
+        router = APIRouter(dependencies=[Depends(only_known_parameters)])
+        add = router.add_api_route
+        add("/cost", self.cost, tags=["money"], responses=documented(401, 403, 422, 503))
+        add("/budget", self.budget, tags=["money"], responses=documented(401, 403, 422))
+        add(
+            "/budget",
+            self.set_budget,
+            methods=["PUT"],
+            tags=["money"],
+            openapi_extra=examples.body("BudgetChange", examples.BUDGET_CHANGE),
+            responses=documented(400, 401, 403, 413, 422, 503),
+        )
+        add("/nodes", self.nodes, tags=["cluster"], responses=documented(401, 403, 422))
+        add("/plan", self.plan, tags=["planning"], responses=documented(401, 403, 404, 422))
+        add("/classes", self.classes, tags=["planning"], responses=documented(401, 403, 422))
+        add(
+            "/classes/{name}",
+            self.job_class,
+            tags=["planning"],
+            responses=documented(401, 403, 404, 422),
+        )
+        return router
+
+    def cost(
+        self,
+        by: Annotated[
+            answers.Grouping | None, Query(description="List it by day (UTC), class or job.")
+        ] = None,
+        since: Moment = None,
+        until: Moment = None,
+    ) -> answers.Cost:
+        """What was spent, is being spent, and will have been by the month's end.
+
+        Totals are over everything, or between `since` and `until` if either is given.
+        """
+        money, now = self._service.control.snapshot.money, self._service.control.now()
+        begin, end = 0.0 if since is None else since, now if until is None else min(until, now)
+        if begin > end:
+            raise InputError("since", since, f"a time before {end:.0f}")
+        asked = since is not None or until is not None
+        window = (begin, end, self._bill(begin, end)) if asked else None
+        month = self._bill(month_of(now)[0], now).total
+        found = views.cost(money, now, month, window)
+        if by is not None:
+            found["rows"] = self._rows(by, begin, end)
+        return found
+
+    def _bill(self, since: Seconds, until: Seconds) -> Bill:
+        store = self._service.store
+        nodes, holds = store.nodes_between(since, until), store.holds_between(since, until)
+        return bill(nodes, holds, since, until)
+
+    def _rows(self, by: answers.Grouping, since: Seconds, until: Seconds) -> list[answers.CostRow]:
+        store = self._service.store
+        named = store.jobs(limit=MAX_NAMED) if by == "job" else ()
+        found = cost_rows(
+            store.nodes_between(since, until),
+            store.holds_between(since, until),
+            {record.id: record for record in named},
+            by,
+            since,
+            until,
+        )
+        return [cast(answers.CostRow, row) for row in found]  # checked on its way out
+
+    def budget(self) -> answers.Budget:
+        """The budget, and how spend compares with it."""
+        control = self._service.control
+        return views.budget(control.snapshot.money, control.now())
+
+    async def set_budget(self, request: Request) -> answers.Budget:
+        """Change the budget; averages count from now. A cap that is left out stays as it is."""
+        given = checks.mapping(
+            await read_json(request),
+            "",
+            required=("budget_per_hour",),
+            optional=("max_spend_per_hour",),
+        )
+        budget = checks.number(given["budget_per_hour"], "budget_per_hour", above=0)
+        cap = given.get("max_spend_per_hour")
+        if cap is not None:
+            cap = checks.number(cap, "max_spend_per_hour", above=0)
+        control = self._service.control
+        return views.budget(await answer(control.set_budget(budget, cap)), control.now())
+
+    def nodes(self) -> answers.NodeList:
+        """Nodes that are paid for or about to be, and who holds their GPUs."""
+        control = self._service.control
+        return {"nodes": views.nodes(control.snapshot), "now": control.now()}
+
+    def plan(self) -> answers.LivePlan:
+        """The plan in force, with its proof and the workload that it was made for."""
+        control = self._service.control
+        state = control.snapshot.plan
+        if state is None:
+            raise NoPlanYet
+        return views.plan(state, control.now())
+
+    def classes(self) -> answers.ClassList:
+        """Names of the classes that something is known of."""
+        return {"classes": self._service.control.classes()}
+
+    def job_class(
+        self, name: Annotated[str, Path(description="The class.", examples=["resnet18"])]
+    ) -> dict[str, object]:
+        """What was learned of a class: rates, work, arrivals, with the samples behind them."""
+        found = self._service.control.class_document(name)
+        if found is None:
+            raise NoSuchClass(name)
+        return dict(found)

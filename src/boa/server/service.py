@@ -1,0 +1,148 @@
+"""`boa serve`: everything wired together, from listening to letting go."""
+
+import os
+import secrets
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from boa._version import __version__
+from boa.clock import Clock
+from boa.clouds.base import Cloud
+from boa.control.loop import ControlLoop
+from boa.engines.base import Engine
+from boa.errors import FileError, InputError
+from boa.model.cluster import Policy
+from boa.model.service import ServiceConfig
+from boa.server import logs
+from boa.server.app import create_app
+from boa.server.run import listen, serve, url_of
+from boa.store.base import Changes, Saved, Store
+from boa.units import UsdPerHour
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """A service that has not been started yet."""
+
+    control: ControlLoop
+    store: Store
+    engine: Engine
+    secret: bytes
+
+    def close(self) -> None:
+        """Jobs go on; nodes stay rented."""
+        self.control.close()
+        self.store.close()
+
+
+def run(
+    config: ServiceConfig, token: str | None, on_ready: Callable[[str, UsdPerHour], None]
+) -> None:
+    """Serve until SIGTERM or SIGINT. The port is taken before anything else is begun.
+
+    `on_ready` is told where, and which budget is in force: one set while it ran is remembered.
+    """
+    logs.configure()
+    with closing(listen(config.host, config.port)) as listening:
+        url = url_of(listening)
+        parts = build(config, url)
+        try:
+            app = create_app(
+                parts.control,
+                parts.store,
+                parts.engine,
+                token=token,
+                secret=parts.secret,
+                version=__version__,
+            )
+            parts.control.start()
+            serve(app, listening, lambda: on_ready(url, parts.control.snapshot.money.budget))
+        finally:
+            parts.close()
+
+
+def build(config: ServiceConfig, url: str) -> Parts:
+    """Store, engine, cloud and loop as configured. `url`: where jobs report to."""
+    from boa.clock import SteadyClock
+    from boa.control.assemble import assemble
+    from boa.control.calculator import BackgroundCalculator
+    from boa.engines.local import LocalEngine
+    from boa.store.sql import open_store
+
+    policy = _policy(config)
+    _check_names(config)
+    _make_folder(config.data_dir)
+    store = open_store(config.db)
+    try:
+        saved = store.load()
+        secret = _secret(store, saved)
+        clock = SteadyClock(config.speed, saved.meta.get("clock"))
+        engine = LocalEngine(config.data_dir / "runs", log_bytes=config.log_bytes)
+        control = assemble(
+            config,
+            url=url,
+            store=store,
+            saved=saved,
+            engine=engine,
+            cloud=_cloud(config, clock),
+            clock=clock,
+            calculator=BackgroundCalculator(),
+            policy=policy,
+            secret=secret,
+            log=logs.log,
+        )
+    except BaseException:
+        store.close()
+        raise
+    return Parts(control=control, store=store, engine=engine, secret=secret)
+
+
+def _policy(config: ServiceConfig) -> Policy:
+    """BOA follows the plan that is made in the background; others decide by themselves."""
+    from boa.policy.boa import Boa
+    from boa.sim.policies import Knobs, choose
+
+    if config.policy == "boa":
+        return Boa(config.budget)
+    return choose(config.policy, Knobs(target=config.target_efficiency)).policy
+
+
+def _check_names(config: ServiceConfig) -> None:
+    for field, name in (("engine", config.engine), ("cloud", config.cloud)):
+        if name != "local":
+            raise InputError(field, name, "local")
+
+
+def _make_folder(folder: Path) -> None:
+    """Everything that jobs and service keep is in here, and is nobody else's to read."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        problem = "" if os.access(folder, os.W_OK | os.X_OK) else "permission denied"
+    except OSError as trouble:
+        problem = trouble.strerror or str(trouble)
+    if problem:
+        raise FileError(f"--data {folder}", problem.lower(), "a folder that can be written")
+
+
+def _cloud(config: ServiceConfig, clock: Clock) -> Cloud:
+    from boa.clouds.local import LocalCloud
+
+    return LocalCloud(
+        config.data_dir / "cloud.json",
+        gpu_types=config.gpu_types,
+        max_nodes=config.max_nodes,
+        clock=clock,
+        provision_s=config.provision_s,
+        release_s=config.release_s,
+    )
+
+
+def _secret(store: Store, saved: Saved) -> bytes:
+    """What report tokens are made with: the same after a restart, for jobs that go on."""
+    known = saved.meta.get("secret")
+    if known is None:
+        known = secrets.token_hex(32)
+        store.commit(Changes(meta={"secret": known}))
+    return bytes.fromhex(known)

@@ -1,0 +1,165 @@
+"""From records to the documents that the API answers with. Pure; all money is the ledger's."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from boa.client import answers
+from boa.control.costs import cost_of_job, forecast_month
+from boa.control.ledger import Bill
+from boa.control.snapshot import MoneyState, PlanState, Snapshot
+from boa.model.cluster import JobId
+from boa.model.job import JobRecord
+from boa.model.job_file import job_document
+from boa.model.live import Hold, NodeRecord
+from boa.model.workload_file import dump_workload
+from boa.solver.solution import as_document
+from boa.store.base import StoredEvent
+from boa.units import SECONDS_PER_HOUR, Seconds, Usd
+
+
+def holds_by_job(holds: Iterable[Hold]) -> Mapping[JobId, Sequence[Hold]]:
+    found: dict[JobId, list[Hold]] = defaultdict(list)
+    for hold in holds:
+        found[hold.job].append(hold)
+    return found
+
+
+def job(record: JobRecord, holds: Iterable[Hold], now: Seconds) -> answers.Job:
+    """`holds`: the open ones of this job."""
+    held = record.allocation if record.run is None else record.run.allocation
+    return {
+        "id": record.id,
+        "name": record.name,
+        "class": record.job_class,
+        "state": record.state,
+        "gpu_type": None if held is None else held.gpu,
+        "width": 0 if held is None else held.width,
+        "epoch": record.epoch,
+        "submitted_at": record.submitted_at,
+        "started_at": record.started_at,
+        "ended_at": record.ended_at,
+        "rescalings": record.rescalings,
+        "restarts": record.restarts,
+        "exit_code": record.exit_code,
+        "cost_usd": cost_of_job(record, holds, now),
+    }
+
+
+def job_details(record: JobRecord, holds: Sequence[Hold], now: Seconds) -> answers.JobDetails:
+    share = record.share
+    return {
+        **job(record, holds, now),
+        "reason": record.reason,
+        "progress": record.progress,
+        "step": record.step,
+        "loss": record.loss,
+        "attempt": None if record.run is None else record.run.attempt,
+        "attempts": record.attempts,
+        "failures": record.failures,
+        "retry_at": record.retry_at,
+        "stop_requested": record.stop_requested,
+        "wanted": None if share is None else {"gpu_type": share.gpu, "width": share.width},
+        "held": [part(hold) for hold in holds],
+        "spec": job_document(record.spec),
+    }
+
+
+def part(hold: Hold) -> answers.Part:
+    return {"job": hold.job, "node": hold.node, "gpus": hold.gpus}
+
+
+def nodes(snapshot: Snapshot) -> list[answers.Node]:
+    held: dict[int, list[Hold]] = defaultdict(list)
+    for hold in snapshot.holds.values():
+        held[hold.node].append(hold)
+    return [_node(record, held[record.id]) for _, record in sorted(snapshot.nodes.items())]
+
+
+def _node(record: NodeRecord, holds: Sequence[Hold]) -> answers.Node:
+    return {
+        "id": record.id,
+        "gpu_type": record.gpu,
+        "gpus": record.gpus,
+        "used_gpus": sum(hold.gpus for hold in holds),
+        "state": record.state,
+        "price": record.price,
+        "price_per_hour": record.price * record.gpus,
+        "requested_at": record.requested_at,
+        "billed_from": record.billed_from,
+        "ready_at": record.ready_at,
+        "released_at": record.released_at,
+        "empty_since": record.empty_since,
+        "address": record.address,
+        "reason": record.reason,
+        "held": [part(hold) for hold in holds],
+    }
+
+
+def budget(money: MoneyState, now: Seconds) -> answers.Budget:
+    return {
+        "budget_per_hour": money.budget,
+        "max_spend_per_hour": money.max_spend,
+        "effective_budget_per_hour": money.effective,
+        "average_spend_per_hour": money.average(now),
+        "spend_now_per_hour": money.now_per_hour,
+        "since": money.since,
+        "now": now,
+    }
+
+
+def cost(
+    money: MoneyState, now: Seconds, month: Usd, window: tuple[Seconds, Seconds, Bill] | None
+) -> answers.Cost:
+    """`month`: spent since it began. `window`: from, until, and what was charged in between."""
+    if window is None:
+        since, until = money.since, now
+        bill = Bill(
+            total=money.total, jobs=money.jobs, idle=money.idle, provisioning=money.provisioning
+        )
+        average = money.average(now)
+    else:
+        since, until, bill = window
+        hours = (until - since) / SECONDS_PER_HOUR
+        average = bill.total / hours if hours > 0 else 0.0
+    return {
+        "budget_per_hour": money.budget,
+        "max_spend_per_hour": money.max_spend,
+        "effective_budget_per_hour": money.effective,
+        "average_spend_per_hour": average,
+        "spend_now_per_hour": money.now_per_hour,
+        "since": since,
+        "until": until,
+        "now": now,
+        "total_usd": bill.total,
+        "jobs_usd": bill.jobs,
+        "idle_usd": bill.idle,
+        "provisioning_usd": bill.provisioning,
+        "forecast_month_usd": forecast_month(month, money.average(now), now),
+    }
+
+
+def plan(state: PlanState, now: Seconds) -> answers.LivePlan:
+    return {
+        "number": state.number,
+        "at": state.at,
+        "plan": as_document(state.solution),
+        "workload": dump_workload(state.workload),
+        "wall_s": state.wall_s,
+        "too_small_per_hour": state.too_small,
+        "now": now,
+    }
+
+
+def event(stored: StoredEvent) -> answers.Event:
+    said = stored.event
+    data: dict[str, Any] = dict(said.data)
+    return {
+        "number": stored.number,
+        "at": said.at,
+        "kind": said.kind,
+        "text": said.text,
+        "job": said.job,
+        "node": said.node,
+        "data": data,
+    }

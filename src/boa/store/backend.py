@@ -1,0 +1,33 @@
+"""What SQLite and PostgreSQL do differently, behind one protocol."""
+
+from typing import Protocol
+
+from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import DBAPIError
+
+LOCK_WAIT_S = 2.0
+"""How long to wait for a lock that somebody else holds."""
+
+
+class Backend(Protocol):
+    where: str
+    """Its URL as errors show it: without a password."""
+    readers: Engine
+
+    def connect(self) -> Connection:
+        """A connection to write with; as long as it lives no other service can have one.
+
+        Raises InUse, or the driver's error.
+        """
+        ...
+
+    def reason(self, error: DBAPIError) -> str:
+        """What went wrong, in plain words."""
+        ...
+
+    def close(self) -> None: ...
+
+
+def first_line(error: DBAPIError) -> str:
+    lines = str(error.orig).strip().splitlines()
+    return lines[0] if lines else type(error.orig).__name__

@@ -1,0 +1,254 @@
+"""Records to rows and back, exactly: columns for what is looked for, JSON text for the rest.
+
+Fields that are plain values go into the JSON by their own names: a new one with a default needs no
+migration, since records written before it then have the default.
+"""
+
+import json
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import fields
+from itertools import chain, groupby, repeat
+from typing import Any, TypeAlias
+
+from boa.model.cluster import Allocation, JobId, Share
+from boa.model.job import GpuLimits, JobRecord, JobSpec, Run
+from boa.model.live import Cell, CellKey, ClassRecord, Event, Hold, NodeRecord
+from boa.model.plan import Variant
+
+Row: TypeAlias = dict[str, Any]
+Stored: TypeAlias = Mapping[str, Any]
+
+_encoder = json.JSONEncoder(separators=(",", ":"))
+to_json = _encoder.encode
+"""ASCII only, so that it holds text which a database would refuse (a NUL, half a surrogate)."""
+
+
+def to_text(value: str) -> str:
+    """For a column: as it is, but for backslashes and what a database would refuse."""
+    escaped = value.replace("\\", "\\\\").replace("\0", "\\x00")
+    return escaped.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def from_text(column: str) -> str:
+    if "\\" not in column:
+        return column
+    return column.encode("latin-1", "backslashreplace").decode("unicode_escape")
+
+
+def job_number(job: JobId) -> int:
+    number = int(job)
+    if str(number) != job:
+        raise ValueError(f"{job!r} is no decimal number, which ids of jobs are")
+    return number
+
+
+def _plain(record: type, other: Collection[str]) -> Callable[[Any], Row]:
+    """Takes all fields of a record but these."""
+    names = [field.name for field in fields(record) if field.name not in other]
+    return lambda value: {name: getattr(value, name) for name in names}
+
+
+_plain_job = _plain(
+    JobRecord, ["id", "spec", "serial", "submitted_at", "share", "allocation", "run"]
+)
+_plain_spec = _plain(JobSpec, ["gpus", "env"])
+_plain_limits = _plain(GpuLimits, [])
+_plain_run = _plain(Run, ["allocation", "slots"])
+_plain_node = _plain(NodeRecord, ["id"])
+_plain_event = _plain(Event, ["job"])
+
+
+def job_row(job: JobRecord) -> Row:
+    record = _plain_job(job)
+    record["share"] = _share_document(job.share)
+    record["allocation"] = _allocation_document(job.allocation)
+    record["run"] = _run_document(job.run)
+    return {
+        "number": job_number(job.id),
+        "job_class": to_text(job.job_class),
+        "serial": job.serial,
+        "submitted_at": job.submitted_at,
+        "spec": to_json(_spec_document(job.spec)),
+        "ended": job.ended,
+        "record": to_json(record),
+    }
+
+
+def job_of(row: Stored) -> JobRecord:
+    record = json.loads(row["record"])
+    for name, decode in _PARTS_OF_A_JOB.items():
+        if record[name] is not None:
+            record[name] = decode(record[name])
+    return JobRecord(
+        id=str(row["number"]),
+        spec=_spec(json.loads(row["spec"])),
+        serial=row["serial"],
+        submitted_at=row["submitted_at"],
+        **record,
+    )
+
+
+def _spec_document(spec: JobSpec) -> Row:
+    return {**_plain_spec(spec), "gpus": _plain_limits(spec.gpus), "env": dict(spec.env)}
+
+
+def _spec(document: Row) -> JobSpec:
+    limits = document["gpus"]
+    limits["types"] = tuple(limits["types"])
+    return JobSpec(**{**document, "run": tuple(document["run"]), "gpus": GpuLimits(**limits)})
+
+
+def _share_document(share: Share | None) -> Row | None:
+    if share is None:
+        return None
+    document: Row = {"gpu": share.gpu, "width": share.width, "until": share.until}
+    if isinstance(share.note, Variant):
+        document["variant"] = {
+            "share": share.note.share,
+            "gpu_types": _counted(share.note.gpu_types),
+            "widths": _counted(share.note.widths),
+        }
+    else:
+        document["note"] = share.note
+    return document
+
+
+def _share(document: Row) -> Share:
+    note = _variant(document["variant"]) if "variant" in document else document["note"]
+    return Share(document["gpu"], document["width"], document["until"], note)
+
+
+def _variant(document: Row) -> Variant:
+    gpu_types, widths = _repeated(document["gpu_types"]), _repeated(document["widths"])
+    return Variant(document["share"], gpu_types, widths)
+
+
+def _counted(values: Iterable[Any]) -> list[tuple[int, Any]]:
+    """Hundreds of epochs have a few widths between them."""
+    return [(len(list(same)), value) for value, same in groupby(values)]
+
+
+def _repeated(counted: Iterable[tuple[int, Any]]) -> tuple[Any, ...]:
+    return tuple(chain.from_iterable(repeat(value, times) for times, value in counted))
+
+
+def _allocation_document(allocation: Allocation | None) -> Row | None:
+    return None if allocation is None else {"gpu": allocation.gpu, "nodes": allocation.nodes}
+
+
+def _allocation(document: Row) -> Allocation:
+    return Allocation(document["gpu"], tuple((node, count) for node, count in document["nodes"]))
+
+
+def _run_document(run: Run | None) -> Row | None:
+    if run is None:
+        return None
+    record = _plain_run(run)
+    record["allocation"] = _allocation_document(run.allocation)
+    record["slots"] = list(run.slots.items())
+    return record
+
+
+def _run(document: Row) -> Run:
+    slots = {node: tuple(gpus) for node, gpus in document["slots"]}
+    return Run(**{**document, "allocation": _allocation(document["allocation"]), "slots": slots})
+
+
+_PARTS_OF_A_JOB: Mapping[str, Callable[[Row], Any]] = {
+    "share": _share,
+    "allocation": _allocation,
+    "run": _run,
+}
+
+
+def node_row(node: NodeRecord) -> Row:
+    """Times that are not known yet lie in the far future, so that one comparison finds a node."""
+    return {
+        "id": node.id,
+        "gone": node.state == "gone",
+        "charged_from": math.inf if node.billed_from is None else node.billed_from,
+        "charged_until": math.inf if node.gone_at is None else node.gone_at,
+        "record": to_json(_plain_node(node)),
+    }
+
+
+def node_of(row: Stored) -> NodeRecord:
+    return NodeRecord(id=row["id"], **json.loads(row["record"]))
+
+
+def hold_row(hold: Hold) -> Row:
+    return {
+        "job": job_number(hold.job),
+        "node": hold.node,
+        "since": hold.since,
+        "until": math.inf if hold.until is None else hold.until,
+        "job_class": to_text(hold.job_class),
+        "gpus": hold.gpus,
+        "price": hold.price,
+    }
+
+
+def hold_of(row: Stored) -> Hold:
+    return Hold(
+        job=str(row["job"]),
+        job_class=from_text(row["job_class"]),
+        node=row["node"],
+        gpus=row["gpus"],
+        price=row["price"],
+        since=row["since"],
+        until=None if row["until"] == math.inf else row["until"],
+    )
+
+
+def cell_row(cell: Cell) -> Row:
+    return {
+        "job_class": to_text(cell.key.job_class),
+        "gpu": to_text(cell.key.gpu),
+        "across": cell.key.across,
+        "width": cell.key.width,
+        "epoch": cell.key.epoch,
+        "seconds": cell.seconds,
+        "units": cell.units,
+        "reports": cell.reports,
+    }
+
+
+def cell_of(row: Stored) -> Cell:
+    key = CellKey(
+        from_text(row["job_class"]),
+        from_text(row["gpu"]),
+        row["across"],
+        row["width"],
+        row["epoch"],
+    )
+    return Cell(key, row["seconds"], row["units"], row["reports"])
+
+
+def class_row(record: ClassRecord) -> Row:
+    return {"name": to_text(record.name), "document": to_json(dict(record.document))}
+
+
+def class_of(row: Stored) -> ClassRecord:
+    return ClassRecord(name=from_text(row["name"]), document=json.loads(row["document"]))
+
+
+def event_row(number: int, event: Event) -> Row:
+    return {
+        "number": number,
+        "job": None if event.job is None else job_number(event.job),
+        "record": to_json({**_plain_event(event), "data": dict(event.data)}),
+    }
+
+
+def event_of(row: Stored) -> Event:
+    job = None if row["job"] is None else str(row["job"])
+    return Event(job=job, **json.loads(row["record"]))
+
+
+def meta_row(key: str, value: Any) -> Row:
+    return {"key": to_text(key), "value": to_json(value)}
+
+
+def meta_of(row: Stored) -> tuple[str, Any]:
+    return from_text(row["key"]), json.loads(row["value"])

@@ -1,0 +1,25 @@
+"""Trouble with a database that does not pass by itself."""
+
+from boa.store.base import StoreTrouble
+
+
+class InUse(StoreTrouble):
+    """Only one service may work on a database."""
+
+    def __init__(self, database: str, holder: str = "") -> None:
+        self.database = database
+        super().__init__(
+            f"{database} is in use by another boa serve{holder}. Stop that one, or name another "
+            "database with --db"
+        )
+
+
+class Overtaken(StoreTrouble):
+    """The database is no longer as this service left it. Nothing more can be written by it."""
+
+    def __init__(self, database: str) -> None:
+        super().__init__(
+            f"{database} has changed under this service (another boa serve has worked on it, or a "
+            "change was stored whose confirmation got lost). Restart boa serve: it then goes on "
+            "from what is stored"
+        )

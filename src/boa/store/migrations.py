@@ -1,0 +1,103 @@
+"""How the database comes to its present form: numbered steps, forward only, never edited.
+
+Statements are such as SQLite and PostgreSQL both take; {id} is each one's 64-bit integer key.
+"""
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from sqlalchemy import Connection, func, insert, inspect, select
+
+from boa.errors import BoaError
+from boa.store.tables import schema_version
+
+Migration: TypeAlias = tuple[str, ...]
+
+MIGRATIONS: tuple[Migration, ...] = (
+    (
+        """CREATE TABLE jobs (
+            number {id} PRIMARY KEY,
+            job_class TEXT NOT NULL,
+            serial BIGINT NOT NULL,
+            submitted_at DOUBLE PRECISION NOT NULL,
+            spec TEXT NOT NULL,
+            ended BOOLEAN NOT NULL,
+            record TEXT NOT NULL
+        )""",
+        "CREATE INDEX jobs_by_end ON jobs (ended, number)",
+        "CREATE INDEX jobs_by_class ON jobs (job_class, number)",
+        "CREATE INDEX jobs_by_time ON jobs (submitted_at)",
+        """CREATE TABLE nodes (
+            id {id} PRIMARY KEY,
+            gone BOOLEAN NOT NULL,
+            charged_from DOUBLE PRECISION NOT NULL,
+            charged_until DOUBLE PRECISION NOT NULL,
+            record TEXT NOT NULL
+        )""",
+        "CREATE INDEX nodes_by_end ON nodes (gone, id)",
+        "CREATE INDEX nodes_by_time ON nodes (charged_until, charged_from)",
+        """CREATE TABLE holds (
+            job BIGINT NOT NULL,
+            node BIGINT NOT NULL,
+            since DOUBLE PRECISION NOT NULL,
+            until DOUBLE PRECISION NOT NULL,
+            job_class TEXT NOT NULL,
+            gpus BIGINT NOT NULL,
+            price DOUBLE PRECISION NOT NULL,
+            PRIMARY KEY (job, node, since)
+        )""",
+        "CREATE INDEX holds_by_time ON holds (until, since)",
+        """CREATE TABLE cells (
+            job_class TEXT NOT NULL,
+            gpu TEXT NOT NULL,
+            across BOOLEAN NOT NULL,
+            width BIGINT NOT NULL,
+            epoch BIGINT NOT NULL,
+            seconds DOUBLE PRECISION NOT NULL,
+            units DOUBLE PRECISION NOT NULL,
+            reports BIGINT NOT NULL,
+            PRIMARY KEY (job_class, gpu, across, width, epoch)
+        )""",
+        "CREATE TABLE classes (name TEXT PRIMARY KEY, document TEXT NOT NULL)",
+        "CREATE TABLE events (number {id} PRIMARY KEY, job BIGINT, record TEXT NOT NULL)",
+        "CREATE INDEX events_by_job ON events (job, number)",
+        "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)",
+        "CREATE TABLE writer (opened BIGINT NOT NULL, commits BIGINT NOT NULL)",
+        "INSERT INTO writer VALUES (0, 0)",
+    ),
+)
+
+
+class NewerDatabase(BoaError):
+    def __init__(self, found: int, known: int) -> None:
+        self.found, self.known = found, known
+        super().__init__(
+            f"the database was written by a newer boa (its schema is version {found}, this one "
+            f"knows up to {known}). Upgrade boa-constrictor, or name another database with --db"
+        )
+
+
+def version_of(connection: Connection) -> int:
+    """0: nothing of ours is there yet."""
+    if not inspect(connection).has_table(schema_version.name):
+        return 0
+    return connection.execute(select(func.max(schema_version.c.version))).scalar() or 0
+
+
+def migrate(connection: Connection, migrations: Sequence[Migration]) -> None:
+    """Bring the database up to the last of these; whoever calls has it for himself."""
+    with connection.begin():
+        version = version_of(connection)
+    if version > len(migrations):
+        raise NewerDatabase(version, len(migrations))
+    for number, statements in enumerate(migrations[version:], start=version + 1):
+        with connection.begin():
+            _apply(connection, number, statements)
+
+
+def _apply(connection: Connection, number: int, statements: Migration) -> None:
+    key = "INTEGER" if connection.dialect.name == "sqlite" else "BIGINT"
+    schema_version.create(connection, checkfirst=True)
+    for statement in statements:
+        connection.exec_driver_sql(statement.format(id=key))
+    connection.execute(insert(schema_version), {"version": number})

@@ -1,0 +1,95 @@
+"""What is read: the questions as statements."""
+
+import math
+from typing import Any, TypeAlias
+
+from sqlalchemy import Select, select
+
+from boa.model.cluster import JobId
+from boa.store import tables
+from boa.store.codec import job_number, to_text
+from boa.units import Seconds
+
+Query: TypeAlias = Select[Any]
+LARGEST = 2**63 - 1
+"""What fits into a column."""
+
+
+def number_of(job: JobId) -> int | None:
+    """None: no job can be called so."""
+    try:
+        number = job_number(job)
+    except ValueError:
+        return None
+    return number if 0 <= number <= LARGEST else None
+
+
+def job(number: int) -> Query:
+    return select(tables.jobs).where(tables.jobs.c.number == number)
+
+
+def jobs(
+    ended: bool | None,
+    job_class: str | None,
+    since: Seconds | None,
+    limit: int,
+    before: int | None,
+) -> Query:
+    """Newest first."""
+    column = tables.jobs.c
+    query = select(tables.jobs).order_by(column.number.desc()).limit(_within(limit))
+    if ended is not None:
+        query = query.where(column.ended == ended)
+    if job_class is not None:
+        query = query.where(column.job_class == to_text(job_class))
+    if since is not None:
+        query = query.where(column.submitted_at >= since)
+    if before is not None:
+        query = query.where(column.number < _within(before))
+    return query
+
+
+def events(after: int, number: int | None, limit: int, newest: bool) -> Query:
+    """The newest ones come in falling order."""
+    column = tables.events.c
+    order = column.number.desc() if newest else column.number
+    query = select(tables.events).where(column.number > _within(after)).order_by(order)
+    if number is not None:
+        query = query.where(column.job == number)
+    return query.limit(_within(limit))
+
+
+def nodes_between(since: Seconds, until: Seconds) -> Query:
+    """In no order: to be asked for one, SQLite would rather read the whole table."""
+    column = tables.nodes.c
+    inside = (column.charged_until > since) & (column.charged_from < until)
+    return select(tables.nodes).where(inside)
+
+
+def holds_between(since: Seconds, until: Seconds, number: int | None) -> Query:
+    """In no order."""
+    column = tables.holds.c
+    query = select(tables.holds).where((column.until > since) & (column.since < until))
+    if number is not None:
+        query = query.where(column.job == number)
+    return query
+
+
+def active_jobs() -> Query:
+    column = tables.jobs.c
+    return select(tables.jobs).where(column.ended == False).order_by(column.number)  # noqa: E712
+
+
+def nodes_not_gone() -> Query:
+    column = tables.nodes.c
+    return select(tables.nodes).where(column.gone == False).order_by(column.id)  # noqa: E712
+
+
+def open_holds() -> Query:
+    column = tables.holds.c
+    query = select(tables.holds).where(column.until == math.inf)
+    return query.order_by(column.since, column.job, column.node)
+
+
+def _within(number: int) -> int:
+    return max(0, min(number, LARGEST))

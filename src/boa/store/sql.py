@@ -1,0 +1,249 @@
+"""The store on SQLAlchemy Core: every change in one transaction, readers beside the writer.
+
+A row (`writer`) counts who has opened the database and how often that service has written. Every
+transaction moves it on from exactly where this service left it. So a service that was overtaken
+by another one writes nothing, and one whose connection broke in a commit learns what came of it.
+"""
+
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from sqlalchemy import URL, Connection, Transaction, func, make_url, select, update
+from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError, ProgrammingError
+from sqlalchemy.exc import TimeoutError as NoneFree
+
+from boa.errors import InputError
+from boa.model.cluster import JobId
+from boa.model.job import JobRecord
+from boa.model.live import Hold, NodeRecord
+from boa.store import codec, queries, tables
+from boa.store.backend import Backend
+from boa.store.base import Changes, Saved, Store, StoredEvent, StoreTrouble
+from boa.store.errors import InUse, Overtaken
+from boa.store.migrations import MIGRATIONS, migrate
+from boa.store.postgresql import Postgresql
+from boa.store.queries import Query
+from boa.store.sqlite import Sqlite
+from boa.store.writing import prune, put, rows_of
+from boa.units import Seconds
+
+_Record = TypeVar("_Record")
+SETTLE_S = 5.0
+"""How long a commit tries to find out what came of it, after its connection broke."""
+ACCEPTED = "sqlite:///PATH (a file) or postgresql://USER:PASSWORD@HOST/DATABASE"
+_BUGS = (IntegrityError, DataError, ProgrammingError)
+
+
+def open_store(url: str) -> Store:
+    """The database at a URL, made or brought up to date as need be, for this service alone."""
+    return SqlStore(_backend(url))
+
+
+def _backend(given: str) -> Backend:
+    try:
+        url = make_url(given)
+    except (ArgumentError, ValueError):
+        raise _bad(given) from None
+    if url.drivername in ("postgresql", "postgresql+psycopg"):
+        return Postgresql(url)
+    if url.drivername != "sqlite" or not _is_file(url):
+        raise _bad(given)
+    return Sqlite(url)
+
+
+def _is_file(url: URL) -> bool:
+    return url.database not in (None, "", ":memory:") and not url.host and not url.query
+
+
+def _bad(given: str) -> InputError:
+    return InputError("--db", re.sub(r"(://[^:@/]*):.*@", r"\1:***@", given), ACCEPTED)
+
+
+class SqlStore:
+    """See `base.Store`."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._writer: Connection | None = None
+        try:
+            with self._told(bugs=()):
+                self._open(self._connected())
+        except BaseException:
+            self.close()
+            raise
+
+    def _open(self, connection: Connection) -> None:
+        migrate(connection, MIGRATIONS)
+        writer, events = tables.writer, tables.events
+        with connection.begin():
+            connection.execute(update(writer).values(opened=writer.c.opened + 1, commits=0))
+            self._opened: int = connection.execute(select(writer.c.opened)).scalar_one()
+            last = connection.execute(select(func.max(events.c.number))).scalar()
+        self._commits = 0
+        self._last_event: int = last or 0
+
+    def close(self) -> None:
+        self._disconnect()
+        self._backend.close()
+
+    # Writing
+
+    def commit(self, changes: Changes) -> int:
+        if not changes:
+            return self._last_event
+        rows = rows_of(changes, self._last_event + 1)
+        last = self._last_event + len(changes.events)
+        with self._told():
+            connection = self._connected()
+            transaction = connection.begin()
+            try:
+                self._claim(connection)
+                put(connection, rows)
+                prune(connection, self._last_event, last)
+            except BaseException:
+                self._undo(connection, transaction)
+                raise
+            self._finish(transaction)
+        self._commits += 1
+        self._last_event = last
+        return last
+
+    def _claim(self, connection: Connection) -> None:
+        """Only from where this service left the database."""
+        column = tables.writer.c
+        here = (column.opened == self._opened) & (column.commits == self._commits)
+        moved = connection.execute(
+            update(tables.writer).where(here).values(commits=column.commits + 1)
+        )
+        if moved.rowcount != 1:
+            raise Overtaken(self._backend.where)
+
+    def _undo(self, connection: Connection, transaction: Transaction) -> None:
+        transaction.rollback()
+        if connection.invalidated:
+            self._disconnect()
+
+    def _finish(self, transaction: Transaction) -> None:
+        try:
+            transaction.commit()
+        except DBAPIError:
+            self._disconnect()
+            if not self._landed():
+                raise
+
+    def _landed(self) -> bool:
+        """Whether a commit that failed was stored all the same. Raises if that stays unknown."""
+        deadline = time.monotonic() + SETTLE_S
+        while True:
+            try:
+                row = self._connected().execute(select(tables.writer)).one()
+                self._connected().rollback()
+            except (DBAPIError, InUse):
+                self._disconnect()
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.1)
+            else:
+                return (row.opened, row.commits) == (self._opened, self._commits + 1)
+
+    def _connected(self) -> Connection:
+        if self._writer is None:
+            self._writer = self._backend.connect()
+        return self._writer
+
+    def _disconnect(self) -> None:
+        if self._writer is not None:
+            self._writer.invalidate()  # close it, rather than try to end what it was at
+            self._writer.close()
+            self._writer = None
+
+    # Reading
+
+    def load(self) -> Saved:
+        with self._told(), self._backend.readers.connect() as connection:
+            return _saved(connection)
+
+    def job(self, job: JobId) -> JobRecord | None:
+        number = queries.number_of(job)
+        found = [] if number is None else self._read(queries.job(number), codec.job_of)
+        return found[0] if found else None
+
+    def jobs(
+        self,
+        *,
+        ended: bool | None = None,
+        job_class: str | None = None,
+        since: Seconds | None = None,
+        limit: int = 1000,
+        before: int | None = None,
+    ) -> Sequence[JobRecord]:
+        return self._read(queries.jobs(ended, job_class, since, limit, before), codec.job_of)
+
+    def events(
+        self, *, after: int = 0, job: JobId | None = None, limit: int = 1000, newest: bool = False
+    ) -> Sequence[StoredEvent]:
+        number = None if job is None else queries.number_of(job)
+        if job is not None and number is None:
+            return []
+        found = self._read(queries.events(after, number, limit, newest), _stored_event)
+        return found[::-1] if newest else found
+
+    def nodes_between(self, since: Seconds, until: Seconds) -> Sequence[NodeRecord]:
+        found = self._read(queries.nodes_between(since, until), codec.node_of)
+        return sorted(found, key=lambda node: node.id)
+
+    def holds_between(
+        self, since: Seconds, until: Seconds, *, job: JobId | None = None
+    ) -> Sequence[Hold]:
+        number = None if job is None else queries.number_of(job)
+        if job is not None and number is None:
+            return []
+        found = self._read(queries.holds_between(since, until, number), codec.hold_of)
+        return sorted(found, key=lambda hold: (hold.since, int(hold.job), hold.node))
+
+    def _read(self, query: Query, decode: Callable[[Mapping[str, Any]], _Record]) -> list[_Record]:
+        with self._told(), self._backend.readers.connect() as connection:
+            return _all(connection, query, decode)
+
+    @contextmanager
+    def _told(self, bugs: tuple[type[DBAPIError], ...] = _BUGS) -> Iterator[None]:
+        """What the driver raises, in plain words; but a mistake of ours stays what it is."""
+        try:
+            yield
+        except DBAPIError as error:
+            if isinstance(error, bugs):
+                raise
+            reason = self._backend.reason(error)
+            raise StoreTrouble(f"{self._backend.where}: {reason}") from error
+        except NoneFree as error:
+            raise StoreTrouble(f"{self._backend.where}: too many are reading at once") from error
+
+
+def _stored_event(row: Mapping[str, Any]) -> StoredEvent:
+    return StoredEvent(row["number"], codec.event_of(row))
+
+
+def _all(
+    connection: Connection, query: Query, decode: Callable[[Mapping[str, Any]], _Record]
+) -> list[_Record]:
+    return [decode(row._asdict()) for row in connection.execute(query)]
+
+
+def _saved(connection: Connection) -> Saved:
+    def after(column: Any) -> int:
+        return (connection.execute(select(func.max(column))).scalar() or 0) + 1
+
+    cells, classes = tables.cells, tables.classes
+    return Saved(
+        jobs=_all(connection, queries.active_jobs(), codec.job_of),
+        nodes=_all(connection, queries.nodes_not_gone(), codec.node_of),
+        holds=_all(connection, queries.open_holds(), codec.hold_of),
+        cells=_all(connection, select(cells).order_by(*cells.primary_key), codec.cell_of),
+        classes=_all(connection, select(classes).order_by(classes.c.name), codec.class_of),
+        meta=dict(_all(connection, select(tables.meta), codec.meta_of)),
+        next_job=after(tables.jobs.c.number),
+        next_node=after(tables.nodes.c.id),
+    )

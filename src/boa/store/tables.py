@@ -1,0 +1,78 @@
+"""The tables as queries see them. How they come about is written in `migrations`."""
+
+from sqlalchemy import BigInteger, Boolean, Column, Double, Integer, MetaData, Table, Text
+
+metadata = MetaData()
+CONSTANT = {"constant": True}
+"""Marks what is written once: an update leaves it alone."""
+
+jobs = Table(
+    "jobs",
+    metadata,
+    Column("number", BigInteger, primary_key=True),
+    Column("job_class", Text, nullable=False, info=CONSTANT),
+    Column("serial", BigInteger, nullable=False, info=CONSTANT),
+    Column("submitted_at", Double, nullable=False, info=CONSTANT),
+    Column("spec", Text, nullable=False, info=CONSTANT),
+    Column("ended", Boolean, nullable=False),
+    Column("record", Text, nullable=False),
+)
+nodes = Table(
+    "nodes",
+    metadata,
+    Column("id", BigInteger, primary_key=True),
+    Column("gone", Boolean, nullable=False),
+    Column("charged_from", Double, nullable=False),
+    Column("charged_until", Double, nullable=False),
+    Column("record", Text, nullable=False),
+)
+holds = Table(
+    "holds",
+    metadata,
+    Column("job", BigInteger, primary_key=True),
+    Column("node", BigInteger, primary_key=True),
+    Column("since", Double, primary_key=True),
+    Column("until", Double, nullable=False),
+    Column("job_class", Text, nullable=False),
+    Column("gpus", BigInteger, nullable=False),
+    Column("price", Double, nullable=False),
+)
+cells = Table(
+    "cells",
+    metadata,
+    Column("job_class", Text, primary_key=True),
+    Column("gpu", Text, primary_key=True),
+    Column("across", Boolean, primary_key=True),
+    Column("width", BigInteger, primary_key=True),
+    Column("epoch", BigInteger, primary_key=True),
+    Column("seconds", Double, nullable=False),
+    Column("units", Double, nullable=False),
+    Column("reports", BigInteger, nullable=False),
+)
+classes = Table(
+    "classes",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("document", Text, nullable=False),
+)
+events = Table(
+    "events",
+    metadata,
+    Column("number", BigInteger, primary_key=True),
+    Column("job", BigInteger),
+    Column("record", Text, nullable=False),
+)
+meta = Table(
+    "meta",
+    metadata,
+    Column("key", Text, primary_key=True),
+    Column("value", Text, nullable=False),
+)
+writer = Table(
+    "writer",
+    metadata,
+    Column("opened", BigInteger, nullable=False),
+    Column("commits", BigInteger, nullable=False),
+)
+"""One row: how often a service has opened the database, and how often the last one has written."""
+schema_version = Table("schema_version", metadata, Column("version", Integer, primary_key=True))

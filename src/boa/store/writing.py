@@ -1,0 +1,60 @@
+"""One step's changes as rows, and how they go into the tables."""
+
+from collections.abc import Iterator
+from functools import lru_cache
+
+from sqlalchemy import Connection, Dialect, Table, delete
+from sqlalchemy.dialects import postgresql, sqlite
+
+from boa.store import codec, tables
+from boa.store.base import Changes
+from boa.store.codec import Row
+
+KEEP_EVENTS = 200_000
+PRUNE_EVERY = 1_000
+"""Older events than the newest so many are dropped, whenever so many have been added."""
+
+
+def rows_of(changes: Changes, first_event: int) -> list[tuple[Table, list[Row]]]:
+    """What to write into which table; only tables that change."""
+    rows = [
+        (tables.jobs, [codec.job_row(job) for job in changes.jobs.values()]),
+        (tables.nodes, [codec.node_row(node) for node in changes.nodes.values()]),
+        (tables.holds, [codec.hold_row(hold) for hold in changes.holds.values()]),
+        (tables.cells, [codec.cell_row(cell) for cell in changes.cells]),
+        (tables.classes, [codec.class_row(known) for known in changes.classes]),
+        (tables.events, list(_event_rows(changes, first_event))),
+        (tables.meta, [codec.meta_row(key, value) for key, value in changes.meta.items()]),
+    ]
+    return [(table, batch) for table, batch in rows if batch]
+
+
+def _event_rows(changes: Changes, first: int) -> Iterator[Row]:
+    for number, event in enumerate(changes.events, start=first):
+        yield codec.event_row(number, event)
+
+
+def put(connection: Connection, rows: list[tuple[Table, list[Row]]]) -> None:
+    """Rows are as the drivers take them, so they go past SQLAlchemy: a third of the time."""
+    for table, batch in rows:
+        connection.exec_driver_sql(_upsert(table, connection.dialect), batch)
+
+
+@lru_cache(maxsize=64)
+def _upsert(table: Table, dialect: Dialect) -> str:
+    new = sqlite.insert(table) if dialect.name == "sqlite" else postgresql.insert(table)
+    changing = {
+        column.name: new.excluded[column.name]
+        for column in table.columns
+        if not column.primary_key and not column.info.get("constant")
+    }
+    key = list(table.primary_key)
+    statement = new.on_conflict_do_update(index_elements=key, set_=changing)
+    return str(statement.compile(dialect=dialect))
+
+
+def prune(connection: Connection, before: int, last: int) -> None:
+    """Drop old events, now and then. Numbers have no gaps, so they tell how many there are."""
+    if before // PRUNE_EVERY != last // PRUNE_EVERY:
+        number = tables.events.c.number
+        connection.execute(delete(tables.events).where(number <= last - KEEP_EVENTS))

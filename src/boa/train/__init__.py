@@ -1,0 +1,44 @@
+"""What a training script imports. Nothing but the standard library, and harmless anywhere.
+
+    from boa import train
+
+    job = train.context()                      # from here on SIGTERM only asks to stop
+    at = train.resume()                        # where the newest checkpoint was; zeros without one
+    for epoch in train.epochs():
+        for batch in batches(epoch, after=at.step):
+            loss = step(batch)
+            train.report(samples=len(batch), loss=loss)
+            if train.stop_requested():
+                with train.new_checkpoint() as folder:
+                    save(folder / "model.npz")
+                sys.exit(0)
+
+Outside of a BOA job the same script runs unchanged: reports go nowhere, and checkpoints too unless
+BOA_CHECKPOINT_DIR names a folder.
+"""
+
+from boa.train.checkpoints import Progress
+from boa.train.job import JobContext
+from boa.train.session import (
+    context,
+    epoch,
+    epochs,
+    latest_checkpoint,
+    new_checkpoint,
+    report,
+    resume,
+)
+from boa.train.stopping import stop_requested
+
+__all__ = [
+    "JobContext",
+    "Progress",
+    "context",
+    "epoch",
+    "epochs",
+    "latest_checkpoint",
+    "new_checkpoint",
+    "report",
+    "resume",
+    "stop_requested",
+]

@@ -1,0 +1,101 @@
+"""Checkpoints that are complete or invisible.
+
+A checkpoint is a folder `checkpoint-N` in the job's checkpoint folder. It is written under a hidden
+name beside it, synced to the disk, and then renamed: whatever kills the script, when, a folder of
+that name is whole. What the library itself has to know again is in its manifest, `boa.json`.
+"""
+
+import json
+import os
+import re
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+KEPT = 2
+MANIFEST = "boa.json"
+_NAME = re.compile(r"checkpoint-(\d+)")
+_HIDDEN = ".boa-"
+"""How the names of folders begin that are being written or removed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far training has come."""
+
+    epoch: int = 0
+    progress: float = 0.0
+    """Units done of this epoch."""
+    step: int = 0
+
+
+@contextmanager
+def written(home: Path, progress: Progress) -> Iterator[Path]:
+    """A folder to write into, published when the block ends without an exception."""
+    home.mkdir(parents=True, exist_ok=True)
+    number = max((number for number, _ in _published(home)), default=0) + 1
+    hidden = home / f"{_HIDDEN}new-{number}-{os.getpid()}-{time.time_ns()}"
+    hidden.mkdir()
+    try:
+        yield hidden
+        (hidden / MANIFEST).write_text(json.dumps({"version": 1, **asdict(progress)}))
+        _sync(hidden)
+        hidden.rename(home / f"checkpoint-{number:08}")
+    except BaseException:
+        shutil.rmtree(hidden, ignore_errors=True)
+        raise
+    _sync_folder(home)
+    for _, old in _published(home)[:-KEPT]:
+        _remove(old)
+
+
+def latest(home: Path) -> Path | None:
+    return next((path for _, path in reversed(_published(home)) if progress_at(path)), None)
+
+
+def progress_at(checkpoint: Path) -> Progress | None:
+    """None if it is no checkpoint of ours."""
+    try:
+        document = json.loads((checkpoint / MANIFEST).read_text("utf-8"))
+        return Progress(document["epoch"], document["progress"], document["step"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def remove_leftovers(home: Path) -> None:
+    """Of saves that were interrupted. Only for who writes here: nobody else may be at it."""
+    for path in home.glob(f"{_HIDDEN}*"):
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def _published(home: Path) -> list[tuple[int, Path]]:
+    """By age."""
+    names = os.listdir(home) if home.is_dir() else ()
+    matches = (_NAME.fullmatch(name) for name in names)
+    return sorted((int(match[1]), home / match[0]) for match in matches if match)
+
+
+def _remove(checkpoint: Path) -> None:
+    """Hidden first: killed half-way, it must not look like a checkpoint."""
+    hidden = checkpoint.with_name(f"{_HIDDEN}old-{checkpoint.name}")
+    checkpoint.rename(hidden)
+    shutil.rmtree(hidden, ignore_errors=True)
+
+
+def _sync(folder: Path) -> None:
+    for place, _, files in os.walk(folder):
+        for name in files:
+            with open(os.path.join(place, name), "rb") as file:
+                os.fsync(file.fileno())
+        _sync_folder(Path(place))
+
+
+def _sync_folder(folder: Path) -> None:
+    fd = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

@@ -1,0 +1,219 @@
+"""What this process has done so far, and the calls that say so."""
+
+import atexit
+import math
+import os
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from boa.train import checkpoints, job, stopping
+from boa.train.checkpoints import Progress
+from boa.train.job import JobContext
+
+if TYPE_CHECKING:
+    from boa.train.sender import Sender
+
+MOST_METRICS = 100
+
+
+class Session:
+    def __init__(self) -> None:
+        self.context = job.read()
+        self.at = Progress()
+        self.units = 0.0
+        """Done by this attempt, over all epochs."""
+        self.step: int | None = None
+        self.loss: float | None = None
+        self.metrics: dict[str, float] = {}
+        self._lock = threading.RLock()  # a signal handler may report while we are reporting
+        self._began = time.monotonic() - _age_of_process()
+        self._pid = os.getpid()
+        self._sender = self._new_sender()
+        self._cleaned = False
+        atexit.register(self.close)
+
+    def _new_sender(self) -> "Sender | None":
+        url = os.environ.get("BOA_REPORT_URL")
+        if not url or self.context.rank != 0:
+            return None
+        from boa.train.sender import Sender  # what it imports is not needed anywhere else
+
+        every_s = _number(os.environ.get("BOA_REPORT_EVERY_S"))
+        token = os.environ.get("BOA_REPORT_TOKEN", "")
+        return Sender(url, token, 1.0 if every_s is None else every_s)
+
+    def report(
+        self,
+        made: object,
+        step: object,
+        loss: object,
+        epoch: object,
+        metrics: dict[str, object],
+    ) -> None:
+        if os.getpid() != self._pid:
+            return  # forked: counted by the process that began
+        units = max(_number(made) or 0.0, 0.0)
+        with self._lock:
+            begins = self._turn_to(epoch)
+            self.units += units
+            self.step = self.step if step is None else _whole(step)
+            self.at = Progress(self.at.epoch, self.at.progress + units, self.step or 0)
+            self.loss = self.loss if loss is None else _number(loss)
+            for name, value in metrics.items():
+                number = _number(value)
+                if number is None:
+                    self.metrics.pop(name, None)
+                elif name in self.metrics or len(self.metrics) < MOST_METRICS:
+                    self.metrics[name] = number
+            self._send(prompt=begins)
+
+    def epoch(self, number: object) -> None:
+        if os.getpid() != self._pid:
+            return
+        with self._lock:
+            if self._turn_to(number):
+                self._send(prompt=True)
+
+    def resume(self) -> Progress:
+        home = self.clean_home()
+        checkpoint = checkpoints.latest(home) if home else None
+        with self._lock:
+            self.at = (
+                checkpoints.progress_at(checkpoint) or Progress() if checkpoint else Progress()
+            )
+            self.step = self.at.step or None
+            return self.at
+
+    def clean_home(self) -> Path | None:
+        """Where checkpoints are; rank 0 first removes what interrupted saves have left there."""
+        home = self.context.checkpoint_dir
+        if home is not None and self.context.rank == 0 and not self._cleaned:
+            checkpoints.remove_leftovers(home)
+            self._cleaned = True
+        return home
+
+    def close(self) -> None:
+        if self._sender is not None and os.getpid() == self._pid:
+            self._sender.close()
+
+    def _turn_to(self, epoch: object) -> bool:
+        """Whether another epoch begins."""
+        number = _whole(epoch)
+        if number is None or number == self.at.epoch:
+            return False
+        self.at = Progress(number, 0.0, self.at.step)
+        return True
+
+    def _send(self, *, prompt: bool) -> None:
+        if self._sender is None:
+            return
+        report = {
+            "attempt": self.context.attempt,
+            "uptime_s": (time.monotonic() - self._began) * self.context.speed,
+            "epoch": self.at.epoch,
+            "progress": self.at.progress,
+            "units": self.units,
+            "step": self.step,
+            "loss": self.loss,
+            "metrics": dict(self.metrics),
+        }
+        self._sender.offer(report, prompt=prompt)
+
+
+@cache
+def session() -> Session:
+    """That of this process."""
+    return Session()
+
+
+def context() -> JobContext:
+    """What is known of the job. From here on SIGTERM only sets what `stop_requested` tells."""
+    stopping.listen()
+    return session().context
+
+
+def report(
+    *,
+    samples: object = None,
+    step: object = None,
+    loss: object = None,
+    epoch: object = None,
+    progress: object = None,
+    **metrics: object,
+) -> None:
+    """Tell the service what was done since the last report. Returns at once, whatever happens.
+
+    `samples` are those of the whole job (all ranks), not a running total; where the unit of
+    progress is another one, `progress` says how many of it were done. Only rank 0 is heard. What
+    is not a finite number is left out.
+    """
+    session().report(samples if progress is None else progress, step, loss, epoch, metrics)
+
+
+def epoch(number: int) -> None:
+    """An epoch (0, 1, …) begins: progress counts from zero again."""
+    session().epoch(number)
+
+
+def epochs(total: int | None = None) -> Iterator[int]:
+    """The epochs that are left, from the resumed one on. `total`: as the job's spec says."""
+    last = session().context.epochs if total is None else total
+    for number in range(session().at.epoch, last):
+        epoch(number)
+        yield number
+
+
+def resume() -> Progress:
+    """Where the newest checkpoint was taken, to count on from there; zeros if there is none."""
+    return session().resume()
+
+
+def latest_checkpoint() -> Path | None:
+    """The folder of the newest complete checkpoint."""
+    home = session().context.checkpoint_dir
+    return checkpoints.latest(home) if home else None
+
+
+@contextmanager
+def new_checkpoint() -> Iterator[Path]:
+    """A folder to write a checkpoint into: published, complete, when the block ends.
+
+    If the block raises or the process dies, there is no such checkpoint. It is rank 0's to write;
+    what other ranks write is thrown away, as it is outside of a job. The newest two are kept.
+    """
+    home = session().clean_home()
+    if home is None or session().context.rank != 0:
+        with tempfile.TemporaryDirectory(prefix="boa-") as scratch:
+            yield Path(scratch)
+        return
+    with checkpoints.written(home, session().at) as folder:
+        yield folder
+
+
+def _number(value: object) -> float | None:
+    try:
+        number = float(value)  # type: ignore[arg-type]
+    except Exception:  # whatever it is, it must not stop a training
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _whole(value: object) -> int | None:
+    number = _number(value)
+    return None if number is None else int(number)
+
+
+def _age_of_process() -> float:
+    try:
+        with open("/proc/self/stat") as file:
+            ticks = int(file.read().rpartition(")")[2].split()[19])
+        began = ticks / os.sysconf("SC_CLK_TCK")
+        return max(time.clock_gettime(time.CLOCK_BOOTTIME) - began, 0.0)
+    except (OSError, ValueError, IndexError, AttributeError):  # not Linux: since it was imported
+        return 0.0

@@ -1,0 +1,39 @@
+"""SIGTERM means: checkpoint and exit. Here it only sets a flag, which the script asks for."""
+
+import os
+import signal
+from types import FrameType
+
+_asked = False
+_listening: int | None = None
+"""In which process. Forked ones inherit the handler, but are not ours to keep alive."""
+
+
+def stop_requested() -> bool:
+    """Whether to save a checkpoint now and exit with code 0."""
+    listen()
+    return _asked
+
+
+def listen() -> None:
+    """Catch SIGTERM from now on. A handler that is already there is called as well."""
+    global _listening
+    if _listening is not None:
+        return
+    before = signal.getsignal(signal.SIGTERM)
+
+    def on_stop(number: int, frame: FrameType | None) -> None:
+        global _asked
+        if os.getpid() == _listening:
+            _asked = True
+        elif not callable(before):  # a data loader, say: SIGTERM does to it what it always did
+            signal.signal(number, before or signal.SIG_DFL)
+            signal.raise_signal(number)
+        if callable(before):
+            before(number, frame)
+
+    try:
+        signal.signal(signal.SIGTERM, on_stop)
+    except ValueError:  # only the main thread may; it will when it asks
+        return
+    _listening = os.getpid()

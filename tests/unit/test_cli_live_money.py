@@ -1,0 +1,164 @@
+"""Nodes, money and the plan in force from the command line."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import boa
+from boa.cli.live import rebuilt
+from fakes import NOW, FakeService
+from integration.runner import STRICT, Boa
+from unit.test_server_money import CONTRACT as COST_KEYS
+from unit.test_server_money import plan_state
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Boa:
+    return Boa(capsys)
+
+
+@pytest.fixture
+def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeService]:
+    service = FakeService(tmp_path / "service")
+    monkeypatch.delenv("BOA_TOKEN", raising=False)
+    with service.serving() as url:
+        monkeypatch.setenv("BOA_SERVER", url)
+        yield service
+
+
+def test_nodes_show_who_uses_them(run: Boa, service: FakeService) -> None:
+    assert "no nodes" in run("nodes")
+    service.submit()
+    service.control.run("1", gpus=3)
+    said = run("nodes")
+    assert "4×T4" in said
+    assert "1 (3)" in said
+    assert "3 of 4 GPUs in use, $4.00/h" in said
+    assert run.json("nodes")["nodes"][0]["used_gpus"] == 3
+
+
+def test_cost_json_has_the_keys_of_the_contract(run: Boa, service: FakeService) -> None:
+    more = {"provisioning_usd", "max_spend_per_hour", "effective_budget_per_hour", "since"}
+    assert set(run.json("cost")) == COST_KEYS | more
+    assert set(run.json("cost", "--by", "day")) == COST_KEYS | more | {"rows"}
+
+
+def test_cost_is_told_in_words(run: Boa, service: FakeService) -> None:
+    service.submit(name="first")
+    service.control.run("1", gpus=3)
+    said = run("cost")
+    assert "$10.00/h over 2.00 h: 71 % of the budget" in said
+    assert "$26.00: jobs $20.00, idle $4.00, provisioning $2.00" in said
+    for by, words in (("day", "2026-09-21"), ("class", "resnet18"), ("job", "first")):
+        assert words in run("cost", "--by", by)
+    run("cost", "--by", "week", code=2)
+    assert "one of day, class, job" in run.err
+
+
+@pytest.mark.parametrize(
+    ("since", "begin"),
+    [
+        ("30m", NOW - 1800),
+        ("2h", NOW - 7200),
+        ("1d", NOW - 86_400),
+        ("9999w", 0.0),
+        ("2026-09-21", 1_789_948_800.0),
+        ("2026-09-21T12:00:00+02:00", 1_789_984_800.0),
+    ],
+)
+def test_cost_since_takes_a_time_ago_or_a_date(
+    run: Boa, service: FakeService, since: str, begin: float
+) -> None:
+    assert run.json("cost", "--since", since)["since"] == begin
+
+
+@pytest.mark.parametrize("since", ["yesterday", "7", "-1d", "1y", ""])
+def test_a_time_that_is_none_is_refused(run: Boa, service: FakeService, since: str) -> None:
+    run("cost", f"--since={since}", code=2)
+    assert "--since" in run.err
+    assert "7d" in run.err
+
+
+def test_the_budget_is_shown_and_set(run: Boa, service: FakeService) -> None:
+    assert "$14.00/h" in run("budget", "show")
+    said = run("budget", "set", 20, "--max-spend", 40)
+    assert "$20.00/h, never more than $40.00/h" in said
+    assert service.control.money.budget == 20.0
+    document = run.json("budget", "set", 7)
+    assert (document["budget_per_hour"], document["max_spend_per_hour"]) == (7.0, 40.0)
+    assert run.json("budget", "show") == document
+
+
+@pytest.mark.parametrize("amount", ["0", "-3", "lots", "nan", "inf"])
+def test_a_bad_budget_is_refused(run: Boa, amount: str) -> None:
+    run("budget", "set", "--", amount, code=2)
+    assert f"USD: got '{amount}'" in run.err
+
+
+def test_the_budget_for_a_jct_is_still_asked_as_before(run: Boa, tmp_path: Path) -> None:
+    run("budget", code=2)
+    assert run.err == "error: Missing argument 'WORKLOAD'. See 'boa budget --help'.\n"
+    run("budget", "settle", "--jct", 60, code=2)
+    assert "settle: no such file" in run.err
+    run("budget", "--jct", 60, "./set", code=2)
+    assert "no such file" in run.err
+
+
+# The plan in force
+
+
+def test_the_plan_in_force_is_printed_as_any_plan(
+    run: Boa, service: FakeService, tmp_path: Path
+) -> None:
+    run("plan", "--live", code=1)
+    assert "there is no plan yet" in run.err
+    service.control.plan = plan = plan_state(too_small=11.5)
+    workload = tmp_path / "w.yaml"
+    workload.write_text(boa.dump_workload(plan.workload))
+    made = json.loads(run("plan", workload, "--budget", 10, "--json"), **STRICT)
+    live = run.json("plan", "--live")
+    assert {**live, "solve_time_s": 0} == {**made, "solve_time_s": 0}
+    assert "cannot keep up: it takes $11.50/h" in run.err
+    said = run("plan", "--live")
+    lines = [
+        line for line in run("plan", workload, "--budget", 10).splitlines() if "solved" not in line
+    ]
+    assert [line for line in said.splitlines() if "solved" not in line] == lines
+
+
+def test_the_plan_in_force_can_be_drawn_and_kept(
+    run: Boa, service: FakeService, tmp_path: Path
+) -> None:
+    service.control.plan = plan_state()
+    picture, kept = tmp_path / "w.svg", tmp_path / "p.json"
+    run("plan", "--live", "--plot", picture, "-o", kept)
+    assert picture.stat().st_size > 5_000
+    assert json.loads(kept.read_text())["average_jct_s"] > 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["x.yaml"], "WORKLOAD"),
+        (["--budget", "3"], "--budget"),
+        (["--seed", "1"], "--seed"),
+        (["--deterministic"], "--deterministic"),
+        (["--routing", "class"], "--routing"),
+    ],
+)
+def test_what_a_solver_would_be_told_does_not_go_with_live(
+    run: Boa, arguments: list[str], named: str
+) -> None:
+    run("plan", "--live", *arguments, code=2)
+    assert run.err.startswith(f"error: {named} does not go with --live")
+
+
+def test_a_solution_is_rebuilt_to_the_last_digit(service: FakeService) -> None:
+    service.control.plan = plan = plan_state()
+    workload, solution = rebuilt(service.get("plan"))
+    assert workload == plan.workload
+    assert solution.outcome == plan.solution.outcome
+    assert solution.gap == plan.solution.gap
+    assert solution.cluster == plan.solution.cluster

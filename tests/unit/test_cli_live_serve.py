@@ -1,0 +1,76 @@
+"""`boa serve` as a process of its own: up, used, ended, up again."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from integration.runner import Boa
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Boa:
+    return Boa(capsys)
+
+
+@contextmanager
+def serving(folder: Path, *flags: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """The process, and the address it says it listens on."""
+    command = [sys.executable, "-m", "boa", "serve", "--port", "0", "--json", *flags]
+    env = {key: value for key, value in os.environ.items() if not key.startswith("BOA_")}
+    process = subprocess.Popen(
+        [*command, "--data", str(folder)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=env,
+    )
+    with process:
+        assert process.stdout is not None
+        said = ""
+        while not said.endswith("}\n"):
+            line = process.stdout.readline()
+            assert line, process.stderr and process.stderr.read()
+            said += line
+        document = json.loads(said)
+        assert document["pid"] == process.pid
+        try:
+            yield process, document["url"]
+        finally:
+            process.kill()
+
+
+def test_a_service_runs_a_job_remembers_its_budget_and_ends_when_told(
+    run: Boa, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("BOA_TOKEN", raising=False)
+    with serving(tmp_path, "--budget", "14") as (process, url):
+        monkeypatch.setenv("BOA_SERVER", url)
+        assert httpx.get(f"{url}/api/v1/health").status_code == 200
+        command = ["sh", "-c", "echo hello from $BOA_JOB_ID; exit 3"]
+        said = run("submit", "--class", "a", "--retries", 0, "--wait", "--", *command, code=3)
+        assert said == "1\nhello from 1\n"
+        (job,) = run.json("ps", "--all")["jobs"]
+        assert (job["state"], job["exit_code"]) == ("failed", 3)
+        assert run.json("nodes")["nodes"][0]["state"] == "ready"
+        run("budget", "set", 20)
+        began = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=20) == 0
+        assert time.monotonic() - began < 5
+        assert process.stderr is not None
+        assert process.stderr.read() == (
+            f"boa: serving on {url}, budget $14/h, engine local, cloud local\n"
+        )
+    with serving(tmp_path, "--budget", "14") as (process, url):
+        monkeypatch.setenv("BOA_SERVER", url)
+        assert run.json("budget", "show")["budget_per_hour"] == 20
+        assert [job["id"] for job in run.json("ps", "--all")["jobs"]] == ["1"]

@@ -1,0 +1,98 @@
+"""What to plan with, worked out by hand."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from boa.control.pacing import Pace, advanced, begun, effective, gain, with_budget
+
+H = 3600.0
+HORIZON_H = 24.0
+
+
+def paced(hours: float, spent_per_hour: float, planned: float = 10.0, steps: int = 1) -> Pace:
+    """From the beginning, at a budget of $10 an hour."""
+    pace = begun(10.0, 500.0, 1000 * H)
+    for n in range(1, steps + 1):
+        passed = hours * n / steps
+        total = 500.0 + spent_per_hour * passed
+        pace = advanced(pace, total, planned, (1000 + passed) * H, HORIZON_H)
+    return pace
+
+
+def test_at_first_plans_are_believed() -> None:
+    assert effective(begun(10.0, 500.0, 1000 * H), HORIZON_H) == 10.0
+
+
+def test_who_spends_as_planned_and_allowed_goes_on_like_that() -> None:
+    assert effective(paced(100, 10.0), HORIZON_H) == pytest.approx(10.0)
+
+
+def test_what_was_left_over_is_paid_out_over_the_horizon() -> None:
+    pace = replace(begun(10.0, 0.0, 0.0), credit=24.0)
+    assert effective(pace, HORIZON_H) == pytest.approx(11.0)
+    assert effective(replace(pace, credit=-24.0), HORIZON_H) == pytest.approx(9.0)
+
+
+def test_plans_that_cost_twice_what_they_promise_are_halved_in_the_end() -> None:
+    settled = replace(paced(1000, 20.0), credit=0.0)
+    assert gain(settled) == pytest.approx(2.0)
+    assert effective(settled, HORIZON_H) == pytest.approx(5.0)
+
+
+@pytest.mark.parametrize(("spent", "believed"), [(1000.0, 3.0), (2.6, 1 / 3)])
+def test_the_gain_is_believed_within_bounds(spent: float, believed: float) -> None:
+    assert gain(paced(1000, spent)) == believed
+
+
+def test_without_demand_the_gain_is_left_alone_and_savings_are_bounded() -> None:
+    pace = paced(7 * 24, 0.0)
+    assert gain(pace) == 1.0
+    assert pace.credit == 2 * HORIZON_H * 10.0
+    assert effective(pace, HORIZON_H) == 20.0, "never more than one budget on top"
+
+
+def test_debts_are_bounded_and_something_is_always_planned_with() -> None:
+    pace = paced(7 * 24, 100.0)
+    assert pace.credit == -2 * HORIZON_H * 10.0
+    assert effective(pace, HORIZON_H) == 2.5
+
+
+def test_an_effective_budget_is_never_beyond_four_budgets() -> None:
+    pace = replace(paced(1000, 2.6), credit=2 * HORIZON_H * 10.0)
+    assert effective(pace, HORIZON_H) == 40.0
+
+
+def test_how_often_the_ledger_is_looked_at_makes_no_difference() -> None:
+    once, often = paced(10, 13.0), paced(10, 13.0, steps=1000)
+    assert often.credit == pytest.approx(once.credit)
+    assert gain(often) == pytest.approx(gain(once))
+
+
+def test_a_clock_that_was_set_back_stands_still() -> None:
+    pace = paced(10, 13.0)
+    assert advanced(pace, pace.total + 5, 10.0, pace.at - 1, HORIZON_H) == pace
+    assert advanced(pace, pace.total + 5, 10.0, pace.at, HORIZON_H) == pace
+
+
+def test_a_plan_for_no_jobs_says_nothing_of_the_gain() -> None:
+    assert gain(paced(1000, 5.0, planned=0.0)) == 1.0
+
+
+def test_a_new_budget_counts_from_now_and_keeps_what_was_learned() -> None:
+    before = paced(1000, 20.0)
+    pace = with_budget(before, 50.0, before.total, before.at)
+    assert (pace.since, pace.spent_before, pace.credit) == (before.at, before.total, 0.0)
+    assert gain(pace) == pytest.approx(gain(before))
+    assert effective(pace, HORIZON_H) == pytest.approx(25.0)
+
+
+def test_an_endless_horizon_plans_with_the_budget_itself() -> None:
+    pace = advanced(begun(10.0, 0.0, 0.0), 1000.0, 10.0, 10 * H, 1e12)
+    assert effective(pace, 1e12) == pytest.approx(10.0)
+
+
+def test_a_pace_survives_json() -> None:
+    pace = paced(10, 13.0)
+    assert Pace.from_document(json.loads(json.dumps(pace.as_document()))) == pace

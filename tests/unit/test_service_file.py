@@ -1,0 +1,257 @@
+"""`boa.yaml`, flags over it, and defaults that need neither."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+from jsonschema import Draft202012Validator
+
+from boa.errors import InputError
+from boa.model.profile import ClassProfile
+from boa.model.profile_file import profile_document
+from boa.model.schema_service import config_schema
+from boa.model.service import ServiceConfig
+from boa.model.service_file import load_config, short_name
+from boa.model.workload import GpuType
+
+CONFIG: dict[str, Any] = {
+    "version": 1,
+    "budget_per_hour": 12,
+    "max_spend_per_hour": 40,
+    "policy": "boa",
+    "target_efficiency": 0.5,
+    "gpu_types": {"T4": {"price": 1.088, "gpus_per_node": 4, "max_nodes": 8}, "A100": None},
+    "engine": "local",
+    "cloud": "local",
+    "data_dir": "state",
+    "db": "postgresql+psycopg://localhost/boa",
+    "host": "127.0.0.1",
+    "port": 9000,
+    "speed": 60,
+    "round_s": 30,
+    "replan_s": 600,
+    "keep_warm_s": 0,
+    "pacing_h": 12,
+    "refused_s": 10,
+    "backoff_s": 1,
+    "log_mb": 0.5,
+    "local": {"provision_s": 30, "release_s": 5},
+    "classes": {
+        "resnet18": {"catalogue": "resnet18", "arrivals_per_hour": 4, "arrivals_weight_h": 2},
+        "bert": {"profile": "bert.json", "measured_weight": 10},
+        "new": None,
+    },
+}
+PROFILE = ClassProfile(name="bert", work=(1.0,), rates={"T4": np.array([[[0.0, 1.0], [0.0, 1.0]]])})
+
+
+def catalogue(model: str, gpu_types: Mapping[str, GpuType]) -> ClassProfile | None:
+    return PROFILE if model == "resnet18" and "T4" in gpu_types else None
+
+
+def load(path: Path | None = None, **overrides: Any) -> ServiceConfig:
+    return load_config(path, overrides, catalogue)
+
+
+@pytest.fixture(autouse=True)
+def no_gpus(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """No program is found but those that a test puts there."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    monkeypatch.setenv("PATH", str(programs))
+    monkeypatch.setenv("BOA_HOME", str(tmp_path / "home"))
+    return programs
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    (tmp_path / "bert.json").write_text(json.dumps(profile_document(PROFILE)))
+    return written(tmp_path, CONFIG)
+
+
+def written(folder: Path, document: Any) -> Path:
+    path = folder / "boa.yaml"
+    path.write_text(json.dumps(document))
+    return path
+
+
+def fits(document: Any) -> bool:
+    return bool(Draft202012Validator(config_schema()).is_valid(document))
+
+
+def test_every_field_arrives_in_the_config(file: Path) -> None:
+    assert fits(CONFIG)
+    config = load(file)
+    assert (config.budget, config.max_spend, config.target_efficiency) == (12.0, 40.0, 0.5)
+    assert config.gpu_types == {
+        "T4": GpuType(name="T4", price=1.088, gpus_per_node=4),
+        "A100": GpuType(name="A100"),
+    }
+    assert config.max_nodes == {"T4": 8}
+    assert config.data_dir == file.parent / "state", "relative to the file"
+    assert config.db == "postgresql+psycopg://localhost/boa"
+    assert (config.host, config.port, config.speed) == ("127.0.0.1", 9000, 60.0)
+    assert (config.round_s, config.replan_s, config.keep_warm_s) == (30.0, 600.0, 0.0)
+    assert (config.pacing_h, config.refused_s, config.backoff_s) == (12.0, 10.0, 1.0)
+    assert (config.provision_s, config.release_s, config.log_bytes) == (30.0, 5.0, 512 * 1024)
+    assert (config.policy, config.engine, config.cloud) == ("boa", "local", "local")
+
+
+def test_every_class_arrives_as_a_prior(file: Path) -> None:
+    priors = load(file).priors
+    known = priors["resnet18"]
+    assert known.profile is PROFILE
+    assert (known.arrivals_per_hour, known.arrivals_weight_h, known.measured_weight) == (4, 2, 0)
+    assert priors["bert"].profile is not None
+    assert np.array_equal(priors["bert"].profile.rates["T4"], PROFILE.rates["T4"])
+    assert priors["bert"].measured_weight == 10.0
+    assert (priors["new"].profile, priors["new"].arrivals_per_hour) == (None, None)
+
+
+def test_flags_win_over_the_file_and_none_is_no_flag(file: Path) -> None:
+    config = load(file, budget_per_hour=3.0, port=None, data_dir="/elsewhere")
+    assert (config.budget, config.port, config.data_dir) == (3.0, 9000, Path("/elsewhere"))
+
+
+def test_without_anything_there_are_sixteen_slots_at_a_budget_of_four(tmp_path: Path) -> None:
+    config = load()
+    assert config.budget == 4.0
+    assert config.gpu_types == {"slot": GpuType(name="slot", price=1.0, gpus_per_node=4)}
+    assert config.max_nodes == {"slot": 4}
+    assert config.data_dir == tmp_path / "home"
+    assert config.db == f"sqlite:///{tmp_path}/home/boa.db"
+
+
+def fake_gpus(programs: Path, script: str) -> None:
+    program = programs / "nvidia-smi"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+
+
+def test_a_machine_with_gpus_is_one_node_of_them(no_gpus: Path) -> None:
+    fake_gpus(no_gpus, "echo 'NVIDIA A100-SXM4-80GB'; echo 'NVIDIA A100-SXM4-80GB'; echo Tesla T4")
+    config = load()
+    assert config.gpu_types == {"A100": GpuType(name="A100", price=1.0, gpus_per_node=2)}
+    assert config.max_nodes == {"A100": 1}
+
+
+@pytest.mark.parametrize("script", ["echo no driver >&2; exit 9", "exit 0", "printf '\\377'"])
+def test_a_machine_whose_gpus_cannot_be_listed_has_slots(no_gpus: Path, script: str) -> None:
+    fake_gpus(no_gpus, script)
+    assert list(load().gpu_types) == ["slot"]
+
+
+@pytest.mark.parametrize(
+    ("product", "name"),
+    [
+        ("Tesla V100-SXM2-16GB", "V100"),
+        ("NVIDIA H100 80GB HBM3", "H100"),
+        ("NVIDIA GeForce RTX 2080 Ti", "RTX2080Ti"),
+        ("Quadro RTX 6000", "QuadroRTX6000"),
+        ("NVIDIA", "NVIDIA"),
+    ],
+)
+def test_gpus_go_by_the_names_that_the_catalogue_has(product: str, name: str) -> None:
+    assert short_name(product) == name
+
+
+def test_the_data_folder_follows_the_environment(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("BOA_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_STATE_HOME", "/state")
+    assert load().data_dir == Path("/state/boa")
+    monkeypatch.setenv("XDG_STATE_HOME", "relative/is/ignored")
+    assert load().data_dir == tmp_path / ".local/state/boa"
+
+
+def test_the_shipped_example_is_a_config(examples: Path) -> None:
+    assert fits(yaml.safe_load((examples / "boa.yaml").read_text("utf-8")))
+    config = load_config(examples / "boa.yaml", {}, lambda model, types: PROFILE)
+    assert set(config.gpu_types) == {"T4", "A100"}
+
+
+def test_the_config_schema_is_a_valid_schema() -> None:
+    Draft202012Validator.check_schema(config_schema())
+    assert set(config_schema()["properties"]) == set(CONFIG)
+
+
+def changed(path: str, value: Any) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(json.dumps(CONFIG))
+    *way, last = path.split(".")
+    here = document
+    for key in way:
+        here = here[key]
+    here[last] = value
+    return document
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("version", 2),
+        ("budget_per_hour", 0),
+        ("budget_per_hour", None),
+        ("max_spend_per_hour", -1),
+        ("target_efficiency", 1.5),
+        ("policy", ""),
+        ("engine", 1),
+        ("gpu_types", {}),
+        ("gpu_types", ["T4"]),
+        ("gpu_types.T4.price", 0),
+        ("gpu_types.T4.gpus_per_node", 0),
+        ("gpu_types.T4.max_nodes", 0),
+        ("gpu_types.T4.nodes", 1),
+        ("data_dir", " "),
+        ("data_dir", 1),
+        ("db", "boa.db"),
+        ("port", 65_536),
+        ("port", -1),
+        ("port", "8420"),
+        ("speed", 0),
+        ("round_s", 0),
+        ("keep_warm_s", -1),
+        ("pacing_h", 0),
+        ("log_mb", 0),
+        ("local", {"provision": 1}),
+        ("local.provision_s", -1),
+        ("classes", []),
+        ("classes", {"a b": {}}),
+        ("classes.bert", {"profile": "bert.json", "catalogue": "bert"}),
+        ("classes.bert.catalog", "bert"),
+        ("classes.bert.profile", ""),
+        ("classes.bert.arrivals_per_hour", -1),
+        ("classes.bert.measured_weight", -1),
+        ("budget", 3),
+    ],
+)
+def test_reader_and_schema_refuse_the_same(tmp_path: Path, path: str, value: Any) -> None:
+    (tmp_path / "bert.json").write_text(json.dumps(profile_document(PROFILE)))
+    document = changed(path, value)
+    assert not fits(document)
+    file = written(tmp_path, document)
+    with pytest.raises(InputError) as caught:
+        load(file)
+    assert caught.value.field.startswith(f"{file}: {path}"), "names the file and the field"
+
+
+def test_a_wrong_flag_is_not_blamed_on_the_file(file: Path) -> None:
+    with pytest.raises(InputError, match=r"^port: got 70000"):
+        load(file, port=70_000)
+    with pytest.raises(InputError, match=r"^budget: unknown field, perhaps budget_per_hour"):
+        load(file, budget=3)
+
+
+def test_a_model_that_nobody_measured_and_a_broken_profile_are_named(tmp_path: Path) -> None:
+    unknown = written(tmp_path, {**CONFIG, "classes": {"a": {"catalogue": "gpt9"}}})
+    with pytest.raises(InputError, match=r"classes\.a\.catalogue: got 'gpt9'; .* T4, A100"):
+        load(unknown)
+    (tmp_path / "bert.json").write_text('{"class": "bert"}')
+    broken = written(tmp_path, CONFIG)
+    with pytest.raises(InputError, match=r"bert\.json: work: missing"):
+        load(broken)

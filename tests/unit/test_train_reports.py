@@ -1,0 +1,321 @@
+"""Reports say what was done, and never get in the way of training."""
+
+import json
+import math
+import socket
+import time
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from boa import train
+from boa.train import Progress, sender, session
+from boa.train.session import Session
+from training import run_alone
+
+MakeSession = Callable[..., Session]
+
+
+class Service:
+    """Takes reports; or says that it cannot."""
+
+    def __init__(self) -> None:
+        self.reports: list[dict[str, Any]] = []
+        self.tokens: set[str | None] = set()
+        self.connections = 0
+        self.status = 200
+        service = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def setup(self) -> None:
+                super().setup()
+                service.connections += 1
+
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                status = service.status
+                if status == 200:
+                    service.reports.append(json.loads(body, parse_constant=_refused))
+                service.tokens.add(self.headers["Authorization"])
+                self.send_response(status)
+                self.send_header("Content-Length", "2")
+                self.end_headers()
+                self.wfile.write(b"{}")
+
+            def log_message(self, *_: object) -> None:
+                return
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self._thread = Thread(target=self._server.serve_forever, args=(0.01,))
+        self._thread.start()
+        self.url = f"http://127.0.0.1:{self._server.server_port}/api/v1/jobs/1/report"
+
+    def wait_for(self, count: int) -> list[dict[str, Any]]:
+        deadline = time.monotonic() + 10
+        while len(self.reports) < count:
+            assert time.monotonic() < deadline, f"{len(self.reports)} of {count} reports"
+            time.sleep(0.005)
+        return self.reports
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+def _refused(constant: str) -> None:
+    raise AssertionError(f"{constant} is no JSON")
+
+
+@pytest.fixture
+def service() -> Iterator[Service]:
+    service = Service()
+    yield service
+    service.close()
+
+
+@pytest.fixture
+def begin(monkeypatch: pytest.MonkeyPatch) -> Iterator[MakeSession]:
+    """A session as a process with these variables would have it."""
+    begun: list[Session] = []
+
+    def make(**environment: object) -> Session:
+        for name, value in environment.items():
+            monkeypatch.setenv(name, str(value))
+        new = Session()
+        begun.append(new)
+        monkeypatch.setattr(session, "session", lambda: new)
+        return new
+
+    yield make
+    for old in begun:
+        old.close()
+
+
+def test_increments_are_added_up_and_sent_in_full(service: Service, begin: MakeSession) -> None:
+    begin(BOA_REPORT_URL=service.url, BOA_REPORT_TOKEN="t", BOA_ATTEMPT=4, BOA_REPORT_EVERY_S=0)
+    train.report(samples=10, step=1, loss=2.5, accuracy=0.5)
+    service.wait_for(1)
+    train.report(samples=5, step=2)
+    (first, second) = service.wait_for(2)
+    assert second.pop("uptime_s") > first.pop("uptime_s") > 0
+    assert first == {
+        "attempt": 4,
+        "epoch": 0,
+        "progress": 10.0,
+        "units": 10.0,
+        "step": 1,
+        "loss": 2.5,
+        "metrics": {"accuracy": 0.5},
+    }
+    assert second == {**first, "progress": 15.0, "units": 15.0, "step": 2}
+    assert service.tokens == {"Bearer t"}
+    assert service.connections == 1
+
+
+def test_progress_is_the_unit_where_it_is_given(begin: MakeSession) -> None:
+    now = begin()
+    train.report(samples=1000, progress=2.5)
+    train.report(progress=1)
+    assert (now.at.progress, now.units) == (3.5, 3.5)
+
+
+def test_an_epoch_begins_at_zero_and_the_units_of_the_attempt_go_on(begin: MakeSession) -> None:
+    now = begin()
+    train.report(samples=10)
+    train.epoch(1)
+    train.report(samples=4)
+    assert (now.at, now.units) == (Progress(1, 4.0, 0), 14.0)
+    train.report(samples=3, epoch=2)
+    assert (now.at, now.units) == (Progress(2, 3.0, 0), 17.0)
+    train.epoch(2)
+    assert now.at.progress == 3.0
+
+
+def test_an_epoch_is_told_at_once_though_reports_are_told_seldom(
+    service: Service, begin: MakeSession
+) -> None:
+    begin(BOA_REPORT_URL=service.url, BOA_REPORT_EVERY_S=3600)
+    train.report(samples=1)
+    service.wait_for(1)
+    train.report(samples=1)
+    train.epoch(1)
+    told = service.wait_for(2)[1]
+    assert (told["epoch"], told["progress"], told["units"]) == (1, 0.0, 2.0)
+
+
+def test_of_many_reports_the_newest_is_sent(service: Service, begin: MakeSession) -> None:
+    now = begin(BOA_REPORT_URL=service.url, BOA_REPORT_EVERY_S=3600)
+    for step in range(1, 1001):
+        train.report(samples=1, step=step)
+    now.close()
+    assert service.reports[-1]["step"] == 1000
+    assert len(service.reports) <= 3
+
+
+def test_uptime_is_in_the_services_seconds(service: Service, begin: MakeSession) -> None:
+    begin(BOA_REPORT_URL=service.url, BOA_SPEED=1000)
+    train.report(samples=1)
+    assert service.wait_for(1)[0]["uptime_s"] > 100  # this process is older than 0.1 s
+
+
+def test_what_is_no_finite_number_is_left_out(service: Service, begin: MakeSession) -> None:
+    begin(BOA_REPORT_URL=service.url, BOA_REPORT_EVERY_S=0)
+    train.report(samples=5, step=1, loss=1.0, good=1)
+    service.wait_for(1)
+    train.report(
+        samples=math.nan,
+        step="many",
+        loss=math.inf,
+        epoch=object(),
+        good=math.nan,
+        bad=[1, 2],
+        none=None,
+    )
+    train.report(samples=-3)
+    told = service.wait_for(2)[-1]
+    assert (told["units"], told["step"], told["loss"], told["metrics"]) == (5.0, None, None, {})
+
+
+def test_metrics_are_kept_up_to_a_number(begin: MakeSession) -> None:
+    now = begin()
+    train.report(**{f"m{n}": n for n in range(1000)})
+    assert len(now.metrics) == session.MOST_METRICS
+
+
+def test_only_rank_0_is_heard(service: Service, begin: MakeSession) -> None:
+    now = begin(BOA_REPORT_URL=service.url, RANK=1, BOA_REPORT_EVERY_S=0)
+    train.report(samples=1)
+    now.close()
+    assert service.reports == []
+
+
+# Servers that are away
+
+
+def _listening_but_silent() -> socket.socket:
+    return socket.create_server(("127.0.0.1", 0))
+
+
+@pytest.mark.parametrize("trouble", ["dead", "hanging", "failing", "not even a server"])
+def test_a_report_returns_at_once_whatever_the_server_does(
+    trouble: str, service: Service, begin: MakeSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sender, "TIMEOUT_S", 0.3)
+    service.status = 500
+    with _listening_but_silent() as silent:
+        port = silent.getsockname()[1]
+        urls = {
+            "dead": "http://127.0.0.1:9/report",
+            "hanging": f"http://127.0.0.1:{port}/report",
+            "failing": service.url,
+            "not even a server": "nonsense:nothing",
+        }
+        now = begin(BOA_REPORT_URL=urls[trouble], BOA_REPORT_EVERY_S=0)
+        began = time.monotonic()
+        for step in range(1000):
+            train.report(samples=1, step=step)
+        assert time.monotonic() - began < 0.5
+        now.close()
+        assert time.monotonic() - began < 2.0
+    assert now.units == 1000
+
+
+def test_when_the_server_is_back_it_hears_the_newest(service: Service, begin: MakeSession) -> None:
+    begin(BOA_REPORT_URL=service.url, BOA_REPORT_EVERY_S=0.01)
+    service.status = 503
+    train.report(samples=7)
+    while not service.tokens:
+        time.sleep(0.005)
+    service.status = 200
+    assert service.wait_for(1)[0]["units"] == 7.0
+
+
+def test_a_report_that_the_server_refuses_is_not_sent_again(
+    service: Service, begin: MakeSession
+) -> None:
+    now = begin(BOA_REPORT_URL=service.url, BOA_REPORT_EVERY_S=0)
+    service.status = 404
+    train.report(samples=7)
+    while not service.tokens:
+        time.sleep(0.005)
+    service.status = 200
+    train.report(samples=1)
+    assert [told["units"] for told in service.wait_for(1)] == [8.0]
+    now.close()
+    assert len(service.reports) == 1
+
+
+def test_what_was_reported_last_is_sent_before_the_process_ends(service: Service) -> None:
+    run_alone(
+        "train.report(samples=1)\nfor n in range(99): train.report(samples=1)\nsys.exit(0)",
+        BOA_REPORT_URL=service.url,
+        BOA_REPORT_EVERY_S="3600",
+    )
+    assert service.reports[-1]["units"] == 100.0
+
+
+def test_the_end_of_a_process_waits_for_a_silent_server_a_second_at_most() -> None:
+    with _listening_but_silent() as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/"
+        script = """
+import atexit, time
+atexit.register(lambda: print(time.monotonic() - began))  # runs after ours
+train.report(samples=1)
+time.sleep(0.1)
+began = time.monotonic()
+"""
+        assert float(run_alone(script, BOA_REPORT_URL=url)) < 1.5
+
+
+# Going on after a restart
+
+
+def test_a_restarted_script_goes_on_where_its_checkpoint_was(
+    tmp_path: Path, begin: MakeSession
+) -> None:
+    begin(BOA_CHECKPOINT_DIR=tmp_path, BOA_EPOCHS=4)
+    assert train.resume() == Progress()
+    for _ in zip(range(2), train.epochs(), strict=False):
+        train.report(samples=10)
+    train.report(samples=5, step=25)
+    with train.new_checkpoint() as folder:
+        (folder / "model").write_text("weights")
+    train.report(samples=5, step=26)  # lost: after the checkpoint
+
+    again = begin(BOA_ATTEMPT=2)
+    assert train.resume() == Progress(1, 15.0, 25)
+    assert again.units == 0.0
+    found = train.latest_checkpoint()
+    assert found is not None
+    assert (found / "model").read_text() == "weights"
+    progress = []
+    for epoch in train.epochs():
+        progress.append((epoch, again.at.progress))
+        train.report(samples=1)
+    assert progress == [(1, 15.0), (2, 0.0), (3, 0.0)]
+
+
+def test_rank_0_removes_what_an_interrupted_save_has_left_and_the_others_do_not(
+    tmp_path: Path, begin: MakeSession
+) -> None:
+    leftover = tmp_path / ".boa-new-1-1-1"
+    leftover.mkdir()
+    begin(BOA_CHECKPOINT_DIR=tmp_path, RANK=1)
+    train.resume()
+    with train.new_checkpoint() as folder:
+        (folder / "model").write_text("weights")
+    assert train.latest_checkpoint() is None
+    assert leftover.exists()
+    begin(RANK=0)
+    train.latest_checkpoint()
+    assert leftover.exists()  # it may be looked for while another process writes
+    train.resume()
+    assert not leftover.exists()
