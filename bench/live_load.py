@@ -26,6 +26,8 @@ from boa.model.profile import ClassProfile
 from boa.sim.profiles import replay_spec, write_profiles
 
 HERE = Path(__file__).resolve().parent
+PER_JOB = 0.6
+"""Dollars: enough for a second GPU in the second epoch, not in the first."""
 EPOCHS_S = (500.0, 1500.0)
 """Of the server's time, at the planned widths: long enough for all jobs to run side by side."""
 
@@ -67,7 +69,7 @@ def _run(folder: Path, options: argparse.Namespace, status: Console) -> dict[str
     files = write_profiles({"load": profile}, folder / "profiles")
     spec = replay_spec(profile, files["load"])
     config = {
-        "budget_per_hour": 10.0 * options.jobs,
+        "budget_per_hour": PER_JOB * options.jobs,
         "speed": options.speed,
         "gpu_types": {"T4": {"price": 1.0, "gpus_per_node": 8}},
         "classes": {

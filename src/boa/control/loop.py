@@ -68,7 +68,8 @@ class ControlLoop:
         self._incoming: deque[Report] = deque(maxlen=100_000)
         self._wake = threading.Event()
         self._closing = False
-        self._last_event = 0
+        newest = store.events(limit=1, newest=True)
+        self._last_event = newest[-1].number if newest else 0
         self._failing = False
         self._thread: threading.Thread | None = None
         self._snapshot = self._look(clock.now())
@@ -174,8 +175,6 @@ class ControlLoop:
         lifecycle.move(draft)
         give_back_empty(draft, self.config.keep_warm_s, self.decider.unwanted)
         stored = self._store(draft)
-        for reply in replies:
-            reply(stored)
         if stored is None:
             self.state = draft.state
             for job in draft.changes.jobs.values():
@@ -184,6 +183,8 @@ class ControlLoop:
             self.actor.act(draft)
         self._count(draft, began, stored is None)
         self._snapshot = self._look(now)
+        for reply in replies:  # last: who is answered finds what he asked for in the snapshot
+            reply(stored)
 
     def _take_in(self, draft: Draft) -> list[Reply]:
         replies: list[Reply] = []
