@@ -9,6 +9,10 @@ from boa.units import Seconds
 class Clock(Protocol):
     def now(self) -> Seconds: ...
 
+    def jump(self) -> Seconds:
+        """How far the machine's own clock has been set forward (or back) since this one began."""
+        ...
+
 
 class VirtualClock:
     """Stands still until it is moved; never backwards."""
@@ -23,6 +27,9 @@ class VirtualClock:
         if moment < self._now:
             raise ValueError(f"time cannot run back from {self._now} to {moment}")
         self._now = moment
+
+    def jump(self) -> Seconds:
+        return 0.0
 
 
 class SteadyClock:
@@ -46,7 +53,6 @@ class SteadyClock:
         return self._origin + (_uptime() - self._began) * self.speed
 
     def jump(self) -> Seconds:
-        """How far the wall's clock has been moved since this one began."""
         return time.time() - self._wall - (_uptime() - self._began)
 
 

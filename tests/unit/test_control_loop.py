@@ -342,3 +342,65 @@ def test_a_cloud_in_trouble_forgets_nothing(tmp_path: Path) -> None:
     live.finish()
     live.advance(600.0, tick=20.0)
     live.close()
+
+
+def test_a_budget_that_could_not_be_stored_is_not_in_force(lives: Any, monkeypatch: Any) -> None:
+    live = lives()
+
+    def full(changes: Changes) -> int:
+        raise StoreTrouble("disk full")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(live.store, "commit", full)
+        asked = live.loop.set_budget(99.0)
+        live.loop.step()
+    with pytest.raises(NotNow):
+        asked.result(timeout=0)
+    assert live.loop.snapshot.money.budget == 12.0
+
+
+def test_a_start_that_could_not_be_stored_is_looked_at_again(lives: Any, monkeypatch: Any) -> None:
+    live = lives()
+    real, failing = live.store.commit, True
+
+    def sometimes(changes: Changes) -> int:
+        if failing and any(job.state == "running" for job in changes.jobs.values()):
+            raise StoreTrouble("database is locked")
+        return int(real(changes))
+
+    monkeypatch.setattr(live.store, "commit", sometimes)
+    asked = live.loop.submit(spec("halves"))
+    for _ in range(6):
+        live.loop.actor.watch_cloud()
+        live.loop.actor.watch_engine()
+        live.loop.step()
+    job_id = asked.result(timeout=0).id
+    assert live.job(job_id).state == "starting"
+    failing = False
+    live.settle()
+    assert live.job(job_id).state == "running"
+
+
+def test_a_bug_in_a_step_is_answered_and_undone(lives: Any, monkeypatch: Any) -> None:
+    live = lives()
+    with monkeypatch.context() as patched:
+        patched.setattr(live.loop.decider, "policy", None)
+        asked = live.loop.submit(spec("halves"))
+        live.loop.step()
+    with pytest.raises(NotNow, match="nothing was changed"):
+        asked.result(timeout=0)
+    assert not live.loop.snapshot.jobs
+    assert any("step failed" in line for line in live.logged)
+    assert live.job(live.submit(spec("halves"))).state == "running"
+
+
+def test_a_machine_whose_clock_is_set_is_told_of_and_nothing_else_happens(
+    lives: Any, monkeypatch: Any
+) -> None:
+    live = lives()
+    job_id = live.submit(spec("halves"))
+    monkeypatch.setattr(live.clock, "jump", lambda: -7200.0, raising=False)
+    live.settle()
+    live.settle()
+    assert kinds(live).count("clock") == 1
+    assert live.job(job_id).state == "running"

@@ -18,8 +18,8 @@ from boa.clock import Clock
 from boa.control import commands, lifecycle
 from boa.control.acting import Actor
 from boa.control.deciding import Decider, room_for
-from boa.control.inbox import Asked, CloudListed, CloudRefused, EngineSaid, Message, Reply, Trouble
-from boa.control.money import Purse
+from boa.control.inbox import Asked, CloudListed, CloudRefused, EngineSaid, Message, Reply
+from boa.control.money import Purse, Remembered
 from boa.control.nodes import give_back_empty, observe_cloud
 from boa.control.planning import Planner
 from boa.control.profiler import Profiler
@@ -40,6 +40,8 @@ LEAST_PAUSE_S = 0.02
 """Between two steps: what arrives meanwhile is decided together."""
 TROUBLE_PAUSE_S = 1.0
 ANSWER_S = 10.0
+CLOCK_JUMP_S = 5.0
+"""How far the machine's clock may be moved before it is worth an event."""
 
 
 class ControlLoop:
@@ -71,6 +73,8 @@ class ControlLoop:
         newest = store.events(limit=1, newest=True)
         self._last_event = newest[-1].number if newest else 0
         self._failing = False
+        self._unstored: list[Message] = []
+        self._clock_moved: Seconds = 0.0
         self._thread: threading.Thread | None = None
         self._snapshot = self._look(clock.now())
         actor.attach(self.tell)
@@ -152,20 +156,35 @@ class ControlLoop:
         while not self._closing:
             self._wake.wait(tick)
             self._wake.clear()
-            try:
-                self.step()
-            except Exception as problem:  # a bug must not end the service: say it, go on
-                self.counters["crashes"] = self.counters.get("crashes", 0) + 1
-                self.actor.log("error", f"step failed: {type(problem).__name__}: {problem}")
-                time.sleep(TROUBLE_PAUSE_S)
+            self.step()
             time.sleep(TROUBLE_PAUSE_S if self._failing else LEAST_PAUSE_S)
 
     def step(self) -> None:
         """One turn. Everything in it is stored in one transaction, or has not happened."""
         began = time.perf_counter()
-        now = self.clock.now()
-        draft = Draft(self.state, now)
-        replies = self._take_in(draft)
+        draft = Draft(self.state, self.clock.now())
+        purse, messages = self.purse.remembered(), self._messages()
+        replies: list[Reply] = []
+        try:
+            replies += [r for message in messages if (r := self._take_in(draft, message))]
+            self._decide(draft)
+            refused = self._store(draft)
+        except Exception as bug:
+            refused = NotNow(f"nothing was changed: unexpected {type(bug).__name__}: {bug}")
+            self.actor.log("error", f"step failed: {type(bug).__name__}: {bug}")
+            draft.count(crashes=1)
+        if refused is None:
+            self._adopt(draft)
+        else:
+            self._undo(messages, purse)
+        self._failing = refused is not None
+        self._count(draft, began)
+        self._snapshot = self._look(draft.now)
+        for reply in replies:  # last: who is answered finds what he asked for in the snapshot
+            reply(refused)
+
+    def _decide(self, draft: Draft) -> None:
+        self._watch_clock(draft)
         self._reports.take(draft, self._incoming)
         self.purse.steer(draft, self.planner.plan)
         if self.decider.by_job and self.planner.step(draft, self.purse.effective):
@@ -174,41 +193,60 @@ class ControlLoop:
         self.decider.decide(draft, room)
         lifecycle.move(draft)
         give_back_empty(draft, self.config.keep_warm_s, self.decider.unwanted)
-        stored = self._store(draft)
-        if stored is None:
-            self.state = draft.state
-            for job in draft.changes.jobs.values():
-                if job.ended:
-                    self.profiler.ended(job, now)
-            self.actor.act(draft)
-        self._count(draft, began, stored is None)
-        self._snapshot = self._look(now)
-        for reply in replies:  # last: who is answered finds what he asked for in the snapshot
-            reply(stored)
 
-    def _take_in(self, draft: Draft) -> list[Reply]:
-        replies: list[Reply] = []
+    def _adopt(self, draft: Draft) -> None:
+        """It is stored: from here on it is so, and is acted upon."""
+        self.state = draft.state
+        for job in draft.changes.jobs.values():
+            if job.ended:
+                self.profiler.ended(job, draft.now)
+        self.actor.act(draft)
+
+    def _messages(self) -> list[Message]:
+        """What has been said since the last step, or in one that was not stored."""
+        found, self._unstored = self._unstored, []
         while True:
             try:
-                message = self.inbox.get_nowait()
+                found.append(self.inbox.get_nowait())
             except queue.Empty:
-                return replies
-            if isinstance(message, Asked):
-                replies.append(message.take(draft))
-            elif isinstance(message, EngineSaid):
-                for event in message.events:
-                    if event.ended:
-                        lifecycle.run_ended(draft, event, self.config.backoff_s)
-                        self.actor.ended(event.key)
-                    else:
-                        lifecycle.run_began(draft, event)
-            elif isinstance(message, CloudListed):
-                self.actor.ask_again(observe_cloud(draft, message.nodes, message.at))
-            elif isinstance(message, CloudRefused):
-                self.decider.refuse(draft, message, self.config.refused_s)
-            elif isinstance(message, Trouble):
-                draft.count(**{f"{message.who}_trouble": 1})
-                draft.tell("trouble", f"{message.who}: {message.text}")
+                return found
+
+    def _take_in(self, draft: Draft, message: Message) -> Reply | None:
+        if isinstance(message, Asked):
+            return message.take(draft)
+        if isinstance(message, EngineSaid):
+            for event in message.events:
+                if event.ended:
+                    lifecycle.run_ended(draft, event, self.config.backoff_s)
+                    self.actor.ended(event.key)
+                else:
+                    lifecycle.run_began(draft, event)
+        elif isinstance(message, CloudListed):
+            self.actor.ask_again(observe_cloud(draft, message.nodes, message.at))
+        elif isinstance(message, CloudRefused):
+            self.decider.refuse(draft, message, self.config.refused_s)
+        else:
+            draft.count(**{f"{message.who}_trouble": 1})
+            draft.tell("trouble", f"{message.who}: {message.text}")
+        return None
+
+    def _undo(self, messages: list[Message], purse: Remembered) -> None:
+        """The step was not stored, so it has not happened. Who asked is told; what engine and
+        cloud said is looked at again. (A list of nodes will come anew.)"""
+        again = (EngineSaid, CloudRefused)
+        self._unstored = [message for message in messages if isinstance(message, again)]
+        self.purse.restore(purse)
+        self.decider.forget_round()
+        self.actor.undo()
+
+    def _watch_clock(self, draft: Draft) -> None:
+        """Our own time goes on evenly; who reads both should know."""
+        moved = self.clock.jump()
+        if abs(moved - self._clock_moved) > CLOCK_JUMP_S:
+            by = moved - self._clock_moved
+            self._clock_moved = moved
+            text = f"the machine's clock was set by {by:+.0f} s; the service's own time goes on"
+            draft.tell("clock", text, by_s=by)
 
     def _submit(self, draft: Draft, spec: JobSpec) -> JobRecord:
         job = commands.submit(draft, spec, dict(self.config.gpu_types))
@@ -226,18 +264,15 @@ class ControlLoop:
             self._last_event = self.store.commit(draft.changes)
         except StoreTrouble as problem:
             self.profiler.keep(cells, classes)
-            self.decider.forget_round()
-            self.actor.undo()
-            self._failing = True
+            draft.counted.clear()
+            draft.count(store_trouble=1)
             self.actor.log("error", f"store: {problem}")
             return NotNow(f"nothing was changed: {problem}. Try again")
-        self._failing = False
         return None
 
-    def _count(self, draft: Draft, began: float, stored: bool) -> None:
+    def _count(self, draft: Draft, began: float) -> None:
         took = time.perf_counter() - began
-        counted = dict(draft.counted) if stored else {"store_trouble": 1.0}
-        counted |= {"steps": 1.0, "late_steps": float(took > LATE_S)}
+        counted = {**draft.counted, "steps": 1.0, "late_steps": float(took > LATE_S)}
         for name, amount in counted.items():
             self.counters[name] = self.counters.get(name, 0.0) + amount
         self.counters["step_s"] = took

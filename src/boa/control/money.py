@@ -1,7 +1,7 @@
 """The service's purse: the budget, what was spent, and what to plan with so that they meet."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 from boa.control import pacing
 from boa.control.ledger import at as bill_at
@@ -12,6 +12,9 @@ from boa.units import Seconds, Usd, UsdPerHour
 
 LOOK_S: Seconds = 60.0
 """How often the effective budget is worked out anew."""
+
+
+Remembered: TypeAlias = tuple[pacing.Pace, UsdPerHour | None]
 
 
 class Purse:
@@ -32,6 +35,13 @@ class Purse:
         else:
             total = _total(state, now)
             self._pace = pacing.with_budget(pace, self._pace.budget, total, now)
+
+    def remembered(self) -> Remembered:
+        """What a step may change, to be restored if it is not stored."""
+        return self._pace, self.max_spend
+
+    def restore(self, remembered: Remembered) -> None:
+        self._pace, self.max_spend = remembered
 
     def document(self) -> dict[str, Any]:
         return {
