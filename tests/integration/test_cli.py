@@ -240,13 +240,20 @@ def test_a_workload_is_estimated_from_a_trace(run: Boa, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_demo_says_where_it_put_the_pictures(run: Boa, tmp_path: Path) -> None:
+def test_the_demo_runs_the_service_and_holds_the_plan_against_what_came(
+    run: Boa, tmp_path: Path
+) -> None:
     folder = tmp_path / "new" / "demo"
-    said = run("demo", "-o", folder)
-    for name in ("frontier.png", "frontier.html", "widths.png", "widths.html"):
-        assert str(folder / name) in said
-        assert (folder / name).stat().st_size > 5_000
-    run("demo", "-o", folder / "frontier.png", code=2)
+    document = run.json("demo", "-o", folder)
+    assert document["jobs"] == 16
+    assert document["failed"] == 0
+    assert document["measured_jct_s"] == pytest.approx(document["planned_jct_s"], rel=0.25)
+    planned, measured = document["planned_spend_per_hour"], document["measured_spend_per_hour"]
+    assert measured == pytest.approx(planned, rel=0.25)
+    assert document["real_job"]["state"] == "succeeded"
+    assert [Path(name).name for name in document["files"]] == ["demo.png", "demo.svg"]
+    assert all(Path(name).stat().st_size > 5_000 for name in document["files"])
+    run("demo", "-o", folder / "demo.png", code=2)
 
 
 def start(*arguments: str, **options: Any) -> subprocess.Popen[str]:

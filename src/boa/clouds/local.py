@@ -1,7 +1,7 @@
 """A cloud that is only a file: it keeps its nodes through any crash of the service, as a real one.
 
 The file is replaced as a whole and is on the disk before a call returns, so a node is either rented
-or it is not. A token that was used once never rents again, not even after its node is gone.
+or it is not. A token that was used once does not rent again, not even after its node is gone.
 """
 
 import json
@@ -19,6 +19,8 @@ from boa.model.workload import GpuType
 from boa.units import SECONDS_PER_HOUR, GpuName, Seconds, UsdPerHour
 
 LISTED_AFTER_GONE_S: Seconds = SECONDS_PER_HOUR
+REMEMBERED = 10_000
+"""Tokens: nobody asks again under one that so many others have followed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,8 +61,8 @@ class _Rented:
 class _Truth:
     nodes: Mapping[str, _Rented] = field(default_factory=dict)
     """By token: those that are still listed."""
-    used: frozenset[str] = frozenset()
-    """Tokens of all nodes that there ever were."""
+    used: Sequence[str] = ()
+    """Tokens of nodes that there were, the newest last."""
 
 
 class LocalCloud:
@@ -98,7 +100,8 @@ class LocalCloud:
                 rented_at=now,
                 ready_at=now + self._provision_s,
             )
-            self._write(_Truth({**truth.nodes, token: rented}, truth.used | {token}))
+            used = (*truth.used[-REMEMBERED:], token)
+            self._write(_Truth({**truth.nodes, token: rented}, used))
 
     def release(self, token: str) -> None:
         with self._lock:
@@ -146,14 +149,14 @@ class LocalCloud:
 def _document(truth: _Truth) -> dict[str, Any]:
     names = [field.name for field in fields(_Rented)]
     nodes = [{name: getattr(node, name) for name in names} for node in truth.nodes.values()]
-    return {"version": 1, "nodes": nodes, "used": sorted(truth.used)}
+    return {"version": 1, "nodes": nodes, "used": list(truth.used)}
 
 
 def _read(path: Path) -> _Truth:
     try:
         document = json.loads(path.read_bytes())
         nodes = [_Rented(**node) for node in document["nodes"]]
-        return _Truth({node.token: node for node in nodes}, frozenset(document["used"]))
+        return _Truth({node.token: node for node in nodes}, tuple(document["used"]))
     except FileNotFoundError:
         return _Truth()
     except OSError as error:

@@ -31,6 +31,7 @@ from boa.model.job import JobRecord, JobSpec
 from boa.model.live import Report
 from boa.model.service import ServiceConfig
 from boa.store.base import Store, StoreTrouble
+from boa.store.errors import Overtaken
 from boa.units import Seconds, UsdPerHour
 
 _T = TypeVar("_T")
@@ -74,6 +75,8 @@ class ControlLoop:
         self._last_event = newest[-1].number if newest else 0
         self._failing = False
         self._unstored: list[Message] = []
+        self.on_overtaken: Callable[[], None] = lambda: None
+        """Called when another service has taken the store over: this one has to end."""
         self._clock_moved: Seconds = 0.0
         self._thread: threading.Thread | None = None
         self._snapshot = self._look(clock.now())
@@ -262,6 +265,11 @@ class ControlLoop:
         draft.put_meta("clock", [draft.now, time.time()])
         try:
             self._last_event = self.store.commit(draft.changes)
+        except Overtaken as problem:
+            self.actor.log("error", f"{problem}")
+            self._closing = True
+            self.on_overtaken()
+            return NotNow(f"nothing was changed: {problem}")
         except StoreTrouble as problem:
             self.profiler.keep(cells, classes)
             draft.counted.clear()

@@ -2,6 +2,7 @@
 
 import os
 import secrets
+import signal
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
@@ -57,6 +58,7 @@ def run(
                 secret=parts.secret,
                 version=__version__,
             )
+            parts.control.on_overtaken = lambda: os.kill(os.getpid(), signal.SIGTERM)
             parts.control.start()
             serve(app, listening, lambda: on_ready(url, parts.control.snapshot.money.budget))
         finally:
