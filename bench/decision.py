@@ -17,6 +17,7 @@ import numpy as np
 from rich.console import Console
 
 import boa
+from _steps import scenes, temporary
 from _table import Measured, show, write
 from boa.control.expander import Room, Want, fit
 from boa.model.cluster import Allocation, ClusterView, JobId, JobView, Node, NodeId, Share
@@ -88,7 +89,7 @@ def main() -> None:
     options = _arguments()
     console = Console(width=150 if not sys.stdout.isatty() else None)
     scene = _scene(options.jobs)
-    tables = [decisions(scene, options.repeats)]
+    tables = [decisions(scene, options.repeats), steps(options.jobs, options.repeats)]
     for table in tables:
         show(table, console)
     write(options.json, tables)
@@ -151,6 +152,21 @@ def decisions(scene: Scene, repeats: int) -> Measured:
         _row(table, f"one job arrives{name}", warm, STEP_MS)
     look_up = _timed(lambda: scene.decide(last), repeats)
     _row(table, "table look-up of one job", look_up, LOOK_UP_MS)
+    return table
+
+
+def steps(jobs: int, repeats: int) -> Measured:
+    """What the loop does around a decision: views, records, one transaction."""
+    table = Measured(
+        f"one whole step of the loop, {jobs:,} running jobs, SQLite included",
+        note="engine and cloud are called in the step here; in a service they have their threads",
+    )
+    with temporary() as folder:
+        live, cases = scenes(jobs, Path(folder))
+        for name, run in cases.items():
+            cpu, wall = zip(*_timed(run, max(repeats // 5, 3)), strict=True)
+            table.add(what=name, cpu_ms=statistics.median(cpu), wall_ms=statistics.median(wall))
+        live.close()
     return table
 
 

@@ -260,7 +260,7 @@ def test_the_first_plan_is_asked_for_at_once() -> None:
 
 def test_material_changes_are_planned_for_at_once() -> None:
     assert "workload" in reason(version=4)
-    assert "budget" in reason(budget=10.2)
+    assert "budget" in reason(budget=10.6)
     assert "budget" in reason(budget=9.8)
 
 

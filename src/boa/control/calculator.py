@@ -18,8 +18,8 @@ from boa.units import Seconds, UsdPerHour
 
 QUIET_S: Seconds = 5.0
 """No two plans are asked for within so short a time."""
-BUDGET_MOVED = 0.01
-"""Part by which the budget must have moved for a new plan at once."""
+BUDGET_MOVED = 0.05
+"""Part by which pacing must have moved the budget for a new plan at once."""
 
 
 @dataclass(frozen=True, slots=True)

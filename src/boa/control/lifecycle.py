@@ -171,8 +171,11 @@ def drop_node(draft: Draft, node: NodeId) -> None:
 
 
 def move(draft: Draft) -> None:
-    """Stop runs that are to be elsewhere, then start whatever has its GPUs free and ready."""
-    wanted = _wanted_by_others(draft)
+    """Start whatever has its GPUs ready and free, then stop runs that are to be elsewhere.
+
+    A run whose next nodes are still booting goes on, unless somebody waits for its GPUs.
+    """
+    waited_for = _start_all(draft)
     for job in list(draft.jobs.values()):
         run = job.run
         if run is None or run.state == "stopping":
@@ -182,10 +185,9 @@ def move(draft: Draft) -> None:
         elif job.allocation != run.allocation and (
             job.allocation is None
             or _ready(draft, job.allocation)
-            or any(node in wanted for node in run.slots)
+            or any(node in waited_for for node in run.slots)
         ):
             _stop(draft, job, run, "moving" if job.allocation else "GPUs are short")
-    _start_all(draft)
 
 
 def _stop(draft: Draft, job: JobRecord, run: Run, reason: str) -> None:
@@ -211,28 +213,25 @@ def _startable(draft: Draft) -> list[JobRecord]:
     ]
 
 
-def _wanted_by_others(draft: Draft) -> set[NodeId]:
-    """Nodes that jobs without a run were given GPUs of."""
-    return {node for job in _startable(draft) for node, _ in (job.allocation or _NOTHING).nodes}
-
-
-_NOTHING = Allocation("", ())
-
-
-def _start_all(draft: Draft) -> None:
+def _start_all(draft: Draft) -> set[NodeId]:
+    """Nodes whose GPUs somebody waits for are returned."""
     startable = _startable(draft)
     if not startable:
-        return
+        return set()
+    waited_for: set[NodeId] = set()
     busy = _busy_slots(draft.jobs.values())
     for job in startable:
         allocation = job.allocation
         assert allocation is not None
         gpus = {node: draft.nodes[node].gpus for node, _ in allocation.nodes}
         slots = choose_slots(allocation, busy, gpus)
-        if slots is not None:
-            for node, chosen in slots.items():
-                busy.setdefault(node, set()).update(chosen)
-            _start(draft, job, allocation, slots)
+        if slots is None:
+            waited_for.update(gpus)
+            continue
+        for node, chosen in slots.items():
+            busy.setdefault(node, set()).update(chosen)
+        _start(draft, job, allocation, slots)
+    return waited_for
 
 
 def _busy_slots(jobs: Iterable[JobRecord]) -> dict[NodeId, set[int]]:

@@ -74,6 +74,7 @@ class ControlLoop:
         newest = store.events(limit=1, newest=True)
         self._last_event = newest[-1].number if newest else 0
         self._failing = False
+        self._fresh = True
         self._unstored: list[Message] = []
         self.on_overtaken: Callable[[], None] = lambda: None
         """Called when another service has taken the store over: this one has to end."""
@@ -104,7 +105,11 @@ class ControlLoop:
     def set_budget(
         self, budget: UsdPerHour, max_spend: UsdPerHour | None = None
     ) -> "Future[MoneyState]":
-        return self._ask(lambda draft: self.purse.set(draft, budget, max_spend))
+        def apply(draft: Draft) -> MoneyState:
+            self.planner.hurry()
+            return self.purse.set(draft, budget, max_spend)
+
+        return self._ask(apply)
 
     def report(self, report: Report) -> None:
         self._incoming.append(report)
@@ -166,6 +171,7 @@ class ControlLoop:
         """One turn. Everything in it is stored in one transaction, or has not happened."""
         began = time.perf_counter()
         draft = Draft(self.state, self.clock.now())
+        draft.replan = self._fresh  # limits may have changed since the state was stored
         purse, messages = self.purse.remembered(), self._messages()
         replies: list[Reply] = []
         try:
@@ -199,7 +205,7 @@ class ControlLoop:
 
     def _adopt(self, draft: Draft) -> None:
         """It is stored: from here on it is so, and is acted upon."""
-        self.state = draft.state
+        self.state, self._fresh = draft.state, False
         for job in draft.changes.jobs.values():
             if job.ended:
                 self.profiler.ended(job, draft.now)

@@ -12,6 +12,10 @@ from boa.solver.solution import as_document
 from boa.units import Seconds, UsdPerHour
 
 
+NO_VERSION = -1
+"""Of a workload: none that there ever was."""
+
+
 class Planner:
     """Keeps a plan up to date for policies that follow one."""
 
@@ -20,7 +24,13 @@ class Planner:
         self.plan: PlanState | None = None
         self.memory: Any = None
         """The plan as the policy remembers it."""
-        self._asked: tuple[int, Seconds, int, UsdPerHour, Workload | None] = (0, 0.0, -1, 0.0, None)
+        self._asked: tuple[int, Seconds, int, UsdPerHour, Workload | None] = (
+            0,
+            0.0,
+            NO_VERSION,
+            0.0,
+            None,
+        )
 
     def close(self) -> None:
         self._calculator.close()
@@ -29,6 +39,11 @@ class Planner:
     def thinking(self) -> bool:
         """Whether a plan is on its way."""
         return self._calculator.busy
+
+    def hurry(self) -> None:
+        """Plan anew as soon as may be: somebody has set the budget."""
+        number, at, _, budget, workload = self._asked
+        self._asked = (number, at, NO_VERSION, budget, workload)
 
     def step(self, draft: Draft, budget: UsdPerHour) -> bool:
         """Whether a new plan is in force."""
