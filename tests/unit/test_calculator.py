@@ -261,7 +261,7 @@ def test_the_first_plan_is_asked_for_at_once() -> None:
 def test_material_changes_are_planned_for_at_once() -> None:
     assert "workload" in reason(version=4)
     assert "budget" in reason(budget=10.6)
-    assert "budget" in reason(budget=9.8)
+    assert "budget" in reason(budget=9.4)
 
 
 def test_plans_are_made_anew_after_a_while_whatever_happens() -> None:
