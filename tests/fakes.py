@@ -1,6 +1,7 @@
 """A service in memory: what the server talks to, told by a test what to do; and ways to ask it."""
 
 import asyncio
+import math
 import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future
@@ -218,6 +219,7 @@ class FakeControl:
         if self.busy is not None or self.stuck:
             return self._refuse()
         cap = self.money.max_spend if max_spend is None else max_spend
+        cap = None if cap == math.inf else cap
         self.money = replace(
             self.money,
             budget=budget,

@@ -117,7 +117,7 @@ class Live:
             secret=b"secret",
             log=lambda level, text: self.logged.append(f"{level}: {text}"),
             inline=True,
-            cluster=lambda: "test",
+            cluster="test",
         )
         self.engine.report = loop.report
         return loop

@@ -76,10 +76,11 @@ def moved(jobs: list[JobView], shares: dict[str, Share]) -> list[JobView]:
 
 
 def rest_by_the_formulas(solution: Solution, job: JobView, variant: Variant) -> float:
-    """w T / Σ w λ + μ cost of a job that has just these epochs left and holds what it holds."""
+    """w T / Σ w λ + μ cost of a job that has just this work left and holds what it holds."""
     workload = solution.workload
     whole = next(c for c in workload.classes if c.name == job.job_class)
-    left = replace(whole, epochs=whole.epochs[job.epoch :])
+    current, *later = whole.epochs[job.epoch :]
+    left = replace(whole, epochs=(replace(current, work=job.left * current.work), *later))
     rest = Variant(1.0, variant.gpu_types[job.epoch :], variant.widths[job.epoch :])
     parts = list(holdings(workload, left, ClassPlan(name="", variants=(rest,)), solution.rules))
     first = parts[0]
@@ -132,12 +133,13 @@ def next_plan(workload: Workload, budget: float) -> Planned:
     generous=numbers(1.01, 3.0),
     change=numbers(0.4, 2.5),
     seed=st.integers(0, 2**16),
+    left=numbers(0.0, 1.0),
 )
 def test_jobs_move_exactly_if_their_rest_gains_more_than_the_margin(
-    workload: Workload, generous: float, change: float, seed: int
+    workload: Workload, generous: float, change: float, seed: int, left: float
 ) -> None:
     budget = cheapest(workload) * generous
-    jobs = running(first_plan(workload, budget))
+    jobs = [replace(job, left=left) for job in running(first_plan(workload, budget))]
     after = next_plan(shaken(workload, seed), budget * change)
     dealt = decide(after, [replace(j, note=None, allocation=None, service=0.0) for j in jobs])
     shares = decide(after, jobs)
@@ -158,6 +160,41 @@ def test_nobody_moves_whose_rescaling_would_take_longer_than_the_rest(
     budget = cheapest(slow) * generous
     jobs = running(first_plan(slow, budget))
     assert moved(jobs, decide(next_plan(slow, budget * change), jobs)) == []
+
+
+def with_seconds_left(planned: Planned, job: JobView, seconds: float) -> JobView:
+    """In its last epoch, and so close to the end, by these figures, on what it holds."""
+    classes = planned.solution.workload.classes
+    last = next(c for c in classes if c.name == job.job_class).epochs[-1]
+    gpu, width = held(job)
+    takes = last.work / float(last.speedups[gpu].rates(np.array([float(width)]))[0])
+    return replace(job, left=min(1.0, seconds / takes))
+
+
+@given(
+    workload=workloads(rescaling=True),
+    generous=numbers(1.01, 6.0),
+    change=numbers(0.2, 5.0),
+    seed=st.integers(0, 2**16),
+    part=numbers(0.0, 0.999),
+)
+def test_a_job_that_would_end_within_the_rescaling_moves_only_to_save_money(
+    workload: Workload, generous: float, change: float, seed: int, part: float
+) -> None:
+    """Never to end sooner: it could not."""
+    budget = cheapest(workload) * generous
+    after = next_plan(shaken(workload, seed), budget * change)
+    classes = {c.name: c for c in workload.classes}
+    jobs = [
+        with_seconds_left(after, job, part * classes[job.job_class].rescale_s)
+        for job in running(first_plan(workload, budget))
+        if job.epoch == len(classes[job.job_class].epochs) - 1
+    ]
+    shares = decide(after, jobs)
+    for job in moved(jobs, shares):
+        share, (gpu, width) = shares[job.id], held(job)
+        types = workload.gpu_types
+        assert share.width * types[share.gpu].price < width * types[gpu].price
 
 
 @given(workload=workloads(), generous=numbers(1.01, 3.0))

@@ -8,15 +8,23 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from boa.model.cluster import Allocation, ClusterView, JobView, Share
+import pytest
+
+from boa.model.cluster import Allocation, ClusterView, Decision, JobView, Share
 from boa.model.plan import ClassPlan, Plan, Variant
 from boa.model.speedup import Floats, Table
 from boa.model.trace import TraceJob
 from boa.model.workload import Epoch, GpuType, JobClass, Workload
 from boa.model.workload_file import load_workload
 from boa.policy.boa import Boa, Planned, planned_of
+from boa.sim.policies import Choice
+from boa.sim.run import simulate
+from boa.sim.settings import Settings
 from boa.solver.planner import plan as solve
+from simulations import job as trace_job
+from simulations import world
 
+LEFT = (1.0, 0.5, 0.15, 0.12, 0.05, 0.0)
 TYPES = {"T4": GpuType(name="T4", gpus_per_node=4), "V100": GpuType(name="V100", gpus_per_node=4)}
 
 
@@ -26,7 +34,12 @@ class Unknown:
 
 
 def job(
-    width: int = 0, note: Variant | None = None, gpu: str = "T4", service: float = 1.0
+    width: int = 0,
+    note: Variant | None = None,
+    gpu: str = "T4",
+    service: float = 1.0,
+    epoch: int = 0,
+    left: float = 1.0,
 ) -> JobView:
     """One that holds so many GPUs; 0: none."""
     return JobView(
@@ -34,7 +47,8 @@ def job(
         job_class="net",
         arrival=0.0,
         serial=0,
-        epoch=0,
+        epoch=epoch,
+        left=left,
         prediction=Unknown(),
         asked=TraceJob(name="1", arrival_s=0.0, application="net"),
         allocation=Allocation(gpu, ((0, width),)) if width else None,
@@ -79,6 +93,36 @@ def test_a_gain_that_the_rescaling_eats_is_not() -> None:
     assert decided(plan_of((4,), rescale_s=750.0), job(2, constant(2))).width == 2
 
 
+def test_near_the_end_of_its_last_epoch_a_job_stays() -> None:
+    """It has 3600 s on 1 GPU, 1200 s on 4, or that part of it; and r is 300 s."""
+    planned = plan_of((4,), rescale_s=300.0)
+    widths = {left: decided(planned, job(1, constant(1), left=left)).width for left in LEFT}
+    assert widths == {1.0: 4, 0.5: 4, 0.15: 4, 0.12: 1, 0.05: 1, 0.0: 1}
+
+
+def test_epochs_to_come_are_left_however_little_is_of_this_one() -> None:
+    for left in LEFT:
+        seen = job(1, constant(1, epochs=2), left=left)
+        assert decided(plan_of((4, 4), rescale_s=300.0), seen).width == 4
+        assert decided(plan_of((4, 4), rescale_s=1e4), seen).width == 1
+
+
+def test_a_job_beyond_the_epochs_of_its_plan_has_a_part_of_the_last_one_left() -> None:
+    planned = plan_of((4,), rescale_s=300.0)
+    assert decided(planned, job(1, constant(1), epoch=7, left=0.15)).width == 4
+    assert decided(planned, job(1, constant(1), epoch=7, left=0.12)).width == 1
+
+
+def test_parts_that_cannot_be_are_taken_for_the_nearest_that_can() -> None:
+    """3600 s on 1 GPU or 1200 s and r on 4: worth it below 2220 s. NaN says nothing."""
+    for nonsense in (1.5, math.inf, math.nan):
+        seen = job(1, constant(1), left=nonsense)
+        assert decided(plan_of((4,), rescale_s=2200.0), seen).width == 4
+        assert decided(plan_of((4,), rescale_s=2240.0), seen).width == 1
+    for nonsense in (-0.5, -math.inf):
+        assert decided(plan_of((4,), rescale_s=0.0), job(1, constant(1), left=nonsense)).width == 1
+
+
 def test_rescalings_to_come_count_too() -> None:
     """To stay means 2 GPUs, then 4, at r; to move means 4 for good, at r as well."""
     old = Variant(1.0, ("T4", "T4"), (2, 4))
@@ -114,9 +158,39 @@ def test_a_job_on_gpus_that_are_no_longer_known_to_run_it_changes_over() -> None
         assert (share.gpu, share.width) == ("T4", 1)
 
 
+def test_however_little_it_has_left_unless_that_is_nothing() -> None:
+    def gpu(epochs: int, left: float) -> str:
+        seen = job(2, constant(2, epochs, gpu="V100"), gpu="V100", left=left)
+        return decided(plan_of((1,) * epochs, rescale_s=1e5), seen).gpu
+
+    assert (gpu(1, 1e-6), gpu(1, 0.0)) == ("T4", "V100")
+    assert (gpu(2, 1e-6), gpu(2, 0.0)) == ("T4", "T4")
+
+
 def test_a_variant_of_fewer_epochs_than_the_class_has_now_goes_on_as_it_ended() -> None:
     share = decided(plan_of((8, 8, 8), rescale_s=0.0), job(4, constant(4)))
     assert (share.width, share.note) == (4, constant(4))
+
+
+class Watching:
+    """One GPU for everyone, and a look at what is left."""
+
+    name = "watching"
+
+    def __init__(self) -> None:
+        self.left: list[float] = []
+
+    def decide(self, view: ClusterView) -> Decision:
+        self.left += [seen.left for seen in view.jobs]
+        return Decision(shares={seen.id: Share("T4", 1) for seen in view.jobs})
+
+
+def test_the_simulator_tells_how_much_of_the_epoch_is_left() -> None:
+    """100 iterations of 2 s: 15 in the first minute, after a rescaling of 30 s, then 30 in each."""
+    watching = Watching()
+    one = world([trace_job("a", 60.0, "steady", steps=100)], {"T4": 4})
+    simulate(one, Choice(policy=watching), Settings(cluster={"T4": 1}, learning="perfect"))
+    assert watching.left == pytest.approx([1.0, 0.85, 0.55, 0.25])
 
 
 def test_a_thousand_jobs_are_decided_in_milliseconds(examples: Path) -> None:

@@ -214,7 +214,7 @@ def test_a_cloud_that_says_no_sends_jobs_to_another_type_and_is_asked_again(
     tmp_path: Path,
 ) -> None:
     types = {"T4": T4, "A100": A100}
-    both = profile("both", work=(36_000.0,), alpha=0.9, gpus={"T4": 1.0, "A100": 2.0})
+    both = profile("both", work=(36_000.0,), alpha=0.9, gpus={"T4": 1.0, "A100": 0.9})
     settings = config(
         tmp_path, budget=60.0, gpu_types=types, priors={"both": prior(both, 1.0)}, refused_s=60.0
     )
@@ -227,13 +227,15 @@ def test_a_cloud_that_says_no_sends_jobs_to_another_type_and_is_asked_again(
     job_id = live.submit(spec("both"))
     job = live.job(job_id)
     assert job.share is not None
-    if job.share.gpu == "T4":
-        assert job.run is not None
-        assert job.run.allocation.gpu == "A100"
-        assert "shortage" in kinds(live)
-        no_t4.closed = False
-        live.advance(130.0, tick=10.0)
-        assert live.job(job_id).run.allocation.gpu == "T4"  # type: ignore[union-attr]
+    assert job.share.gpu == "T4"
+    assert job.run is not None
+    assert job.run.allocation.gpu == "A100"
+    assert "shortage" in kinds(live)
+    no_t4.closed = False
+    live.advance(130.0, tick=10.0)
+    moved = live.job(job_id)
+    assert moved.run is not None
+    assert moved.run.allocation.gpu == "T4"
     live.close()
 
 
@@ -255,14 +257,19 @@ class _Without:
 
 
 def test_the_hard_cap_is_never_crossed(lives: Any) -> None:
-    live = lives(LONG, per_hour=4.0, budget=100.0, max_spend=13.0)
+    live = lives(LONG, per_hour=4.0, budget=100.0, max_spend=13.0, provision_s=60.0, release_s=60.0)
+
+    def charged() -> float:
+        return sum(n.price * n.gpus for n in live.cloud.nodes() if n.gone_at is None)
+
     for _ in range(6):
-        live.submit(spec("long"))
-        assert committed(live.loop.snapshot.nodes.values()) <= 13.0
-        live.advance(900.0)
-        assert committed(live.loop.snapshot.nodes.values()) <= 13.0
-    running = [job for job in live.loop.snapshot.jobs.values() if job.run is not None]
-    assert sum(job.run.allocation.width for job in running) == 12
+        live.submit(spec("long", gpus=GpuLimits(min=3)))
+        assert charged() <= 13.0
+        live.advance(900.0, tick=20.0)
+        assert charged() <= 13.0
+    jobs = live.loop.snapshot.jobs.values()
+    assert sum(job.run is not None for job in jobs) == 4, "three GPUs each, all twelve in use"
+    assert committed(live.loop.snapshot.nodes.values()) == 12.0
 
 
 def test_a_node_that_vanishes_costs_its_jobs_a_restart_and_no_retry(lives: Any) -> None:

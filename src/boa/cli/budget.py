@@ -1,5 +1,6 @@
 """`boa budget`: the least budget for an average JCT; the budget of a running service."""
 
+import math
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -75,6 +76,12 @@ def budget(
 live = typer.Typer()
 
 
+def _cap(text: Any) -> float:
+    if text == "none":
+        return math.inf
+    return options.number("--max-spend", "USD per hour > 0, such as 40, or none")(text)
+
+
 @live.command("set")
 def set_budget(
     budget: Annotated[
@@ -90,9 +97,10 @@ def set_budget(
         float | None,
         typer.Option(
             "--max-spend",
-            metavar="USD",
-            parser=options.money("--max-spend"),
-            help="Never spend more per hour than this at any moment; left out: as it is.",
+            metavar="USD|none",
+            parser=_cap,
+            help="Never spend more per hour than this at any moment; none: no such cap; left out: "
+            "as it is.",
         ),
     ] = None,
     json: Json = False,
@@ -104,6 +112,7 @@ def set_budget(
     [bold]Examples[/bold]
     [dim]$[/dim] boa budget set 14
     [dim]$[/dim] boa budget set 14 --max-spend 30
+    [dim]$[/dim] boa budget set 14 --max-spend none
     """
     with connect() as client:
         found = client.set_budget(budget, max_spend)

@@ -1,6 +1,7 @@
 """One method per thing that the service can be asked."""
 
 import codecs
+import math
 import time
 from collections.abc import Generator, Mapping
 from types import TracebackType
@@ -8,13 +9,16 @@ from typing import Any, Self, cast
 
 from boa.client import answers
 from boa.client.wire import Parameters, Wire, events_of
-from boa.errors import InputError, NoServer
+from boa.errors import BoaError, InputError, NoServer, Refused
 from boa.model.fields import class_name
 from boa.model.job import ENDED, JobSpec
 from boa.model.job_file import job_document
 
 PATIENCE_S = 60.0
-"""How long a server that was there may be away (a restart) before that is an error."""
+"""How long a server that was there may be away (a restart), or say that it cannot answer now (its
+database is locked), before that is an error."""
+NOT_NOW = 503
+"""What it says so with."""
 QUIET_S = 60.0
 """A stream that says nothing for so long is asked for anew; events have heartbeats in between."""
 PAUSE_S = 0.5
@@ -28,7 +32,7 @@ class Client:
     """
 
     def __init__(
-        self, url: str | None = None, token: str | None = None, timeout: float = 10.0
+        self, url: str | None = None, token: str | None = None, timeout: float = 15.0
     ) -> None:
         self._wire = Wire(url, token, timeout)
 
@@ -91,13 +95,13 @@ class Client:
     def wait(
         self, job: str, *, pause_s: float = PAUSE_S, patience_s: float = PATIENCE_S
     ) -> answers.JobDetails:
-        """The job once it has ended. A server that is away for a while is waited for."""
+        """The job once it has ended. A server that is away or in trouble is waited for."""
         patience = _Patience(patience_s)
         while True:
             try:
                 found = self.job(job)
-            except NoServer as away:
-                patience.lose(away)
+            except (NoServer, Refused) as trouble:
+                patience.lose(trouble)
             else:
                 patience.regain()
                 if found["state"] in ENDED:
@@ -131,8 +135,8 @@ class Client:
                 yield decode(b"", True)
                 if not follow or self.job(job)["state"] in ENDED:
                     return
-            except NoServer as away:  # or it was quiet: where it stopped is where it goes on
-                patience.lose(away)
+            except (NoServer, Refused) as trouble:  # or it was quiet
+                patience.lose(trouble)  # where it stopped is where it goes on
             time.sleep(PAUSE_S)
 
     # Cluster and money
@@ -158,8 +162,10 @@ class Client:
         return cast(answers.Budget, self._wire.ask("GET", "budget"))
 
     def set_budget(self, budget: float, max_spend: float | None = None) -> answers.Budget:
-        """USD per hour; `max_spend` None: as it is."""
-        body = {"budget_per_hour": budget, "max_spend_per_hour": max_spend}
+        """USD per hour; `max_spend` None: as it is, math.inf: none."""
+        body: dict[str, float | None] = {"budget_per_hour": budget}
+        if max_spend is not None:
+            body["max_spend_per_hour"] = None if max_spend == math.inf else max_spend
         return cast(answers.Budget, self._wire.ask("PUT", "budget", body=body))
 
     # Planning
@@ -210,15 +216,15 @@ class Client:
     ) -> Generator[answers.Event, None, None]:
         """Events as they happen, from now on or after a number; none is lost to a lost connection.
 
-        Ends never, but in NoServer when a server stays away.
+        Ends never, but in an error when a server stays away or in trouble.
         """
         patience = _Patience(patience_s)
-        if after is None:
-            newest = self.history(limit=1)
-            after = newest[-1]["number"] if newest else 0
         while True:
-            headers = {"Accept": "text/event-stream", "Last-Event-ID": str(after)}
             try:
+                if after is None:
+                    newest = self.history(limit=1)
+                    after = newest[-1]["number"] if newest else 0
+                headers = {"Accept": "text/event-stream", "Last-Event-ID": str(after)}
                 asked = {"job": job}
                 with self._wire.stream("events", asked, headers, quiet_s=QUIET_S) as lines:
                     patience.regain()
@@ -226,8 +232,8 @@ class Client:
                         event = cast(answers.Event, found)
                         after = event["number"]
                         yield event
-            except NoServer as away:
-                patience.lose(away)
+            except (NoServer, Refused) as trouble:
+                patience.lose(trouble)
             time.sleep(PAUSE_S)
 
     def _job(self, answer: answers.JobAnswer) -> answers.JobDetails:
@@ -235,22 +241,24 @@ class Client:
 
 
 class _Patience:
-    """How long a server may be away that was there before."""
+    """How long a server may be away that was there before, or unable to answer."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._there = False
-        self._away_since: float | None = None
+        self._since: float | None = None
 
     def regain(self) -> None:
-        self._there, self._away_since = True, None
+        self._there, self._since = True, None
 
-    def lose(self, away: NoServer) -> None:
-        """Raises it on when there is no patience left, or never was a server."""
+    def lose(self, trouble: BoaError) -> None:
+        """Raises it on when there is no patience left, never was a server, or it said no."""
         now = time.monotonic()
-        self._away_since = now if self._away_since is None else self._away_since
-        if not self._there or now - self._away_since >= self._seconds:
-            raise away
+        self._since = now if self._since is None else self._since
+        if isinstance(trouble, Refused):  # it is there; asked again, it may answer, or never
+            self._there = trouble.status == NOT_NOW
+        if not self._there or now - self._since >= self._seconds:
+            raise trouble
 
 
 def _job_path(job: str) -> str:

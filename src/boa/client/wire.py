@@ -10,9 +10,13 @@ from urllib.parse import urlsplit
 
 import httpx
 
+from boa.client.answers import PATIENCE_S
 from boa.errors import BoaError, InputError, NoServer, Refused
 
 DEFAULT_URL = "http://127.0.0.1:8420"
+CHANGE_S = PATIENCE_S + 10.0
+"""How long a change is waited for at least: the service is to be the one who gives it up, for it
+can say what came of it."""
 Parameters = Mapping[str, str | int | float | bool | None]
 
 
@@ -37,8 +41,15 @@ class Wire:
         self, method: str, path: str, parameters: Parameters | None = None, body: Any = None
     ) -> Any:
         """The answer's JSON, or the error it stands for."""
-        with self._trouble():
-            answer = self._http.request(method, path, params=_given(parameters), json=body)
+        wait_s = self._timeout if method == "GET" else max(self._timeout, CHANGE_S)
+        with self._trouble(wait_s):
+            answer = self._http.request(
+                method,
+                path,
+                params=_given(parameters),
+                json=body,
+                timeout=httpx.Timeout(self._timeout, read=wait_s),
+            )
             return self._checked(answer)
 
     @contextmanager
@@ -47,12 +58,13 @@ class Wire:
         path: str,
         parameters: Parameters | None = None,
         headers: Mapping[str, str] | None = None,
-        quiet_s: float | None = None,
+        quiet_s: float = 0.0,
     ) -> Iterator[httpx.Response]:
-        """An answer that goes on; `quiet_s`: how long it may say nothing."""
-        timeout = httpx.Timeout(self._timeout, read=quiet_s)
+        """An answer in pieces; `quiet_s`: how long it may say nothing, where that is longer."""
+        wait_s = max(self._timeout, quiet_s)
+        timeout = httpx.Timeout(self._timeout, read=wait_s)
         with (
-            self._trouble(),
+            self._trouble(wait_s),
             self._http.stream(
                 "GET", path, params=_given(parameters), headers=headers, timeout=timeout
             ) as answer,
@@ -63,9 +75,12 @@ class Wire:
             yield answer
 
     @contextmanager
-    def _trouble(self) -> Iterator[None]:
+    def _trouble(self, read_s: float) -> Iterator[None]:
+        """`read_s`: how long an answer was waited for."""
         try:
             yield
+        except httpx.ReadTimeout:
+            raise NoServer(self.url, f"no answer within {read_s:g} s") from None
         except httpx.TimeoutException:
             raise NoServer(self.url, f"no answer within {self._timeout:g} s") from None
         except (httpx.InvalidURL, httpx.UnsupportedProtocol):

@@ -23,7 +23,7 @@ from boa.units import Seconds
 
 Log = Callable[[str, str], None]
 """(level, text)"""
-AGAIN_S: Seconds = 60.0
+OVERDUE_S: Seconds = 60.0
 """Of the wall: how long a cloud may take to do what it was asked."""
 RETRY_S: Seconds = 5.0
 """Of the wall: after an engine or a cloud failed, until it is asked again."""
@@ -94,9 +94,15 @@ class Actor:
         for wish in wishes:
             kind = "rent" if isinstance(wish, Rent) else "release"
             asked = self._asked.get((kind, wish.node.token))
-            if asked is not None and time.monotonic() - asked > AGAIN_S:
+            if asked is not None and time.monotonic() - asked > OVERDUE_S:
                 del self._asked[kind, wish.node.token]
                 self._node(wish.node)
+
+    def say_all_again(self) -> None:
+        """Something went wrong on the way: whatever the state asks for is asked for anew."""
+        self._first = True
+        self._told.clear()
+        self._asked.clear()
 
     def undo(self) -> None:
         """The step was not stored: what was learned in it will be told again."""
@@ -131,7 +137,7 @@ class Actor:
         """Runs that the engine has and the store has not: nobody may be charged for them."""
         for key in self._engine.runs():
             if key not in known:
-                self._engine.stop(key, 0.0)
+                self._stop(key, 0.0)
 
     def _run(self, job: JobRecord, run: Run) -> None:
         key = RunKey(job.id, run.attempt)
@@ -141,7 +147,7 @@ class Actor:
             self._for_engine.do(lambda: self._start(launch))
         elif run.state == "stopping" and ("stop", key) not in self._told:
             self._told.add(("stop", key))
-            self._for_engine.do(lambda: self._engine.stop(key, job.spec.grace_s))
+            self._for_engine.do(lambda: self._stop(key, job.spec.grace_s))
 
     def _start(self, launch: Launch) -> None:
         job = self._state.jobs.get(launch.key.job)
@@ -149,9 +155,16 @@ class Actor:
             return  # asked again too late
         try:
             self._engine.start(launch)
-        except OSError as problem:  # a full disk, say: no folder to put the run into
+        except Exception as problem:  # a full disk, say: no folder to put the run into
             self._engine_trouble(f"job {launch.key.job} cannot be started yet: {problem}")
             self._again(lambda: self._for_engine.do(lambda: self._start(launch)))
+
+    def _stop(self, key: RunKey, grace_s: Seconds) -> None:
+        try:
+            self._engine.stop(key, grace_s)
+        except Exception as problem:
+            self._engine_trouble(f"job {key.job} cannot be stopped yet: {problem}")
+            self._again(lambda: self._for_engine.do(lambda: self._stop(key, grace_s)))
 
     def _again(self, task: Task) -> None:
         self._later.append((time.monotonic() + RETRY_S, task))

@@ -1,24 +1,29 @@
 """From what was stored, a loop that goes on from there."""
 
-import uuid
-from collections.abc import Callable
+import hashlib
+import secrets
+from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 
 from boa.clock import Clock
 from boa.clouds.base import Cloud
 from boa.control.acting import Actor, Log
 from boa.control.calculator import Calculator
-from boa.control.deciding import Decider
+from boa.control.deciding import UNPLANNED_S, Decider
 from boa.control.ledger import Totals
 from boa.control.loop import ControlLoop
 from boa.control.money import Purse
+from boa.control.nodes import DAY_S
 from boa.control.planning import Planner
 from boa.control.profiler import Profiler
 from boa.control.state import State
 from boa.engines.base import Engine
 from boa.model.cluster import Policy
 from boa.model.service import ServiceConfig
+from boa.model.workload import GpuType
 from boa.store.base import Changes, Saved, Store
+from boa.units import GpuName, Seconds
 
 
 def assemble(
@@ -35,49 +40,81 @@ def assemble(
     secret: bytes,
     log: Log,
     inline: bool = False,
-    cluster: Callable[[], str] = lambda: f"boa-{uuid.uuid4().hex[:8]}",
+    cluster: str = "",
 ) -> ControlLoop:
+    """`inline`: engine and cloud are called within the step; for tests."""
     now = clock.now()
+    state = _state(saved, store, now, cluster or _new_cluster(config.data_dir))
     purse = Purse(config.budget, config.max_spend, config.pacing_h, now)
-    state = _state(saved, cluster)
     if "money" in saved.meta:
         purse.load(saved.meta["money"], state, now)
     began = saved.meta.get("began", now)
-    first = Changes(meta={"money": purse.document(), "cluster": state.cluster, "began": began})
-    if any(saved.meta.get(key) != value for key, value in first.meta.items()):
-        store.commit(first)
-    offers = {
-        name: replace(kind, price=offer.price)
-        for name, kind in config.gpu_types.items()
-        if (offer := cloud.offers().get(name)) is not None
-    }
+    _store_first(store, saved, purse, state, began)
+    offers = _offers(config, cloud)
     profiler = Profiler(offers, config.priors, began=began)
     profiler.load(saved.cells, saved.classes)
+    actor = Actor(
+        engine,
+        cloud,
+        clock,
+        data_dir=config.data_dir,
+        url=url,
+        secret=secret,
+        speed=config.speed,
+        log=log,
+        inline=inline,
+    )
     return ControlLoop(
         config=config,
         clock=clock,
         store=store,
         state=state,
-        decider=Decider(policy=policy, gpu_types=offers, profiler=profiler, round_s=config.round_s),
+        decider=_decider(config, policy, offers, profiler),
         profiler=profiler,
         planner=Planner(calculator, profiler, config.replan_s),
         purse=purse,
-        actor=Actor(
-            engine,
-            cloud,
-            clock,
-            data_dir=config.data_dir,
-            url=url,
-            secret=secret,
-            speed=config.speed,
-            log=log,
-            inline=inline,
-        ),
+        actor=actor,
     )
 
 
-def _state(saved: Saved, cluster: Callable[[], str]) -> State:
+def _decider(
+    config: ServiceConfig, policy: Policy, offers: Mapping[GpuName, GpuType], profiler: Profiler
+) -> Decider:
+    return Decider(
+        policy=policy,
+        gpu_types=offers,
+        profiler=profiler,
+        round_s=config.round_s,
+        unplanned_s=UNPLANNED_S * max(config.speed, 1.0),
+    )
+
+
+def _offers(config: ServiceConfig, cloud: Cloud) -> dict[GpuName, GpuType]:
+    """What is configured and can be had, at the cloud's price."""
+    known = cloud.offers()
+    return {
+        name: replace(kind, price=known[name].price)
+        for name, kind in config.gpu_types.items()
+        if name in known
+    }
+
+
+def _store_first(store: Store, saved: Saved, purse: Purse, state: State, began: Seconds) -> None:
+    """Tokens must be known before the first node is rented under one."""
+    first = {"money": purse.document(), "cluster": state.cluster, "began": began}
+    if any(saved.meta.get(key) != value for key, value in first.items()):
+        store.commit(Changes(meta=first))
+
+
+def _new_cluster(data_dir: Path) -> str:
+    """The service's own name, which its folder gives it, and one of this database."""
+    service = hashlib.sha256(str(data_dir.resolve()).encode()).hexdigest()[:8]
+    return f"boa-{service}-{secrets.token_hex(4)}"
+
+
+def _state(saved: Saved, store: Store, now: Seconds, cluster: str) -> State:
     totals = saved.meta.get("totals")
+    lately = store.nodes_between(now - DAY_S, float("inf"))
     return State(
         jobs={job.id: job for job in saved.jobs},
         nodes={node.id: node for node in saved.nodes},
@@ -86,5 +123,6 @@ def _state(saved: Saved, cluster: Callable[[], str]) -> State:
         serials=dict(saved.meta.get("serials", {})),
         next_job=saved.next_job,
         next_node=max(saved.next_node, 1),
-        cluster=saved.meta.get("cluster") or cluster(),
+        cluster=saved.meta.get("cluster") or cluster,
+        gone={node.token: node for node in lately if node.state == "gone"},
     )

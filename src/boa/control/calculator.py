@@ -20,6 +20,8 @@ QUIET_S: Seconds = 5.0
 """No two plans are asked for within so short a time."""
 BUDGET_MOVED = 0.05
 """Part by which pacing must have moved the budget for a new plan at once."""
+LIMIT_S = 300.0
+"""How long a plan may take, in seconds of the wall."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +92,7 @@ def solved(question: Question) -> Answer:
     except BoaError as problem:
         error = str(problem)
     except Exception as problem:  # a bug in the solver must not end its process
-        error = f"{type(problem).__name__}: {problem}"
+        error = _bug(problem)
     return Answer(
         number=question.number,
         solution=solution,
@@ -124,11 +126,12 @@ class InlineCalculator:
 class BackgroundCalculator:
     """One process of its own, started when it is first needed, spoken to by one thread.
 
-    A process that is killed is started again and asked again, once. It ends with its parent,
-    however that ends.
+    A process that is killed is started again and asked again, once. One that takes longer than
+    the limit is killed, and that is the answer. It ends with its parent, however that ends.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, limit_s: float = LIMIT_S) -> None:
+        self._limit_s = limit_s
         self._changed = threading.Condition()
         self._question: Question | None = None
         self._answer: Answer | None = None
@@ -192,18 +195,31 @@ class BackgroundCalculator:
             return question if self._working else None
 
     def _asked(self, question: Question) -> Answer:
+        """Whatever goes wrong on the way is an answer too: the thread lives on."""
         for _ in range(2):
-            try:
-                pipe = self._connected()
-                if pipe is None:
-                    break
-                pipe.send(question)
+            answer = self._tried(question)
+            if answer is not None:
+                return answer
+            self._let_go()
+        return _no_plan(question, "the process that plans was killed while it was at it")
+
+    def _tried(self, question: Question) -> Answer | None:
+        """None: the process was killed."""
+        try:
+            pipe = self._connected()
+            if pipe is None:
+                return _no_plan(question, "the service is shutting down")
+            pipe.send(question)
+            if pipe.poll(self._limit_s):
                 answer: Answer = pipe.recv()
                 return answer
-            except (EOFError, OSError):
-                self._let_go()
-        error = "the process that plans was killed while it was at it"
-        return Answer(number=question.number, solution=None, error=error)
+            error = f"given up after {self._limit_s:g} s"
+        except (EOFError, OSError):
+            return None
+        except Exception as problem:
+            error = _bug(problem)
+        self._let_go()  # it may still be at it, or half a word may be under way
+        return _no_plan(question, error)
 
     def _connected(self) -> Connection | None:
         """None while closing: what was killed on purpose is not to come back."""
@@ -214,8 +230,10 @@ class BackgroundCalculator:
             spawn = multiprocessing.get_context("spawn")
             self._pipe, theirs = spawn.Pipe()
             process = spawn.Process(target=_work, args=(theirs,), name="boa-solver", daemon=True)
-            process.start()  # not under the lock: nobody else is to wait for it
-            theirs.close()
+            try:
+                process.start()  # not under the lock: nobody else is to wait for it
+            finally:
+                theirs.close()
             with self._changed:
                 self._process = process
                 if self._closing:
@@ -232,6 +250,14 @@ class BackgroundCalculator:
             process.kill()
             process.join()
             process.close()
+
+
+def _no_plan(question: Question, error: str) -> Answer:
+    return Answer(number=question.number, solution=None, error=error)
+
+
+def _bug(problem: Exception) -> str:
+    return f"{type(problem).__name__}: {problem}"
 
 
 def _work(pipe: Connection) -> None:

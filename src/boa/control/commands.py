@@ -1,5 +1,6 @@
 """What users ask for: each changes the draft, or raises what they did wrong. All pure."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from boa.control.snapshot import NoSuchJob
@@ -11,7 +12,7 @@ from boa.model.workload import GpuType
 from boa.units import GpuName
 
 
-def submit(draft: Draft, spec: JobSpec, gpu_types: dict[GpuName, GpuType]) -> JobRecord:
+def submit(draft: Draft, spec: JobSpec, gpu_types: Mapping[GpuName, GpuType]) -> JobRecord:
     unknown = [name for name in spec.gpus.types if name not in gpu_types]
     if unknown:
         expected = f"GPU types that can be rented here: {', '.join(gpu_types)}"
@@ -25,6 +26,7 @@ def submit(draft: Draft, spec: JobSpec, gpu_types: dict[GpuName, GpuType]) -> Jo
     state.serials[spec.job_class] = serial + 1
     draft.put_meta("serials", dict(state.serials))
     draft.put_job(job)
+    draft.arrived.append(job)
     draft.count(submitted=1)
     draft.tell("submitted", f"job {job.id} ({job.name}, class {job.job_class})", job=job.id)
     return job

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from boa.control.expander import Fitted, Room, Want, fit
+from boa.control.expander import Fitted, Room, Want, can_rent, fit
 from boa.control.inbox import CloudRefused
 from boa.control.ledger import committed
 from boa.control.lifecycle import drop_node
@@ -29,7 +29,8 @@ from boa.placement import allocate
 from boa.units import GpuName, Seconds
 
 UNPLANNED_S: Seconds = 10.0
-"""A job that no plan knows of waits so long for one, then starts on the least it can run on."""
+"""A job that no plan knows of waits so long for one, then starts on the least it can run on.
+Of the wall: that is where plans are made."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -44,6 +45,7 @@ class Decider:
     fresh_plan: bool = False
     """A new plan is in force, and every job has to be asked about again."""
     next_round: Seconds = 0.0
+    unplanned_s: Seconds = UNPLANNED_S
     unwanted: frozenset[NodeId] = frozenset()
     """Nodes that a policy which chooses its nodes has given up: they go as soon as they are
     empty."""
@@ -88,14 +90,18 @@ class Decider:
         if record is None or record.billed_from is not None:
             return
         draft.put_node(replace(record, state="gone", gone_at=draft.now, reason=said.reason))
-        had = sum(n.gpu == record.gpu for n in draft.usable_nodes())
-        self.refused[record.gpu] = (had, draft.now + for_s)
-        drop_node(draft, record.id)
+        self.believe_none(draft, record.gpu, for_s)
+        drop_node(draft, record.id, draft.now)
         draft.tell(
             "shortage",
             f"no {record.gpu} node to be had ({said.reason}); asking again in {for_s:.0f} s",
             node=record.id,
         )
+
+    def believe_none(self, draft: Draft, gpu: GpuName, for_s: Seconds) -> None:
+        """No more nodes of this type than there are, for a while."""
+        had = sum(node.gpu == gpu for node in draft.usable_nodes())
+        self.refused[gpu] = (had, draft.now + for_s)
 
     # Policies that decide job by job
 
@@ -110,34 +116,45 @@ class Decider:
         decision = self.policy.decide(self._view(draft, jobs)) if self.memory else Decision()
         for job in jobs:
             share = decision.shares.get(job.id)
-            if share is None and draft.now - job.submitted_at >= UNPLANNED_S:
+            if share is None and draft.now - job.submitted_at >= self.unplanned_s:
                 share = job.share or self._least(job)
-            share = share and _within(share, job)
+            share = share and self._within(share, job)
             if share is not None and share != job.share:
                 draft.put_job(replace(job, share=share))
                 draft.replan = True
 
-    def _least(self, job: JobRecord) -> Share:
+    def _least(self, job: JobRecord) -> Share | None:
         """What a job starts on that nothing is planned for: the cheapest GPUs, the fewest."""
-        usable = job.spec.gpus.types or tuple(self.gpu_types)
+        usable = self._usable(job)
+        if not usable:
+            return None
         gpu = min(usable, key=lambda name: self.gpu_types[name].price)
         return Share(gpu, job.spec.gpus.min)
 
+    def _usable(self, job: JobRecord) -> list[GpuName]:
+        """Of the types that its user allows, those that there are: a type may have been dropped
+        from the configuration since."""
+        return [gpu for gpu in job.spec.gpus.types or self.gpu_types if gpu in self.gpu_types]
+
+    def _within(self, share: Share, job: JobRecord) -> Share | None:
+        """Inside of what the job's own user allows."""
+        limits, usable = job.spec.gpus, self._usable(job)
+        if not usable:
+            return None
+        width = min(max(share.width, limits.min), limits.max)
+        gpu = share.gpu if share.gpu in usable else usable[0]
+        if (gpu, width) == (share.gpu, share.width):
+            return share
+        return replace(share, gpu=gpu, width=width)
+
     def _fit(self, draft: Draft, room: Room) -> None:
         """What is wanted → what can be had; a job that waits for a retry holds nothing."""
-        wants = {
-            job.id: Want(
-                share=job.share,
-                min=job.spec.gpus.min,
-                max=job.spec.gpus.max,
-                types=job.spec.gpus.types,
-                arrival=job.submitted_at,
-                prediction=self.profiler.prediction(job.job_class),
-                epoch=job.epoch,
-            )
+        placed = [
+            job
             for job in draft.jobs.values()
             if job.share is not None and _schedulable(job, draft.now)
-        }
+        ]
+        wants = self._wants(placed, {job.id: job.share for job in placed if job.share})
         usable = draft.usable_nodes()
         fitted = fit(
             wants,
@@ -150,21 +167,38 @@ class Decider:
         _rent(draft, fitted.new_nodes, self.gpu_types)
         self._apply(draft, fitted)
 
+    def _wants(self, jobs: Iterable[JobRecord], shares: Mapping[JobId, Share]) -> dict[JobId, Want]:
+        return {
+            job.id: Want(
+                share=shares[job.id],
+                min=job.spec.gpus.min,
+                max=job.spec.gpus.max,
+                types=job.spec.gpus.types,
+                arrival=job.submitted_at,
+                prediction=self.profiler.prediction(job.job_class),
+                epoch=job.epoch,
+            )
+            for job in jobs
+        }
+
     def _apply(self, draft: Draft, fitted: Fitted) -> None:
         self.unwanted = frozenset(fitted.give_back)
         for job in list(draft.jobs.values()):
-            new, why = fitted.allocations.get(job.id), fitted.short.get(job.id, "")
-            if job.stop_requested or (new == job.allocation and why in ("", job.reason)):
-                continue
-            if job.run is not None:
-                state = job.state
-            elif new is None:
-                state = "waiting"
-            else:
-                state = "starting" if job.moved_at is None else "rescaling"
-            draft.put_job(replace(job, allocation=new, state=state, reason=why or job.reason))
-            if why and why != job.reason:
-                draft.tell("shortage", f"job {job.id} ({job.name}): {why}", job=job.id)
+            if not job.stop_requested:
+                given = fitted.allocations.get(job.id)
+                self._give(draft, job, given, fitted.short.get(job.id, ""))
+
+    def _give(self, draft: Draft, job: JobRecord, given: Allocation | None, why: str) -> None:
+        """Write down what a job is to have, and why that is less than planned."""
+        if given == job.allocation and why in ("", job.reason):
+            return
+        state = job.state
+        if job.run is None:
+            state = "starting" if job.moved_at is None else "rescaling"
+            state = "waiting" if given is None else state
+        draft.put_job(replace(job, allocation=given, state=state, reason=why or job.reason))
+        if why and why != job.reason:
+            draft.tell("shortage", f"job {job.id} ({job.name}): {why}", job=job.id)
 
     # Policies that look at all jobs at once
 
@@ -172,26 +206,26 @@ class Decider:
         jobs = [job for job in draft.jobs.values() if _schedulable(job, draft.now)]
         decision = self.policy.decide(self._view(draft, jobs))
         self.memory = decision.memory
-        usable = self._nodes(draft)
-        after, nodes = allocate(
-            decision,
-            current_allocations(jobs),
-            usable,
-            self.gpu_types,
-            draft.state.next_node,
-        )
-        if decision.nodes is not None:
-            self.unwanted |= {node.id for node in usable} - {node.id for node in nodes}
-        _rent(draft, _affordable(nodes, usable, self.gpu_types, room), self.gpu_types)
-        there = {node.id for node in draft.nodes.values() if node.state in ("requested", "ready")}
+        usable, current = self._nodes(draft), current_allocations(jobs)
+        after, nodes = allocate(decision, current, usable, self.gpu_types, draft.state.next_node)
+        here = {node.id for node in usable}
+        new = [node for node in nodes if node.id not in here]
+        rented = [record.node for record in draft.usable_nodes()]
+        why: Mapping[JobId, str] = {}
+        wanted = {job: Share(given.gpu, given.width) for job, given in after.items()}
+        if not can_rent(new, rented, self.gpu_types, room) or (room.spend_left or 0.0) < 0:
+            wants = self._wants([job for job in jobs if job.id in wanted], wanted)
+            fitted = fit(wants, current, usable, self.gpu_types, draft.state.next_node, room)
+            after, new, why = fitted.allocations, list(fitted.new_nodes), fitted.short
+        used = {node for given in after.values() for node, _ in given.nodes}
+        kept = used if why or decision.nodes is None else {node.id for node in nodes}
+        self.unwanted = (self.unwanted | (here - kept)) & draft.nodes.keys()
+        _rent(draft, new, self.gpu_types)
         for job in jobs:
-            new = after.get(job.id)
-            if new is not None and not all(node in there for node, _ in new.nodes):
-                new = job.allocation
-            share = decision.shares.get(job.id) or (new and Share(new.gpu, new.width)) or None
-            if new != job.allocation or share != job.share:
-                state = "waiting" if new is None and job.run is None else job.state
-                draft.put_job(replace(job, allocation=new, share=share, state=state))
+            share = wanted.get(job.id)
+            if share != job.share:
+                job = draft.put_job(replace(job, share=share))
+            self._give(draft, job, after.get(job.id), why.get(job.id, ""))
 
     def _nodes(self, draft: Draft) -> list[Node]:
         kept = (r.node for r in draft.usable_nodes() if r.id not in self.unwanted)
@@ -216,6 +250,7 @@ class Decider:
             arrival=job.submitted_at,
             serial=job.serial,
             epoch=min(job.epoch, self.profiler.epochs(job.job_class) - 1),
+            left=self._left(job),
             prediction=self.profiler.prediction(job.job_class),
             asked=TraceJob(
                 name=job.id,
@@ -231,19 +266,15 @@ class Decider:
             note=job.share.note if job.share is not None else None,
         )
 
+    def _left(self, job: JobRecord) -> float:
+        """Part of its current epoch."""
+        left = self.profiler.remaining(job)
+        whole = left[0] + job.progress if left else 0.0
+        return left[0] / whole if whole > 0 else 1.0
+
 
 def _schedulable(job: JobRecord, now: Seconds) -> bool:
     return not job.stop_requested and (job.retry_at is None or job.retry_at <= now)
-
-
-def _within(share: Share, job: JobRecord) -> Share:
-    """Inside of what the job's own user allows."""
-    limits = job.spec.gpus
-    width = min(max(share.width, limits.min), limits.max)
-    gpu = share.gpu if not limits.types or share.gpu in limits.types else limits.types[0]
-    if (gpu, width) == (share.gpu, share.width):
-        return share
-    return replace(share, gpu=gpu, width=width)
 
 
 def current_allocations(jobs: Iterable[JobRecord]) -> dict[JobId, Allocation]:
@@ -271,32 +302,6 @@ def _rent(draft: Draft, nodes: Sequence[Node], gpu_types: Mapping[GpuName, GpuTy
             node=node.id,
             gpus=node.gpus,
         )
-
-
-def _affordable(
-    nodes: Sequence[Node],
-    had: Sequence[Node],
-    gpu_types: Mapping[GpuName, GpuType],
-    room: Room,
-) -> list[Node]:
-    """The new ones among the nodes that a policy wants, as far as there is room."""
-    known = {node.id for node in had}
-    counts: dict[GpuName, int] = {}
-    for node in had:
-        counts[node.gpu] = counts.get(node.gpu, 0) + 1
-    left, chosen = room.spend_left, []
-    for node in nodes:
-        if node.id in known:
-            continue
-        most, price = room.max_nodes.get(node.gpu), gpu_types[node.gpu].price * node.gpus
-        if most is not None and counts.get(node.gpu, 0) >= most:
-            continue
-        if left is not None and price > left:
-            continue
-        left = None if left is None else left - price
-        counts[node.gpu] = counts.get(node.gpu, 0) + 1
-        chosen.append(node)
-    return chosen
 
 
 def room_for(

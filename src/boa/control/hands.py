@@ -12,6 +12,7 @@ from typing import Protocol
 from boa.units import Seconds
 
 Task = Callable[[], None]
+PATIENCE_S: Seconds = 10.0
 
 
 class Hands(Protocol):
@@ -35,8 +36,9 @@ class ThreadHands:
         self._tasks.put(task)
 
     def close(self) -> None:
+        """A call that hangs is left hanging: it may be repeated by the next service."""
         self._tasks.put(None)
-        self._thread.join()
+        self._thread.join(PATIENCE_S)
 
     def _work(self) -> None:
         while True:

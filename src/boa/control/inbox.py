@@ -31,11 +31,19 @@ class Asked:
         except BoaError as problem:
             self.future.set_exception(problem)
             return lambda _: None
+        except Exception as bug:  # who asked must not wait for an answer that never comes
+            said = f"nothing was changed: unexpected {type(bug).__name__}: {bug}"
+            self.future.set_exception(NotNow(said))
+            return lambda _: None
         return lambda problem: (
             self.future.set_result(answer)
             if problem is None
             else self.future.set_exception(problem)
         )
+
+    def refuse(self, problem: NotNow | None) -> None:
+        """Of what was never looked at."""
+        self.future.set_exception(problem or NotNow("nothing was changed"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,4 +71,5 @@ class Trouble:
     text: str
 
 
-Message: TypeAlias = Asked | EngineSaid | CloudListed | CloudRefused | Trouble
+Said: TypeAlias = EngineSaid | CloudListed | CloudRefused | Trouble
+Message: TypeAlias = Asked | Said

@@ -30,23 +30,27 @@ def run_began(draft: Draft, event: RunEvent) -> None:
     draft.put_job(replace(job, run=run, state="running", reason=""))
 
 
-def run_ended(draft: Draft, event: RunEvent, backoff_s: Seconds) -> None:
-    """Of an end that was told before, or of a run that nobody knows, nothing."""
+def run_ended(draft: Draft, event: RunEvent, at: Seconds, backoff_s: Seconds) -> None:
+    """It ended then, which may be a while ago: the service may have been away.
+
+    Of an end that was told before, or of a run that nobody knows, nothing.
+    """
     job = _running(draft, event)
     if job is None or job.run is None:
         return
     run = job.run
-    job = replace(draft.close_holds(job, run), run=None)
+    at = min(max(at, run.requested_at), draft.now)
+    job = replace(draft.close_holds(job, run, at), run=None)
     draft.replan = True
     asked = run.state == "stopping"
     if job.stop_requested:
-        _end(draft, job, "stopped", event, "stopped on request")
+        _end(draft, job, "stopped", event, at, "stopped on request")
     elif event.exit_code == 0 and not event.stopped:
-        _end(draft, job, "succeeded", event, "")
+        _end(draft, job, "succeeded", event, at, "")
     elif asked or event.stopped:  # by us, or by a machine that shuts down
         _between_runs(draft, job, run, event)
     else:
-        _failed(draft, job, event, backoff_s)
+        _failed(draft, job, event, at, backoff_s)
 
 
 def _running(draft: Draft, event: RunEvent) -> JobRecord | None:
@@ -55,17 +59,19 @@ def _running(draft: Draft, event: RunEvent) -> JobRecord | None:
     return job if matches else None
 
 
-def _end(draft: Draft, job: JobRecord, state: State, event: RunEvent, reason: str) -> None:
+def _end(
+    draft: Draft, job: JobRecord, state: State, event: RunEvent, at: Seconds, reason: str
+) -> None:
     job = replace(
         job,
         state=state,
-        ended_at=draft.now,
+        ended_at=at,
         allocation=None,
         exit_code=event.exit_code,
         reason=reason,
     )
     draft.put_job(job)
-    jct = draft.now - job.submitted_at
+    jct = at - job.submitted_at
     draft.count(**{state: 1})
     if state == "succeeded":
         draft.count(jct_s=jct)
@@ -93,7 +99,7 @@ def _between_runs(draft: Draft, job: JobRecord, run: Run, event: RunEvent) -> No
     draft.put_job(replace(job, state="waiting" if waits else "rescaling", moved_at=run.stopping_at))
 
 
-def _failed(draft: Draft, job: JobRecord, event: RunEvent, backoff_s: Seconds) -> None:
+def _failed(draft: Draft, job: JobRecord, event: RunEvent, at: Seconds, backoff_s: Seconds) -> None:
     """It ended by itself, and badly: try again later, unless it has been tried often enough."""
     why = event.reason or (
         "its processes were lost" if event.exit_code is None else f"exit code {event.exit_code}"
@@ -102,7 +108,7 @@ def _failed(draft: Draft, job: JobRecord, event: RunEvent, backoff_s: Seconds) -
     job = replace(job, failures=failures, exit_code=event.exit_code)
     if failures > job.spec.retries:
         again = f" {failures} times without progress" if failures > 1 else ""
-        _end(draft, job, "failed", event, f"{why}{again}")
+        _end(draft, job, "failed", event, at, f"{why}{again}")
         return
     wait = min(backoff_s * 2.0 ** (failures - 1), LONGEST_BACKOFF_S)
     draft.put_job(
@@ -132,7 +138,10 @@ def reported(draft: Draft, job: JobRecord, report: Report) -> JobRecord:
     """Progress; a job that gets further than before is no longer failing."""
     run = job.run
     assert run is not None
-    further = (report.epoch, report.progress) > (job.epoch, job.progress)
+    reached = (report.epoch, report.progress)
+    best = (job.best_epoch, job.best_progress)
+    further = reached > best
+    best = max(reached, best)
     if run.reported_at is None:
         run = replace(run, reported_at=draft.now)
     return draft.put_job(
@@ -143,6 +152,8 @@ def reported(draft: Draft, job: JobRecord, report: Report) -> JobRecord:
             progress=report.progress,
             step=report.step if report.step is not None else job.step,
             loss=report.loss if report.loss is not None else job.loss,
+            best_epoch=best[0],
+            best_progress=best[1],
             failures=0 if further else job.failures,
         )
     )
@@ -151,14 +162,16 @@ def reported(draft: Draft, job: JobRecord, report: Report) -> JobRecord:
 # What the cloud did
 
 
-def drop_node(draft: Draft, node: NodeId) -> None:
-    """A node is gone or never came. Jobs that were to have it are placed anew; a run that was on
-    it is over, and its job goes on elsewhere without this counting as a failure of its own."""
+def drop_node(draft: Draft, node: NodeId, at: Seconds) -> None:
+    """A node is gone since then, or never came. Jobs that were to have it are placed anew; a run
+    that was on it is over, and its job goes on elsewhere without this counting as a failure."""
     draft.replan = True
     for job in list(draft.jobs.values()):
         if job.allocation is not None and any(node == n for n, _ in job.allocation.nodes):
             job = draft.put_job(replace(job, allocation=None))
         run = job.run
+        if run is not None and node in run.slots:
+            job = draft.put_job(draft.close_holds(job, run, at, [node]))
         if run is not None and node in run.slots and run.state != "stopping":
             stopping = replace(run, state="stopping", stopping_at=draft.now)
             draft.put_job(replace(job, run=stopping, state="rescaling", restarts=job.restarts + 1))

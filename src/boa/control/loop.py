@@ -18,9 +18,17 @@ from boa.clock import Clock
 from boa.control import commands, lifecycle
 from boa.control.acting import Actor
 from boa.control.deciding import Decider, room_for
-from boa.control.inbox import Asked, CloudListed, CloudRefused, EngineSaid, Message, Reply
+from boa.control.inbox import (
+    Asked,
+    CloudListed,
+    CloudRefused,
+    EngineSaid,
+    Message,
+    Reply,
+    Said,
+)
 from boa.control.money import Purse, Remembered
-from boa.control.nodes import give_back_empty, observe_cloud
+from boa.control.nodes import forget_gone, give_back_empty, give_up_booting, observe_cloud
 from boa.control.planning import Planner
 from boa.control.profiler import Profiler
 from boa.control.reports import Reports
@@ -28,7 +36,7 @@ from boa.control.snapshot import MoneyState, NotNow, Snapshot
 from boa.control.state import Draft, State
 from boa.model.cluster import JobId
 from boa.model.job import JobRecord, JobSpec
-from boa.model.live import Report
+from boa.model.live import Cell, ClassRecord, Report
 from boa.model.service import ServiceConfig
 from boa.store.base import Store, StoreTrouble
 from boa.store.errors import Overtaken
@@ -40,6 +48,9 @@ LATE_S = 1.0
 LEAST_PAUSE_S = 0.02
 """Between two steps: what arrives meanwhile is decided together."""
 TROUBLE_PAUSE_S = 1.0
+TROUBLE_EVERY_S: Seconds = 60.0
+BOOT_S: Seconds = 1800.0
+"""A node that takes longer to get ready, or ten times what it should take, is given back."""
 ANSWER_S = 10.0
 CLOCK_JUMP_S = 5.0
 """How far the machine's clock may be moved before it is worth an event."""
@@ -75,7 +86,10 @@ class ControlLoop:
         self._last_event = newest[-1].number if newest else 0
         self._failing = False
         self._fresh = True
-        self._unstored: list[Message] = []
+        self._unstored: list[Said] = []
+        self._drained: tuple[list[Cell], list[ClassRecord]] = ([], [])
+        self._quiet_until: dict[str, Seconds] = {}
+        """Of whose trouble nothing is told until then: it would bury all other events."""
         self.on_overtaken: Callable[[], None] = lambda: None
         """Called when another service has taken the store over: this one has to end."""
         self._clock_moved: Seconds = 0.0
@@ -93,7 +107,7 @@ class ControlLoop:
         return self.clock.now()
 
     def submit(self, spec: JobSpec) -> "Future[JobRecord]":
-        return self._ask(lambda draft: self._submit(draft, spec))
+        return self._ask(lambda draft: commands.submit(draft, spec, self.decider.gpu_types))
 
     def stop(self, job: JobId) -> "Future[JobRecord]":
         def apply(draft: Draft) -> JobRecord:
@@ -164,7 +178,12 @@ class ControlLoop:
         while not self._closing:
             self._wake.wait(tick)
             self._wake.clear()
-            self.step()
+            try:
+                self.step()
+            except Exception as bug:  # after the step was stored: it is so, but not all is done
+                self._failing = True
+                self.actor.log("error", f"acting failed: {type(bug).__name__}: {bug}")
+                self.actor.say_all_again()
             time.sleep(TROUBLE_PAUSE_S if self._failing else LEAST_PAUSE_S)
 
     def step(self) -> None:
@@ -172,10 +191,12 @@ class ControlLoop:
         began = time.perf_counter()
         draft = Draft(self.state, self.clock.now())
         draft.replan = self._fresh  # limits may have changed since the state was stored
-        purse, messages = self.purse.remembered(), self._messages()
-        replies: list[Reply] = []
+        purse, said, asked = self.purse.remembered(), *self._messages()
+        replies: list[Reply] = [message.refuse for message in asked]
         try:
-            replies += [r for message in messages if (r := self._take_in(draft, message))]
+            for message in said:
+                self._take_in(draft, message)
+            replies = [message.take(draft) for message in asked]
             self._decide(draft)
             refused = self._store(draft)
         except Exception as bug:
@@ -185,7 +206,7 @@ class ControlLoop:
         if refused is None:
             self._adopt(draft)
         else:
-            self._undo(messages, purse)
+            self._undo(said, purse)
         self._failing = refused is not None
         self._count(draft, began)
         self._snapshot = self._look(draft.now)
@@ -198,6 +219,9 @@ class ControlLoop:
         self.purse.steer(draft, self.planner.plan)
         if self.decider.by_job and self.planner.step(draft, self.purse.effective):
             self.decider.planned(self.planner.memory)
+        for gpu in give_up_booting(draft, max(BOOT_S, 10 * self.config.provision_s)):
+            self.decider.believe_none(draft, gpu, self.config.refused_s)
+        forget_gone(draft)
         room = room_for(draft, self.config.max_nodes, self.decider.refused, self.purse.max_spend)
         self.decider.decide(draft, room)
         lifecycle.move(draft)
@@ -205,28 +229,35 @@ class ControlLoop:
 
     def _adopt(self, draft: Draft) -> None:
         """It is stored: from here on it is so, and is acted upon."""
-        self.state, self._fresh = draft.state, False
+        self.state, self._fresh, self._drained = draft.state, False, ([], [])
+        for job in draft.arrived:
+            self.profiler.arrived(job, draft.now)
+            self._wake.set()  # a class that nobody knew is planned for at once
         for job in draft.changes.jobs.values():
             if job.ended:
                 self.profiler.ended(job, draft.now)
         self.actor.act(draft)
 
-    def _messages(self) -> list[Message]:
-        """What has been said since the last step, or in one that was not stored."""
-        found, self._unstored = self._unstored, []
+    def _messages(self) -> tuple[list[Said], list[Asked]]:
+        """What was said, also in a step that was not stored, and what was asked, since then."""
+        said, self._unstored = self._unstored, []
+        asked: list[Asked] = []
         while True:
             try:
-                found.append(self.inbox.get_nowait())
+                message = self.inbox.get_nowait()
             except queue.Empty:
-                return found
+                return said, asked
+            if isinstance(message, Asked):
+                asked.append(message)
+            else:
+                said.append(message)
 
-    def _take_in(self, draft: Draft, message: Message) -> Reply | None:
-        if isinstance(message, Asked):
-            return message.take(draft)
+    def _take_in(self, draft: Draft, message: Said) -> None:
         if isinstance(message, EngineSaid):
             for event in message.events:
                 if event.ended:
-                    lifecycle.run_ended(draft, event, self.config.backoff_s)
+                    at = draft.now - event.age_s * self.config.speed
+                    lifecycle.run_ended(draft, event, at, self.config.backoff_s)
                     self.actor.ended(event.key)
                 else:
                     lifecycle.run_began(draft, event)
@@ -236,14 +267,21 @@ class ControlLoop:
             self.decider.refuse(draft, message, self.config.refused_s)
         else:
             draft.count(**{f"{message.who}_trouble": 1})
-            draft.tell("trouble", f"{message.who}: {message.text}")
-        return None
+            if draft.now >= self._quiet_until.get(message.who, draft.now):
+                self._quiet_until[message.who] = draft.now + TROUBLE_EVERY_S
+                draft.tell("trouble", f"{message.who}: {message.text}")
 
-    def _undo(self, messages: list[Message], purse: Remembered) -> None:
-        """The step was not stored, so it has not happened. Who asked is told; what engine and
-        cloud said is looked at again. (A list of nodes will come anew.)"""
-        again = (EngineSaid, CloudRefused)
-        self._unstored = [message for message in messages if isinstance(message, again)]
+    def _undo(self, said: list[Said], purse: Remembered) -> None:
+        """The step was not stored, so it has not happened. Who asked is told; what was said is
+        looked at again, unless it will be said again: ends of runs, and lists of nodes."""
+        for message in said:
+            if isinstance(message, EngineSaid):
+                began = [event for event in message.events if not event.ended]
+                self._unstored += [EngineSaid(began)] if began else []
+            elif isinstance(message, CloudRefused):
+                self._unstored.append(message)
+        self.profiler.keep(*self._drained)
+        self._drained = ([], [])
         self.purse.restore(purse)
         self.decider.forget_round()
         self.actor.undo()
@@ -257,15 +295,10 @@ class ControlLoop:
             text = f"the machine's clock was set by {by:+.0f} s; the service's own time goes on"
             draft.tell("clock", text, by_s=by)
 
-    def _submit(self, draft: Draft, spec: JobSpec) -> JobRecord:
-        job = commands.submit(draft, spec, dict(self.config.gpu_types))
-        self.profiler.arrived(job, draft.now)
-        return job
-
     def _store(self, draft: Draft) -> NotNow | None:
         """None, or why nothing of this step has happened."""
-        cells, classes = self.profiler.drain()
-        draft.changes.cells, draft.changes.classes = cells, classes
+        self._drained = self.profiler.drain()
+        draft.changes.cells, draft.changes.classes = self._drained
         if not draft.changes:
             return None
         draft.put_meta("clock", [draft.now, time.time()])
@@ -277,7 +310,6 @@ class ControlLoop:
             self.on_overtaken()
             return NotNow(f"nothing was changed: {problem}")
         except StoreTrouble as problem:
-            self.profiler.keep(cells, classes)
             draft.counted.clear()
             draft.count(store_trouble=1)
             self.actor.log("error", f"store: {problem}")

@@ -1,5 +1,6 @@
 """The service's purse: the budget, what was spent, and what to plan with so that they meet."""
 
+import math
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
@@ -8,6 +9,7 @@ from boa.control.ledger import at as bill_at
 from boa.control.ledger import spend_now
 from boa.control.snapshot import MoneyState, PlanState
 from boa.control.state import Draft, State
+from boa.model.job import JobRecord
 from boa.units import Seconds, Usd, UsdPerHour
 
 LOOK_S: Seconds = 60.0
@@ -30,8 +32,11 @@ class Purse:
     def load(self, saved: Mapping[str, Any], state: State, now: Seconds) -> None:
         """Go on with what was in force; a budget that the configuration has changed counts now."""
         pace = pacing.Pace.from_document(saved["pace"])
-        if saved["configured"] == self._configured:
-            self.max_spend, self._pace = saved["max_spend"], pace
+        budget, max_spend = saved["configured"]
+        if max_spend == self._configured[1]:
+            self.max_spend = saved["max_spend"]
+        if budget == self._configured[0]:
+            self._pace = pace
         else:
             total = _total(state, now)
             self._pace = pacing.with_budget(pace, self._pace.budget, total, now)
@@ -56,8 +61,9 @@ class Purse:
 
     @property
     def effective(self) -> UsdPerHour:
-        """What to plan with."""
-        return pacing.effective(self._pace, self._horizon_h)
+        """What to plan with: more than the cap allows would only be planned in vain."""
+        effective = pacing.effective(self._pace, self._horizon_h)
+        return effective if self.max_spend is None else min(effective, self.max_spend)
 
     def set(self, draft: Draft, budget: UsdPerHour, max_spend: UsdPerHour | None) -> MoneyState:
         """A new budget counts from now: what was over or under before is forgiven."""
@@ -65,7 +71,8 @@ class Purse:
         self._pace = pacing.with_budget(
             self._pace, budget, _total(draft.state, draft.now), draft.now
         )
-        self.max_spend = max_spend if max_spend is not None else self.max_spend
+        if max_spend is not None:
+            self.max_spend = None if math.isinf(max_spend) else max_spend
         draft.replan = True
         draft.put_meta("money", self.document())
         draft.tell("budget", f"budget ${before:g}/h → ${budget:g}/h", budget=budget)
@@ -76,6 +83,8 @@ class Purse:
         if draft.now < self._pace.at + LOOK_S:
             return
         planned = plan.solution.spend if plan is not None else 0.0
+        if any(map(_is_short, draft.jobs.values())):
+            planned = 0.0  # what is not to be had says nothing of what plans come to
         total = _total(draft.state, draft.now)
         self._pace = pacing.advanced(self._pace, total, planned, draft.now, self._horizon_h)
         draft.put_meta("money", self.document())
@@ -94,6 +103,11 @@ class Purse:
             provisioning=bill.provisioning,
             now_per_hour=spend_now(state.nodes.values()),
         )
+
+
+def _is_short(job: JobRecord) -> bool:
+    wanted, given = job.share, job.allocation
+    return wanted is not None and (given is None or given.width < wanted.width)
 
 
 def _total(state: State, now: Seconds) -> Usd:

@@ -9,15 +9,26 @@ from boa.control.reconcile import Changed, Orphan, Release, Rent, adopted, recon
 from boa.control.state import Draft
 from boa.model.cluster import NodeId
 from boa.model.live import NodeRecord
-from boa.units import Seconds
+from boa.units import GpuName, Seconds
+
+DAY_S: Seconds = 86_400.0
 
 
 def observe_cloud(draft: Draft, listed: Sequence[CloudNode], at: Seconds) -> list[Rent | Release]:
     """Believe what the cloud listed at that time. What it has to be asked again is returned."""
     again: list[Rent | Release] = []
-    for action in reconcile(draft.nodes.values(), listed, at):
+    state, tokens = draft.state, {node.token for node in listed}
+    owner = state.cluster.rpartition("-")[0] or state.cluster
+    state.missing &= {node.id for node in state.nodes.values() if node.token not in tokens}
+    known = (*state.nodes.values(), *state.gone.values())
+    ours = [node for node in listed if node.token.startswith(f"{owner}-")]
+    for action in reconcile(known, ours, at):
         if isinstance(action, Changed):
-            _changed(draft, action)
+            unlisted = action.what == "lost" and action.node.token not in tokens
+            if unlisted and action.node.id not in state.missing:
+                state.missing.add(action.node.id)
+            else:
+                _changed(draft, action)
         elif isinstance(action, Orphan):
             found = adopted(action, draft.state.next_node, draft.now)
             draft.state.next_node += 1
@@ -39,7 +50,7 @@ def _changed(draft: Draft, change: Changed) -> None:
         draft.replan = True  # its money can be spent again
     elif change.what == "lost":
         draft.tell("node_lost", f"node {node.id} ({node.gpu}) is lost: {node.reason}", node=node.id)
-        drop_node(draft, node.id)
+        drop_node(draft, node.id, draft.now if node.gone_at is None else node.gone_at)
 
 
 def give_back_empty(draft: Draft, keep_warm_s: Seconds, unwanted: Collection[NodeId]) -> None:
@@ -65,6 +76,27 @@ def give_back_empty(draft: Draft, keep_warm_s: Seconds, unwanted: Collection[Nod
             draft.put_node(replace(node, empty_since=since))
 
 
-def _give_back(draft: Draft, node: NodeRecord) -> None:
-    draft.put_node(replace(node, state="releasing", released_at=draft.now))
-    draft.tell("node_released", f"giving node {node.id} back ({node.gpu})", node=node.id)
+def _give_back(draft: Draft, node: NodeRecord, why: str = "") -> None:
+    draft.put_node(replace(node, state="releasing", released_at=draft.now, reason=why))
+    said = f": {why}" if why else ""
+    draft.tell("node_released", f"giving node {node.id} back ({node.gpu}){said}", node=node.id)
+
+
+def give_up_booting(draft: Draft, boot_s: Seconds) -> list[GpuName]:
+    """Nodes that do not come up are given back; types of which there were such are returned."""
+    late = [
+        node
+        for node in draft.nodes.values()
+        if node.state == "requested" and draft.now - node.requested_at > boot_s
+    ]
+    for node in late:
+        _give_back(draft, node, f"not ready after {boot_s:.0f} s")
+        drop_node(draft, node.id, draft.now)
+    return [node.gpu for node in late]
+
+
+def forget_gone(draft: Draft) -> None:
+    """Of nodes that went long ago no cloud speaks any more."""
+    old = [t for t, node in draft.state.gone.items() if (node.gone_at or 0) < draft.now - DAY_S]
+    for token in old:
+        del draft.state.gone[token]

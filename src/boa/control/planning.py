@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from boa.control.calculator import Answer, Calculator, Question, due
+from boa.control.calculator import QUIET_S, Answer, Calculator, Question, due
 from boa.control.profiler import Profiler
 from boa.control.snapshot import PlanState
 from boa.control.state import Draft
@@ -10,7 +10,6 @@ from boa.model.workload import Workload
 from boa.policy.boa import planned_of
 from boa.solver.solution import as_document
 from boa.units import Seconds, UsdPerHour
-
 
 NO_VERSION = -1
 """Of a workload: none that there ever was."""
@@ -31,6 +30,8 @@ class Planner:
             0.0,
             None,
         )
+        self._retry_s: Seconds | None = None
+        """After an error: how long until it is asked again. None: the last answer was a plan."""
 
     def close(self) -> None:
         self._calculator.close()
@@ -56,7 +57,8 @@ class Planner:
     def _ask(self, draft: Draft, budget: UsdPerHour) -> None:
         number, at, version, before, _ = self._asked
         last = at if number else None
-        why = due(draft.now, last, version, self._profiler.version, before, budget, self._replan_s)
+        again_s = self._replan_s if self._retry_s is None else self._retry_s
+        why = due(draft.now, last, version, self._profiler.version, before, budget, again_s)
         if not why:
             return
         workload = self._profiler.workload(draft.now)
@@ -69,8 +71,9 @@ class Planner:
         number, _, version, _, workload = self._asked
         if answer.solution is None or workload is None:
             draft.tell("trouble", f"no plan could be made: {answer.error}")
+            self._failed(draft.now)
             return False
-        solution = answer.solution
+        self._retry_s, solution = None, answer.solution
         self.plan = PlanState(
             number=number,
             at=draft.now,
@@ -84,6 +87,13 @@ class Planner:
         draft.put_meta("plan", {"at": draft.now, "number": number, **as_document(solution)})
         draft.tell("planned", self._said(), number=number, gap=solution.gap)
         return True
+
+    def _failed(self, now: Seconds) -> None:
+        """What was wrong may pass, so ask again soon; if it does not, ever more seldom."""
+        longer = QUIET_S if self._retry_s is None else 2 * self._retry_s
+        self._retry_s = min(longer, self._replan_s)
+        number, _, version, budget, workload = self._asked
+        self._asked = (number, now, version, budget, workload)
 
     def _said(self) -> str:
         plan = self.plan

@@ -16,12 +16,12 @@ class Reports:
         """The newest of every running attempt; rates are differences to it."""
 
     def take(self, draft: Draft, incoming: deque[Report]) -> None:
+        for job_id in self._last.keys() - draft.jobs.keys():
+            del self._last[job_id]
         for _ in range(len(incoming)):
             report = incoming.popleft()
             job = draft.jobs.get(report.job)
-            if job is None:
-                self._last.pop(report.job, None)
-            elif job.run is not None and job.run.attempt == report.attempt:
+            if job is not None and job.run is not None and job.run.attempt == report.attempt:
                 self._take(draft, job, report)
 
     def _take(self, draft: Draft, job: JobRecord, report: Report) -> None:

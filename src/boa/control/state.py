@@ -1,5 +1,6 @@
 """The service's state, and a draft of the next one: nothing counts until it is stored."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -28,7 +29,12 @@ class State:
     next_job: int = 1
     next_node: NodeId = 1
     cluster: str = "boa"
-    """Begins every token, so that a cloud account can be shared by several services."""
+    """Begins every token. Its part before the last dash is the service's own, and stays when its
+    database is lost: a cloud account can be shared by several services."""
+    gone: dict[str, NodeRecord] = field(default_factory=dict)
+    """Nodes that went not long ago, by token: one that turns up again is not paid for twice."""
+    missing: set[NodeId] = field(default_factory=set)
+    """Nodes that the last list left out: one list is not believed."""
 
     def copy(self) -> "State":
         return State(
@@ -40,6 +46,8 @@ class State:
             next_job=self.next_job,
             next_node=self.next_node,
             cluster=self.cluster,
+            gone=dict(self.gone),
+            missing=set(self.missing),
         )
 
 
@@ -53,6 +61,7 @@ class Draft:
         self.replan = False
         """Whether anything happened that placement has to look at."""
         self.counted: dict[str, float] = {}
+        self.arrived: list[JobRecord] = []
 
     @property
     def jobs(self) -> dict[JobId, JobRecord]:
@@ -76,6 +85,8 @@ class Draft:
         self.changes.nodes[node.id] = node
         if node.state == "gone":
             self.nodes.pop(node.id, None)
+            self.state.missing.discard(node.id)
+            self.state.gone[node.token] = node
             self.state.totals = closed_node(self.state.totals, node)
             self.put_meta("totals", self.state.totals.as_document())
         else:
@@ -95,17 +106,22 @@ class Draft:
             key = (job.id, node, run.requested_at)
             self.state.holds[key] = self.changes.holds[key] = hold
 
-    def close_holds(self, job: JobRecord, run: Run) -> JobRecord:
-        """Its run has ended; what it held is added to the job's cost."""
-        for node in run.slots:
+    def close_holds(
+        self, job: JobRecord, run: Run, at: Seconds, nodes: Iterable[NodeId] | None = None
+    ) -> JobRecord:
+        """Its run ended then (or lost these nodes); what it held is added to the job's cost."""
+        for node in run.slots if nodes is None else nodes:
             key = (job.id, node, run.requested_at)
-            hold = replace(self.state.holds.pop(key), until=self.now)
+            held = self.state.holds.pop(key, None)
+            if held is None:  # its node was lost before
+                continue
+            hold = replace(held, until=min(max(at, held.since), self.now))
             self.changes.holds[key] = hold
             self.state.totals = closed_hold(self.state.totals, hold)
             job = replace(
                 job,
                 cost_usd=job.cost_usd + hold_cost(hold, self.now),
-                held_gpu_s=job.held_gpu_s + (self.now - hold.since) * hold.gpus,
+                held_gpu_s=job.held_gpu_s + ((hold.until or at) - hold.since) * hold.gpus,
             )
         self.put_meta("totals", self.state.totals.as_document())
         return job

@@ -55,6 +55,9 @@ class RunEvent:
     stopped: bool = False
     """Its processes had been asked to stop before they ended: exit 0 is then no end of the job."""
     reason: str = ""
+    age_s: Seconds = 0.0
+    """How long ago it happened, in seconds of the wall, as far as the engine knows: a run that
+    ended while the service was down must not be charged until the restart."""
 
 
 class Engine(Protocol):

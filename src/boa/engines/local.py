@@ -17,9 +17,10 @@ import shutil
 import signal
 import sys
 import tempfile
+import time
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
@@ -85,6 +86,13 @@ class _Run:
             reason=reason.strip(),
         )
 
+    def age(self) -> Seconds:
+        """How long ago its end was written down. A clock that was set back makes it now."""
+        with suppress(OSError):  # the disk was full, or somebody has deleted it
+            written = os.stat(os.path.join(self.folder, shim.OUTCOME)).st_mtime
+            return max(time.time() - written, 0.0)
+        return 0.0
+
 
 class LocalEngine:
     def __init__(self, root: Path, *, log_bytes: int, python: str = sys.executable) -> None:
@@ -143,7 +151,7 @@ class LocalEngine:
                 run.up_told = True
                 events.append(RunEvent(key=run.key, ended=False))
             if run.end is not None:
-                events.append(run.end)
+                events.append(replace(run.end, age_s=run.age()))
         return events
 
     def runs(self) -> Collection[RunKey]:

@@ -5,7 +5,7 @@ but the training is real.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from boa.clock import Clock
 from boa.engines.base import Launch, LogFile, RunEvent, RunKey
@@ -33,6 +33,7 @@ class _Acted:
     units: float = 0.0
     told: bool = False
     ended: RunEvent | None = None
+    ended_at: Seconds = NEVER
 
     @property
     def rate(self) -> float:
@@ -76,14 +77,17 @@ class ScriptedEngine:
         self._advance(run)
         if run.ended is None:
             run.ended = RunEvent(key=key, ended=True, exit_code=0, stopped=True)
+            run.ended_at = self._clock.now()
 
     def kill(self, key: RunKey, exit_code: int | None = -9) -> None:
         """A worker dies: what it did since its last epoch boundary is lost."""
         run = self._runs[key]
         if run.ended is None:
             run.ended = RunEvent(key=key, ended=True, exit_code=exit_code)
+            run.ended_at = self._clock.now()
 
     def poll(self) -> Sequence[RunEvent]:
+        """Ages are in the clock's seconds."""
         found = []
         for key, run in self._runs.items():
             if not run.told:
@@ -92,7 +96,8 @@ class ScriptedEngine:
             if run.ended is None:
                 self._advance(run)
             if run.ended is not None:
-                found.append(run.ended)
+                age_s = max(self._clock.now() - run.ended_at, 0.0)
+                found.append(replace(run.ended, age_s=age_s))
         return found
 
     def runs(self) -> Collection[RunKey]:
@@ -124,6 +129,7 @@ class ScriptedEngine:
             run.epoch += full
             if full and run.epoch == len(run.profile.work):
                 run.ended = RunEvent(key=run.launch.key, ended=True, exit_code=0)
+                run.ended_at = run.clock
             elif full:
                 self._say(run)
         self._checkpoints[run.launch.key.job] = (run.epoch, run.done)

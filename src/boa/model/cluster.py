@@ -63,6 +63,8 @@ class JobView:
     serial: int
     """How many of its class arrived before it."""
     epoch: int
+    left: float = 1.0
+    """Part of the current epoch that is still to be done."""
     prediction: Prediction
     asked: TraceJob
     """What its user said: GPUs, batch size, execution plan, guaranteed or not."""

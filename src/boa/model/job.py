@@ -106,8 +106,11 @@ class JobRecord:
     """Starts by decision, the first included."""
     restarts: int = 0
     """Starts after a failure of its own, a lost node or a lost worker."""
+    best_epoch: int = 0
+    best_progress: float = 0.0
+    """How far it ever was: a job that only does again what it had done has not got further."""
     failures: int = 0
-    """Ends that count against `retries`."""
+    """Ends in a row that count against `retries`: getting further forgives them."""
     retry_at: Seconds | None = None
     """Not to be started before (back-off)."""
     stop_requested: bool = False

@@ -123,11 +123,13 @@ def _kept(planned: Planned, job: JobView) -> Course | None:
 
 
 def _pays(kept: Course, dealt: Course, job: JobView) -> bool:
-    """Whether the rest of the job is worth moving; of its current epoch, all counts as left."""
+    """Whether the rest of the job, from the middle of an epoch if it is there, is worth moving."""
     if kept is dealt:
         return False
     held = None if job.allocation is None else (job.allocation.gpu, job.allocation.width)
-    return dealt.rest(job.epoch, held) < (1 - MARGIN) * kept.rest(job.epoch, held)
+    left = max(0.0, min(1.0, job.left))  # in this order, so that NaN counts as a whole epoch
+    go, stay = dealt.rest(job.epoch, left, held), kept.rest(job.epoch, left, held)
+    return go < (1 - MARGIN) * stay
 
 
 def _dealt(variants: tuple[Variant, ...], job: JobView) -> Variant:

@@ -7,9 +7,10 @@ the budget (the plan's shadow price) that is a sum over classes, λ_i times
 
 so this is what one job adds to the objective: its seconds, and what its dollars would have saved
 elsewhere. Nothing in it asks when the job began, and a job's epochs only add up, so the same sum
-over the epochs that are left values the rest of a running job (a *rest*, in the same unit: seconds
-of average JCT, times hours). Rescalings count as in `solver/objective.py`: r more seconds on the
-GPUs moved to, at every change of width or type, and at the move itself.
+over what is left of the current epoch and the epochs after it values the rest of a running job
+(a *rest*, in the same unit: seconds of average JCT, times hours). Rescalings count as in
+`solver/objective.py`: r more seconds on the GPUs moved to, at every change of width or type, and
+at the move itself.
 """
 
 from collections.abc import Mapping
@@ -38,18 +39,26 @@ class Course:
     variant: Variant
     steps: list[Step]
     """What it runs on in every epoch."""
-    rests: list[float]
-    """From the beginning of every epoch to the end, for a job that is on its GPUs already."""
+    runs: list[float]
+    """What it costs to train every epoch, on its GPUs already."""
+    afters: list[float]
+    """From the end of every epoch to the end of the job."""
     entries: list[float]
     """What it costs to get onto the GPUs of every epoch."""
     changes: list[int | None]
     """The epoch of the next change, from every epoch on."""
     _shares: dict[int, Share] = field(default_factory=dict)
 
-    def rest(self, epoch: int, held: Step | None) -> float:
-        """The value of what is left at the beginning of an epoch, for a job that holds `held`."""
+    def rest(self, epoch: int, left: float, held: Step | None) -> float:
+        """The value of what is to be done yet, with the part `left` of an epoch and holding `held`.
+
+        The way onto the GPUs is as long for a part of an epoch as for all of it.
+        """
         at = min(epoch, len(self.steps) - 1)
-        return self.rests[at] if held == self.steps[at] else self.rests[at] + self.entries[at]
+        value = self.afters[at]
+        if left:  # nothing of an epoch that cannot be run is nothing
+            value += left * self.runs[at]
+        return value if held == self.steps[at] else value + self.entries[at]
 
     def share(self, epoch: int) -> Share:
         known = self._shares.get(epoch)
@@ -99,8 +108,16 @@ class Rests:
         values = weight + self._solution.shadow_price * dollars  # of a second in every epoch
         entries = restart_time(job_class, self._solution.rules) * values
         moves = np.where([False, *(a != b for a, b in pairwise(steps))], entries, 0.0)
-        rests = np.cumsum((times * values + moves)[::-1])[::-1] - moves
-        return Course(variant, steps, rests.tolist(), entries.tolist(), _next_changes(steps))
+        runs = times * values
+        afters = np.append(np.cumsum((runs + moves)[:0:-1])[::-1], 0.0)
+        return Course(
+            variant=variant,
+            steps=steps,
+            runs=runs.tolist(),
+            afters=afters.tolist(),
+            entries=entries.tolist(),
+            changes=_next_changes(steps),
+        )
 
     def _times_on(self, name: str, gpu: GpuName) -> Floats:
         """Of every epoch at widths 1 … K; infinite where it cannot run."""

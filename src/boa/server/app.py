@@ -18,7 +18,7 @@ from boa.engines.base import Engine
 from boa.errors import BoaError, InputError
 from boa.server import metrics, openapi
 from boa.server.context import Service
-from boa.server.errors import documented, error_answer
+from boa.server.errors import Stuck, documented, error_answer
 from boa.server.event_routes import EventRoutes
 from boa.server.guard import Guard
 from boa.server.job_routes import JobRoutes
@@ -28,6 +28,8 @@ from boa.server.report import report_handler
 from boa.store.base import Store
 
 API = "/api/v1"
+STILL_S = 30.0
+"""A control loop that has not stepped for so long, in seconds of the wall, is in trouble."""
 _METRICS: dict[int | str, dict[str, Any]] = {
     200: {"description": "Metrics.", "content": {"text/plain": {}}}
 }
@@ -42,13 +44,16 @@ def create_app(
     token: str | None,
     secret: bytes,
     version: str,
+    speed: float = 1.0,
 ) -> FastAPI:
     """`token`: what every request must carry; None: it is for this machine only.
 
-    `secret`: what report tokens are made with. `app.state.stopping` ends streams when set.
+    `secret`: what report tokens are made with. `speed`: of `control`'s clock. `app.state.stopping` ends streams when set.
     """
     openapi.forbid_extras()
-    service = Service(control=control, store=store, engine=engine, secret=secret, version=version)
+    service = Service(
+        control=control, store=store, engine=engine, secret=secret, version=version, speed=speed
+    )
     app = FastAPI(
         title="BOA Constrictor",
         version=version,
@@ -70,13 +75,17 @@ def _add_service_routes(app: FastAPI, service: Service) -> None:
     document: dict[str, Any] = {}
 
     def health() -> answers.Health:
-        """Whether the service is up. Needs no token."""
+        """Whether the service is up, control loop and all. Needs no token."""
         control = service.control
+        stepped_at, now = control.snapshot.now, control.now()
+        still_s = (now - stepped_at) / service.speed
+        if still_s > STILL_S:
+            raise Stuck(still_s)
         return {
             "status": "ok",
             "version": service.version,
-            "now": control.now(),
-            "stepped_at": control.snapshot.now,
+            "now": now,
+            "stepped_at": stepped_at,
         }
 
     def prometheus() -> Response:
@@ -88,7 +97,7 @@ def _add_service_routes(app: FastAPI, service: Service) -> None:
             document.update(openapi.document(app))
         return JSONResponse(document)
 
-    app.add_api_route(f"{API}/health", health, tags=["service"], responses=documented(403))
+    app.add_api_route(f"{API}/health", health, tags=["service"], responses=documented(403, 503))
     app.add_api_route(
         "/metrics",
         prometheus,

@@ -3,22 +3,22 @@
 import asyncio
 import re
 import threading
+from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 from starlette.requests import Request
 
+from boa.client.answers import PATIENCE_S
 from boa.control.snapshot import Control, NoSuchJob
 from boa.engines.base import Engine
 from boa.errors import InputError
 from boa.model.cluster import JobId
 from boa.model.job import JobRecord
-from boa.server.errors import TooSlow
+from boa.server.errors import NoAnswer, TooSlow
 from boa.store.base import Store
 
-PATIENCE_S = 30.0
-"""How long a request waits for the control loop, in seconds of the wall."""
 _ID = re.compile(r"[1-9][0-9]{0,17}")
 _LONGEST = 60
 _T = TypeVar("_T")
@@ -31,6 +31,8 @@ class Service:
     engine: Engine
     secret: bytes
     version: str
+    speed: float
+    """Seconds of the control loop's clock in one of the wall's."""
     stopping: threading.Event = field(default_factory=threading.Event)
     """Set when the server is to end: streams end too."""
 
@@ -50,6 +52,14 @@ async def answer(future: "Future[_T]") -> _T:
         return await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(future)), PATIENCE_S)
     except TimeoutError:
         raise TooSlow(PATIENCE_S) from None
+
+
+def looked_up(look: Callable[[], _T]) -> _T:
+    """What only the control loop's own thread may look at. Blocks."""
+    try:
+        return look()
+    except TimeoutError:
+        raise NoAnswer from None
 
 
 def only_known_parameters(request: Request) -> None:

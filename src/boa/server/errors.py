@@ -12,7 +12,9 @@ BoaError
 ├── OtherAttempt      409   a report of a run that is over
 ├── TooLarge          413   a body over the limit
 ├── Malformed         400   not JSON
-└── TooSlow           503   the control loop did not answer in time
+├── TooSlow           503   the control loop did not come to a change in time
+├── NoAnswer          503   nor to a question
+└── Stuck             503   it has not stepped for long
 """
 
 from typing import Any
@@ -122,6 +124,23 @@ class TooSlow(BoaError):
         super().__init__(
             f"the service did not come to it within {seconds:g} s; it may still do so. Look "
             "before you ask again"
+        )
+
+
+class NoAnswer(BoaError):
+    status = 503
+
+    def __init__(self) -> None:
+        super().__init__("the control loop did not answer in time. Nothing was changed, try again")
+
+
+class Stuck(BoaError):
+    status = 503
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(
+            f"the control loop has not stepped for {seconds:.0f} s: jobs go on, but nothing is "
+            "decided. If it stays so, restart boa serve; its log may say why"
         )
 
 

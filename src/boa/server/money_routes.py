@@ -1,22 +1,26 @@
 """Money and what it buys: cost, budget, nodes, the plan, learned classes."""
 
+import math
 from typing import Annotated, cast
 
 from fastapi import APIRouter, Depends, Path, Query, Request
 
 from boa.client import answers
 from boa.control.costs import cost_rows, month_of
-from boa.control.ledger import Bill, bill
+from boa.control.ledger import bill
 from boa.errors import InputError
 from boa.model import checks
+from boa.model.cluster import JobId
+from boa.model.job import JobRecord
 from boa.server import examples, views
 from boa.server.bodies import read_json
-from boa.server.context import Service, answer, only_known_parameters
+from boa.server.context import Service, answer, looked_up, only_known_parameters
 from boa.server.errors import NoPlanYet, NoSuchClass, documented
-from boa.units import Seconds
 
 MAX_NAMED = 10_000
 """Jobs whose names a list by job can give; those before have their ids only."""
+NO_CAP = math.inf
+"""What the control loop is told to take the cap away."""
 Moment = Annotated[
     float | None,
     Query(description="Unix seconds.", examples=[1790000000.0], allow_inf_nan=False),
@@ -42,12 +46,12 @@ class MoneyRoutes:
         )
         add("/nodes", self.nodes, tags=["cluster"], responses=documented(401, 403, 422))
         add("/plan", self.plan, tags=["planning"], responses=documented(401, 403, 404, 422))
-        add("/classes", self.classes, tags=["planning"], responses=documented(401, 403, 422))
+        add("/classes", self.classes, tags=["planning"], responses=documented(401, 403, 422, 503))
         add(
             "/classes/{name}",
             self.job_class,
             tags=["planning"],
-            responses=documented(401, 403, 404, 422),
+            responses=documented(401, 403, 404, 422, 503),
         )
         return router
 
@@ -67,31 +71,23 @@ class MoneyRoutes:
         begin, end = 0.0 if since is None else since, now if until is None else min(until, now)
         if begin > end:
             raise InputError("since", since, f"a time before {end:.0f}")
-        asked = since is not None or until is not None
-        window = (begin, end, self._bill(begin, end)) if asked else None
-        month = self._bill(month_of(now)[0], now).total
-        found = views.cost(money, now, month, window)
+        store, asked = self._service.store, since is not None or until is not None
+        month = month_of(now)[0]
+        spent = bill(store.nodes_between(month, now), (), month, now).total
+        if by is None and not asked:
+            return views.cost(money, now, spent, None)
+        nodes, holds = store.nodes_between(begin, end), store.holds_between(begin, end)
+        window = (begin, end, bill(nodes, holds, begin, end)) if asked else None
+        found = views.cost(money, now, spent, window)
         if by is not None:
-            found["rows"] = self._rows(by, begin, end)
+            rows = cost_rows(nodes, holds, self._named(by), by, begin, end)
+            found["rows"] = [cast(answers.CostRow, row) for row in rows]  # checked on its way out
         return found
 
-    def _bill(self, since: Seconds, until: Seconds) -> Bill:
-        store = self._service.store
-        nodes, holds = store.nodes_between(since, until), store.holds_between(since, until)
-        return bill(nodes, holds, since, until)
-
-    def _rows(self, by: answers.Grouping, since: Seconds, until: Seconds) -> list[answers.CostRow]:
-        store = self._service.store
-        named = store.jobs(limit=MAX_NAMED) if by == "job" else ()
-        found = cost_rows(
-            store.nodes_between(since, until),
-            store.holds_between(since, until),
-            {record.id: record for record in named},
-            by,
-            since,
-            until,
-        )
-        return [cast(answers.CostRow, row) for row in found]  # checked on its way out
+    def _named(self, by: answers.Grouping) -> dict[JobId, JobRecord]:
+        """Jobs whose names the rows give."""
+        named = self._service.store.jobs(limit=MAX_NAMED) if by == "job" else ()
+        return {record.id: record for record in named}
 
     def budget(self) -> answers.Budget:
         """The budget, and how spend compares with it."""
@@ -99,7 +95,8 @@ class MoneyRoutes:
         return views.budget(control.snapshot.money, control.now())
 
     async def set_budget(self, request: Request) -> answers.Budget:
-        """Change the budget; averages count from now. A cap that is left out stays as it is."""
+        """Change the budget; averages count from now. A cap that is left out stays as it is; null
+        takes it away."""
         given = checks.mapping(
             await read_json(request),
             "",
@@ -107,9 +104,10 @@ class MoneyRoutes:
             optional=("max_spend_per_hour",),
         )
         budget = checks.number(given["budget_per_hour"], "budget_per_hour", above=0)
-        cap = given.get("max_spend_per_hour")
-        if cap is not None:
-            cap = checks.number(cap, "max_spend_per_hour", above=0)
+        cap = None
+        if "max_spend_per_hour" in given:
+            wanted = given["max_spend_per_hour"]
+            cap = NO_CAP if wanted is None else checks.number(wanted, "max_spend_per_hour", above=0)
         control = self._service.control
         return views.budget(await answer(control.set_budget(budget, cap)), control.now())
 
@@ -128,13 +126,13 @@ class MoneyRoutes:
 
     def classes(self) -> answers.ClassList:
         """Names of the classes that something is known of."""
-        return {"classes": self._service.control.classes()}
+        return {"classes": looked_up(self._service.control.classes)}
 
     def job_class(
         self, name: Annotated[str, Path(description="The class.", examples=["resnet18"])]
     ) -> dict[str, object]:
         """What was learned of a class: rates, work, arrivals, with the samples behind them."""
-        found = self._service.control.class_document(name)
+        found = looked_up(lambda: self._service.control.class_document(name))
         if found is None:
             raise NoSuchClass(name)
         return dict(found)

@@ -3,6 +3,7 @@
 import os
 import secrets
 import signal
+import threading
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from boa.clock import Clock
 from boa.clouds.base import Cloud
 from boa.control.loop import ControlLoop
 from boa.engines.base import Engine
-from boa.errors import FileError, InputError
+from boa.errors import BoaError, FileError, InputError
 from boa.model.cluster import Policy
 from boa.model.service import ServiceConfig
 from boa.server import logs
@@ -21,6 +22,16 @@ from boa.server.app import create_app
 from boa.server.run import listen, serve, url_of
 from boa.store.base import Changes, Saved, Store
 from boa.units import UsdPerHour
+
+
+class GaveWay(BoaError):
+    """The service has ended though nobody told it to."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the database has changed under this service (the log has more). Started again, boa "
+            "serve goes on from what is stored"
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,9 +54,16 @@ def run(
 ) -> None:
     """Serve until SIGTERM or SIGINT. The port is taken before anything else is begun.
 
-    `on_ready` is told where, and which budget is in force: one set while it ran is remembered.
+    Raises GaveWay where the database is another service's now, so that whoever looks after this
+    one starts it again. `on_ready` is told where, and which budget is in force: one set while it ran is remembered.
     """
     logs.configure()
+    overtaken = threading.Event()
+
+    def give_way() -> None:
+        overtaken.set()
+        os.kill(os.getpid(), signal.SIGTERM)
+
     with closing(listen(config.host, config.port)) as listening:
         url = url_of(listening)
         parts = build(config, url)
@@ -57,12 +75,15 @@ def run(
                 token=token,
                 secret=parts.secret,
                 version=__version__,
+                speed=config.speed,
             )
-            parts.control.on_overtaken = lambda: os.kill(os.getpid(), signal.SIGTERM)
+            parts.control.on_overtaken = give_way
             parts.control.start()
             serve(app, listening, lambda: on_ready(url, parts.control.snapshot.money.budget))
         finally:
             parts.close()
+    if overtaken.is_set():
+        raise GaveWay
 
 
 def build(config: ServiceConfig, url: str) -> Parts:

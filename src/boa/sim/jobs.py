@@ -156,6 +156,7 @@ class ActiveJob:
             arrival=self.arrival,
             serial=self.serial,
             epoch=self.epoch,
+            left=1.0 - self.done / self.work[self.epoch] if self.done else 1.0,
             prediction=self.learner,
             asked=self.asked,
             allocation=self.allocation,
