@@ -234,3 +234,27 @@ def _pretend(runs: Runs, key: RunKey, supervisor: str) -> None:
     runs.folder(key).mkdir(parents=True)
     (runs.folder(key) / f"up.{supervisor}").touch()
     (runs.root / "runs" / ".runs" / f"{key.job}.{key.attempt}").touch()
+
+
+def test_an_end_says_how_long_ago_it_was_also_to_another_engine(
+    runs: Runs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = runs.start("true")
+    until(lambda: (runs.folder(key) / shim.OUTCOME).exists())
+    written = (runs.folder(key) / shim.OUTCOME).stat().st_mtime
+    assert runs.end(key).age_s < time.time() - written + 0.001
+    runs.crash()
+    for wall, age_s in ((written + 3600.0, 3600.0), (written + 7200.0, 7200.0), (0.0, 0.0)):
+        monkeypatch.setattr("boa.engines.local.time.time", lambda wall=wall: wall)
+        (event,) = runs.engine.poll()[-1:]
+        assert event.age_s == age_s, "and a clock that was set back makes it now"
+
+
+def test_of_a_run_that_was_lost_the_end_is_when_that_was_seen(runs: Runs) -> None:
+    key = runs.start("sh", "-c", WAITING)
+    runs.until_printed(key, "ready")
+    runs.until_up(key)
+    os.kill(runs.supervisor(key), signal.SIGKILL)
+    end = runs.end(key)
+    assert end.exit_code is None
+    assert 0 <= end.age_s < 10

@@ -5,9 +5,11 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -201,6 +203,34 @@ def test_closing_gives_up_what_is_being_solved() -> None:
     calculator.request(Question(workload(), 1.5, 2))
     assert calculator.poll() is None
     calculator.close()
+
+
+@pytest.mark.parametrize("classes", [1, 200])  # 200: more than a pipe holds, so sending takes part
+def test_what_takes_too_long_is_killed_and_answered_in_words(classes: int) -> None:
+    calculator = BackgroundCalculator(limit_s=0.5)
+    calculator.request(Question(workload(classes, 100), 300.0, 1))
+    until(lambda: calculator.pid is not None)
+    pid = calculator.pid
+    assert pid is not None
+    os.kill(pid, signal.SIGSTOP)
+    answer = answer_of(calculator)
+    assert (answer.number, answer.solution) == (1, None)
+    assert answer.error == "given up after 0.5 s"
+    assert not is_running(pid)
+    assert not calculator.busy
+    calculator.close()
+
+
+def test_a_question_that_cannot_be_sent_is_answered_in_words_and_the_next_one_as_ever(
+    calculator: BackgroundCalculator,
+) -> None:
+    unsendable: Any = threading.Lock()
+    calculator.request(Question(unsendable, 1.5, 1))
+    answer = answer_of(calculator)
+    assert (answer.number, answer.solution) == (1, None)
+    assert answer.error.startswith("TypeError: cannot pickle")
+    calculator.request(Question(workload(), 1.5, 2))
+    assert answer_of(calculator).solution is not None
 
 
 PARENT = """

@@ -89,6 +89,13 @@ def test_the_budget_is_shown_and_set(run: Boa, service: FakeService) -> None:
     document = run.json("budget", "set", 7)
     assert (document["budget_per_hour"], document["max_spend_per_hour"]) == (7.0, 40.0)
     assert run.json("budget", "show") == document
+    assert run.json("budget", "set", 7, "--max-spend", "none")["max_spend_per_hour"] is None
+
+
+@pytest.mark.parametrize("cap", ["0", "-3", "lots", "nan", "inf", "None"])
+def test_a_bad_cap_is_refused(run: Boa, cap: str) -> None:
+    run("budget", "set", 7, f"--max-spend={cap}", code=2)
+    assert f"--max-spend: got '{cap}'; expected USD per hour > 0, such as 40, or none" in run.err
 
 
 @pytest.mark.parametrize("amount", ["0", "-3", "lots", "nan", "inf"])

@@ -3,11 +3,12 @@
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import httpx
@@ -74,3 +75,23 @@ def test_a_service_runs_a_job_remembers_its_budget_and_ends_when_told(
         monkeypatch.setenv("BOA_SERVER", url)
         assert run.json("budget", "show")["budget_per_hour"] == 20
         assert [job["id"] for job in run.json("ps", "--all")["jobs"]] == ["1"]
+
+
+def test_a_service_whose_database_was_taken_over_ends_with_1_to_be_started_again(
+    run: Boa, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("BOA_TOKEN", raising=False)
+    with serving(tmp_path, "--budget", "14") as (process, url):
+        monkeypatch.setenv("BOA_SERVER", url)
+        with closing(sqlite3.connect(tmp_path / "boa.db", timeout=10)) as other:
+            other.execute("UPDATE writer SET opened = opened + 1")
+            other.commit()
+        run("budget", "set", 20, code=1)
+        assert "nothing was changed" in run.err
+        assert process.wait(timeout=20) == 1
+        assert process.stderr is not None
+        said = process.stderr.read().splitlines()[-1]
+        assert said.startswith("error: the database has changed under this service")
+    with serving(tmp_path, "--budget", "14") as (process, url):
+        monkeypatch.setenv("BOA_SERVER", url)
+        assert run.json("budget", "show")["budget_per_hour"] == 14

@@ -1,5 +1,6 @@
 """The Python client, over a real socket."""
 
+import math
 import socket
 import threading
 import time
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from boa.client import DEFAULT_URL, Client, NoServer, Refused
+from boa.client import DEFAULT_URL, Client, NoServer, Refused, answers, wire
 from boa.client.wire import is_loopback
 from boa.errors import BoaError, InputError
 from boa.model.job import GpuLimits, JobSpec
@@ -81,6 +82,8 @@ def test_cluster_money_and_plan(client: Client, service: FakeService) -> None:
     assert client.cost()["budget_per_hour"] == 14.0
     assert client.cost(by="day", since=NOW - 7200)["rows"][0]["day"] == "2026-09-21"
     assert client.set_budget(20.0, max_spend=40.0)["max_spend_per_hour"] == 40.0
+    assert client.set_budget(20.0)["max_spend_per_hour"] == 40.0, "as it is"
+    assert client.set_budget(20.0, max_spend=math.inf)["max_spend_per_hour"] is None
     assert client.budget()["budget_per_hour"] == 20.0
     assert client.plan()["number"] == 3
     assert client.classes() == ["bert"]
@@ -199,6 +202,22 @@ def test_a_server_that_says_nothing_is_given_up() -> None:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
         with Client(url, timeout=0.2) as client, pytest.raises(NoServer, match=r"within 0\.2 s"):
             client.jobs()
+
+
+def test_a_change_is_waited_for_longer_than_the_server_would(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Else the client would not hear what came of it."""
+    assert wire.CHANGE_S > answers.PATIENCE_S
+    monkeypatch.setattr(wire, "CHANGE_S", 0.4)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        with Client(url, timeout=0.1) as client:
+            for change in (lambda: client.set_budget(1.0), lambda: client.stop("1")):
+                with pytest.raises(NoServer, match=r"within 0\.4 s"):
+                    change()
+            with pytest.raises(NoServer, match=r"within 0\.1 s"):
+                client.metrics()
 
 
 @contextmanager

@@ -10,6 +10,7 @@ import pytest
 from boa.control.ledger import bill, committed
 from boa.control.snapshot import NotNow
 from boa.engines.base import RunKey
+from boa.errors import InputError
 from boa.model.job import GpuLimits
 from boa.model.live import Report
 from boa.policy.pollux_autoscale import PolluxAutoscale
@@ -285,3 +286,53 @@ def test_a_node_that_never_gets_ready_is_given_back(lives: Any) -> None:
     live.advance(2000.0)
     assert not first & set(live.loop.snapshot.nodes)
     assert live.job(job_id).state in ("waiting", "starting")
+
+
+def test_new_classes_that_come_one_after_the_other_do_not_wait_for_each_other(lives: Any) -> None:
+    live = lives()
+    for name in ("one", "two", "three"):
+        live.profiles[name] = profile(name)
+        job = live.job(live.submit(spec(name)))
+        assert job.state == "running"
+        live.clock.advance_to(live.clock.now() + 0.5)
+
+
+def test_names_that_were_only_tried_out_take_nothing_from_the_budget(lives: Any) -> None:
+    live = lives()
+    for n in range(5):
+        live.profiles[f"typo{n}"] = LONG
+        job_id = live.submit(spec(f"typo{n}", retries=0))
+        live.engine.kill(RunKey(job_id, 1), exit_code=127)
+        live.settle()
+        assert live.job(job_id).state == "failed"
+    live.advance(1000.0)
+    plan = live.loop.snapshot.plan
+    assert [job_class.name for job_class in plan.workload.classes] == ["halves"]
+
+
+def test_a_job_that_could_never_run_is_refused(lives: Any) -> None:
+    live = lives(max_nodes={"T4": 2})
+    asked = live.loop.submit(spec("halves", gpus=GpuLimits(min=9, max=16)))
+    live.settle()
+    with pytest.raises(InputError, match=r"gpus.min: got 9; expected at most 8"):
+        asked.result(timeout=0)
+
+
+def test_a_cap_below_the_cheapest_node_is_refused(lives: Any) -> None:
+    live = lives()
+    asked = live.loop.set_budget(12.0, 3.0)
+    live.settle()
+    with pytest.raises(InputError, match="at least 4"):
+        asked.result(timeout=0)
+    assert live.loop.snapshot.money.max_spend is None
+
+
+def test_a_restart_is_counted_when_it_comes(lives: Any) -> None:
+    live = lives(LONG, backoff_s=60.0)
+    job_id = live.submit(spec("long"))
+    live.engine.kill(RunKey(job_id, 1), exit_code=1)
+    live.settle()
+    assert live.job(job_id).restarts == 0
+    live.advance(61.0)
+    job = live.job(job_id)
+    assert (job.restarts, job.rescalings, job.attempts) == (1, 1, 2)

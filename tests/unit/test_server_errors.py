@@ -12,6 +12,7 @@ import pytest
 
 from boa.client import Client
 from boa.errors import Refused
+from boa.server.app import create_app
 from fakes import FakeService
 
 JSON = {"Content-Type": "application/json"}
@@ -150,6 +151,39 @@ def test_a_bug_is_told_as_one_and_logged_with_its_trace(
     assert "unexpected ZeroDivisionError" in said["message"]
     assert "secret" not in said["message"]
     assert any(record.exc_info for record in caplog.records)
+
+
+@pytest.mark.parametrize("path", ["classes", "classes/resnet18"])
+def test_a_control_loop_that_does_not_answer_in_time_is_a_503(
+    service: FakeService, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    def too_late(*_: str) -> None:
+        raise TimeoutError
+
+    monkeypatch.setattr(service.control, "classes", too_late)
+    monkeypatch.setattr(service.control, "class_document", too_late)
+    answer = service.ask("GET", f"/api/v1/{path}")
+    assert answer.status_code == 503
+    assert "did not answer in time" in problem(answer)["message"]
+    assert problem(answer)["exit_code"] == 1
+
+
+@pytest.mark.parametrize("speed", [1.0, 60.0])
+def test_health_says_when_the_control_loop_has_stopped_stepping(
+    service: FakeService, monkeypatch: pytest.MonkeyPatch, speed: float
+) -> None:
+    control = service.control
+    app = create_app(
+        control, control.store, service.engine, token=None, secret=b"", version="1", speed=speed
+    )
+    monkeypatch.setattr(service, "app", app)
+    for still_s, status in ((0.0, 200), (29.0, 200), (31.0, 503), (3600.0, 503)):
+        monkeypatch.setattr(control, "now", lambda after=still_s: control.clock + after * speed)
+        answer = service.ask("GET", "/api/v1/health")
+        assert answer.status_code == status, still_s
+    said = problem(answer)["message"]
+    assert said.startswith("the control loop has not stepped for 3600 s")
+    assert "restart boa serve" in said
 
 
 # Over a real socket

@@ -7,6 +7,7 @@ import pytest
 
 import boa
 from boa.control.snapshot import PlanState
+from boa.model.live import Hold
 from boa.model.plain_yaml import load_yaml
 from fakes import NOW, FakeService
 from integration.runner import WORKLOAD
@@ -71,6 +72,24 @@ def test_between_two_times_only_what_was_charged_then_counts(service: FakeServic
     assert before["total_usd"] == 0.0
 
 
+def test_who_held_what_is_read_only_where_the_answer_needs_it(
+    service: FakeService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service.submit()
+    service.control.run("1", gpus=3)
+    store, read = service.control.store, []
+
+    def holds_between(since: float, until: float) -> list[Hold]:
+        read.append((since, until))
+        return store.kept_holds
+
+    monkeypatch.setattr(store, "holds_between", holds_between)
+    assert service.get("cost")["forecast_month_usd"] > 0
+    assert read == []
+    service.get("cost", params={"by": "job", "since": NOW - HOUR})
+    assert read == [(NOW - HOUR, NOW)], "once, for the totals and the rows"
+
+
 @pytest.mark.parametrize(
     ("by", "keys"),
     [("day", ["2026-09-21"]), ("class", ["resnet18", None]), ("job", ["1", None])],
@@ -87,16 +106,16 @@ def test_rows_by_day_class_or_job_add_up(
         assert (rows[0]["name"], rows[0]["class"]) == ("first", "resnet18")
 
 
-def test_a_new_budget_is_in_force_and_the_cap_stays_unless_it_is_given(
+def test_a_new_budget_is_in_force_and_the_cap_stays_unless_one_or_none_is_given(
     service: FakeService,
 ) -> None:
     first = {"budget_per_hour": 20, "max_spend_per_hour": 50}
     assert service.ask("PUT", "/api/v1/budget", json=first).status_code == 200
-    for cap in ({}, {"max_spend_per_hour": None}):
-        answer = service.ask("PUT", "/api/v1/budget", json={"budget_per_hour": 7.5, **cap})
+    for given, cap in (({}, 50), ({"max_spend_per_hour": None}, None), ({}, None)):
+        answer = service.ask("PUT", "/api/v1/budget", json={"budget_per_hour": 7.5, **given})
         assert answer.json() == service.get("budget")
         assert answer.json()["budget_per_hour"] == 7.5
-        assert answer.json()["max_spend_per_hour"] == 50
+        assert answer.json()["max_spend_per_hour"] == cap
 
 
 def test_before_any_time_has_passed_the_average_is_zero(service: FakeService) -> None:

@@ -173,8 +173,7 @@ class BackgroundCalculator:
         with self._changed:
             self._closing = True
             self._changed.notify()
-            if self._process is not None:
-                self._process.kill()
+            self._kill()
         if self._thread is not None:
             self._thread.join()
 
@@ -205,20 +204,26 @@ class BackgroundCalculator:
 
     def _tried(self, question: Question) -> Answer | None:
         """None: the process was killed."""
+        began = time.monotonic()
+        limit = threading.Timer(self._limit_s, self._kill)  # whatever it is that takes so long
+        limit.daemon = True
         try:
+            limit.start()
             pipe = self._connected()
             if pipe is None:
                 return _no_plan(question, "the service is shutting down")
             pipe.send(question)
-            if pipe.poll(self._limit_s):
-                answer: Answer = pipe.recv()
-                return answer
-            error = f"given up after {self._limit_s:g} s"
+            answer: Answer = pipe.recv()
+            return answer
         except (EOFError, OSError):
-            return None
+            if time.monotonic() - began < self._limit_s:
+                return None
+            error = f"given up after {self._limit_s:g} s"
         except Exception as problem:
             error = _bug(problem)
-        self._let_go()  # it may still be at it, or half a word may be under way
+        finally:
+            limit.cancel()
+        self._let_go()  # half a question may be under way
         return _no_plan(question, error)
 
     def _connected(self) -> Connection | None:
@@ -239,6 +244,11 @@ class BackgroundCalculator:
                 if self._closing:
                     return None
         return self._pipe
+
+    def _kill(self) -> None:
+        with self._changed:
+            if self._process is not None:
+                self._process.kill()
 
     def _let_go(self) -> None:
         with self._changed:

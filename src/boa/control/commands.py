@@ -9,14 +9,23 @@ from boa.errors import InputError
 from boa.model.cluster import JobId
 from boa.model.job import JobRecord, JobSpec
 from boa.model.workload import GpuType
-from boa.units import GpuName
+from boa.units import GpuName, UsdPerHour
+
+UNLIMITED = 1_000_000
+"""Nodes of a type that has no limit."""
 
 
-def submit(draft: Draft, spec: JobSpec, gpu_types: Mapping[GpuName, GpuType]) -> JobRecord:
+def submit(
+    draft: Draft,
+    spec: JobSpec,
+    gpu_types: Mapping[GpuName, GpuType],
+    max_nodes: Mapping[GpuName, int],
+) -> JobRecord:
     unknown = [name for name in spec.gpus.types if name not in gpu_types]
     if unknown:
         expected = f"GPU types that can be rented here: {', '.join(gpu_types)}"
         raise InputError("gpus.types", unknown[0], expected)
+    _check_size(spec, gpu_types, max_nodes)
     state = draft.state
     serial = state.serials.get(spec.job_class, 0)
     job = JobRecord(
@@ -30,6 +39,27 @@ def submit(draft: Draft, spec: JobSpec, gpu_types: Mapping[GpuName, GpuType]) ->
     draft.count(submitted=1)
     draft.tell("submitted", f"job {job.id} ({job.name}, class {job.job_class})", job=job.id)
     return job
+
+
+def _check_size(
+    spec: JobSpec, gpu_types: Mapping[GpuName, GpuType], max_nodes: Mapping[GpuName, int]
+) -> None:
+    """A job that could never be given its least GPUs would wait for ever."""
+    usable = spec.gpus.types or tuple(gpu_types)
+    most = max(
+        (gpu_types[gpu].gpus_per_node * max_nodes.get(gpu, UNLIMITED) for gpu in usable), default=0
+    )
+    if spec.gpus.min > most:
+        expected = f"at most {most}: there are never more GPUs of one type here"
+        raise InputError("gpus.min", spec.gpus.min, expected)
+
+
+def check_cap(max_spend: UsdPerHour | None, gpu_types: Mapping[GpuName, GpuType]) -> None:
+    """A cap under which no node can be rented stops everything: that is never meant."""
+    cheapest = min((kind.price * kind.gpus_per_node for kind in gpu_types.values()), default=0.0)
+    if max_spend is not None and max_spend < cheapest:
+        expected = f"at least {cheapest:g}: the cheapest node costs so much an hour"
+        raise InputError("max_spend_per_hour", max_spend, expected)
 
 
 def stop(draft: Draft, job_id: JobId, known: JobRecord | None) -> JobRecord:

@@ -95,8 +95,14 @@ def _between_runs(draft: Draft, job: JobRecord, run: Run, event: RunEvent) -> No
             "from its last checkpoint",
             job=job.id,
         )
-    waits = job.allocation is None
-    draft.put_job(replace(job, state="waiting" if waits else "rescaling", moved_at=run.stopping_at))
+    lost = any(node not in draft.nodes for node in run.slots)
+    draft.put_job(
+        replace(
+            job,
+            state="waiting" if job.allocation is None else "rescaling",
+            moved_at=None if lost else run.stopping_at,
+        )
+    )
 
 
 def _failed(draft: Draft, job: JobRecord, event: RunEvent, at: Seconds, backoff_s: Seconds) -> None:
@@ -117,12 +123,10 @@ def _failed(draft: Draft, job: JobRecord, event: RunEvent, at: Seconds, backoff_
             state="waiting",
             allocation=None,
             retry_at=draft.now + wait,
-            restarts=job.restarts + 1,
             moved_at=None,
             reason=f"{why}; next try in {wait:.0f} s",
         )
     )
-    draft.count(restarts=1)
     draft.tell(
         "retry",
         f"job {job.id} failed ({why}): try {failures} of {job.spec.retries} in {wait:.0f} s",
@@ -174,8 +178,7 @@ def drop_node(draft: Draft, node: NodeId, at: Seconds) -> None:
             job = draft.put_job(draft.close_holds(job, run, at, [node]))
         if run is not None and node in run.slots and run.state != "stopping":
             stopping = replace(run, state="stopping", stopping_at=draft.now)
-            draft.put_job(replace(job, run=stopping, state="rescaling", restarts=job.restarts + 1))
-            draft.count(restarts=1)
+            draft.put_job(replace(job, run=stopping, state="rescaling"))
         elif run is None and job.allocation is None:
             draft.put_job(replace(job, state="waiting"))
 
@@ -276,20 +279,18 @@ def _start(
         attempts=run.attempt,
         state="rescaling" if again and not retried else "starting",
         rescalings=job.rescalings + (not retried),
+        restarts=job.restarts + retried,
         retry_at=None,
         moved_at=None,
         reason="",
     )
     draft.put_job(job)
     draft.open_holds(job, run)
-    draft.count(rescalings=not retried)
+    draft.count(rescalings=not retried, restarts=retried)
     kind = "restarted" if retried else "rescaled" if again else "started"
-    short = job.share is not None and allocation.width < job.share.width
     draft.tell(
         kind,
-        f"job {job.id} ({job.name}) → {allocation.width}×{allocation.gpu}"
-        + (f" (of {job.share.width} planned: GPUs are short)" if short and job.share else "")
-        + (f": epoch {job.epoch + 1} of {job.spec.epochs}" if job.spec.epochs > 1 else ""),
+        _said_of_start(job, allocation),
         job=job.id,
         attempt=run.attempt,
         gpu_type=allocation.gpu,
@@ -297,3 +298,12 @@ def _start(
         epoch=job.epoch,
         job_class=job.job_class,
     )
+
+
+def _said_of_start(job: JobRecord, allocation: Allocation) -> str:
+    text = f"job {job.id} ({job.name}) → {allocation.width}×{allocation.gpu}"
+    if job.share is not None and allocation.width < job.share.width:
+        text += f" (of {job.share.width} planned: GPUs are short)"
+    if job.spec.epochs > 1:
+        text += f": epoch {min(job.epoch + 1, job.spec.epochs)} of {job.spec.epochs}"
+    return text

@@ -107,7 +107,11 @@ class ControlLoop:
         return self.clock.now()
 
     def submit(self, spec: JobSpec) -> "Future[JobRecord]":
-        return self._ask(lambda draft: commands.submit(draft, spec, self.decider.gpu_types))
+        return self._ask(
+            lambda draft: commands.submit(
+                draft, spec, self.decider.gpu_types, self.config.max_nodes
+            )
+        )
 
     def stop(self, job: JobId) -> "Future[JobRecord]":
         def apply(draft: Draft) -> JobRecord:
@@ -120,6 +124,7 @@ class ControlLoop:
         self, budget: UsdPerHour, max_spend: UsdPerHour | None = None
     ) -> "Future[MoneyState]":
         def apply(draft: Draft) -> MoneyState:
+            commands.check_cap(max_spend, self.decider.gpu_types)
             self.planner.hurry()
             return self.purse.set(draft, budget, max_spend)
 

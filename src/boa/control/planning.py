@@ -59,13 +59,20 @@ class Planner:
         last = at if number else None
         again_s = self._replan_s if self._retry_s is None else self._retry_s
         why = due(draft.now, last, version, self._profiler.version, before, budget, again_s)
-        if not why:
+        if not why and not (self._profiler.version != version and self._newcomers(draft)):
             return
-        workload = self._profiler.workload(draft.now)
+        active = {job.job_class for job in draft.jobs.values()}
+        workload = self._profiler.workload(draft.now, active)
         if workload is None:
             return
         self._asked = (number + 1, draft.now, self._profiler.version, budget, workload)
         self._calculator.request(Question(workload, budget, number + 1))
+
+    def _newcomers(self, draft: Draft) -> bool:
+        """Whether a job waits for a plan that knows its class: that cannot wait any longer."""
+        planned = {} if self.memory is None else self.memory.by_class
+        jobs = draft.jobs.values()
+        return any(job.share is None and job.job_class not in planned for job in jobs)
 
     def _take(self, draft: Draft, answer: Answer) -> bool:
         number, _, version, _, workload = self._asked

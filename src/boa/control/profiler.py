@@ -7,7 +7,7 @@ Pure state: no clock, no I/O. One thread tells it things; `document` and `classe
 others.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -199,11 +199,20 @@ class Profiler:
                     self._version += 1
         return self._version
 
-    def workload(self, now: Seconds) -> Workload | None:
-        """All classes that can run; None if there is none."""
-        found = [self._known[name].as_class(now) for name in sorted(self._known)]
+    def workload(self, now: Seconds, active: Collection[str] | None = None) -> Workload | None:
+        """All classes that can run; None if there is none.
+
+        Of a class whose jobs have all failed, and that has none now (`active`: those that have),
+        nothing is known but a name: it is not planned for, unless a prior says that it comes.
+        """
+        names = [name for name in sorted(self._known) if self._comes(name, active)]
+        found = [self._known[name].as_class(now) for name in names]
         classes = tuple(job_class for job_class in found if job_class is not None)
         return Workload(gpu_types=self.gpu_types, classes=classes) if classes else None
+
+    def _comes(self, name: str, active: Collection[str] | None) -> bool:
+        tried = self._known[name].ended > 0 or self._stated(name) is not None
+        return tried or active is None or name in active
 
     def prediction(self, job_class: str) -> Prediction:
         """On types that were tried, or that a profile tells of; nothing of an unknown class."""

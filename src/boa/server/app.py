@@ -48,7 +48,8 @@ def create_app(
 ) -> FastAPI:
     """`token`: what every request must carry; None: it is for this machine only.
 
-    `secret`: what report tokens are made with. `speed`: of `control`'s clock. `app.state.stopping` ends streams when set.
+    `secret`: what report tokens are made with. `speed`: of `control`'s clock.
+    `app.state.stopping` ends streams when set.
     """
     openapi.forbid_extras()
     service = Service(

@@ -31,7 +31,7 @@ class Service:
     engine: Engine
     secret: bytes
     version: str
-    speed: float
+    speed: float = 1.0
     """Seconds of the control loop's clock in one of the wall's."""
     stopping: threading.Event = field(default_factory=threading.Event)
     """Set when the server is to end: streams end too."""

@@ -44,7 +44,8 @@ def schemas() -> dict[str, Any]:
             "budget_per_hour": {**_RATE, "description": "Average spend per hour, USD."},
             "max_spend_per_hour": {
                 "anyOf": [_RATE, {"type": "null"}],
-                "description": "Never more than this at any moment. Left out: as it is; null: no such cap.",
+                "description": "Never more than this at any moment. Left out: as it is; null: no "
+                "such cap.",
             },
         },
     }

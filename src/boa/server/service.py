@@ -55,7 +55,8 @@ def run(
     """Serve until SIGTERM or SIGINT. The port is taken before anything else is begun.
 
     Raises GaveWay where the database is another service's now, so that whoever looks after this
-    one starts it again. `on_ready` is told where, and which budget is in force: one set while it ran is remembered.
+    one starts it again. `on_ready` is told where, and which budget is in force: one set while it
+    ran is remembered.
     """
     logs.configure()
     overtaken = threading.Event()
