@@ -65,6 +65,8 @@ def test_a_run_that_was_forgotten_is_not_started_again(runs: Runs) -> None:
     runs.engine.stop(key, 5.0)
     assert list(runs.engine.runs()) == []
     assert runs.log(key) == "began\n"
+    told = runs.engine.poll()
+    assert [(event.ended, event.exit_code) for event in told] == [(True, None)], "or it hangs"
 
 
 def test_a_run_that_goes_on_is_not_forgotten(runs: Runs) -> None:

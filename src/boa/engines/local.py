@@ -105,6 +105,8 @@ class LocalEngine:
         shutil.rmtree(self._new, ignore_errors=True)
         os.makedirs(self._new, mode=0o700, exist_ok=True)
         self._runs: dict[RunKey, _Run] = {}
+        self._over: dict[RunKey, RunEvent] = {}
+        """Runs asked for that had ended and been forgotten: they are told of as lost."""
         self._next_check = 0
         for name in sorted(os.listdir(self._index)):
             job, _, attempt = name.rpartition(".")
@@ -117,8 +119,11 @@ class LocalEngine:
         key = launch.key
         run = self._known(key)
         if run is None:
-            if os.path.exists(self._folder(key)):
-                return  # ended and forgotten
+            if os.path.exists(self._folder(key)):  # ended and forgotten: an old database is back
+                self._over[key] = RunEvent(
+                    key=key, ended=True, reason="such a run was there before"
+                )
+                return
             run = self._begin(key, self._files_of(launch))
         if run.end is None and not run.supervisor:
             self._supervise(run)
@@ -130,6 +135,10 @@ class LocalEngine:
                 outcome = shim.outcome_text(0, True, "stopped before it began")
                 run = self._begin(key, {shim.OUTCOME: outcome})
                 run.end = run.outcome()
+            else:
+                self._over[key] = RunEvent(
+                    key=key, ended=True, reason="such a run was there before"
+                )
             return
         if run.end is not None or (run.grace_s is not None and run.grace_s <= grace_s):
             return
@@ -145,7 +154,7 @@ class LocalEngine:
 
     def poll(self) -> Sequence[RunEvent]:
         self._settle(self._dead())
-        events = []
+        events = list(self._over.values())
         for run in self._runs.values():
             if not run.up_told and run.state()[0] == shim.UP:
                 run.up_told = True
@@ -158,6 +167,7 @@ class LocalEngine:
         return list(self._runs)
 
     def forget(self, key: RunKey) -> None:
+        self._over.pop(key, None)
         run = self._runs.get(key)
         if run is None or run.end is None:
             return

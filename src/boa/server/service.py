@@ -5,23 +5,27 @@ import secrets
 import signal
 import threading
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
-from pathlib import Path
 
 from boa._version import __version__
 from boa.clock import Clock
 from boa.clouds.base import Cloud
+from boa.control.commands import check_cap
 from boa.control.loop import ControlLoop
 from boa.engines.base import Engine
-from boa.errors import BoaError, FileError, InputError
+from boa.errors import BoaError, InputError
 from boa.model.cluster import Policy
 from boa.model.service import ServiceConfig
 from boa.server import logs
 from boa.server.app import create_app
+from boa.server.folder import DataFolder
 from boa.server.run import listen, serve, url_of
 from boa.store.base import Changes, Saved, Store
 from boa.units import UsdPerHour
+
+POLICIES = ("boa", "pollux-autoscale", "sia-autoscale", "rubick-autoscale")
+"""Those that decide on the cluster's size, too."""
 
 
 class GaveWay(BoaError):
@@ -42,11 +46,13 @@ class Parts:
     store: Store
     engine: Engine
     secret: bytes
+    folder: DataFolder
 
     def close(self) -> None:
         """Jobs go on; nodes stay rented."""
         self.control.close()
         self.store.close()
+        self.folder.close()
 
 
 def run(
@@ -97,10 +103,14 @@ def build(config: ServiceConfig, url: str) -> Parts:
 
     policy = _policy(config)
     _check_names(config)
-    _make_folder(config.data_dir)
-    store = open_store(config.db)
-    try:
+    check_cap(config.max_spend, config.gpu_types)
+    with ExitStack() as undo:
+        folder = DataFolder(config.data_dir)
+        undo.callback(folder.close)
+        store = open_store(config.db)
+        undo.callback(store.close)
         saved = store.load()
+        folder.check_owner(saved.meta.get("cluster"))
         secret = _secret(store, saved)
         clock = SteadyClock(config.speed, saved.meta.get("clock"))
         engine = LocalEngine(config.data_dir / "runs", log_bytes=config.log_bytes)
@@ -117,10 +127,9 @@ def build(config: ServiceConfig, url: str) -> Parts:
             secret=secret,
             log=logs.log,
         )
-    except BaseException:
-        store.close()
-        raise
-    return Parts(control=control, store=store, engine=engine, secret=secret)
+        folder.belongs_to(control.state.cluster)
+        undo.pop_all()
+    return Parts(control=control, store=store, engine=engine, secret=secret, folder=folder)
 
 
 def _policy(config: ServiceConfig) -> Policy:
@@ -130,6 +139,11 @@ def _policy(config: ServiceConfig) -> Policy:
 
     if config.policy == "boa":
         return Boa(config.budget)
+    if config.policy not in POLICIES[1:]:
+        raise InputError("policy", config.policy, f"one of {', '.join(POLICIES)}")
+    if config.target_efficiency is None:
+        expected = f"a number between 0 and 1: {config.policy} scales to it"
+        raise InputError("target_efficiency", None, expected)
     return choose(config.policy, Knobs(target=config.target_efficiency)).policy
 
 
@@ -137,17 +151,6 @@ def _check_names(config: ServiceConfig) -> None:
     for field, name in (("engine", config.engine), ("cloud", config.cloud)):
         if name != "local":
             raise InputError(field, name, "local")
-
-
-def _make_folder(folder: Path) -> None:
-    """Everything that jobs and service keep is in here, and is nobody else's to read."""
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        problem = "" if os.access(folder, os.W_OK | os.X_OK) else "permission denied"
-    except OSError as trouble:
-        problem = trouble.strerror or str(trouble)
-    if problem:
-        raise FileError(f"--data {folder}", problem.lower(), "a folder that can be written")
 
 
 def _cloud(config: ServiceConfig, clock: Clock) -> Cloud:

@@ -1,0 +1,57 @@
+"""The data folder: one service at a time, and the one database that it was made with.
+
+Runs and checkpoints go by job numbers, and those are the database's: with another database, a new
+job 1 would find the logs and the checkpoint of an old one.
+"""
+
+import fcntl
+import os
+from pathlib import Path
+
+from boa.errors import FileError, InputError
+
+LOCK, OWNER = "lock", "owner"
+
+
+class DataFolder:
+    """Made if it is not there, and locked until `close`, or until its process ends."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._lock = os.open(path / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as trouble:
+            problem = (trouble.strerror or str(trouble)).lower()
+            raise FileError(f"--data {path}", problem, "a folder that can be written") from None
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(self._lock)
+            problem = "in use by another boa serve"
+            raise InputError("--data", str(path), "a folder of its own", problem) from None
+
+    def check_owner(self, database: str | None) -> None:
+        """`database`: what the database calls itself; None: it is new."""
+        owner = self._owner()
+        if owner and owner != database:
+            problem = f"{self.path} belongs to another database"
+            expected = "the database that it was made with (--db), or another folder"
+            raise InputError("--data", str(self.path), expected, problem)
+
+    def belongs_to(self, database: str) -> None:
+        """Write it down, once."""
+        if self._owner() == database:
+            return
+        beside = self.path / f".{OWNER}.new"
+        beside.write_text(database, "utf-8")
+        beside.replace(self.path / OWNER)
+
+    def close(self) -> None:
+        os.close(self._lock)
+
+    def _owner(self) -> str:
+        try:
+            return (self.path / OWNER).read_text("utf-8")
+        except FileNotFoundError:
+            return ""

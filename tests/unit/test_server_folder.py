@@ -1,0 +1,44 @@
+"""A data folder has one service at a time, and one database for good."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from boa.errors import InputError
+from boa.server.folder import DataFolder
+
+
+def test_a_second_service_is_refused_and_told_why(tmp_path: Path) -> None:
+    first = DataFolder(tmp_path / "data")
+    with pytest.raises(InputError, match=r"--data: in use by another boa serve"):
+        DataFolder(tmp_path / "data")
+    first.close()
+    DataFolder(tmp_path / "data").close()
+
+
+def test_the_lock_of_a_service_that_was_killed_is_gone(tmp_path: Path) -> None:
+    program = (
+        "import os, sys; from pathlib import Path; from boa.server.folder import DataFolder;"
+        "DataFolder(Path(sys.argv[1])); os.kill(os.getpid(), 9)"
+    )
+    subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=False)
+    DataFolder(tmp_path).close()
+
+
+def test_a_folder_is_refused_with_another_database_or_a_new_one(tmp_path: Path) -> None:
+    folder = DataFolder(tmp_path)
+    folder.check_owner(None)
+    folder.belongs_to("boa-1-a")
+    folder.check_owner("boa-1-a")
+    for other in (None, "boa-1-b"):
+        with pytest.raises(InputError, match="belongs to another database"):
+            folder.check_owner(other)
+    folder.close()
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match=r"--data .*file"):
+        DataFolder(tmp_path / "file" / "data")
