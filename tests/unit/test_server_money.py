@@ -53,10 +53,10 @@ def test_the_cost_has_every_key_of_the_contract_and_its_parts_add_up(
     assert cost["average_spend_per_hour"] == pytest.approx(10.0), "$20 in two hours"
 
 
-def test_the_month_costs_what_was_spent_and_the_average_for_the_rest(service: FakeService) -> None:
+def test_the_month_costs_what_was_spent_and_the_same_pace_for_the_rest(service: FakeService) -> None:
     service.control.rent(1)
     left = 1_790_812_800.0 - NOW  # 1 October 2026
-    expected = 4.0 + 10.0 * left / HOUR
+    expected = 4.0 + 4.0 * left / HOUR
     assert service.get("cost")["forecast_month_usd"] == pytest.approx(expected)
 
 
@@ -145,3 +145,17 @@ def test_classes_are_listed_and_shown(service: FakeService) -> None:
     service.control.documents = {"resnet18": {"name": "resnet18", "samples": [1, 2.5]}}
     assert service.get("classes") == {"classes": ["resnet18"]}
     assert service.get("classes/resnet18") == {"name": "resnet18", "samples": [1, 2.5]}
+
+
+def test_rows_add_up_to_the_total_of_the_same_answer(service: FakeService) -> None:
+    service.control.rent(1)
+    found = service.get("cost?by=class")
+    assert sum(row["total_usd"] for row in found["rows"]) == pytest.approx(found["total_usd"])
+
+
+def test_an_average_is_over_no_time_before_anything_was_rented(service: FakeService) -> None:
+    service.control.rent(1)
+    whole = service.get("cost")["total_usd"]
+    found = service.get(f"cost?since={NOW - 1000 * HOUR}")
+    assert found["average_spend_per_hour"] >= whole / ((NOW - found["since"]) / HOUR) - 1e-9
+    assert found["since"] > NOW - 1000 * HOUR

@@ -67,18 +67,20 @@ class MoneyRoutes:
 
         Totals are over everything, or between `since` and `until` if either is given.
         """
-        money, now = self._service.control.snapshot.money, self._service.control.now()
+        snapshot, store = self._service.control.snapshot, self._service.store
+        money, now = snapshot.money, snapshot.now  # one moment for totals and rows
         begin, end = 0.0 if since is None else since, now if until is None else min(until, now)
         if begin > end:
             raise InputError("since", since, f"a time before {end:.0f}")
-        store, asked = self._service.store, since is not None or until is not None
-        month = month_of(now)[0]
-        spent = bill(store.nodes_between(month, now), (), month, now).total
+        asked = since is not None or until is not None
+        forecast = views.forecast(store.nodes_between(month_of(now)[0], now), money, now)
         if by is None and not asked:
-            return views.cost(money, now, spent, None)
+            return views.cost(money, now, forecast, None)
         nodes, holds = store.nodes_between(begin, end), store.holds_between(begin, end)
+        if asked:  # there is nothing to average over before anything was rented
+            begin = max(begin, min(views.first_charged(nodes, now), money.since, end))
         window = (begin, end, bill(nodes, holds, begin, end)) if asked else None
-        found = views.cost(money, now, spent, window)
+        found = views.cost(money, now, forecast, window)
         if by is not None:
             rows = cost_rows(nodes, holds, self._named(by), by, begin, end)
             found["rows"] = [cast(answers.CostRow, row) for row in rows]  # checked on its way out

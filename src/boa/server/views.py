@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from boa.client import answers
-from boa.control.costs import cost_of_job, forecast_month
-from boa.control.ledger import Bill
+from boa.control.costs import cost_of_job, forecast_month, month_of
+from boa.control.ledger import Bill, bill
 from boa.control.snapshot import MoneyState, PlanState, Snapshot
 from boa.model.cluster import JobId
 from boa.model.job import JobRecord
@@ -16,6 +16,9 @@ from boa.model.workload_file import dump_workload
 from boa.solver.solution import as_document
 from boa.store.base import StoredEvent
 from boa.units import SECONDS_PER_HOUR, Seconds, Usd
+
+ENOUGH_H = 1.0
+"""Hours of history from which a month is forecast."""
 
 
 def holds_by_job(holds: Iterable[Hold]) -> Mapping[JobId, Sequence[Hold]]:
@@ -109,19 +112,19 @@ def budget(money: MoneyState, now: Seconds) -> answers.Budget:
 
 
 def cost(
-    money: MoneyState, now: Seconds, month: Usd, window: tuple[Seconds, Seconds, Bill] | None
+    money: MoneyState, now: Seconds, forecast: Usd, window: tuple[Seconds, Seconds, Bill] | None
 ) -> answers.Cost:
-    """`month`: spent since it began. `window`: from, until, and what was charged in between."""
+    """`forecast`: at the month's end. `window`: from, until, and what was charged in between."""
     if window is None:
         since, until = money.since, now
-        bill = Bill(
+        charged = Bill(
             total=money.total, jobs=money.jobs, idle=money.idle, provisioning=money.provisioning
         )
         average = money.average(now)
     else:
-        since, until, bill = window
+        since, until, charged = window
         hours = (until - since) / SECONDS_PER_HOUR
-        average = bill.total / hours if hours > 0 else 0.0
+        average = charged.total / hours if hours > 0 else 0.0
     return {
         "budget_per_hour": money.budget,
         "max_spend_per_hour": money.max_spend,
@@ -131,12 +134,26 @@ def cost(
         "since": since,
         "until": until,
         "now": now,
-        "total_usd": bill.total,
-        "jobs_usd": bill.jobs,
-        "idle_usd": bill.idle,
-        "provisioning_usd": bill.provisioning,
-        "forecast_month_usd": forecast_month(month, money.average(now), now),
+        "total_usd": charged.total,
+        "jobs_usd": charged.jobs,
+        "idle_usd": charged.idle,
+        "provisioning_usd": charged.provisioning,
+        "forecast_month_usd": forecast,
     }
+
+
+def first_charged(nodes: Iterable[NodeRecord], now: Seconds) -> Seconds:
+    """When the first of these nodes began to cost anything."""
+    return min((n.billed_from for n in nodes if n.billed_from is not None), default=now)
+
+
+def forecast(nodes: Sequence[NodeRecord], money: MoneyState, now: Seconds) -> Usd:
+    """At the month's end; `nodes`: those of this month. It goes on as it went so far, or by the
+    budget where that is too short to tell."""
+    month, _ = month_of(now)
+    spent = bill(nodes, (), month, now).total
+    hours = (now - max(first_charged(nodes, now), month)) / SECONDS_PER_HOUR
+    return forecast_month(spent, spent / hours if hours >= ENOUGH_H else money.budget, now)
 
 
 def plan(state: PlanState, now: Seconds) -> answers.LivePlan:
