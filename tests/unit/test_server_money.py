@@ -147,15 +147,9 @@ def test_classes_are_listed_and_shown(service: FakeService) -> None:
     assert service.get("classes/resnet18") == {"name": "resnet18", "samples": [1, 2.5]}
 
 
-def test_rows_add_up_to_the_total_of_the_same_answer(service: FakeService) -> None:
-    service.control.rent(1)
-    found = service.get("cost?by=class")
-    assert sum(row["total_usd"] for row in found["rows"]) == pytest.approx(found["total_usd"])
-
-
 def test_an_average_is_over_no_time_before_anything_was_rented(service: FakeService) -> None:
     service.control.rent(1)
-    whole = service.get("cost")["total_usd"]
     found = service.get(f"cost?since={NOW - 1000 * HOUR}")
-    assert found["average_spend_per_hour"] >= whole / ((NOW - found["since"]) / HOUR) - 1e-9
-    assert found["since"] > NOW - 1000 * HOUR
+    hours = (NOW - found["since"]) / HOUR
+    assert hours < 10
+    assert found["average_spend_per_hour"] == pytest.approx(found["total_usd"] / hours)
