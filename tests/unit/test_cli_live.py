@@ -1,12 +1,14 @@
 """Every command that talks to a running service: without one, without the token, in general."""
 
+import io
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
-from boa.cli.live import ago, span
+from boa.cli.live import ago, dollars, listing, rate, span
 from fakes import NOW, FakeService
 from integration.runner import Boa
 
@@ -85,6 +87,7 @@ def test_every_command_teaches_with_examples(run: Boa) -> None:
     [
         (None, "–"),
         (NOW, "just now"),
+        (NOW + 0.2, "just now"),
         (NOW - 42, "42 s ago"),
         (NOW - 300, "5 min ago"),
         (NOW - 3 * 3600, "3 h ago"),
@@ -97,7 +100,57 @@ def test_times_are_told_relative_to_the_server_s(then: float | None, words: str)
 
 
 def test_spans_are_in_whole_units() -> None:
-    assert [span(s) for s in (0.4, 59.7, 200, 8000, 1e6)] == ["0 s", "60 s", "3 min", "2 h", "12 d"]
+    spans = [span(s) for s in (0.4, 59.7, 200, 8000, 1e6)]
+    assert spans == ["<1 s", "60 s", "3 min", "2 h", "12 d"]
+
+
+@pytest.mark.parametrize(
+    ("amount", "spent", "per_hour"),
+    [
+        (0.0, "$0.00", "$0.00/h"),
+        (3.5e-05, "<$0.01", "<$0.001/h"),
+        (0.0083, "<$0.01", "$0.0083/h"),
+        (0.09998, "$0.10", "$0.10/h"),
+        (1234.5, "$1,234.50", "$1,234.50/h"),
+    ],
+)
+def test_money_is_told_in_dollars_and_without_exponents(
+    amount: float, spent: str, per_hour: str
+) -> None:
+    assert (dollars(amount), rate(amount)) == (spent, per_hour)
+
+
+# Tables
+
+COLUMNS = ("job", "name", "class", "state", "took", "cost")
+ROWS = [("17", "n" * 200, "c" * 200, "[green]running[/green]", "5 min", "$1,234.56")]
+
+
+def drawn(width: int, rows: Sequence[tuple[str, ...]]) -> list[str]:
+    out = io.StringIO()
+    made = listing(COLUMNS, rows, width, right=("cost",), cut=("name", "class"), drop=("took",))
+    Console(file=out, width=width, no_color=True).print(made)
+    return out.getvalue().splitlines()
+
+
+def test_names_are_cut_before_anything_else_and_as_little_as_can_be() -> None:
+    _, row = drawn(120, ROWS)
+    assert len(row) == 120
+    number, name, job_class, *rest = row.split()
+    assert (number, rest) == ("17", ["running", "5", "min", "$1,234.56"])
+    assert abs(len(name) - len(job_class)) <= 1
+    _, row = drawn(120, [("17", "n" * 200, "net", *ROWS[0][3:])])
+    assert len(row) == 120
+    assert row.split()[2] == "net", "a short name leaves its room to a long one"
+
+
+def test_then_columns_are_left_out_and_key_columns_never_are() -> None:
+    head, row = drawn(48, ROWS)
+    assert head.split() == ["job", "name", "class", "state", "cost"]
+    assert (row.split()[0], row.split()[-2:]) == ("17", ["running", "$1,234.56"])
+    assert row.count("…") == 2
+    _, row = drawn(34, ROWS)
+    assert (row.split()[0], row.split()[-2:]) == ("17", ["running", "$1,234.56"])
 
 
 # Serving

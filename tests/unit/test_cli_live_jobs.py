@@ -1,4 +1,4 @@
-"""Jobs from the command line: listed, shown, stopped, submitted, waited for."""
+"""Jobs from the command line: listed, shown, stopped, and what they printed."""
 
 import json
 import os
@@ -6,16 +6,12 @@ import pty
 import signal
 import subprocess
 import sys
-import threading
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from boa.cli.submit import mirrored
 from boa.model.cluster import Share
 from fakes import FakeService, locked
 from integration.runner import Boa
@@ -65,6 +61,50 @@ def test_ps_shows_jobs_as_a_table(run: Boa, service: FakeService) -> None:
     assert "failed (3)" in run("ps", "--all")
 
 
+def test_ps_shows_ids_states_and_costs_on_any_terminal(
+    run: Boa, service: FakeService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service.submit(name="n" * 200)
+    service.submit("c" * 200)
+    service.control.run("1", gpus=3)
+    for width in ("80", "60", "50"):
+        monkeypatch.setenv("COLUMNS", width)
+        head, second, first = run("ps", "--all").splitlines()
+        assert {"job", "name", "class", "state", "cost"} <= set(head.split())
+        assert (first.split()[0], first.split()[-1]) == ("1", "$3.00")
+        assert (second.split()[0], second.split()[-1]) == ("2", "$0.00")
+        assert "running" in first
+        assert "waiting" in second
+        assert "…" in first
+
+
+def test_ps_says_how_long_a_job_ran_that_has_just_begun(run: Boa, service: FakeService) -> None:
+    service.submit()
+    record = service.control.run("1")
+    service.control.put(replace(record, started_at=service.control.clock))
+    assert " <1 s " in run("ps")
+
+
+def test_ps_says_what_jobs_wait_for(run: Boa, service: FakeService) -> None:
+    for _ in range(24):
+        service.submit()
+    for job in ("1", "2", "24"):
+        record = service.control.active[job]
+        why = "waits for 4×T4: [no more]" if job != "24" else "exit code 3; next try in 5 s"
+        service.control.put(replace(record, reason=why))
+    service.control.run("3")
+    said = run("ps")
+    assert "exit code 3; next try in 5 s (job 24)" in said
+    assert "… and 3 more wait (boa show JOB says what for)" in said
+    for number in range(4, 24):
+        service.control.end(str(number), "stopped", exit_code=0)
+    assert "waits for 4×T4: [no more] (jobs 1, 2)" in run("ps")
+    service.control.end("24", "stopped", exit_code=0)
+    service.control.run("1")
+    service.control.run("2")
+    assert "waits" not in run("ps"), "nobody waits any more"
+
+
 def test_ps_says_when_there_are_more(run: Boa, service: FakeService) -> None:
     for _ in range(3):
         service.submit()
@@ -75,6 +115,11 @@ def test_ps_says_when_there_are_more(run: Boa, service: FakeService) -> None:
 def test_ps_watches_only_on_a_terminal(run: Boa, service: FakeService) -> None:
     run("ps", "--watch", code=2)
     assert "--watch needs a terminal" in run.err
+
+
+def listen() -> None:
+    """For interrupts, which a shell's & would ignore."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def test_ps_watches_until_it_is_interrupted(service: FakeService) -> None:
@@ -124,6 +169,47 @@ def test_show_tells_all_about_a_job(run: Boa, service: FakeService) -> None:
     assert document["events"][0]["kind"] == "submitted"
 
 
+def test_show_says_once_how_a_job_ended_and_nothing_of_plans_for_it(
+    run: Boa, service: FakeService
+) -> None:
+    service.submit()
+    record = service.control.run("1")
+    service.control.put(replace(record, share=Share("A100", 8), exit_code=9))
+    assert "exit code" not in run("show", 1), "of an earlier run"
+    service.control.put(
+        replace(service.control.end("1", "failed", exit_code=3), reason="exit code 3")
+    )
+    said = run("show", 1)
+    assert said.count("exit code 3") == 1
+    assert "the plan has" not in said
+    service.submit()
+    service.control.put(replace(service.control.end("2", "failed", exit_code=3), reason="lost"))
+    assert "failed: lost, exit code 3" in run("show", 2)
+
+
+@pytest.mark.parametrize(
+    ("offered", "words"),
+    [
+        (2, "reports nothing so far: it stays at its least, 2 GPUs"),
+        (8, "reports nothing so far"),
+    ],
+)
+def test_show_says_that_a_job_which_reports_nothing_is_not_given_more(
+    run: Boa, service: FakeService, offered: int, words: str
+) -> None:
+    service.submit(gpus={"min": 2})
+    assert "epoch 1 of 1" in run("show", 1), "before it starts there is nothing to report"
+    record = service.control.run("1", gpus=2)
+    assert "reports nothing so far\n" in run("show", 1), "of a class that nobody knows"
+    service.control.documents["resnet18"] = {"gpu_types": [{"offered": 0}, {"offered": offered}]}
+    assert f"{words}\n" in run("show", 1)
+    service.control.put(replace(record, step=3))
+    assert "reports nothing" not in run("show", 1)
+    service.control.put(replace(record, step=None))
+    service.control.end("1", "succeeded", exit_code=0)
+    assert "it reported nothing" in run("show", 1)
+
+
 KIND = {
     "name": "T4",
     "gpus_per_node": 4,
@@ -168,18 +254,28 @@ def test_show_tells_what_was_learned_of_a_class(
     picture = tmp_path / "class.svg"
     assert run.json("show", name, "--plot", picture) == service.control.documents[name]
     assert picture.stat().st_size > 5_000
-    run("show", name, "--plot", tmp_path / "class.html", code=2)
-    assert ".png, .svg, .pdf" in run.err
+    for suffix in ("html", "HTML", "jpg"):
+        run("show", name, "--plot", tmp_path / f"class.{suffix}", code=2)
+        assert run.err.endswith("expected a file ending in .png, .svg, .pdf\n")
 
 
-def test_show_draws_no_jobs_and_knows_no_class_that_never_was(
-    run: Boa, service: FakeService, tmp_path: Path
-) -> None:
+def test_show_draws_no_jobs(run: Boa, service: FakeService, tmp_path: Path) -> None:
     service.submit()
     run("show", 1, "--plot", tmp_path / "x.svg", code=2)
     assert "--plot draws classes" in run.err
-    run("show", "bert", code=2)
-    assert "class: got 'bert'" in run.err
+
+
+@pytest.mark.parametrize("what", ["foo", "99", "a b"])
+def test_what_is_neither_a_job_nor_a_class_is_told_with_what_there_is(
+    run: Boa, service: FakeService, what: str
+) -> None:
+    named = {0: "; there are none)", 2: ": c0, c1)", 11: "; there are 11)"}
+    for count, classes in named.items():
+        service.control.documents = {f"c{n}": {} for n in range(count)}
+        run("show", what, code=2)
+        assert f"'{what}' is neither a job nor a class" in run.err
+        assert "boa ps --all" in run.err
+        assert f"boa show CLASS{classes}" in run.err
 
 
 @pytest.mark.parametrize("command", ["show", "logs", "stop"])
@@ -198,7 +294,22 @@ def test_jobs_are_stopped_and_of_several_all_are_tried(run: Boa, service: FakeSe
     assert run("stop", 1) == "job 1: stopped\n"
     assert run("stop", 2, 99, 3, code=2) == "job 2: stopped\njob 3: stopped\n"
     assert "'99'" in run.err
+    assert run("stop", "abc", 3, code=2) == "job 3: stopped\n"
+    said = json.loads(run("stop", 1, 99, "abc", 2, "--json", code=2))
+    assert [job["id"] for job in said["jobs"]] == ["1", "2"]
+    assert [line.split(";")[0] for line in run.err.splitlines()] == [
+        "error: job: got '99'",
+        "error: job: got 'abc'",
+    ]
     assert [job["state"] for job in run.json("stop", 1, 2)["jobs"]] == ["stopped", "stopped"]
+
+
+def test_of_several_errors_the_worst_is_the_exit_code(run: Boa, service: FakeService) -> None:
+    service.submit()
+    service.control.busy = locked()
+    assert run("stop", 1, code=1) == ""
+    assert run("stop", "abc", 1, code=2) == ""
+    assert run.err.count("error: ") == 2
 
 
 def test_logs_are_printed_as_they_are(run: Boa, service: FakeService) -> None:
@@ -213,135 +324,3 @@ def test_logs_are_printed_as_they_are(run: Boa, service: FakeService) -> None:
     assert "rank: got 7; expected one that has a log: 0, 1" in run.err
     run("logs", 1, "-f", "--json", code=2)
     run("logs", 1, "--tail", "-1", code=2)
-
-
-# Submitting
-
-
-def test_submit_prints_the_id_alone(run: Boa, service: FakeService, tmp_path: Path) -> None:
-    path = tmp_path / "job.yaml"
-    path.write_text("class: bert\nrun: python train.py\nworkdir: src\n")
-    assert run("submit", path) == "1\n"
-    assert run.err == ""
-    assert service.control.active["1"].spec.workdir == str(tmp_path / "src")
-    assert run.json("submit", path)["job"]["id"] == "2"
-
-
-def test_submit_takes_a_command_with_its_class(
-    run: Boa, service: FakeService, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    limits = ["--min-gpus", 2, "--max-gpus", 8, "--gpus", "T4, A100", "--launcher", "single"]
-    rest = ["--epochs", 3, "--env", "A=1", "--env", "B=x=y", "--retries", 0, "--grace-s", 0]
-    command = ["python", "train.py", "--name", "theirs", "--wait"]
-    run("submit", "--class", "bert", "--name", "ours", *limits, *rest, "--", *command)
-    spec = service.control.active["1"].spec
-    assert spec.run == tuple(command)
-    assert (spec.job_class, spec.name, spec.workdir) == ("bert", "ours", str(tmp_path))
-    assert (spec.gpus.min, spec.gpus.max, spec.gpus.types) == (2, 8, ("T4", "A100"))
-    assert spec.env == {"A": "1", "B": "x=y"}
-    assert (spec.epochs, spec.retries, spec.grace_s, spec.launcher) == (3, 0, 0.0, "single")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["nowhere.yaml"], "no such file"),
-        (["python", "train.py"], "a command needs --class"),
-        (["job.yaml", "--name", "x"], "--name goes with --class"),
-        (["job.yaml", "--min-gpus", "2"], "--gpus goes with --class"),
-        (["--class", "a b", "--", "true"], "class: got 'a b'"),
-        (["--class", "a", "--env", "X", "--", "true"], "--env: got 'X'; expected K=V"),
-        (["--class", "a", "--env", "RANK=1", "--", "true"], "env.RANK"),
-        (["--class", "a", "--launcher", "mpi", "--", "true"], "launcher: got 'mpi'"),
-        (["--class", "a", "--max-gpus", "0", "--", "true"], "gpus.max: got 0"),
-        (["--class", "a"], "Missing argument"),
-    ],
-)
-def test_a_bad_job_is_refused_before_anything_is_sent(
-    run: Boa, monkeypatch: pytest.MonkeyPatch, arguments: list[str], words: str
-) -> None:
-    monkeypatch.setenv("BOA_SERVER", "http://127.0.0.1:9")
-    assert run("submit", *arguments, code=2) == ""
-    assert words in run.err
-
-
-def test_a_bad_field_of_a_job_file_names_the_file(run: Boa, tmp_path: Path) -> None:
-    path = tmp_path / "job.yaml"
-    path.write_text("class: bert\nrun: python train.py\nepoch: 3\n")
-    run("submit", path, code=2)
-    assert f"{path}: epoch: unknown field, perhaps epochs is meant" in run.err
-
-
-def test_what_only_the_server_can_know_it_says(run: Boa, service: FakeService) -> None:
-    service.control.busy = locked()
-    run("submit", "--class", "a", "--", "true", code=1)
-    assert run.err == f"error: {locked()}\n"
-
-
-@pytest.mark.parametrize(
-    ("state", "exit_code", "code"),
-    [
-        ("succeeded", 0, 0),
-        ("failed", 3, 3),
-        ("failed", -9, 137),
-        ("failed", None, 1),
-        ("failed", 0, 1),
-        ("stopped", 0, 143),
-    ],
-)
-def test_waiting_streams_the_log_and_ends_as_the_job_did(
-    run: Boa, service: FakeService, state: Any, exit_code: int | None, code: int
-) -> None:
-    def live() -> None:
-        for n in range(3):
-            time.sleep(0.1)
-            service.engine.write("1", f"epoch {n}\n", attempt=n + 1)
-        service.control.end("1", state, exit_code)
-
-    thread = threading.Timer(0.3, live)
-    thread.start()
-    said = run("submit", "--class", "a", "--wait", "--", "true", code=code)
-    thread.join()
-    assert said == "1\nepoch 0\nepoch 1\nepoch 2\n"
-
-
-def test_waiting_with_json_prints_one_document_at_the_end(run: Boa, service: FakeService) -> None:
-    def live() -> None:
-        service.engine.write("1", "hello\n")
-        service.control.end("1", "succeeded", 0)
-
-    thread = threading.Timer(0.5, live)
-    thread.start()
-    document = json.loads(run("submit", "--class", "a", "--wait", "--json", "--", "true"))
-    thread.join()
-    assert document["job"]["state"] == "succeeded"
-    assert run.err == "hello\n"
-
-
-def test_mirrored_exit_codes_are_those_of_a_shell() -> None:
-    job: Any = {"state": "failed", "exit_code": -15}
-    assert mirrored(job) == 143
-
-
-def listen() -> None:
-    """For interrupts, which a shell's & would ignore."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-def test_an_interrupt_while_waiting_leaves_the_job_running(service: FakeService) -> None:
-    script = "import sys, boa.cli; sys.exit(boa.cli.main())"
-    command = [sys.executable, "-c", script, "submit", "--class", "a", "--wait", "--", "true"]
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=listen
-    )
-    with process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "1\n"
-        service.engine.write("1", "hello\n")
-        assert process.stdout.readline() == "hello\n"
-        process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=20)
-    assert process.returncode == 130
-    assert err == "job 1 goes on: boa logs -f 1 shows it, boa stop 1 stops it\n"
-    assert service.control.active["1"].state == "waiting"

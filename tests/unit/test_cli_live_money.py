@@ -1,15 +1,20 @@
 """Nodes, money and the plan in force from the command line."""
 
 import json
+import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import boa
+from boa.cli.cost import moment
 from boa.cli.live import rebuilt
+from boa.model.plain_yaml import load_yaml
+from boa.policy.boa import within_reach
 from fakes import NOW, FakeService
-from integration.runner import STRICT, Boa
+from integration.runner import STRICT, WORKLOAD, Boa
 from unit.test_server_money import CONTRACT as COST_KEYS
 from unit.test_server_money import plan_state
 
@@ -68,10 +73,32 @@ def test_cost_is_told_in_words(run: Boa, service: FakeService) -> None:
         ("2026-09-21T12:00:00+02:00", 1_789_984_800.0),
     ],
 )
-def test_cost_since_takes_a_time_ago_or_a_date(
-    run: Boa, service: FakeService, since: str, begin: float
+def test_cost_since_takes_a_time_ago_or_a_date(since: str, begin: float) -> None:
+    assert moment(since, lambda: NOW) == begin
+
+
+def test_cost_counts_from_there(run: Boa, service: FakeService) -> None:
+    assert run.json("cost", "--since", "30m")["since"] == NOW - 1800
+    assert "since 30m: jobs" in run("cost", "--since", "30m")
+
+
+def test_an_average_over_no_time_is_none(run: Boa, service: FakeService) -> None:
+    service.control.money = replace(service.control.money, since=NOW - 0.003)
+    assert "average     too soon to say\n" in run("cost")
+
+
+def test_cost_by_job_shows_ids_and_totals_on_any_terminal(
+    run: Boa, service: FakeService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert run.json("cost", "--since", since)["since"] == begin
+    service.submit("c" * 200, name="n" * 200)
+    service.control.run("1", gpus=3)
+    monkeypatch.setenv("COLUMNS", "80")
+    head, row, *_ = run("cost", "--by", "job").partition("\n\n")[2].splitlines()
+    assert head.split() == [
+        *("job", "name", "class", "jobs", "idle", "provisioning", "total", "GPU-hours")
+    ]
+    assert row.split()[0] == "1"
+    assert row.split()[3:] == ["$2.92", "$0.00", "$0.00", "$2.92", "2.92"]
 
 
 @pytest.mark.parametrize("since", ["yesterday", "7", "-1d", "1y", ""])
@@ -127,12 +154,43 @@ def test_the_plan_in_force_is_printed_as_any_plan(
     made = json.loads(run("plan", workload, "--budget", 10, "--json"), **STRICT)
     live = run.json("plan", "--live")
     assert {**live, "solve_time_s": 0} == {**made, "solve_time_s": 0}
-    assert "cannot keep up: it takes $11.50/h" in run.err
-    said = run("plan", "--live")
-    lines = [
-        line for line in run("plan", workload, "--budget", 10).splitlines() if "solved" not in line
+    assert run.err == "the budget of $14.00/h cannot keep up: it takes $11.50/h to\n"
+    service.control.plan = plan_state()
+    said = run("plan", "--live").splitlines()
+    lines = run("plan", workload, "--budget", 10).splitlines()
+    assert said[0] == "budget        $14.00/h, planned with $10.00/h, all of it spent"
+    assert lines[0] == "budget        $10.00/h, all of it spent"
+    assert [line for line in said[1:] if "solved" not in line] == [
+        line for line in lines[1:] if "solved" not in line
     ]
-    assert [line for line in said.splitlines() if "solved" not in line] == lines
+
+
+def test_a_service_s_plan_is_in_dollars_where_every_gpu_costs_one(
+    run: Boa, service: FakeService
+) -> None:
+    workload = boa.parse_workload(load_yaml(WORKLOAD.replace("price: 3.0", "price: 1.0")))
+    solution = boa.plan(workload, 10.0)
+    service.control.plan = replace(plan_state(), solution=solution, workload=workload)
+    said = run("plan", "--live")
+    assert "planned with $10.00/h" in said
+    assert not re.search(r"\d GPUs|GPU-h\b", said)
+
+
+def test_a_budget_that_cannot_keep_up_is_told_apart_from_what_could(
+    run: Boa, service: FakeService
+) -> None:
+    workload = boa.parse_workload(load_yaml(WORKLOAD))
+    solution, needed = within_reach(workload, 0.5)
+    assert needed is not None
+    service.control.plan = replace(plan_state(too_small=needed), solution=solution)
+    service.control.money = replace(service.control.money, budget=0.5, effective=0.25)
+    said = run("plan", "--live")
+    first = "$0.50/h, planned with $0.25/h, which cannot keep up: this, the cheapest plan, needs"
+    assert f"{first} ${needed:.2f}/h" in said
+    assert run.err == ""
+    for noise in ("<0.01 %", "e-", "shadow price", "left over"):
+        assert noise not in said
+    assert said.count("its cheapest way") == len(workload.classes)
 
 
 def test_the_plan_in_force_can_be_drawn_and_kept(

@@ -260,7 +260,7 @@ def test_the_hard_cap_is_never_crossed(lives: Any) -> None:
     live = lives(LONG, per_hour=4.0, budget=100.0, max_spend=13.0, provision_s=60.0, release_s=60.0)
 
     def charged() -> float:
-        return sum(n.price * n.gpus for n in live.cloud.nodes() if n.gone_at is None)
+        return float(sum(n.price * n.gpus for n in live.cloud.nodes() if n.gone_at is None))
 
     for _ in range(6):
         live.submit(spec("long", gpus=GpuLimits(min=3)))

@@ -182,6 +182,13 @@ def test_the_longest_command_is_one_that_the_system_can_start() -> None:
     assert read_job_spec(changed("run", "x" * 131_065)).run[2] == "x" * 131_065
 
 
+def test_an_empty_list_of_gpu_types_is_refused_and_any_is_left_out() -> None:
+    wrong = r"gpus\.types: got \[\]; expected a list of 1 to 100 names .*; leave it out for any"
+    with pytest.raises(InputError, match=wrong):
+        read_job_spec(changed("gpus.types", []))
+    assert job_document(read_job_spec({"class": "a", "run": "b"}))["gpus"] == {"min": 1, "max": 64}
+
+
 def test_a_misspelt_field_is_named_with_the_one_that_was_meant() -> None:
     with pytest.raises(InputError, match="gpu: unknown field, perhaps gpus is meant; expected one"):
         read_job_spec({**JOB, "gpu": {"min": 1}})

@@ -52,6 +52,36 @@ def test_a_document_says_what_was_measured_and_what_follows() -> None:
     assert "perfect scaling" in found["prior"]
 
 
+def test_the_least_width_has_a_speedup_of_one_and_its_sample_lies_on_the_curve() -> None:
+    """Though GPUs do more across nodes, epochs differ, and one report saw no progress."""
+    of = profiler()
+    of.arrived(job(epochs=3, max=16), 0.0)
+    for epoch, rate in enumerate((6.0, 10.0, 11.0)):
+        ran(of, on("T4", 1), rate=rate, epoch=epoch, seconds=100.0 * (epoch + 1))
+        ran(of, on("T4", 4), rate=rate * (4.0 if epoch == 1 else 3.0), epoch=epoch)
+        ran(of, on("T4", 4, 4), rate=9.5 * rate, epoch=epoch, seconds=900.0)
+    ran(of, on("T4", 1), rate=0.0, epoch=1, seconds=60.0)
+    t4 = document(of)["gpu_types"][0]
+    curve = dict(zip(t4["curve"]["widths"], t4["curve"]["speedup"], strict=True))
+    assert curve[1] == 1.0
+    for sample in t4["samples"]:
+        assert sample["speedup"] == pytest.approx(curve[sample["width"]], rel=1e-9)
+
+
+def test_a_sample_is_off_the_curve_by_as_much_as_a_profile_holds_it_back() -> None:
+    known = profile({"T4": [0.0, 1.0, 2.0]})
+    of = profiler(ClassPrior(name="net", profile=known, measured_weight=3.0))
+    of.arrived(job(max=2), 0.0)
+    ran(of, on("T4", 1), rate=16.0)
+    t4 = document(of)["gpu_types"][0]
+    (sample,) = t4["samples"]
+    believed = t4["curve"]["rate"][0]
+    assert believed == pytest.approx(2.0), "one report of 16 against three of 1, by logarithms"
+    assert t4["curve"]["speedup"][0] == 1.0
+    assert sample["rate"] == pytest.approx(16.0)
+    assert sample["speedup"] == pytest.approx(16.0 / believed)
+
+
 def test_where_a_class_starts_from_is_said_in_words() -> None:
     known = profile({"T4": [0.0, 1.0, 2.0]})
     of = profiler(ClassPrior(name="net", profile=known, measured_weight=5.0))

@@ -53,7 +53,7 @@ def test_the_cost_has_every_key_of_the_contract_and_its_parts_add_up(
     assert cost["average_spend_per_hour"] == pytest.approx(10.0), "$20 in two hours"
 
 
-def test_the_month_costs_what_was_spent_and_the_same_pace_for_the_rest(service: FakeService) -> None:
+def test_a_month_costs_what_was_spent_and_the_same_pace_for_the_rest(service: FakeService) -> None:
     service.control.rent(1)
     left = 1_790_812_800.0 - NOW  # 1 October 2026
     expected = 4.0 + 4.0 * left / HOUR
@@ -150,6 +150,5 @@ def test_classes_are_listed_and_shown(service: FakeService) -> None:
 def test_an_average_is_over_no_time_before_anything_was_rented(service: FakeService) -> None:
     service.control.rent(1)
     found = service.get(f"cost?since={NOW - 1000 * HOUR}")
-    hours = (NOW - found["since"]) / HOUR
-    assert hours < 10
-    assert found["average_spend_per_hour"] == pytest.approx(found["total_usd"] / hours)
+    assert found["since"] == NOW - 1000 * HOUR
+    assert found["average_spend_per_hour"] > found["total_usd"] / 10

@@ -30,12 +30,11 @@ from boa.cli import (
     trace,
     workload,
 )
+from boa.cli.console import say_error
 from boa.errors import BoaError
 
 USAGE, INTERRUPTED, BROKEN_PIPE = 2, 130, 141
 LIVE = "A running service"
-LONGEST = 480
-"""Characters of an error: a few lines of a terminal, whatever the input was."""
 
 # Typer carries a click of its own since 0.2x; both versions derive BadParameter from it.
 _ClickException: type[Exception] = typer.BadParameter.__mro__[2]
@@ -146,7 +145,5 @@ def _usage(problem: Exception) -> str:
 
 
 def _fail(message: str, code: int) -> int:
-    line = " ".join(message.split())
-    shown = line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"
-    print(f"error: {shown}", file=sys.stderr)
+    say_error(message)
     return code

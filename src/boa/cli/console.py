@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 PIPE_WIDTH = 120
 """Columns that tables may use where there is no terminal to ask."""
+LONGEST = 480
+"""Characters of an error: a few lines of a terminal, whatever the input was."""
 
 
 def console() -> "Console":
@@ -47,6 +49,13 @@ def _finite(value: Any) -> Any:
 def note(text: str) -> None:
     """A line for the person at the terminal: on stderr, out of the way of results."""
     print(text, file=sys.stderr)
+
+
+def say_error(problem: object) -> None:
+    """One line on stderr, and no long one."""
+    line = " ".join(str(problem).split())
+    shown = line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"
+    note(f"error: {shown}")
 
 
 def check_writable(path: Path | None, option: str) -> None:

@@ -3,16 +3,16 @@
 import re
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from boa.cli import options
 from boa.cli.console import console, emit_json
-from boa.cli.live import connect, dollars, rate, table
+from boa.cli.live import connect, dollars, listing, rate
 from boa.cli.options import Json
 from boa.errors import InputError
-from boa.plots.words import duration, percent, significant
+from boa.plots.words import duration, percent
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from boa.client.answers import Cost, CostRow, Grouping
 
 GROUPINGS = ("day", "class", "job")
+FIGURES = ("jobs", "idle", "provisioning", "total", "GPU-hours")
+FIRST_TO_GO = ("provisioning", "idle", "jobs", "GPU-hours")
+"""On a terminal too narrow for all columns."""
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
 
@@ -65,7 +68,7 @@ def cost(
         out.print(f"[bold]{name:<11}[/bold] {said}")
     if by is not None:
         out.print()
-        out.print(rows_table(by, found["rows"]))
+        out.print(rows_table(by, found["rows"], out.width))
 
 
 def moment(text: str, now: Callable[[], float]) -> float:
@@ -89,8 +92,9 @@ def headline(found: "Cost", since: str | None) -> Iterator[tuple[str, str]]:
     )
     yield "spend now", rate(found["spend_now_per_hour"])
     average = found["average_spend_per_hour"]
-    over = duration(found["until"] - found["since"])
-    yield "average", f"{rate(average)} over {over}: {percent(average / budget)} of the budget"
+    over = found["until"] - found["since"]
+    share = f"{rate(average)} over {duration(over)}: {percent(average / budget)} of the budget"
+    yield "average", share if over >= 1 else "too soon to say"
     parts = ", ".join(
         f"{name} {dollars(amount)}"
         for name, amount in (
@@ -107,21 +111,23 @@ def headline(found: "Cost", since: str | None) -> Iterator[tuple[str, str]]:
     )
 
 
-def rows_table(by: str, rows: "list[CostRow]") -> "Table":
+def rows_table(by: str, rows: "list[CostRow]", width: int) -> "Table":
     from rich.markup import escape
 
-    figures = ("jobs", "idle", "provisioning", "total", "GPU-hours")
-    made = table(by, *(("name", "class") if by == "job" else ()), *figures, right=figures)
+    named = (by, "name", "class") if by == "job" else (by,)
+    shown = []
     for row in rows:
-        said = {**row}
-        key = said.get(by)
-        named = [said.get("name"), said.get("class")] if by == "job" else []
-        made.add_row(
-            *(escape(str(text)) if text else "–" for text in (key, *named)),
-            dollars(row["jobs_usd"]),
-            dollars(row["idle_usd"]),
-            dollars(row["provisioning_usd"]),
-            dollars(row["total_usd"]),
-            significant(row["gpu_hours"]),
+        said: dict[str, Any] = {**row}
+        hours = row["gpu_hours"]
+        shown.append(
+            (
+                *(escape(str(said.get(name) or "–")) for name in named),
+                dollars(row["jobs_usd"]),
+                dollars(row["idle_usd"]),
+                dollars(row["provisioning_usd"]),
+                dollars(row["total_usd"]),
+                "<0.01" if 0 < hours < 0.01 else f"{hours:,.2f}",
+            )
         )
-    return made
+    cut = ("name", "class")
+    return listing((*named, *FIGURES), shown, width, right=FIGURES, cut=cut, drop=FIRST_TO_GO)

@@ -13,7 +13,9 @@ from boa.model.workload import Workload
 from boa.solver.objective import Billing, Routing
 from boa.solver.planner import BILLINGS, ROUTINGS
 
-PLOT_SUFFIXES = (".png", ".svg", ".pdf", ".html")
+FIGURES = (".png", ".svg", ".pdf")
+"""Pictures that do not move."""
+PLOT_SUFFIXES = (*FIGURES, ".html")
 
 _T = TypeVar("_T")
 
@@ -60,13 +62,13 @@ def money(option: str) -> Callable[[Any], float]:
     return number(option, "a finite number of USD per hour > 0, such as 40")
 
 
-def picture(option: str) -> Callable[[Any], Path]:
+def picture(option: str, suffixes: Collection[str] = PLOT_SUFFIXES) -> Callable[[Any], Path]:
     """A file whose suffix says which kind of picture it is to be."""
 
     def parse(text: Any) -> Path:
         path = Path(text)
-        if path.suffix.lower() not in PLOT_SUFFIXES:
-            raise InputError(option, str(text), f"a file ending in {', '.join(PLOT_SUFFIXES)}")
+        if path.suffix.lower() not in suffixes:
+            raise InputError(option, str(text), f"a file ending in {', '.join(suffixes)}")
         return path
 
     return parse

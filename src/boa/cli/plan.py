@@ -1,18 +1,21 @@
 """`boa plan`: the plan that finishes jobs soonest within a budget."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from boa.cli import options
 from boa.cli.console import check_writable, emit_json, note, working, write_file
-from boa.cli.live import connect, rate, rebuilt
+from boa.cli.live import DOLLARS, connect, rate, rebuilt
 from boa.cli.options import BillingOption, Json, NoRescaling, RoutingOption
 from boa.errors import UsageError
 from boa.model.workload import Workload
 from boa.solver.planner import SOLVERS
 from boa.solver.solution import Solution, as_document
+
+if TYPE_CHECKING:
+    from boa.cli.plan_table import Service
 
 
 def plan(
@@ -123,11 +126,7 @@ def plan(
     check_writable(plot, "--plot")
     if live:
         _check_live(context)
-        with connect() as client:
-            shown = client.plan()
-        _tell(*rebuilt(shown), output, plot, json)
-        if shown["too_small_per_hour"] is not None:
-            note(f"the budget cannot keep up: it takes {rate(shown['too_small_per_hour'])} to")
+        _tell_live(output, plot, json)
         return
     if workload is None or budget is None:
         missing = "argument 'WORKLOAD'" if workload is None else "option '--budget'"
@@ -161,9 +160,27 @@ def _check_live(context: typer.Context) -> None:
 _LIVE = ("live", "output", "plot", "json")
 
 
+def _tell_live(output: Path | None, plot: Path | None, json: bool) -> None:
+    from boa.cli.plan_table import Service
+
+    with connect() as client:
+        shown, money = client.plan(), client.budget()
+    budget, needed = money["budget_per_hour"], shown["too_small_per_hour"]
+    service = Service(budget, money["effective_budget_per_hour"], needed)
+    _tell(*rebuilt(shown), output, plot, json, service)
+    if json and needed is not None:
+        note(f"the budget of {rate(budget)} cannot keep up: it takes {rate(needed)} to")
+
+
 def _tell(
-    read: Workload, solution: Solution, output: Path | None, plot: Path | None, json: bool
+    read: Workload,
+    solution: Solution,
+    output: Path | None,
+    plot: Path | None,
+    json: bool,
+    service: "Service | None" = None,
 ) -> None:
+    """`service`: the one that follows the plan; its money is dollars, whatever GPUs cost."""
     _save(solution, output)
     if plot is not None:
         from boa.plots.render import width_picture
@@ -176,7 +193,7 @@ def _tell(
     else:
         from boa.cli.plan_table import print_solution
 
-        print_solution(read, solution)
+        print_solution(read, solution, None if service is None else DOLLARS, service)
     for kind, path in (("plan", output), ("width plot", plot)):
         if path is not None:
             note(f"{kind} written to {path}")

@@ -1,6 +1,7 @@
 """A plan as a person reads it at a glance: headline, one row per class, the cluster."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from rich.markup import escape
 from rich.table import Table
@@ -11,25 +12,46 @@ from boa.model.workload import JobClass, Workload
 from boa.plots.words import Money, duration, percent, routed_runs, runs, significant
 from boa.solver.objective import ClassOutcome
 from boa.solver.solution import Frugal, Solution
+from boa.units import UsdPerHour
 
 WIDE = 110
 """Columns from which figures and widths fit side by side."""
 MOST_CLASSES = 40
 MOST_RUNS = 8
 SMALL = 1e-9
+NOISE = 1e-4
+"""Part of the jobs, or of their JCT, below which a way to run is not worth a line."""
+FAINT = 1e-6
+"""Part of the objective below which the saving of one more dollar is not worth a line."""
 
 
-def print_solution(workload: Workload, solution: Solution) -> None:
-    out = console()
-    for name, said in headline(workload, solution):
+@dataclass(frozen=True, slots=True)
+class Service:
+    """What a plan does not say of the service that follows it."""
+
+    budget: UsdPerHour
+    effective: UsdPerHour
+    """What it plans with now, so that the average comes out at the budget."""
+    too_small: UsdPerHour | None
+    """The least that could keep up, where the budget cannot."""
+
+
+def print_solution(
+    workload: Workload,
+    solution: Solution,
+    money: Money | None = None,
+    service: Service | None = None,
+) -> None:
+    out, money = console(), money or Money.of(workload)
+    for name, said in headline(solution, money, service):
         out.print(f"[bold]{name:<13}[/bold] {said}")
     out.print()
     if out.width >= WIDE:
-        out.print(class_table(workload, solution, figures=True, widths=True))
+        out.print(class_table(workload, solution, money, figures=True, widths=True))
     else:
-        out.print(class_table(workload, solution, figures=True))
+        out.print(class_table(workload, solution, money, figures=True))
         out.print()
-        out.print(class_table(workload, solution, widths=True))
+        out.print(class_table(workload, solution, money, widths=True))
     hidden = len(workload.classes) - MOST_CLASSES
     if hidden > 0:
         out.print(f"[dim]… and {hidden:,} classes that spend less (all of them: --json)[/dim]")
@@ -38,25 +60,45 @@ def print_solution(workload: Workload, solution: Solution) -> None:
         out.print(line)
 
 
-def headline(workload: Workload, solution: Solution) -> Iterator[tuple[str, str]]:
-    money = Money.of(workload)
-    spare = solution.left_over
-    whole = money.rate(solution.budget) == money.rate(solution.spend)
-    spent = "all of it spent" if whole else f"of which spent: {money.rate(solution.spend)}"
-    yield "budget", f"{money.rate(solution.budget)}, {spent}"
-    if not whole and solution.shadow_price <= SMALL:
-        yield (
-            "left over",
-            f"[yellow]{money.rate(spare)}: even the fastest plan has no use for it[/yellow]",
-        )
+def headline(
+    solution: Solution, money: Money, service: Service | None
+) -> Iterator[tuple[str, str]]:
+    scarce = service is not None and service.too_small is not None
+    useful = solution.shadow_price > FAINT * solution.objective
+    yield "budget", _budget(solution, money, service)
+    if not (scarce or useful or _all_spent(solution, money)):
+        spare = money.rate(solution.left_over)
+        yield "left over", f"[yellow]{spare}: even the fastest plan has no use for it[/yellow]"
     yield "average JCT", f"[bold green]{spelled(solution.average_jct)}[/bold green]"
     if abs(solution.objective - solution.average_jct) > 1e-9 * solution.average_jct:
         yield "objective", f"{spelled(solution.objective)}, weighted by class"
     yield "proof", proof(solution)
-    if solution.shadow_price > SMALL:
+    if useful and not scarce:  # else the price is one of money that is not there
         saving = money.saving(solution.shadow_price, solution.objective)
         yield "shadow price", f"{saving} per job"
     yield "solved in", f"{solved_in(solution.solve_time)} ({solution.solver})"
+
+
+def _budget(solution: Solution, money: Money, service: Service | None) -> str:
+    planned = money.rate(solution.budget)
+    if service is None:
+        said = planned
+    else:
+        # A plan beyond the budget was made with what it needs.
+        planned = planned if service.too_small is None else money.rate(service.effective)
+        said = money.rate(service.budget)
+    if said != planned:
+        said += f", planned with {planned}"
+    if service is not None and service.too_small is not None:
+        needs = money.rate(service.too_small)
+        return f"{said}, [red]which cannot keep up: this, the cheapest plan, needs {needs}[/red]"
+    if _all_spent(solution, money):
+        return f"{said}, all of it spent"
+    return f"{said}, of which spent: {money.rate(solution.spend)}"
+
+
+def _all_spent(solution: Solution, money: Money) -> bool:
+    return money.rate(solution.budget) == money.rate(solution.spend)
 
 
 def spelled(seconds: float) -> str:
@@ -80,10 +122,14 @@ def proof(solution: Solution) -> str:
 
 
 def class_table(
-    workload: Workload, solution: Solution, *, figures: bool = False, widths: bool = False
+    workload: Workload,
+    solution: Solution,
+    money: Money,
+    *,
+    figures: bool = False,
+    widths: bool = False,
 ) -> Table:
     """One row per class: its figures, its widths, or both."""
-    money = Money.of(workload)
     table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("class", no_wrap=True, max_width=24)
     if figures:
@@ -130,8 +176,9 @@ def ways(plan: ClassPlan) -> Iterator[str]:
     """One line per variant: its share, then its runs."""
     if plan.routes:
         yield from shortened(list(routed_runs(plan)), "")
-    for variant in plan.variants:
-        share = f"{percent(variant.share)}: " if len(plan.variants) > 1 else ""
+    variants = [variant for variant in plan.variants if variant.share >= NOISE]
+    for variant in variants:
+        share = f"{percent(variant.share)}: " if len(variants) > 1 else ""
         yield share + " → ".join(shortened(list(runs(variant)), " "))
 
 
@@ -144,7 +191,7 @@ def shortened(parts: list[str], joint: str) -> list[str]:
 
 def gained(money: Money, got: ClassOutcome, frugal: Frugal) -> str:
     saved, extra = frugal.jct - got.jct, got.cost - frugal.cost
-    if saved <= SMALL * frugal.jct:
+    if saved <= NOISE * frugal.jct:
         return "its cheapest way"
     return f"saves {duration(saved)} for {money.job(extra)} more per job"
 

@@ -2,16 +2,18 @@
 
 import sys
 import time
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from boa.cli.console import console, emit_json
-from boa.cli.live import ago, coloured, connect, dollars, gpus, table
+from boa.cli.live import ago, coloured, connect, dollars, gpus, listing, span
 from boa.cli.options import Json
 from boa.errors import UsageError
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
     from rich.table import Table
 
     from boa.client import Client
@@ -34,6 +36,15 @@ CONTRACT = (
     "cost_usd",
 )
 """Keys of a job in the JSON, in this order."""
+COLUMNS = (
+    *("job", "name", "class", "state", "GPUs", "epoch", "submitted", "took", "rescaled"),
+    *("restarts", "cost"),
+)
+NUMBERS = ("epoch", "took", "rescaled", "restarts", "cost")
+FIRST_TO_GO = ("restarts", "rescaled", "epoch", "submitted", "took", "GPUs")
+"""On a terminal too narrow for all columns."""
+MOST_ASKED = 20
+"""Waiting jobs that are asked for what they wait for, one request each."""
 PAUSE_S = 1.0
 
 
@@ -52,6 +63,9 @@ def ps(
 ) -> None:
     """List the jobs of the service, newest first.
 
+    Under the table: what jobs wait for. A terminal too narrow for all of it
+    gets shorter names, then fewer columns; --json has everything.
+
     [bold]Examples[/bold]
     [dim]$[/dim] boa ps
     [dim]$[/dim] boa ps --all --class resnet18
@@ -65,10 +79,10 @@ def ps(
             _watch(client, all, job_class, limit)
             return
         found = client.job_list(all=all, job_class=job_class, limit=limit)
-    if json:
-        emit_json({"jobs": [contract(job) for job in found["jobs"]]})
-    else:
-        _print(found, all)
+        if not json:
+            _print(client, found, all)
+            return
+    emit_json({"jobs": [contract(job) for job in found["jobs"]]})
 
 
 def contract(job: "Job") -> dict[str, Any]:
@@ -76,48 +90,72 @@ def contract(job: "Job") -> dict[str, Any]:
     return {key: said[key] for key in CONTRACT}
 
 
-def _print(found: "JobList", all: bool) -> None:
+def _print(client: "Client", found: "JobList", all: bool) -> None:
     out = console()
     if found["jobs"]:
-        out.print(job_table(found))
+        out.print(_shown(client, found, out.width))
         if found["before"] is not None:
             out.print(f"[dim]… and older ones (--limit {2 * len(found['jobs'])})[/dim]")
     else:
         out.print("no jobs" if all else "no active jobs (boa ps --all shows those that ended)")
 
 
-def job_table(found: "JobList") -> "Table":
+def _shown(client: "Client", found: "JobList", width: int) -> "RenderableType":
+    from rich.console import Group
+
+    waits = list(_waits(client, found["jobs"]))
+    made = job_table(found, width)
+    return Group(made, "", *waits) if waits else made
+
+
+def job_table(found: "JobList", width: int) -> "Table":
     from rich.markup import escape
 
-    made = table(
-        *("job", "name", "class", "state", "GPUs", "epoch", "submitted", "took", "rescaled"),
-        *("restarts", "cost"),
-        right=("epoch", "took", "rescaled", "restarts", "cost"),
-    )
-    made.columns[1].max_width = made.columns[2].max_width = 24
+    rows = []
     for job in found["jobs"]:
         end = found["now"] if job["ended_at"] is None else job["ended_at"]
-        made.add_row(
-            job["id"],
-            escape(job["name"]),
-            escape(job["class"]),
-            coloured(job["state"]) + (f" ({job['exit_code']})" if job["state"] == "failed" else ""),
-            escape(gpus(job)),
-            str(job["epoch"] + 1),
-            ago(found["now"], job["submitted_at"]),
-            ago(end, job["started_at"]).removesuffix(" ago"),
-            str(max(job["rescalings"] - 1, 0)),
-            str(job["restarts"]),
-            dollars(job["cost_usd"]),
+        failed = job["state"] == "failed" and job["exit_code"] is not None
+        rows.append(
+            (
+                job["id"],
+                escape(job["name"]),
+                escape(job["class"]),
+                coloured(job["state"]) + (f" ({job['exit_code']})" if failed else ""),
+                escape(gpus(job)),
+                str(job["epoch"] + 1),
+                ago(found["now"], job["submitted_at"]),
+                "–" if job["started_at"] is None else span(end - job["started_at"]),
+                str(max(job["rescalings"] - 1, 0)),
+                str(job["restarts"]),
+                dollars(job["cost_usd"]),
+            )
         )
-    return made
+    return listing(COLUMNS, rows, width, right=NUMBERS, cut=("name", "class"), drop=FIRST_TO_GO)
+
+
+def _waits(client: "Client", jobs: "list[Job]") -> Iterator[str]:
+    """Which jobs wait for what, those that wait for the same together."""
+    from rich.markup import escape
+
+    waiting = [job["id"] for job in jobs if job["state"] == "waiting"]
+    by_reason: dict[str, list[str]] = {}
+    for asked in map(client.job, waiting[:MOST_ASKED]):
+        if asked["state"] == "waiting" and asked["reason"]:
+            by_reason.setdefault(asked["reason"], []).append(asked["id"])
+    for reason, ids in by_reason.items():
+        yield f"{escape(reason)} (job{'s' * (len(ids) > 1)} {', '.join(reversed(ids))})"
+    if len(waiting) > MOST_ASKED:
+        more = len(waiting) - MOST_ASKED
+        yield f"[dim]… and {more:,} more wait (boa show JOB says what for)[/dim]"
 
 
 def _watch(client: "Client", all: bool, job_class: str | None, limit: int) -> None:
     from rich.live import Live
 
-    with Live(console=console(), auto_refresh=False, screen=True) as live:
+    out = console()
+    with Live(console=out, auto_refresh=False, screen=True) as live:
         while True:
             found = client.job_list(all=all, job_class=job_class, limit=limit)
-            live.update(job_table(found) if found["jobs"] else "no jobs", refresh=True)
+            shown = _shown(client, found, out.width) if found["jobs"] else "no jobs"
+            live.update(shown, refresh=True)
             time.sleep(PAUSE_S)

@@ -1,9 +1,9 @@
 """`boa show`: everything about one job, or what was learned of a class."""
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -11,7 +11,7 @@ from boa.cli import options
 from boa.cli.console import check_writable, console, emit_json, note, working, write_file
 from boa.cli.live import ago, coloured, connect, dollars, gpus, table
 from boa.cli.options import Json
-from boa.errors import InputError, Refused, UsageError
+from boa.errors import InputError, Refused, UsageError, shown
 from boa.model.job_file import SHELL
 
 if TYPE_CHECKING:
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 EVENTS = 12
 NOT_FOUND = 404
+MOST_CLASSES = 10
+"""That an error lists."""
+_T = TypeVar("_T")
 
 
 def show(
@@ -32,7 +35,7 @@ def show(
         typer.Option(
             "--plot",
             metavar="FILE",
-            parser=options.picture("--plot"),
+            parser=options.picture("--plot", options.FIGURES),
             help="Of a class: draw its speedups (.png, .svg, .pdf).",
         ),
     ] = None,
@@ -49,31 +52,56 @@ def show(
     [dim]$[/dim] boa show 17 --json | jq .job.reason
     """
     check_writable(plot, "--plot")
-    if plot is not None and plot.suffix == ".html":
-        raise InputError("--plot", str(plot), "a file ending in .png, .svg, .pdf")
     with connect() as client:
-        job = _job(client, what) if what.isdecimal() else None
+        job = _found(lambda: client.job(what)) if what.isdecimal() else None
         if job is None:
-            _show_class(client.job_class(what), plot, json)
+            document = _found(lambda: client.job_class(what))
+            if document is None:
+                raise _neither(what, client.classes())
+            _show_class(document, plot, json)
             return
         if plot is not None:
             raise UsageError("--plot draws classes; of a job there is nothing to draw.")
         events = client.history(job=what, limit=EVENTS)
         now = client.health()["now"]
+        stays = not json and _stays_at_its_least(client, job)
     if json:
         emit_json({"job": job, "events": events})
     else:
-        _print(job, events, now)
+        _print(job, events, now, stays)
 
 
-def _job(client: "Client", job: str) -> "JobDetails | None":
-    """None if it is the name of a class: those may be digits too."""
+def _found(ask: Callable[[], _T]) -> _T | None:
+    """None of what there is not, or cannot be by its name."""
     try:
-        return client.job(job)
+        return ask()
+    except InputError:
+        return None
     except Refused as refused:
-        if refused.status == NOT_FOUND and job in client.classes():
+        if refused.status == NOT_FOUND:
             return None
         raise
+
+
+def _neither(what: str, classes: Sequence[str]) -> InputError:
+    few = 0 < len(classes) <= MOST_CLASSES
+    named = f": {', '.join(classes)}" if few else f"; there are {len(classes) or 'none'}"
+    expected = f"a job (boa ps --all lists them) or a class (boa show CLASS{named})"
+    return InputError("JOB|CLASS", what, expected, f"{shown(what)} is neither a job nor a class")
+
+
+def _silent(job: "JobDetails") -> bool:
+    """Whether it has reported nothing, as far as can be told."""
+    return not (job["epoch"] or job["progress"]) and job["step"] is None and job["loss"] is None
+
+
+def _stays_at_its_least(client: "Client", job: "JobDetails") -> bool:
+    """Whether no plan may give it more GPUs, since nobody has reported what more of them do."""
+    least = job["spec"]["gpus"]["min"]
+    if job["ended_at"] is not None or not _silent(job) or not 0 < job["width"] <= least:
+        return False
+    learned = _found(lambda: client.job_class(job["class"]))
+    return learned is not None and all(kind["offered"] <= least for kind in learned["gpu_types"])
 
 
 def _show_class(document: dict[str, Any], plot: Path | None, json: bool) -> None:
@@ -93,11 +121,11 @@ def _show_class(document: dict[str, Any], plot: Path | None, json: bool) -> None
         note(f"picture written to {plot}")
 
 
-def _print(job: "JobDetails", events: "list[Event]", now: float) -> None:
+def _print(job: "JobDetails", events: "list[Event]", now: float, stays: bool) -> None:
     from rich.markup import escape
 
     out = console()
-    for name, said in described(job, now):
+    for name, said in described(job, now, stays):
         out.print(f"[bold]{name:<11}[/bold] {said}")
     if events:
         out.print()
@@ -108,16 +136,15 @@ def _print(job: "JobDetails", events: "list[Event]", now: float) -> None:
         out.print(made)
 
 
-def described(job: "JobDetails", now: float) -> Iterator[tuple[str, str]]:
+def described(job: "JobDetails", now: float, stays: bool) -> Iterator[tuple[str, str]]:
+    """`stays`: it is left on its least GPUs because it reports nothing."""
     from rich.markup import escape
 
     spec = job["spec"]
     yield "job", f"{job['id']}, [bold]{escape(job['name'])}[/bold], class {escape(job['class'])}"
-    reason = f": {escape(job['reason'])}" if job["reason"] else ""
-    code = "" if job["exit_code"] is None else f", exit code {job['exit_code']}"
-    yield "state", f"{coloured(job['state'])}{reason}{code}"
+    yield "state", f"{coloured(job['state'])}{escape(_why(job))}"
     yield "GPUs", escape(_where(job))
-    yield "progress", _progress(job)
+    yield "progress", _progress(job, stays)
     times = [("submitted", job["submitted_at"]), ("started", job["started_at"])]
     times += [("ended", job["ended_at"]), ("next try", job["retry_at"])]
     yield "times", ", ".join(f"{name} {ago(now, at)}" for name, at in times if at is not None)
@@ -132,14 +159,29 @@ def described(job: "JobDetails", now: float) -> Iterator[tuple[str, str]]:
     yield "command", escape(command)
 
 
+def _why(job: "JobDetails") -> str:
+    """Its reason, and how it ended where that does not say so."""
+    reason = f": {job['reason']}" if job["reason"] else ""
+    code = f"exit code {job['exit_code']}"
+    known = job["ended_at"] is not None and job["exit_code"] is not None
+    return f"{reason}, {code}" if known and code not in reason else reason
+
+
 def _where(job: "JobDetails") -> str:
     nodes = ", ".join(str(part["node"]) for part in job["held"])
     held = f"{gpus(job)} on node {nodes}" if nodes else gpus(job)
     wanted = gpus(job["wanted"])
-    return held if wanted in ("–", gpus(job)) else f"{held}; the plan has {wanted} for it"
+    as_planned = job["ended_at"] is not None or wanted in ("–", gpus(job))
+    return held if as_planned else f"{held}; the plan has {wanted} for it"
 
 
-def _progress(job: "JobDetails") -> str:
+def _progress(job: "JobDetails", stays: bool) -> str:
+    if _silent(job) and job["started_at"] is not None:
+        if job["ended_at"] is not None:
+            return "it reported nothing"
+        least = job["spec"]["gpus"]["min"]
+        until = f": it stays at its least, {least} GPU{'s' * (least > 1)}" if stays else ""
+        return f"reports nothing so far{until}"
     said = (
         f"epoch {job['epoch'] + 1} of {job['spec']['epochs']}, {job['progress']:,.6g} units in it"
     )

@@ -4,10 +4,10 @@ from typing import Annotated
 
 import typer
 
-from boa.cli.console import emit_json
+from boa.cli.console import emit_json, say_error
 from boa.cli.live import connect
 from boa.cli.options import Json
-from boa.errors import Refused
+from boa.errors import BoaError, NoServer
 
 
 def stop(
@@ -20,25 +20,28 @@ def stop(
     """Stop jobs: SIGTERM, their grace time, then SIGKILL.
 
     A job that has ended is left as it is. Of several jobs all are tried, and
-    the first error is told.
+    every error is told; the exit code is that of the worst.
 
     [bold]Examples[/bold]
     [dim]$[/dim] boa stop 17
     [dim]$[/dim] boa stop $(boa ps --json | jq -r '.jobs[].id')
     """
-    found, wrong = [], None
+    found, wrong = [], []
     with connect() as client:
         for job in jobs:
             try:
                 found.append(client.stop(job))
-            except Refused as refused:
-                wrong = wrong or refused
-    if json:
-        if wrong is None:
-            emit_json({"jobs": found})
-    else:
+            except BoaError as problem:
+                wrong.append(problem)
+                if isinstance(problem, NoServer):
+                    break
+    if json and (found or not wrong):
+        emit_json({"jobs": found})
+    elif not json:
         for details in found:
             over = details["ended_at"] is not None
             print(f"job {details['id']}: {details['state'] if over else 'stopping'}")
-    if wrong is not None:
-        raise wrong
+    for error in wrong:
+        say_error(error)
+    if wrong:
+        raise typer.Exit(max(error.exit_code for error in wrong))

@@ -11,7 +11,7 @@ from boa.cli import options
 from boa.cli.console import emit_json, note
 from boa.cli.live import connect
 from boa.cli.options import Json
-from boa.errors import InputError, UsageError
+from boa.errors import FileError, InputError, UsageError, shown
 from boa.model.job import JobSpec
 
 if TYPE_CHECKING:
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from boa.client.answers import JobDetails
 
 STOPPED, SIGNALLED, INTERRUPTED = 143, 128, 130
+JOB_FILES = (".yaml", ".yml", ".json")
+NEEDS_CLASS = "a command needs --class NAME: boa submit --class NAME -- COMMAND..."
 
 
 def submit(
@@ -108,7 +110,7 @@ def submit(
         "launcher": launcher,
         "epochs": epochs,
         "total_work": total_work,
-        "workdir": None if workdir is None else os.path.abspath(workdir),
+        "workdir": None if workdir is None else _absolute(workdir),
         "env": _variables(env or []),
         "grace_s": grace_s,
         "retries": retries,
@@ -144,6 +146,14 @@ def _variables(given: list[str]) -> dict[str, str]:
     return found
 
 
+def _absolute(folder: Path) -> str:
+    try:
+        return os.path.abspath(folder)
+    except FileNotFoundError:
+        expected = "a folder that is there: change to one, or name one with --workdir /..."
+        raise FileError("the present folder", "was deleted", expected) from None
+
+
 def _from_file(words: list[str], given: dict[str, Any]) -> JobSpec:
     from boa.model.job_file import load_job
 
@@ -151,14 +161,30 @@ def _from_file(words: list[str], given: dict[str, Any]) -> JobSpec:
         option = "--gpus" if "gpus" in given else f"--{next(iter(given)).replace('_', '-')}"
         raise UsageError(f"{option} goes with --class; a job file says it all itself.")
     if len(words) != 1:
-        raise UsageError("a command needs --class NAME: boa submit --class NAME -- COMMAND...")
-    return options.read(load_job, Path(words[0]))
+        raise UsageError(NEEDS_CLASS)
+    path = Path(words[0])
+    try:
+        return options.read(load_job, path)
+    except InputError as wrong:
+        if path.suffix in JOB_FILES:
+            raise
+        found = str(wrong) if os.path.exists(path) else f"{shown(words[0])} is no file"
+        raise UsageError(f"{found}; and {NEEDS_CLASS}") from None
 
 
 def _command(job_class: str, words: list[str], given: dict[str, Any]) -> JobSpec:
     from boa.model.job_file import read_job_spec
 
-    return read_job_spec({"class": job_class, "run": words, "workdir": os.getcwd(), **given})
+    path = Path(words[0])
+    if len(words) == 1 and path.suffix in JOB_FILES and os.path.isfile(path):
+        raise UsageError(
+            f"{path} is a job file, and --class goes with a command. Submit the file alone (boa "
+            f"submit {path}; it names its class itself), or a command: boa submit --class "
+            f"{job_class} -- COMMAND..."
+        )
+    if "workdir" not in given:
+        given = {"workdir": _absolute(Path()), **given}
+    return read_job_spec({"class": job_class, "run": words, **given})
 
 
 def _follow(client: "Client", job: str, out: Any) -> "JobDetails":

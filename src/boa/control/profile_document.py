@@ -1,7 +1,8 @@
 """What was learned of a class, as one JSON document: what `boa show CLASS` prints and plots.
 
 Speedups are those of the whole training at one width throughout, against the least width of the
-first GPU type: s(k) = T(least) / T(k).
+first GPU type as it is believed to run: s(k) = T(least) / T(k), so s(least) = 1. Samples are held
+against the same T(least).
 """
 
 import math
@@ -18,7 +19,7 @@ from boa.units import GpuName, Seconds
 def document_of(known: Known, now: Seconds) -> dict[str, Any]:
     picture, gpus = known.picture, known.gpus
     whole = {gpu: _training(picture, table) for gpu, table in picture.tables.items()}
-    unit = _least_time(whole)
+    unit = next((_least_time(_packed(known, gpu, times)) for gpu, times in whole.items()), 1.0)
     return {
         "class": known.name,
         "prior": prior_in_words(known),
@@ -40,19 +41,22 @@ def _training(picture: Picture, table: Floats) -> Floats:
         return np.asarray(np.tensordot(picture.work, 1.0 / table, axes=1))
 
 
-def _least_time(whole: dict[GpuName, Floats]) -> Seconds:
-    for times in whole.values():
-        best = times.min(axis=0)
-        return float(best[np.isfinite(best)][0])
-    return 1.0
+def _packed(known: Known, gpu: GpuName, whole: Floats) -> Floats:
+    """Seconds by width, on the fewest nodes."""
+    widths = np.arange(whole.shape[-1])
+    on_one = widths <= known.gpu_types[gpu].gpus_per_node
+    return np.asarray(np.where(on_one, whole[0], whole[1]))
+
+
+def _least_time(packed: Floats) -> Seconds:
+    return float(packed[np.isfinite(packed)][0])
 
 
 def _type_document(
     known: Known, picture: Picture, gpu: GpuName, whole: Floats, unit: Seconds
 ) -> dict[str, Any]:
     kind, curve = known.gpu_types[gpu], picture.curves.get(gpu)
-    widths = np.arange(whole.shape[-1])
-    packed = np.where(widths <= kind.gpus_per_node, whole[0], whole[1])
+    packed = _packed(known, gpu, whole)
     runs = np.flatnonzero(np.isfinite(packed))
     total = float(picture.work.sum())
     points = [p for p in picture.learned.points if p.gpu == gpu]
@@ -66,32 +70,28 @@ def _type_document(
             "speedup": (unit / packed[runs]).tolist(),
             "rate": (total / packed[runs]).tolist(),
         },
-        "samples": [_sample_document(known, picture, p, whole, unit) for p in points],
+        "samples": [_sample_document(known, p, whole, unit) for p in points],
     }
 
 
-def _sample_document(
-    known: Known, picture: Picture, point: Point, whole: Floats, unit: Seconds
-) -> dict[str, Any]:
-    """What was measured, over all epochs: its speedup is the curve's, off by as much as it is."""
-    table = picture.learned.tables[point.gpu]
-    units = seconds = expected = 0.0
-    for cell in list(known.cells.values()):
-        key = cell.key
-        if (key.gpu, key.across, key.width) == (point.gpu, point.across, point.width):
-            units += cell.units
-            seconds += cell.seconds
-            epoch = min(key.epoch, len(table) - 1)
-            expected += cell.seconds * float(table[epoch, int(key.across), key.width])
+def _sample_document(known: Known, point: Point, whole: Floats, unit: Seconds) -> dict[str, Any]:
+    """What was measured, over all epochs. The curve goes through it, but for what a profile that
+    counts as measured holds it back by."""
+    at = (point.gpu, point.across, point.width)
+    cells = list(known.cells.values())
+    mine = [cell for cell in cells if (cell.key.gpu, cell.key.across, cell.key.width) == at]
+    seconds = sum(cell.seconds for cell in mine)
+    held = known.prior.measured_weight if known.prior and known.profile is not None else 0.0
+    ahead = math.exp(point.correction * held / point.reports)
     inside = point.width < whole.shape[-1]
     time = float(whole[int(point.across), point.width]) if inside else math.inf
     return {
         "width": point.width,
         "across_nodes": point.across,
-        "rate": units / seconds,
+        "rate": sum(cell.units for cell in mine) / seconds,
         "seconds": seconds,
         "reports": point.reports,
-        "speedup": unit / time * units / expected if math.isfinite(time) else None,
+        "speedup": unit / time * ahead if math.isfinite(time) else None,
     }
 
 

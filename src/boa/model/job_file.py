@@ -12,6 +12,7 @@ from boa.model import checks
 from boa.model.fields import VERSION, check_version, class_name, cut, fields, printable
 from boa.model.files import read_document
 from boa.model.job import GpuLimits, JobSpec, Launcher
+from boa.units import GpuName
 
 MAX_DOCUMENT_BYTES = 1024**2
 MAX_ARGUMENTS = 1000
@@ -184,17 +185,21 @@ def _gpus(value: Any, path: str) -> GpuLimits:
     given = fields(value, path, optional=("min", "max", "types"))
     least = checks.whole(given.get("min", 1), f"{path}.min", most=MAX_JOB_GPUS)
     most = given.get("max", max(least, DEFAULTS.gpus.max))
-    types = given.get("types", [])
-    if not isinstance(types, list) or len(types) > MAX_GPU_TYPES:
-        raise InputError(f"{path}.types", types, f"a list of at most {MAX_GPU_TYPES} GPU types")
-    names = tuple(printable(name, f"{path}.types[{n}]") for n, name in enumerate(types))
-    if len(set(names)) < len(names):
-        raise InputError(f"{path}.types", types, "each GPU type once")
     return GpuLimits(
         min=least,
         max=checks.whole(most, f"{path}.max", least=least, most=MAX_JOB_GPUS),
-        types=names,
+        types=_gpu_types(given["types"], f"{path}.types") if "types" in given else (),
     )
+
+
+def _gpu_types(value: Any, path: str) -> tuple[GpuName, ...]:
+    if not isinstance(value, list) or not 0 < len(value) <= MAX_GPU_TYPES:
+        expected = f"a list of 1 to {MAX_GPU_TYPES} names of GPU types; leave it out for any"
+        raise InputError(path, value, expected)
+    names = tuple(printable(name, f"{path}[{n}]") for n, name in enumerate(value))
+    if len(set(names)) < len(names):
+        raise InputError(path, value, "each GPU type once")
+    return names
 
 
 def _launcher(value: Any, path: str) -> Launcher:
@@ -217,13 +222,14 @@ def job_document(spec: JobSpec) -> dict[str, Any]:
     Defaults are spelled out, so that a stored job does not change when they do.
     """
     named = {"name": spec.name, "workdir": spec.workdir, "checkpoint_dir": spec.checkpoint_dir}
+    types = {"types": list(spec.gpus.types)} if spec.gpus.types else {}
     return {
         "version": VERSION,
         "class": spec.job_class,
         "run": list(spec.run),
         **{name: value for name, value in named.items() if value},
         "env": dict(spec.env),
-        "gpus": {"min": spec.gpus.min, "max": spec.gpus.max, "types": list(spec.gpus.types)},
+        "gpus": {"min": spec.gpus.min, "max": spec.gpus.max, **types},
         "launcher": spec.launcher,
         "epochs": spec.epochs,
         "total_work": spec.total_work,

@@ -68,10 +68,10 @@ def load_config(
     """What a service is to do. `overrides` go by the file's names and win; None: not given."""
     given = {name: value for name, value in overrides.items() if value is not None}
     document = None if path is None else read_document(path)
-    home = Path.cwd() if path is None else Path(path).resolve().parent
+    home = Path() if path is None else Path(path).resolve().parent
     try:
         written = _placed({} if document is None else document, home)
-        return _config({**written, **_placed(given, Path.cwd())}, home, catalogue)
+        return _config({**written, **_placed(given, Path())}, home, catalogue)
     except FileError:
         raise
     except InputError as wrong:
@@ -88,7 +88,15 @@ def _placed(document: Any, home: Path) -> Mapping[str, Any]:
     folder = given["data_dir"]
     if not isinstance(folder, str | Path) or not str(folder).strip() or "\0" in str(folder):
         raise InputError("data_dir", folder, "a folder")
-    return {**given, "data_dir": Path(os.path.abspath(home / os.path.expanduser(folder)))}
+    return {**given, "data_dir": _absolute(home / os.path.expanduser(folder), "data_dir")}
+
+
+def _absolute(folder: Path, name: str) -> Path:
+    try:
+        return Path(os.path.abspath(folder))
+    except FileNotFoundError:
+        problem = "is relative to the present folder, which was deleted"
+        raise FileError(f"{name} {folder}", problem, "an absolute path") from None
 
 
 def _config(top: Mapping[str, Any], home: Path, catalogue: Catalogue) -> ServiceConfig:
@@ -166,7 +174,7 @@ def _db(value: Any) -> str:
 def default_data_dir() -> Path:
     """$BOA_HOME, or else where the XDG base directories put state."""
     if chosen := os.environ.get("BOA_HOME"):
-        return Path(os.path.abspath(os.path.expanduser(chosen)))
+        return _absolute(Path(os.path.expanduser(chosen)), "BOA_HOME")
     state = os.environ.get("XDG_STATE_HOME", "")
     # The XDG specification has relative paths ignored.
     return (Path(state) if os.path.isabs(state) else Path.home() / ".local" / "state") / "boa"

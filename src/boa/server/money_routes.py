@@ -77,10 +77,13 @@ class MoneyRoutes:
         if by is None and not asked:
             return views.cost(money, now, forecast, None)
         nodes, holds = store.nodes_between(begin, end), store.holds_between(begin, end)
-        if asked:  # there is nothing to average over before anything was rented
-            begin = max(begin, min(views.first_charged(nodes, now), money.since, end))
-        window = (begin, end, bill(nodes, holds, begin, end)) if asked else None
-        found = views.cost(money, now, forecast, window)
+        found = views.cost(money, now, forecast, None)
+        if asked:
+            charged = bill(nodes, holds, begin, end)
+            # There is nothing to average over before anything was rented.
+            known = max(begin, min(views.first_charged(nodes, now), money.since, end))
+            average = views.per_hour(charged.total, end - known)
+            found = views.cost(money, now, forecast, (begin, end, charged, average))
         if by is not None:
             rows = cost_rows(nodes, holds, self._named(by), by, begin, end)
             found["rows"] = [cast(answers.CostRow, row) for row in rows]  # checked on its way out

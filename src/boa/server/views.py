@@ -15,7 +15,7 @@ from boa.model.live import Hold, NodeRecord
 from boa.model.workload_file import dump_workload
 from boa.solver.solution import as_document
 from boa.store.base import StoredEvent
-from boa.units import SECONDS_PER_HOUR, Seconds, Usd
+from boa.units import SECONDS_PER_HOUR, Seconds, Usd, UsdPerHour
 
 ENOUGH_H = 1.0
 """Hours of history from which a month is forecast."""
@@ -112,9 +112,13 @@ def budget(money: MoneyState, now: Seconds) -> answers.Budget:
 
 
 def cost(
-    money: MoneyState, now: Seconds, forecast: Usd, window: tuple[Seconds, Seconds, Bill] | None
+    money: MoneyState,
+    now: Seconds,
+    forecast: Usd,
+    window: tuple[Seconds, Seconds, Bill, UsdPerHour] | None,
 ) -> answers.Cost:
-    """`forecast`: at the month's end. `window`: from, until, and what was charged in between."""
+    """`forecast`: at the month's end. `window`: from, until, what was charged in between, and
+    that per hour."""
     if window is None:
         since, until = money.since, now
         charged = Bill(
@@ -122,9 +126,7 @@ def cost(
         )
         average = money.average(now)
     else:
-        since, until, charged = window
-        hours = (until - since) / SECONDS_PER_HOUR
-        average = charged.total / hours if hours > 0 else 0.0
+        since, until, charged, average = window
     return {
         "budget_per_hour": money.budget,
         "max_spend_per_hour": money.max_spend,
@@ -140,6 +142,10 @@ def cost(
         "provisioning_usd": charged.provisioning,
         "forecast_month_usd": forecast,
     }
+
+
+def per_hour(amount: Usd, seconds: Seconds) -> UsdPerHour:
+    return amount / seconds * SECONDS_PER_HOUR if seconds > 0 else 0.0
 
 
 def first_charged(nodes: Iterable[NodeRecord], now: Seconds) -> Seconds:
