@@ -78,7 +78,7 @@ def _end(
     said = f": {reason}" if reason else ""
     draft.tell(
         state,
-        f"job {job.id} ({job.name}) {state} after {jct:.0f} s for ${job.cost_usd:.4g}{said}",
+        f"job {job.id} ({job.name}) {state} after {jct:.0f} s for ${job.cost_usd:.2f}{said}",
         job=job.id,
         jct_s=jct,
         cost_usd=job.cost_usd,

@@ -87,6 +87,7 @@ def _gpus() -> Schema:
                 "types": {
                     "type": "array",
                     "items": TEXT,
+                    "minItems": 1,
                     "maxItems": job_file.MAX_GPU_TYPES,
                     "uniqueItems": True,
                     "description": "GPU types it can run on. Without them, any.",
