@@ -179,3 +179,9 @@ class Live:
 
 def _same(before: object, after: object) -> bool:
     return all(getattr(before, part) == getattr(after, part) for part in ("jobs", "nodes", "holds"))
+
+
+def kinds(live: Live, job: str | None = None) -> list[str]:
+    """Of all its events, or of those of a job, by time."""
+    assert live.store is not None
+    return [stored.event.kind for stored in live.store.events(job=job, limit=10_000)]

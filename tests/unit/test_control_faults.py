@@ -1,8 +1,6 @@
 """The real loop on a virtual clock: what breaks, and what then does not."""
 
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,34 +13,10 @@ from boa.model.job import GpuLimits
 from boa.model.live import Report
 from boa.policy.pollux_autoscale import PolluxAutoscale
 from boa.store.base import Changes, StoreTrouble
-from live import A100, T4, Live, config, prior, profile, spec
+from live import A100, T4, Live, kinds, profile, spec
 
 HALVES = profile("halves", work=(1800.0, 1800.0), alpha=0.8)
 LONG = profile("long", work=(36_000.0,), alpha=0.9)
-
-
-@pytest.fixture
-def lives(tmp_path: Path) -> Iterator[Any]:
-    """Makes services, and ends them."""
-    made: list[Live] = []
-
-    def make(*known: Any, per_hour: float = 2.0, policy: Any = None, **fields: Any) -> Live:
-        profiles = known or (HALVES,)
-        priors = {p.name: prior(p, per_hour) for p in profiles}
-        settings = config(tmp_path, priors=priors, **{"budget": 12.0, **fields})
-        live = Live(settings, {p.name: p for p in profiles}, policy=policy)
-        made.append(live)
-        live.settle()
-        return live
-
-    yield make
-    for live in made:
-        live.close()
-
-
-def kinds(live: Live) -> list[str]:
-    assert live.store is not None
-    return [stored.event.kind for stored in live.store.events(limit=10_000)]
 
 
 def _say(live: Live, job: str, progress: float) -> None:

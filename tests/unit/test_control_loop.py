@@ -1,6 +1,5 @@
 """The real loop on a virtual clock: what happens to jobs, nodes and money."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,36 +14,10 @@ from boa.engines.base import RunKey
 from boa.errors import InputError
 from boa.model.job import GpuLimits
 from boa.store.base import Changes, StoreTrouble
-from live import A100, T4, Live, config, prior, profile, spec
+from live import A100, T4, Live, config, kinds, prior, profile, spec
 
 HALVES = profile("halves", work=(1800.0, 1800.0), alpha=0.8)
 LONG = profile("long", work=(36_000.0,), alpha=0.9)
-
-
-@pytest.fixture
-def lives(tmp_path: Path) -> Iterator[Any]:
-    """Makes services, and ends them."""
-    made: list[Live] = []
-
-    def make(*known: Any, per_hour: float = 2.0, **fields: Any) -> Live:
-        profiles = known or (HALVES,)
-        priors = {p.name: prior(p, per_hour) for p in profiles}
-        live = Live(
-            config(tmp_path, priors=priors, **{"budget": 12.0, **fields}),
-            {p.name: p for p in profiles},
-        )
-        made.append(live)
-        live.settle()
-        return live
-
-    yield make
-    for live in made:
-        live.close()
-
-
-def kinds(live: Live, job: str | None = None) -> list[str]:
-    assert live.store is not None
-    return [stored.event.kind for stored in live.store.events(job=job, limit=10_000)]
 
 
 def test_a_job_starts_at_arrival_with_its_planned_width(lives: Any) -> None:
