@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Sequence
+from typing import BinaryIO
 
 from starlette.concurrency import run_in_threadpool
 
@@ -80,46 +81,64 @@ def _size(file: LogFile) -> int:
 class LogReader:
     """Reads on from where it stopped, in one file after the other.
 
-    A log that grows long is turned over: its file gets another name and a new one begins. So files
-    are known by their inodes.
+    A log that grows long is turned over: its file gets another name and a new one begins. So the
+    file being read is kept open, and files are known by their inodes.
     """
 
     def __init__(self, files: Callable[[], Sequence[LogFile]], skip: int) -> None:
         self._files, self._skip = files, skip
-        self._attempt, self._inode, self._at = 0, 0, 0
+        self._log: BinaryIO | None = None
+        self._attempt, self._inode = 0, 0
+
+    def close(self) -> None:
+        if self._log is not None:
+            self._log.close()
 
     def more(self) -> bytes:
         """At most a block; empty if there is nothing new."""
-        files = [(file, inode) for file in self._files() if (inode := _inode(file))]
-        where = [inode for _, inode in files]
-        if self._inode in where:
-            files = files[where.index(self._inode) :]
-        else:  # none yet, or the one being read is gone
-            files = [found for found in files if found[0].attempt >= self._attempt]
-        for file, inode in files:
-            found = self._read(file, inode)
-            if found != b"":
-                return found or b""
+        files = self._listed()  # first: what has a successor by now has got all it will ever get
+        found = self._read()
+        if found:
+            return found
+        for file, inode in self._later(files):
+            if not self._open(file, inode):
+                return b""  # it was turned over at this very moment: another look will find it
+            found = self._read()
+            if found:
+                return found
         return b""
 
-    def _read(self, file: LogFile, inode: int) -> bytes | None:
-        """None: it was turned over at this very moment; another look will find it."""
+    def _listed(self) -> "list[tuple[LogFile, int]]":
+        return [(file, inode) for file in self._files() if (inode := _inode(file))]
+
+    def _later(self, files: "list[tuple[LogFile, int]]") -> "list[tuple[LogFile, int]]":
+        """Files after the one being read; all, where that is none or gone."""
+        for looked in (files, self._listed()):  # a list may be of before and after a turn at once
+            where = [inode for _, inode in looked]
+            if self._inode in where:
+                return looked[where.index(self._inode) + 1 :]
+        return [found for found in files if found[0].attempt >= self._attempt]
+
+    def _open(self, file: LogFile, inode: int) -> bool:
         try:
             log = file.path.open("rb")
         except FileNotFoundError:
-            return None
-        with log:
-            stat = os.fstat(log.fileno())
-            if stat.st_ino != inode:
-                return None
-            if inode != self._inode or stat.st_size < self._at:
-                self._attempt, self._inode, self._at = file.attempt, inode, 0
-            skipped = min(self._skip, stat.st_size - self._at)
-            self._at, self._skip = self._at + skipped, self._skip - skipped
-            log.seek(self._at)
-            found = log.read(BLOCK)
-        self._at += len(found)
-        return found
+            return False
+        if os.fstat(log.fileno()).st_ino != inode:
+            log.close()
+            return False
+        self.close()
+        self._log, self._attempt, self._inode = log, file.attempt, inode
+        return True
+
+    def _read(self) -> bytes:
+        if self._log is None:
+            return b""
+        size = os.fstat(self._log.fileno()).st_size
+        skipped = min(self._skip, max(size - self._log.tell(), 0))
+        self._skip -= skipped
+        self._log.seek(skipped, os.SEEK_CUR)
+        return self._log.read(BLOCK)
 
 
 def _inode(file: LogFile) -> int:
@@ -132,14 +151,17 @@ def _inode(file: LogFile) -> int:
 async def log_chunks(
     service: Service, reader: LogReader, job: JobId, *, follow: bool
 ) -> AsyncIterator[bytes]:
-    while True:
-        # Asked first: what was printed before the end is then still read after it.
-        over = not follow or await run_in_threadpool(_ended, service, job)
-        while found := await run_in_threadpool(reader.more):
-            yield found
-        if over or service.stopping.is_set():
-            return
-        await asyncio.sleep(LOOK_S)
+    try:
+        while True:
+            # Asked first: what was printed before the end is then still read after it.
+            over = not follow or await run_in_threadpool(_ended, service, job)
+            while found := await run_in_threadpool(reader.more):
+                yield found
+            if over or service.stopping.is_set():
+                return
+            await asyncio.sleep(LOOK_S)
+    finally:
+        reader.close()
 
 
 def _ended(service: Service, job: JobId) -> bool:
