@@ -23,7 +23,7 @@ from live import profile
 
 SEED, KILLS, AT_ONCE = 20261115, 100, 8
 SPEED = 60.0
-PATIENCE_S = 240.0
+PATIENCE_S = 600.0
 
 
 def _config(files: dict[str, Path]) -> dict[str, object]:
