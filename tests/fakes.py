@@ -57,10 +57,10 @@ class FakeStore:
             raise self.trouble
 
     def load(self) -> Saved:
-        raise NotImplementedError
+        raise AssertionError("the server reads; only the control loop loads")
 
     def commit(self, changes: Changes) -> int:
-        raise NotImplementedError
+        raise AssertionError("the server reads; only the control loop writes")
 
     def job(self, job: JobId) -> JobRecord | None:
         self._check()
@@ -132,10 +132,10 @@ class FakeEngine:
         (self.folder / job / "1-0-1.log").rename(self.folder / job / "1-0-0.log")
 
     def start(self, launch: Launch) -> None:
-        raise NotImplementedError
+        raise AssertionError("the server reads logs; only the control loop starts runs")
 
     def stop(self, key: RunKey, grace_s: Seconds) -> None:
-        raise NotImplementedError
+        raise AssertionError("the server reads logs; only the control loop stops runs")
 
     def poll(self) -> Sequence[RunEvent]:
         return ()
@@ -144,7 +144,7 @@ class FakeEngine:
         return ()
 
     def forget(self, key: RunKey) -> None:
-        raise NotImplementedError
+        raise AssertionError("the server reads logs; only the control loop forgets runs")
 
     def close(self) -> None: ...
 

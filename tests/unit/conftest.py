@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from fakes import FakeService
+from integration.runner import Boa
 from live import Live, config, prior, profile
 
 
@@ -26,3 +28,18 @@ def lives(tmp_path: Path) -> Iterator[Any]:
     yield make
     for live in made:
         live.close()
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Boa:
+    return Boa(capsys)
+
+
+@pytest.fixture
+def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeService]:
+    """One that answers over HTTP, and where the command line looks for it."""
+    service = FakeService(tmp_path / "service")
+    monkeypatch.delenv("BOA_TOKEN", raising=False)
+    with service.serving() as url:
+        monkeypatch.setenv("BOA_SERVER", url)
+        yield service

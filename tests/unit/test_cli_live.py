@@ -2,7 +2,7 @@
 
 import io
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -25,20 +25,6 @@ ASKING = [
     ["plan", "--live"],
     ["submit", "--class", "a", "--", "true"],
 ]
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Boa:
-    return Boa(capsys)
-
-
-@pytest.fixture
-def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeService]:
-    service = FakeService(tmp_path / "service")
-    monkeypatch.delenv("BOA_TOKEN", raising=False)
-    with service.serving() as url:
-        monkeypatch.setenv("BOA_SERVER", url)
-        yield service
 
 
 @pytest.mark.parametrize("command", ASKING, ids=" ".join)

@@ -6,7 +6,6 @@ import pty
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,20 +15,6 @@ from boa.model.cluster import Share
 from fakes import FakeService, locked
 from integration.runner import Boa
 from unit.test_server_jobs import CONTRACT as JOB_KEYS
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Boa:
-    return Boa(capsys)
-
-
-@pytest.fixture
-def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeService]:
-    service = FakeService(tmp_path / "service")
-    monkeypatch.delenv("BOA_TOKEN", raising=False)
-    with service.serving() as url:
-        monkeypatch.setenv("BOA_SERVER", url)
-        yield service
 
 
 def test_ps_json_has_exactly_the_keys_of_the_contract(run: Boa, service: FakeService) -> None:

@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,20 +16,6 @@ from fakes import NOW, FakeService
 from integration.runner import STRICT, WORKLOAD, Boa
 from unit.test_server_money import CONTRACT as COST_KEYS
 from unit.test_server_money import plan_state
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Boa:
-    return Boa(capsys)
-
-
-@pytest.fixture
-def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeService]:
-    service = FakeService(tmp_path / "service")
-    monkeypatch.delenv("BOA_TOKEN", raising=False)
-    with service.serving() as url:
-        monkeypatch.setenv("BOA_SERVER", url)
-        yield service
 
 
 def test_nodes_show_who_uses_them(run: Boa, service: FakeService) -> None:

@@ -17,11 +17,6 @@ import pytest
 from integration.runner import Boa
 
 
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Boa:
-    return Boa(capsys)
-
-
 @contextmanager
 def serving(folder: Path, *flags: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """The process, and the address it says it listens on."""

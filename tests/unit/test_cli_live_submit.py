@@ -6,7 +6,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,20 +15,6 @@ from boa.cli.submit import mirrored
 from fakes import FakeService, locked
 from integration.runner import Boa
 from unit.test_cli_live_jobs import listen
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Boa:
-    return Boa(capsys)
-
-
-@pytest.fixture
-def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeService]:
-    service = FakeService(tmp_path / "service")
-    monkeypatch.delenv("BOA_TOKEN", raising=False)
-    with service.serving() as url:
-        monkeypatch.setenv("BOA_SERVER", url)
-        yield service
 
 
 def test_submit_prints_the_id_alone(run: Boa, service: FakeService, tmp_path: Path) -> None:

@@ -9,11 +9,10 @@ import pytest
 from boa.clouds.faulty import Faults, FaultyCloud
 from boa.clouds.local import LocalCloud
 from boa.control.ledger import committed
-from boa.control.snapshot import NoSuchJob, NotNow
+from boa.control.snapshot import NoSuchJob
 from boa.engines.base import RunKey
 from boa.errors import InputError
 from boa.model.job import GpuLimits
-from boa.store.base import Changes, StoreTrouble
 from live import A100, T4, Live, config, kinds, prior, profile, spec
 
 HALVES = profile("halves", work=(1800.0, 1800.0), alpha=0.8)
@@ -268,46 +267,6 @@ def test_a_node_that_nobody_here_knows_is_given_back(lives: Any) -> None:
     assert listed["test-999"].gone_at is not None
 
 
-def test_what_cannot_be_stored_has_not_happened(lives: Any, monkeypatch: Any) -> None:
-    live = lives()
-    real = live.store.commit
-
-    def locked(changes: Changes) -> int:
-        raise StoreTrouble("the database is locked")
-
-    monkeypatch.setattr(live.store, "commit", locked)
-    asked = live.loop.submit(spec("halves"))
-    live.loop.step()
-    with pytest.raises(NotNow, match=r"nothing was changed.*locked"):
-        asked.result(timeout=0)
-    assert not live.loop.snapshot.jobs
-    assert not live.engine.started
-    monkeypatch.setattr(live.store, "commit", real)
-    assert live.job(live.submit(spec("halves"))).state == "running"
-
-
-def test_an_end_that_could_not_be_stored_is_told_again(lives: Any, monkeypatch: Any) -> None:
-    live = lives()
-    job_id = live.submit(spec("halves"))
-    real = live.store.commit
-    failing = True
-
-    def sometimes(changes: Changes) -> int:
-        if failing and job_id in changes.jobs and changes.jobs[job_id].ended:
-            raise StoreTrouble("disk full")
-        return int(real(changes))
-
-    monkeypatch.setattr(live.store, "commit", sometimes)
-    live.clock.advance_to(live.clock.now() + 36_000)
-    for _ in range(3):
-        live.loop.actor.watch_engine()
-        live.loop.step()
-    assert live.job(job_id).state == "running"
-    failing = False
-    live.settle()
-    assert live.job(job_id).state == "succeeded"
-
-
 def test_a_cloud_in_trouble_forgets_nothing(tmp_path: Path) -> None:
     settings = config(tmp_path, budget=12.0, priors={"halves": prior(HALVES, 2.0)})
     live = Live(settings, {"halves": HALVES})
@@ -317,62 +276,22 @@ def test_a_cloud_in_trouble_forgets_nothing(tmp_path: Path) -> None:
     for _ in range(10):
         live.submit(spec("halves"))
         live.advance(1200.0, tick=20.0)
-        live.loop.actor._later = type(live.loop.actor._later)(
-            (0.0, task) for _, task in live.loop.actor._later
-        )  # what is to be tried again is due now
+        _try_again_now(live)
     live.finish()
-    live.advance(600.0, tick=20.0)
+    for _ in range(30):
+        live.advance(20.0)
+        _try_again_now(live)
+    assert live.store is not None
+    assert {job.state for job in live.store.jobs()} == {"succeeded"}
+    assert not live.loop.snapshot.nodes
+    assert all(node.gone_at is not None for node in live.cloud.nodes()), "paid for and forgotten"  # type: ignore[union-attr]
     live.close()
 
 
-def test_a_budget_that_could_not_be_stored_is_not_in_force(lives: Any, monkeypatch: Any) -> None:
-    live = lives()
-
-    def full(changes: Changes) -> int:
-        raise StoreTrouble("disk full")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(live.store, "commit", full)
-        asked = live.loop.set_budget(99.0)
-        live.loop.step()
-    with pytest.raises(NotNow):
-        asked.result(timeout=0)
-    assert live.loop.snapshot.money.budget == 12.0
-
-
-def test_a_start_that_could_not_be_stored_is_looked_at_again(lives: Any, monkeypatch: Any) -> None:
-    live = lives()
-    real, failing = live.store.commit, True
-
-    def sometimes(changes: Changes) -> int:
-        if failing and any(job.state == "running" for job in changes.jobs.values()):
-            raise StoreTrouble("database is locked")
-        return int(real(changes))
-
-    monkeypatch.setattr(live.store, "commit", sometimes)
-    asked = live.loop.submit(spec("halves"))
-    for _ in range(6):
-        live.loop.actor.watch_cloud()
-        live.loop.actor.watch_engine()
-        live.loop.step()
-    job_id = asked.result(timeout=0).id
-    assert live.job(job_id).state == "starting"
-    failing = False
-    live.settle()
-    assert live.job(job_id).state == "running"
-
-
-def test_a_bug_in_a_step_is_answered_and_undone(lives: Any, monkeypatch: Any) -> None:
-    live = lives()
-    with monkeypatch.context() as patched:
-        patched.setattr(live.loop.decider, "policy", None)
-        asked = live.loop.submit(spec("halves"))
-        live.loop.step()
-    with pytest.raises(NotNow, match="nothing was changed"):
-        asked.result(timeout=0)
-    assert not live.loop.snapshot.jobs
-    assert any("step failed" in line for line in live.logged)
-    assert live.job(live.submit(spec("halves"))).state == "running"
+def _try_again_now(live: Live) -> None:
+    """What is to be tried again is due."""
+    later = live.loop.actor._later
+    live.loop.actor._later = type(later)((0.0, task) for _, task in later)
 
 
 def test_a_machine_whose_clock_is_set_is_told_of_and_nothing_else_happens(

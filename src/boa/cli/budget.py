@@ -141,9 +141,10 @@ def _show(found: "Budget", json: bool) -> None:
     out.print(
         f"[bold]budget[/bold]   [bold green]{rate(found['budget_per_hour'])}[/bold green]{limit}"
     )
+    over = found["now"] - found["since"]
     share = percent(average / found["budget_per_hour"])
-    over = duration(found["now"] - found["since"])
-    out.print(f"[bold]average[/bold]  {rate(average)} over {over}: {share} of it")
+    said = f"{rate(average)} over {duration(over)}: {share} of it"
+    out.print(f"[bold]average[/bold]  {said if over >= 1 else 'too soon to say'}")
     out.print(f"[bold]now[/bold]      {rate(found['spend_now_per_hour'])}")
     out.print(f"[bold]planned[/bold]  with {rate(found['effective_budget_per_hour'])}")
 

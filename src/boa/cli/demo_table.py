@@ -58,7 +58,7 @@ class Watching:
             states = Counter(job["state"] for job in jobs)
             gpus = sum(job["width"] for job in jobs)
             told = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
-            note(f"{len(jobs)} jobs: {told or 'none yet'}; {gpus} GPUs in use")
+            note(f"jobs: {told or 'none yet'}; {gpus} GPUs in use")
 
     def _table(self, jobs: Sequence[Job]) -> "Table":
         from rich.table import Table
