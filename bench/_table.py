@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table as RichTable
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 Cell: TypeAlias = str | float | int | None
 
@@ -48,7 +49,9 @@ def _processor() -> str:
     return named[0] if named else platform.processor() or platform.machine()
 
 
-def show(table: Measured, console: Console) -> None:
+def show(table: Measured, console: "Console") -> None:
+    from rich.table import Table as RichTable  # not on machines that only lend their GPU
+
     shown = RichTable(title=table.title, title_justify="left", caption=table.note or None)
     columns = list(dict.fromkeys(name for row in table.rows for name in row))
     for name in columns:
@@ -58,6 +61,17 @@ def show(table: Measured, console: Console) -> None:
         shown.add_row(*(_text(name, row.get(name)) for name in columns))
     console.print(shown)
     console.print(f"[dim]{_where(machine())}[/dim]\n")
+
+
+def show_plainly(table: Measured) -> None:
+    """The same with nothing but `print`."""
+    columns = list(dict.fromkeys(name for row in table.rows for name in row))
+    lines = [columns, *([_text(name, row.get(name)) for name in columns] for row in table.rows)]
+    widths = [max(len(line[n]) for line in lines) for n in range(len(columns))]
+    print(f"\n{table.title}")
+    for line in lines:
+        print("  ".join(text.rjust(width) for text, width in zip(line, widths, strict=True)))
+    print(f"{table.note}\n{_where(machine())}\n", flush=True)
 
 
 def _where(of: dict[str, str | int]) -> str:

@@ -139,6 +139,7 @@ runs = st.builds(
     decided_at=times,
     started_at=maybe(times),
     reported_at=maybe(times),
+    rescale=st.dictionaries(texts, amounts, max_size=2),
     stopping_at=maybe(times),
 )
 shares = st.builds(
@@ -158,6 +159,7 @@ jobs = st.builds(
     progress=amounts,
     loss=maybe(amounts),
     step=maybe(st.integers()),
+    metrics=st.dictionaries(texts, amounts, max_size=2),
     share=maybe(shares),
     allocation=maybe(allocations),
     run=maybe(runs),

@@ -47,6 +47,7 @@ def test_a_worker_sees_the_variables_promised_and_no_others(
 ) -> None:
     monkeypatch.setenv("BOA_TOKEN", "the service's own")
     monkeypatch.setenv("RANK", "another job's")
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     key = runs.start(
         "env", "-0", env={"MINE": "1"}, epochs=7, slots=((0, 1),), env_of_service=SERVICE
     )
@@ -58,6 +59,7 @@ def test_a_worker_sees_the_variables_promised_and_no_others(
         **SERVICE,
         "MINE": "1",
         "PYTHONUNBUFFERED": "1",
+        "OMP_NUM_THREADS": "1",
         "BOA_JOB_ID": "1",
         "BOA_CLASS": "test",
         "BOA_WIDTH": "2",

@@ -36,6 +36,9 @@ def gpu_limits(draw: st.DrawFn) -> GpuLimits:
 
 @st.composite
 def job_specs(draw: st.DrawFn) -> JobSpec:
+    modules = st.from_regex(r"[a-z_]{1,8}(\.[a-zA-Z_0-9]{0,8}x)?", fullmatch=True).filter(
+        lambda name: all(part.isidentifier() for part in name.split("."))
+    )
     env_names = st.from_regex(r"[a-z_][A-Za-z0-9_]{0,20}", fullmatch=True)
     return JobSpec(
         job_class=draw(CLASSES),
@@ -48,6 +51,7 @@ def job_specs(draw: st.DrawFn) -> JobSpec:
         epochs=draw(st.integers(1, 10_000)),
         total_work=draw(st.none() | POSITIVE),
         checkpoint_dir=draw(FOLDERS),
+        preload=draw(st.none() | st.lists(modules, max_size=20).map(tuple)),
         grace_s=draw(st.just(0.0) | st.floats(1e-9, 3600)),
         retries=draw(st.integers(0, 1000)),
         weight=draw(POSITIVE),

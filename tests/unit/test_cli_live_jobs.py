@@ -154,6 +154,31 @@ def test_show_tells_all_about_a_job(run: Boa, service: FakeService) -> None:
     assert document["events"][0]["kind"] == "submitted"
 
 
+def test_show_tells_what_a_job_says_of_its_batch_and_of_the_last_rescaling(
+    run: Boa, service: FakeService
+) -> None:
+    service.submit()
+    record = service.control.run("1")
+    assert record.run is not None
+    for words in ("training", "metrics", "rescaling"):
+        assert words not in run("show", 1)
+    metrics = {"batch_size": 1024.0, "accumulation": 2.0, "noise_scale": 3210.5, "gain": 1.5}
+    metrics |= {"lr_factor": 2.0, "accuracy": 0.91234, "[bold]": 1.0}
+    took = {"total": 2.5, "start": 1.0, "first_step": 0.25, "other": 1.25}
+    seen = replace(record, metrics=metrics, run=replace(record.run, rescale=took))
+    service.control.put(seen)
+    said = run("show", 1)
+    for words in (
+        "batch size 1,024 in 2 passes, noise scale 3,210 samples, gain 1.50 a step",
+        "learning rate × 2.00",
+        "[bold] 1, accuracy 0.9123",
+        "the last took 2.50 s: start 1.00 s, first step 0.25 s, other 1.25 s",
+    ):
+        assert words in said
+    document = run.json("show", 1)["job"]
+    assert (document["metrics"], document["rescale_s"]) == (metrics, took)
+
+
 def test_show_says_once_how_a_job_ended_and_nothing_of_plans_for_it(
     run: Boa, service: FakeService
 ) -> None:

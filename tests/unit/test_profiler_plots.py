@@ -1,15 +1,17 @@
 """What was learned of a class, as a picture and as text."""
 
 import io
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from rich.console import Console
 
 from boa.control.profiler import Profiler
+from boa.control.rescaling import Told
 from boa.model.service import ClassPrior
 from boa.plots.profile import draw_profile, profile_picture, profile_text
-from profiling import job, on, profile, profiler, ran
+from profiling import job, on, profile, profiler, ran, report
 
 BEGINNINGS = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}
 NASTY = "[red]$x$[/nope] <b>漢字"
@@ -80,6 +82,40 @@ def test_a_sample_is_off_the_curve_by_as_much_as_a_profile_holds_it_back() -> No
     assert t4["curve"]["speedup"][0] == 1.0
     assert sample["rate"] == pytest.approx(16.0)
     assert sample["speedup"] == pytest.approx(16.0 / believed)
+
+
+def test_rates_are_also_held_against_the_least_width_that_was_measured() -> None:
+    of = profiler()
+    of.arrived(job(max=16), 0.0)
+    ran(of, on("T4", 2), rate=10.0)
+    ran(of, on("T4", 4), rate=15.0)
+    ran(of, on("T4", 4, 4), rate=25.0, seconds=1200.0)
+    t4, a100 = document(of)["gpu_types"]
+    assert t4["measured_from"] == 2
+    ratios = [sample["measured_speedup"] for sample in t4["samples"]]
+    assert ratios == pytest.approx([1.0, 1.5, 2.5])
+    assert a100["measured_from"] is None
+    text = in_terminal(profile_text(document(of)))
+    assert "3.00 measured in 10.0 min, 1.50 × 2 GPUs" in text
+    assert "2.00 measured in 10.0 min\n" in text, "it is what the others are held against"
+    of = learned()
+    ratios = [s["measured_speedup"] for s in document(of)["gpu_types"][0]["samples"]]
+    assert ratios == pytest.approx([1.0, 3.0, 4.5])
+    assert "× 1 GPU" not in in_terminal(profile_text(document(of))), "s(k) says so already"
+
+
+def test_rescalings_by_part_and_noise_are_said_where_jobs_tell_of_them() -> None:
+    of = learned()
+    assert "rescaling " not in in_terminal(profile_text(document(of)))
+    of.rescaled(job(), 4.0)
+    of.rescaled_by_parts(job(), Told({"total": 4.0, "start": 1.5, "first_step": 0.5}))
+    for epoch, noise in ((0, 120.0), (1, 4800.0)):
+        told = replace(report(1.0, 0.0, epoch), metrics={"noise_scale": noise})
+        of.reported(job(run=on("T4", 1)), None, told)
+    text = in_terminal(profile_text(document(of)))
+    assert "rescaling    on local: 4.00 s, measured 2×\n" in text
+    assert "start 1.50 s (1×), first step 0.50 s (1×)\n" in text
+    assert "noise scale  120 samples in epoch 1, 4,800 in epoch 2" in text
 
 
 def test_where_a_class_starts_from_is_said_in_words() -> None:

@@ -105,3 +105,24 @@ def test_the_plan_s_proof_is_told_once_there_is_one(service: FakeService) -> Non
     assert found["boa_solver_seconds"] == 0.012
     assert found["boa_plan_age_seconds"] == NOW - service.control.plan.at
     assert found["boa_budget_too_small"] == 1
+
+
+def test_rescalings_are_told_by_part_and_noise_by_class(service: FakeService) -> None:
+    service.control.counters = {
+        "rescaling_total": 3,
+        "rescaling_total_s": 7.5,
+        "rescaling_first_step": 2,
+        "rescaling_first_step_s": 0.5,
+    }
+    for job, noise in (("1", 100.0), ("2", 300.0)):
+        service.submit()
+        record = service.control.run(job)
+        service.control.put(replace(record, metrics={"noise_scale": noise}))
+    service.submit("bert")
+    found = collected(service)
+    assert found["boa_rescaling_seconds_sum{part=total}"] == 7.5
+    assert found["boa_rescaling_seconds_count{part=total}"] == 3
+    assert found["boa_rescaling_seconds_sum{part=first_step}"] == 0.5
+    assert found["boa_rescaling_seconds_count{part=stop}"] == 0
+    assert found["boa_noise_scale_samples{class=resnet18}"] == 200
+    assert "boa_noise_scale_samples{class=bert}" not in found

@@ -1,5 +1,6 @@
 """Reports of running jobs: taken with the run's own token, checked, passed on."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ BODY: dict[str, Any] = {
     "step": 400,
     "loss": 2.31,
     "metrics": {"accuracy": 0.41},
+    "rescale": {"start": 1.5, "first_step": 0},
 }
 
 
@@ -55,27 +57,31 @@ def test_a_report_reaches_the_control_loop_as_it_was_said(service: FakeService) 
             step=400,
             loss=2.31,
             metrics={"accuracy": 0.41},
+            rescale={"start": 1.5, "first_step": 0.0},
         )
     ]
 
 
-def test_step_loss_and_metrics_may_be_left_out(service: FakeService) -> None:
+def test_what_only_some_jobs_know_may_be_left_out(service: FakeService) -> None:
     body = {key: BODY[key] for key in ("attempt", "uptime_s", "epoch", "progress", "units")}
+    nothing = dict.fromkeys(("step", "loss", "metrics", "rescale"))
     assert send(service, body).status_code == 200
-    assert send(service, {**body, "step": None, "loss": None, "metrics": None}).status_code == 200
+    assert send(service, {**body, **nothing}).status_code == 200
     (first, second) = service.control.reports
     assert first == second
-    assert (first.step, first.loss, first.metrics) == (None, None, {})
+    assert (first.step, first.loss, first.metrics, first.rescale) == (None, None, {}, {})
 
 
 def test_a_loss_that_diverged_does_not_lose_the_report(service: FakeService) -> None:
     said = (
         b'{"attempt": 1, "uptime_s": 1, "epoch": 0, "progress": 3, "units": 3, "loss": NaN, '
-        b'"metrics": {"norm": Infinity, "accuracy": 0.1}}'
+        b'"metrics": {"norm": Infinity, "accuracy": 0.1}, '
+        b'"rescale": {"stop": NaN, "save": -1, "start": null, "load": 2}}'
     )
     assert send(service, None, content=said).status_code == 200
     (report,) = service.control.reports
     assert (report.loss, report.metrics, report.units) == (None, {"accuracy": 0.1}, 3.0)
+    assert report.rescale == {"load": 2.0}
 
 
 @pytest.mark.parametrize(
@@ -130,6 +136,10 @@ def test_of_a_run_that_another_has_followed_nothing_is_taken(service: FakeServic
         ({"metrics": {"a": "b"}}, "metrics.a"),
         ({"metrics": {"n" * 101: 1}}, "metrics"),
         ({"metrics": {str(n): n for n in range(101)}}, "metrics"),
+        ({"metrics": {"\x1b[2J": 1}}, "metrics"),
+        ({"rescale": [1]}, "rescale"),
+        ({"rescale": {"start": "soon"}}, "rescale.start"),
+        ({"rescale": {"tea": 1}}, "rescale.tea"),
         ({"sample": 1}, "sample"),
     ],
 )
@@ -140,6 +150,12 @@ def test_a_field_of_a_wrong_type_or_size_is_named(
     assert answer.status_code == 422
     assert answer.json()["error"]["field"] == field
     assert service.control.reports == []
+
+
+def test_a_metric_s_name_that_no_answer_could_spell_is_refused(service: FakeService) -> None:
+    said = json.dumps({**BODY, "metrics": {"\ud800": 1}}).encode()
+    answer = send(service, None, content=said)
+    assert (answer.status_code, answer.json()["error"]["field"]) == (422, "metrics")
 
 
 @pytest.mark.parametrize("field", ["attempt", "uptime_s", "epoch", "progress", "units"])

@@ -38,6 +38,7 @@ CONFIG: dict[str, Any] = {
     "pacing_h": 12,
     "refused_s": 10,
     "backoff_s": 1,
+    "warm_parents": 2,
     "log_mb": 0.5,
     "local": {"provision_s": 30, "release_s": 5},
     "classes": {
@@ -217,6 +218,8 @@ def changed(path: str, value: Any) -> dict[str, Any]:
         ("round_s", 0),
         ("keep_warm_s", -1),
         ("pacing_h", 0),
+        ("warm_parents", -1),
+        ("warm_parents", 101),
         ("log_mb", 0),
         ("local", {"provision": 1}),
         ("local.provision_s", -1),

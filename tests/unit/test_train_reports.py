@@ -197,6 +197,55 @@ def test_only_rank_0_is_heard(service: Service, begin: MakeSession) -> None:
     assert service.reports == []
 
 
+def test_names_of_metrics_that_the_service_would_refuse_are_left_out(begin: MakeSession) -> None:
+    now = begin()
+    train.report(**{"n" * session.LONGEST_NAME: 1, "n" * (session.LONGEST_NAME + 1): 2})
+    assert list(now.metrics) == ["n" * session.LONGEST_NAME]
+
+
+# The end of a rescaling
+
+
+def test_that_training_begins_is_told_at_once_and_not_left_out_for_a_newer_report(
+    service: Service, begin: MakeSession
+) -> None:
+    now = begin(BOA_REPORT_URL=service.url, BOA_REPORT_EVERY_S=3600)
+    session.resume_at(Progress(2, 30.0, 7))
+    session.ready()
+    for _ in range(100):
+        train.report(progress=1)
+    session.ready()  # too late: it says nothing
+    now.close()
+    assert service.reports[0]["units"] == 0
+    assert [service.reports[0][name] for name in ("epoch", "progress", "step")] == [2, 30.0, 7]
+    assert service.reports[-1]["units"] == 100
+    assert len(service.reports) <= 3
+
+
+def test_what_the_service_heard_before_training_began_is_no_reason_to_wait(
+    service: Service, begin: MakeSession
+) -> None:
+    begin(BOA_REPORT_URL=service.url, BOA_REPORT_EVERY_S=3600)
+    train.epoch(1)
+    service.wait_for(1)
+    session.ready()
+    assert service.wait_for(2)[1]["epoch"] == 1
+
+
+def test_parts_of_a_rescaling_go_with_every_report_in_the_services_seconds(
+    service: Service, begin: MakeSession
+) -> None:
+    begin(BOA_REPORT_URL=service.url, BOA_REPORT_EVERY_S=0, BOA_SPEED=10)
+    train.report(progress=0)
+    assert "rescale" not in service.wait_for(1)[0]
+    session.rescaled({"stop": 0.5, "save": math.nan, "start": -1.0, "coffee": 3.0})
+    session.ready()
+    assert service.wait_for(2)[1]["rescale"] == {"stop": 5.0}
+    session.rescaled({"first_step": 0.25})
+    train.report(progress=1)
+    assert service.wait_for(3)[2]["rescale"] == {"stop": 5.0, "first_step": 2.5}
+
+
 # Servers that are away
 
 

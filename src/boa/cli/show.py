@@ -1,7 +1,7 @@
 """`boa show`: everything about one job, or what was learned of a class."""
 
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -13,12 +13,16 @@ from boa.cli.live import ago, coloured, connect, dollars, gpus, table
 from boa.cli.options import Json
 from boa.errors import InputError, Refused, UsageError, shown
 from boa.model.job_file import SHELL
+from boa.plots.words import moment, significant
 
 if TYPE_CHECKING:
     from boa.client import Client
     from boa.client.answers import Event, JobDetails
 
 EVENTS = 12
+BATCH = ("batch_size", "accumulation", "noise_scale", "gain", "lr_factor")
+"""Metrics that have words of their own."""
+PARTS = ("stop", "save", "start", "load", "first_step", "other")
 NOT_FOUND = 404
 MOST_CLASSES = 10
 """That an error lists."""
@@ -145,6 +149,10 @@ def described(job: "JobDetails", now: float, stays: bool) -> Iterator[tuple[str,
     yield "state", f"{coloured(job['state'])}{escape(_why(job))}"
     yield "GPUs", escape(_where(job))
     yield "progress", _progress(job, stays)
+    if training := ", ".join(_training(job.get("metrics", {}))):
+        yield "training", training
+    if others := ", ".join(_others(job.get("metrics", {}))):
+        yield "metrics", others
     times = [("submitted", job["submitted_at"]), ("started", job["started_at"])]
     times += [("ended", job["ended_at"]), ("next try", job["retry_at"])]
     yield "times", ", ".join(f"{name} {ago(now, at)}" for name, at in times if at is not None)
@@ -153,10 +161,44 @@ def described(job: "JobDetails", now: float, stays: bool) -> Iterator[tuple[str,
         f"{job['attempts']}: {job['rescalings']} by decision, {job['restarts']} after failures "
         f"(at most {spec['retries']} failures of its own)",
     )
+    if took := _rescaled(job.get("rescale_s", {})):
+        yield "rescaling", took
     yield "cost", dollars(job["cost_usd"])
     run = spec["run"]
     command = run[-1] if tuple(run[:-1]) == SHELL else shlex.join(run)
     yield "command", escape(command)
+
+
+def _training(metrics: Mapping[str, float]) -> Iterator[str]:
+    """What boa.train.torch tells of the batch."""
+    if (size := metrics.get("batch_size")) is not None:
+        accumulated = metrics.get("accumulation", 1.0)
+        yield f"batch size {size:,.6g}" + (
+            f" in {accumulated:,.6g} passes" if accumulated > 1 else ""
+        )
+    if (noise := metrics.get("noise_scale")) is not None:
+        yield f"noise scale {significant(noise)} samples"
+    if (gain := metrics.get("gain")) is not None:
+        yield f"gain {significant(gain)} a step"
+    if (factor := metrics.get("lr_factor", 1.0)) != 1.0:
+        yield f"learning rate × {significant(factor)}"
+
+
+def _others(metrics: Mapping[str, float]) -> Iterator[str]:
+    from rich.markup import escape
+
+    for name, value in sorted(metrics.items()):
+        if name not in BATCH:
+            yield f"{escape(name)} {value:.4g}"
+
+
+def _rescaled(took: Mapping[str, float]) -> str:
+    """Of the run that is there now."""
+    if "total" not in took:
+        return ""
+    parts = [f"{part.replace('_', ' ')} {moment(took[part])}" for part in PARTS if part in took]
+    said = f"the last took {moment(took['total'])}"
+    return f"{said}: {', '.join(parts)}" if parts else said
 
 
 def _why(job: "JobDetails") -> str:

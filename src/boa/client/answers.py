@@ -78,8 +78,14 @@ class JobDetails(Job):
     """Units done of the current epoch."""
     step: int | None
     loss: float | None
+    metrics: dict[str, float]
+    """The newest of each that it reported. Of `boa.train.torch`: `batch_size` (of all ranks),
+    `accumulation`, `noise_scale` (samples), `gain`, `lr_factor`."""
     attempt: int | None
     """Number of the run that is there now."""
+    rescale_s: dict[str, float]
+    """What it took until that run trained: `total`, and by part as far as it told (`stop`, `save`,
+    `start`, `load`, `first_step`); `other`: what these do not explain."""
     attempts: int
     failures: int
     """Ends that count against `retries`."""

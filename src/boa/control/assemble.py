@@ -51,7 +51,7 @@ def assemble(
     began = saved.meta.get("began", now)
     _store_first(store, saved, purse, state, began)
     offers = _offers(config, cloud)
-    profiler = Profiler(offers, config.priors, began=began)
+    profiler = Profiler(offers, config.priors, began=began, engine=config.engine)
     profiler.load(saved.cells, saved.classes)
     actor = Actor(
         engine,

@@ -61,6 +61,10 @@ class Mean:
         weight = self.weight * FADE + 1.0
         return Mean(self.value + (value - self.value) / weight, weight)
 
+    def raised(self, by: float) -> "Mean":
+        """As if the newest value had been larger by this."""
+        return Mean(self.value + by / self.weight, self.weight)
+
     def after(self, prior: float) -> float:
         """With what was believed before, as if that had been the value before the first."""
         left = 1.0 - self.weight * (1.0 - FADE)  # FADE to the power of the number of values

@@ -17,6 +17,7 @@ from boa.control.curves import (
     perfect_scaling,
 )
 from boa.control.measuring import MOST_EPOCHS, Stretch, added
+from boa.control.rescaling import Rescalings, Told, stored_before_engines
 from boa.model.job import GpuLimits, JobSpec
 from boa.model.live import Cell, CellKey, ClassRecord
 from boa.model.profile import ClassProfile
@@ -36,6 +37,8 @@ GROWN = 1.5
 PATIENCE = 0.02
 """Part of all reports so far that must have been news of this kind, unless it is of a wider width:
 the more is known, the less one report can change."""
+NOISE_NOTICED = 0.05
+"""Part by which a noise scale must have moved to be stored again."""
 MOST_GPUS = 1024
 """The widest that curves go, whatever a job allows."""
 
@@ -64,6 +67,8 @@ class Known:
     gpu_types: Mapping[GpuName, GpuType]
     prior: ClassPrior | None
     arrivals: Arrivals
+    engine: str = "local"
+    """What starts jobs now."""
     gpus: GpuLimits = field(default_factory=GpuLimits)
     weight: float = 1.0
     epochs_said: int = 1
@@ -72,7 +77,10 @@ class Known:
     total_work: float | None = None
     work: dict[int, Mean] = field(default_factory=dict)
     """Units by epoch, as jobs had them."""
-    rescale: Mean = field(default_factory=Mean)
+    rescalings: dict[str, Rescalings] = field(default_factory=dict)
+    """By engine."""
+    noise: dict[int, Mean] = field(default_factory=dict)
+    """Gradient noise scale in samples, by epoch; every report counts 5 % less with the next."""
     gpu_s: Mean = field(default_factory=Mean)
     """GPU-seconds of jobs that ended without a report."""
     jobs: int = 0
@@ -82,6 +90,7 @@ class Known:
     """The most GPUs of each type that progress was made on."""
     profile: ClassProfile | None = field(init=False)
     """The prior's, unless it tells nothing of any type and width that the class may use."""
+    _noise_stored: dict[int, float] = field(default_factory=dict)
     _noticed: dict[CellKey, Cell] = field(default_factory=dict)
     _reports: int = 0
     _news: int = 0
@@ -136,8 +145,17 @@ class Known:
         self.work[epoch] = self.work.get(epoch, Mean()).add(units)
         self._picture = None
 
-    def rescaled(self, seconds: Seconds) -> None:
-        self.rescale = self.rescale.add(seconds)
+    def rescaled(self, what: Told) -> None:
+        self.rescalings[self.engine] = self._own_rescalings.add(what)
+
+    def noisy(self, epoch: int, noise_scale: float) -> bool:
+        """Whether that is worth storing."""
+        mean = self.noise[epoch] = self.noise.get(epoch, Mean()).add(noise_scale)
+        stored = self._noise_stored.get(epoch, 0.0)
+        if abs(mean.value - stored) <= NOISE_NOTICED * stored:
+            return False
+        self._noise_stored[epoch] = mean.value
+        return True
 
     def went_silently(self, gpu_s: float) -> None:
         self.gpu_s = self.gpu_s.add(gpu_s)
@@ -155,7 +173,20 @@ class Known:
 
     @property
     def rescale_s(self) -> Seconds:
-        return self.rescale.after(RESCALE_S if self.profile is None else self.profile.rescale_s)
+        """Of this engine; what another one took stands in until there is a measurement of it.
+
+        What a profile states counts as one; what nobody said is overruled by the first.
+        """
+        own = self._own_rescalings.total
+        others = (rescalings.total for rescalings in self.rescalings.values())
+        known = own if own.count else max(others, key=lambda timed: timed.count, default=own)
+        if self.profile is not None:
+            return known.mean.after(self.profile.rescale_s)
+        return known.mean.value if known.count else RESCALE_S
+
+    @property
+    def _own_rescalings(self) -> Rescalings:
+        return self.rescalings.get(self.engine, Rescalings())
 
     @property
     def usable(self) -> list[GpuName]:
@@ -276,7 +307,11 @@ class Known:
                 "total_work": self.total_work,
                 "arrivals": [arrivals.jobs, arrivals.hours, arrivals.at],
                 "work": {str(epoch): pair(mean) for epoch, mean in self.work.items()},
-                "rescale": pair(self.rescale),
+                "rescale": pair(self._own_rescalings.total.mean),
+                "rescalings": {
+                    engine: found.as_document() for engine, found in self.rescalings.items()
+                },
+                "noise": {str(epoch): pair(mean) for epoch, mean in self.noise.items()},
                 "gpu_s": pair(self.gpu_s),
                 "jobs": self.jobs,
                 "ended": self.ended,
@@ -290,7 +325,15 @@ class Known:
         self.epochs_said, self.epochs_seen = document["epochs_said"], document["epochs_seen"]
         self.arrivals = Arrivals(*document["arrivals"])
         self.work = {int(epoch): Mean(*pair) for epoch, pair in document["work"].items()}
-        self.rescale, self.gpu_s = Mean(*document["rescale"]), Mean(*document["gpu_s"])
+        self.gpu_s = Mean(*document["gpu_s"])
+        if "rescalings" in document:
+            kept = document["rescalings"].items()
+            self.rescalings = {engine: Rescalings.from_document(found) for engine, found in kept}
+        else:
+            self.rescalings = stored_before_engines(Mean(*document["rescale"]))
+        noise = document.get("noise", {}).items()
+        self.noise = {int(epoch): Mean(*pair) for epoch, pair in noise}
+        self._noise_stored = {epoch: mean.value for epoch, mean in self.noise.items()}
         self.jobs, self.ended = document["jobs"], document["ended"]
         self.profile, self._picture = self._usable_profile(), None
 

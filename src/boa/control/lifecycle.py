@@ -1,6 +1,6 @@
 """What happens to a job: its runs begin, move, end, fail and are tried again. All pure."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from boa.control.state import Draft
@@ -12,6 +12,8 @@ from boa.placement import choose_slots
 from boa.units import Seconds
 
 LONGEST_BACKOFF_S: Seconds = 600.0
+MOST_METRICS = 100
+"""That are kept of a job."""
 KILLED = (-15, -9, 143, 137)
 """How a process ends that does not handle SIGTERM."""
 
@@ -156,11 +158,19 @@ def reported(draft: Draft, job: JobRecord, report: Report) -> JobRecord:
             progress=report.progress,
             step=report.step if report.step is not None else job.step,
             loss=report.loss if report.loss is not None else job.loss,
+            metrics=_newest(job.metrics, report.metrics),
             best_epoch=best[0],
             best_progress=best[1],
             failures=0 if further else job.failures,
         )
     )
+
+
+def _newest(before: Mapping[str, float], now: Mapping[str, float]) -> Mapping[str, float]:
+    """What a report leaves out stays as it was: a job that was just rescaled may not know yet."""
+    if len(before.keys() | now.keys()) > MOST_METRICS:
+        return dict(now)
+    return {**before, **now}
 
 
 # What the cloud did

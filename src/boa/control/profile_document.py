@@ -29,8 +29,20 @@ def document_of(known: Known, now: Seconds) -> dict[str, Any]:
         "weight": known.weight,
         "arrivals_per_hour": known.arrivals.per_hour(now),
         "rescale_s": known.rescale_s,
+        "engine": known.engine,
+        "rescaling": {
+            engine: {
+                name: {"mean_s": timed.mean.value, "count": timed.count}
+                for name, timed in found.listed()
+            }
+            for engine, found in sorted(known.rescalings.items())
+        },
         "epochs": known.epochs,
         "work": picture.work.tolist(),
+        "noise_scale": [
+            known.noise[epoch].value if epoch in known.noise else None
+            for epoch in range(known.epochs)
+        ],
         "gpu_types": [_type_document(known, picture, gpu, whole[gpu], unit) for gpu in whole],
     }
 
@@ -70,8 +82,19 @@ def _type_document(
             "speedup": (unit / packed[runs]).tolist(),
             "rate": (total / packed[runs]).tolist(),
         },
-        "samples": [_sample_document(known, p, whole, unit) for p in points],
+        **_measured([_sample_document(known, p, whole, unit) for p in points]),
     }
+
+
+def _measured(samples: list[dict[str, Any]]) -> dict[str, Any]:
+    """Beside what is held against the curve: each rate ÷ that at the least width measured."""
+    usable = [sample for sample in samples if sample["speedup"] is not None]
+    least = min(usable, key=lambda s: (s["width"], s["across_nodes"]), default=None)
+    for sample in samples:
+        speedup = sample["speedup"]
+        known = least is not None and speedup is not None
+        sample["measured_speedup"] = speedup / least["speedup"] if least and known else None
+    return {"measured_from": None if least is None else least["width"], "samples": samples}
 
 
 def _sample_document(known: Known, point: Point, whole: Floats, unit: Seconds) -> dict[str, Any]:

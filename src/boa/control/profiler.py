@@ -17,6 +17,7 @@ from boa.control.beliefs import ARRIVALS_PER_HOUR, ARRIVALS_WEIGHT_H, Arrivals
 from boa.control.known import Known
 from boa.control.measuring import MOST_EPOCHS, is_amount, is_duration, stretches
 from boa.control.profile_document import document_of
+from boa.control.rescaling import TOTAL, Told
 from boa.model.cluster import JobId, Prediction
 from boa.model.job import JobRecord
 from boa.model.live import Cell, CellKey, ClassRecord, Report
@@ -75,10 +76,13 @@ class Profiler:
         priors: Mapping[str, ClassPrior],
         *,
         began: Seconds,
+        engine: str = "local",
     ) -> None:
-        """`began`: when arrivals were first watched for. A class that a prior says all about
-        (rates, work and how often it comes) is planned for before its first job."""
+        """`began`: when arrivals were first watched for. `engine`: what starts jobs, by name. A
+        class that a prior says all about (rates, work and how often it comes) is planned for
+        before its first job."""
         self.gpu_types, self._priors, self._began = gpu_types, priors, began
+        self._engine = engine
         self._known: dict[str, Known] = {}
         self._marks: dict[str, _Mark] = {}
         self._suspects: dict[str, Seconds] = {}
@@ -124,7 +128,10 @@ class Profiler:
     def reported(self, job: JobRecord, before: Report | None, report: Report) -> None:
         """Two reports of one attempt make a rate, where its run is; a first one makes none."""
         known, run = self._known.get(job.job_class), job.run
-        if known is None or run is None or before is None or report.attempt != run.attempt:
+        if known is None or run is None or report.attempt != run.attempt:
+            return
+        self._noisy(known, report)
+        if before is None:
             return
         at = run.allocation
         for stretch in stretches(before, report):
@@ -164,11 +171,22 @@ class Profiler:
             self._touched(job.job_class)
         self._last_done.pop(job.id, None)
 
+    def _noisy(self, known: Known, report: Report) -> None:
+        noise_scale = report.metrics.get("noise_scale", 0.0)
+        if not is_amount(noise_scale) or report.epoch < 0:
+            return
+        if known.noisy(min(report.epoch, MOST_EPOCHS - 1), noise_scale):
+            self._dirty_classes.add(known.name)
+
     def rescaled(self, job: JobRecord, seconds: Seconds) -> None:
         """From the decision to stop or start it until its first report."""
+        if is_duration(seconds):
+            self.rescaled_by_parts(job, Told({TOTAL: seconds}))
+
+    def rescaled_by_parts(self, job: JobRecord, what: Told) -> None:
         known = self._known.get(job.job_class)
-        if known is not None and is_duration(seconds):
-            known.rescaled(seconds)
+        if known is not None and what.parts:
+            known.rescaled(what)
             self._touched(job.job_class)
 
     # What is to be stored
@@ -274,7 +292,11 @@ class Profiler:
             else:
                 arrivals = Arrivals.prior(stated, prior.arrivals_weight_h, self._began)
             known = self._known[name] = Known(
-                name=name, gpu_types=self.gpu_types, prior=prior, arrivals=arrivals
+                name=name,
+                gpu_types=self.gpu_types,
+                prior=prior,
+                arrivals=arrivals,
+                engine=self._engine,
             )
         return known
 

@@ -1,8 +1,9 @@
 """What running jobs say of themselves, taken into the draft and to the profiler."""
 
 from collections import deque
+from dataclasses import replace
 
-from boa.control import lifecycle
+from boa.control import lifecycle, rescaling
 from boa.control.profiler import Profiler
 from boa.control.state import Draft
 from boa.model.job import JobRecord
@@ -30,12 +31,24 @@ class Reports:
             before = None
         if before is not None and (report.uptime_s, report.units) < (before.uptime_s, before.units):
             return  # overtaken on the way
-        assert job.run is not None
-        if job.run.reported_at is None and report.units == 0:
-            self._profiler.rescaled(job, draft.now - job.run.decided_at)
+        job = self._rescaled(draft, job, report)
         self._profiler.reported(job, before, report)
         if before is not None and report.epoch == before.epoch + 1:
             done = before.progress + (report.units - before.units) - report.progress
             self._profiler.epoch_done(job, before.epoch, done)
         self._last[job.id] = report
         lifecycle.reported(draft, job, report)
+
+    def _rescaled(self, draft: Draft, job: JobRecord, report: Report) -> JobRecord:
+        """The job with all that it told so far of the rescaling that its run began with."""
+        run = job.run
+        assert run is not None
+        told = rescaling.told(run, report, draft.now)
+        if not told.parts:
+            return job
+        self._profiler.rescaled_by_parts(job, told)
+        for name, seconds in told.parts.items():
+            draft.count(**{f"rescaling_{name}": 1, f"rescaling_{name}_s": seconds})
+        if told.longer:
+            draft.count(rescaling_total_s=told.longer)
+        return replace(job, run=replace(run, rescale=told.on(run)))

@@ -80,7 +80,8 @@ class Snapshot:
     counters: Mapping[str, float] = field(default_factory=dict)
     """steps, step_s (the last), slowest_step_s, late_steps, submitted, succeeded, failed,
     stopped, rescalings, restarts, jct_s (sum over succeeded), queueing_s (sum until first start),
-    store_trouble, cloud_trouble, plans, …: of this process's life."""
+    store_trouble, cloud_trouble, plans, rescaling_stop, rescaling_stop_s (how many told of it, and
+    their sum; likewise the other parts), …: of this process's life."""
 
 
 class Control(Protocol):

@@ -5,7 +5,7 @@ import os
 import shutil
 import socket
 from collections.abc import Iterator, Mapping
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 from boa.engines.base import Launch
 
@@ -20,6 +20,9 @@ _OF_TORCHRUN = (
     "MASTER_ADDR",
     "MASTER_PORT",
 )
+_BY_DEFAULT = {
+    "PYTHONUNBUFFERED": "1"  # or what a job prints would show only when it ends
+}
 _ports = itertools.count(os.getpid() * 101)
 
 
@@ -31,6 +34,8 @@ class Plan(TypedDict):
     env: dict[str, str]
     code_when_stopped: int
     """With what it ends after SIGTERM if all went well."""
+    script: NotRequired[list[str]]
+    """Python's arguments, where the command is a script that a warm parent can fork."""
 
 
 def has_gpus() -> bool:
@@ -59,13 +64,18 @@ def inherited(environment: Mapping[str, str]) -> dict[str, str]:
     }
 
 
+def shared(launch: Launch, environment: Mapping[str, str]) -> dict[str, str]:
+    """What workers of all runs of such jobs see: what a warm parent may see."""
+    return {**inherited(environment), **_BY_DEFAULT, **launch.spec.env}
+
+
 def plans(launch: Launch, *, port: int, gpus: bool) -> list[Plan]:
     """Beside what `inherited` leaves: these variables and no others."""
     spec, key = launch.spec, launch.key
     if not launch.width:
         raise ValueError(f"run {key} has no GPUs")  # it would be done before it began
     common = {
-        "PYTHONUNBUFFERED": "1",  # or what a job prints would show only when it ends
+        **_BY_DEFAULT,
         **spec.env,
         "BOA_JOB_ID": key.job,
         "BOA_CLASS": spec.job_class,
@@ -90,6 +100,8 @@ def plans(launch: Launch, *, port: int, gpus: bool) -> list[Plan]:
 
 def _workers(launch: Launch, common: dict[str, str], port: int, gpus: bool) -> Iterator[Plan]:
     rank = itertools.count()
+    if launch.width > 1 and "OMP_NUM_THREADS" not in os.environ:
+        common = {"OMP_NUM_THREADS": "1", **common}  # as torchrun does: they share the cores
     for node in launch.slots:
         for local_rank in range(len(node.gpus)):
             number = next(rank)

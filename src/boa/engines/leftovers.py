@@ -6,8 +6,12 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from typing import TypeAlias
 
+from boa.engines import shim
+
 MARKS = ("BOA_JOB_ID", "BOA_ATTEMPT", "BOA_CHECKPOINT_DIR")
 """What the environment of a run's processes, and only theirs, says."""
+WARM = "BOA_WARM"
+"""What the environment of warm parents says, and so of all that is forked from them."""
 Marks: TypeAlias = tuple[str, ...]
 _ROUNDS = 3
 """A process may begin another one while they are looked through."""
@@ -19,10 +23,16 @@ def marks_of(environment: Mapping[str, str]) -> Marks | None:
     return marks if len(marks) == len(MARKS) else None
 
 
-def kill(runs: Collection[Marks]) -> None:
-    """Every process on this machine that belongs to one of these runs."""
+def kill(runs: Collection[Marks], supervisors: Collection[str] = ()) -> None:
+    """Every process on this machine that belongs to one of these runs.
+
+    What was forked from a warm parent has the parent's environment in /proc, which says nothing of
+    a run. It is told by its session, which is its supervisor's (PID.TICKS.BOOT) unless it has left
+    it. A number that is a session's is not given to a new process; but an empty session is none.
+    """
+    sessions = {identity.partition(".")[0] for identity in supervisors if _is_gone(identity)}
     for _ in range(_ROUNDS):
-        found = [pid for pid, marks in _processes() if marks in runs]
+        found = [pid for pid, environ in _processes() if _belongs(pid, environ, runs, sessions)]
         for pid in found:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
@@ -30,11 +40,28 @@ def kill(runs: Collection[Marks]) -> None:
             return
 
 
-def _processes() -> Iterator[tuple[int, Marks]]:
-    """All those of runs."""
+def _is_gone(supervisor: str) -> bool:
+    """Of this boot, and its number is nobody else's."""
+    number, _, rest = supervisor.partition(".")
+    boot = shim.identity(os.getpid()).rpartition(".")[2]
+    return rest.endswith(f".{boot}") and not os.path.exists(f"/proc/{number}")
+
+
+def _belongs(
+    pid: int, environ: Mapping[str, str], runs: Collection[Marks], sessions: Collection[str]
+) -> bool:
+    if marks_of(environ) in runs:
+        return True
+    if not sessions or WARM not in environ:
+        return False
+    with suppress(OSError), open(f"/proc/{pid}/stat") as file:
+        return file.read().rpartition(")")[2].split()[3] in sessions
+    return False
+
+
+def _processes() -> Iterator[tuple[int, Mapping[str, str]]]:
+    """All that we can look into, and what their environment was when they began."""
     for name in filter(str.isdigit, os.listdir("/proc")):
         with suppress(OSError), open(f"/proc/{name}/environ", "rb") as file:  # another user's, gone
             entries = (entry.partition(b"=") for entry in file.read().split(b"\0"))
-            marks = marks_of({os.fsdecode(k): os.fsdecode(v) for k, _, v in entries})
-            if marks is not None:
-                yield int(name), marks
+            yield int(name), {os.fsdecode(k): os.fsdecode(v) for k, _, v in entries}

@@ -8,7 +8,8 @@ ROOT/.new/               folders being written: a run begins when its folder is 
 ROOT/JOB/work            where jobs run that name no folder of their own
 
 Whoever finds a run without a supervisor sends it one. Any number may be sent: a supervisor first
-takes the run by a rename, and only one can.
+takes the run by a rename, and only one can. So a warm parent (`warm.py`) can be asked for one, and
+another be sent where it does not come.
 """
 
 import marshal
@@ -24,8 +25,9 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
-from boa.engines import launching, leftovers, shim
+from boa.engines import launching, leftovers, shim, warm
 from boa.engines.base import Launch, LogFile, RunEvent, RunKey
+from boa.engines.scripts import Finder, Recipe
 from boa.errors import InputError
 from boa.model.cluster import JobId
 from boa.units import Seconds
@@ -36,6 +38,8 @@ CHECKED_AT_ONCE = 50
 """Supervisors sent by an earlier service that one `poll` looks at; our own tell by themselves."""
 SUPERVISE = "import sys; sys.path.append(sys.argv[1]); import shim; shim.main(sys.argv[2])"
 """Quicker than to run the file, which Python would compile every time."""
+WARM_S: Seconds = 30.0
+"""Not begun by a warm parent within this time, a run is sent another supervisor."""
 NOBODY = "0.0.0"
 """Who takes a run so that no supervisor can."""
 
@@ -48,6 +52,8 @@ class _Run:
     """PID, or PID.TICKS.BOOT where it is not ours; empty while there is none."""
     ours: bool = False
     """A child of this process: its number is nobody else's until we have heard of its end."""
+    warm_until: Seconds | None = None
+    """A warm parent was asked for a supervisor, which is waited for until then (monotonic)."""
     up_told: bool = False
     grace_s: Seconds | None = None
     """It was asked to stop, with this grace."""
@@ -95,9 +101,17 @@ class _Run:
 
 
 class LocalEngine:
-    def __init__(self, root: Path, *, log_bytes: int, python: str = sys.executable) -> None:
+    def __init__(
+        self,
+        root: Path,
+        *,
+        log_bytes: int,
+        python: str = sys.executable,
+        warm_parents: int = warm.MOST,
+    ) -> None:
         self._root = os.path.abspath(root)
         self._log_bytes, self._python = log_bytes, python
+        self._scripts, self._warm = Finder(), warm.WarmParents(warm_parents)
         self._gpus = launching.has_gpus()
         self._index = os.path.join(self._root, ".runs")
         self._new = os.path.join(self._root, ".new")
@@ -124,8 +138,11 @@ class LocalEngine:
                     key=key, ended=True, reason="such a run was there before"
                 )
                 return
-            run = self._begin(key, self._files_of(launch))
-        if run.end is None and not run.supervisor:
+            files, recipe = self._files_of(launch)
+            run = self._begin(key, files)
+            if recipe is not None and self._warm.ask(recipe, run.folder):
+                run.warm_until = time.monotonic() + WARM_S
+        if run.end is None and not run.supervisor and run.warm_until is None:
             self._supervise(run)
 
     def stop(self, key: RunKey, grace_s: Seconds) -> None:
@@ -145,14 +162,18 @@ class LocalEngine:
         stop = os.path.join(run.folder, shim.STOP)
         Path(f"{stop}.new").write_text(f"{grace_s:.3f}")
         os.rename(f"{stop}.new", stop)
-        if not run.supervisor:
+        _, supervisor = run.state()  # who takes it later than this sees the file
+        if supervisor:
+            pid = int(supervisor.partition(".")[0])
+            if shim.identity(pid) == supervisor:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGTERM)
+        elif not run.supervisor:
             self._supervise(run)  # it will see that there is nothing to start
-        elif run.ours or shim.identity(run.pid) == run.supervisor:
-            with suppress(ProcessLookupError):
-                os.kill(run.pid, signal.SIGTERM)
         run.grace_s = grace_s
 
     def poll(self) -> Sequence[RunEvent]:
+        self._await_warm()
         self._settle(self._dead())
         events = list(self._over.values())
         for run in self._runs.values():
@@ -191,25 +212,33 @@ class LocalEngine:
         return [LogFile(attempt, rank, path) for attempt, rank, _, path in sorted(found)]
 
     def close(self) -> None:
+        self._warm.close()
         self._runs.clear()
 
     # Beginnings
 
-    def _files_of(self, launch: Launch) -> dict[str, bytes]:
+    def _files_of(self, launch: Launch) -> tuple[dict[str, bytes], Recipe | None]:
+        """What is in its folder, and the warm parent that can begin it, if one can."""
         workdir = launch.spec.workdir
         if not workdir:
             workdir = os.path.join(self._home(launch.key.job), "work")
             os.makedirs(workdir, exist_ok=True)
         with suppress(OSError):  # the job itself will say what is wrong with it
             os.makedirs(launch.checkpoint_dir, exist_ok=True)
+        plans = launching.plans(launch, port=launching.free_port(), gpus=self._gpus)
+        script = self._scripts.find(launch.spec, workdir, launching.shared(launch, os.environ))
+        if script is not None:
+            for plan in plans:
+                plan["script"] = list(script.words)
         document = {
-            "plans": launching.plans(launch, port=launching.free_port(), gpus=self._gpus),
+            "plans": plans,
             "workdir": workdir,
             "grace_s": launch.spec.grace_s,
             "log_bytes": self._log_bytes,
         }
         # marshal's version 2 is the same in every Python that may run the supervisor
-        return {shim.LAUNCH: marshal.dumps(document, 2), shim.RESERVE: b" " * shim.RESERVED}
+        files = {shim.LAUNCH: marshal.dumps(document, 2), shim.RESERVE: b" " * shim.RESERVED}
+        return files, script.recipe if script else None
 
     def _begin(self, key: RunKey, files: dict[str, bytes]) -> _Run:
         """The run's folder with all of this in it, or no folder."""
@@ -237,7 +266,23 @@ class LocalEngine:
             setsigmask=[],
             setsigdef=signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP},
         )
-        run.supervisor, run.ours = str(pid), True
+        run.supervisor, run.ours, run.warm_until = str(pid), True, None
+
+    def _await_warm(self) -> None:
+        """Who has come from a warm parent; to runs where nobody will, send a supervisor."""
+        going = [run for run in self._runs.values() if run.end is None]
+        given_up = self._warm.tend([run.folder for run in going])
+        now = time.monotonic()
+        for run in going:
+            if run.warm_until is None:
+                continue
+            _, supervisor = run.state()
+            if supervisor:
+                run.supervisor, run.warm_until = supervisor, None
+            elif run.folder in given_up or now >= run.warm_until:
+                run.warm_until = now  # should there be no more processes: the next time
+                with suppress(OSError):
+                    self._supervise(run)
 
     def _known(self, key: RunKey) -> _Run | None:
         if key not in self._runs and os.path.exists(self._folder(key)):
@@ -291,7 +336,8 @@ class LocalEngine:
     def _lose(self, runs: Collection[_Run]) -> None:
         if not runs:
             return
-        leftovers.kill({marks for run in runs if (marks := _marks(run))})
+        marks = {found for run in runs if (found := _marks(run))}
+        leftovers.kill(marks, {run.supervisor for run in runs})
         for run in runs:
             died = "was killed, or the machine restarted"
             why = "could not be started" if run.supervisor == NOBODY else died

@@ -12,7 +12,7 @@ reserve, outcome          space set aside for how it ended; how it ended
 RANK.log, RANK.old.log    the newest output of each worker
 
 It runs without the rest of the package and imports next to nothing, so that hundreds of them are
-cheap. That is also why it reads marshal instead of JSON.
+cheap. That is also why it reads marshal instead of JSON. A warm parent (`parent.py`) runs it too.
 """
 
 import ctypes
@@ -95,6 +95,10 @@ class Log:
             self.size += os.write(self.fd, said.encode())
 
 
+class Reborn(BaseException):
+    """Raised in a forked worker: out of the supervisor's frames, to go on as something else."""
+
+
 class Worker:
     """One process of the run, and its output."""
 
@@ -127,21 +131,26 @@ class Worker:
             if os.getppid() != supervisor:  # it was killed before it could take us along
                 os._exit(NOT_EXECUTABLE)
             _signal.set_wakeup_fd(-1)
-            for ignored in (_signal.SIGPIPE, _signal.SIGXFSZ):  # by Python, and by nobody else
-                _signal.signal(ignored, _signal.SIG_DFL)
             os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
             os.dup2(out, 1)
             os.dup2(out, 2)
             os.chdir(workdir)
             what = self.plan["argv"][0]
-            os.execvpe(what, self.plan["argv"], {**os.environ, **self.plan["env"]})
-        except Exception as trouble:
+            self.execute(told)
+        except Reborn:
+            raise
+        except BaseException as trouble:
             missing = isinstance(trouble, FileNotFoundError) and what != workdir
             why = getattr(trouble, "strerror", None) or str(trouble)
             said = f"{NOT_FOUND if missing else NOT_EXECUTABLE} cannot start {what}: {why}"
             os.write(told, said.encode("utf-8", "replace")[:RESERVED])
-        finally:
-            os._exit(NOT_EXECUTABLE)
+        os._exit(NOT_EXECUTABLE)
+
+    def execute(self, told: int) -> "NoReturn":
+        """`told` closes by itself."""
+        for ignored in (_signal.SIGPIPE, _signal.SIGXFSZ):  # by Python, and by nobody else
+            _signal.signal(ignored, _signal.SIG_DFL)
+        os.execvpe(self.plan["argv"][0], self.plan["argv"], {**os.environ, **self.plan["env"]})
 
     def copy(self) -> bool:
         """One piece of output into the log; False if there is none."""
@@ -154,11 +163,11 @@ class Worker:
 
 
 class Supervisor:
-    def __init__(self, launch: "dict[str, Any]", wake: int) -> None:
-        self.wake = wake
+    def __init__(self, launch: "dict[str, Any]", wake: int, kind: "type[Worker]") -> None:
+        self.wake, self.me = wake, os.getpid()
         self.workdir: str = launch["workdir"]
         self.grace_s: float = launch["grace_s"]
-        self.workers = [Worker(plan, launch["log_bytes"]) for plan in launch["plans"]]
+        self.workers = [kind(plan, launch["log_bytes"]) for plan in launch["plans"]]
         self.outputs: dict[int, Worker] = {}
         self.poller = select.poll()
         self.poller.register(wake, select.POLLIN)
@@ -280,6 +289,8 @@ class Supervisor:
 
     def clear(self) -> None:
         """Kill what is left, also what has left the process group; then take the last output."""
+        if os.getpid() != self.me:
+            return  # a worker on its way out of these frames
         end = time.monotonic() + LEFTOVERS_S
         self.reap()
         while not self.childless and time.monotonic() < end:
@@ -360,9 +371,9 @@ def write_outcome(folder: str, code: int | None, stopped: bool, reason: str) -> 
     os.rename(reserve, os.path.join(folder, OUTCOME))
 
 
-def supervise(claimed: str, wake: int) -> "tuple[int | None, bool, str]":
+def supervise(claimed: str, wake: int, kind: "type[Worker]") -> "tuple[int | None, bool, str]":
     with open(claimed, "rb") as file:
-        supervisor = Supervisor(marshal.load(file), wake)
+        supervisor = Supervisor(marshal.load(file), wake, kind)
     if os.path.exists(STOP):
         return 0, True, "stopped before it began"
     try:
@@ -376,6 +387,10 @@ def supervise(claimed: str, wake: int) -> "tuple[int | None, bool, str]":
 
 def main(folder: str) -> None:
     os.closerange(3, 65536)  # nothing of the service's may live on in what outlives it
+    look_after(folder, Worker)
+
+
+def look_after(folder: str, kind: "type[Worker]") -> None:
     os.chdir(folder)
     wake, signalled = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     _signal.set_wakeup_fd(signalled, warn_on_full_buffer=False)
@@ -388,7 +403,7 @@ def main(folder: str) -> None:
         return  # another has it
     prctl(PR_SET_CHILD_SUBREAPER, 1)
     try:
-        outcome = supervise(claimed, wake)
+        outcome = supervise(claimed, wake, kind)
     except Exception as trouble:
         outcome = (None, False, f"lost: its supervisor failed: {trouble!r}")
     while os.path.exists(folder):

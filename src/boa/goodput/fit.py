@@ -11,7 +11,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from boa.goodput.throughput import Throughput, accumulation_time, network_time, step_time
+from boa.goodput.throughput import Throughput, accumulation_time, iteration_time, network_time
 from boa.model.speedup import Floats
 
 SOFT = 0.05
@@ -34,16 +34,32 @@ class Measurements:
     gpus: Floats
     local_batch: Floats
     step_s: Floats
+    """Of a whole iteration, where `passes` are given."""
     accumulation_s: Floats
-    """Step time less synchronisation: what one accumulation pass takes."""
+    """Step time less synchronisation: what one accumulation pass takes. NaN: not known."""
+    passes: Floats | None = None
+    """Accumulation passes before the step, within `step_s`; none if not given."""
+
+    @property
+    def accumulated(self) -> Floats:
+        """Passes before the step, of every entry."""
+        return np.zeros_like(self.step_s) if self.passes is None else self.passes
 
     def merged(self) -> "Measurements":
-        """One entry per (nodes, GPUs, local batch): the mean. The model sees no more than these."""
-        keys = np.stack([self.nodes, self.gpus, self.local_batch], axis=1)
-        unique, inverse, counts = np.unique(keys, axis=0, return_inverse=True, return_counts=True)
-        inverse = inverse.reshape(-1)
-        means = [np.bincount(inverse, t) / counts for t in (self.step_s, self.accumulation_s)]
-        return Measurements(unique[:, 0], unique[:, 1], unique[:, 2], means[0], means[1])
+        """One entry per configuration: the mean. The model sees no more than these."""
+        keys = np.stack([self.nodes, self.gpus, self.local_batch, self.accumulated], axis=1)
+        unique, inverse = np.unique(keys, axis=0, return_inverse=True)
+        means = [_known_mean(inverse.reshape(-1), t) for t in (self.step_s, self.accumulation_s)]
+        nodes, gpus, local_batch, passes = unique.T
+        return Measurements(nodes, gpus, local_batch, means[0], means[1], passes)
+
+
+def _known_mean(groups: NDArray[np.intp], values: Floats) -> Floats:
+    """Per group, of the values that are known; NaN where none is."""
+    known = ~np.isnan(values)
+    counts = np.bincount(groups, known)
+    sums = np.bincount(groups, np.where(known, values, 0.0))
+    return np.where(counts > 0, sums / np.maximum(counts, 1.0), np.nan)
 
 
 def fit_throughput(measured: Measurements) -> Throughput:
@@ -63,7 +79,8 @@ def fit_throughput(measured: Measurements) -> Throughput:
 
 def relative_errors(model: Throughput, measured: Measurements) -> Floats:
     """|predicted / measured − 1| of every step time."""
-    predicted = step_time(model, measured.nodes, measured.gpus, measured.local_batch)
+    at = measured.nodes, measured.gpus, measured.local_batch, measured.accumulated
+    predicted = iteration_time(model, *at)
     return np.abs(predicted / measured.step_s - 1)
 
 
@@ -152,7 +169,8 @@ def _residuals(x: Floats, points: Measurements) -> tuple[Floats, Floats]:
     """Log errors of step and accumulation times, and their derivatives by the log-parameters.
 
     With q the smaller of compute and network time over the larger, the step's logarithm is
-    log(larger) + log(1 + q^γ)/γ.
+    log(larger) + log(1 + q^γ)/γ. That of an iteration is the step's less that of the step's part
+    in it. An accumulation time that is not known is no evidence.
     """
     model = Throughput.of(np.exp(x))
     compute = accumulation_time(model, points.local_batch)
@@ -163,19 +181,23 @@ def _residuals(x: Floats, points: Measurements) -> tuple[Floats, Floats]:
     share_of_smaller = q_power / (1.0 + q_power)
     share = np.where(compute >= network, 1.0 - share_of_smaller, share_of_smaller)
     extra = np.log1p(q_power) / model.gamma
+    step = larger * np.exp(extra)
+    part = step / (points.accumulated * compute + step)
+    known = ~np.isnan(points.accumulation_s)
 
     by_compute = np.stack([np.full_like(compute, model.alpha_c), model.beta_c * points.local_batch])
     by_compute /= compute
     by_gamma = share_of_smaller * log_q - extra
-    of_step = [by_compute * share, _by_network(model, network, points) * (1 - share), by_gamma]
-    of_pass = [by_compute, np.zeros((5, len(compute)))]
+    by_network = _by_network(model, network, points) * (1 - share)
+    of_pass = np.vstack([by_compute, np.zeros((5, len(compute)))])
+    of_step = np.vstack([by_compute * share, by_network, by_gamma]) * part + of_pass * (1 - part)
     residuals = np.concatenate(
         [
-            np.log(larger) + extra - np.log(points.step_s),
-            np.log(compute) - np.log(points.accumulation_s),
+            np.log(larger) + extra - np.log(part) - np.log(points.step_s),
+            (np.log(compute) - np.log(points.accumulation_s))[known],
         ]
     )
-    return residuals, np.hstack([np.vstack(of_step), np.vstack(of_pass)]).T
+    return residuals, np.hstack([of_step, of_pass[:, known]]).T
 
 
 def _by_network(model: Throughput, network: Floats, points: Measurements) -> Floats:
@@ -193,13 +215,15 @@ def _by_network(model: Throughput, network: Floats, points: Measurements) -> Flo
 
 def _starts(points: Measurements) -> list[Floats]:
     """A handful of first guesses: a line through the accumulation times, a few networks."""
-    typical, mean_batch = float(np.median(points.accumulation_s)), float(points.local_batch.mean())
+    accumulation_s = _guessed(points)
+    typical, mean_batch = float(np.median(accumulation_s)), float(points.local_batch.mean())
     off_mean = points.local_batch - mean_batch
-    slope = float(off_mean @ points.accumulation_s) / max(float(off_mean @ off_mean), 1e-12)
-    offset = float(points.accumulation_s.mean()) - slope * mean_batch
+    slope = float(off_mean @ accumulation_s) / max(float(off_mean @ off_mean), 1e-12)
+    offset = float(accumulation_s.mean()) - slope * mean_batch
     alpha_c = max(offset, 0.05 * typical)
     beta_c = max(slope, 0.05 * typical / mean_batch)
-    synchronising = np.maximum(points.step_s - points.accumulation_s, 1e-3 * points.step_s)
+    passes = (points.accumulated + 1) * accumulation_s
+    synchronising = np.maximum(points.step_s - passes, 1e-3 * points.step_s)
     across, within = points.nodes > 1, (points.nodes <= 1) & (points.gpus > 1)
     net_n = float(np.median(synchronising[across])) if across.any() else 0.1 * typical
     net_r = float(np.median(synchronising[within])) if within.any() else 0.1 * typical
@@ -208,6 +232,12 @@ def _starts(points: Measurements) -> list[Floats]:
         np.log([alpha_c, beta_c, *(t * part for t in (net_n, net_r) for part in parts), gamma])
         for gamma, parts in shapes
     ]
+
+
+def _guessed(points: Measurements) -> Floats:
+    """Accumulation times; one that is not known as nine tenths of what its iteration allows."""
+    most = 0.9 * points.step_s / (points.accumulated + 1)
+    return np.where(np.isnan(points.accumulation_s), most, points.accumulation_s)
 
 
 def _borrowed(points: Measurements, params: Floats) -> Throughput:

@@ -47,6 +47,8 @@ class JobSpec:
     """Units of progress (samples, say) of the whole job, where its user knows."""
     checkpoint_dir: str = ""
     """Absolute; empty: a folder of the job's own that the service makes."""
+    preload: tuple[str, ...] | None = None
+    """Modules that a warm parent imports; none: no warm parent; None: found out from the script."""
     grace_s: Seconds = 30.0
     """From SIGTERM to SIGKILL."""
     retries: int = 3
@@ -72,6 +74,8 @@ class Run:
     """When the engine had its processes up."""
     reported_at: Seconds | None = None
     """Its first report: the rescaling was over by then."""
+    rescale: Mapping[str, Seconds] = field(default_factory=dict)
+    """What is known of the rescaling it began with: total, other, and what its job told."""
     stopping_at: Seconds | None = None
 
 
@@ -93,6 +97,8 @@ class JobRecord:
     """Units done of the current epoch."""
     loss: float | None = None
     step: int | None = None
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    """The newest of each that it reported."""
     share: Share | None = None
     """What the policy wants it to have."""
     allocation: Allocation | None = None

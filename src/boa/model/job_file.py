@@ -24,9 +24,11 @@ MAX_PATH = 4096
 MAX_JOB_GPUS = 1024
 MAX_GPU_TYPES = 100
 MAX_EPOCHS = 10_000
+MAX_MODULES, MAX_MODULE = 20, 200
 MAX_GRACE_S = 3600.0
 MAX_RETRIES = 1000
 LAUNCHERS: tuple[Launcher, ...] = get_args(Launcher)
+MODULE_PATTERN = r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*"
 ENV_PATTERN = r"[A-Za-z_][A-Za-z0-9_]*"
 OURS = "BOA_"
 """What begins so belongs to the service."""
@@ -53,6 +55,7 @@ _OPTIONAL = (
     "epochs",
     "total_work",
     "checkpoint_dir",
+    "preload",
     "grace_s",
     "retries",
     "weight",
@@ -98,6 +101,7 @@ def read_job_spec(document: Any, path: str = "") -> JobSpec:
         launcher=_launcher(given.get("launcher", DEFAULTS.launcher), at("launcher")),
         epochs=checks.whole(given.get("epochs", DEFAULTS.epochs), at("epochs"), most=MAX_EPOCHS),
         total_work=None if work is None else checks.number(work, at("total_work"), above=0),
+        preload=_preload(given["preload"], at("preload")) if "preload" in given else None,
         grace_s=checks.number(
             given.get("grace_s", DEFAULTS.grace_s), at("grace_s"), least=0, most=MAX_GRACE_S
         ),
@@ -202,6 +206,17 @@ def _gpu_types(value: Any, path: str) -> tuple[GpuName, ...]:
     return names
 
 
+def _preload(value: Any, path: str) -> tuple[str, ...]:
+    if not isinstance(value, list) or len(value) > MAX_MODULES:
+        expected = f"a list of up to {MAX_MODULES} Python modules; [] for none, or leave it out"
+        raise InputError(path, value, expected)
+    for number, name in enumerate(value):
+        module = isinstance(name, str) and len(name) <= MAX_MODULE
+        if not module or not re.fullmatch(MODULE_PATTERN, name):
+            raise InputError(f"{path}[{number}]", name, "a module's name, such as torch.nn")
+    return tuple(value)
+
+
 def _launcher(value: Any, path: str) -> Launcher:
     for launcher in LAUNCHERS:
         if value == launcher:
@@ -233,6 +248,7 @@ def job_document(spec: JobSpec) -> dict[str, Any]:
         "launcher": spec.launcher,
         "epochs": spec.epochs,
         "total_work": spec.total_work,
+        **({} if spec.preload is None else {"preload": list(spec.preload)}),
         "grace_s": spec.grace_s,
         "retries": spec.retries,
         "weight": spec.weight,

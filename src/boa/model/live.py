@@ -9,6 +9,10 @@ from boa.units import GpuName, Seconds, UsdPerHour
 
 NodeState: TypeAlias = Literal["requested", "ready", "releasing", "gone"]
 """requested: rented or about to be, not yet usable; releasing: given back, still charged."""
+RESCALE_PARTS = ("stop", "save", "start", "load", "first_step")
+"""What a job can tell of a rescaling: SIGTERM until all ranks have stopped; until its checkpoint is
+published; from the beginning of the new process until its process group and device are there; until
+model and checkpoint are loaded; by how much the first step is longer than others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,3 +124,5 @@ class Report:
     step: int | None = None
     loss: float | None = None
     metrics: Mapping[str, float] = field(default_factory=dict)
+    rescale: Mapping[str, Seconds] = field(default_factory=dict)
+    """Parts of the rescaling that this attempt began with (`RESCALE_PARTS`), as far as known."""

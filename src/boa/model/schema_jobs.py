@@ -33,6 +33,7 @@ def job_schema() -> Schema:
                     "description": "workers: one process per GPU. torchrun: one torchrun that "
                     "starts them. single: one process that is told its width.",
                 },
+                "preload": _preload(),
                 **_folders(),
                 **_training(),
             },
@@ -94,6 +95,21 @@ def _gpus() -> Schema:
                 },
             },
         ),
+    }
+
+
+def _preload() -> Schema:
+    return {
+        "type": "array",
+        "maxItems": job_file.MAX_MODULES,
+        "items": {
+            "type": "string",
+            "maxLength": job_file.MAX_MODULE,
+            "pattern": f"^{job_file.MODULE_PATTERN}$",
+        },
+        "description": "Modules that are imported once and kept, so that the job starts faster. "
+        "Without it, found out from the script; empty: none.",
+        "examples": [["torch", "torchvision"], []],
     }
 
 

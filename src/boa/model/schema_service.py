@@ -132,6 +132,12 @@ def _places() -> Schema:
             service_file.MAX_PORT,
             default=default["port"],
         ),
+        "warm_parents": whole(
+            "Processes kept that have imported what jobs import, at most; 0: none.",
+            0,
+            service_file.MAX_WARM_PARENTS,
+            default=default["warm_parents"],
+        ),
         "data_dir": {
             "type": "string",
             "pattern": r"\S",

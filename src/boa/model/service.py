@@ -59,6 +59,8 @@ class ServiceConfig:
     """Of the local cloud: how long a node is charged for after it was given back."""
     backoff_s: Seconds = 5.0
     """Before the first restart of a job that failed; doubles each time, up to ten minutes."""
+    warm_parents: int = 4
+    """Processes kept that have imported what jobs import, at most; 0: none."""
     log_bytes: int = 10 * 1024**2
     """Kept of every worker's log, per attempt."""
     priors: Mapping[str, ClassPrior] = field(default_factory=dict)

@@ -28,6 +28,7 @@ MAX_GPUS_PER_NODE = 1024
 MAX_NODES = 100_000
 MAX_TEXT = 2000
 MAX_PORT = 65_535
+MAX_WARM_PARENTS = 100
 WEEK_S, DAY_S = 604_800.0, 86_400.0
 PRIOR_WEIGHTS: Mapping[str, float] = {"measured_weight": 1e12, "arrivals_weight_h": 1e6}
 """How sure a prior may be of itself, at the most."""
@@ -53,6 +54,7 @@ _FIELDS = (
     "data_dir",
     "db",
     "port",
+    "warm_parents",
     "log_mb",
     "local",
     "classes",
@@ -110,6 +112,10 @@ def _config(top: Mapping[str, Any], home: Path, catalogue: Catalogue) -> Service
     settings |= _local(top.get("local", {}))
     if "port" in top:
         settings["port"] = checks.whole(top["port"], "port", least=0, most=MAX_PORT)
+    if "warm_parents" in top:
+        settings["warm_parents"] = checks.whole(
+            top["warm_parents"], "warm_parents", least=0, most=MAX_WARM_PARENTS
+        )
     if "log_mb" in top:
         size = checks.number(top["log_mb"], "log_mb", above=0, most=MAX_LOG_MB)
         settings["log_bytes"] = max(1, round(size * 1024**2))

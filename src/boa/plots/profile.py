@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rich.markup import escape
 
 from boa.plots import style
-from boa.plots.words import duration, significant
+from boa.plots.words import duration, moment, significant
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -168,12 +168,40 @@ def profile_text(document: Document) -> str:
     lines = [
         f"[bold]{escape(_short(document['class']))}[/bold]  {escape(_said(document))}",
         f"[dim]starts from {escape(document['prior'])}[/dim]",
+        *(escape(line) for line in _training_lines(document)),
     ]
     types = [kind for kind in document["gpu_types"] if kind["curve"]["widths"]]
     most = max((_longest(kind) for kind in types), default=1.0)
     for kind in types:
         lines += ["", *_type_lines(kind, most)]
     return "\n".join(lines)
+
+
+def _training_lines(document: Document) -> Iterator[str]:
+    """What jobs tell of their training, where they do."""
+    engines = document.get("rescaling", {})
+    for engine, parts in sorted(engines.items(), key=lambda e: e[0] != document.get("engine")):
+        yield from _rescaling_lines(engine, parts)
+    noise = [(n + 1, value) for n, value in enumerate(document.get("noise_scale", ())) if value]
+    if noise:
+        (first, before), (last, now) = noise[0], noise[-1]
+        then = f", {significant(now)} in epoch {last}" if last > first else ""
+        yield f"{'noise scale':<12} {significant(before)} samples in epoch {first}{then}"
+
+
+def _rescaling_lines(engine: str, parts: Mapping[str, Document]) -> Iterator[str]:
+    """Of one engine; parts that were told more or less often than the whole say how often."""
+    total = parts.get("total", {"mean_s": None, "count": 0})
+    count, took = total["count"], total["mean_s"]
+    said = "by parts" if took is None else f"{moment(took)}, measured {count:,}×"
+    yield f"{'rescaling':<12} on {engine}: {said}"
+    known = []
+    for name, part in parts.items():
+        if name != "total":
+            seen = "" if part["count"] == count else f" ({part['count']:,}×)"
+            known.append(f"{name.replace('_', ' ')} {moment(part['mean_s'])}{seen}")
+    if known:
+        yield f"{'':<12} {', '.join(known)}"
 
 
 def _longest(kind: Document) -> float:
@@ -192,7 +220,7 @@ def _type_lines(kind: Document, most: float) -> Iterator[str]:
         full = max(round(BAR * speedup / most), 1)
         bar = "█" * full + "░" * max(round(BAR * perfect / most) - full, 0)
         samples = [s for s in kind["samples"] if s["width"] == width]
-        said = "; ".join(_sample_said(s) for s in samples) or "not tried yet"
+        said = "; ".join(_sample_said(s, kind) for s in samples) or "not tried yet"
         row = f"{width:>6} {significant(speedup):>6}  {bar:<{BAR}}  {said}"
         yield row if samples else f"[dim]{row}[/dim]"
 
@@ -210,10 +238,15 @@ def _rows(kind: Document, widths: Sequence[int]) -> list[int]:
     return sorted(chosen)
 
 
-def _sample_said(sample: Document) -> str:
+def _sample_said(sample: Document, kind: Document) -> str:
+    """Where s(k) is held against a width that was not measured: also against the least that was."""
     where = " across nodes" if sample["across_nodes"] else ""
     measured = "" if sample["speedup"] is None else f"{significant(sample['speedup'])} "
-    return f"{measured}measured{where} in {duration(sample['seconds'])}"
+    said = f"{measured}measured{where} in {duration(sample['seconds'])}"
+    ratio, least = sample.get("measured_speedup"), kind.get("measured_from")
+    if ratio is None or sample["width"] == least or math.isclose(ratio, sample["speedup"]):
+        return said
+    return f"{said}, {significant(ratio)} × {least} GPU{'s' * (least > 1)}"
 
 
 def _said(document: Document) -> str:

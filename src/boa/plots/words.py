@@ -26,6 +26,11 @@ def duration(seconds: Seconds) -> str:
     return f"{significant(seconds / length)} {sign}"
 
 
+def moment(seconds: Seconds) -> str:
+    """0.03 s, 1.25 s, 12.3 s: short times side by side."""
+    return f"{seconds:.2f} s" if seconds < 10 else duration(seconds)
+
+
 def significant(value: float, digits: int = 3) -> str:
     """So many digits, zeros included: 16.0, 7.68, 1,234; never an exponent in between."""
     if value == 0 or abs(value) >= 10 ** (digits - 1):

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from boa.model.live import RESCALE_PARTS
 from boa.model.schema_jobs import job_schema
 
 JOB_SPEC = {
@@ -22,6 +23,7 @@ REPORT = {
     "step": 400,
     "loss": 2.31,
     "metrics": {"accuracy": 0.41},
+    "rescale": {"stop": 0.2, "save": 0.5, "start": 1.1, "load": 0.3, "first_step": 0.4},
 }
 _RATE = {"type": "number", "exclusiveMinimum": 0}
 _COUNT = {"type": "integer", "minimum": 0}
@@ -75,6 +77,13 @@ _REPORT = {
             "maxProperties": 100,
             "propertyNames": {"maxLength": 100},
             "additionalProperties": {"type": "number"},
+        },
+        "rescale": {
+            "type": "object",
+            "description": "What the rescaling before this attempt took, by part, in the server's "
+            "seconds.",
+            "additionalProperties": False,
+            "properties": {name: {"type": "number"} for name in RESCALE_PARTS},
         },
     },
 }

@@ -12,6 +12,7 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
+from boa.control.rescaling import ORDER
 from boa.control.snapshot import Control, Snapshot
 from boa.model.job import ENDED, State
 from boa.units import Seconds
@@ -40,6 +41,7 @@ class SnapshotCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         snapshot = self._control.snapshot
         yield from _jobs(snapshot)
+        yield from _training(snapshot)
         yield from _money(snapshot, self._control.now())
         yield from _cluster(snapshot)
         yield from _plan(snapshot)
@@ -79,6 +81,34 @@ def _jobs(snapshot: Snapshot) -> Iterator[Metric]:
         count_value=int(count("started", 0)),
         sum_value=count("queueing_s", 0.0),
     )
+
+
+def _training(snapshot: Snapshot) -> Iterator[Metric]:
+    count = snapshot.counters.get
+    rescaling = SummaryMetricFamily(
+        "boa_rescaling_seconds",
+        "Rescalings, as a whole and by part as far as jobs tell.",
+        labels=["part"],
+    )
+    for part in ORDER:
+        rescaling.add_metric(
+            [part],
+            count_value=int(count(f"rescaling_{part}", 0)),
+            sum_value=count(f"rescaling_{part}_s", 0.0),
+        )
+    yield rescaling
+    told: dict[str, list[float]] = defaultdict(list)
+    for record in snapshot.jobs.values():
+        if "noise_scale" in record.metrics:
+            told[record.job_class].append(record.metrics["noise_scale"])
+    noise = GaugeMetricFamily(
+        "boa_noise_scale_samples",
+        "Gradient noise scale of a class: mean of what its active jobs told last.",
+        labels=["class"],
+    )
+    for name, values in sorted(told.items()):
+        noise.add_metric([name], sum(values) / len(values))
+    yield noise
 
 
 def _money(snapshot: Snapshot, now: Seconds) -> Iterator[Metric]:

@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse, Response
 from boa.control.tokens import report_token
 from boa.errors import BoaError, InputError
 from boa.model import checks
-from boa.model.live import Report
+from boa.model.live import RESCALE_PARTS, Report
 from boa.server.bodies import parse, read
 from boa.server.context import Service
 from boa.server.errors import NotRunning, OtherAttempt, WrongReportToken, error_answer
@@ -22,7 +22,7 @@ MAX_METRICS = 100
 MAX_NAME = 100
 MOST = 10**15
 REQUIRED = ("attempt", "uptime_s", "epoch", "progress", "units")
-OPTIONAL = ("step", "loss", "metrics")
+OPTIONAL = ("step", "loss", "metrics", "rescale")
 _RECEIVED = {"ok": True}
 
 
@@ -70,7 +70,20 @@ def read_report(given: Mapping[str, Any], job: str, attempt: int) -> Report:
         step=None if step is None else checks.whole(step, "step", least=0, most=MOST),
         loss=None if loss is None else _measured(loss, "loss"),
         metrics=_metrics(given.get("metrics")),
+        rescale=_rescale(given.get("rescale")),
     )
+
+
+def _rescale(value: Any) -> dict[str, float]:
+    """What cannot be a time is left out, like a loss that diverged."""
+    if value is None:
+        return {}
+    found = {}
+    for name, figure in checks.mapping(value, "rescale", optional=RESCALE_PARTS).items():
+        seconds = None if figure is None else _measured(figure, f"rescale.{name}")
+        if seconds is not None and seconds >= 0:
+            found[name] = seconds
+    return found
 
 
 def _metrics(value: Any) -> dict[str, float]:
@@ -81,8 +94,8 @@ def _metrics(value: Any) -> dict[str, float]:
         raise InputError("metrics", value, expected)
     found = {}
     for name, figure in value.items():
-        if len(name) > MAX_NAME:
-            raise InputError("metrics", name, f"names of at most {MAX_NAME} characters")
+        if len(name) > MAX_NAME or not name.isprintable():
+            raise InputError("metrics", name, f"names of at most {MAX_NAME} printable characters")
         number = _measured(figure, f"metrics.{name}")
         if number is not None:
             found[name] = number

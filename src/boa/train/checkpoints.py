@@ -10,10 +10,11 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 KEPT = 2
 MANIFEST = "boa.json"
@@ -32,37 +33,86 @@ class Progress:
     step: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What `boa.json` says of its checkpoint."""
+
+    progress: Progress
+    world_size: int | None = None
+    """How many processes wrote it; None where nobody said."""
+    parts: Mapping[str, float] = field(default_factory=dict)
+    """Seconds that stopping and saving took, by what they went into."""
+
+
 @contextmanager
 def written(home: Path, progress: Progress) -> Iterator[Path]:
     """A folder to write into, published when the block ends without an exception."""
-    home.mkdir(parents=True, exist_ok=True)
-    number = max((number for number, _ in _published(home)), default=0) + 1
-    hidden = home / f"{_HIDDEN}new-{number}-{os.getpid()}-{time.time_ns()}"
-    hidden.mkdir()
+    hidden = begin(home)
     try:
         yield hidden
-        (hidden / MANIFEST).write_text(json.dumps({"version": 1, **asdict(progress)}))
-        _sync(hidden)
-        hidden.rename(home / f"checkpoint-{number:08}")
+        publish(hidden, Manifest(progress))
     except BaseException:
-        shutil.rmtree(hidden, ignore_errors=True)
+        abandon(hidden)
         raise
+
+
+def begin(home: Path) -> Path:
+    """A hidden folder, for `publish` or `abandon`."""
+    home.mkdir(parents=True, exist_ok=True)
+    hidden = home / f"{_HIDDEN}new-{os.getpid()}-{time.time_ns()}"
+    hidden.mkdir()
+    return hidden
+
+
+def publish(hidden: Path, manifest: Manifest) -> Path:
+    """All that is in the folder becomes the newest checkpoint, and old ones go."""
+    home = hidden.parent
+    number = max((number for number, _ in _published(home)), default=0) + 1
+    (hidden / MANIFEST).write_text(json.dumps(_document(manifest)))
+    _sync(hidden)
+    path = hidden.rename(home / f"checkpoint-{number:08}")
     _sync_folder(home)
     for _, old in _published(home)[:-KEPT]:
         _remove(old)
+    return path
+
+
+def abandon(hidden: Path) -> None:
+    """Harmless if it was published, or is gone."""
+    shutil.rmtree(hidden, ignore_errors=True)
 
 
 def latest(home: Path) -> Path | None:
-    return next((path for _, path in reversed(_published(home)) if progress_at(path)), None)
+    return next(iter(newest_first(home)), None)
+
+
+def newest_first(home: Path) -> list[Path]:
+    return [path for _, path in reversed(_published(home)) if manifest_at(path)]
 
 
 def progress_at(checkpoint: Path) -> Progress | None:
     """None if it is no checkpoint of ours."""
+    manifest = manifest_at(checkpoint)
+    return manifest.progress if manifest else None
+
+
+def manifest_at(checkpoint: Path) -> Manifest | None:
+    """None if it is no checkpoint of ours."""
     try:
         document = json.loads((checkpoint / MANIFEST).read_text("utf-8"))
-        return Progress(document["epoch"], document["progress"], document["step"])
-    except (OSError, ValueError, KeyError, TypeError):
+        progress = Progress(document["epoch"], document["progress"], document["step"])
+        return Manifest(progress, document.get("world_size"), document.get("parts", {}))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
+
+
+def _document(manifest: Manifest) -> dict[str, Any]:
+    document: dict[str, Any] = {"version": 1, **asdict(manifest.progress)}
+    if manifest.world_size is not None:
+        document["world_size"] = manifest.world_size
+    if manifest.parts:
+        document["parts"] = dict(manifest.parts)
+    return document
 
 
 def remove_leftovers(home: Path) -> None:

@@ -20,16 +20,21 @@ class Sender:
         self._connection: HTTPConnection | None = None
         self._changed = threading.Condition()
         self._newest: dict[str, Any] | None = None
+        self._kept: dict[str, Any] | None = None
         self._prompt = self._closing = False
         self._not_before = 0.0
         self._thread = threading.Thread(target=self._run, name="boa-report", daemon=True)
         self._thread.start()
 
-    def offer(self, report: dict[str, Any], *, prompt: bool = False) -> None:
-        """Returns at once. `prompt`: not to wait for the next turn."""
+    def offer(self, report: dict[str, Any], *, prompt: bool = False, kept: bool = False) -> None:
+        """Returns at once. `prompt`: not to wait for the next turn. `kept`: nor to be left out
+        for a newer one."""
         with self._changed:
-            self._newest = report
-            self._prompt = self._prompt or prompt
+            if kept:
+                self._kept, self._newest = report, None
+            else:
+                self._newest = report
+                self._prompt = self._prompt or prompt
             self._changed.notify()
 
     def close(self) -> None:
@@ -50,7 +55,7 @@ class Sender:
     def _next(self) -> dict[str, Any] | None:
         """The newest report when it is due; None at the end."""
         with self._changed:
-            while not self._closing:
+            while not self._closing and self._kept is None:
                 wait = self._not_before - time.monotonic()
                 if self._newest is None:
                     self._changed.wait()
@@ -58,6 +63,9 @@ class Sender:
                     self._changed.wait(wait)
                 else:
                     break
+            kept, self._kept = self._kept, None
+            if kept is not None:
+                return kept
             report, self._newest, self._prompt = self._newest, None, False
             return report
 

@@ -6,11 +6,11 @@ import os
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from boa.train import checkpoints, job, stopping
 from boa.train.checkpoints import Progress
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from boa.train.sender import Sender
 
 MOST_METRICS = 100
+LONGEST_NAME = 100
+"""Of a metric, in printable characters: the service refuses reports with others."""
+PARTS = ("stop", "save", "start", "load", "first_step")
+"""What a rescaling consists of, as far as a job can tell (`rescaled`)."""
 
 
 class Session:
@@ -31,6 +35,8 @@ class Session:
         self.step: int | None = None
         self.loss: float | None = None
         self.metrics: dict[str, float] = {}
+        self.rescale: dict[str, float] = {}
+        """Parts of the rescaling that this attempt began with, in the service's seconds."""
         self._lock = threading.RLock()  # a signal handler may report while we are reporting
         self._began = time.monotonic() - _age_of_process()
         self._pid = os.getpid()
@@ -69,7 +75,7 @@ class Session:
                 number = _number(value)
                 if number is None:
                     self.metrics.pop(name, None)
-                elif name in self.metrics or len(self.metrics) < MOST_METRICS:
+                elif name in self.metrics or self._has_room(name):
                     self.metrics[name] = number
             self._send(prompt=begins)
 
@@ -80,14 +86,28 @@ class Session:
             if self._turn_to(number):
                 self._send(prompt=True)
 
+    def ready(self) -> None:
+        with self._lock:
+            if os.getpid() == self._pid and self.units == 0:
+                self._send(kept=True)
+
+    def rescaled(self, parts: Mapping[str, object]) -> None:
+        with self._lock:
+            for name in PARTS:
+                seconds = _number(parts.get(name))
+                if seconds is not None and seconds >= 0:
+                    self.rescale[name] = seconds * self.context.speed
+
     def resume(self) -> Progress:
         home = self.clean_home()
         checkpoint = checkpoints.latest(home) if home else None
+        found = checkpoints.progress_at(checkpoint) if checkpoint else None
+        return self.resume_at(found or Progress())
+
+    def resume_at(self, progress: Progress) -> Progress:
         with self._lock:
-            self.at = (
-                checkpoints.progress_at(checkpoint) or Progress() if checkpoint else Progress()
-            )
-            self.step = self.at.step or None
+            self.at = progress
+            self.step = progress.step or None
             return self.at
 
     def clean_home(self) -> Path | None:
@@ -97,6 +117,10 @@ class Session:
             checkpoints.remove_leftovers(home)
             self._cleaned = True
         return home
+
+    def age(self) -> float:
+        """Seconds since this process began."""
+        return time.monotonic() - self._began
 
     def close(self) -> None:
         if self._sender is not None and os.getpid() == self._pid:
@@ -110,12 +134,16 @@ class Session:
         self.at = Progress(number, 0.0, self.at.step)
         return True
 
-    def _send(self, *, prompt: bool) -> None:
+    def _has_room(self, name: str) -> bool:
+        fits = len(name) <= LONGEST_NAME and name.isprintable()
+        return fits and len(self.metrics) < MOST_METRICS
+
+    def _send(self, *, prompt: bool = False, kept: bool = False) -> None:
         if self._sender is None:
             return
-        report = {
+        report: dict[str, Any] = {
             "attempt": self.context.attempt,
-            "uptime_s": (time.monotonic() - self._began) * self.context.speed,
+            "uptime_s": self.age() * self.context.speed,
             "epoch": self.at.epoch,
             "progress": self.at.progress,
             "units": self.units,
@@ -123,7 +151,9 @@ class Session:
             "loss": self.loss,
             "metrics": dict(self.metrics),
         }
-        self._sender.offer(report, prompt=prompt)
+        if self.rescale:
+            report["rescale"] = dict(self.rescale)
+        self._sender.offer(report, prompt=prompt, kept=kept)
 
 
 @cache
@@ -172,6 +202,28 @@ def epochs(total: int | None = None) -> Iterator[int]:
 def resume() -> Progress:
     """Where the newest checkpoint was taken, to count on from there; zeros if there is none."""
     return session().resume()
+
+
+def resume_at(progress: Progress) -> None:
+    """Count on from here: for who keeps checkpoints in a way of its own."""
+    session().resume_at(progress)
+
+
+def ready() -> None:
+    """Training begins now: told at once, before anything is done. It ends the rescaling.
+
+    Once something was done in this attempt it says nothing.
+    """
+    session().ready()
+
+
+def rescaled(parts: Mapping[str, float]) -> None:
+    """What the rescaling before this attempt took, in seconds of the wall, by part (`PARTS`).
+
+    Goes with the next report and all later ones. Parts may come one after another: the newest
+    value of each counts. What is no finite number >= 0, or no known part, is left out.
+    """
+    session().rescaled(parts)
 
 
 def latest_checkpoint() -> Path | None:

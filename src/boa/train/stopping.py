@@ -2,9 +2,11 @@
 
 import os
 import signal
+import time
 from types import FrameType
 
-_asked = False
+_asked: float | None = None
+"""When, by the monotonic clock."""
 _listening: int | None = None
 """In which process. Forked ones inherit the handler, but are not ours to keep alive."""
 
@@ -12,7 +14,12 @@ _listening: int | None = None
 def stop_requested() -> bool:
     """Whether to save a checkpoint now and exit with code 0."""
     listen()
-    return _asked
+    return _asked is not None
+
+
+def asked_s_ago() -> float:
+    """Seconds since SIGTERM came first; 0 if it has not."""
+    return 0.0 if _asked is None else time.monotonic() - _asked
 
 
 def listen() -> None:
@@ -25,7 +32,7 @@ def listen() -> None:
     def on_stop(number: int, frame: FrameType | None) -> None:
         global _asked
         if os.getpid() == _listening:
-            _asked = True
+            _asked = time.monotonic() if _asked is None else _asked
         elif not callable(before):  # a data loader, say: SIGTERM does to it what it always did
             signal.signal(number, before or signal.SIG_DFL)
             signal.raise_signal(number)

@@ -1,0 +1,92 @@
+"""Norms of gradients in a few launches on the device, without waiting for any of them."""
+
+import math
+from typing import TypeAlias
+
+import torch
+import torch.distributed as dist
+from torch._C._distributed_c10d import GradBucket
+from torch.distributed.tensor import DTensor
+
+Tensors: TypeAlias = tuple[torch.Tensor, ...] | list[torch.Tensor]
+Reduced: TypeAlias = torch.futures.Future[torch.Tensor]
+
+
+def norm(tensors: Tensors, weights: list[float] | None = None) -> torch.Tensor:
+    """Of all together, at least in single precision; a tensor on their device.
+
+    `weights` count the square of each. There has to be one at least.
+    """
+    double = any(tensor.dtype == torch.float64 for tensor in tensors)
+    norms = torch._foreach_norm(tensors, 2, dtype=torch.float64 if double else torch.float32)
+    if weights is not None:
+        norms = torch._foreach_mul(norms, [math.sqrt(weight) for weight in weights])
+    return joint(list(norms))
+
+
+def joint(norms: list[torch.Tensor]) -> torch.Tensor:
+    """The norm of the whole from the norms of its parts."""
+    whole: torch.Tensor = torch.linalg.vector_norm(torch.stack(norms))
+    return whole
+
+
+class Arriving:
+    """Numbers on their way from the device."""
+
+    def __init__(self, numbers: torch.Tensor) -> None:
+        self._event: torch.cuda.Event | None = None
+        self._host = numbers
+        if numbers.is_cuda:
+            self._host = torch.empty(numbers.shape, dtype=numbers.dtype, pin_memory=True)
+            self._host.copy_(numbers, non_blocking=True)
+            self._event = torch.cuda.Event()
+            self._event.record()
+
+    def values(self) -> list[float] | None:
+        """None while they are not there."""
+        if self._event is not None and not self._event.query():
+            return None
+        found: list[float] = self._host.tolist()
+        return found
+
+
+def averaged(group: dist.ProcessGroup, bucket: GradBucket) -> Reduced:
+    """What DDP does without a hook, to the last digit.
+
+    NCCL multiplies on its way; a pass over the gradient for that alone would cost more than all
+    measuring.
+    """
+    buffer, operation = bucket.buffer(), dist.ReduceOp.SUM
+    if buffer.is_cuda and "cuda:nccl" in dist.get_backend_config(group):
+        operation = dist.ReduceOp.AVG
+    else:
+        buffer.mul_(1.0 / group.size())
+    work = dist.all_reduce(buffer, operation, group=group, async_op=True)
+    assert work is not None
+    reduced: Reduced = work.get_future().then(lambda future: future.value()[0])
+    return reduced
+
+
+def held(gradients: list[torch.Tensor], world: int) -> tuple[list[torch.Tensor], list[float]]:
+    """What this rank holds of gradients, and which part of each it answers for.
+
+    Of a shard that r ranks hold alike, each answers for 1/r.
+    """
+    pairs = [(local(gradient), 1.0 / _holders(gradient, world)) for gradient in gradients]
+    pairs = [(gradient, weight) for gradient, weight in pairs if gradient.numel()]
+    return [gradient for gradient, _ in pairs], [weight for _, weight in pairs]
+
+
+def local(gradient: torch.Tensor) -> torch.Tensor:
+    """This rank's shard, if it is one of those."""
+    own = gradient.to_local() if isinstance(gradient, DTensor) else gradient
+    return torch.view_as_real(own) if own.is_complex() else own
+
+
+def _holders(gradient: torch.Tensor, world: int) -> int:
+    """How many ranks hold the same shard; a gradient that is not sharded is with all of them."""
+    if not isinstance(gradient, DTensor):
+        return world
+    mesh = gradient.device_mesh
+    shards = [mesh.size(n) for n, at in enumerate(gradient.placements) if not at.is_replicate()]
+    return world // math.prod(shards)

@@ -1,0 +1,252 @@
+"""Which batch size a job runs at, from what it has measured itself: goodput fitted online."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from boa.goodput.fit import Measurements, fit_throughput
+from boa.goodput.throughput import Throughput, iteration_time
+from boa.goodput.tuning import Gains, Limits, Setting, best_settings, first_setting, gains_of, grid
+from boa.model.speedup import Floats
+from boa.train.torch.noise import Statistics
+
+BETTER = 1.05
+"""A change has to promise this much more goodput."""
+GROWTH = 2
+"""At most so many times the largest total batch tried so far."""
+NEWS = 0.02
+"""A measured time that has moved less is no reason to fit again."""
+FADING = 0.2
+"""Weight of the newest window among those of the same setting, at least."""
+MOST_KEPT = 64
+"""Settings remembered: those that ran last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """One setting on one placement."""
+
+    nodes: int
+    gpus: int
+    setting: Setting
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """What was measured there; NaN where it was not."""
+
+    iteration_s: float
+    accumulation_s: float
+    windows: int
+
+
+class Tuner:
+    """Learns how long iterations take, and chooses by predicted goodput: gain / iteration time.
+
+    `local_batch`: samples per GPU and pass, at least and at most. `gpu_type`: whose times these
+    are; what was measured on other types is kept, and not used.
+    """
+
+    def __init__(
+        self,
+        *,
+        base_batch: int,
+        max_batch: int,
+        local_batch: tuple[int, int],
+        gpu_type: str = "",
+    ) -> None:
+        least, most = local_batch
+        self._limits = Limits(
+            base_batch=base_batch, max_batch=max_batch, min_local=least, max_local=most
+        )
+        self._observed: dict[Where, Observed] = {}  # what ran last is last
+        self._largest = 0
+        self._gpu_type, self._other_types = gpu_type, dict[str, Any]()
+        self._fit: tuple[dict[Where, Observed], Throughput] | None = None
+
+    def observe(
+        self,
+        *,
+        nodes: int,
+        gpus: int,
+        local_batch: int,
+        passes: int,
+        iteration_s: float,
+        accumulation_s: float | None = None,
+    ) -> None:
+        """The mean over a window of iterations; `accumulation_s`: of one pass, if it was measured.
+
+        On one GPU it follows. What is not a positive time is passed over.
+        """
+        if accumulation_s is None:
+            accumulation_s = iteration_s / (passes + 1) if gpus == 1 else np.nan
+        if not (0 < iteration_s < np.inf) or accumulation_s <= 0:
+            return
+        where = Where(nodes, gpus, Setting(local_batch, passes))
+        new = Observed(iteration_s, accumulation_s, 1)
+        before = self._observed.pop(where, None)
+        self._observed[where] = new if before is None else _mixed(before, new)
+        self._largest = max(self._largest, where.setting.total(gpus))
+        while len(self._observed) > MOST_KEPT:
+            del self._observed[next(iter(self._observed))]
+
+    def forbid(self, local_batch: int) -> None:
+        """It does not fit into memory: from now on fewer samples per GPU and pass."""
+        most = max(min(self._limits.max_local, local_batch - 1), 1)
+        least = min(self._limits.min_local, most)
+        self._limits = replace(self._limits, max_local=most, min_local=least)
+
+    def choose(self, *, nodes: int, gpus: int, statistics: Statistics | None) -> Setting:
+        """The setting of the best predicted goodput, or the current one if that is nearly as good.
+
+        The current one is what ran last on this placement. Before anything is known: B0, or the
+        least local size on every GPU if that is more.
+        """
+        current = self._current(nodes, gpus)
+        first = first_setting(self._limits, gpus)
+        if statistics is None or self.throughput is None:
+            return current or first
+        best = self._best(nodes, gpus, statistics)
+        if current is None:
+            return best or first
+        if best is None:
+            return current
+        rates = [self._predicted(nodes, gpus, at, statistics) for at in (best, current)]
+        return best if rates[0] > BETTER * rates[1] else current
+
+    @property
+    def limits(self) -> Limits:
+        return self._limits
+
+    @property
+    def throughput(self) -> Throughput | None:
+        """The fitted model; fitted again when something was measured that it has not seen."""
+        if not self._observed:
+            return None
+        if self._fit is None or _news(self._fit[0], self._observed):
+            self._fit = dict(self._observed), fit_throughput(_measurements(self._observed))
+        return self._fit[1]
+
+    def goodput(
+        self, *, nodes: int, gpus: int, setting: Setting, statistics: Statistics | None
+    ) -> float | None:
+        """Predicted progress per second, in iterations at B0; None while nothing is known."""
+        if statistics is None or self.throughput is None:
+            return None
+        return self._predicted(nodes, gpus, setting, statistics)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Plain numbers, for a checkpoint: what was measured at one width serves at another."""
+        own = {
+            "max_local": self._limits.max_local,
+            "observed": [_row(where, seen) for where, seen in self._observed.items()],
+        }
+        return {"largest": self._largest, "types": {**self._other_types, self._gpu_type: own}}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        self._largest, self._fit = state["largest"], None
+        self._other_types = dict(state["types"])
+        own = self._other_types.pop(self._gpu_type, {"observed": []})
+        self._observed = dict(_of_row(row) for row in own["observed"])
+        if "max_local" in own:
+            self.forbid(own["max_local"] + 1)
+
+    def _current(self, nodes: int, gpus: int) -> Setting | None:
+        """What ran last on this placement, if it is still allowed."""
+        for where in reversed(self._observed):
+            if (where.nodes, where.gpus) == (nodes, gpus):
+                at, limits = where.setting, self._limits
+                fits = at.local_batch <= limits.max_local and at.total(gpus) <= limits.max_batch
+                return at if fits else None
+        return None
+
+    def _best(self, nodes: int, gpus: int, statistics: Statistics) -> Setting | None:
+        """Of what is allowed now; None if nothing is."""
+        assert self.throughput is not None
+        least = first_setting(self._limits, gpus).total(gpus)
+        most = min(self._limits.max_batch, max(GROWTH * self._largest, least))
+        limits = replace(self._limits, max_batch=most)
+        options = grid(limits, gpus)
+        if not options.allowed[gpus - 1].any():
+            return None
+        stretch = self._stretch(nodes, gpus, options.total[gpus - 1])
+        gains = self._gains(statistics)
+        return best_settings(
+            self.throughput, gains, limits, nodes=nodes, gpus=gpus, stretch=stretch
+        )[0]
+
+    def _gains(self, statistics: Statistics) -> Gains:
+        return gains_of(self._limits.base_batch, statistics.grad_sqr, statistics.grad_var)
+
+    def _predicted(self, nodes: int, gpus: int, setting: Setting, statistics: Statistics) -> float:
+        assert self.throughput is not None
+        total = np.array([float(setting.total(gpus))])
+        seconds = _seconds(self.throughput, nodes, gpus, setting)
+        rate = self._gains(statistics)(total) / (seconds * self._stretch(nodes, gpus, total))
+        return float(rate[0])
+
+    def _stretch(self, nodes: int, gpus: int, totals: Floats) -> Floats:
+        """Measured over fitted iteration time on this placement, by total batch.
+
+        Between the sizes that ran it is linear in logarithms, beyond them flat. The best of a
+        model is where it errs; without this a choice would run into the same error for ever.
+        """
+        assert self.throughput is not None
+        errors: dict[float, list[float]] = {}
+        for where, seen in self._observed.items():
+            if (where.nodes, where.gpus) == (nodes, gpus):
+                fitted = _seconds(self.throughput, nodes, gpus, where.setting)
+                at = float(np.log(where.setting.total(gpus)))
+                errors.setdefault(at, []).append(float(np.log(seen.iteration_s / fitted)))
+        if not errors:
+            return np.ones_like(totals)
+        sizes = sorted(errors)
+        return np.exp(np.interp(np.log(totals), sizes, [float(np.mean(errors[n])) for n in sizes]))
+
+
+def _seconds(model: Throughput, nodes: int, gpus: int, setting: Setting) -> float:
+    values = map(np.float64, (nodes, gpus, setting.local_batch, setting.passes))
+    return float(iteration_time(model, *values))  # type: ignore[arg-type]
+
+
+def _mixed(before: Observed, new: Observed) -> Observed:
+    """The mean of the first few windows, then a fading one."""
+    windows = before.windows + 1
+    weight = max(1.0 / windows, FADING)
+    iteration_s = before.iteration_s + weight * (new.iteration_s - before.iteration_s)
+    accumulation_s = before.accumulation_s + weight * (new.accumulation_s - before.accumulation_s)
+    if np.isnan(accumulation_s):  # at most one of the two was measured
+        known = [t for t in (new.accumulation_s, before.accumulation_s) if not np.isnan(t)]
+        accumulation_s = known[0] if known else np.nan
+    return Observed(iteration_s, accumulation_s, windows)
+
+
+def _news(fitted: Mapping[Where, Observed], now: Mapping[Where, Observed]) -> bool:
+    """Whether there is a new setting, or an old one takes another time than it took."""
+    return any(
+        where not in fitted or abs(seen.iteration_s / fitted[where].iteration_s - 1) > NEWS
+        for where, seen in now.items()
+    )
+
+
+def _measurements(observed: Mapping[Where, Observed]) -> Measurements:
+    rows = [_row(where, seen) for where, seen in observed.items()]
+    nodes, gpus, local, passes, iteration, accumulation, _ = np.array(rows, dtype=float).T
+    return Measurements(nodes, gpus, local, iteration, accumulation, passes)
+
+
+def _row(where: Where, seen: Observed) -> list[float | None]:
+    """As plain numbers; None for what was not measured."""
+    at = where.setting
+    accumulation_s = None if np.isnan(seen.accumulation_s) else seen.accumulation_s
+    times = seen.iteration_s, accumulation_s, seen.windows
+    return [where.nodes, where.gpus, at.local_batch, at.passes, *times]
+
+
+def _of_row(row: list[Any]) -> tuple[Where, Observed]:
+    nodes, gpus, local_batch, passes, iteration_s, accumulation_s, windows = row
+    known = np.nan if accumulation_s is None else accumulation_s
+    where = Where(nodes, gpus, Setting(local_batch, passes))
+    return where, Observed(iteration_s, known, windows)

@@ -1,0 +1,269 @@
+"""Gradient noise measured by real ranks on problems whose noise is known.
+
+One launch of four processes serves all cases: groups of two and three are parts of it.
+"""
+
+import json
+import math
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
+
+from boa.train.torch.noise import NoiseMeter, _Average
+from boa.train.torch.ranks import Ranks
+
+WORLD = 4
+CPU = torch.device("cpu")
+Batch = tuple[Tensor, Tensor]
+
+
+@dataclass(frozen=True)
+class Case:
+    """What one iteration is: samples of every pass (columns) of every rank (rows)."""
+
+    problem: str
+    shares: tuple[tuple[int, ...], ...]
+    steps: int
+    lr: float = 0.0
+    sharded: bool = False
+
+    @property
+    def name(self) -> str:
+        shares = " ".join("+".join(map(str, row)) for row in self.shares)
+        kind = "sharded " if self.sharded else ""
+        return f"{self.problem} {kind}{shares}" + (f" lr {self.lr}" if self.lr else "")
+
+
+class Regression:
+    """y = x · θ + ε with x ~ N(0, I) and ε ~ N(0, σ²): the noise is known in closed form.
+
+    With δ what the weights are off by, G = δ and tr Σ = (d + 1) |δ|² + d σ².
+    """
+
+    features, spread = 32, 1.0
+
+    def __init__(self) -> None:
+        self.truth = torch.full((self.features, 1), 1 / math.sqrt(self.features))
+
+    def model(self) -> nn.Module:
+        model = nn.Linear(self.features, 1, bias=False)
+        nn.init.zeros_(model.weight)
+        return model
+
+    def batch(self, samples: int, generator: torch.Generator) -> Batch:
+        x = torch.randn(samples, self.features, generator=generator)
+        return x, x @ self.truth + self.spread * torch.randn(samples, 1, generator=generator)
+
+    def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        return ((outputs - targets) ** 2).mean() / 2
+
+    def direct(self, model: nn.Module) -> tuple[float, float]:
+        off = sum(float((p.detach() - self.truth.T).square().sum()) for p in model.parameters())
+        return off, (self.features + 1) * off + self.features * self.spread**2
+
+
+class Classifier:
+    """A small network and 4,096 points with partly random labels; batches are drawn from these."""
+
+    points = 4096
+
+    def __init__(self) -> None:
+        generator = torch.Generator().manual_seed(1)
+        self.inputs = torch.randn(self.points, 12, generator=generator)
+        labels = (self.inputs @ torch.randn(12, 4, generator=generator)).argmax(dim=1)
+        wrong = torch.rand(self.points, generator=generator) < 0.3
+        self.labels = torch.where(
+            wrong, torch.randint(4, (self.points,), generator=generator), labels
+        )
+
+    def model(self) -> nn.Module:
+        torch.manual_seed(2)
+        return nn.Sequential(nn.Linear(12, 24), nn.Tanh(), nn.Linear(24, 4))
+
+    def batch(self, samples: int, generator: torch.Generator) -> Batch:
+        rows = torch.randint(self.points, (samples,), generator=generator)
+        return self.inputs[rows], self.labels[rows]
+
+    def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        return nn.functional.cross_entropy(outputs, targets)
+
+    def direct(self, model: nn.Module) -> tuple[float, float]:
+        """From the gradients of all points one by one."""
+        weights = {name: p.detach() for name, p in model.named_parameters()}
+
+        def loss(weights: dict[str, Tensor], x: Tensor, y: Tensor) -> Tensor:
+            outputs = torch.func.functional_call(model, weights, (x[None],))
+            return self.loss(outputs, y[None])
+
+        found = torch.func.vmap(torch.func.grad(loss), (None, 0, 0))(
+            weights, self.inputs, self.labels
+        )
+        rows = torch.cat([g.flatten(1) for g in found.values()], dim=1)
+        mean = rows.mean(dim=0)
+        return float(mean.square().sum()), float((rows - mean).square().sum() / self.points)
+
+
+PROBLEMS: dict[str, Callable[[], Any]] = {"regression": Regression, "network": Classifier}
+
+
+def run_case(case: Case, rank: int, group: Any) -> dict[str, float]:
+    """What the meter says at the end, and what is so, averaged over where the training was."""
+    problem, world = PROBLEMS[case.problem](), len(case.shares)
+    plain, total = problem.model(), sum(map(sum, case.shares))
+    model = wrapped(plain, case, group)
+    meter = NoiseMeter(
+        Ranks(rank, world, rank, 1, CPU), model.parameters(), base_batch=total, every=1
+    )
+    if isinstance(model, DistributedDataParallel):
+        meter.attach(model)
+    optimizer = torch.optim.SGD(model.parameters(), lr=case.lr)
+    generator = torch.Generator().manual_seed(100 + rank)
+    direct = _Average()
+    for step in range(case.steps):
+        if not step or (case.lr and step % 5 == 0):
+            direct.add(step, *problem.direct(problem.model() if case.sharded else plain))
+        backward(model, meter, problem, case.shares[rank], total, world, generator)
+        meter.measure(sum(case.shares[rank]), total, step)
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        sums = torch.tensor(meter.pop(), dtype=torch.float64)
+        if world > 1:
+            dist.all_reduce(sums, group=group)
+        meter.push(sums.tolist())
+    found = meter.statistics
+    assert found is not None
+    sqr, noise = direct.means()
+    return {
+        "sqr": found.grad_sqr / sqr,
+        "noise": found.grad_var * total / noise,
+        "scale": found.noise_scale / (noise / sqr),
+        "direct_scale": noise / sqr,
+    }
+
+
+def wrapped(plain: nn.Module, case: Case, group: Any) -> nn.Module:
+    if case.sharded:
+        from torch.distributed.fsdp import fully_shard
+
+        fully_shard(plain, mesh=dist.init_device_mesh("cpu", (len(case.shares),)))
+        return plain
+    return plain if len(case.shares) == 1 else DistributedDataParallel(plain, process_group=group)
+
+
+def backward(
+    model: nn.Module,
+    meter: NoiseMeter | None,
+    problem: Any,
+    passes: tuple[int, ...],
+    total: int,
+    world: int,
+    generator: torch.Generator,
+) -> None:
+    """The passes of one rank; only the last is synchronised. Nothing to do still makes one."""
+    for number, samples in enumerate(passes):
+        inputs, targets = problem.batch(max(samples, 1), generator)
+        if isinstance(model, DistributedDataParallel):
+            model.require_backward_grad_sync = number == len(passes) - 1
+        loss = problem.loss(model(inputs), targets) * (samples * world / total)
+        loss.backward()
+        if meter is not None and number < len(passes) - 1:
+            meter.accumulated(sum(passes[: number + 1]))
+
+
+def cases() -> Iterator[Case]:
+    for problem in PROBLEMS:
+        yield Case(problem, ((96,),), 150)
+        yield Case(problem, ((33, 63),), 150)
+        yield Case(problem, ((48,), (48,)), 150)
+        yield Case(problem, ((25, 24), (24, 24)), 150)
+        yield Case(problem, ((80,), (16,)), 150)
+        yield Case(problem, ((25,), (24,), (24,), (24,)), 150)
+        yield Case(problem, ((32, 10), (20, 21), (21, 11), (0, 0)), 150)
+    yield Case("network", ((512,),), 200, lr=0.1)
+    yield Case("network", ((256, 256),), 200, lr=0.1)
+    yield Case("network", ((256,), (256,)), 200, lr=0.1)
+    yield Case("network", ((24,), (24,), (24,), (24,)), 150, sharded=True)
+
+
+def gradients(group: Any, rank: int, *, measured: bool, views: bool) -> list[float]:
+    """Of a few steps under DDP, as exact numbers."""
+    problem = Classifier()
+    model = DistributedDataParallel(
+        problem.model(), process_group=group, gradient_as_bucket_view=views, bucket_cap_mb=1
+    )
+    if measured:
+        ranks = Ranks(rank, group.size(), rank, 1, CPU)
+        meter = NoiseMeter(ranks, model.parameters(), base_batch=30, every=2)
+        meter.attach(model)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    generator = torch.Generator().manual_seed(rank)
+    found: list[float] = []
+    for step in range(4):
+        backward(model, None, problem, (10,), 30, 3, generator)
+        if measured:
+            meter.measure(10, 30, step)
+        found += [x for p in model.parameters() for x in p.grad.flatten().tolist()]  # type: ignore[union-attr]
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+    return found
+
+
+def worker(rank: int, folder: Path) -> None:
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo", rank=rank, world_size=WORLD)
+    groups = {n: dist.new_group(list(range(n))) for n in (1, 2, 3, 4)}
+    results: dict[str, Any] = {}
+    for case in cases():
+        if rank < len(case.shares):
+            results[case.name] = run_case(case, rank, groups[len(case.shares)])
+    if rank < 3:
+        for views in (False, True):
+            runs = [gradients(groups[3], rank, measured=m, views=views) for m in (False, True)]
+            results[f"same gradients {views}"] = runs[0] == runs[1]
+    (folder / f"{rank}.json").write_text(json.dumps(results))
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+def launch(folder: Path) -> list[dict[str, Any]]:
+    """The results of every rank."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
+    environment = {**os.environ, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+    environment |= {"OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    done = subprocess.run(
+        [sys.executable, __file__, str(folder)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return [json.loads((folder / f"{rank}.json").read_text()) for rank in range(WORLD)]
+
+
+def main() -> None:
+    """Import once, then fork: four imports of torch would take longer than all cases."""
+    children = []
+    for rank in range(WORLD):
+        if not (child := os.fork()):
+            worker(rank, Path(sys.argv[1]))
+            os._exit(0)
+        children.append(child)
+    codes = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
+    sys.exit(max(map(abs, codes)))
+
+
+if __name__ == "__main__":
+    main()
