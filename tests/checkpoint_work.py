@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from boa.train import Progress
+from boa.train.checkpoints import newest_first
 from boa.train.torch.checkpoint import NotLoaded
 from boa.train.torch.circle import Circle, Failed
 from boa.train.torch.ranks import Ranks
@@ -104,6 +105,7 @@ def load_constant(ranks: Ranks, say: object, home: str) -> int:
     loaded = checkpointer(home, ranks).load(state)
     if loaded is None:
         return 0
+    assert loaded.path == newest_first(Path(home))[0]
     step = loaded.progress.step
     assert is_constant(state, float(step))
     assert loaded.shared == {"step": step}

@@ -203,3 +203,20 @@ def test_the_weighted_gradient_is_that_of_one_process(
 @given(samples=st.integers(1, 300), seed=st.integers(0, 2**70), number=st.integers(0, 1000))
 def test_an_order_has_every_sample_once(samples: int, seed: int, number: int) -> None:
     assert sorted(order(samples, seed, number, True)) == list(range(samples))
+
+
+def test_the_order_of_a_pass_never_changes_between_versions_and_machines() -> None:
+    assert order(12, 7, 3, True).tolist() == [5, 2, 11, 4, 7, 8, 1, 0, 10, 3, 9, 6]
+    assert order(4, 7, 3, False).tolist() == [0, 1, 2, 3]
+
+
+def test_passes_and_seeds_have_orders_of_their_own() -> None:
+    asked = [order(50, seed, number, True).tolist() for seed in (0, 1) for number in (0, 1)]
+    assert len({tuple(row) for row in asked}) == 4
+
+
+def test_a_rank_for_which_nothing_is_left_gets_a_sample_that_counts_for_nothing() -> None:
+    found = [cells(order(10, 0, 0, False), 8, 6, 1, rank, 3) for rank in range(3)]
+    assert found[0] == [Cell((8,), 1, 1.5, 2, True)]
+    assert found[1] == [Cell((9,), 1, 1.5, 2, True)]
+    assert found[2] == [Cell((8,), 0, 0.0, 2, True)]

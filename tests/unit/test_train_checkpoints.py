@@ -1,12 +1,23 @@
 """A checkpoint is complete or invisible."""
 
+import json
 import os
 from pathlib import Path
 
 import pytest
 
 from boa.train import Progress, checkpoints
-from boa.train.checkpoints import latest, progress_at, remove_leftovers, written
+from boa.train.checkpoints import (
+    Manifest,
+    begin,
+    latest,
+    manifest_at,
+    newest_first,
+    progress_at,
+    publish,
+    remove_leftovers,
+    written,
+)
 from training import run_alone
 
 
@@ -28,6 +39,16 @@ def test_the_newest_is_found_with_all_that_was_written_and_how_far_training_was(
     newest = save(home, "second", Progress(3, 17.5, 99))
     assert (newest / "part" / "model").read_text() == "second"
     assert progress_at(newest) == Progress(3, 17.5, 99)
+
+
+def test_the_manifest_of_a_plain_script_is_as_ever_and_others_say_more(tmp_path: Path) -> None:
+    plain = save(tmp_path, "plain", Progress(3, 17.5, 99))
+    document = json.loads((plain / checkpoints.MANIFEST).read_text())
+    assert document == {"version": 1, "epoch": 3, "progress": 17.5, "step": 99}
+    assert manifest_at(plain) == Manifest(Progress(3, 17.5, 99))
+    more = Manifest(Progress(4), 8, {"stop": 0.25})
+    assert manifest_at(publish(begin(tmp_path), more)) == more
+    assert newest_first(tmp_path) == [latest(tmp_path), plain]
 
 
 def test_the_two_newest_are_kept(tmp_path: Path) -> None:

@@ -41,6 +41,7 @@ LATER = {
         "torch.distributed.checkpoint",
         "torch.nn.parallel.distributed",
         "torch.utils.data",
+        "torch.utils.serialization.config",  # of torch.save
     )
 }
 """What modules import only when they are used: worth having before that."""

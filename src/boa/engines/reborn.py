@@ -14,6 +14,7 @@ import runpy
 import signal
 import sys
 import threading
+import time
 import types
 import weakref
 from _io import _IOBase
@@ -23,6 +24,8 @@ from importlib.machinery import SourceFileLoader
 from typing import Any, NoReturn
 
 THREADS = "OMP_NUM_THREADS"
+STORE_S = 10.0
+"""For the first rank to open its store, before torch waits for it in its own way."""
 OURS = ("parent", "reborn", "shim")
 """Modules of ours, under names that a script may have for its own."""
 _OPENBLAS = tuple(
@@ -60,12 +63,13 @@ def go_on(plan: Mapping[str, Any], told: int, kept: set[int]) -> NoReturn:
     if os.environ.get(THREADS) != threads:
         _limit_threads(os.environ[THREADS])
     _be_another()
+    _wait_for_rank_0()
     words: list[str] = plan["script"]
     sys.orig_argv = [sys.executable, *words]
     for name in OURS:
         sys.modules.pop(name, None)
     sys.modules["__main__"] = types.ModuleType("__main__")
-    sys.modules["__main__"].__dict__["__builtins__"] = builtins
+    sys.modules["__main__"].__dict__.update(__builtins__=builtins, __annotations__={})
     os.close(told)
     if words[0] == "-m":
         code = _ended(lambda: _module(words[1], words[2:]))
@@ -105,6 +109,38 @@ def _be_another() -> None:
     if process is not None:
         vars(process)["ORIGINAL_DIR"] = os.getcwd()  # what relative paths are relative to
         process.current_process().authkey = os.urandom(32)
+
+
+def _wait_for_rank_0() -> None:
+    """Have others connect to its store when that listens.
+
+    Forked ranks are so close together that it often does not yet, and torch tries again only half
+    a second later.
+    """
+    rendezvous: Any = sys.modules.get("torch.distributed.rendezvous")
+    create = getattr(rendezvous, "_create_c10d_store", None)
+    if create is None or os.environ.get("RANK", "0") == "0":
+        return
+
+    def create_later(*arguments: Any, **options: Any) -> Any:
+        until = time.monotonic() + STORE_S
+        port = os.environ.get("MASTER_PORT", "")
+        while port.isdigit() and not _listened_to(int(port)) and time.monotonic() < until:
+            time.sleep(0.002)
+        return create(*arguments, **options)
+
+    rendezvous._create_c10d_store = create_later
+
+
+def _listened_to(port: int) -> bool:
+    """On this machine, which is where rank 0 of a run of the local engine is."""
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        with suppress(OSError), open(table) as sockets:
+            for line in sockets:
+                _, local, _, state, *_ = line.split(maxsplit=4)
+                if state == "0A" and local.endswith(f":{port:04X}"):
+                    return True
+    return False
 
 
 def _script(words: Sequence[str]) -> None:
@@ -162,14 +198,19 @@ def _finish(code: int) -> NoReturn:
     threading._shutdown()  # type: ignore[attr-defined]  # wait for its threads
     with suppress(BaseException):  # was printed
         atexit._run_exitfuncs()
+    _flush()  # first: a collection may close a file before the buffer above it is written
     del sys.modules["__main__"]
-    gc.collect()  # what only the script knew of: files are closed, finalisers run
+    gc.collect()  # what only the script knew of: its finalisers run
+    _flush()
+    if code < 0:
+        signal.signal(-code, signal.SIG_DFL)
+        os.kill(os.getpid(), -code)
+    os._exit(code)
+
+
+def _flush() -> None:
     for thing in gc.get_objects():
         if isinstance(thing, _IOBase):
             with suppress(Exception):
                 thing.flush()
     ctypes.CDLL(None).fflush(None)
-    if code < 0:
-        signal.signal(-code, signal.SIG_DFL)
-        os.kill(os.getpid(), -code)
-    os._exit(code)

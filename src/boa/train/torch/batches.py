@@ -10,20 +10,30 @@ class Batches:
     """The batches that are left of the current epoch; every one is to be given to `step`."""
 
     def __init__(
-        self, data: ElasticLoader, begin: Callable[[Cell], None], over: Callable[[], bool]
+        self,
+        data: ElasticLoader,
+        begin: Callable[[], None],
+        given: Callable[[Cell], None],
+        over: Callable[[], bool],
     ) -> None:
-        self._data, self._begin, self._over = data, begin, over
+        """`begin` is called before a batch is fetched, `given` before the script gets it."""
+        self._data, self._begin, self._given, self._over = data, begin, given, over
         self._stream: Iterator[tuple[Cell, Any]] | None = None
 
     def __iter__(self) -> Iterator[Any]:
         while not self._over():
+            self._begin()
             if self._stream is None:  # one for all epochs: it has fetched ahead
                 self._stream = self._data.stream()
-            cell, batch = next(self._stream)
-            self._begin(cell)
+            try:
+                cell, batch = next(self._stream)
+            except BaseException:
+                self._stream = None
+                raise
+            self._given(cell)
             yield batch
 
     def __len__(self) -> int:
-        """Of this pass over the data, at the current batch size."""
+        """About: of this pass over the data, at the current batch size."""
         left = self._data.samples - self._data.position.cursor
-        return -(-left // self._data.batch) * (self._data.passes + 1)
+        return -(-left * (self._data.passes + 1) // self._data.batch)

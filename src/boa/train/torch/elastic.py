@@ -106,7 +106,7 @@ class Elastic:
             shuffle=shuffle,
             **options,
         )
-        return Batches(self._data, self._begin, lambda: self._over)
+        return Batches(self._data, self._check, self._begin, lambda: self._over)
 
     def resume(
         self,
@@ -203,11 +203,13 @@ class Elastic:
 
     # A step
 
-    def _begin(self, cell: Cell) -> None:
+    def _check(self) -> None:
         if not self._ready:
             raise RuntimeError("a batch before resume(); expected wrap, loader, resume, epochs")
         if self._cell is not None:
             raise RuntimeError("a batch was left out; expected one step() for every batch")
+
+    def _begin(self, cell: Cell) -> None:
         self._cell = cell
         synchronise(self._model, cell.last)
 

@@ -46,7 +46,7 @@ class Draft:
     """
 
     def __init__(self, tensors: dict[str, Any], ranks: Ranks) -> None:
-        self.planner = _Planner()
+        self.planner = _Planner(flatten_sharded_tensors=False)
         self.planner.set_up_planner(tensors, None, ranks.rank == 0)
         self.planner.state_dict = self.values = _mine(self.planner.state_dict, ranks)
 
@@ -83,7 +83,9 @@ def read(folder: Path, tensors: dict[str, Any]) -> None:
     Each rank reads for itself, whatever number of ranks wrote it. The metadata are a pickle: only
     for folders that nobody else may write into.
     """
-    planner, reader = DefaultLoadPlanner(), _Reader(folder)
+    # looking for FSDP1's tensors, which nobody has here, makes None of empty dictionaries
+    planner = DefaultLoadPlanner(flatten_sharded_tensors=False)
+    reader = _Reader(folder)
     metadata = reader.read_metadata()
     planner.set_up_planner(tensors, metadata, False)
     reader.set_up_storage_reader(metadata, False)

@@ -203,7 +203,8 @@ class Tuner:
         if not errors:
             return np.ones_like(totals)
         sizes = sorted(errors)
-        return np.exp(np.interp(np.log(totals), sizes, [float(np.mean(errors[n])) for n in sizes]))
+        means = [float(np.mean(errors[size])) for size in sizes]
+        return np.exp(np.interp(np.log(np.maximum(totals, 1.0)), sizes, means))
 
 
 def _seconds(model: Throughput, nodes: int, gpus: int, setting: Setting) -> float:

@@ -1,0 +1,175 @@
+"""Hugging Face Accelerate on any width: the loop stays the user's.
+
+    accelerator = Accelerator()
+    run = ElasticRun(accelerator, batch_size=256)      # samples of a step, over all ranks
+    model, optimizer, scheduler = accelerator.prepare(model, optimizer, scheduler)
+    batches = run.loader(dataset)                      # not for prepare
+    run.resume(model, optimizer, scheduler)
+    for epoch in run.epochs():
+        for images, labels in batches:
+            with accelerator.accumulate(model):
+                loss = cross_entropy(model(images), labels)
+                accelerator.backward(run.weighted(loss))
+                optimizer.step()
+                scheduler.step()
+                optimizer.zero_grad()
+            run.step()
+
+Batches per step are Accelerate's `gradient_accumulation_steps`. See `docs/migration.md`.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import torch
+from accelerate import Accelerator
+from accelerate.scheduler import AcceleratedScheduler
+from torch import nn
+
+from boa.train import session
+from boa.train.torch.batches import Batches
+from boa.train.torch.companion import Companion
+from boa.train.torch.data import Cell, ElasticLoader
+from boa.train.torch.elastic import SAVE_EVERY_S
+from boa.train.torch.ranks import join
+
+
+class ElasticRun:
+    """What changes with the width of a job. `batch_size`: of all ranks together, at every width."""
+
+    def __init__(
+        self,
+        accelerator: Accelerator,
+        *,
+        batch_size: int,
+        seed: int = 0,
+        save_every_s: float = SAVE_EVERY_S,
+    ) -> None:
+        ranks = replace(join(), device=accelerator.device)
+        if accelerator.num_processes != ranks.world_size:
+            raise RuntimeError(
+                f"Accelerate runs as {accelerator.num_processes} process(es), the job as "
+                f"{ranks.world_size}; on machines without GPUs give Accelerator(cpu=True)"
+            )
+        self._accelerator = accelerator
+        self._companion = Companion(
+            ranks, batch_size=batch_size, seed=seed, save_every_s=save_every_s
+        )
+        self._keeps: dict[str, Any] = {}
+        self._epoch, self._over, self._ready = 0, False, False
+        self._loss: torch.Tensor | None = None
+
+    def loader(self, dataset: Any, *, shuffle: bool = True, **options: Any) -> Batches:
+        """Batches of this rank, on its device, every sample once in an epoch.
+
+        `options` are DataLoader's. `Accelerator.prepare` leaves it as it is.
+        """
+        passes = self._accelerator.gradient_accumulation_steps - 1
+        data = self._companion.attach(dataset, passes=passes, shuffle=shuffle, **options)
+        return _Batches(data, self._begin, lambda: self._over, self._accelerator)
+
+    def resume(
+        self,
+        model: nn.Module,
+        optimizer: torch.optim.Optimizer,
+        scheduler: Any = None,
+        **keeps: Any,
+    ) -> bool:
+        """Go on from the newest checkpoint; False if there is none.
+
+        Takes what `prepare` gave. Whatever else is given by name (anything with `state_dict` and
+        `load_state_dict`) is kept in checkpoints as well.
+        """
+        if isinstance(scheduler, AcceleratedScheduler):
+            scheduler.split_batches = True  # else it makes a step for every process
+        named = {"scheduler": scheduler, "scaler": self._accelerator.scaler, **keeps}
+        self._keeps = {name: kept for name, kept in named.items() if kept is not None}
+        found = self._companion.load(model, [getattr(optimizer, "optimizer", optimizer)])
+        self._ready = True
+        if found is None:
+            return False
+        self._epoch, self._over = session.session().at.epoch, found["over"]
+        for name, kept in self._keeps.items():
+            if name in found["keeps"]:
+                kept.load_state_dict(found["keeps"][name])
+        return True
+
+    def epochs(self, total: int | None = None) -> Iterator[int]:
+        """The epochs that are left, of as many as the job's spec says, or `total`."""
+        if not self._ready:
+            raise RuntimeError("epochs() before resume(); expected loader, resume, epochs")
+        last = session.context().epochs if total is None else total
+        while self._epoch < last:
+            session.epoch(self._epoch)
+            yield self._epoch
+            self._epoch, self._over = self._epoch + 1, False
+        self._companion.finish(self._epoch, self._state())
+
+    @property
+    def weight(self) -> float:
+        """What the mean loss of this batch counts for. 1 where all shares are equal."""
+        cell = self._companion.cell
+        if cell is None:
+            raise RuntimeError("there is no batch in progress")
+        return cell.weight * self._accelerator.gradient_accumulation_steps
+
+    def weighted(self, loss: torch.Tensor) -> torch.Tensor:
+        """The loss for `Accelerator.backward`, so that every sample of a step counts the same."""
+        self._loss = loss.detach()
+        return loss * self.weight
+
+    def step(self) -> bool:
+        """A batch is done; True if it was the last of its step. Reports, and saves now and then.
+
+        After SIGTERM on any rank, all of them save after the same step and raise `Stopped`.
+        """
+        cell, loss, self._loss = self._companion.cell, self._loss, None
+        if cell is None or loss is None:
+            raise RuntimeError("step() without a batch and its loss; expected weighted, then step")
+        if self._accelerator.sync_gradients != cell.last:
+            raise RuntimeError("expected every batch within accelerator.accumulate(model)")
+        self._over = self._companion.stepped(loss)
+        if cell.last:
+            self._companion.act(self._state)
+        return cell.last
+
+    def _begin(self, cell: Cell) -> None:
+        if not self._ready:
+            raise RuntimeError("a batch before resume(); expected loader, resume, epochs")
+        if self._companion.cell is not None:
+            raise RuntimeError("a batch was left out; expected one step() for every batch")
+        self._companion.begin(cell)
+
+    def _state(self) -> dict[str, Any]:
+        keeps = {name: kept.state_dict() for name, kept in self._keeps.items()}
+        return {"over": self._over, "keeps": keeps}
+
+
+class _Batches(Batches):
+    """Tells Accelerate where a step ends, as its own loaders do at the end of the data."""
+
+    remainder = 0
+
+    def __init__(
+        self,
+        data: ElasticLoader,
+        begin: Callable[[Cell], None],
+        over: Callable[[], bool],
+        accelerator: Accelerator,
+    ) -> None:
+        super().__init__(data, self._started, over)
+        self._tell, self._state = begin, accelerator.gradient_state
+        self.end_of_dataloader = False
+
+    def _started(self, cell: Cell) -> None:
+        self._tell(cell)
+        self.end_of_dataloader = cell.last
+
+    def __iter__(self) -> Iterator[Any]:
+        self._state.dataloader_references += [self]
+        try:
+            yield from super().__iter__()
+        finally:
+            others = [other for other in self._state.dataloader_references if other is not self]
+            self._state.dataloader_references = others

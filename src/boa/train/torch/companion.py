@@ -1,0 +1,210 @@
+"""Beside a training loop that somebody else owns: what all adapters to other libraries share.
+
+The loop belongs to the library; data, reports, checkpoints and what all ranks agree on are here.
+The total batch is the same at every width.
+"""
+
+import atexit
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
+
+from boa.train import session, stopping
+from boa.train.checkpoints import Progress
+from boa.train.torch import random
+from boa.train.torch.arriving import Arriving
+from boa.train.torch.checkpoint import Checkpointer
+from boa.train.torch.data import Cell, ElasticLoader, Position
+from boa.train.torch.elastic import Stopped
+from boa.train.torch.exchange import Exchange
+from boa.train.torch.parts import Parts, Patience
+from boa.train.torch.ranks import Ranks
+
+Optimizers = Iterable[torch.optim.Optimizer]
+
+
+class Companion:
+    """Called by all ranks in the same order: attach, load, then begin and stepped for every batch,
+    and act wherever the loop can be left and entered again."""
+
+    def __init__(self, ranks: Ranks, *, batch_size: int, seed: int, save_every_s: float) -> None:
+        if batch_size < ranks.world_size:
+            raise ValueError(
+                f"batch_size: got {batch_size} on {ranks.world_size} processes; expected a sample "
+                f"for each, or `gpus: {{max: {batch_size}}}` in the job's file"
+            )
+        self.ranks, self.batch_size, self._seed = ranks, batch_size, seed
+        self._parts, self._saves = Parts(), Patience(save_every_s)
+        self._exchange, self._losses = _Aside(ranks), Arriving(ranks.device)
+        self._checkpoints = Checkpointer(session.session().clean_home(), ranks)
+        self._data: ElasticLoader | None = None
+        self._position = Position()
+        self._random: dict[str, Any] | None = None
+        self._model: nn.Module | None = None
+        self._optimizers: Optimizers = ()
+        self._loss: float | None = None
+        self._stop = self._save_now = False
+        self.cell: Cell | None = None
+        """Of the batch in progress."""
+        atexit.register(_leave)
+
+    # Data
+
+    def attach(self, dataset: Any, *, passes: int, shuffle: bool, **options: Any) -> ElasticLoader:
+        """The loader of the training data, from where the checkpoint was."""
+        if self.batch_size < self.ranks.world_size * (passes + 1):
+            raise ValueError(
+                f"batch_size: got {self.batch_size} on {self.ranks.world_size} processes, "
+                f"accumulated in {passes + 1} batches each; expected a sample for every batch"
+            )
+        self._data = ElasticLoader(
+            dataset,
+            self.ranks,
+            batch=self.batch_size,
+            passes=passes,
+            seed=self._seed,
+            shuffle=shuffle,
+            **options,
+        )
+        self._data.position = self._position
+        return self._data
+
+    def begin(self, cell: Cell) -> None:
+        """A batch was fetched. The first one after a restart draws its random numbers as it would
+        have without one."""
+        if self._random is not None:
+            random.restore(self._random)
+            self._random = None
+        self.cell = cell
+
+    def stepped(self, loss: torch.Tensor) -> bool:
+        """A batch is done, with this mean loss over its samples. True if the pass is over."""
+        cell, self.cell = self.cell, None
+        if cell is None or self._data is None:
+            raise RuntimeError("step() without a batch; expected one call for every batch")
+        self._losses.add(loss.detach() * (cell.weight / self.ranks.world_size))
+        if not cell.last:
+            return False
+        self._losses.send()
+        over = self._data.advance()
+        session.report(
+            progress=1.0,
+            step=session.session().at.step + 1,
+            loss=self._loss,
+            batch_size=cell.total,
+            accumulation=self._data.passes,
+        )
+        self._parts.stepped()
+        self._hear(self._exchange.swap(self._offers()))
+        return over
+
+    # What all ranks agree on
+
+    def _offers(self) -> list[float]:
+        loss = self._losses.newest()
+        return [
+            float(stopping.stop_requested()),
+            float(self.ranks.rank == 0 and self._saves.over()),
+            0.0 if loss is None else 1.0,
+            loss or 0.0,
+        ]
+
+    def _hear(self, sums: list[float] | None) -> None:
+        if sums is None:
+            return
+        stop, save, losses, loss = sums
+        self._stop, self._save_now = self._stop or stop > 0, self._save_now or save > 0
+        if losses:
+            # a rank whose loss has not arrived yet is left out, and the others stand for it
+            self._loss = loss * self.ranks.world_size / losses
+
+    def act(self, state: Callable[[], dict[str, Any]]) -> None:
+        """Save if it is time; if the job is to stop, save and raise `Stopped`.
+
+        `state`: what the loop needs to go on from here, for `load` to give back.
+        """
+        if self._stop:
+            self._parts.stopping()
+            self._exchange.settle()
+            self._save(session.session().at, state(), wait=True)
+            raise Stopped(0)
+        if self._save_now:
+            self._save_now = False
+            self._saves.restart()
+            self._save(session.session().at, state())
+
+    def finish(self, epoch: int, state: dict[str, Any]) -> None:
+        """Training is over after so many epochs."""
+        self._exchange.settle()
+        self._save(Progress(epoch, 0.0, session.session().at.step), state, wait=True)
+
+    # Checkpoints
+
+    def load(self, model: nn.Module, optimizers: Optimizers) -> dict[str, Any] | None:
+        """Model, optimisers and data as they were; gives what `state` said then.
+
+        None if there is no checkpoint.
+        """
+        self._model, self._optimizers = model, optimizers
+        tensors = self._tensors() if self._checkpoints.exists() else {}
+        found = self._checkpoints.load(tensors)
+        if found is not None:
+            set_state_dict(
+                model,
+                optimizers,
+                model_state_dict=tensors["model"],
+                optim_state_dict=tensors["optimizer"],
+            )
+            self._position = Position(*found.shared["position"])
+            if self._data is not None:
+                self._data.position = self._position
+            fresh = random.fresh(self._seed, found.progress.step, self.ranks.rank)
+            self._random = fresh if found.own is None else found.own
+            session.resume_at(found.progress)
+            self._parts.before(found.parts)
+        self._parts.loaded()
+        session.ready()
+        return None if found is None else dict(found.shared["state"])
+
+    def _save(self, progress: Progress, state: dict[str, Any], *, wait: bool = False) -> None:
+        assert self._data is not None
+        at = self._data.position
+        self._checkpoints.save(
+            tensors=self._tensors(),
+            shared={"position": (at.number, at.cursor), "state": state},
+            own=random.state(),
+            progress=progress,
+            parts=self._parts.so_far,
+            wait=wait,
+        )
+
+    def _tensors(self) -> dict[str, Any]:
+        assert self._model is not None
+        model, optimizer = get_state_dict(self._model, self._optimizers)
+        return {"model": model, "optimizer": optimizer}
+
+
+class _Aside(Exchange):
+    """In a Gloo group of its own: that of the library may be NCCL's alone, which takes no tensors
+    on the CPU."""
+
+    def __init__(self, ranks: Ranks) -> None:
+        super().__init__(ranks)
+        self._group = None if ranks.alone else dist.new_group(backend="gloo")
+
+    def swap(self, values: Sequence[float]) -> list[float] | None:
+        if self._group is None:
+            return list(values)
+        before = self.settle()
+        self._sum = torch.tensor(values, dtype=torch.float64)
+        self._work = dist.all_reduce(self._sum, group=self._group, async_op=True)
+        return before
+
+
+def _leave() -> None:
+    if dist.is_initialized():
+        dist.destroy_process_group()

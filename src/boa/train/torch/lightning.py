@@ -1,0 +1,182 @@
+"""Lightning on any width: the module stays as it is.
+
+    elastic = ElasticCallback(batch_size=256)          # samples of a step, over all ranks
+    trainer = Trainer(max_epochs=30, callbacks=[elastic], **elastic.placement)
+    trainer.fit(module, elastic.loader(dataset))
+
+Make the callback before the Trainer. Batches per step are the Trainer's `accumulate_grad_batches`,
+which the callback must know if it is not 1. See `docs/migration.md`.
+"""
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import torch
+from lightning.pytorch import Callback, LightningModule, Trainer
+from lightning.pytorch.plugins.environments import TorchElasticEnvironment
+
+from boa.train import session
+from boa.train.torch.companion import Companion
+from boa.train.torch.data import Cell, ElasticLoader, Position, cells
+from boa.train.torch.elastic import SAVE_EVERY_S
+from boa.train.torch.ranks import join
+
+
+class ElasticCallback(Callback):
+    """What changes with the width of a job. `batch_size`: of all ranks together, at every width."""
+
+    def __init__(
+        self,
+        *,
+        batch_size: int,
+        accumulate_grad_batches: int = 1,
+        seed: int = 0,
+        save_every_s: float = SAVE_EVERY_S,
+    ) -> None:
+        self._companion = Companion(
+            join(), batch_size=batch_size, seed=seed, save_every_s=save_every_s
+        )
+        self._accumulated = accumulate_grad_batches
+        self._trainer: Trainer | None = None
+
+    @property
+    def placement(self) -> dict[str, Any]:
+        """For the Trainer: the processes are there already, and which one this is."""
+        ranks = self._companion.ranks
+        if ranks.alone:
+            return {"devices": 1, "accumulate_grad_batches": self._accumulated}
+        return {
+            "strategy": "ddp",
+            "devices": int(os.environ.get("LOCAL_WORLD_SIZE", ranks.world_size)),
+            "num_nodes": ranks.nodes,
+            "plugins": [TorchElasticEnvironment()],
+            "accumulate_grad_batches": self._accumulated,
+        }
+
+    def loader(self, dataset: Any, *, shuffle: bool = True, **options: Any) -> "Batches":
+        """The training data: every sample once in an epoch. `options` are DataLoader's."""
+        passes = self._accumulated - 1
+        data = self._companion.attach(dataset, passes=passes, shuffle=shuffle, **options)
+        return Batches(self, data)
+
+    @property
+    def weight(self) -> float:
+        """What the mean loss of this batch counts for. 1 where all shares are equal."""
+        cell = self._companion.cell
+        return 1.0 if cell is None else cell.weight * self._accumulated
+
+    # What Lightning calls
+
+    def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
+        if stage != "fit":
+            return
+        if trainer.world_size != self._companion.ranks.world_size:
+            raise RuntimeError(
+                f"Lightning runs as {trainer.world_size} process(es), the job as "
+                f"{self._companion.ranks.world_size}; expected Trainer(**elastic.placement)"
+            )
+        if trainer.accumulate_grad_batches != self._accumulated:
+            raise RuntimeError("give accumulate_grad_batches to ElasticCallback")
+        if not pl_module.automatic_optimization:
+            raise RuntimeError("ElasticCallback needs automatic optimisation")
+        self._trainer = trainer
+        # Its handler of SIGTERM talks to other ranks, which hangs if they are not listening; ours
+        # only sets a flag.
+        trainer._signal_connector.register_signal_handlers = _nothing  # type: ignore[method-assign]
+
+    def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        found = self._companion.load(trainer.strategy.model, trainer.optimizers)
+        if found is not None:
+            self._restore(trainer, found)
+
+    def on_train_epoch_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        session.epoch(trainer.current_epoch)
+
+    def on_before_backward(
+        self, trainer: Trainer, pl_module: LightningModule, loss: torch.Tensor
+    ) -> None:
+        if (weight := self.weight) != 1.0:
+            loss.register_hook(lambda gradient: gradient * weight)
+
+    def on_train_batch_end(
+        self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        loss = (outputs or {}).get("loss", torch.zeros(()))  # a step may give none
+        self._companion.stepped(loss * self._accumulated)
+
+    def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        self._companion.finish(trainer.current_epoch, self._state(trainer))
+
+    # Between two batches, when all hooks of the first have run
+
+    def _between(self, data: ElasticLoader) -> None:
+        """Save or stop here if it is time; where an epoch begins, so does a pass over the data."""
+        trainer, at = self._trainer, data.position
+        assert trainer is not None
+        if trainer.fit_loop.batch_idx < 0 and at.cursor:
+            data.position = Position(at.number + 1)  # the epoch before was cut short
+        self._companion.act(lambda: self._state(trainer))
+
+    def _state(self, trainer: Trainer) -> dict[str, Any]:
+        own: dict[str, Any] = {}
+        trainer.lightning_module.on_save_checkpoint(own)
+        return {
+            "loop": trainer.fit_loop.state_dict(),
+            "schedulers": [each.scheduler.state_dict() for each in trainer.lr_scheduler_configs],
+            "precision": trainer.precision_plugin.state_dict(),
+            "callbacks": {each.state_key: each.state_dict() for each in trainer.callbacks},
+            "data": trainer.datamodule.state_dict() if trainer.datamodule else {},
+            "module": own,
+        }
+
+    def _restore(self, trainer: Trainer, found: dict[str, Any]) -> None:
+        trainer.fit_loop.load_state_dict(found["loop"])
+        for each, state in zip(trainer.lr_scheduler_configs, found["schedulers"], strict=True):
+            each.scheduler.load_state_dict(state)
+        trainer.precision_plugin.load_state_dict(found["precision"])
+        for callback in trainer.callbacks:
+            if state := found["callbacks"].get(callback.state_key):
+                callback.load_state_dict(state)
+        if trainer.datamodule is not None and found["data"]:
+            trainer.datamodule.load_state_dict(found["data"])
+        trainer.lightning_module.on_load_checkpoint(found["module"])
+
+
+class Batches:
+    """What is left of the current pass over the data. Lightning adds no sampler to it."""
+
+    def __init__(self, owner: ElasticCallback, data: ElasticLoader) -> None:
+        self._owner, self._data = owner, data
+        self._stream: Iterator[tuple[Cell, Any]] | None = None
+
+    def __iter__(self) -> Iterator[Any]:
+        self._owner._between(self._data)
+        number = self._data.position.number
+        while self._data.position.number == number:
+            if self._stream is None:  # one for all epochs: it has fetched ahead
+                self._stream = self._data.stream()
+            cell, batch = next(self._stream)
+            self._owner._companion.begin(cell)
+            yield batch
+            self._owner._between(self._data)
+
+    def __len__(self) -> int:
+        """Of a whole pass."""
+        data, ranks = self._data, self._owner._companion.ranks
+        whole, rest = divmod(data.samples, data.batch)
+        last = np.arange(rest)
+        more = cells(last, 0, data.batch, data.passes, 0, ranks.world_size) if rest else []
+        return whole * (data.passes + 1) + len(more)
+
+    def state_dict(self) -> dict[str, int]:
+        """So that Lightning knows that it can go on in the middle of an epoch."""
+        return {"number": self._data.position.number, "cursor": self._data.position.cursor}
+
+    def load_state_dict(self, state: dict[str, int]) -> None:
+        self._data.position = Position(**state)
+
+
+def _nothing() -> None:
+    pass

@@ -1,0 +1,154 @@
+"""Accelerate's and Lightning's users keep their loop, and it goes on at any width."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from boa.train import checkpoints
+
+pytest.importorskip("torch")
+HERE = Path(__file__).parent
+PATIENCE_S = 90.0
+SAMPLES, STEPS, EPOCHS = 49, 7, 2
+LIBRARIES = ["accelerate", "lightning"]
+
+
+class Training:
+    """One job, attempt after attempt."""
+
+    def __init__(self, library: str, folder: Path) -> None:
+        pytest.importorskip(library)
+        self._script = HERE / f"adapted_{library}.py"
+        self.folder, self.checkpoints = folder, folder / "checkpoints"
+        folder.mkdir()
+        self._attempt = 0
+
+    def run(
+        self, width: int, *options: str, stop_after: int | None = None, to: int | None = None
+    ) -> int:
+        """Train to the end, or until stopped: SIGTERM, at a step, to one rank or to all.
+
+        Gives the steps that the newest checkpoint has.
+        """
+        self._attempt += 1
+        pause = [] if stop_after is None else ["--pause", str(stop_after)]
+        with self._started(width, [*pause, *options]) as ranks:
+            if stop_after is not None:
+                for rank in ranks:
+                    assert rank.stdout is not None
+                    assert rank.stdout.readline() == "paused\n", _said(rank)
+                for rank in ranks if to is None else [ranks[to]]:
+                    rank.send_signal(signal.SIGTERM)
+            said = [rank.communicate("go\n")[1] for rank in ranks]
+        assert [rank.returncode for rank in ranks] == [0] * width, "\n".join(said)
+        newest = checkpoints.latest(self.checkpoints)
+        assert newest is not None
+        progress = checkpoints.progress_at(newest)
+        assert progress is not None
+        return progress.step
+
+    @contextmanager
+    def _started(self, width: int, options: list[str]) -> Iterator[list[subprocess.Popen[str]]]:
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        ranks = [self._start(rank, width, port, options) for rank in range(width)]
+        watchdog = threading.Timer(PATIENCE_S, lambda: [rank.kill() for rank in ranks])
+        watchdog.start()
+        try:
+            yield ranks
+        finally:
+            watchdog.cancel()
+            for rank in ranks:
+                rank.kill()
+                rank.wait()
+
+    def _start(self, rank: int, width: int, port: int, options: list[str]) -> subprocess.Popen[str]:
+        environment = {
+            **{name: value for name, value in os.environ.items() if not name.startswith("BOA_")},
+            "RANK": str(rank),
+            "WORLD_SIZE": str(width),
+            "LOCAL_RANK": str(rank),
+            "LOCAL_WORLD_SIZE": str(width),
+            "MASTER_ADDR": "127.0.0.1",
+            "MASTER_PORT": str(port),
+            "BOA_JOB_ID": "job",
+            "BOA_WIDTH": str(width),
+            "BOA_ATTEMPT": str(self._attempt),
+            "BOA_EPOCHS": str(EPOCHS),
+            "BOA_CHECKPOINT_DIR": str(self.checkpoints),
+            "OMP_NUM_THREADS": "1",
+        }
+        return subprocess.Popen(
+            [sys.executable, str(self._script), str(self.folder), *options],
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    @property
+    def result(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads((self.folder / "result.json").read_text())
+        return found
+
+    def seen(self) -> dict[int, Counter[int]]:
+        """How often each sample was trained on, by epoch, over all attempts and ranks."""
+        found = {epoch: Counter[int]() for epoch in range(EPOCHS)}
+        for entry in self.diary("*"):
+            if "indices" in entry:
+                found[entry["epoch"]].update(entry["indices"])
+        return found
+
+    def diary(self, rank: str) -> list[dict[str, Any]]:
+        files = sorted(self.folder.glob(f"*-{rank}.jsonl"))
+        return [json.loads(line) for file in files for line in file.read_text().splitlines()]
+
+
+def _said(rank: subprocess.Popen[str]) -> str:
+    rank.kill()
+    return rank.communicate()[1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_rescaled_thrice_it_ends_where_it_would_have_ended(library: str, tmp_path: Path) -> None:
+    steady = Training(library, tmp_path / "steady")
+    assert steady.run(1) == STEPS * EPOCHS
+    job = Training(library, tmp_path / "job")
+    assert job.run(2, stop_after=1, to=1) == 3  # both ranks after the same step, told to one
+    assert job.run(1, stop_after=STEPS - 1) == STEPS  # where an epoch ends
+    assert job.run(2, stop_after=9) == 11
+    assert job.run(1) == STEPS * EPOCHS
+
+    once = Counter(dict.fromkeys(range(SAMPLES), 1))
+    assert job.seen() == steady.seen() == dict.fromkeys(range(EPOCHS), once)
+    assert job.result["weights"] == pytest.approx(steady.result["weights"], rel=1e-4, abs=1e-6)
+    assert job.result["loss"] == pytest.approx(steady.result["loss"], rel=1e-4)
+    assert job.result["rate"] == pytest.approx(0.05 * 0.97 ** (STEPS * EPOCHS))
+    marks = [entry for entry in steady.diary("0") if "indices" not in entry]
+    assert [entry for entry in job.diary("0") if "indices" not in entry] == marks
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_restarted_at_the_same_width_it_is_the_same_to_the_last_bit(
+    library: str, tmp_path: Path
+) -> None:
+    steady = Training(library, tmp_path / "steady")
+    steady.run(1, "--dropout", "0.5")
+    job = Training(library, tmp_path / "job")
+    job.run(1, "--dropout", "0.5", stop_after=4)
+    job.run(1, "--dropout", "0.5")
+    assert job.result == steady.result
