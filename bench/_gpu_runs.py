@@ -86,7 +86,9 @@ class Runs:
             ended = [event for event in self._engine.poll() if event.ended]
             if ended or time.monotonic() > deadline:
                 logs = [log.path.read_text()[-3000:] for log in self._engine.logs("job")[-2:]]
-                raise SystemExit(f"the training did not get to {what!r}: {ended}\n" + "\n".join(logs))
+                raise SystemExit(
+                    f"the training did not get to {what!r}: {ended}\n" + "\n".join(logs)
+                )
             time.sleep(0.01)
 
     @staticmethod

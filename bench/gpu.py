@@ -58,7 +58,9 @@ class Trainer:
         self.optimizer.zero_grad(set_to_none=True)
         self.steps += 1
 
-    def seconds(self, batch: int, steps: int, measure: Callable[[int], None] | None = None) -> float:
+    def seconds(
+        self, batch: int, steps: int, measure: Callable[[int], None] | None = None
+    ) -> float:
         """Of one step, in a row of so many."""
         settle()
         began = time.perf_counter()
@@ -106,7 +108,9 @@ def throughput(model: Model, options: argparse.Namespace) -> Measured:
 
 def noise(model: Model, options: argparse.Namespace) -> Measured:
     """Step time with the noise meter and without, in turns."""
-    table = Measured(f"{model.name}: overhead of measuring the gradient's noise, batch {model.batch}")
+    table = Measured(
+        f"{model.name}: overhead of measuring the gradient's noise, batch {model.batch}"
+    )
     for kind in ("one process", "DDP, comm hook"):
         ddp = kind != "one process"
         plain, metered = Trainer(model, ddp=ddp), Trainer(model, ddp=ddp)

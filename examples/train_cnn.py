@@ -1,7 +1,7 @@
 """A small residual network on images made up as they are needed, elastic by a few lines.
 
-    boa submit examples/train_cnn.yaml
-    python examples/train_cnn.py --epochs 2    # works by itself, too; so does torchrun
+boa submit examples/train_cnn.yaml
+python examples/train_cnn.py --epochs 2    # works by itself, too; so does torchrun
 """
 
 import argparse

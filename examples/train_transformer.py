@@ -1,7 +1,7 @@
 """A small language model whose batch size follows the width and the gradient's noise.
 
-    boa submit examples/train_transformer.yaml
-    python examples/train_transformer.py --epochs 1    # works by itself, too; so does torchrun
+boa submit examples/train_transformer.yaml
+python examples/train_transformer.py --epochs 1    # works by itself, too; so does torchrun
 """
 
 import argparse

@@ -129,5 +129,3 @@ def test_sharded_by_fsdp2_it_is_the_same_training(tmp_path: Path) -> None:
     pieces = play(train, tmp_path / "pieces", plan, shard=True)
     assert [set(ended.codes) for ended in pieces] == [{0}] * 4
     assert pieces[-1].told[0]["loss"] == pytest.approx(whole.told[0]["loss"], rel=ROUNDING)
-
-

@@ -50,7 +50,11 @@ class Training:
                     assert rank.stdout.readline() == "paused\n", _said(rank)
                 for rank in ranks if to is None else [ranks[to]]:
                     rank.send_signal(signal.SIGTERM)
-            said = [rank.communicate("go\n")[1] for rank in ranks]
+                for rank in ranks:
+                    assert rank.stdin is not None
+                    rank.stdin.write("go\n")
+                    rank.stdin.flush()
+            said = [rank.communicate()[1] for rank in ranks]
         assert [rank.returncode for rank in ranks] == [0] * width, "\n".join(said)
         newest = checkpoints.latest(self.checkpoints)
         assert newest is not None

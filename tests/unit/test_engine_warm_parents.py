@@ -285,7 +285,6 @@ def test_parents_and_supervisors_killed_at_random_leave_no_worker_and_no_doubt(
         outcomes.append((end.exit_code, runs.log(key).strip()))
         began = (runs.root / "checkpoints" / "1").glob(f"{attempt}.*")
         assert all(path.read_text() in ("", "began ") for path in began)
-    print(sorted(map(str,outcomes)))
     assert {code for code, _ in outcomes} == {None, 0}
     assert (0, "warm") in outcomes
     assert _forked() <= set(runs.parents)

@@ -72,9 +72,8 @@ def test_without_a_report_before_the_first_progress_nobody_knows_what_it_took() 
 def test_an_older_stop_is_not_believed_where_no_run_was_stopped() -> None:
     fresh = moved(decided_at=11.0)
     found = told(fresh, saying(PARTS), now=15.0)
-    assert found == Told(
-        {"start": 1.0, "load": 0.3, "first_step": 0.4, OTHER: pytest.approx(2.7), TOTAL: 4.4}
-    )
+    expected = {"start": 1.0, "load": 0.3, "first_step": 0.4, OTHER: 2.7, TOTAL: 4.4}
+    assert found.parts == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("nonsense", [math.nan, math.inf, -1.0, 1e9])

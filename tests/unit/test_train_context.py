@@ -99,7 +99,7 @@ def test_variables_that_make_no_sense_count_as_not_said() -> None:
 def listening(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """As in a process that has not asked yet."""
     before = signal.getsignal(signal.SIGTERM)
-    monkeypatch.setattr(stopping, "_asked", False)
+    monkeypatch.setattr(stopping, "_asked", None)
     monkeypatch.setattr(stopping, "_listening", None)
     yield
     signal.signal(signal.SIGTERM, before)

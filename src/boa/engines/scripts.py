@@ -73,7 +73,7 @@ class Finder:
             modules = self._heavy(source) if source else ()
         if not modules or not (source or rest[:1] == ("-m",)):
             return None
-        relative = any(not os.path.isabs(p) for p in env.get("PYTHONPATH", "/").split(":"))
+        relative = any(not os.path.isabs(p) for p in (env.get("PYTHONPATH") or "/").split(":"))
         folder = workdir if relative else "/"
         return Script(Recipe(python, modules, tuple(sorted(env.items())), folder), rest)
 

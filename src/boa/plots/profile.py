@@ -244,7 +244,12 @@ def _sample_said(sample: Document, kind: Document) -> str:
     measured = "" if sample["speedup"] is None else f"{significant(sample['speedup'])} "
     said = f"{measured}measured{where} in {duration(sample['seconds'])}"
     ratio, least = sample.get("measured_speedup"), kind.get("measured_from")
-    if ratio is None or sample["width"] == least or math.isclose(ratio, sample["speedup"]):
+    if (
+        ratio is None
+        or least is None
+        or sample["width"] == least
+        or math.isclose(ratio, sample["speedup"])
+    ):
         return said
     return f"{said}, {significant(ratio)} × {least} GPU{'s' * (least > 1)}"
 

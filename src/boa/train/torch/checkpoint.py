@@ -26,7 +26,7 @@ from boa.train.checkpoints import Manifest, Progress
 from boa.train.torch import storage
 from boa.train.torch.circle import Circle, Failed
 from boa.train.torch.ranks import Ranks
-from boa.train.torch.snapshot import Snapshots, live
+from boa.train.torch.snapshot import Snapshots
 
 Seconds = Mapping[str, float]
 _NOTHING: Seconds = MappingProxyType({})
@@ -200,9 +200,8 @@ class Checkpointer:
         pickles = {_own(self._ranks.rank): _pickled(own)}
         if self._ranks.rank == 0:
             pickles[_SHARED] = _pickled(shared)
-        if copied:
-            return _Taken(draft, self._snapshots.take(draft.values).land, pickles)
-        return _Taken(draft, partial(live, draft.values, self._ranks.device), pickles)
+        snapshot = self._snapshots.take if copied else self._snapshots.hold
+        return _Taken(draft, snapshot(draft.values).land, pickles)
 
     def _begin(self, job: _Job) -> None:
         self._problem = None

@@ -16,7 +16,7 @@ from boa.train.checkpoints import Progress
 from boa.train.torch import random, rates
 from boa.train.torch.arriving import Arriving
 from boa.train.torch.batches import Batches
-from boa.train.torch.checkpoint import Checkpointer
+from boa.train.torch.checkpoint import Checkpointer, Loaded
 from boa.train.torch.data import Cell, ElasticLoader, Position
 from boa.train.torch.exchange import Exchange
 from boa.train.torch.noise import NoiseMeter, Statistics
@@ -130,9 +130,8 @@ class Elastic:
         self._keeps = {name: kept for name, kept in named.items() if kept is not None}
         found = self._load()
         self._ready = True
-        self._parts.loaded()
-        session.ready()
-        return found
+        self._parts.loaded({} if found is None else found.parts)
+        return found is not None
 
     def epochs(self, total: int | None = None) -> Iterator[int]:
         """The epochs that are left, from the one that was interrupted on.
@@ -319,13 +318,13 @@ class Elastic:
             wait=wait,
         )
 
-    def _load(self) -> bool:
+    def _load(self) -> Loaded | None:
         # asking an optimiser for its state makes it one, so only if there is one to load
         state = self.state() if self._checkpoints.exists() else {}
         found = self._checkpoints.load(state)
         if found is None:
             random.restore(random.fresh(self._seed, 0, self.ranks.rank))
-            return False
+            return None
         set_state_dict(
             self._model,
             self._optimizer,
@@ -340,8 +339,7 @@ class Elastic:
         fresh = random.fresh(self._seed, found.progress.step, self.ranks.rank)
         random.restore(fresh if found.own is None else found.own)
         session.resume_at(found.progress)
-        self._parts.before(found.parts)
-        return True
+        return found
 
     def _first_setting(self) -> Setting:
         return first_setting(self._limits, self.ranks.world_size)
@@ -362,7 +360,9 @@ def _limits(
         raise ValueError(f"max_batch: got {max_batch}; expected at least batch_size, {batch_size}")
     least, most = local or (1, batch_size)
     if not 1 <= least <= most:
-        raise ValueError(f"local_batch: got {local}; expected (least, most) with 1 <= least <= most")
+        raise ValueError(
+            f"local_batch: got {local}; expected (least, most) with 1 <= least <= most"
+        )
     if (max_batch or batch_size) < world:
         raise ValueError(
             f"batch_size: got {batch_size} on {world} processes; expected a sample for each, "

@@ -19,20 +19,20 @@ class Parts:
 
     def __init__(self) -> None:
         self._joined = time.monotonic()
-        self._loaded = self._last = self._joined
-        self._before: Mapping[str, float] = {}
+        self._last = self._joined
         self._steps: list[float] = []
         self._stopping: tuple[float, float] | None = None
         self._start = session.session().age()
 
-    def loaded(self) -> None:
-        self._loaded = self._last = time.monotonic()
-
-    def before(self, parts: Mapping[str, float]) -> None:
-        self._before = parts
+    def loaded(self, before: Mapping[str, float]) -> None:
+        """Training can go on; `before`: parts out of the checkpoint."""
+        self._last = time.monotonic()
+        own = {"start": self._start, "load": self._last - self._joined}
+        session.rescaled({**before, **own})
+        session.ready()
 
     def stepped(self) -> None:
-        """A step is over; with enough of them, tell the service."""
+        """A step is over; after some of them it is known how much longer the first took."""
         if len(self._steps) > USUAL:
             return
         now = time.monotonic()
@@ -40,14 +40,7 @@ class Parts:
         self._last = now
         if len(self._steps) > USUAL:
             first, *others = self._steps
-            session.rescaled(
-                {
-                    **self._before,
-                    "start": self._start,
-                    "load": self._loaded - self._joined,
-                    "first_step": max(first - median(others), 0.0),
-                }
-            )
+            session.rescaled({"first_step": max(first - median(others), 0.0)})
 
     def stopping(self) -> None:
         """All ranks stop here."""

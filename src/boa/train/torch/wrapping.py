@@ -53,4 +53,6 @@ def synchronise(model: nn.Module, on: bool) -> None:
 def _blocks(model: nn.Module) -> list[nn.Module]:
     """The layers of its longest list: what is gathered and freed one by one."""
     lists = [list(p) for p in model.modules() if isinstance(p, nn.ModuleList | nn.Sequential)]
-    return [part for part in max(lists, key=len, default=[]) if any(True for _ in part.parameters())]
+    return [
+        part for part in max(lists, key=len, default=[]) if any(True for _ in part.parameters())
+    ]
