@@ -18,19 +18,18 @@
 Batches per step are Accelerate's `gradient_accumulation_steps`. See `docs/migration.md`.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import torch
 from accelerate import Accelerator
 from accelerate.scheduler import AcceleratedScheduler
+from accelerate.state import GradientState
 from torch import nn
 
 from boa.train import session
-from boa.train.torch.batches import Batches
 from boa.train.torch.companion import Companion
-from boa.train.torch.data import Cell, ElasticLoader
 from boa.train.torch.elastic import SAVE_EVERY_S
 from boa.train.torch.ranks import join
 
@@ -53,21 +52,24 @@ class ElasticRun:
                 f"{ranks.world_size}; on machines without GPUs give Accelerator(cpu=True)"
             )
         self._accelerator = accelerator
+        self._accumulated = int(accelerator.gradient_accumulation_steps)
         self._companion = Companion(
             ranks, batch_size=batch_size, seed=seed, save_every_s=save_every_s
         )
         self._keeps: dict[str, Any] = {}
-        self._epoch, self._over, self._ready = 0, False, False
+        self._epoch, self._ready = 0, False
+        self.over = False
+        """Whether nothing is left of the current epoch."""
         self._loss: torch.Tensor | None = None
 
-    def loader(self, dataset: Any, *, shuffle: bool = True, **options: Any) -> Batches:
+    def loader(self, dataset: Any, *, shuffle: bool = True, **options: Any) -> "Batches":
         """Batches of this rank, on its device, every sample once in an epoch.
 
         `options` are DataLoader's. `Accelerator.prepare` leaves it as it is.
         """
-        passes = self._accelerator.gradient_accumulation_steps - 1
-        data = self._companion.attach(dataset, passes=passes, shuffle=shuffle, **options)
-        return _Batches(data, self._begin, lambda: self._over, self._accelerator)
+        passes = self._accumulated - 1
+        self._companion.attach(dataset, passes=passes, shuffle=shuffle, **options)
+        return Batches(self, self._companion, self._accelerator.gradient_state)
 
     def resume(
         self,
@@ -89,7 +91,7 @@ class ElasticRun:
         self._ready = True
         if found is None:
             return False
-        self._epoch, self._over = session.session().at.epoch, found["over"]
+        self._epoch, self.over = session.session().at.epoch, found["over"]
         for name, kept in self._keeps.items():
             if name in found["keeps"]:
                 kept.load_state_dict(found["keeps"][name])
@@ -103,7 +105,7 @@ class ElasticRun:
         while self._epoch < last:
             session.epoch(self._epoch)
             yield self._epoch
-            self._epoch, self._over = self._epoch + 1, False
+            self._epoch, self.over = self._epoch + 1, False
         self._companion.finish(self._epoch, self._state())
 
     @property
@@ -112,7 +114,7 @@ class ElasticRun:
         cell = self._companion.cell
         if cell is None:
             raise RuntimeError("there is no batch in progress")
-        return cell.weight * self._accelerator.gradient_accumulation_steps
+        return cell.weight * self._accumulated
 
     def weighted(self, loss: torch.Tensor) -> torch.Tensor:
         """The loss for `Accelerator.backward`, so that every sample of a step counts the same."""
@@ -129,47 +131,39 @@ class ElasticRun:
             raise RuntimeError("step() without a batch and its loss; expected weighted, then step")
         if self._accelerator.sync_gradients != cell.last:
             raise RuntimeError("expected every batch within accelerator.accumulate(model)")
-        self._over = self._companion.stepped(loss)
+        self.over = self._companion.stepped(loss)
         if cell.last:
             self._companion.act(self._state)
         return cell.last
 
-    def _begin(self, cell: Cell) -> None:
-        if not self._ready:
-            raise RuntimeError("a batch before resume(); expected loader, resume, epochs")
-        if self._companion.cell is not None:
-            raise RuntimeError("a batch was left out; expected one step() for every batch")
-        self._companion.begin(cell)
-
     def _state(self) -> dict[str, Any]:
         keeps = {name: kept.state_dict() for name, kept in self._keeps.items()}
-        return {"over": self._over, "keeps": keeps}
+        return {"over": self.over, "keeps": keeps}
 
 
-class _Batches(Batches):
-    """Tells Accelerate where a step ends, as its own loaders do at the end of the data."""
+class Batches:
+    """What is left of the current epoch. It tells Accelerate where a step ends, as Accelerate's own
+    loaders tell it where the data end."""
 
     remainder = 0
 
-    def __init__(
-        self,
-        data: ElasticLoader,
-        begin: Callable[[Cell], None],
-        over: Callable[[], bool],
-        accelerator: Accelerator,
-    ) -> None:
-        super().__init__(data, self._started, over)
-        self._tell, self._state = begin, accelerator.gradient_state
-        self.end_of_dataloader = False
-
-    def _started(self, cell: Cell) -> None:
-        self._tell(cell)
-        self.end_of_dataloader = cell.last
+    def __init__(self, run: ElasticRun, companion: Companion, state: GradientState) -> None:
+        self._run, self._companion, self._state = run, companion, state
 
     def __iter__(self) -> Iterator[Any]:
         self._state.dataloader_references += [self]
         try:
-            yield from super().__iter__()
+            while not self._run.over:
+                yield self._companion.batch()
         finally:
             others = [other for other in self._state.dataloader_references if other is not self]
             self._state.dataloader_references = others
+
+    def __len__(self) -> int:
+        """Of a whole epoch."""
+        return self._companion.length
+
+    @property
+    def end_of_dataloader(self) -> bool:
+        cell = self._companion.cell
+        return cell is not None and cell.last

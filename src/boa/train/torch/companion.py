@@ -5,9 +5,10 @@ The total batch is the same at every width.
 """
 
 import atexit
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 import torch.distributed as dist
 from torch import nn
@@ -18,7 +19,7 @@ from boa.train.checkpoints import Progress
 from boa.train.torch import random
 from boa.train.torch.arriving import Arriving
 from boa.train.torch.checkpoint import Checkpointer
-from boa.train.torch.data import Cell, ElasticLoader, Position
+from boa.train.torch.data import Cell, ElasticLoader, Position, cells
 from boa.train.torch.elastic import Stopped
 from boa.train.torch.exchange import Exchange
 from boa.train.torch.parts import Parts, Patience
@@ -28,7 +29,7 @@ Optimizers = Iterable[torch.optim.Optimizer]
 
 
 class Companion:
-    """Called by all ranks in the same order: attach, load, then begin and stepped for every batch,
+    """Called by all ranks in the same order: attach, load, then batch and stepped for every batch,
     and act wherever the loop can be left and entered again."""
 
     def __init__(self, ranks: Ranks, *, batch_size: int, seed: int, save_every_s: float) -> None:
@@ -42,6 +43,7 @@ class Companion:
         self._exchange, self._losses = _Aside(ranks), Arriving(ranks.device)
         self._checkpoints = Checkpointer(session.session().clean_home(), ranks)
         self._data: ElasticLoader | None = None
+        self._stream: Iterator[tuple[Cell, Any]] | None = None
         self._position = Position()
         self._random: dict[str, Any] | None = None
         self._model: nn.Module | None = None
@@ -54,8 +56,8 @@ class Companion:
 
     # Data
 
-    def attach(self, dataset: Any, *, passes: int, shuffle: bool, **options: Any) -> ElasticLoader:
-        """The loader of the training data, from where the checkpoint was."""
+    def attach(self, dataset: Any, *, passes: int, shuffle: bool, **options: Any) -> None:
+        """The training data. `options` are DataLoader's."""
         if self.batch_size < self.ranks.world_size * (passes + 1):
             raise ValueError(
                 f"batch_size: got {self.batch_size} on {self.ranks.world_size} processes, "
@@ -70,33 +72,66 @@ class Companion:
             shuffle=shuffle,
             **options,
         )
-        self._data.position = self._position
-        return self._data
+        self._data.position = self._position  # of the checkpoint, if it is loaded already
 
-    def begin(self, cell: Cell) -> None:
-        """A batch was fetched. The first one after a restart draws its random numbers as it would
-        have without one."""
+    def batch(self) -> Any:
+        """The next one of this rank, on the device; `cell` says what it counts for.
+
+        The first one after a restart draws its random numbers as it would have without one.
+        """
+        if self.cell is not None:
+            raise RuntimeError("a batch was left out; expected one step() for every batch")
+        if self._stream is None:  # one for all epochs: it has fetched ahead
+            self._stream = self._attached.stream()
+        try:
+            self.cell, batch = next(self._stream)
+        except BaseException:
+            self._stream = None
+            raise
         if self._random is not None:
             random.restore(self._random)
             self._random = None
-        self.cell = cell
+        return batch
+
+    @property
+    def length(self) -> int:
+        """Batches of a whole pass over the data, on every rank."""
+        data = self._attached
+        whole, rest = divmod(data.samples, data.batch)
+        row, world = np.arange(rest), self.ranks.world_size
+        more = cells(row, 0, data.batch, data.passes, 0, world) if rest else []
+        return whole * (data.passes + 1) + len(more)
+
+    @property
+    def position(self) -> Position:
+        return self._attached.position
+
+    @position.setter
+    def position(self, position: Position) -> None:
+        self.cell, self._attached.position = None, position
+
+    @property
+    def _attached(self) -> ElasticLoader:
+        if self._data is None:
+            raise RuntimeError("there is no loader; expected loader() before training")
+        return self._data
 
     def stepped(self, loss: torch.Tensor) -> bool:
         """A batch is done, with this mean loss over its samples. True if the pass is over."""
         cell, self.cell = self.cell, None
-        if cell is None or self._data is None:
+        if cell is None:
             raise RuntimeError("step() without a batch; expected one call for every batch")
         self._losses.add(loss.detach() * (cell.weight / self.ranks.world_size))
         if not cell.last:
             return False
         self._losses.send()
-        over = self._data.advance()
+        over = self._attached.advance()
         session.report(
             progress=1.0,
             step=session.session().at.step + 1,
             loss=self._loss,
             batch_size=cell.total,
-            accumulation=self._data.passes,
+            accumulation=self._attached.passes,
         )
         self._parts.stepped()
         self._hear(self._exchange.swap(self._offers()))
@@ -171,8 +206,7 @@ class Companion:
         return None if found is None else dict(found.shared["state"])
 
     def _save(self, progress: Progress, state: dict[str, Any], *, wait: bool = False) -> None:
-        assert self._data is not None
-        at = self._data.position
+        at = self.position
         self._checkpoints.save(
             tensors=self._tensors(),
             shared={"position": (at.number, at.cursor), "state": state},

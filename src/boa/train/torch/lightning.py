@@ -9,17 +9,17 @@ which the callback must know if it is not 1. See `docs/migration.md`.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from typing import Any
 
-import numpy as np
 import torch
+from lightning.fabric.plugins.environments import TorchElasticEnvironment
 from lightning.pytorch import Callback, LightningModule, Trainer
-from lightning.pytorch.plugins.environments import TorchElasticEnvironment
 
 from boa.train import session
 from boa.train.torch.companion import Companion
-from boa.train.torch.data import Cell, ElasticLoader, Position, cells
+from boa.train.torch.data import Position
 from boa.train.torch.elastic import SAVE_EVERY_S
 from boa.train.torch.ranks import join
 
@@ -58,8 +58,8 @@ class ElasticCallback(Callback):
     def loader(self, dataset: Any, *, shuffle: bool = True, **options: Any) -> "Batches":
         """The training data: every sample once in an epoch. `options` are DataLoader's."""
         passes = self._accumulated - 1
-        data = self._companion.attach(dataset, passes=passes, shuffle=shuffle, **options)
-        return Batches(self, data)
+        self._companion.attach(dataset, passes=passes, shuffle=shuffle, **options)
+        return Batches(self._companion, self._between)
 
     @property
     def weight(self) -> float:
@@ -87,7 +87,9 @@ class ElasticCallback(Callback):
         trainer._signal_connector.register_signal_handlers = _nothing  # type: ignore[method-assign]
 
     def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        found = self._companion.load(trainer.strategy.model, trainer.optimizers)
+        model = trainer.strategy.model
+        assert model is not None
+        found = self._companion.load(model, trainer.optimizers)
         if found is not None:
             self._restore(trainer, found)
 
@@ -111,15 +113,15 @@ class ElasticCallback(Callback):
 
     # Between two batches, when all hooks of the first have run
 
-    def _between(self, data: ElasticLoader) -> None:
+    def _between(self) -> None:
         """Save or stop here if it is time; where an epoch begins, so does a pass over the data."""
-        trainer, at = self._trainer, data.position
+        trainer, at = self._trainer, self._companion.position
         assert trainer is not None
         if trainer.fit_loop.batch_idx < 0 and at.cursor:
-            data.position = Position(at.number + 1)  # the epoch before was cut short
+            self._companion.position = Position(at.number + 1)  # the epoch before was cut short
         self._companion.act(lambda: self._state(trainer))
 
-    def _state(self, trainer: Trainer) -> dict[str, Any]:
+    def _state(self, trainer: Any) -> dict[str, Any]:
         own: dict[str, Any] = {}
         trainer.lightning_module.on_save_checkpoint(own)
         return {
@@ -131,7 +133,7 @@ class ElasticCallback(Callback):
             "module": own,
         }
 
-    def _restore(self, trainer: Trainer, found: dict[str, Any]) -> None:
+    def _restore(self, trainer: Any, found: dict[str, Any]) -> None:
         trainer.fit_loop.load_state_dict(found["loop"])
         for each, state in zip(trainer.lr_scheduler_configs, found["schedulers"], strict=True):
             each.scheduler.load_state_dict(state)
@@ -145,37 +147,28 @@ class ElasticCallback(Callback):
 
 
 class Batches:
-    """What is left of the current pass over the data. Lightning adds no sampler to it."""
+    """What is left of the current epoch. Lightning adds no sampler to it."""
 
-    def __init__(self, owner: ElasticCallback, data: ElasticLoader) -> None:
-        self._owner, self._data = owner, data
-        self._stream: Iterator[tuple[Cell, Any]] | None = None
+    def __init__(self, companion: Companion, between: Callable[[], None]) -> None:
+        self._companion, self._between = companion, between
 
     def __iter__(self) -> Iterator[Any]:
-        self._owner._between(self._data)
-        number = self._data.position.number
-        while self._data.position.number == number:
-            if self._stream is None:  # one for all epochs: it has fetched ahead
-                self._stream = self._data.stream()
-            cell, batch = next(self._stream)
-            self._owner._companion.begin(cell)
-            yield batch
-            self._owner._between(self._data)
+        self._between()
+        number = self._companion.position.number
+        while self._companion.position.number == number:
+            yield self._companion.batch()
+            self._between()
 
     def __len__(self) -> int:
-        """Of a whole pass."""
-        data, ranks = self._data, self._owner._companion.ranks
-        whole, rest = divmod(data.samples, data.batch)
-        last = np.arange(rest)
-        more = cells(last, 0, data.batch, data.passes, 0, ranks.world_size) if rest else []
-        return whole * (data.passes + 1) + len(more)
+        """Of a whole epoch."""
+        return self._companion.length
 
     def state_dict(self) -> dict[str, int]:
         """So that Lightning knows that it can go on in the middle of an epoch."""
-        return {"number": self._data.position.number, "cursor": self._data.position.cursor}
+        return asdict(self._companion.position)
 
     def load_state_dict(self, state: dict[str, int]) -> None:
-        self._data.position = Position(**state)
+        self._companion.position = Position(**state)
 
 
 def _nothing() -> None:

@@ -72,7 +72,7 @@ class Snapshot:
             self._moving = {name: tensor.clone() for name, tensor in self._moving.items()}
         except torch.OutOfMemoryError:
             return False
-        self._cloned = torch.cuda.Event()  # type: ignore[no-untyped-call]
+        self._cloned = torch.cuda.Event()
         self._cloned.record(torch.cuda.current_stream(self._device))
         return True
 
@@ -83,7 +83,7 @@ class Snapshot:
             return self._frozen
         stream = torch.cuda.current_stream(self._device)
         if self._cloned is not None:  # we are in the background: not to queue behind training
-            stream = torch.cuda.Stream(self._device)  # type: ignore[no-untyped-call]
+            stream = torch.cuda.Stream(self._device)
             stream.wait_event(self._cloned)
         with torch.cuda.stream(stream):
             for name, tensor in self._moving.items():
