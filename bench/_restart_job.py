@@ -17,7 +17,7 @@ from typing import Any  # noqa: E402
 
 import torch  # noqa: E402
 import torch.distributed as dist  # noqa: E402
-import torch.nn.functional as F  # noqa: E402
+from torch.nn.functional import cross_entropy  # noqa: E402
 from torch.nn.parallel import DistributedDataParallel  # noqa: E402
 
 IMPORTED = time.time()
@@ -64,7 +64,7 @@ def main() -> None:
 def _train(model: torch.nn.Module, optimizer: torch.optim.Optimizer, rank: int) -> None:
     inputs, labels = torch.randn(32, 64), torch.randint(10, (32,))
     optimizer.zero_grad()
-    F.cross_entropy(model(inputs), labels).backward()
+    cross_entropy(model(inputs), labels).backward()
     optimizer.step()
 
 

@@ -1,6 +1,6 @@
-"""What `boa.train.torch` does on a real GPU: pace, noise, saves, restarts, the loss over rescalings.
+"""What `boa.train.torch` does on a real GPU: pace, noise, saves, restarts, loss over rescalings.
 
-It needs torch and NumPy alone: PYTHONPATH=src python bench/gpu.py [--only noise,save] [--json FILE].
+It needs torch and NumPy alone: PYTHONPATH=src python bench/gpu.py [--only noise,save]
 `--tiny` tries the program itself, on a CPU if need be; its figures say nothing.
 """
 
@@ -124,7 +124,7 @@ def noise(model: Model, options: argparse.Namespace) -> Measured:
             meter.push(meter.pop())
 
         steps = max(10, int(options.window_s / plain.seconds(model.batch, 10)))
-        metered.seconds(model.batch, 10, measure)
+        metered.seconds(model.batch, 250, measure)  # past the first readings, which come often
         pairs = [
             (plain.seconds(model.batch, steps), metered.seconds(model.batch, steps, measure))
             for _ in range(options.repeats)

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,9 +19,9 @@ import pytest
 from boa.train import checkpoints
 
 pytest.importorskip("torch")
-HERE = Path(__file__).parent
+SCRIPTS = Path(__file__).parent.parent
 PATIENCE_S = 90.0
-SAMPLES, STEPS, EPOCHS = 49, 7, 2
+SAMPLES, STEPS, EPOCHS = 49, 7, 2  # those of adapted.py, which needs torch
 LIBRARIES = ["accelerate", "lightning"]
 
 
@@ -29,7 +30,7 @@ class Training:
 
     def __init__(self, library: str, folder: Path) -> None:
         pytest.importorskip(library)
-        self._script = HERE / f"adapted_{library}.py"
+        self._script = SCRIPTS / f"adapted_{library}.py"
         self.folder, self.checkpoints = folder, folder / "checkpoints"
         folder.mkdir()
         self._attempt = 0
@@ -45,9 +46,7 @@ class Training:
         pause = [] if stop_after is None else ["--pause", str(stop_after)]
         with self._started(width, [*pause, *options]) as ranks:
             if stop_after is not None:
-                for rank in ranks:
-                    assert rank.stdout is not None
-                    assert rank.stdout.readline() == "paused\n", _said(rank)
+                _wait_for_pause(ranks)
                 for rank in ranks if to is None else [ranks[to]]:
                     rank.send_signal(signal.SIGTERM)
                 for rank in ranks:
@@ -56,9 +55,21 @@ class Training:
                     rank.stdin.flush()
             said = [rank.communicate()[1] for rank in ranks]
         assert [rank.returncode for rank in ranks] == [0] * width, "\n".join(said)
+        return self._saved_steps()
+
+    def killed(self, after: int, *options: str) -> int:
+        """One process, saving as often as it can; SIGKILL when it has saved anything."""
+        self._attempt += 1
+        with self._started(1, ["--pause", str(after), "--save-every", "0", *options]) as ranks:
+            _wait_for_pause(ranks)
+            deadline = time.monotonic() + PATIENCE_S
+            while not checkpoints.latest(self.checkpoints) and time.monotonic() < deadline:
+                time.sleep(0.01)  # it may still be writing the first
+        return self._saved_steps()
+
+    def _saved_steps(self) -> int:
         newest = checkpoints.latest(self.checkpoints)
-        assert newest is not None
-        progress = checkpoints.progress_at(newest)
+        progress = checkpoints.progress_at(newest) if newest else None
         assert progress is not None
         return progress.step
 
@@ -67,7 +78,7 @@ class Training:
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]
         ranks = [self._start(rank, width, port, options) for rank in range(width)]
-        watchdog = threading.Timer(PATIENCE_S, lambda: [rank.kill() for rank in ranks])
+        watchdog = threading.Timer(PATIENCE_S, _kill, [ranks])
         watchdog.start()
         try:
             yield ranks
@@ -75,7 +86,8 @@ class Training:
             watchdog.cancel()
             for rank in ranks:
                 rank.kill()
-                rank.wait()
+                with rank:  # closes its pipes
+                    pass
 
     def _start(self, rank: int, width: int, port: int, options: list[str]) -> subprocess.Popen[str]:
         environment = {
@@ -120,9 +132,17 @@ class Training:
         return [json.loads(line) for file in files for line in file.read_text().splitlines()]
 
 
-def _said(rank: subprocess.Popen[str]) -> str:
-    rank.kill()
-    return rank.communicate()[1]
+def _wait_for_pause(ranks: list[subprocess.Popen[str]]) -> None:
+    for rank in ranks:
+        assert rank.stdout is not None
+        if rank.stdout.readline() != "paused\n":
+            _kill(ranks)
+            raise AssertionError(rank.communicate()[1])
+
+
+def _kill(ranks: list[subprocess.Popen[str]]) -> None:
+    for rank in ranks:
+        rank.kill()
 
 
 @pytest.mark.slow
@@ -147,12 +167,13 @@ def test_rescaled_thrice_it_ends_where_it_would_have_ended(library: str, tmp_pat
 
 @pytest.mark.slow
 @pytest.mark.parametrize("library", LIBRARIES)
-def test_restarted_at_the_same_width_it_is_the_same_to_the_last_bit(
+def test_killed_and_stopped_at_one_width_it_is_the_same_to_the_last_bit(
     library: str, tmp_path: Path
 ) -> None:
     steady = Training(library, tmp_path / "steady")
     steady.run(1, "--dropout", "0.5")
     job = Training(library, tmp_path / "job")
-    job.run(1, "--dropout", "0.5", stop_after=4)
+    assert 0 < job.killed(5, "--dropout", "0.5") <= 5
+    assert job.run(1, "--dropout", "0.5", stop_after=9) == 10
     job.run(1, "--dropout", "0.5")
     assert job.result == steady.result

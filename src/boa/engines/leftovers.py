@@ -41,10 +41,10 @@ def kill(runs: Collection[Marks], supervisors: Collection[str] = ()) -> None:
 
 
 def _is_gone(supervisor: str) -> bool:
-    """Of this boot, and its number is nobody else's."""
-    number, _, rest = supervisor.partition(".")
-    boot = shim.identity(os.getpid()).rpartition(".")[2]
-    return rest.endswith(f".{boot}") and not os.path.exists(f"/proc/{number}")
+    """Of this boot, and its number is not that of another process by now."""
+    number, boot = supervisor.split(".")[0], supervisor.split(".")[-1]
+    same_boot = boot == shim.identity(os.getpid()).split(".")[-1]
+    return same_boot and not shim.identity(int(number))
 
 
 def _belongs(

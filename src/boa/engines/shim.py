@@ -12,7 +12,8 @@ reserve, outcome          space set aside for how it ended; how it ended
 RANK.log, RANK.old.log    the newest output of each worker
 
 It runs without the rest of the package and imports next to nothing, so that hundreds of them are
-cheap. That is also why it reads marshal instead of JSON. A warm parent (`parent.py`) runs it too.
+cheap. That is also why it reads marshal instead of JSON, and why it is one file. A warm parent
+(`parent.py`) runs it too, in the user's Python.
 """
 
 import ctypes

@@ -57,7 +57,7 @@ class ElasticRun:
             ranks, batch_size=batch_size, seed=seed, save_every_s=save_every_s
         )
         self._keeps: dict[str, Any] = {}
-        self._epoch, self._ready = 0, False
+        self._epoch = 0
         self.over = False
         """Whether nothing is left of the current epoch."""
         self._loss: torch.Tensor | None = None
@@ -67,8 +67,7 @@ class ElasticRun:
 
         `options` are DataLoader's. `Accelerator.prepare` leaves it as it is.
         """
-        passes = self._accumulated - 1
-        self._companion.attach(dataset, passes=passes, shuffle=shuffle, **options)
+        self._companion.attach(dataset, passes=self._accumulated - 1, shuffle=shuffle, **options)
         return Batches(self, self._companion, self._accelerator.gradient_state)
 
     def resume(
@@ -88,7 +87,6 @@ class ElasticRun:
         named = {"scheduler": scheduler, "scaler": self._accelerator.scaler, **keeps}
         self._keeps = {name: kept for name, kept in named.items() if kept is not None}
         found = self._companion.load(model, [getattr(optimizer, "optimizer", optimizer)])
-        self._ready = True
         if found is None:
             return False
         self._epoch, self.over = session.session().at.epoch, found["over"]
@@ -99,8 +97,6 @@ class ElasticRun:
 
     def epochs(self, total: int | None = None) -> Iterator[int]:
         """The epochs that are left, of as many as the job's spec says, or `total`."""
-        if not self._ready:
-            raise RuntimeError("epochs() before resume(); expected loader, resume, epochs")
         last = session.context().epochs if total is None else total
         while self._epoch < last:
             session.epoch(self._epoch)
@@ -112,9 +108,7 @@ class ElasticRun:
     def weight(self) -> float:
         """What the mean loss of this batch counts for. 1 where all shares are equal."""
         cell = self._companion.cell
-        if cell is None:
-            raise RuntimeError("there is no batch in progress")
-        return cell.weight * self._accumulated
+        return 1.0 if cell is None else cell.weight * self._accumulated
 
     def weighted(self, loss: torch.Tensor) -> torch.Tensor:
         """The loss for `Accelerator.backward`, so that every sample of a step counts the same."""

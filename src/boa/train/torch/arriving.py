@@ -1,4 +1,4 @@
-"""A number that is on its way from the device: asked for now, read when it is there."""
+"""Numbers that are on their way from the device: sent now, read when they are there."""
 
 from collections import deque
 
@@ -6,34 +6,46 @@ import torch
 
 
 class Arriving:
-    """The sum of scalars of one iteration, without ever waiting for the device."""
+    """Nobody waits for them."""
 
-    def __init__(self, device: torch.device) -> None:
-        self._device = device
+    def __init__(self, numbers: torch.Tensor) -> None:
+        self._event: torch.cuda.Event | None = None
+        self._host = numbers
+        if numbers.is_cuda:
+            self._host = torch.empty(numbers.shape, dtype=numbers.dtype, pin_memory=True)
+            self._host.copy_(numbers, non_blocking=True)
+            self._event = torch.cuda.Event()
+            self._event.record()
+
+    @property
+    def here(self) -> bool:
+        return self._event is None or self._event.query()
+
+    def values(self) -> list[float] | None:
+        """None while they are not there."""
+        found: list[float] | None = self._host.tolist() if self.here else None
+        return found
+
+
+class Sums:
+    """Of scalars, one sum for every iteration."""
+
+    def __init__(self) -> None:
         self._sum: torch.Tensor | None = None
-        self._sent: deque[tuple[torch.Tensor, torch.cuda.Event | None]] = deque()
+        self._sent: deque[Arriving] = deque()
 
     def add(self, value: torch.Tensor) -> None:
-        """One more summand of this iteration."""
         self._sum = value if self._sum is None else self._sum + value
 
     def send(self) -> None:
-        """The iteration is over: start its sum on its way."""
-        if self._sum is None:
-            return
-        if self._device.type == "cuda":
-            host = torch.empty((), dtype=self._sum.dtype, pin_memory=True)
-            host.copy_(self._sum, non_blocking=True)
-            event = torch.cuda.Event()
-            event.record()
-            self._sent.append((host, event))
-        else:
-            self._sent.append((self._sum, None))
-        self._sum = None
+        """The iteration is over."""
+        if self._sum is not None:
+            self._sent.append(Arriving(self._sum.reshape(1)))
+            self._sum = None
 
     def newest(self) -> float | None:
         """Of those that have arrived since the last time; None if there is none."""
         found = None
-        while self._sent and (self._sent[0][1] is None or self._sent[0][1].query()):
-            found = self._sent.popleft()[0]
-        return None if found is None else float(found)
+        while self._sent and self._sent[0].here:
+            found = self._sent.popleft().values()
+        return None if found is None else found[0]

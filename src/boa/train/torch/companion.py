@@ -17,7 +17,7 @@ from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_di
 from boa.train import session, stopping
 from boa.train.checkpoints import Progress
 from boa.train.torch import random
-from boa.train.torch.arriving import Arriving
+from boa.train.torch.arriving import Sums
 from boa.train.torch.checkpoint import Checkpointer
 from boa.train.torch.data import Cell, ElasticLoader, Position, cells
 from boa.train.torch.elastic import Stopped
@@ -40,7 +40,7 @@ class Companion:
             )
         self.ranks, self.batch_size, self._seed = ranks, batch_size, seed
         self._parts, self._saves = Parts(), Patience(save_every_s)
-        self._exchange, self._losses = _Aside(ranks), Arriving(ranks.device)
+        self._exchange, self._losses = _Aside(ranks), Sums()
         self._checkpoints = Checkpointer(session.session().clean_home(), ranks)
         self._data: ElasticLoader | None = None
         self._stream: Iterator[tuple[Cell, Any]] | None = None
@@ -79,6 +79,8 @@ class Companion:
 
         The first one after a restart draws its random numbers as it would have without one.
         """
+        if self._model is None:
+            raise RuntimeError("a batch before resume(); expected loader, resume, epochs")
         if self.cell is not None:
             raise RuntimeError("a batch was left out; expected one step() for every batch")
         if self._stream is None:  # one for all epochs: it has fetched ahead
@@ -200,9 +202,7 @@ class Companion:
             fresh = random.fresh(self._seed, found.progress.step, self.ranks.rank)
             self._random = fresh if found.own is None else found.own
             session.resume_at(found.progress)
-            self._parts.before(found.parts)
-        self._parts.loaded()
-        session.ready()
+        self._parts.loaded({} if found is None else found.parts)
         return None if found is None else dict(found.shared["state"])
 
     def _save(self, progress: Progress, state: dict[str, Any], *, wait: bool = False) -> None:

@@ -14,7 +14,7 @@ from boa.goodput.tuning import Limits, Setting, first_setting
 from boa.train import session, stopping
 from boa.train.checkpoints import Progress
 from boa.train.torch import random, rates
-from boa.train.torch.arriving import Arriving
+from boa.train.torch.arriving import Sums
 from boa.train.torch.batches import Batches
 from boa.train.torch.checkpoint import Checkpointer, Loaded
 from boa.train.torch.data import Cell, ElasticLoader, Position
@@ -38,9 +38,9 @@ class Elastic:
 
     `batch_size` counts the samples of one step over all ranks. It stays the same at every width
     unless `max_batch` allows more: then the batch size, and how many passes it is accumulated in,
-    follow from measured step times and gradient noise. `local_batch`: how many samples (at least, at
-    most) one GPU takes in one pass. `learning_rate`: how the optimiser's rate follows the batch size
-    ("none", "linear", "sqrt", "adascale"). `noise`: whether the gradient's noise is measured.
+    follow from measured step times and gradient noise. `local_batch`: how many samples (at least,
+    at most) one GPU takes in one pass. `learning_rate`: how the optimiser's rate follows the batch
+    size ("none", "linear", "sqrt", "adascale"). `noise`: whether the gradient's noise is measured.
     `shard`: FSDP2 instead of DDP. `exact`: a restart at the same width changes no bit, on three and
     more ranks too, for a little time in every step.
     """
@@ -67,7 +67,7 @@ class Elastic:
         self._measures_noise = noise
         self._parts = Parts()
         self._saves = Patience(save_every_s)
-        self._exchange, self._losses = Exchange(self.ranks), Arriving(self.device)
+        self._exchange, self._losses = Exchange(self.ranks), Sums()
         self._checkpoints = Checkpointer(session.session().clean_home(), self.ranks)
         self._pace: Pace | None = None
         if max_batch is not None:
@@ -166,6 +166,8 @@ class Elastic:
         self._losses.add(weighted.detach() / self.ranks.world_size)
         self._samples += cell.samples
         if not cell.last:
+            if self._noise is not None:
+                self._noise.accumulated(self._samples)
             return False
         factor = self._optimise(cell)
         self._account(cell, factor)
@@ -217,7 +219,7 @@ class Elastic:
         step = session.session().at.step
         scaler, optimizer = self._scaler, self._optimizer
         if self._noise is not None:
-            scale = 1.0 if scaler is None else scaler.get_scale()
+            scale = getattr(scaler, "_scale", None)  # get_scale() would wait for the GPU
             self._noise.measure(self._samples, cell.total, step, scale=scale)
         if self._clip is not None:
             if scaler is not None:
@@ -339,6 +341,9 @@ class Elastic:
         fresh = random.fresh(self._seed, found.progress.step, self.ranks.rank)
         random.restore(fresh if found.own is None else found.own)
         session.resume_at(found.progress)
+        if self._pace is not None:
+            chosen = self._pace.first(self.statistics)
+            self._data.set_batch(chosen.total(self.ranks.world_size), chosen.passes)
         return found
 
     def _first_setting(self) -> Setting:
@@ -378,6 +383,7 @@ def _tuner(limits: Limits) -> Tuner:
         base_batch=limits.base_batch,
         max_batch=limits.max_batch,
         local_batch=(limits.min_local, limits.max_local),
+        gpu_type=session.context().gpu_type,
     )
 
 

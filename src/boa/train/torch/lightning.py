@@ -14,7 +14,7 @@ from dataclasses import asdict
 from typing import Any
 
 import torch
-from lightning.fabric.plugins.environments import TorchElasticEnvironment
+from lightning.fabric.plugins.environments.torchelastic import TorchElasticEnvironment
 from lightning.pytorch import Callback, LightningModule, Trainer
 
 from boa.train import session

@@ -25,11 +25,14 @@ import torch.distributed as dist
 from torch._C._distributed_c10d import GradBucket
 from torch.nn.parallel import DistributedDataParallel
 
-from boa.train.torch.norms import Arriving, Reduced, Tensors, averaged, held, joint, local, norm
+from boa.train.torch.arriving import Arriving
+from boa.train.torch.norms import Reduced, Tensors, averaged, held, joint, local, norm
 from boa.train.torch.ranks import Ranks
 
-EVERY = 10
-"""Steps from one measurement to the next."""
+EVERY = 50
+"""Steps from one measurement to the next,"""
+EVERY_EARLY, EARLY = 10, 20
+"""and between the first ones, so that something is known soon."""
 MEMORY = 1000
 """Steps after which a measurement counts 1/e."""
 LEAST = 3
@@ -146,7 +149,8 @@ class NoiseMeter:
         if self._before is not None:
             self._second(total, scale)
         elif due:
-            self._wait = self._every - 1
+            early = self._exact.count + self._rough.count < EARLY
+            self._wait = min(self._every, EVERY_EARLY if early else self._every) - 1
             if self._hooked:
                 self._between_ranks(local, total, step, scale)
             elif self._part is not None and self._part[0] < local:

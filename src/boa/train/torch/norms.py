@@ -30,26 +30,6 @@ def joint(norms: list[torch.Tensor]) -> torch.Tensor:
     return whole
 
 
-class Arriving:
-    """Numbers on their way from the device."""
-
-    def __init__(self, numbers: torch.Tensor) -> None:
-        self._event: torch.cuda.Event | None = None
-        self._host = numbers
-        if numbers.is_cuda:
-            self._host = torch.empty(numbers.shape, dtype=numbers.dtype, pin_memory=True)
-            self._host.copy_(numbers, non_blocking=True)
-            self._event = torch.cuda.Event()
-            self._event.record()
-
-    def values(self) -> list[float] | None:
-        """None while they are not there."""
-        if self._event is not None and not self._event.query():
-            return None
-        found: list[float] = self._host.tolist()
-        return found
-
-
 def averaged(group: dist.ProcessGroup, bucket: GradBucket) -> Reduced:
     """What DDP does without a hook, to the last digit.
 

@@ -6,6 +6,9 @@ Only rank 0 measures and chooses; the others hear of it by the exchange.
 import time
 from typing import Any
 
+import torch
+import torch.distributed as dist
+
 from boa.goodput.tuning import Setting
 from boa.train.torch.noise import Statistics
 from boa.train.torch.ranks import Ranks
@@ -24,6 +27,17 @@ class Pace:
         self._ranks, self.tuner, self.setting = ranks, tuner, setting
         self._last: float | None = None
         self._skip, self._count, self._seconds = SKIPPED, 0, 0.0
+
+    def first(self, statistics: Statistics | None) -> Setting:
+        """What to begin with, by what was measured before: as rank 0 sees it."""
+        nodes, gpus = self._ranks.nodes, self._ranks.world_size
+        chosen = self.tuner.choose(nodes=nodes, gpus=gpus, statistics=statistics)
+        if not self._ranks.alone:
+            sizes = torch.tensor([chosen.local_batch, chosen.passes])
+            dist.broadcast(sizes, src=0)
+            chosen = Setting(*sizes.tolist())
+        self.adopt(chosen)
+        return chosen
 
     def interrupted(self) -> None:
         """What comes next (an evaluation, say) is no part of an iteration."""

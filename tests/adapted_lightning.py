@@ -3,11 +3,11 @@
 from typing import Any
 
 import torch
-from adapted import ACCUMULATED, BATCH, EPOCHS, Diary, Points, network
 from lightning.pytorch import LightningModule, Trainer
 from torch.nn.functional import mse_loss
 from torch.utils.data import DataLoader
 
+from adapted import ACCUMULATED, BATCH, EPOCHS, Diary, Points, network
 from boa.train.torch.lightning import ElasticCallback
 
 
@@ -41,7 +41,11 @@ class Module(LightningModule):
 
 def main() -> None:
     diary = Diary()
-    elastic = ElasticCallback(batch_size=BATCH, accumulate_grad_batches=ACCUMULATED)
+    elastic = ElasticCallback(
+        batch_size=BATCH,
+        accumulate_grad_batches=ACCUMULATED,
+        save_every_s=diary.save_every_s,
+    )
     trainer = Trainer(
         accelerator="cpu",
         max_epochs=EPOCHS,
@@ -54,7 +58,7 @@ def main() -> None:
     )
     module = Module(diary, elastic)
     trainer.fit(module, elastic.loader(Points()), DataLoader(Points(), batch_size=10))
-    diary.end(module.net, trainer.lr_scheduler_configs[0].scheduler.get_last_lr()[0])
+    diary.end(module.net, float(trainer.lr_scheduler_configs[0].scheduler.get_last_lr()[0]))
 
 
 if __name__ == "__main__":

@@ -44,8 +44,10 @@ class Diary:
         parser.add_argument("folder", type=Path)
         parser.add_argument("--pause", type=int, help="wait for the test after so many steps")
         parser.add_argument("--dropout", type=float, default=0.0)
+        parser.add_argument("--save-every", type=float, default=300.0)
         options = parser.parse_args()
         self._folder, self._pause, self.dropout = options.folder, options.pause, options.dropout
+        self.save_every_s: float = options.save_every
         self._rank = int(os.environ["RANK"])
         self._file = self._folder / f"{os.environ['BOA_ATTEMPT']}-{self._rank}.jsonl"
 

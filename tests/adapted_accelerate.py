@@ -2,9 +2,9 @@
 
 import torch
 from accelerate import Accelerator
-from adapted import ACCUMULATED, BATCH, Diary, Points, network
 from torch.nn.functional import mse_loss
 
+from adapted import ACCUMULATED, BATCH, Diary, Points, network
 from boa import train
 from boa.train.torch.accelerate import ElasticRun
 
@@ -12,7 +12,7 @@ from boa.train.torch.accelerate import ElasticRun
 def main() -> None:
     diary = Diary()
     accelerator = Accelerator(cpu=True, gradient_accumulation_steps=ACCUMULATED)
-    run = ElasticRun(accelerator, batch_size=BATCH)
+    run = ElasticRun(accelerator, batch_size=BATCH, save_every_s=diary.save_every_s)
     plain = network(diary.dropout)
     adam = torch.optim.Adam(plain.parameters(), lr=0.05)
     schedule = torch.optim.lr_scheduler.ExponentialLR(adam, 0.97)
