@@ -15,6 +15,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 from torch.distributed.checkpoint.state_dict import get_state_dict
+from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor import DTensor
 
@@ -109,7 +110,7 @@ def trained(ranks: Ranks, *, sharded: bool, seed: int) -> dict[str, Any]:
         nn.Linear(1001, 7),
     )
     if sharded and not ranks.alone:
-        fully_shard(model)
+        fully_shard(model, mesh=init_device_mesh("cpu", (ranks.world_size,)))
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.01 * (seed + 1))
     model(torch.randn(8, 301)).square().mean().backward()
     optimizer.step()

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import torch.distributed as dist
 
 from boa.train import Progress
 from boa.train.checkpoints import newest_first
@@ -146,6 +147,21 @@ def _raised(work: Callable[[], object]) -> str:
     raise AssertionError("nothing was raised")
 
 
+def talk_while_saving(ranks: Ranks, say: object, home: str) -> None:
+    """Sums over all ranks, one always under way, while saves follow each other."""
+    saver, state, made = checkpointer(home, ranks), constant(1.0), 0
+    total = ranks.world_size * (ranks.world_size - 1) / 2
+    for step in range(300):
+        mine = torch.full((1000,), float(ranks.rank + step))
+        under_way = dist.all_reduce(mine, async_op=True)
+        at = Progress(step=step)
+        made += saver.save(tensors=state, shared={}, own={}, progress=at)
+        under_way.wait()
+        assert mine.tolist() == [total + step * ranks.world_size] * 1000
+    saver.finish()
+    assert 1 < made < 300
+
+
 def save_while_saving(ranks: Ranks, say: object, home: str) -> list[Any]:
     """Whether saves were made that were asked for while the first one could not be published."""
     saver, allowed = checkpointer(home, ranks), threading.Event()
@@ -164,12 +180,12 @@ def save_while_saving(ranks: Ranks, say: object, home: str) -> list[Any]:
     release.start()
     made.append(save(3, wait=True))  # after the first one, however long it takes
     release.join()
-    made.append([path.name for path in sorted(Path(home).iterdir())])
+    made.append([path.name for path in newest_first(Path(home))])
     for step in (4, 5):
         save(step, parts={"stop": 0.25}, wait=True)
     loaded = saver.load(constant(0.0))
     assert loaded is not None
-    return [*made, loaded.parts, len(list(Path(home).iterdir()))]
+    return [*made, loaded.parts, [path.name for path in sorted(Path(home).glob("[!.]*"))]]
 
 
 def load_damaged(ranks: Ranks, say: object, home: str) -> list[Any]:

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 import torch
-from elastic import Attempt, play
 from torch import nn
 from torch.utils.data import TensorDataset
 
 from boa.train.torch import Elastic
+from elastic import Attempt, play
 
 SAMPLES, BATCH, EPOCHS = 200, 24, 6
 ROUNDING = 2e-5

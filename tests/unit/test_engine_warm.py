@@ -60,6 +60,7 @@ def test_a_warm_script_sees_what_a_cold_one_sees(
     runs: Scripts, words: tuple[str, ...], launcher: str
 ) -> None:
     runs.script(SEEN)
+    runs.module("import multiprocessing, threading, logging, random")
     cold, warm = (
         json.loads(log)
         for _, log in runs.both(

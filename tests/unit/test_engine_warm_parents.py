@@ -330,5 +330,27 @@ def test_a_training_with_torch_is_forked_and_saved_and_goes_on(
         assert (tmp_path / "stopped.json").exists()
 
 
+@pytest.mark.slow
+def test_ranks_that_are_early_find_the_first_one_as_soon_as_it_listens(runs: Scripts) -> None:
+    """Left to itself, torch looks again only some tenths of a second later."""
+    text = """
+        import os, time
+        import torch.distributed as dist
+        if os.environ["RANK"] == "0": time.sleep(0.1)
+        began = time.monotonic()
+        dist.init_process_group("gloo")
+        print(time.monotonic() - began)
+        dist.barrier()
+        dist.destroy_process_group()
+    """
+    keys = []
+    ends = []
+    for attempt in range(1, 6):  # one after the other: the cores are few
+        keys.append(runs.run(text, attempt=attempt, slots=((0, 1),), preload=None))
+        ends.append(runs.end(keys[-1]).exit_code)
+    assert ends == [0] * 5, [runs.log(key, 1) for key in keys]
+    assert min(float(runs.log(key)) for key in keys) < 0.12
+
+
 def _children(pid: int) -> list[int]:
     return [int(p) for p in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]

@@ -105,13 +105,23 @@ def test_unbuffered_is_nothing_new_unless_the_job_wants_buffers(code: Path) -> N
     assert find(code, "python", "-u", "train.py", PYTHONUNBUFFERED="") is None
 
 
-@pytest.mark.parametrize("path", ["", ".", "/a:b", "/a:"])
+@pytest.mark.parametrize(
+    ("path", "depends"),
+    [
+        ("", False),
+        ("/a", False),
+        ("missing", False),
+        (".", True),
+        ("/a:package", True),
+        ("/a:", True),
+    ],
+)
 def test_where_the_search_path_depends_on_the_folder_so_does_the_parent(
-    code: Path, path: str
+    code: Path, path: str, depends: bool
 ) -> None:
     found = find(code, "python", "train.py", PYTHONPATH=path)
     assert found is not None
-    assert found.recipe.folder == (str(code) if path else "/")
+    assert found.recipe.folder == (str(code) if depends else "/")
 
 
 def test_a_changed_script_is_looked_at_again(code: Path) -> None:

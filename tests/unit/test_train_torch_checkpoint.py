@@ -3,6 +3,7 @@
 import json
 import random
 import re
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ from checkpoint_work import (
     save_on_and_on,
     save_trained,
     save_while_saving,
+    talk_while_saving,
 )
 
 CPU = torch.device("cpu")
@@ -103,9 +105,13 @@ def test_a_save_asked_for_while_one_is_written_waits_or_is_left_out_everywhere(
     for found in run(width, save_while_saving, str(tmp_path)):
         *made, between, parts, kept = found
         assert made == [True, False, True]
-        assert between == ["checkpoint-00000001", "checkpoint-00000002"]
+        assert between == ["checkpoint-00000002", "checkpoint-00000001"]
         assert parts == {"stop": 0.25}
-        assert kept == 2
+        assert kept == ["checkpoint-00000003", "checkpoint-00000004"]
+
+
+def test_training_and_writing_never_hear_each_other(tmp_path: Path) -> None:
+    run(3, talk_while_saving, str(tmp_path))
 
 
 def test_a_checkpoint_that_one_rank_cannot_read_is_passed_over_by_all(tmp_path: Path) -> None:
@@ -171,6 +177,23 @@ def test_the_manifest_says_who_saved_it_and_what_it_took(tmp_path: Path) -> None
         "world_size": 1,
         "parts": {"stop": 0.1, "save": 0.5},
     }
+
+
+def swept() -> None:
+    for thread in threading.enumerate():
+        if thread.name == "boa-sweep":
+            thread.join(30)
+
+
+def test_what_is_old_or_was_left_behind_is_removed_in_the_background(tmp_path: Path) -> None:
+    (tmp_path / ".boa-new-1-2").mkdir()
+    (tmp_path / ".boa-new-1-2" / "model").write_text("ha")
+    saver = Checkpointer(tmp_path, ALONE)
+    for step in range(4):
+        save(saver, constant(1.0), step=step, wait=True)
+    swept()
+    kept = sorted(path.name for path in tmp_path.iterdir())
+    assert kept == ["checkpoint-00000003", "checkpoint-00000004"]
 
 
 def test_what_is_saved_is_an_ordinary_checkpoint_of_torch(tmp_path: Path) -> None:

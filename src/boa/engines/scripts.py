@@ -73,8 +73,7 @@ class Finder:
             modules = self._heavy(source) if source else ()
         if not modules or not (source or rest[:1] == ("-m",)):
             return None
-        relative = any(not os.path.isabs(p) for p in (env.get("PYTHONPATH") or "/").split(":"))
-        folder = workdir if relative else "/"
+        folder = workdir if _has_relative(env.get("PYTHONPATH"), workdir) else "/"
         return Script(Recipe(python, modules, tuple(sorted(env.items())), folder), rest)
 
     def _heavy(self, source: str) -> tuple[str, ...]:
@@ -125,6 +124,12 @@ def _python(words: Sequence[str], workdir: str, env: Mapping[str, str]) -> str |
         return os.path.abspath(path) if os.access(path, os.X_OK) else None
     found = shutil.which(words[0], path=env.get("PATH"))
     return found if found and os.path.isabs(found) else None
+
+
+def _has_relative(path: str | None, workdir: str) -> bool:
+    """Whether this search path leads below the folder that a job runs in."""
+    relative = [place for place in path.split(":") if not os.path.isabs(place)] if path else []
+    return any(os.path.isdir(os.path.join(workdir, place)) for place in relative)
 
 
 def _source(words: Sequence[str], workdir: str) -> str | None:

@@ -54,6 +54,8 @@ def written(home: Path, progress: Progress) -> Iterator[Path]:
     except BaseException:
         abandon(hidden)
         raise
+    for old in retired(home):
+        abandon(old)
 
 
 def begin(home: Path) -> Path:
@@ -65,16 +67,23 @@ def begin(home: Path) -> Path:
 
 
 def publish(hidden: Path, manifest: Manifest) -> Path:
-    """All that is in the folder becomes the newest checkpoint, and old ones go."""
+    """All that is in the folder becomes the newest checkpoint."""
     home = hidden.parent
     number = max((number for number, _ in _published(home)), default=0) + 1
     (hidden / MANIFEST).write_text(json.dumps(_document(manifest)))
     _sync(hidden)
     path = hidden.rename(home / f"checkpoint-{number:08}")
     _sync_folder(home)
-    for _, old in _published(home)[:-KEPT]:
-        _remove(old)
     return path
+
+
+def retired(home: Path) -> list[Path]:
+    """All but the newest two, hidden from now on: `abandon` them, at once or when there is time.
+
+    Killed half-way through its removal, a checkpoint must not look like one.
+    """
+    old = [path for _, path in _published(home)[:-KEPT]]
+    return [path.rename(path.with_name(f"{_HIDDEN}old-{path.name}")) for path in old]
 
 
 def abandon(hidden: Path) -> None:
@@ -117,8 +126,12 @@ def _document(manifest: Manifest) -> dict[str, Any]:
 
 def remove_leftovers(home: Path) -> None:
     """Of saves that were interrupted. Only for who writes here: nobody else may be at it."""
-    for path in home.glob(f"{_HIDDEN}*"):
-        shutil.rmtree(path, ignore_errors=True)
+    for path in leftovers(home):
+        abandon(path)
+
+
+def leftovers(home: Path) -> list[Path]:
+    return list(home.glob(f"{_HIDDEN}*"))
 
 
 def _published(home: Path) -> list[tuple[int, Path]]:
@@ -126,13 +139,6 @@ def _published(home: Path) -> list[tuple[int, Path]]:
     names = os.listdir(home) if home.is_dir() else ()
     matches = (_NAME.fullmatch(name) for name in names)
     return sorted((int(match[1]), home / match[0]) for match in matches if match)
-
-
-def _remove(checkpoint: Path) -> None:
-    """Hidden first: killed half-way, it must not look like a checkpoint."""
-    hidden = checkpoint.with_name(f"{_HIDDEN}old-{checkpoint.name}")
-    checkpoint.rename(hidden)
-    shutil.rmtree(hidden, ignore_errors=True)
 
 
 def _sync(folder: Path) -> None:

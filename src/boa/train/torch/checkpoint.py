@@ -11,7 +11,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -96,6 +96,8 @@ class Checkpointer:
         self._problem: Exception | None = None
         self.stall_s = 0.0
         """How long the last save kept training waiting."""
+        if home is not None and ranks.rank == 0:
+            _sweep(checkpoints.leftovers(home))
 
     @cached_property
     def _ahead(self) -> Circle:
@@ -223,7 +225,7 @@ class Checkpointer:
         try:
             draft, values = circle.together(lambda: _prepared(folder, job.take()))
             draft.write(folder, values, circle)
-            circle.first(lambda: checkpoints.publish(folder, job.manifest()))
+            circle.first(lambda: _published(folder, job.manifest()))
         except BaseException:
             if self._ranks.rank == 0:
                 checkpoints.abandon(folder)
@@ -251,6 +253,26 @@ def _prepared(folder: Path, taken: _Taken) -> tuple[storage.Draft, Mapping[str, 
             file.flush()
             os.fsync(file.fileno())
     return taken.draft, taken.values()
+
+
+def _published(folder: Path, manifest: Manifest) -> Path:
+    path = checkpoints.publish(folder, manifest)
+    _sweep(checkpoints.retired(path.parent))
+    return path
+
+
+def _sweep(folders: Sequence[Path]) -> None:
+    """Remove them while others go on: gigabytes take a while, and nobody needs to wait for it.
+
+    What is left when the process ends goes when the next one begins.
+    """
+
+    def remove() -> None:
+        for folder in folders:
+            checkpoints.abandon(folder)
+
+    if folders:
+        threading.Thread(target=remove, name="boa-sweep", daemon=True).start()
 
 
 _SHARED = "shared.pt"

@@ -68,7 +68,7 @@ class Elastic:
         self._parts = Parts()
         self._saves = Patience(save_every_s)
         self._exchange, self._losses = Exchange(self.ranks), Sums()
-        self._checkpoints = Checkpointer(session.session().clean_home(), self.ranks)
+        self._checkpoints = Checkpointer(session.context().checkpoint_dir, self.ranks)
         self._pace: Pace | None = None
         if max_batch is not None:
             self._pace = Pace(self.ranks, _tuner(self._limits), self._first_setting())
