@@ -35,7 +35,7 @@ EVERY_EARLY, EARLY = 10, 20
 """and between the first ones, so that something is known soon."""
 MEMORY = 1000
 """Steps after which a measurement counts 1/e."""
-LEAST = 3
+LEAST = 5
 """Fewer measurements say nothing."""
 
 Hook: TypeAlias = Callable[[dist.ProcessGroup, GradBucket], Reduced]
@@ -149,7 +149,8 @@ class NoiseMeter:
         if self._before is not None:
             self._second(total, scale)
         elif due:
-            early = self._exact.count + self._rough.count < EARLY
+            exact = self._hooked or self._part is not None
+            early = (self._exact if exact else self._rough).count < EARLY
             self._wait = min(self._every, EVERY_EARLY if early else self._every) - 1
             if self._hooked:
                 self._between_ranks(local, total, step, scale)
