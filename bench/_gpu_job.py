@@ -53,8 +53,8 @@ try:
             if done == 1:
                 settle()
                 mark(what="first step", loss=float(loss))
-            if done % 10 == 0:
-                mark(what="step", step=run.steps, loss=run.loss, world=run.ranks.world_size)
+            if run.loss is not None:
+                mark(what="step", step=run.steps, loss=run.loss)
             if done == steps:
                 settle()
                 mark(what="enough")

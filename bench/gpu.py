@@ -31,6 +31,8 @@ from boa.train.torch import Checkpointer, NoiseMeter, Ranks
 
 HERE = Path(__file__).resolve().parent
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+WINDOW = 25
+"""Steps over which losses are averaged."""
 ALONE = Ranks(0, 1, 0, 1, DEVICE)
 
 
@@ -214,7 +216,7 @@ def loss(model: Model, options: argparse.Namespace) -> Measured:
     table = Measured(
         f"{model.name}: loss over {options.steps} steps",
         note="rescaled between one and two processes that share the GPU (Gloo), every "
-        f"{options.steps // 6} steps; differences: largest over the curve, of means of 5 readings",
+        f"{options.steps // 6} steps; difference: the largest between means over {WINDOW} steps",
     )
     reference = _smooth(curves["none"])
     for how, curve in curves.items():
@@ -231,11 +233,12 @@ def loss(model: Model, options: argparse.Namespace) -> Measured:
 
 
 def _smooth(curve: dict[int, float]) -> dict[int, float]:
-    """Means over 50 steps, by the fifty."""
+    """Means over stretches of steps; of those that were read nearly whole."""
     found: dict[int, list[float]] = {}
     for step, value in curve.items():
-        found.setdefault(step // 50, []).append(value)
-    return {key: float(np.mean(values)) for key, values in found.items() if len(values) >= 4}
+        found.setdefault(step // WINDOW, []).append(value)
+    whole = {key: values for key, values in found.items() if len(values) > 0.8 * WINDOW}
+    return {key: float(np.mean(values)) for key, values in whole.items()}
 
 
 SECTIONS = {

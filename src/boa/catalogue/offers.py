@@ -32,6 +32,7 @@ OFFERS: Mapping[GpuName, Offer] = {
         Offer(name="RTX2080Ti", gpus_per_node=8, suffix="rtx"),
         Offer(name="QuadroRTX6000", gpus_per_node=4, suffix="quad"),
         Offer(name="A800", gpus_per_node=8),
+        Offer(name="H200", gpus_per_node=8),
     )
 }
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from boa.catalogue.calibration import class_name, default_slowdown, rescale_s, slowdown_factor
 from boa.catalogue.figures import known_figures
+from boa.catalogue.own import own_figures, own_profile
 from boa.catalogue.rates import best_rates, widest_measured
 from boa.catalogue.truth import AdaptiveProfile, fitted_truth
 from boa.goodput.efficiency import Convergence, gain
@@ -17,7 +18,7 @@ from boa.units import GpuName
 def catalogue_classes() -> tuple[str, ...]:
     """The classes that `catalogue_profile` knows."""
     figures = known_figures("sia")
-    return tuple(class_name(application) for application in figures.applications)
+    return (*map(class_name, figures.applications), *own_figures())
 
 
 def catalogue_profile(name: str, gpu_types: Mapping[GpuName, GpuType]) -> ClassProfile | None:
@@ -26,14 +27,14 @@ def catalogue_profile(name: str, gpu_types: Mapping[GpuName, GpuType]) -> ClassP
 
     The same figures that the simulator takes for the truth where it is given no profiles: fitted
     step times, Sia's calibration and rescaling times. Progress counts useful iterations at the
-    smallest batch size; only models that tune their batch size are here, because a model of fixed
-    batch size has no work of its own (its jobs say how many steps they take).
+    smallest batch size. Rubick's models are not here: at a fixed batch size a model has no work of
+    its own (its jobs say how many steps they take). Our own are, for the steps of one GPU.
     """
     truth = fitted_truth(known_figures("sia"))
     application = next((app for app in truth.applications if class_name(app) == name), None)
     profile = None if application is None else truth.applications[application]
     if application is None or not isinstance(profile, AdaptiveProfile):
-        return None
+        return own_profile(name, gpu_types)
     slowdown = slowdown_factor(default_slowdown(truth.system), application)
     rates = {
         gpu: best_rates(

@@ -113,7 +113,11 @@ def build(config: ServiceConfig, url: str) -> Parts:
         folder.check_owner(saved.meta.get("cluster"))
         secret = _secret(store, saved)
         clock = SteadyClock(config.speed, saved.meta.get("clock"))
-        engine = LocalEngine(config.data_dir / "runs", log_bytes=config.log_bytes)
+        engine = LocalEngine(
+            config.data_dir / "runs",
+            log_bytes=config.log_bytes,
+            warm_parents=config.warm_parents,
+        )
         control = assemble(
             config,
             url=url,
