@@ -24,7 +24,6 @@ import torch
 from boa.train import checkpoints
 from boa.train.checkpoints import Manifest, Progress
 from boa.train.torch import storage
-from boa.train.torch.ahead import ReadAhead
 from boa.train.torch.circle import Circle, Failed
 from boa.train.torch.ranks import Ranks
 from boa.train.torch.snapshot import Snapshots
@@ -89,11 +88,9 @@ class _Job:
 class Checkpointer:
     """All ranks make one and call the same methods in the same order."""
 
-    def __init__(
-        self, home: Path | None, ranks: Ranks, read_ahead: ReadAhead | None = None
-    ) -> None:
+    def __init__(self, home: Path | None, ranks: Ranks) -> None:
         """Without a home saves go nowhere, and there is nothing to load."""
-        self._home, self._ranks, self._read_ahead = home, ranks, read_ahead
+        self._home, self._ranks = home, ranks
         self._snapshots = Snapshots(ranks.device)
         self._thread: threading.Thread | None = None
         self._problem: Exception | None = None
@@ -187,9 +184,7 @@ class Checkpointer:
         manifest = checkpoints.manifest_at(path)
         if manifest is None or manifest.world_size is None:
             raise ValueError("it was saved without boa.train.torch")
-        values = self._read_ahead.take(path) if self._read_ahead is not None else None
-        if values is None or not storage.fill(tensors, values):
-            storage.read(path, tensors)
+        storage.read(path, tensors)
         same = manifest.world_size == self._ranks.world_size
         return Loaded(
             path=path,

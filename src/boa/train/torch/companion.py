@@ -229,6 +229,13 @@ class _Aside(Exchange):
     def __init__(self, ranks: Ranks) -> None:
         super().__init__(ranks)
         self._group = None if ranks.alone else dist.new_group(backend="gloo")
+        self._last: object = None
+
+    def settle(self) -> list[float] | None:
+        # A thread of the group lets go of them a little later than we do. Whoever is the last to do
+        # so needs the interpreter, and a thread that finds it ending aborts the process.
+        self._last = self._sum, self._work
+        return super().settle()
 
     def swap(self, values: Sequence[float]) -> list[float] | None:
         if self._group is None:

@@ -14,7 +14,6 @@ from boa.goodput.tuning import Limits, Setting, first_setting
 from boa.train import session, stopping
 from boa.train.checkpoints import Progress
 from boa.train.torch import random, rates
-from boa.train.torch.ahead import ReadAhead
 from boa.train.torch.arriving import Sums
 from boa.train.torch.batches import Batches
 from boa.train.torch.checkpoint import Checkpointer, Loaded
@@ -60,8 +59,6 @@ class Elastic:
         shard: bool = False,
         exact: bool = False,
     ) -> None:
-        home = session.context().checkpoint_dir
-        read_ahead = None if home is None or shard else ReadAhead(home)
         self.ranks: Ranks = join()
         self.device = self.ranks.device
         self._limits = _limits(batch_size, max_batch, local_batch, self.ranks.world_size)
@@ -71,7 +68,7 @@ class Elastic:
         self._parts = Parts()
         self._saves = Patience(save_every_s)
         self._exchange, self._losses = Exchange(self.ranks), Sums()
-        self._checkpoints = Checkpointer(home, self.ranks, read_ahead)
+        self._checkpoints = Checkpointer(session.context().checkpoint_dir, self.ranks)
         self._pace: Pace | None = None
         if max_batch is not None:
             self._pace = Pace(self.ranks, _tuner(self._limits), self._first_setting())

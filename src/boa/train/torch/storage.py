@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
-from torch.distributed.checkpoint._nested_dict import flatten_state_dict, set_element
 from torch.distributed.checkpoint.default_planner import DefaultLoadPlanner, DefaultSavePlanner
 from torch.distributed.checkpoint.filesystem import FileSystemReader, FileSystemWriter
-from torch.distributed.checkpoint.metadata import Metadata, MetadataIndex, TensorStorageMetadata
+from torch.distributed.checkpoint.metadata import Metadata, MetadataIndex
 from torch.distributed.checkpoint.planner import (
     LoadPlan,
     LoadPlanner,
@@ -92,32 +91,6 @@ def read(folder: Path, tensors: dict[str, Any]) -> None:
     reader.set_up_storage_reader(metadata, False)
     plan = planner.finish_plan(reader.prepare_local_plan(planner.create_local_plan()))
     reader.read_data(plan, planner).wait()
-
-
-def fetched(folder: Path) -> dict[str, Any]:
-    """All of it, by flat names, the tensors on the host."""
-    found: dict[str, Any] = {}
-    for name, entry in FileSystemReader(folder).read_metadata().state_dict_metadata.items():
-        found[name] = None
-        if isinstance(entry, TensorStorageMetadata):
-            found[name] = torch.empty(entry.size, dtype=entry.properties.dtype)
-    read(folder, found)
-    return found
-
-
-def fill(tensors: dict[str, Any], values: Mapping[str, Any]) -> bool:
-    """As `read` would, from what was fetched. False: not for sharded tensors, nothing is done."""
-    flat, places = flatten_state_dict(tensors)
-    if any(isinstance(value, DTensor) for value in flat.values()):
-        return False
-    for name, value in flat.items():
-        if isinstance(value, torch.Tensor):
-            if value.shape != values[name].shape:
-                raise ValueError(f"{name} is {list(values[name].shape)}, not {list(value.shape)}")
-            value.copy_(values[name])
-        else:
-            set_element(tensors, places[name], values[name])
-    return True
 
 
 class _Planner(DefaultSavePlanner):
