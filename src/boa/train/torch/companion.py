@@ -234,7 +234,7 @@ class _Aside(Exchange):
     def settle(self) -> list[float] | None:
         # A thread of the group lets go of them a little later than we do. Whoever is the last to do
         # so needs the interpreter, and a thread that finds it ending aborts the process.
-        self._last = self._sum, self._work
+        self._last = self._last if self._sum is None else (self._sum, self._work)
         return super().settle()
 
     def swap(self, values: Sequence[float]) -> list[float] | None:
