@@ -13,8 +13,8 @@ from torch import nn
 from torch.nn.functional import mse_loss
 from torch.utils.data import Dataset
 
-SAMPLES, BATCH, ACCUMULATED = 49, 8, 2
-"""The last step of an epoch has one sample: on two ranks, one of them has nothing to do."""
+SAMPLES, BATCH, ACCUMULATED = 51, 8, 2
+"""The last step of an epoch has three samples: on two ranks, one has more than the other."""
 STEPS = -(-SAMPLES // BATCH)
 EPOCHS = 2
 Sample = tuple[int, torch.Tensor, torch.Tensor]

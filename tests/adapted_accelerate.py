@@ -14,10 +14,10 @@ def main() -> None:
     accelerator = Accelerator(cpu=True, gradient_accumulation_steps=ACCUMULATED)
     run = ElasticRun(accelerator, batch_size=BATCH, save_every_s=diary.save_every_s)
     plain = network(diary.dropout)
-    adam = torch.optim.Adam(plain.parameters(), lr=0.05)
-    schedule = torch.optim.lr_scheduler.ExponentialLR(adam, 0.97)
+    sgd = torch.optim.SGD(plain.parameters(), lr=0.05, momentum=0.9)
+    schedule = torch.optim.lr_scheduler.ExponentialLR(sgd, 0.97)
     batches = run.loader(Points())
-    prepared = accelerator.prepare(plain, adam, schedule, batches)
+    prepared = accelerator.prepare(plain, sgd, schedule, batches)
     model, optimizer, scheduler, batches = prepared
     run.resume(model, optimizer, scheduler)
     steps = train.resume().step

@@ -34,9 +34,9 @@ class Module(LightningModule):
         self.diary.note(ended=self.current_epoch)
 
     def configure_optimizers(self) -> Any:
-        adam = torch.optim.Adam(self.net.parameters(), lr=0.05)
-        schedule = torch.optim.lr_scheduler.ExponentialLR(adam, 0.97)
-        return {"optimizer": adam, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
+        sgd = torch.optim.SGD(self.net.parameters(), lr=0.05, momentum=0.9)
+        schedule = torch.optim.lr_scheduler.ExponentialLR(sgd, 0.97)
+        return {"optimizer": sgd, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
 
 
 def main() -> None:

@@ -21,7 +21,7 @@ from boa.train import checkpoints
 pytest.importorskip("torch")
 SCRIPTS = Path(__file__).parent.parent
 PATIENCE_S = 90.0
-SAMPLES, STEPS, EPOCHS = 49, 7, 2  # those of adapted.py, which needs torch
+SAMPLES, STEPS, EPOCHS = 51, 7, 2  # those of adapted.py, which needs torch
 LIBRARIES = ["accelerate", "lightning"]
 
 
@@ -151,10 +151,11 @@ def test_rescaled_thrice_it_ends_where_it_would_have_ended(library: str, tmp_pat
     steady = Training(library, tmp_path / "steady")
     assert steady.run(1) == STEPS * EPOCHS
     job = Training(library, tmp_path / "job")
-    assert job.run(2, stop_after=1, to=1) == 3  # both ranks after the same step, told to one
-    assert job.run(1, stop_after=STEPS - 1) == STEPS  # where an epoch ends
-    assert job.run(2, stop_after=9) == 11
-    assert job.run(1) == STEPS * EPOCHS
+    assert job.run(1, stop_after=2) == 3
+    # where an epoch ends; both ranks after the same step, though only one is told
+    assert job.run(2, stop_after=STEPS - 2, to=1) == STEPS
+    assert job.run(1, stop_after=10) == 11
+    assert job.run(2) == STEPS * EPOCHS
 
     once = Counter(dict.fromkeys(range(SAMPLES), 1))
     assert job.seen() == steady.seen() == dict.fromkeys(range(EPOCHS), once)
