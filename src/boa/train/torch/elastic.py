@@ -24,7 +24,7 @@ from boa.train.torch.pace import Pace
 from boa.train.torch.parts import Parts, Patience
 from boa.train.torch.ranks import Ranks, join
 from boa.train.torch.tuner import Tuner
-from boa.train.torch.wrapping import built, synchronise, wrapped
+from boa.train.torch.wrapping import built, sparse, synchronise, wrapped
 
 SAVE_EVERY_S = 300.0
 
@@ -87,11 +87,13 @@ class Elastic:
         """The model on the device and on all ranks. Best given as a callable that builds it."""
         plain = built(model, self.device)
         self._model = wrapped(plain, self.ranks, shard=self._shard, exact=self._exact)
+        self._wrapped = self._model  # resume() may get it compiled
         if self._measures_noise or self._pace is not None:
             parameters = [p for p in self._model.parameters() if p.requires_grad]
             self._noise = NoiseMeter(self.ranks, parameters, base_batch=self._limits.base_batch)
             if isinstance(self._model, DistributedDataParallel):
-                self._noise.attach(self._model)
+                hooked = self._exact or sparse(plain)
+                (self._noise.attach if hooked else self._noise.watch)(self._model)
         return self._model
 
     def loader(self, dataset: Any, *, shuffle: bool = True, **options: Any) -> Batches:
@@ -212,7 +214,8 @@ class Elastic:
 
     def _begin(self, cell: Cell) -> None:
         self._cell = cell
-        synchronise(self._model, cell.last)
+        aside = self._noise is not None and self._noise.aside
+        synchronise(self._wrapped, cell.last and not aside)
 
     def _optimise(self, cell: Cell) -> float:
         """Gives the factor that the learning rate had."""

@@ -26,7 +26,8 @@ from torch._C._distributed_c10d import GradBucket
 from torch.nn.parallel import DistributedDataParallel
 
 from boa.train.torch.arriving import Arriving
-from boa.train.torch.norms import Reduced, Tensors, averaged, held, joint, local, norm
+from boa.train.torch.averaging import Reduced, average, averaged
+from boa.train.torch.norms import Tensors, held, joint, local, norm
 from boa.train.torch.ranks import Ranks
 
 EVERY = 50
@@ -104,6 +105,7 @@ class NoiseMeter:
         self._exact, self._rough = _Average(), _Average()
         self._wait = 0  # steps to leave out before the next reading
         self._hooked = False
+        self._watched: DistributedDataParallel | None = None
         self._buckets: dict[int, torch.Tensor] = {}
         self._part: tuple[int, Tensors] | None = None
         self._before: tuple[_Reading, Tensors, torch.Tensor] | None = None
@@ -111,14 +113,24 @@ class NoiseMeter:
         self._share: _Share | None = None
         self._sums = [0.0] * self.LENGTH
 
-    def attach(self, model: DistributedDataParallel, hook: Hook = averaged) -> None:
-        """See each rank's own gradient before it is averaged.
+    def watch(self, model: DistributedDataParallel) -> None:
+        """See each rank's own gradient before it is averaged; steps that are not measured are DDP's
+        alone.
 
-        `hook` is what averages it, should that not be left to DDP.
+        Where `aside` says so, the last pass has to run without synchronisation, like those before
+        it. `measure` then averages the gradients. A model with sparse gradients needs `attach`.
+        """
+        self._watched = model
+
+    def attach(self, model: DistributedDataParallel, hook: Hook = averaged) -> None:
+        """The same by a hook that is called in every step, so that sums always have DDP's order.
+
+        `hook` is what averages gradients, should that not be left to DDP. It costs up to a tenth
+        of a step that takes 10 ms.
         """
 
         def watched(group: dist.ProcessGroup, bucket: GradBucket) -> Reduced:
-            if self._due and not bucket.buffer().is_sparse:
+            if self.due and not bucket.buffer().is_sparse:
                 self._buckets[bucket.index()] = norm([bucket.buffer()])
             return hook(group, bucket)
 
@@ -130,7 +142,7 @@ class NoiseMeter:
 
         On one rank that is what makes an exact reading possible.
         """
-        if not (self._due and self._ranks.alone and self._part is None and local):
+        if not (self.due and self._ranks.alone and self._part is None and local):
             return
         if gradients := self._gradients()[0]:
             self._part = local, torch._foreach_mul(gradients, 1.0)
@@ -145,15 +157,16 @@ class NoiseMeter:
         """
         if isinstance(scale, float) and scale == 1.0:
             scale = None
-        due, self._wait = self._due, max(self._wait - 1, 0)
+        due, own = self.due, self._own()
+        self._wait = max(self._wait - 1, 0)
         if self._before is not None:
             self._second(total, scale)
-        elif due:
-            exact = self._hooked or self._part is not None
+        elif due and (own is not None or self._watched is None):
+            exact = own is not None or self._part is not None
             early = (self._exact if exact else self._rough).count < EARLY
             self._wait = min(self._every, EVERY_EARLY if early else self._every) - 1
-            if self._hooked:
-                self._between_ranks(local, total, step, scale)
+            if own is not None:
+                self._between_ranks(own, local, total, step, scale)
             elif self._part is not None and self._part[0] < local:
                 self._between_passes(total, step, scale)
             else:
@@ -188,9 +201,14 @@ class NoiseMeter:
             self._exact.add(reading.step, *_of_parts(parts, whole, taking, reading.totals[0]))
 
     @property
-    def _due(self) -> bool:
+    def due(self) -> bool:
         """Whether a reading begins with the iteration that `measure` will end."""
         return not self._wait and self._reading is None and self._before is None
+
+    @property
+    def aside(self) -> bool:
+        """Whether DDP must not synchronise that iteration. The same on all ranks."""
+        return self._watched is not None and self.due
 
     @property
     def statistics(self) -> Statistics | None:
@@ -213,9 +231,26 @@ class NoiseMeter:
 
     # What is read off the device. All ranks have to send something, or none would measure again.
 
-    def _between_ranks(self, local: int, total: int, step: int, scale: Scale) -> None:
+    def _own(self) -> torch.Tensor | None:
+        """The norm of this rank's gradient before it was averaged, if that is due and was seen.
+
+        A gradient that DDP has left alone is averaged here.
+        """
+        own = None
+        if self._hooked and self.due:
+            found = list(self._buckets.values())
+            own = joint(found) if found else self._number(math.nan)
+        elif self._watched is not None and not self._watched.require_backward_grad_sync:
+            if self.due:
+                own = self._norm(*self._gradients())
+            average(self._watched)
+        return own
+
+    def _between_ranks(
+        self, own: torch.Tensor, local: int, total: int, step: int, scale: Scale
+    ) -> None:
         """The gradient of this rank's share against that of all, which rank 0 reads."""
-        norms = [joint(list(self._buckets.values())) if self._buckets else self._number(math.nan)]
+        norms = [own]
         undone = total / (self._ranks.world_size * local) if local else 0.0
         whole = []
         if self._ranks.rank == 0:
@@ -276,7 +311,7 @@ class NoiseMeter:
     def _gradients(self) -> tuple[list[torch.Tensor], list[float] | None]:
         """What this rank holds of the gradient, and which part it answers for if not for all."""
         found = [p.grad for p in self._parameters if p.grad is not None and not p.grad.is_sparse]
-        if self._hooked or self._ranks.alone:
+        if self._hooked or self._watched is not None or self._ranks.alone:
             return [local(gradient) for gradient in found], None
         return held(found, self._ranks.world_size)
 

@@ -4,12 +4,9 @@ import math
 from typing import TypeAlias
 
 import torch
-import torch.distributed as dist
-from torch._C._distributed_c10d import GradBucket
 from torch.distributed.tensor import DTensor
 
 Tensors: TypeAlias = tuple[torch.Tensor, ...] | list[torch.Tensor]
-Reduced: TypeAlias = torch.futures.Future[torch.Tensor]
 
 
 def norm(tensors: Tensors, weights: list[float] | None = None) -> torch.Tensor:
@@ -28,23 +25,6 @@ def joint(norms: list[torch.Tensor]) -> torch.Tensor:
     """The norm of the whole from the norms of its parts."""
     whole: torch.Tensor = torch.linalg.vector_norm(torch.stack(norms))
     return whole
-
-
-def averaged(group: dist.ProcessGroup, bucket: GradBucket) -> Reduced:
-    """What DDP does without a hook, to the last digit.
-
-    NCCL multiplies on its way; a pass over the gradient for that alone would cost more than all
-    measuring.
-    """
-    buffer, operation = bucket.buffer(), dist.ReduceOp.SUM
-    if buffer.is_cuda and "cuda:nccl" in dist.get_backend_config(group):
-        operation = dist.ReduceOp.AVG
-    else:
-        buffer.mul_(1.0 / group.size())
-    work = dist.all_reduce(buffer, operation, group=group, async_op=True)
-    assert work is not None
-    reduced: Reduced = work.get_future().then(lambda future: future.value()[0])
-    return reduced
 
 
 def held(gradients: list[torch.Tensor], world: int) -> tuple[list[torch.Tensor], list[float]]:

@@ -50,6 +50,12 @@ def synchronise(model: nn.Module, on: bool) -> None:
         model.set_requires_gradient_sync(on)
 
 
+def sparse(model: nn.Module) -> bool:
+    """Whether gradients of some parameters will be. DDP looks for the same."""
+    tables = (m for m in model.modules() if isinstance(m, nn.Embedding | nn.EmbeddingBag))
+    return any(table.sparse for table in tables)
+
+
 def _blocks(model: nn.Module) -> list[nn.Module]:
     """The layers of its longest list: what is gathered and freed one by one."""
     lists = [list(p) for p in model.modules() if isinstance(p, nn.ModuleList | nn.Sequential)]

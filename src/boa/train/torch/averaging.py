@@ -1,0 +1,93 @@
+"""The mean of gradients over ranks: in a hook of DDP's, or after a backward that DDP left alone."""
+
+from collections.abc import Iterable, Iterator
+from typing import TypeAlias
+
+import torch
+import torch.distributed as dist
+from torch._C._distributed_c10d import GradBucket
+from torch.nn.parallel import DistributedDataParallel
+
+from boa.train.torch.norms import Tensors, local
+
+Reduced: TypeAlias = torch.futures.Future[torch.Tensor]
+
+CHUNK = 64 * 2**20
+"""Bytes that are sent together: enough to be quick, and little beside a model."""
+
+
+def averaged(group: dist.ProcessGroup, bucket: GradBucket) -> Reduced:
+    """What DDP does without a hook, to the last digit."""
+    work = dist.all_reduce(
+        bucket.buffer(), _prepared(bucket.buffer(), group), group=group, async_op=True
+    )
+    assert work is not None
+    reduced: Reduced = work.get_future().then(lambda future: future.value()[0])
+    return reduced
+
+
+def average(model: DistributedDataParallel) -> None:
+    """What DDP would have done at the end of a backward that was not synchronised.
+
+    Every parameter of DDP's takes part on every rank, zeros standing for a gradient that is missing
+    here, so ranks never disagree about what is sent. What is missing on all ranks stays missing;
+    what any rank has, all have afterwards. These are DDP's rules for unused parameters.
+    """
+    parameters = _of_ddp(model)
+    missing = [n for n, parameter in enumerate(parameters) if parameter.grad is None]
+    held = torch.ones(len(parameters), device=model.device)
+    for number in missing:
+        held[number] = 0.0
+        parameters[number].grad = torch.zeros_like(parameters[number])
+    gradients = [local(p.grad) for p in parameters if p.grad is not None]
+    for chunk in _chunks(gradients):
+        _average(chunk, model.process_group)
+    dist.all_reduce(held, group=model.process_group)
+    if missing:  # only then has anybody to wait for the answer
+        for number in {n for n, holders in enumerate(held.tolist()) if not holders}:
+            parameters[number].grad = None
+    # a forward that is not synchronised leaves out the next broadcast of buffers
+    model.require_forward_param_sync = True
+
+
+def _of_ddp(model: DistributedDataParallel) -> list[torch.nn.Parameter]:
+    """In an order that all ranks share. Frozen later means missing, not left out."""
+    ignored = model.parameters_to_ignore
+    return [p for name, p in model.module.named_parameters() if name not in ignored]
+
+
+def _chunks(gradients: Iterable[torch.Tensor]) -> Iterator[Tensors]:
+    """Of one kind each; what is larger than a chunk is one by itself."""
+    open_: dict[tuple[torch.dtype, torch.device], list[torch.Tensor]] = {}
+    for gradient in gradients:
+        chunk = open_.setdefault((gradient.dtype, gradient.device), [])
+        if chunk and sum(g.nbytes for g in chunk) + gradient.nbytes > CHUNK:
+            yield chunk
+            chunk = open_[gradient.dtype, gradient.device] = []
+        chunk.append(gradient)
+    yield from open_.values()
+
+
+def _average(gradients: Tensors, group: dist.ProcessGroup) -> None:
+    """In place."""
+    if len(gradients) == 1 and gradients[0].is_contiguous():
+        dist.all_reduce(gradients[0], _prepared(gradients[0], group), group=group)
+        return
+    flat = gradients[0].new_empty(sum(g.numel() for g in gradients))
+    parts = flat.split([g.numel() for g in gradients])
+    views = [part.view(g.shape) for part, g in zip(parts, gradients, strict=True)]
+    torch._foreach_copy_(views, gradients)
+    dist.all_reduce(flat, _prepared(flat, group), group=group)
+    torch._foreach_copy_(gradients, views)
+
+
+def _prepared(buffer: torch.Tensor, group: dist.ProcessGroup) -> dist.ReduceOp.RedOpType:
+    """The operation that makes the sum of it the mean.
+
+    NCCL multiplies on its way; a pass over the gradient for that alone would cost more than all
+    measuring.
+    """
+    if buffer.is_cuda and "cuda:nccl" in dist.get_backend_config(group):
+        return dist.ReduceOp.AVG
+    buffer.mul_(1.0 / group.size())
+    return dist.ReduceOp.SUM
