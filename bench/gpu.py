@@ -28,6 +28,8 @@ from _table import Measured, machine, show_plainly
 from boa.goodput.fit import Measurements, fit_throughput, relative_errors
 from boa.train.checkpoints import Progress
 from boa.train.torch import Checkpointer, NoiseMeter, Ranks
+from boa.train.torch.noise import EARLY, EVERY
+from boa.train.torch.wrapping import synchronise
 
 HERE = Path(__file__).resolve().parent
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -113,25 +115,19 @@ def noise(model: Model, options: argparse.Namespace) -> Measured:
     table = Measured(
         f"{model.name}: overhead of measuring the gradient's noise, batch {model.batch}"
     )
-    for kind in ("one process", "DDP, comm hook"):
+    for kind in ("one process", "DDP", "DDP, comm hook"):
         ddp = kind != "one process"
         plain, metered = Trainer(model, ddp=ddp), Trainer(model, ddp=ddp)
-        parameters = list(metered.model.parameters())
-        meter = NoiseMeter(ALONE, parameters, base_batch=model.batch)
-        if isinstance(metered.model, DistributedDataParallel):
-            meter.attach(metered.model)
-
-        def measure(step: int, meter: NoiseMeter = meter) -> None:
-            meter.measure(model.batch, model.batch, step)
-            meter.push(meter.pop())
-
+        meter = _meter(metered, hooked=kind == "DDP, comm hook")
+        measure = _measuring(meter, metered)
         steps = max(10, int(options.window_s / plain.seconds(model.batch, 10)))
+        steps += -steps % EVERY  # as many readings in every window
         metered.seconds(model.batch, 250, measure)  # past the first readings, which come often
         pairs = [
             (plain.seconds(model.batch, steps), metered.seconds(model.batch, steps, measure))
             for _ in range(options.repeats)
         ]
-        found = meter.statistics
+        found = None if ddp else meter.statistics
         table.add(
             how=kind,
             plain_ms=1e3 * median(a for a, _ in pairs),
@@ -140,6 +136,30 @@ def noise(model: Model, options: argparse.Namespace) -> Measured:
             noise_scale=None if found is None else found.noise_scale,
         )
     return table
+
+
+def _meter(metered: Trainer, *, hooked: bool) -> NoiseMeter:
+    meter = NoiseMeter(ALONE, metered.model.parameters(), base_batch=metered.of.batch)
+    if isinstance(metered.model, DistributedDataParallel):
+        (meter.attach if hooked else meter.watch)(metered.model)
+        # one rank learns nothing by comparing itself with others, and would go on as in the
+        # beginning, when readings come often
+        state = meter.state_dict()
+        state["exact"] |= {"count": EARLY, "weight": 1.0}
+        meter.load_state_dict(state)
+    return meter
+
+
+def _measuring(meter: NoiseMeter, metered: Trainer) -> Callable[[int], None]:
+    batch = metered.of.batch
+
+    def measure(step: int) -> None:
+        meter.measure(batch, batch, step)
+        meter.push(meter.pop())
+        synchronise(metered.model, not meter.aside)  # the next one
+
+    synchronise(metered.model, not meter.aside)
+    return measure
 
 
 def save(model: Model, options: argparse.Namespace) -> Measured:

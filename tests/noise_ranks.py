@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -36,11 +37,12 @@ class Case:
     steps: int
     lr: float = 0.0
     sharded: bool = False
+    hooked: bool = False
 
     @property
     def name(self) -> str:
         shares = " ".join("+".join(map(str, row)) for row in self.shares)
-        kind = "sharded " if self.sharded else ""
+        kind = "sharded " if self.sharded else "hooked " if self.hooked else ""
         return f"{self.problem} {kind}{shares}" + (f" lr {self.lr}" if self.lr else "")
 
 
@@ -125,7 +127,7 @@ def run_case(case: Case, rank: int, group: Any) -> dict[str, float]:
         Ranks(rank, world, rank, 1, CPU), model.parameters(), base_batch=total, every=1
     )
     if isinstance(model, DistributedDataParallel):
-        meter.attach(model)
+        (meter.attach if case.hooked else meter.watch)(model)
     optimizer = torch.optim.SGD(model.parameters(), lr=case.lr)
     generator = torch.Generator().manual_seed(100 + rank)
     direct = _Average()
@@ -168,13 +170,15 @@ def backward(
     total: int,
     world: int,
     generator: torch.Generator,
+    scale: float = 1.0,
 ) -> None:
     """The passes of one rank; only the last is synchronised. Nothing to do still makes one."""
     for number, samples in enumerate(passes):
         inputs, targets = problem.batch(max(samples, 1), generator)
         if isinstance(model, DistributedDataParallel):
-            model.require_backward_grad_sync = number == len(passes) - 1
-        loss = problem.loss(model(inputs), targets) * (samples * world / total)
+            aside = meter is not None and meter.aside
+            model.require_backward_grad_sync = number == len(passes) - 1 and not aside
+        loss = problem.loss(model(inputs), targets) * (samples * world / total * scale)
         loss.backward()
         if meter is not None and number < len(passes) - 1:
             meter.accumulated(sum(passes[: number + 1]))
@@ -189,33 +193,81 @@ def cases() -> Iterator[Case]:
         yield Case(problem, ((80,), (16,)), 150)
         yield Case(problem, ((25,), (24,), (24,), (24,)), 150)
         yield Case(problem, ((32, 10), (20, 21), (21, 11), (0, 0)), 150)
+        yield Case(problem, ((25, 24), (24, 24)), 150, hooked=True)
+        yield Case(problem, ((25,), (24,), (24,), (24,)), 150, hooked=True)
     yield Case("network", ((512,),), 200, lr=0.1)
     yield Case("network", ((256, 256),), 200, lr=0.1)
     yield Case("network", ((256,), (256,)), 200, lr=0.1)
     yield Case("network", ((24,), (24,), (24,), (24,)), 150, sharded=True)
 
 
-def gradients(group: Any, rank: int, *, measured: bool, views: bool) -> list[float]:
-    """Of a few steps under DDP, as exact numbers."""
+class Uneven(nn.Module):
+    """Buffers, other precisions and layouts, and parameters that not every rank has a gradient of:
+    `idle` none, `rare` those for which `takes` holds."""
+
+    def __init__(self, *, takes: bool) -> None:
+        super().__init__()
+        torch.manual_seed(3)
+        self.one = nn.Linear(12, 24)
+        self.norm = nn.BatchNorm1d(24)
+        mix: nn.Module = nn.Conv2d(2, 4, 3, padding=1)
+        self.mix = mix.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        self.two = nn.Linear(48, 4).double()
+        self.frozen = nn.Linear(4, 4).requires_grad_(False)
+        self.idle = nn.Parameter(torch.ones(5))
+        self.rare = nn.Parameter(torch.ones(4))
+        self.takes = takes
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        hidden = self.norm(self.one(inputs)).tanh()
+        mixed = self.mix(hidden.reshape(-1, 2, 3, 4)).flatten(1)
+        outputs: Tensor = self.frozen(self.two(mixed.double()).float())
+        return outputs * self.rare if self.takes else outputs
+
+
+def trained(group: Any, rank: int, *, way: str, uneven: bool, views: bool) -> list[Any]:
+    """Gradients and buffers of a few steps under DDP, as exact numbers."""
     problem = Classifier()
+    plain = Uneven(takes=rank == 1) if uneven else problem.model()
     model = DistributedDataParallel(
-        problem.model(), process_group=group, gradient_as_bucket_view=views, bucket_cap_mb=1
+        plain,
+        process_group=group,
+        gradient_as_bucket_view=views,
+        bucket_cap_mb=1,
+        find_unused_parameters=uneven,
     )
-    if measured:
-        ranks = Ranks(rank, group.size(), rank, 1, CPU)
-        meter = NoiseMeter(ranks, model.parameters(), base_batch=30, every=2)
-        meter.attach(model)
+    world, found = group.size(), list[Any]()
+    ranks = Ranks(rank, world, rank, 1, CPU)
+    meter = NoiseMeter(ranks, model.parameters(), base_batch=10 * world, every=2)
+    if way != "plain":
+        (meter.attach if way == "hooked" else meter.watch)(model)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     generator = torch.Generator().manual_seed(rank)
-    found: list[float] = []
-    for step in range(4):
-        backward(model, None, problem, (10,), 30, 3, generator)
-        if measured:
-            meter.measure(10, 30, step)
-        found += [x for p in model.parameters() for x in p.grad.flatten().tolist()]  # type: ignore[union-attr]
+    for step in range(6):
+        passes = (4, 6) if step % 4 > 1 else (10,)
+        watching = meter if way == "aside" else None
+        backward(model, watching, problem, passes, 10 * world, world, generator, scale=8.0)
+        if way != "plain":
+            meter.measure(10, 10 * world, step, scale=8.0)
+            sums = torch.tensor(meter.pop(), dtype=torch.float64)
+            dist.all_reduce(sums, group=group)
+            meter.push(sums.tolist())
+        tensors = [p.grad for p in model.parameters()] + list(model.buffers())
+        found += [None if t is None else t.flatten().tolist() for t in tensors]
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
+    readings = meter.state_dict()["exact"]["count"]
+    assert readings == (0 if way == "plain" else 3), readings
     return found
+
+
+def compared(groups: dict[int, Any], rank: int) -> Iterator[tuple[str, Any]]:
+    """What each way of measuring leaves, beside plain DDP."""
+    for world, uneven, views in product((2, 3), (False, True), (False, True)):
+        if rank < world:
+            for way in ("plain", "hooked", "aside"):
+                found = trained(groups[world], rank, way=way, uneven=uneven, views=views)
+                yield f"{world} {uneven} {views} {way}", found
 
 
 def worker(rank: int, folder: Path) -> None:
@@ -226,10 +278,7 @@ def worker(rank: int, folder: Path) -> None:
     for case in cases():
         if rank < len(case.shares):
             results[case.name] = run_case(case, rank, groups[len(case.shares)])
-    if rank < 3:
-        for views in (False, True):
-            runs = [gradients(groups[3], rank, measured=m, views=views) for m in (False, True)]
-            results[f"same gradients {views}"] = runs[0] == runs[1]
+    results |= compared(groups, rank)
     (folder / f"{rank}.json").write_text(json.dumps(results))
     dist.barrier()
     dist.destroy_process_group()

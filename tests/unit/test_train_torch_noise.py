@@ -46,11 +46,29 @@ def test_all_ranks_have_the_same_estimate(measured: list[dict[str, Any]], name: 
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("world", "way"), [(2, "aside"), (2, "hooked"), (3, "hooked")])
+@pytest.mark.parametrize("uneven", [False, True])
 @pytest.mark.parametrize("views", [False, True])
-def test_gradients_are_those_of_plain_ddp_to_the_last_digit(
-    measured: list[dict[str, Any]], views: bool
+def test_gradients_and_buffers_are_those_of_plain_ddp_to_the_last_digit(
+    measured: list[dict[str, Any]], world: int, way: str, uneven: bool, views: bool
 ) -> None:
-    assert all(measured[rank][f"same gradients {views}"] for rank in range(3))
+    for rank in range(world):
+        found = [measured[rank][f"{world} {uneven} {views} {each}"] for each in ("plain", way)]
+        assert found[0] == found[1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("uneven", [False, True])
+@pytest.mark.parametrize("views", [False, True])
+def test_gradients_averaged_beside_ddp_are_its_own_to_rounding_on_three_ranks(
+    measured: list[dict[str, Any]], uneven: bool, views: bool
+) -> None:
+    for rank in range(3):
+        plain, aside = (measured[rank][f"3 {uneven} {views} {way}"] for way in ("plain", "aside"))
+        assert [each is None for each in aside] == [each is None for each in plain]
+        assert any(each is None for each in plain) == uneven
+        pairs = zip(aside, plain, strict=True)
+        assert all(a == pytest.approx(b, rel=1e-4, abs=1e-5) for a, b in pairs if a is not None)
 
 
 @pytest.mark.parametrize("shares", [(2, 2), (3, 1), (1, 1, 2), (3, 1, 0), (1, 1, 1, 1)])

@@ -1,6 +1,6 @@
 """The mean of gradients over ranks: in a hook of DDP's, or after a backward that DDP left alone."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias
 
 import torch
@@ -26,14 +26,21 @@ def averaged(group: dist.ProcessGroup, bucket: GradBucket) -> Reduced:
     return reduced
 
 
-def average(model: DistributedDataParallel) -> None:
+def reduced_by(model: DistributedDataParallel) -> list[torch.nn.Parameter]:
+    """The parameters that DDP averages, in an order that all ranks share."""
+    ignored = model.parameters_to_ignore
+    named = model.module.named_parameters()
+    return [p for name, p in named if p.requires_grad and name not in ignored]
+
+
+def average(model: DistributedDataParallel, parameters: Sequence[torch.nn.Parameter]) -> None:
     """What DDP would have done at the end of a backward that was not synchronised.
 
-    Every parameter of DDP's takes part on every rank, zeros standing for a gradient that is missing
-    here, so ranks never disagree about what is sent. What is missing on all ranks stays missing;
-    what any rank has, all have afterwards. These are DDP's rules for unused parameters.
+    All `parameters` take part on every rank, zeros standing for a gradient that is missing here,
+    so ranks never disagree about what is sent. What is missing on all ranks stays missing; what any
+    rank has, all have afterwards. These are DDP's rules where it looks for unused parameters;
+    where it does not, it raises an error in a later step, as ever.
     """
-    parameters = _of_ddp(model)
     missing = [n for n, parameter in enumerate(parameters) if parameter.grad is None]
     held = torch.ones(len(parameters), device=model.device)
     for number in missing:
@@ -50,22 +57,21 @@ def average(model: DistributedDataParallel) -> None:
     model.require_forward_param_sync = True
 
 
-def _of_ddp(model: DistributedDataParallel) -> list[torch.nn.Parameter]:
-    """In an order that all ranks share. Frozen later means missing, not left out."""
-    ignored = model.parameters_to_ignore
-    return [p for name, p in model.module.named_parameters() if name not in ignored]
-
-
 def _chunks(gradients: Iterable[torch.Tensor]) -> Iterator[Tensors]:
     """Of one kind each; what is larger than a chunk is one by itself."""
-    open_: dict[tuple[torch.dtype, torch.device], list[torch.Tensor]] = {}
+    kinds: dict[tuple[torch.dtype, torch.device], list[torch.Tensor]] = {}
     for gradient in gradients:
-        chunk = open_.setdefault((gradient.dtype, gradient.device), [])
-        if chunk and sum(g.nbytes for g in chunk) + gradient.nbytes > CHUNK:
-            yield chunk
-            chunk = open_[gradient.dtype, gradient.device] = []
-        chunk.append(gradient)
-    yield from open_.values()
+        kinds.setdefault((gradient.dtype, gradient.device), []).append(gradient)
+    for kind in kinds.values():
+        chunk: list[torch.Tensor] = []
+        size = 0
+        for gradient in kind:
+            if chunk and size + gradient.nbytes > CHUNK:
+                yield chunk
+                chunk, size = [], 0
+            chunk.append(gradient)
+            size += gradient.nbytes
+        yield chunk
 
 
 def _average(gradients: Tensors, group: dist.ProcessGroup) -> None:

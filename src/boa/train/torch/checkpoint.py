@@ -155,6 +155,13 @@ class Checkpointer:
         if problem is not None:
             raise problem
 
+    def close(self) -> None:
+        """Wait for what is being written; nothing can be saved or loaded from then on."""
+        self._settle()
+        for name in ("_ahead", "_behind"):
+            if name in self.__dict__:  # it was needed
+                self.__dict__.pop(name).close()
+
     def exists(self) -> bool:
         """Whether there is anything to load."""
         return bool(self._look())

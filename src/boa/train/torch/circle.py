@@ -62,6 +62,12 @@ class Circle:
         self.exchange(do, lambda all_: [None] * len(all_))
         return results[0]
 
+    def close(self) -> None:
+        """End its threads. One that is at it still when the interpreter ends aborts the process."""
+        if self._group is not None:
+            dist.destroy_process_group(self._group)
+            self._group = None
+
     def _gathered(self, sent: Any) -> list[Any] | None:
         """None on other ranks than 0."""
         if self._group is None:

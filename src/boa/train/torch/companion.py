@@ -5,7 +5,7 @@ The total batch is the same at every width.
 """
 
 import atexit
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -40,8 +40,8 @@ class Companion:
             )
         self.ranks, self.batch_size, self._seed = ranks, batch_size, seed
         self._parts, self._saves = Parts(), Patience(save_every_s)
-        self._exchange, self._losses = _Aside(ranks), Sums()
-        self._checkpoints = Checkpointer(session.session().clean_home(), ranks)
+        self._exchange, self._losses = Exchange(ranks), Sums()
+        self._checkpoints = Checkpointer(session.context().checkpoint_dir, ranks)
         self._data: ElasticLoader | None = None
         self._stream: Iterator[tuple[Cell, Any]] | None = None
         self._position = Position()
@@ -52,7 +52,7 @@ class Companion:
         self._stop = self._save_now = False
         self.cell: Cell | None = None
         """Of the batch in progress."""
-        atexit.register(_leave)
+        atexit.register(self._leave)
 
     # Data
 
@@ -221,31 +221,7 @@ class Companion:
         model, optimizer = get_state_dict(self._model, self._optimizers)
         return {"model": model, "optimizer": optimizer}
 
-
-class _Aside(Exchange):
-    """In a Gloo group of its own: that of the library may be NCCL's alone, which takes no tensors
-    on the CPU."""
-
-    def __init__(self, ranks: Ranks) -> None:
-        super().__init__(ranks)
-        self._group = None if ranks.alone else dist.new_group(backend="gloo")
-        self._last: object = None
-
-    def settle(self) -> list[float] | None:
-        # A thread of the group lets go of them a little later than we do. Whoever is the last to do
-        # so needs the interpreter, and a thread that finds it ending aborts the process.
-        self._last = self._last if self._sum is None else (self._sum, self._work)
-        return super().settle()
-
-    def swap(self, values: Sequence[float]) -> list[float] | None:
-        if self._group is None:
-            return list(values)
-        before = self.settle()
-        self._sum = torch.tensor(values, dtype=torch.float64)
-        self._work = dist.all_reduce(self._sum, group=self._group, async_op=True)
-        return before
-
-
-def _leave() -> None:
-    if dist.is_initialized():
-        dist.destroy_process_group()
+    def _leave(self) -> None:
+        self._checkpoints.close()
+        if dist.is_initialized():
+            dist.destroy_process_group()

@@ -26,7 +26,7 @@ from torch._C._distributed_c10d import GradBucket
 from torch.nn.parallel import DistributedDataParallel
 
 from boa.train.torch.arriving import Arriving
-from boa.train.torch.averaging import Reduced, average, averaged
+from boa.train.torch.averaging import Reduced, average, averaged, reduced_by
 from boa.train.torch.norms import Tensors, held, joint, local, norm
 from boa.train.torch.ranks import Ranks
 
@@ -120,7 +120,7 @@ class NoiseMeter:
         Where `aside` says so, the last pass has to run without synchronisation, like those before
         it. `measure` then averages the gradients. A model with sparse gradients needs `attach`.
         """
-        self._watched = model
+        self._watched, self._reduced = model, reduced_by(model)
 
     def attach(self, model: DistributedDataParallel, hook: Hook = averaged) -> None:
         """The same by a hook that is called in every step, so that sums always have DDP's order.
@@ -243,7 +243,7 @@ class NoiseMeter:
         elif self._watched is not None and not self._watched.require_backward_grad_sync:
             if self.due:
                 own = self._norm(*self._gradients())
-            average(self._watched)
+            average(self._watched, self._reduced)
         return own
 
     def _between_ranks(
