@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from boa.control.profiler import Profiler
+from boa.control.rescaling import TOTAL, Told
 from boa.model.cluster import Allocation
 from boa.model.job import GpuLimits, JobRecord, JobSpec, Run
 from boa.model.live import Report
@@ -89,6 +90,11 @@ def ran(
         start, end = n * seconds / reports, (n + 1) * seconds / reports
         before = report(start, rate * start, epoch, attempt=run.attempt)
         of.reported(told, before, report(end, rate * end, epoch, attempt=run.attempt))
+
+
+def took(seconds: float) -> Told:
+    """A rescaling of which only the whole is known."""
+    return Told({TOTAL: seconds})
 
 
 def planned_class(of: Profiler, now: float = 0.0, name: str = "net") -> JobClass:

@@ -20,12 +20,14 @@ ROUNDING = 2e-5
 
 
 class Net(nn.Module):
-    def __init__(self, dropout: float = 0.0) -> None:
+    def __init__(self, dropout: float = 0.0, unused: bool = False) -> None:
         super().__init__()
         self.layers = nn.Sequential(
             nn.Linear(8, 32), nn.Tanh(), nn.Dropout(dropout), nn.Linear(32, 32), nn.Tanh()
         )
         self.last = nn.Linear(32, 1)
+        if unused:
+            self.unused = nn.Linear(3, 3)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         out: torch.Tensor = self.last(self.layers(x))
@@ -44,20 +46,23 @@ def train(
     dropout: float = 0.0,
     save_every_s: float = 0.0,
     shard: bool = False,
+    unused: bool = False,
     **options: Any,
 ) -> dict[str, Any]:
     run = Elastic(batch_size=BATCH, save_every_s=save_every_s, shard=shard, **options)
-    model = run.wrap(lambda: Net(dropout))
+    model = run.wrap(lambda: Net(dropout, unused), find_unused_parameters=unused)
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
     scheduler = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.9)
+    warm_up = torch.optim.lr_scheduler.LinearLR(optimizer, 0.5, total_iters=20)
     x, y = data()
     batches = run.loader(TensorDataset(x, y, torch.arange(SAMPLES)))
-    run.resume(model, optimizer, scheduler)
+    run.resume(model, optimizer, scheduler, warm_up=warm_up)
     done = 0
     for _ in run.epochs(EPOCHS):
         for inputs, wanted, _numbers in batches:
             if run.step(((model(inputs) - wanted) ** 2).mean()):
                 done += 1
+                warm_up.step()
                 interrupt(done)
         scheduler.step()
     model.eval()
@@ -113,13 +118,23 @@ def test_weights_after_a_restart_at_the_same_width_are_those_of_no_restart(
 
 
 @pytest.mark.slow
-def test_a_stop_at_the_very_end_of_an_epoch_steps_the_scheduler_once(tmp_path: Path) -> None:
+def test_a_stop_around_the_end_of_an_epoch_changes_nothing(tmp_path: Path) -> None:
+    """Schedulers by epoch and by step included; nor does one in the last steps of all."""
     steps = -(-SAMPLES // BATCH)
     (whole,) = play(train, tmp_path / "whole", [Attempt(1)])
-    for last in (steps - 1, steps, steps + 1):
+    for last in (steps - 1, steps, steps * EPOCHS - 1, steps * EPOCHS):
         pieces = play(train, tmp_path / f"{last}", [Attempt(2, last), Attempt(1)])
         assert pieces[-1].told[0]["rate"] == whole.told[0]["rate"]
         assert pieces[-1].told[0]["steps"] == whole.told[0]["steps"]
+
+
+@pytest.mark.slow
+def test_a_parameter_without_any_gradient_is_no_hindrance(tmp_path: Path) -> None:
+    (whole,) = play(train, tmp_path / "whole", [Attempt(1)], unused=True)
+    plan = [Attempt(1, 5), Attempt(2, 7), Attempt(1)]
+    pieces = play(train, tmp_path / "pieces", plan, unused=True)
+    assert [set(ended.codes) for ended in pieces] == [{0}] * 3
+    assert pieces[-1].told[0]["loss"] == pytest.approx(whole.told[0]["loss"], rel=ROUNDING)
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from boa.control import rescaling
 from boa.control.profiler import Profiler
 from boa.model.live import ClassRecord, Report
 from boa.policy.boa import within_reach
@@ -50,10 +51,12 @@ def tellings(draw: st.DrawFn) -> Told:
 def told(of: Profiler, all_told: list[Told], epochs: int, least: int, most: int) -> None:
     of.arrived(job(epochs=epochs, min=least, max=most), 0.0)
     for n, one in enumerate(all_told):
-        record = job(n + 1, run=packed(TYPES[one.gpu], one.width))
+        run = packed(TYPES[one.gpu], one.width)
+        record = job(n + 1, run=run)
         of.reported(record, one.before, one.after)
         of.epoch_done(record, one.after.epoch, one.after.progress)
-        of.rescaled(record, one.after.uptime_s)
+        begun = replace(one.after, units=0.0)
+        of.rescaled(record, rescaling.told(run, begun, now=begun.uptime_s))
         ended = replace(record, state="succeeded", epoch=max(one.after.epoch, 0))
         if math.isfinite(one.after.progress):
             of.ended(replace(ended, progress=one.after.progress), 0.0)

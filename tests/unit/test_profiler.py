@@ -21,6 +21,7 @@ from profiling import (
     ran,
     report,
     times,
+    took,
 )
 
 
@@ -300,7 +301,7 @@ def test_what_would_change_a_plan_is_noticed(what: str) -> None:
     elif what == "arrivals":
         of.arrived(job(2, total_work=HOUR), 60.0)
     else:
-        of.rescaled(job(), 60.0)
+        of.rescaled(job(), took(60.0))
     assert of.version > seen
 
 
@@ -315,7 +316,7 @@ def test_a_restart_forgets_nothing() -> None:
         ran(of, packed(TYPES["T4"], 4), rate=7.0 + epoch, epoch=epoch)
     ran(of, on("T4", 2, 2), rate=5.0)
     of.epoch_done(told, 0, 4000.0)
-    of.rescaled(told, 12.0)
+    of.rescaled(told, took(12.0))
     of.ended(replace(told, state="succeeded", epoch=2, progress=10.0), 500.0)
     cells, classes = of.drain()
     after = restarted(of, cells, classes)

@@ -15,7 +15,7 @@ from boa.model.live import Report
 from boa.model.trace import TraceJob
 from boa.policy.boa import Boa, Planned, planned_of, within_reach
 from boa.solver.planner import evaluate
-from profiling import HOUR, T4, job, packed
+from profiling import HOUR, T4, job, packed, took
 
 TICK_S = 30.0
 RESCALE_S = 20.0
@@ -147,7 +147,7 @@ class Lab:
             units=one.units,
         )
         if first:
-            self.profiler.rescaled(record, RESCALE_S)
+            self.profiler.rescaled(record, took(RESCALE_S))
         self.profiler.reported(record, one.last, report)
         one.last, one.record = report, replace(record, epoch=epoch, progress=progress)
         if epoch == len(EPOCH_FACTORS):

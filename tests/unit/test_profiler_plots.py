@@ -11,7 +11,7 @@ from boa.control.profiler import Profiler
 from boa.control.rescaling import Told
 from boa.model.service import ClassPrior
 from boa.plots.profile import draw_profile, profile_picture, profile_text
-from profiling import job, on, profile, profiler, ran, report
+from profiling import job, on, profile, profiler, ran, report, took
 
 BEGINNINGS = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}
 NASTY = "[red]$x$[/nope] <b>漢字"
@@ -107,8 +107,8 @@ def test_rates_are_also_held_against_the_least_width_that_was_measured() -> None
 def test_rescalings_by_part_and_noise_are_said_where_jobs_tell_of_them() -> None:
     of = learned()
     assert "rescaling " not in in_terminal(profile_text(document(of)))
-    of.rescaled(job(), 4.0)
-    of.rescaled_by_parts(job(), Told({"total": 4.0, "start": 1.5, "first_step": 0.5}))
+    of.rescaled(job(), took(4.0))
+    of.rescaled(job(), Told({"total": 4.0, "start": 1.5, "first_step": 0.5}))
     for epoch, noise in ((0, 120.0), (1, 4800.0)):
         told = replace(report(1.0, 0.0, epoch), metrics={"noise_scale": noise})
         of.reported(job(run=on("T4", 1)), None, told)

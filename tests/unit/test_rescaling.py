@@ -8,14 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from boa.cli import show
 from boa.control.known import RESCALE_S
 from boa.control.profiler import Profiler
 from boa.control.rescaling import OTHER, TOTAL, UNKNOWN, Rescalings, Told, told
-from boa.model.job import JobRecord, Run
+from boa.model.job import GpuLimits, JobRecord, Run
 from boa.model.live import RESCALE_PARTS, ClassRecord, Report
 from boa.train import session
 from live import Live, profile, spec
-from profiling import TYPES, job, on, planned_class, profiler, report
+from profiling import TYPES, job, on, planned_class, profiler, report, took
 
 PARTS = {"stop": 0.2, "save": 0.5, "start": 1.0, "load": 0.3, "first_step": 0.4}
 seconds = st.floats(0, 100)
@@ -35,6 +36,7 @@ def after(run: Run, what: Told) -> Run:
 
 def test_jobs_and_service_know_the_same_parts() -> None:
     assert session.PARTS == RESCALE_PARTS
+    assert (*RESCALE_PARTS, OTHER) == show.PARTS
 
 
 # One rescaling
@@ -120,17 +122,17 @@ def on_engine(engine: str, before: Profiler | None = None) -> Profiler:
 def test_the_first_measurement_overrules_what_nobody_said() -> None:
     of = on_engine("local")
     assert of.rescale_s("net") == RESCALE_S
-    of.rescaled(job(), 0.5)
+    of.rescaled(job(), took(0.5))
     assert of.rescale_s("net") == 0.5
 
 
 def test_another_engine_s_times_stand_in_until_this_one_has_its_own() -> None:
     local = on_engine("local")
     for _ in range(200):
-        local.rescaled(job(), 2.0)
+        local.rescaled(job(), took(2.0))
     ray = on_engine("ray", local)
     assert ray.rescale_s("net") == local.rescale_s("net") == pytest.approx(2.0, rel=0.01)
-    ray.rescaled(job(), 70.0)
+    ray.rescaled(job(), took(70.0))
     assert ray.rescale_s("net") == 70.0
     assert planned_class(ray).rescale_s == ray.rescale_s("net")
     again = on_engine("local", ray)
@@ -139,10 +141,12 @@ def test_another_engine_s_times_stand_in_until_this_one_has_its_own() -> None:
 
 def test_records_of_before_engines_were_told_apart_are_read() -> None:
     of = on_engine("local")
-    of.rescaled(job(), 4.0)
-    of.rescaled(job(), 4.0)
+    of.rescaled(job(), took(4.0))
+    of.rescaled(job(), took(4.0))
     (record,) = of.drain()[1]
+    assert "rescale" not in record.document, "what is written twice may differ"
     old = {k: v for k, v in record.document.items() if k not in ("rescalings", "noise")}
+    old["rescale"] = [4.0, 1.95]
     later = profiler()
     later.load([], [ClassRecord(name="net", document=old)])
     assert later.rescale_s("net") == of.rescale_s("net")
@@ -150,20 +154,74 @@ def test_records_of_before_engines_were_told_apart_are_read() -> None:
     assert document is not None
     assert document["rescaling"] == {UNKNOWN: {TOTAL: {"mean_s": 4.0, "count": 2}}}
     assert document["noise_scale"] == [None]
-    never = on_engine("local")
-    never.rescaled(job(), math.nan)
-    (nothing,) = never.drain()[1]
-    later.load([], [replace(nothing, document={**nothing.document, "rescalings": {}})])
+    later.load([], [ClassRecord(name="net", document={**old, "rescale": [0.0, 0.0]})])
     assert later.rescale_s("net") == RESCALE_S
 
 
 def test_a_late_first_step_moves_the_plan_s_rescaling_time() -> None:
     of, other = on_engine("local"), on_engine("local")
     for _ in range(3):
-        of.rescaled_by_parts(job(), Told({TOTAL: 5.0}))
-        of.rescaled_by_parts(job(), Told({"first_step": 4.0}, longer=4.0))
-        other.rescaled(job(), 9.0)
+        of.rescaled(job(), Told({TOTAL: 5.0}))
+        of.rescaled(job(), Told({"first_step": 4.0}, longer=4.0))
+        other.rescaled(job(), took(9.0))
     assert of.rescale_s("net") == pytest.approx(other.rescale_s("net"))
+
+
+# What is part of a rescaling is part of no rate
+
+
+def trained(live: Live, parts: dict[str, float], *, every_s: float) -> tuple[float, float]:
+    """What is learned (r, units per second) of a job that is ready after 5 s, has a first step of
+    21 s and others of 1 s. By how much the first was longer it says after five others, if it tells
+    `parts` at all."""
+    job_id = live.submit(spec("long", gpus=GpuLimits(max=1)))
+    run = live.job(job_id).run
+    assert run is not None
+    live.advance(5.0)
+    for n in range(round(150 / every_s)):
+        steps = max(0.0, n * every_s - 20.0)
+        late = {"first_step": 20.0} if parts and steps > 5 else {}
+        said = replace(report(5.0 + n * every_s, steps, attempt=run.attempt), job=job_id)
+        live.loop.report(replace(said, rescale={**parts, **late}))
+        live.settle()
+        live.advance(every_s)
+    document = live.loop.class_document("long")
+    assert document is not None
+    (engine,) = document["rescaling"].values()
+    (sample,) = document["gpu_types"][0]["samples"]
+    return engine[TOTAL]["mean_s"], sample["rate"]
+
+
+@pytest.fixture
+def slow(lives: Any) -> Live:
+    """Its engine says nothing by itself for longer than these tests take."""
+    live: Live = lives(profile("long", work=(36_000.0,), rescale_s=1000.0))
+    return live
+
+
+@pytest.mark.parametrize("every_s", [1.0, 10.0, 40.0])
+def test_a_slow_first_step_is_in_the_rescaling_time_and_not_in_the_rate(
+    slow: Live, every_s: float
+) -> None:
+    assert trained(slow, {"start": 2.0, "load": 2.0}, every_s=every_s) == pytest.approx((25.0, 1.0))
+
+
+def test_of_a_job_that_tells_no_parts_it_is_in_the_rate_and_not_in_the_rescaling_time(
+    slow: Live,
+) -> None:
+    r, rate = trained(slow, {}, every_s=10.0)
+    assert (r, rate) == pytest.approx((5.0, 120 / 140), rel=0.01)
+
+
+def test_epochs_that_end_before_rates_begin_still_show_their_work() -> None:
+    of = profiler()
+    told_by = job(epochs=3, run=replace(on("T4", 1), rescale={"start": 1.0}))
+    of.arrived(told_by, 0.0)
+    of.reported(told_by, report(5.0, 0.0), report(50.0, 30.0, 3, progress=0.0))
+    document = of.document("net", 0.0)
+    assert document is not None
+    assert document["work"] == [10.0, 10.0, 10.0]
+    assert not any(gpu["samples"] for gpu in document["gpu_types"])
 
 
 # Noise

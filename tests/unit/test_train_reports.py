@@ -70,6 +70,13 @@ class Service:
         self._thread.join()
 
 
+def _until_asked(service: Service) -> None:
+    deadline = time.monotonic() + 10
+    while not service.tokens:
+        assert time.monotonic() < deadline, "nobody has sent anything"
+        time.sleep(0.005)
+
+
 def _refused(constant: str) -> None:
     raise AssertionError(f"{constant} is no JSON")
 
@@ -222,6 +229,46 @@ def test_that_training_begins_is_told_at_once_and_not_left_out_for_a_newer_repor
     assert len(service.reports) <= 3
 
 
+def test_that_training_begins_is_told_before_anything_newer_even_if_that_fails_at_first(
+    service: Service, begin: MakeSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sender, "RETRY_S", 0.05)
+    begin(BOA_REPORT_URL=service.url, BOA_REPORT_EVERY_S=0)
+    service.status = 503
+    session.ready()
+    _until_asked(service)
+    train.report(progress=1)
+    service.status = 200
+    assert [told["units"] for told in service.wait_for(2)] == [0, 1]
+
+
+def test_that_training_has_begun_long_ago_is_not_told_any_more(
+    service: Service, begin: MakeSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sender, "KEPT_S", 0.1)
+    monkeypatch.setattr(sender, "RETRY_S", 0.2)
+    begin(BOA_REPORT_URL=service.url, BOA_REPORT_EVERY_S=0)
+    service.status = 503
+    session.ready()
+    _until_asked(service)
+    service.status = 200
+    train.report(progress=1)
+    assert [told["units"] for told in service.wait_for(1)] == [1]
+
+
+def test_a_process_that_ends_says_its_last_however_little_got_through_before(
+    service: Service, begin: MakeSession
+) -> None:
+    now = begin(BOA_REPORT_URL=service.url, BOA_REPORT_EVERY_S=3600)
+    service.status = 503
+    session.ready()
+    _until_asked(service)
+    train.report(progress=3)
+    service.status = 200
+    now.close()
+    assert [told["units"] for told in service.reports] == [0, 3]
+
+
 def test_what_the_service_heard_before_training_began_is_no_reason_to_wait(
     service: Service, begin: MakeSession
 ) -> None:
@@ -281,8 +328,7 @@ def test_when_the_server_is_back_it_hears_the_newest(service: Service, begin: Ma
     begin(BOA_REPORT_URL=service.url, BOA_REPORT_EVERY_S=0.01)
     service.status = 503
     train.report(samples=7)
-    while not service.tokens:
-        time.sleep(0.005)
+    _until_asked(service)
     service.status = 200
     assert service.wait_for(1)[0]["units"] == 7.0
 
@@ -293,8 +339,7 @@ def test_a_report_that_the_server_refuses_is_not_sent_again(
     now = begin(BOA_REPORT_URL=service.url, BOA_REPORT_EVERY_S=0)
     service.status = 404
     train.report(samples=7)
-    while not service.tokens:
-        time.sleep(0.005)
+    _until_asked(service)
     service.status = 200
     train.report(samples=1)
     assert [told["units"] for told in service.wait_for(1)] == [8.0]

@@ -307,7 +307,6 @@ class Known:
                 "total_work": self.total_work,
                 "arrivals": [arrivals.jobs, arrivals.hours, arrivals.at],
                 "work": {str(epoch): pair(mean) for epoch, mean in self.work.items()},
-                "rescale": pair(self._own_rescalings.total.mean),
                 "rescalings": {
                     engine: found.as_document() for engine, found in self.rescalings.items()
                 },

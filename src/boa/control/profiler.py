@@ -15,11 +15,11 @@ import numpy as np
 
 from boa.control.beliefs import ARRIVALS_PER_HOUR, ARRIVALS_WEIGHT_H, Arrivals
 from boa.control.known import Known
-from boa.control.measuring import MOST_EPOCHS, is_amount, is_duration, stretches
+from boa.control.measuring import MOST_EPOCHS, Stretch, is_amount, stretches
 from boa.control.profile_document import document_of
-from boa.control.rescaling import TOTAL, Told
+from boa.control.rescaling import Told, has_first_step
 from boa.model.cluster import JobId, Prediction
-from boa.model.job import JobRecord
+from boa.model.job import JobRecord, Run
 from boa.model.live import Cell, CellKey, ClassRecord, Report
 from boa.model.service import ClassPrior
 from boa.model.speedup import Floats
@@ -126,23 +126,30 @@ class Profiler:
         self._dirty_classes.add(name)
 
     def reported(self, job: JobRecord, before: Report | None, report: Report) -> None:
-        """Two reports of one attempt make a rate, where its run is; a first one makes none."""
+        """Two reports of one attempt make a rate, where its run is; a first one makes none.
+
+        `job`: with what its run has told of its rescaling, this report included.
+        """
         known, run = self._known.get(job.job_class), job.run
         if known is None or run is None or report.attempt != run.attempt:
             return
         self._noisy(known, report)
         if before is None:
             return
-        at = run.allocation
+        steady = not has_first_step(run, before)
         for stretch in stretches(before, report):
-            epoch = min(stretch.epoch, MOST_EPOCHS - 1)
-            key = CellKey(job.job_class, at.gpu, len(at.nodes) > 1, at.width, epoch)
-            if known.measured(key, stretch):
-                self._suspects.setdefault(job.job_class, known.arrivals.at)
-            self._dirty_cells[key] = None
+            if steady:
+                self._measured(known, run, stretch)
             if before.epoch + 1 < report.epoch > stretch.epoch:  # several ended unseen
                 begun = before.progress if stretch.epoch == before.epoch else 0.0
                 self.epoch_done(job, stretch.epoch, begun + stretch.units)
+
+    def _measured(self, known: Known, run: Run, stretch: Stretch) -> None:
+        at, epoch = run.allocation, min(stretch.epoch, MOST_EPOCHS - 1)
+        key = CellKey(known.name, at.gpu, len(at.nodes) > 1, at.width, epoch)
+        if known.measured(key, stretch):
+            self._suspects.setdefault(known.name, known.arrivals.at)
+        self._dirty_cells[key] = None
 
     def epoch_done(self, job: JobRecord, epoch: int, units: float) -> None:
         """What an epoch took, once for every epoch of a job: a restart may end it again."""
@@ -178,12 +185,8 @@ class Profiler:
         if known.noisy(min(report.epoch, MOST_EPOCHS - 1), noise_scale):
             self._dirty_classes.add(known.name)
 
-    def rescaled(self, job: JobRecord, seconds: Seconds) -> None:
-        """From the decision to stop or start it until its first report."""
-        if is_duration(seconds):
-            self.rescaled_by_parts(job, Told({TOTAL: seconds}))
-
-    def rescaled_by_parts(self, job: JobRecord, what: Told) -> None:
+    def rescaled(self, job: JobRecord, what: Told) -> None:
+        """What a report added to what is known of the rescaling before it."""
         known = self._known.get(job.job_class)
         if known is not None and what.parts:
             known.rescaled(what)

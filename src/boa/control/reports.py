@@ -46,7 +46,7 @@ class Reports:
         told = rescaling.told(run, report, draft.now)
         if not told.parts:
             return job
-        self._profiler.rescaled_by_parts(job, told)
+        self._profiler.rescaled(job, told)
         for name, seconds in told.parts.items():
             draft.count(**{f"rescaling_{name}": 1, f"rescaling_{name}_s": seconds})
         if told.longer:

@@ -53,6 +53,15 @@ def told(run: Run, report: Report, now: Seconds) -> Told:
     return Told({TOTAL: waited + first_step, **parts})
 
 
+def has_first_step(run: Run, before: Report) -> bool:
+    """Whether the time after this report holds a first step whose excess is told as a part.
+
+    It is part of the rescaling then, so no rate may be made of it. Of jobs that tell no parts it
+    is not: their rates have it.
+    """
+    return before.units <= 0 and any(name in run.rescale for name in RESCALE_PARTS)
+
+
 def _new_parts(run: Run, report: Report) -> dict[str, Seconds]:
     """A run that no other was stopped for may have loaded a checkpoint that tells of an older
     stop: that is not believed."""

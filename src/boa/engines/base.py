@@ -61,7 +61,10 @@ class RunEvent:
 
 
 class Engine(Protocol):
-    """Every call returns soon. Safe to call from one thread; logs from any."""
+    """Every call returns soon. Safe to call from one thread; logs from any.
+
+    That thread is to last until `close`: with it ends what an engine keeps for itself.
+    """
 
     def start(self, launch: Launch) -> None:
         """Start a run; of a run that was started before, nothing. What fails is an ended event."""

@@ -40,11 +40,35 @@ def kill(runs: Collection[Marks], supervisors: Collection[str] = ()) -> None:
             return
 
 
+def reaped(pid: int) -> bool:
+    """Whether a child of ours has ended."""
+    try:
+        return os.waitpid(pid, os.WNOHANG)[0] == pid
+    except ChildProcessError:  # by somebody else
+        return True
+
+
+def bury(supervisor: str) -> None:
+    """Reap it, should it have been handed to us when the parent that forked it was gone.
+
+    That is so where the service is process 1 of a container, say. Its number alone would not do:
+    by now it may be that of another child, whose end somebody waits for.
+    """
+    pid, *born = supervisor.split(".")
+    with suppress(OSError), open(f"/proc/{pid}/stat") as file:
+        state, *fields = file.read().rpartition(")")[2].split()
+        if state == "Z" and born == [fields[18], _boot()]:
+            reaped(int(pid))
+
+
+def _boot() -> str:
+    return shim.identity(os.getpid()).split(".")[-1]
+
+
 def _is_gone(supervisor: str) -> bool:
     """Of this boot, and its number is not that of another process by now."""
     number, boot = supervisor.split(".")[0], supervisor.split(".")[-1]
-    same_boot = boot == shim.identity(os.getpid()).split(".")[-1]
-    return same_boot and not shim.identity(int(number))
+    return boot == _boot() and not shim.identity(int(number))
 
 
 def _belongs(

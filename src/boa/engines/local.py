@@ -22,7 +22,6 @@ import time
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import islice
 from pathlib import Path
 
 from boa.engines import launching, leftovers, shim, warm
@@ -35,7 +34,7 @@ from boa.units import Seconds
 KEPT_ATTEMPTS = 20
 """Of every job: whose logs are kept."""
 CHECKED_AT_ONCE = 50
-"""Supervisors sent by an earlier service that one `poll` looks at; our own tell by themselves."""
+"""Supervisors that are no children of ours that one `poll` looks at; others tell by themselves."""
 SUPERVISE = "import sys; sys.path.append(sys.argv[1]); import shim; shim.main(sys.argv[2])"
 """Quicker than to run the file, which Python would compile every time."""
 WARM_S: Seconds = 30.0
@@ -173,8 +172,7 @@ class LocalEngine:
         run.grace_s = grace_s
 
     def poll(self) -> Sequence[RunEvent]:
-        self._await_warm()
-        self._settle(self._dead())
+        self._settle(self._dead(self._await_warm()))
         events = list(self._over.values())
         for run in self._runs.values():
             if not run.up_told and run.state()[0] == shim.UP:
@@ -268,8 +266,11 @@ class LocalEngine:
         )
         run.supervisor, run.ours, run.warm_until = str(pid), True, None
 
-    def _await_warm(self) -> None:
-        """Who has come from a warm parent; to runs where nobody will, send a supervisor."""
+    def _await_warm(self) -> set[str]:
+        """Who has come from a warm parent; to runs where nobody will, send a supervisor.
+
+        Gives the folders of runs whose supervisor may have gone, as parents say.
+        """
         going = [run for run in self._runs.values() if run.end is None]
         given_up = self._warm.tend([run.folder for run in going])
         now = time.monotonic()
@@ -280,9 +281,12 @@ class LocalEngine:
             if supervisor:
                 run.supervisor, run.warm_until = supervisor, None
             elif run.folder in given_up or now >= run.warm_until:
+                if now >= run.warm_until:
+                    self._warm.late(run.folder, WARM_S)
                 run.warm_until = now  # should there be no more processes: the next time
                 with suppress(OSError):
                     self._supervise(run)
+        return given_up
 
     def _known(self, key: RunKey) -> _Run | None:
         if key not in self._runs and os.path.exists(self._folder(key)):
@@ -304,18 +308,22 @@ class LocalEngine:
 
     # Endings
 
-    def _dead(self) -> list[_Run]:
-        """Runs whose supervisor is no more; of those that are not ours, some are looked at."""
+    def _dead(self, told: Collection[str]) -> list[_Run]:
+        """Runs whose supervisor is no more; of those not ours, some are looked at, and all `told`.
+
+        A warm parent tells, but may hang: so its runs have their turn like all others.
+        """
         running = [run for run in self._runs.values() if run.end is None and run.supervisor]
         others = [run for run in running if not run.ours]
         first = self._next_check if self._next_check < len(others) else 0
         self._next_check = first + CHECKED_AT_ONCE
         return [
-            *(run for run in running if run.ours and _reaped(run.pid)),
+            *(run for run in running if run.ours and leftovers.reaped(run.pid)),
             *(
                 run
-                for run in islice(others, first, self._next_check)
-                if shim.identity(run.pid) != run.supervisor
+                for number, run in enumerate(others)
+                if (first <= number < self._next_check or run.folder in told)
+                and shim.identity(run.pid) != run.supervisor
             ),
         ]
 
@@ -323,6 +331,8 @@ class LocalEngine:
         """How they ended; or that another supervisor has them, or that nobody knows."""
         lost = []
         for run in dead:
+            if not run.ours:
+                leftovers.bury(run.supervisor)
             run.ours = False
             run.take_over()
             _, run.supervisor = run.state()
@@ -363,13 +373,6 @@ class LocalEngine:
         with suppress(FileNotFoundError):
             return sorted(int(name) for name in os.listdir(self._home(job)) if name.isdigit())
         return []
-
-
-def _reaped(pid: int) -> bool:
-    try:
-        return os.waitpid(pid, os.WNOHANG)[0] == pid
-    except ChildProcessError:  # by somebody else
-        return True
 
 
 def _marks(run: _Run) -> leftovers.Marks | None:

@@ -7,8 +7,11 @@ parent to engine    JSON: {"ready": {...}} once; {"gone": FOLDER} when that run'
                     more, whether or not it took the run; {"failed": WHY}, the last one
 
 For every folder it forks a supervisor: `shim.py` as ever, except that its workers, instead of
-executing Python, go on as the script in the process that was forked, with all modules there. The
-parent ends when the socket closes, so it never outlives the service; supervisors do.
+executing Python, go on as the script in the process that was forked, with all modules there. Where
+a new process would import another module than one of these, they execute it after all.
+
+The parent ends when the socket closes, or, while it does not listen, by a signal when the thread
+that began it is no more. So it never outlives the service; supervisors do.
 
 It must stay clean, or what is forked from it may hang or fail: one thread, no CUDA. Where it is
 not, it says so and ends, and the engine starts runs as if there were no parent.
@@ -22,14 +25,15 @@ import os
 import select
 import socket
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NoReturn
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from boa.engines import reborn, shim
+    from boa.engines import reborn, shadows, shim
 else:
     import reborn
+    import shadows
     import shim
 
 FOLDER_BYTES, WHY_BYTES = 8192, 1000
@@ -54,19 +58,37 @@ class Dirty(Exception):
 class Forked(shim.Worker):
     """A worker that goes on as a Python script, without starting Python again."""
 
+    environ: Mapping[str, str] = {}
+    """Before anything was imported, which may have changed it."""
+    imports = shadows.Imports()
+
     def execute(self, told: int) -> NoReturn:
-        raise shim.Reborn(self.plan, told)
+        other = self.imports.other(shadows.first_place(self.plan["script"]))
+        if not other:
+            raise shim.Reborn(self.plan, told)
+        print(f"[boa] no warm start: {other} is not what was imported before", flush=True)
+        for fd in reborn.open_files() - {0, 1, 2, told}:
+            os.close(fd)
+        os.environ.clear()
+        os.environ.update(self.environ)
+        super().execute(told)
 
 
-def main(modules: Sequence[str]) -> NoReturn:
-    """`modules`: names to import."""
+def main(service: int, known: Collection[str], modules: Sequence[str]) -> NoReturn:
+    """`known`: what Python itself had imported; `modules`: names to import."""
+    shim.prctl(shim.PR_SET_PDEATHSIG, shim.SIGKILL)
+    if os.getppid() != service:  # it was killed before it could take us along
+        os._exit(0)
     os.environ.pop("BOA_WARM", None)  # a mark in /proc, see `leftovers`; not for jobs
+    Forked.environ = dict(os.environ)
     os.closerange(3, 65536)
     control = socket.socket(fileno=os.dup(0))
     with open(os.devnull) as nothing:
         os.dup2(nothing.fileno(), 0)
     try:
-        import_all(modules)
+        with shadows.missed() as missed:
+            import_all(modules)
+        Forked.imports = shadows.Imports(known, missed, reborn.OURS)
         check_clean()
         reborn.prepare()
         kept = reborn.open_files() - {control.fileno()}

@@ -24,10 +24,12 @@ HEAVY = (
 """Modules whose import takes longer than a fork. Not JAX, which begins threads."""
 MOST_BYTES = 1024**2
 """Of a script that is looked at."""
+MOST_KNOWN = 1000
+"""Scripts that are remembered."""
 _PYTHON = re.compile(r"python(3(\.\d+)?)?")
 _PLAIN = re.compile(r"[\w@%+=:,./ -]+", re.ASCII)
 """Text that a shell takes for words, and nothing else once the first of them is Python."""
-_Stamp: TypeAlias = tuple[str, int, int]
+_Stamp: TypeAlias = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,8 @@ class Finder:
     """Looks at scripts; remembers what those import that have not changed."""
 
     def __init__(self) -> None:
-        self._imports: dict[_Stamp, tuple[str, ...]] = {}
+        self._known: dict[str, tuple[_Stamp, tuple[str, ...] | None]] = {}
+        """By path, the one looked at last at the end."""
 
     def find(self, spec: JobSpec, workdir: str, env: Mapping[str, str]) -> Script | None:
         """None: to be started as any other command. `env`: what the parent would see."""
@@ -68,25 +71,36 @@ class Finder:
         if rest[:1] == ("-u",) and env.get("PYTHONUNBUFFERED"):
             rest = rest[1:]
         source = _source(rest, workdir)
-        modules = spec.preload
-        if modules is None:
-            modules = self._heavy(source) if source else ()
-        if not modules or not (source or rest[:1] == ("-m",)):
+        found = self._look(source) if source else None
+        if found is None and rest[:1] != ("-m",):
+            return None
+        modules = (found or ()) if spec.preload is None else spec.preload
+        if not modules:
             return None
         folder = workdir if _has_relative(env.get("PYTHONPATH"), workdir) else "/"
         return Script(Recipe(python, modules, tuple(sorted(env.items())), folder), rest)
 
-    def _heavy(self, source: str) -> tuple[str, ...]:
+    def _look(self, source: str) -> tuple[str, ...] | None:
+        """What it imports that takes long; None: no text, so what Python would do is unknown."""
+        old = self._known.pop(source, None)
         try:
             stat = os.stat(source)
-            stamp = (source, stat.st_mtime_ns, stat.st_size)
-            if stamp not in self._imports:
-                text = Path(source).read_bytes() if stat.st_size <= MOST_BYTES else b""
-                self._imports = {k: v for k, v in self._imports.items() if k[0] != source}
-                self._imports[stamp] = heavy_imports(text)
+            stamp = (stat.st_ino, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size)
+            if old is None or old[0] != stamp:
+                old = stamp, _imports_of(source) if stat.st_size <= MOST_BYTES else None
         except OSError:  # the job itself will say what is wrong with it
-            return ()
-        return self._imports[stamp]
+            return None
+        self._known[source] = old
+        if len(self._known) > MOST_KNOWN:
+            del self._known[next(iter(self._known))]
+        return old[1]
+
+
+def _imports_of(source: str) -> tuple[str, ...] | None:
+    text = Path(source).read_bytes()
+    if not source.endswith(".py") or b"\0" in text:  # a zip, say: Python runs what is in it
+        return None
+    return heavy_imports(text)
 
 
 def heavy_imports(source: bytes) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ import signal
 import socket
 import time
 from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -26,9 +27,12 @@ IDLE_S: Seconds = 900.0
 """A parent without runs is kept so long."""
 AGAIN_S: Seconds = 600.0
 """A parent that failed is not tried again for so long."""
+GOING_S: Seconds = 1.0
+"""For parents to be gone when all are ended."""
 BEGIN = (
-    "import sys; p = sys.path; p[:] = p[p[:1] == ['']:]; p.insert(0, sys.argv[1]); import parent; "
-    "del p[0]; parent.main(sys.argv[2:])"
+    "import sys; known = set(sys.modules); p = sys.path; p[:] = p[p[:1] == ['']:]; "
+    "p.insert(0, sys.argv[1]); import parent; del p[0]; "
+    "parent.main(int(sys.argv[2]), known, sys.argv[3:])"
 )
 """Without the present folder, where a module of a job may be called like one that is imported."""
 _MESSAGE_BYTES = 1024**2
@@ -69,11 +73,8 @@ class _Parent:
     def end(self) -> None:
         """At once: it has nothing to lose. What was forked from it goes on."""
         self.control.close()
-        try:
+        with suppress(ProcessLookupError):  # reaped by somebody else
             os.kill(self.pid, signal.SIGKILL)
-            os.waitpid(self.pid, 0)
-        except (ProcessLookupError, ChildProcessError):  # reaped by somebody else
-            return
 
 
 class WarmParents:
@@ -83,7 +84,9 @@ class WarmParents:
         self._refused: dict[Recipe, Seconds] = {}
         """Until when they are not tried again."""
         self._given_up: set[str] = set()
-        """Runs that no parent will begin now, and that were not told of yet."""
+        """Runs that no parent looks after now, and that were not told of yet."""
+        self._ending: list[int] = []
+        """Parents that were killed. They may take their time, and nobody waits for it."""
 
     def ask(self, recipe: Recipe, folder: str) -> bool:
         """Whether a parent was asked to begin this run. It may do so late, or never."""
@@ -105,9 +108,19 @@ class WarmParents:
         parent.runs.add(folder)
         return True
 
+    def late(self, folder: str, waited_s: Seconds) -> None:
+        """A run was not begun in time: whoever was asked for it may hang, and is asked no more."""
+        for parent in [parent for parent in self._parents.values() if folder in parent.runs]:
+            self._refuse(parent, f"no run was begun within {waited_s:g} s", time.monotonic())
+
     def tend(self, running: Collection[str]) -> set[str]:
-        """Hear what parents say, and end idle ones. Gives the runs that none will begin now."""
+        """Hear what parents say, and end idle ones.
+
+        Gives the runs that no parent looks after any more: it was dropped, or says that the run's
+        supervisor is gone. One that has not begun by now, none of them will begin.
+        """
         now = time.monotonic()
+        self._reap()
         for parent in list(self._parents.values()):
             while parent.recipe in self._parents and (message := parent.hear()) is not None:
                 self._heed(parent, message, now)
@@ -122,21 +135,28 @@ class WarmParents:
     def close(self) -> None:
         for parent in list(self._parents.values()):
             self._drop(parent)
+        until = time.monotonic() + GOING_S
+        while self._ending and time.monotonic() < until:
+            time.sleep(0.002)
+            self._reap()
 
     def _heed(self, parent: _Parent, message: _Message, now: Seconds) -> None:
-        what = ", ".join(parent.recipe.modules)
         if "gone" in message:
             parent.runs.discard(message["gone"])
             self._given_up.add(message["gone"])
         elif "ready" in message:
             parent.files = message["ready"]["files"]
             mb = message["ready"]["memory_kb"] / 1024
+            what = ", ".join(parent.recipe.modules)
             _log.info("warm parent %d has imported %s: %.0f MB", parent.pid, what, mb)
         else:
-            words = "no warm starts with %s of %s for %.0f s: %s"
-            _log.warning(words, what, parent.recipe.python, AGAIN_S, message["failed"])
-            self._refused[parent.recipe] = now + AGAIN_S
-            self._drop(parent)
+            self._refuse(parent, message["failed"], now)
+
+    def _refuse(self, parent: _Parent, why: str, now: Seconds) -> None:
+        what, python = ", ".join(parent.recipe.modules), parent.recipe.python
+        _log.warning("no warm starts with %s of %s for %.0f s: %s", what, python, AGAIN_S, why)
+        self._refused[parent.recipe] = now + AGAIN_S
+        self._drop(parent)
 
     def _begin(self, recipe: Recipe, now: Seconds) -> _Parent | None:
         """None where it has failed lately, or where there are too many that are just beginning."""
@@ -163,6 +183,11 @@ class WarmParents:
         del self._parents[parent.recipe]
         self._given_up |= parent.runs
         parent.end()
+        self._ending.append(parent.pid)
+        self._reap()
+
+    def _reap(self) -> None:
+        self._ending = [pid for pid in self._ending if not leftovers.reaped(pid)]
 
 
 def _spawn(recipe: Recipe, control: int) -> int:
@@ -171,7 +196,7 @@ def _spawn(recipe: Recipe, control: int) -> int:
     begin = f"import os; os.chdir({recipe.folder!r}); {BEGIN}"
     return os.posix_spawn(
         recipe.python,
-        [recipe.python, "-c", begin, _HERE, *recipe.modules],
+        [recipe.python, "-c", begin, _HERE, str(os.getpid()), *recipe.modules],
         {**dict(recipe.env), leftovers.WARM: "1"},
         file_actions=[(os.POSIX_SPAWN_DUP2, control, 0), *quiet],
         setsid=True,

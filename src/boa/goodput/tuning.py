@@ -27,6 +27,8 @@ class Limits:
     max_batch: int
     min_local: int
     max_local: int
+    split_alone: bool = True
+    """One GPU takes more than B0 in several passes only: they tell the gradient's variance."""
 
     @property
     def max_gpus(self) -> int:
@@ -65,9 +67,9 @@ def grid(limits: Limits, max_gpus: int) -> Grid:
     total = least * (most / least) ** np.linspace(0.0, 1.0, GRID)
     per_gpu = total / width
     passes = np.ceil(per_gpu / limits.max_local - 1e-8) - 1
-    alone = (width == 1) & (per_gpu > limits.base_batch + 1e-8)
-    # On one GPU the gradient's variance can only be told from several passes.
-    passes = np.where(alone, np.maximum(passes, 1), passes)
+    if limits.split_alone:
+        alone = (width == 1) & (per_gpu > limits.base_batch + 1e-8)
+        passes = np.where(alone, np.maximum(passes, 1), passes)
     local = np.ceil(per_gpu / (passes + 1) - 1e-8)
     # Rounding up must not push the total over the largest allowed.
     local = np.minimum(local, np.floor(limits.max_batch / (width * (passes + 1))))
@@ -81,7 +83,7 @@ def first_setting(limits: Limits, gpus: int, batch: int | None = None) -> Settin
     total = batch or max(limits.base_batch, limits.min_local * gpus)
     per_gpu = -(-total // gpus)
     passes = -(-per_gpu // limits.max_local) - 1
-    if gpus == 1 and total > limits.base_batch:
+    if limits.split_alone and gpus == 1 and total > limits.base_batch:
         passes = max(passes, 1)
     local = -(-per_gpu // (passes + 1))
     most = limits.max_batch // (gpus * (passes + 1))

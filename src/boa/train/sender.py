@@ -11,6 +11,10 @@ TIMEOUT_S = 2.0
 MOST_READ = 64 * 1024
 CLOSING_S = 1.0
 """How long the end of the process may wait for the last report."""
+KEPT_S = 3.0
+"""How long a report that is kept is tried. The service takes the time of its arrival for the time
+it tells of: one that comes late says something wrong, and is better lost."""
+RETRY_S = 0.5
 
 
 class Sender:
@@ -21,6 +25,7 @@ class Sender:
         self._changed = threading.Condition()
         self._newest: dict[str, Any] | None = None
         self._kept: dict[str, Any] | None = None
+        self._kept_due = self._kept_until = 0.0
         self._prompt = self._closing = False
         self._not_before = 0.0
         self._thread = threading.Thread(target=self._run, name="boa-report", daemon=True)
@@ -28,10 +33,12 @@ class Sender:
 
     def offer(self, report: dict[str, Any], *, prompt: bool = False, kept: bool = False) -> None:
         """Returns at once. `prompt`: not to wait for the next turn. `kept`: nor to be left out
-        for a newer one."""
+        for a newer one, which waits until it is sent, or cannot be within `KEPT_S`."""
         with self._changed:
             if kept:
                 self._kept, self._newest = report, None
+                self._kept_due = time.monotonic()
+                self._kept_until = self._kept_due + KEPT_S
             else:
                 self._newest = report
                 self._prompt = self._prompt or prompt
@@ -46,28 +53,43 @@ class Sender:
     def _run(self) -> None:
         while (report := self._next()) is not None:
             sent = self._send(report)
-            self._not_before = time.monotonic() + self._every
             with self._changed:
-                if not sent and self._newest is None and not self._closing:
-                    self._newest = report
+                self._tried(report, sent)
         self._disconnect()
+
+    def _tried(self, report: dict[str, Any], sent: bool) -> None:
+        now = time.monotonic()
+        self._not_before = now + self._every
+        if report is self._kept:
+            self._kept_due = now + RETRY_S
+            if sent or self._closing or self._kept_due > self._kept_until:
+                self._kept = None
+        elif not sent and self._newest is None and not self._closing:
+            self._newest = report
 
     def _next(self) -> dict[str, Any] | None:
         """The newest report when it is due; None at the end."""
         with self._changed:
-            while not self._closing and self._kept is None:
-                wait = self._not_before - time.monotonic()
-                if self._newest is None:
+            while not self._closing:
+                due = self._due()
+                if due is None:
                     self._changed.wait()
-                elif wait > 0 and not self._prompt:
+                elif (wait := due - time.monotonic()) > 0:
                     self._changed.wait(wait)
                 else:
                     break
-            kept, self._kept = self._kept, None
-            if kept is not None:
-                return kept
+            if self._kept is not None:
+                return self._kept
             report, self._newest, self._prompt = self._newest, None, False
             return report
+
+    def _due(self) -> float | None:
+        """When there is something to send; None: there is nothing."""
+        if self._kept is not None:
+            return self._kept_due
+        if self._newest is None:
+            return None
+        return 0.0 if self._prompt else self._not_before
 
     def _send(self, report: dict[str, Any]) -> bool:
         """Whether there is no use in sending it again."""

@@ -9,6 +9,7 @@ _asked: float | None = None
 """When, by the monotonic clock."""
 _listening: int | None = None
 """In which process. Forked ones inherit the handler, but are not ours to keep alive."""
+_handler: object = None
 
 
 def stop_requested() -> bool:
@@ -23,11 +24,14 @@ def asked_s_ago() -> float:
 
 
 def listen() -> None:
-    """Catch SIGTERM from now on. A handler that is already there is called as well."""
-    global _listening
-    if _listening is not None:
-        return
+    """Catch SIGTERM from now on. A handler that is already there is called as well.
+
+    So is one that somebody has put in our place since: without ours, every stop would be a kill.
+    """
+    global _handler, _listening
     before = signal.getsignal(signal.SIGTERM)
+    if _listening is not None and (before is _handler or os.getpid() != _listening):
+        return
 
     def on_stop(number: int, frame: FrameType | None) -> None:
         global _asked
@@ -43,4 +47,4 @@ def listen() -> None:
         signal.signal(signal.SIGTERM, on_stop)
     except ValueError:  # only the main thread may; it will when it asks
         return
-    _listening = os.getpid()
+    _handler, _listening = on_stop, os.getpid()

@@ -15,8 +15,9 @@ sample once over any sequence of widths), `Checkpointer` (saved on k ranks, load
 """
 
 from boa.train.torch.checkpoint import Checkpointer, Loaded
+from boa.train.torch.companion import Stopped
 from boa.train.torch.data import Cell, ElasticLoader, Position
-from boa.train.torch.elastic import Elastic, Stopped
+from boa.train.torch.elastic import Elastic
 from boa.train.torch.exchange import Exchange
 from boa.train.torch.noise import NoiseMeter, Statistics
 from boa.train.torch.ranks import Ranks, join

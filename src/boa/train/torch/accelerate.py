@@ -29,8 +29,7 @@ from accelerate.state import GradientState
 from torch import nn
 
 from boa.train import session
-from boa.train.torch.companion import Companion
-from boa.train.torch.elastic import SAVE_EVERY_S
+from boa.train.torch.companion import SAVE_EVERY_S, Companion
 from boa.train.torch.ranks import join
 
 
@@ -116,9 +115,9 @@ class ElasticRun:
         return loss * self.weight
 
     def step(self) -> bool:
-        """A batch is done; True if it was the last of its step. Reports, and saves now and then.
+        """A batch is done; True if it was the last of its step.
 
-        After SIGTERM on any rank, all of them save after the same step and raise `Stopped`.
+        Whether to save or stop is agreed on here, and done before the next batch.
         """
         cell, loss, self._loss = self._companion.cell, self._loss, None
         if cell is None or loss is None:
@@ -126,9 +125,12 @@ class ElasticRun:
         if self._accelerator.sync_gradients != cell.last:
             raise RuntimeError("expected every batch within accelerator.accumulate(model)")
         self.over = self._companion.stepped(loss)
-        if cell.last:
-            self._companion.act(self._state)
         return cell.last
+
+    def act(self) -> None:
+        """What was agreed on: for `Batches`, between two batches."""
+        if self._companion.cell is None:
+            self._companion.act(self._state)
 
     def _state(self) -> dict[str, Any]:
         keeps = {name: kept.state_dict() for name, kept in self._keeps.items()}
@@ -147,8 +149,10 @@ class Batches:
     def __iter__(self) -> Iterator[Any]:
         self._state.dataloader_references += [self]
         try:
+            self._run.act()
             while not self._run.over:
                 yield self._companion.batch()
+                self._run.act()
         finally:
             others = [other for other in self._state.dataloader_references if other is not self]
             self._state.dataloader_references = others

@@ -1,10 +1,11 @@
-"""Beside a training loop that somebody else owns: what all adapters to other libraries share.
+"""Beside a training loop: data, reports, checkpoints, and what all ranks agree on.
 
-The loop belongs to the library; data, reports, checkpoints and what all ranks agree on are here.
-The total batch is the same at every width.
+The loop itself is `Elastic`'s, or that of another library with an adapter.
 """
 
 import atexit
+import os
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -12,33 +13,60 @@ import numpy as np
 import torch
 import torch.distributed as dist
 from torch import nn
-from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
+from torch.distributed.checkpoint.state_dict import (
+    StateDictOptions,
+    get_state_dict,
+    set_state_dict,
+)
 
 from boa.train import session, stopping
 from boa.train.checkpoints import Progress
 from boa.train.torch import random
 from boa.train.torch.arriving import Sums
 from boa.train.torch.checkpoint import Checkpointer
+from boa.train.torch.circle import Failed
 from boa.train.torch.data import Cell, ElasticLoader, Position, cells
-from boa.train.torch.elastic import Stopped
 from boa.train.torch.exchange import Exchange
 from boa.train.torch.parts import Parts, Patience
 from boa.train.torch.ranks import Ranks
 
 Optimizers = Iterable[torch.optim.Optimizer]
+SAVE_EVERY_S = 300.0
+_begun: set[int] = set()
+"""Processes that train: a forked one is another."""
+
+
+class Stopped(SystemExit):
+    """Asked to stop, and everything is saved. Not caught, the process ends with code 0."""
+
+
+class More:
+    """What else ranks agree on, in the same exchange."""
+
+    def offers(self) -> list[float]:
+        """This rank's values, always as many."""
+        return []
+
+    def hear(self, sums: list[float]) -> None:
+        """Their sums over all ranks, after the same step on each."""
 
 
 class Companion:
     """Called by all ranks in the same order: attach, load, then batch and stepped for every batch,
     and act wherever the loop can be left and entered again."""
 
-    def __init__(self, ranks: Ranks, *, batch_size: int, seed: int, save_every_s: float) -> None:
-        if batch_size < ranks.world_size:
-            raise ValueError(
-                f"batch_size: got {batch_size} on {ranks.world_size} processes; expected a sample "
-                f"for each, or `gpus: {{max: {batch_size}}}` in the job's file"
-            )
+    def __init__(
+        self,
+        ranks: Ranks,
+        *,
+        batch_size: int,
+        seed: int,
+        save_every_s: float,
+        more: More | None = None,
+    ) -> None:
+        _only_once()
         self.ranks, self.batch_size, self._seed = ranks, batch_size, seed
+        self._more = more or More()
         self._parts, self._saves = Parts(), Patience(save_every_s)
         self._exchange, self._losses = Exchange(ranks), Sums()
         self._checkpoints = Checkpointer(session.context().checkpoint_dir, ranks)
@@ -48,7 +76,8 @@ class Companion:
         self._random: dict[str, Any] | None = None
         self._model: nn.Module | None = None
         self._optimizers: Optimizers = ()
-        self._loss: float | None = None
+        self.loss: float | None = None
+        """Mean over all ranks, of a step or two ago: nobody waited for it."""
         self._stop = self._save_now = False
         self.cell: Cell | None = None
         """Of the batch in progress."""
@@ -56,23 +85,33 @@ class Companion:
 
     # Data
 
-    def attach(self, dataset: Any, *, passes: int, shuffle: bool, **options: Any) -> None:
-        """The training data. `options` are DataLoader's."""
-        if self.batch_size < self.ranks.world_size * (passes + 1):
+    def attach(
+        self, dataset: Any, *, passes: int, shuffle: bool, batch: int | None = None, **options: Any
+    ) -> None:
+        """The training data, `batch` samples of all ranks in a step. `options` are DataLoader's."""
+        if self._data is not None:
+            raise RuntimeError("a second loader(); expected one, and a DataLoader to evaluate with")
+        batch, world = batch or self.batch_size, self.ranks.world_size
+        if batch < world * (passes + 1):
+            accumulated = f", accumulated in {passes + 1} batches each" if passes else ""
             raise ValueError(
-                f"batch_size: got {self.batch_size} on {self.ranks.world_size} processes, "
-                f"accumulated in {passes + 1} batches each; expected a sample for every batch"
+                f"batch_size: got {batch} on {world} processes{accumulated}; expected a sample for "
+                f"each, or `gpus: {{max: {batch // (passes + 1)}}}` in the job's file"
             )
         self._data = ElasticLoader(
             dataset,
             self.ranks,
-            batch=self.batch_size,
+            batch=batch,
             passes=passes,
             seed=self._seed,
             shuffle=shuffle,
             **options,
         )
         self._data.position = self._position  # of the checkpoint, if it is loaded already
+
+    @property
+    def attached(self) -> bool:
+        return self._data is not None
 
     def batch(self) -> Any:
         """The next one of this rank, on the device; `cell` says what it counts for.
@@ -84,7 +123,7 @@ class Companion:
         if self.cell is not None:
             raise RuntimeError("a batch was left out; expected one step() for every batch")
         if self._stream is None:  # one for all epochs: it has fetched ahead
-            self._stream = self._attached.stream()
+            self._stream = self.data.stream()
         try:
             self.cell, batch = next(self._stream)
         except BaseException:
@@ -98,7 +137,7 @@ class Companion:
     @property
     def length(self) -> int:
         """Batches of a whole pass over the data, on every rank."""
-        data = self._attached
+        data = self.data
         whole, rest = divmod(data.samples, data.batch)
         row, world = np.arange(rest), self.ranks.world_size
         more = cells(row, 0, data.batch, data.passes, 0, world) if rest else []
@@ -106,20 +145,23 @@ class Companion:
 
     @property
     def position(self) -> Position:
-        return self._attached.position
+        return self.data.position
 
     @position.setter
     def position(self, position: Position) -> None:
-        self.cell, self._attached.position = None, position
+        self.cell, self.data.position = None, position
 
     @property
-    def _attached(self) -> ElasticLoader:
+    def data(self) -> ElasticLoader:
         if self._data is None:
             raise RuntimeError("there is no loader; expected loader() before training")
         return self._data
 
-    def stepped(self, loss: torch.Tensor) -> bool:
-        """A batch is done, with this mean loss over its samples. True if the pass is over."""
+    def stepped(self, loss: torch.Tensor, progress: float = 1.0, **metrics: float | None) -> bool:
+        """A batch is done, with this mean loss over its samples. True if the pass is over.
+
+        `progress`: what the iteration was worth, if the batch was its last.
+        """
         cell, self.cell = self.cell, None
         if cell is None:
             raise RuntimeError("step() without a batch; expected one call for every batch")
@@ -127,13 +169,14 @@ class Companion:
         if not cell.last:
             return False
         self._losses.send()
-        over = self._attached.advance()
+        over = self.data.advance()
         session.report(
-            progress=1.0,
+            progress=progress,
             step=session.session().at.step + 1,
-            loss=self._loss,
+            loss=self.loss,
             batch_size=cell.total,
-            accumulation=self._attached.passes,
+            accumulation=self.data.passes,
+            **metrics,
         )
         self._parts.stepped()
         self._hear(self._exchange.swap(self._offers()))
@@ -148,16 +191,18 @@ class Companion:
             float(self.ranks.rank == 0 and self._saves.over()),
             0.0 if loss is None else 1.0,
             loss or 0.0,
+            *self._more.offers(),
         ]
 
     def _hear(self, sums: list[float] | None) -> None:
         if sums is None:
             return
-        stop, save, losses, loss = sums
+        stop, save, losses, loss, *more = sums
         self._stop, self._save_now = self._stop or stop > 0, self._save_now or save > 0
         if losses:
             # a rank whose loss has not arrived yet is left out, and the others stand for it
-            self._loss = loss * self.ranks.world_size / losses
+            self.loss = loss * self.ranks.world_size / losses
+        self._more.hear(more)
 
     def act(self, state: Callable[[], dict[str, Any]]) -> None:
         """Save if it is time; if the job is to stop, save and raise `Stopped`.
@@ -168,6 +213,7 @@ class Companion:
             self._parts.stopping()
             self._exchange.settle()
             self._save(session.session().at, state(), wait=True)
+            self._leave()
             raise Stopped(0)
         if self._save_now:
             self._save_now = False
@@ -175,9 +221,13 @@ class Companion:
             self._save(session.session().at, state())
 
     def finish(self, epoch: int, state: dict[str, Any]) -> None:
-        """Training is over after so many epochs."""
+        """Training is over after so many epochs. A full disk does not undo that."""
         self._exchange.settle()
-        self._save(Progress(epoch, 0.0, session.session().at.step), state, wait=True)
+        try:
+            self._save(Progress(epoch, 0.0, session.session().at.step), state, wait=True)
+        except Failed as problem:
+            if self.ranks.rank == 0:
+                print(f"boa: the last checkpoint was not saved ({problem})", file=sys.stderr)
 
     # Checkpoints
 
@@ -187,7 +237,8 @@ class Companion:
         None if there is no checkpoint.
         """
         self._model, self._optimizers = model, optimizers
-        tensors = self._tensors() if self._checkpoints.exists() else {}
+        # asking an optimiser for its state makes it one, so only if there is one to load
+        tensors = self.tensors() if self._checkpoints.exists() else {}
         found = self._checkpoints.load(tensors)
         if found is not None:
             set_state_dict(
@@ -195,6 +246,8 @@ class Companion:
                 optimizers,
                 model_state_dict=tensors["model"],
                 optim_state_dict=tensors["optimizer"],
+                # reading was strict about the model; parameters may have no optimiser state yet
+                options=StateDictOptions(strict=False),
             )
             self._position = Position(*found.shared["position"])
             if self._data is not None:
@@ -208,7 +261,7 @@ class Companion:
     def _save(self, progress: Progress, state: dict[str, Any], *, wait: bool = False) -> None:
         at = self.position
         self._checkpoints.save(
-            tensors=self._tensors(),
+            tensors=self.tensors(),
             shared={"position": (at.number, at.cursor), "state": state},
             own=random.state(),
             progress=progress,
@@ -216,12 +269,25 @@ class Companion:
             wait=wait,
         )
 
-    def _tensors(self) -> dict[str, Any]:
+    def tensors(self) -> dict[str, Any]:
+        """Model and optimisers as checkpoints have them. All ranks must ask."""
         assert self._model is not None
         model, optimizer = get_state_dict(self._model, self._optimizers)
         return {"model": model, "optimizer": optimizer}
+
+    @property
+    def stall_s(self) -> float:
+        """How long the last save kept training waiting."""
+        return self._checkpoints.stall_s
 
     def _leave(self) -> None:
         self._checkpoints.close()
         if dist.is_initialized():
             dist.destroy_process_group()
+
+
+def _only_once() -> None:
+    """Reports and checkpoints are those of the process."""
+    if os.getpid() in _begun:
+        raise RuntimeError("a second elastic training in one process; expected one")
+    _begun.add(os.getpid())

@@ -30,10 +30,11 @@ from boa.train.torch.ranks import Ranks
 Order = NDArray[np.int64]
 
 INSTEAD = {
-    "batch_size": "give batch=, the samples of all ranks together",
+    "batch_size": "it is said once, as the batch_size of all ranks together",
     "sampler": "the loader gives each rank its share; give shuffle= and seed=",
-    "batch_sampler": "the loader gives each rank its share; give batch=, shuffle= and seed=",
-    "drop_last": "every sample is used: the last iteration of a pass is smaller, and weighted so",
+    "batch_sampler": "the loader gives each rank its share; give shuffle= and seed=",
+    "drop_last": "the last iteration of a pass is smaller, and weighted so; a data set of a multiple "
+    "of the batch size has none",
     "generator": "give seed=, from which all that is random here follows",
     "in_order": "which samples were trained on is known only if they come in order; leave it out",
 }

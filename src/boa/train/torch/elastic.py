@@ -1,39 +1,28 @@
 """The elastic loop: a plain PyTorch training that goes on at any width, from where it was."""
 
-import atexit
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, get_args
 
 import torch
-import torch.distributed as dist
 from torch import nn
-from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
 from torch.nn.parallel import DistributedDataParallel
 
 from boa.goodput.tuning import Limits, Setting, first_setting
-from boa.train import session, stopping
-from boa.train.checkpoints import Progress
+from boa.train import session
 from boa.train.torch import random, rates
-from boa.train.torch.arriving import Sums
 from boa.train.torch.batches import Batches
-from boa.train.torch.checkpoint import Checkpointer, Loaded
-from boa.train.torch.data import Cell, ElasticLoader, Position
-from boa.train.torch.exchange import Exchange
+from boa.train.torch.companion import SAVE_EVERY_S, Companion, More
+from boa.train.torch.data import Cell
 from boa.train.torch.noise import NoiseMeter, Statistics
 from boa.train.torch.pace import Pace
-from boa.train.torch.parts import Parts, Patience
 from boa.train.torch.ranks import Ranks, join
 from boa.train.torch.tuner import Tuner
 from boa.train.torch.wrapping import built, sparse, synchronise, wrapped
 
-SAVE_EVERY_S = 300.0
+ORDER = "expected wrap, loader, resume, epochs"
 
 
-class Stopped(SystemExit):
-    """Asked to stop, and everything is saved. Not caught, the process ends with code 0."""
-
-
-class Elastic:
+class Elastic(More):
     """Everything that changes with the width of a job, so that the script does not.
 
     `batch_size` counts the samples of one step over all ranks. It stays the same at every width
@@ -62,32 +51,38 @@ class Elastic:
         self.ranks: Ranks = join()
         self.device = self.ranks.device
         self._limits = _limits(batch_size, max_batch, local_batch, self.ranks.world_size)
-        self._rule, self._clip, self._seed, self._shard = learning_rate, clip_norm, seed, shard
-        self._exact = exact
-        self._measures_noise = noise
-        self._parts = Parts()
-        self._saves = Patience(save_every_s)
-        self._exchange, self._losses = Exchange(self.ranks), Sums()
-        self._checkpoints = Checkpointer(session.context().checkpoint_dir, self.ranks)
+        if learning_rate not in get_args(rates.Rule):
+            rules = ", ".join(get_args(rates.Rule))
+            raise ValueError(f"learning_rate: got {learning_rate!r}; expected one of {rules}")
+        self._rule, self._clip, self._seed = learning_rate, clip_norm, seed
+        self._shard, self._exact, self._measures_noise = shard, exact, noise
+        self._beside = Companion(
+            self.ranks, batch_size=batch_size, seed=seed, save_every_s=save_every_s, more=self
+        )
         self._pace: Pace | None = None
         if max_batch is not None:
-            self._pace = Pace(self.ranks, _tuner(self._limits), self._first_setting())
+            first = first_setting(self._limits, self.ranks.world_size)
+            self._pace = Pace(self.ranks, _tuner(self._limits), first)
         self._keeps: dict[str, Any] = {}
         self._noise: NoiseMeter | None = None
-        self._cell: Cell | None = None
+        self._model: nn.Module | None = None
+        self._optimizer: torch.optim.Optimizer | None = None
         self._samples = 0  # of this rank, in this iteration
-        self._loss: float | None = None
-        self._epoch, self._over, self._ready = 0, False, False
+        self._epoch, self._over = 0, False
         torch.manual_seed(seed)  # the same first weights on every rank
-        atexit.register(_leave)
 
     # What a script calls, in this order
 
-    def wrap(self, model: nn.Module | Callable[[], nn.Module]) -> nn.Module:
-        """The model on the device and on all ranks. Best given as a callable that builds it."""
+    def wrap(
+        self, model: nn.Module | Callable[[], nn.Module], *, find_unused_parameters: bool = False
+    ) -> nn.Module:
+        """The model on the device and on all ranks. Best given as a callable that builds it.
+
+        `find_unused_parameters` is DDP's: for models of which a step does not use every part.
+        """
         plain = built(model, self.device)
-        self._model = wrapped(plain, self.ranks, shard=self._shard, exact=self._exact)
-        self._wrapped = self._model  # resume() may get it compiled
+        unused = self._exact or find_unused_parameters
+        self._model = wrapped(plain, self.ranks, shard=self._shard, find_unused=unused)
         if self._measures_noise or self._pace is not None:
             parameters = [p for p in self._model.parameters() if p.requires_grad]
             self._noise = NoiseMeter(self.ranks, parameters, base_batch=self._limits.base_batch)
@@ -98,17 +93,13 @@ class Elastic:
 
     def loader(self, dataset: Any, *, shuffle: bool = True, **options: Any) -> Batches:
         """Batches on the device, every sample once in a pass. `options` are DataLoader's."""
-        setting = self._first_setting()
-        self._data = ElasticLoader(
-            dataset,
-            self.ranks,
-            batch=self._total(setting),
-            passes=setting.passes,
-            seed=self._seed,
-            shuffle=shuffle,
-            **options,
-        )
-        return Batches(self._data, self._check, self._begin, lambda: self._over)
+        setting = first_setting(self._limits, self.ranks.world_size)
+        batch = self._limits.base_batch  # rigid: to the sample
+        if self._pace is not None:
+            batch = setting.total(self.ranks.world_size)
+        passes = setting.passes
+        self._beside.attach(dataset, batch=batch, passes=passes, shuffle=shuffle, **options)
+        return Batches(self._next, self._left)
 
     def resume(
         self,
@@ -124,16 +115,25 @@ class Elastic:
         `scheduler`, `scaler` and whatever else is given by name (anything with `state_dict` and
         `load_state_dict`) is kept in checkpoints as well.
         """
-        if not hasattr(self, "_data"):
-            raise RuntimeError("resume() before loader(); expected wrap, loader, resume, epochs")
-        self._model, self._optimizer, self._scaler = model, optimizer, scaler
+        if self._model is None or not self._beside.attached:
+            missing = "wrap" if self._model is None else "loader"
+            raise RuntimeError(f"resume() before {missing}(); {ORDER}")
+        _check_kept(optimizer, {"scheduler": scheduler, "scaler": scaler, **keeps})
+        self._optimizer, self._scaler = optimizer, scaler
         own = {"noise": self._noise, "pace": self._pace}
         named = {"scheduler": scheduler, "scaler": scaler, **keeps, **own}
         self._keeps = {name: kept for name, kept in named.items() if kept is not None}
-        found = self._load()
-        self._ready = True
-        self._parts.loaded({} if found is None else found.parts)
-        return found is not None
+        found = self._beside.load(model, [optimizer])
+        if found is None:
+            random.restore(random.fresh(self._seed, 0, self.ranks.rank))
+            return False
+        self._epoch, self._over = session.session().at.epoch, found["over"]
+        for name, kept in self._keeps.items():
+            if name in found["keeps"]:
+                kept.load_state_dict(found["keeps"][name])
+        if self._pace is not None:
+            self._adopt(self._pace.first(self.statistics))
+        return True
 
     def epochs(self, total: int | None = None) -> Iterator[int]:
         """The epochs that are left, from the one that was interrupted on.
@@ -141,8 +141,8 @@ class Elastic:
         Without `total`, as many as the job's spec says. An epoch is a pass over the data; where the
         batch size may change, it is as much progress as one pass at `batch_size` makes.
         """
-        if not self._ready:
-            raise RuntimeError("epochs() before resume(); expected wrap, loader, resume, epochs")
+        if self._optimizer is None:
+            raise RuntimeError(f"epochs() before resume(); {ORDER}")
         last = session.context().epochs if total is None else total
         while self._epoch < last:
             session.epoch(self._epoch)
@@ -150,30 +150,37 @@ class Elastic:
                 self._pace.interrupted()
             yield self._epoch
             self._epoch, self._over = self._epoch + 1, False
-        self._agree(self._exchange.settle())
-        at = session.session().at
-        self._save(Progress(self._epoch, 0.0, at.step), wait=True)
+        self._beside.finish(self._epoch, self._kept())
 
     def step(self, loss: torch.Tensor) -> bool:
         """Backward and, once all passes of an iteration are done (True), the optimiser's step.
 
-        Reports progress, and saves now and then. After SIGTERM on any rank, all of them save after
-        the same step and raise `Stopped`.
+        Whether to save or stop is agreed on here, and done before the next batch: then all of the
+        script's own lines that belong to this step have run, too.
         """
-        cell, self._cell = self._cell, None
+        cell = self._beside.cell
         if cell is None:
             raise RuntimeError("step() without a batch; expected one call for every batch")
         weighted = loss * cell.weight
         (weighted if self._scaler is None else self._scaler.scale(weighted)).backward()
-        self._losses.add(weighted.detach() / self.ranks.world_size)
         self._samples += cell.samples
         if not cell.last:
             if self._noise is not None:
                 self._noise.accumulated(self._samples)
+            self._beside.stepped(loss)
             return False
         factor = self._optimise(cell)
-        self._account(cell, factor)
-        self._agree(self._exchange.swap(self._offers()))
+        self._samples, worth = 0, 1.0
+        if self._pace is not None:
+            worth = rates.gain(cell.total, self._limits.base_batch, self.statistics)
+            self._pace.stepped(full=cell.total == self._beside.data.batch)
+            self._over = self._is_over(worth)
+        known = self.statistics
+        noise = None if known is None else known.noise_scale
+        pass_over = self._beside.stepped(
+            loss, worth, gain=worth, lr_factor=factor, noise_scale=noise
+        )
+        self._over = pass_over if self._pace is None else self._over
         return True
 
     @property
@@ -189,45 +196,54 @@ class Elastic:
     @property
     def loss(self) -> float | None:
         """Mean over all ranks, of a step or two ago: nobody waited for it."""
-        return self._loss
+        return self._beside.loss
 
     @property
     def stall_s(self) -> float:
         """How long the last save kept training waiting."""
-        return self._checkpoints.stall_s
+        return self._beside.stall_s
 
     def state(self) -> dict[str, Any]:
         """Model and optimiser as checkpoints have them: {"model": …, "optimizer": …}.
 
         All ranks must ask; sharded tensors stay sharded.
         """
-        model, optimizer = get_state_dict(self._model, self._optimizer)
-        return {"model": model, "optimizer": optimizer}
+        return self._beside.tensors()
 
     # A step
 
-    def _check(self) -> None:
-        if not self._ready:
-            raise RuntimeError("a batch before resume(); expected wrap, loader, resume, epochs")
-        if self._cell is not None:
-            raise RuntimeError("a batch was left out; expected one step() for every batch")
-
-    def _begin(self, cell: Cell) -> None:
-        self._cell = cell
+    def _next(self) -> tuple[bool, Any]:
+        """Whether there is another batch in this epoch, and which; first what was agreed on."""
+        if self._optimizer is None or self._model is None:
+            raise RuntimeError(f"a batch before resume(); {ORDER}")
+        if self._beside.cell is None:
+            self._beside.act(self._kept)
+        if self._over:
+            return False, None
+        batch = self._beside.batch()
+        cell = self._beside.cell
+        assert cell is not None
         aside = self._noise is not None and self._noise.aside
-        synchronise(self._wrapped, cell.last and not aside)
+        synchronise(self._model, cell.last and not aside)
+        return True, batch
+
+    def _left(self) -> int:
+        data = self._beside.data
+        left = data.samples - data.position.cursor
+        return -(-left * (data.passes + 1) // data.batch)
 
     def _optimise(self, cell: Cell) -> float:
         """Gives the factor that the learning rate had."""
-        step = session.session().at.step
-        scaler, optimizer = self._scaler, self._optimizer
+        scaler, optimizer, model = self._scaler, self._optimizer, self._model
+        assert optimizer is not None
+        assert model is not None
         if self._noise is not None:
             scale = getattr(scaler, "_scale", None)  # get_scale() would wait for the GPU
-            self._noise.measure(self._samples, cell.total, step, scale=scale)
+            self._noise.measure(self._samples, cell.total, self.steps, scale=scale)
         if self._clip is not None:
             if scaler is not None:
                 scaler.unscale_(optimizer)
-            nn.utils.clip_grad_norm_(self._model.parameters(), self._clip)
+            nn.utils.clip_grad_norm_(model.parameters(), self._clip)
         base = self._limits.base_batch
         factor = rates.factor(self._rule, cell.total, base, self.statistics)
         with rates.scaled(optimizer, factor):
@@ -239,124 +255,34 @@ class Elastic:
         optimizer.zero_grad(set_to_none=True)
         return factor
 
-    def _account(self, cell: Cell, factor: float) -> None:
-        """What the iteration was worth, and whether the epoch is over."""
-        self._samples = 0
-        self._losses.send()
-        worth, base = 1.0, self._limits.base_batch
-        if self._pace is not None:
-            worth = rates.gain(cell.total, base, self.statistics)
-            self._pace.stepped(full=cell.total == self._data.batch)
-        now = session.session().at
-        pass_over = self._data.advance()
-        if self._pace is None:
-            self._over = pass_over
-        else:
-            self._over = now.progress + worth >= self._data.samples / base
-        session.report(
-            progress=worth,
-            step=now.step + 1,
-            loss=self._loss,
-            batch_size=cell.total,
-            accumulation=self._data.passes,
-            gain=worth,
-            lr_factor=factor,
-            noise_scale=None if self.statistics is None else self.statistics.noise_scale,
-        )
-        self._parts.stepped()
+    def _is_over(self, worth: float) -> bool:
+        """Whether the epoch is, with an iteration that is worth so much."""
+        work = self._beside.data.samples / self._limits.base_batch
+        return session.session().at.progress + worth >= work
 
-    # What all ranks agree on
+    # What all ranks agree on, beside when to save and to stop
 
-    def _offers(self) -> list[float]:
+    def offers(self) -> list[float]:
+        """For the exchange; not for scripts."""
         proposal = None if self._pace is None else self._pace.proposal(self.statistics)
-        loss = self._losses.newest()
-        return [
-            float(stopping.stop_requested()),
-            float(self.ranks.rank == 0 and self._saves.over()),
-            0.0 if proposal is None else float(proposal.local_batch),
-            0.0 if proposal is None else float(proposal.passes),
-            0.0 if loss is None else 1.0,
-            loss or 0.0,
-            *([] if self._noise is None else self._noise.pop()),
-        ]
+        sizes = [0.0, 0.0] if proposal is None else [proposal.local_batch, proposal.passes]
+        return [*map(float, sizes), *([] if self._noise is None else self._noise.pop())]
 
-    def _agree(self, sums: list[float] | None) -> None:
-        if sums is None:
-            return
-        stop, save, local, passes, losses, loss, *noise = sums
+    def hear(self, sums: list[float]) -> None:
+        """From the exchange; not for scripts."""
+        local, passes, *noise = sums
         if self._noise is not None:
             self._noise.push(noise)
-        if losses:
-            # a rank whose loss has not arrived yet is left out, and the others stand for it
-            self._loss = loss * self.ranks.world_size / losses
         if local and self._pace is not None:
             self._pace.adopt(Setting(int(local), int(passes)))
-            self._data.set_batch(self._pace.setting.total(self.ranks.world_size), int(passes))
-        if stop:
-            self._stop()
-        if save:
-            self._saves.restart()
-            self._save(session.session().at)
+            self._adopt(self._pace.setting)
 
-    def _stop(self) -> None:
-        self._parts.stopping()
-        self._exchange.settle()
-        if self._ready and session.session().at.step:
-            self._save(session.session().at, wait=True)
-        _leave()
-        raise Stopped(0)
+    def _adopt(self, setting: Setting) -> None:
+        self._beside.data.set_batch(setting.total(self.ranks.world_size), setting.passes)
 
-    # Checkpoints
-
-    def _save(self, progress: Progress, *, wait: bool = False) -> None:
-        at = self._data.position
-        self._checkpoints.save(
-            tensors=self.state(),
-            shared={
-                "position": (at.number, at.cursor),
-                "over": self._over,
-                "keeps": {name: kept.state_dict() for name, kept in self._keeps.items()},
-            },
-            own=random.state(),
-            progress=progress,
-            parts=self._parts.so_far,
-            wait=wait,
-        )
-
-    def _load(self) -> Loaded | None:
-        # asking an optimiser for its state makes it one, so only if there is one to load
-        state = self.state() if self._checkpoints.exists() else {}
-        found = self._checkpoints.load(state)
-        if found is None:
-            random.restore(random.fresh(self._seed, 0, self.ranks.rank))
-            return None
-        set_state_dict(
-            self._model,
-            self._optimizer,
-            model_state_dict=state["model"],
-            optim_state_dict=state["optimizer"],
-        )
-        for name, kept in self._keeps.items():
-            if name in found.shared["keeps"]:
-                kept.load_state_dict(found.shared["keeps"][name])
-        self._data.position = Position(*found.shared["position"])
-        self._epoch, self._over = found.progress.epoch, found.shared["over"]
-        fresh = random.fresh(self._seed, found.progress.step, self.ranks.rank)
-        random.restore(fresh if found.own is None else found.own)
-        session.resume_at(found.progress)
-        if self._pace is not None:
-            chosen = self._pace.first(self.statistics)
-            self._data.set_batch(chosen.total(self.ranks.world_size), chosen.passes)
-        return found
-
-    def _first_setting(self) -> Setting:
-        return first_setting(self._limits, self.ranks.world_size)
-
-    def _total(self, setting: Setting) -> int:
-        """Rigid: to the sample; otherwise as much as the setting makes."""
-        if self._pace is None:
-            return self._limits.base_batch
-        return setting.total(self.ranks.world_size)
+    def _kept(self) -> dict[str, Any]:
+        keeps = {name: kept.state_dict() for name, kept in self._keeps.items()}
+        return {"over": self._over, "keeps": keeps}
 
 
 def _limits(
@@ -381,6 +307,20 @@ def _limits(
     return Limits(base_batch=batch_size, max_batch=max_batch, min_local=least, max_local=most)
 
 
+def _check_kept(optimizer: object, keeps: dict[str, Any]) -> None:
+    """Now, rather than when the first checkpoint is saved."""
+    if not isinstance(optimizer, torch.optim.Optimizer):
+        kind = type(optimizer).__name__
+        raise TypeError(f"optimizer: got a {kind}; expected one torch.optim.Optimizer")
+    for name, kept in keeps.items():
+        has = callable(getattr(kept, "state_dict", None))
+        if kept is not None and not (has and callable(getattr(kept, "load_state_dict", None))):
+            raise TypeError(
+                f"{name}: got a {type(kept).__name__}; expected something with state_dict() and "
+                "load_state_dict()"
+            )
+
+
 def _tuner(limits: Limits) -> Tuner:
     return Tuner(
         base_batch=limits.base_batch,
@@ -388,8 +328,3 @@ def _tuner(limits: Limits) -> Tuner:
         local_batch=(limits.min_local, limits.max_local),
         gpu_type=session.context().gpu_type,
     )
-
-
-def _leave() -> None:
-    if dist.is_initialized():
-        dist.destroy_process_group()

@@ -18,9 +18,8 @@ from lightning.fabric.plugins.environments.torchelastic import TorchElasticEnvir
 from lightning.pytorch import Callback, LightningModule, Trainer
 
 from boa.train import session
-from boa.train.torch.companion import Companion
+from boa.train.torch.companion import SAVE_EVERY_S, Companion
 from boa.train.torch.data import Position
-from boa.train.torch.elastic import SAVE_EVERY_S
 from boa.train.torch.ranks import join
 
 

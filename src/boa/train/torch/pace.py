@@ -1,9 +1,12 @@
 """How long iterations take, and what follows from it: the batch size for this width.
 
-Only rank 0 measures and chooses; the others hear of it by the exchange.
+Only rank 0 measures and chooses, beside the training; the others hear of it by the exchange.
 """
 
+import threading
 import time
+from collections.abc import Callable
+from concurrent.futures import Future
 from typing import Any
 
 import torch
@@ -23,15 +26,17 @@ WINDOW_S = 5.0
 
 
 class Pace:
+    """The tuner is touched by one thread at a time: nothing new is told to it while it chooses."""
+
     def __init__(self, ranks: Ranks, tuner: Tuner, setting: Setting) -> None:
         self._ranks, self.tuner, self.setting = ranks, tuner, setting
         self._last: float | None = None
         self._skip, self._count, self._seconds = SKIPPED, 0, 0.0
+        self._choosing: tuple[Setting, Future[Setting]] | None = None  # instead of what
 
     def first(self, statistics: Statistics | None) -> Setting:
         """What to begin with, by what was measured before: as rank 0 sees it."""
-        nodes, gpus = self._ranks.nodes, self._ranks.world_size
-        chosen = self.tuner.choose(nodes=nodes, gpus=gpus, statistics=statistics)
+        chosen = self._choose(statistics) if self._ranks.rank == 0 else self.setting
         if not self._ranks.alone:
             sizes = torch.tensor([chosen.local_batch, chosen.passes])
             dist.broadcast(sizes, src=0)
@@ -54,23 +59,45 @@ class Pace:
         self._last = now
 
     def proposal(self, statistics: Statistics | None) -> Setting | None:
-        """A better setting than the current one, when enough was measured to tell."""
-        if self._ranks.rank or self._count < WINDOW or self._seconds < WINDOW_S:
+        """A better setting than the current one, once enough was measured and thought about.
+
+        It never waits: fitting goes on in a thread, and a later call gives what came of it.
+        """
+        if self._choosing is not None:
+            return self._chosen(*self._choosing)
+        if self._ranks.rank == 0 and self._count >= WINDOW and self._seconds >= WINDOW_S:
+            self._observe()
+            self._choosing = self.setting, _aside(lambda: self._choose(statistics))
+        return None
+
+    def _chosen(self, instead_of: Setting, choosing: Future[Setting]) -> Setting | None:
+        if not choosing.done():
             return None
+        self._choosing, chosen = None, choosing.result()
+        if chosen == self.setting or instead_of != self.setting:
+            return None
+        self._restart()  # until all ranks have it, nothing more is to be said of the old one
+        return chosen
+
+    def _choose(self, statistics: Statistics | None) -> Setting:
         nodes, gpus = self._ranks.nodes, self._ranks.world_size
+        return self.tuner.choose(nodes=nodes, gpus=gpus, statistics=statistics)
+
+    def _observe(self) -> None:
         self.tuner.observe(
-            nodes=nodes,
-            gpus=gpus,
+            nodes=self._ranks.nodes,
+            gpus=self._ranks.world_size,
             local_batch=self.setting.local_batch,
             passes=self.setting.passes,
             iteration_s=self._seconds / self._count,
         )
         self._count, self._seconds = 0, 0.0
-        chosen = self.tuner.choose(nodes=nodes, gpus=gpus, statistics=statistics)
-        return None if chosen == self.setting else chosen
 
     def adopt(self, setting: Setting) -> None:
         self.setting = setting
+        self._restart()
+
+    def _restart(self) -> None:
         self._skip, self._count, self._seconds = SKIPPED, 0, 0.0
 
     def state_dict(self) -> dict[str, Any]:
@@ -78,3 +105,17 @@ class Pace:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.tuner.load_state_dict(state)
+
+
+def _aside(choose: Callable[[], Setting]) -> Future[Setting]:
+    """In a thread that the end of the process does not wait for."""
+    future: Future[Setting] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(choose())
+        except Exception as problem:  # for the training's thread to raise
+            future.set_exception(problem)
+
+    threading.Thread(target=run, name="boa-tuner", daemon=True).start()
+    return future

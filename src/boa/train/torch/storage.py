@@ -87,10 +87,24 @@ def read(folder: Path, tensors: dict[str, Any]) -> None:
     planner = DefaultLoadPlanner(flatten_sharded_tensors=False)
     reader = _Reader(folder)
     metadata = reader.read_metadata()
+    _forget_unknown(tensors, metadata)
     planner.set_up_planner(tensors, metadata, False)
     reader.set_up_storage_reader(metadata, False)
     plan = planner.finish_plan(reader.prepare_local_plan(planner.create_local_plan()))
     reader.read_data(plan, planner).wait()
+
+
+def _forget_unknown(tensors: dict[str, Any], metadata: Metadata) -> None:
+    """State of the optimiser for parameters that had none when it was saved.
+
+    They had had no gradient yet. A state that is asked for has an entry for every parameter.
+    """
+    optimizer = tensors.get("optimizer", {})
+    states: dict[str, dict[str, Any]] = optimizer.get("state", {})
+    for parameter, state in list(states.items()):
+        names = (f"optimizer.state.{parameter}.{name}" for name in state)
+        if state and not any(name in metadata.state_dict_metadata for name in names):
+            del states[parameter]
 
 
 class _Planner(DefaultSavePlanner):

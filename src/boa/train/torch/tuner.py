@@ -13,9 +13,9 @@ from boa.model.speedup import Floats
 from boa.train.torch.noise import Statistics
 
 BETTER = 1.05
-"""A change has to promise this much more goodput."""
+"""A change has to promise this much more goodput, and one pass instead of two on one GPU."""
 GROWTH = 2
-"""At most so many times the largest total batch tried so far."""
+"""Of what one GPU takes, in a pass and in an iteration: so many times the largest tried so far."""
 NEWS = 0.02
 """A measured time that has moved less is no reason to fit again."""
 FADING = 0.2
@@ -59,10 +59,13 @@ class Tuner:
     ) -> None:
         least, most = local_batch
         self._limits = Limits(
-            base_batch=base_batch, max_batch=max_batch, min_local=least, max_local=most
+            base_batch=base_batch,
+            max_batch=max_batch,
+            min_local=least,
+            max_local=most,
+            split_alone=False,
         )
         self._observed: dict[Where, Observed] = {}  # what ran last is last
-        self._largest = 0
         self._gpu_type, self._other_types = gpu_type, dict[str, Any]()
         self._fit: tuple[dict[Where, Observed], Throughput] | None = None
 
@@ -88,15 +91,8 @@ class Tuner:
         new = Observed(iteration_s, accumulation_s, 1)
         before = self._observed.pop(where, None)
         self._observed[where] = new if before is None else _mixed(before, new)
-        self._largest = max(self._largest, where.setting.total(gpus))
         while len(self._observed) > MOST_KEPT:
             del self._observed[next(iter(self._observed))]
-
-    def forbid(self, local_batch: int) -> None:
-        """It does not fit into memory: from now on fewer samples per GPU and pass."""
-        most = max(min(self._limits.max_local, local_batch - 1), 1)
-        least = min(self._limits.min_local, most)
-        self._limits = replace(self._limits, max_local=most, min_local=least)
 
     def choose(self, *, nodes: int, gpus: int, statistics: Statistics | None) -> Setting:
         """The setting of the best predicted goodput, or the current one if that is nearly as good.
@@ -139,19 +135,13 @@ class Tuner:
 
     def state_dict(self) -> dict[str, Any]:
         """Plain numbers, for a checkpoint: what was measured at one width serves at another."""
-        own = {
-            "max_local": self._limits.max_local,
-            "observed": [_row(where, seen) for where, seen in self._observed.items()],
-        }
-        return {"largest": self._largest, "types": {**self._other_types, self._gpu_type: own}}
+        own = {"observed": [_row(where, seen) for where, seen in self._observed.items()]}
+        return {"types": {**self._other_types, self._gpu_type: own}}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        self._largest, self._fit = state["largest"], None
-        self._other_types = dict(state["types"])
+        self._other_types, self._fit = dict(state["types"]), None
         own = self._other_types.pop(self._gpu_type, {"observed": []})
         self._observed = dict(_of_row(row) for row in own["observed"])
-        if "max_local" in own:
-            self.forbid(own["max_local"] + 1)
 
     def _current(self, nodes: int, gpus: int) -> Setting | None:
         """What ran last on this placement, if it is still allowed."""
@@ -163,18 +153,48 @@ class Tuner:
         return None
 
     def _best(self, nodes: int, gpus: int, statistics: Statistics) -> Setting | None:
-        """Of what is allowed now; None if nothing is."""
+        """Of what is allowed now; None if nothing is.
+
+        On one GPU only several passes tell the gradient's noise exactly. They are preferred where
+        they cost next to nothing: not where a GPU takes a larger batch in hardly more time.
+        """
+        limits = self._reach(gpus)
+        best = self._best_within(limits, nodes, gpus, statistics)
+        if gpus > 1 or best is None:
+            return best
+        split = self._best_within(replace(limits, split_alone=True), nodes, gpus, statistics)
+        if split is None:
+            return best
+        rates = [self._predicted(nodes, gpus, at, statistics) for at in (best, split)]
+        return best if rates[0] > BETTER * rates[1] else split
+
+    def _reach(self, gpus: int) -> Limits:
+        """How far from what was tried at any width the next choice may be."""
+        first = first_setting(self._limits, gpus)
+        tried = [where.setting for where in self._observed]
+        local = GROWTH * max((at.local_batch for at in tried), default=0)
+        total = GROWTH * max((at.total(1) for at in tried), default=0) * gpus
+        return replace(
+            self._limits,
+            max_local=min(self._limits.max_local, max(local, first.local_batch)),
+            max_batch=min(self._limits.max_batch, max(total, first.total(gpus))),
+        )
+
+    def _best_within(
+        self, limits: Limits, nodes: int, gpus: int, statistics: Statistics
+    ) -> Setting | None:
         assert self.throughput is not None
-        least = first_setting(self._limits, gpus).total(gpus)
-        most = min(self._limits.max_batch, max(GROWTH * self._largest, least))
-        limits = replace(self._limits, max_batch=most)
         options = grid(limits, gpus)
         if not options.allowed[gpus - 1].any():
             return None
-        stretch = self._stretch(nodes, gpus, options.total[gpus - 1])
-        gains = self._gains(statistics)
+        sizes = (options.local_batch if gpus == 1 else options.total)[gpus - 1]
         return best_settings(
-            self.throughput, gains, limits, nodes=nodes, gpus=gpus, stretch=stretch
+            self.throughput,
+            self._gains(statistics),
+            limits,
+            nodes=nodes,
+            gpus=gpus,
+            stretch=self._stretch(nodes, gpus, sizes),
         )[0]
 
     def _gains(self, statistics: Statistics) -> Gains:
@@ -182,13 +202,13 @@ class Tuner:
 
     def _predicted(self, nodes: int, gpus: int, setting: Setting, statistics: Statistics) -> float:
         assert self.throughput is not None
-        total = np.array([float(setting.total(gpus))])
+        gain = self._gains(statistics)(np.array([float(setting.total(gpus))]))
+        stretch = self._stretch(nodes, gpus, np.array([_size(gpus, setting)]))
         seconds = _seconds(self.throughput, nodes, gpus, setting)
-        rate = self._gains(statistics)(total) / (seconds * self._stretch(nodes, gpus, total))
-        return float(rate[0])
+        return float((gain / (seconds * stretch))[0])
 
-    def _stretch(self, nodes: int, gpus: int, totals: Floats) -> Floats:
-        """Measured over fitted iteration time on this placement, by total batch.
+    def _stretch(self, nodes: int, gpus: int, sizes: Floats) -> Floats:
+        """Measured over fitted iteration time on this placement, by `_size`.
 
         Between the sizes that ran it is linear in logarithms, beyond them flat. The best of a
         model is where it errs; without this a choice would run into the same error for ever.
@@ -198,13 +218,18 @@ class Tuner:
         for where, seen in self._observed.items():
             if (where.nodes, where.gpus) == (nodes, gpus):
                 fitted = _seconds(self.throughput, nodes, gpus, where.setting)
-                at = float(np.log(where.setting.total(gpus)))
+                at = float(np.log(_size(gpus, where.setting)))
                 errors.setdefault(at, []).append(float(np.log(seen.iteration_s / fitted)))
         if not errors:
-            return np.ones_like(totals)
-        sizes = sorted(errors)
-        means = [float(np.mean(errors[size])) for size in sizes]
-        return np.exp(np.interp(np.log(np.maximum(totals, 1.0)), sizes, means))
+            return np.ones_like(sizes)
+        known = sorted(errors)
+        means = [float(np.mean(errors[size])) for size in known]
+        return np.exp(np.interp(np.log(np.maximum(sizes, 1.0)), known, means))
+
+
+def _size(gpus: int, setting: Setting) -> float:
+    """By which errors of the model are told apart: one GPU does nothing but passes."""
+    return float(setting.local_batch if gpus == 1 else setting.total(gpus))
 
 
 def _seconds(model: Throughput, nodes: int, gpus: int, setting: Setting) -> float:

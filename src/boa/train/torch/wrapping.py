@@ -19,13 +19,13 @@ def built(model: nn.Module | Callable[[], nn.Module], device: torch.device) -> n
         return model().to(device)
 
 
-def wrapped(model: nn.Module, ranks: Ranks, *, shard: bool, exact: bool) -> nn.Module:
+def wrapped(model: nn.Module, ranks: Ranks, *, shard: bool, find_unused: bool) -> nn.Module:
     """In DDP, or sharded by FSDP2; alone, as it is.
 
     DDP puts gradients into another order after its first step, and sums over three or more ranks
     are rounded by their place in that order. So the first step after a restart differs in the last
-    bit from what it would have been. `exact`: as it looks for unused parameters in every step, it
-    keeps the order that it began with.
+    bit from what it would have been. Where DDP looks for unused parameters, in every step, it keeps
+    the order that it began with.
     """
     if ranks.alone:
         return model
@@ -38,7 +38,7 @@ def wrapped(model: nn.Module, ranks: Ranks, *, shard: bool, exact: bool) -> nn.M
         model,
         device_ids=[ranks.device] if ranks.device.type == "cuda" else None,
         gradient_as_bucket_view=True,
-        find_unused_parameters=exact,
+        find_unused_parameters=find_unused,
     )
 
 
