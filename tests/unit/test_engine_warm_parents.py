@@ -81,17 +81,30 @@ def test_a_parent_that_cannot_be_used_is_told_of_once_and_runs_start_cold(
     assert runs.parents == []
 
 
-def test_what_is_not_there_in_time_is_not_waited_for(
-    runs: Scripts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_parent_that_hangs_is_waited_for_once_and_tried_again_later(
+    runs: Scripts,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     runs.module(SLOW)
     gate = {"GATE": str(tmp_path / "gate")}
     monkeypatch.setattr(local, "WARM_S", 0.1)
-    assert how(runs, runs.run(HOW, env=gate)) == "cold"
-    (tmp_path / "gate").touch()
-    runs.until_ready()
+    keys = [runs.run(HOW, env=gate, attempt=n) for n in (1, 2)]
+    (parent,) = runs.parents
+    assert [how(runs, key) for key in keys] == ["cold", "cold"]
+    assert [record.getMessage().split(": ")[1] for record in caplog.records] == [
+        "no run was begun within 0.1 s"
+    ]
+    until(lambda: runs.parentless() and not os.path.exists(f"/proc/{parent}"))  # no zombie either
     monkeypatch.undo()
-    assert how(runs, runs.run(HOW, env=gate, attempt=2)) == "warm"
+    began = time.monotonic()
+    assert how(runs, runs.run(HOW, env=gate, attempt=3)) == "cold"
+    assert time.monotonic() - began < local.WARM_S / 2
+    assert runs.parents == []
+    runs.engine._warm._refused = dict.fromkeys(runs.engine._warm._refused, 0.0)
+    (tmp_path / "gate").touch()
+    assert how(runs, runs.run(HOW, env=gate, attempt=4)) == "warm"
 
 
 def test_a_stop_before_the_parent_is_ready_keeps_the_run_from_beginning(
@@ -200,7 +213,7 @@ def test_of_too_many_parents_the_one_longest_unused_goes(
     assert len(runs.parents) == warm.MOST
     monkeypatch.setattr(warm, "IDLE_S", 0.0)
     until(runs.parentless)
-    assert not any(map(alive, pids.values()))
+    until(lambda: not any(map(alive, pids.values())))
 
 
 def test_a_parent_with_runs_is_not_idle(runs: Scripts, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,10 +2,12 @@
 
 import os
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
 
+from boa.engines import scripts
 from boa.engines.scripts import Finder, Script, heavy_imports
 from boa.model.job import JobSpec, Launcher
 
@@ -135,6 +137,44 @@ def test_a_changed_script_is_looked_at_again(code: Path) -> None:
     assert (first.recipe.modules, second.recipe.modules) == (("torch",), ("torch", "torchvision"))
     (code / "train.py").write_text("\n")
     assert finder.find(spec, str(code), ENV) is None
+
+
+def test_a_script_replaced_by_one_of_the_same_age_and_size_is_looked_at_again(code: Path) -> None:
+    finder = Finder()
+    spec = JobSpec(job_class="a", run=("python", "train.py"))
+    assert finder.find(spec, str(code), ENV) is not None
+    stat = (code / "train.py").stat()
+    (code / "train.py").write_text("import numpy"[: stat.st_size].ljust(stat.st_size))
+    os.utime(code / "train.py", ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    assert (code / "train.py").stat().st_size == stat.st_size
+    assert finder.find(spec, str(code), ENV) is None
+
+
+def test_of_many_scripts_the_ones_used_last_are_remembered(
+    code: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scripts, "MOST_KNOWN", 3)
+    finder = Finder()
+    for name in "abcad":
+        (code / f"{name}.py").write_text("import torch\n")
+        finder.find(JobSpec(job_class="a", run=("python", f"{name}.py")), str(code), ENV)
+    assert [Path(path).stem for path in finder._known] == ["c", "a", "d"]
+
+
+@pytest.mark.parametrize("name", ["app.pyz", "app.py", "train", "train.pyc"])
+def test_what_may_be_no_text_is_left_to_python(code: Path, name: str) -> None:
+    """Python runs what is in a zip, whatever it is called and whatever comes before it."""
+    if name.startswith("app"):
+        with zipfile.ZipFile(code / name, "w") as archive:
+            archive.writestr("__main__.py", "import torch")
+    else:
+        (code / name).write_text("import torch")
+    assert find(code, "python", name, preload=("torch",)) is None
+
+
+def test_a_script_too_long_to_be_looked_at_is_left_to_python(code: Path) -> None:
+    (code / "train.py").write_text("import torch\n" + "#" * scripts.MOST_BYTES)
+    assert find(code, "python", "train.py", preload=("torch",)) is None
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,13 @@ import torch
 from torch import nn
 from torch.utils.data import TensorDataset
 
-from boa.train.torch import Elastic
+from boa.train import session
+from boa.train.torch import Elastic, pace
+from boa.train.torch.tuner import Tuner
 from elastic import Attempt, play
 
 SAMPLES = 96
+METRICS = ("batch_size", "accumulation", "gain")
 
 
 def wrong_uses(_interrupt: Callable[[int], None]) -> dict[str, Any]:
@@ -56,42 +59,70 @@ def test_wrong_use_is_told_in_words(tmp_path: Path) -> None:
     assert "one step() for every batch" in said["left out"]
 
 
-def adaptive(interrupt: Callable[[int], None], **options: Any) -> dict[str, Any]:
-    run = Elastic(batch_size=8, max_batch=64, local_batch=(2, 16), save_every_s=0.0, **options)
+def adaptive(interrupt: Callable[[int], None], samples: int = SAMPLES) -> dict[str, Any]:
+    """Batch sizes are judged so often that a short run sees several."""
+    pace.WINDOW, pace.WINDOW_S = 5, 0.0
+    chose = counted_choices()
+    limits: dict[str, Any] = {"batch_size": 8, "max_batch": 64, "local_batch": (1, 32)}
+    run = Elastic(**limits, learning_rate="adascale", save_every_s=0.2)
     model = run.wrap(lambda: nn.Linear(4, 1))
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.001)
+    used: list[float] = []
+    optimizer.register_step_pre_hook(lambda own, *_: used.append(own.param_groups[0]["lr"]))
     source = torch.Generator().manual_seed(1)
-    inputs, noise = (torch.randn(SAMPLES, n, generator=source) for n in (4, 1))
-    batches = run.loader(TensorDataset(inputs, inputs.sum(1, keepdim=True) + noise))
+    inputs, noise = (torch.randn(samples, n, generator=source) for n in (4, 1))
+    batches = run.loader(TensorDataset(inputs, inputs.sum(1, keepdim=True) + 5 * noise))
     run.resume(model, optimizer)
-    rates, epochs, done = set(), [], 0
+    steps: list[dict[str, float]] = []
     for epoch in run.epochs(3):
-        epochs.append(epoch)
         for x, y in batches:
             if run.step(((model(x) - y) ** 2).mean()):
-                done += 1
-                rates.add(optimizer.param_groups[0]["lr"])
-                interrupt(done)
-    from boa.train import session
+                now = session.session()
+                at = {"epoch": epoch, "progress": now.at.progress, "lr": used[-1]}
+                steps.append({**at, **{name: now.metrics[name] for name in METRICS}})
+                interrupt(len(steps))
+    weights = [p.detach().tolist() for p in model.parameters()]
+    rate = optimizer.param_groups[0]["lr"]
+    return {"same": (steps, weights, rate), "steps": steps, "rate": rate, "chose": len(chose)}
 
-    return {"steps": run.steps, "epochs": epochs, "rates": rates, "units": session.session().units}
+
+def counted_choices() -> list[None]:
+    """One entry for every choice that this process makes."""
+    found, choose = list[None](), Tuner.choose
+
+    def counted(*given: Any, **named: Any) -> Any:
+        found.append(None)
+        return choose(*given, **named)
+
+    Tuner.choose = counted  # type: ignore[method-assign]
+    return found
 
 
 @pytest.mark.slow
 def test_an_adaptive_epoch_is_as_much_progress_at_every_width(tmp_path: Path) -> None:
-    """Three epochs of N / B0 = 12 units each, the last iteration of each beyond that."""
-    plan = [Attempt(1, 7), Attempt(3, 9), Attempt(2)]
-    *_, last = play(adaptive, tmp_path, plan, learning_rate="sqrt")
-    assert last.codes == [0, 0]
-    told = last.told[0]
-    assert told["epochs"][-1] == 2
-    assert told["rates"] == {0.01}  # the factor holds for the step alone
-    assert told["units"] <= 3 * (12 + 8)
+    """Three epochs of N / B0 = 300 units each, the last iteration of each beyond that."""
+    plan = [Attempt(1, 20), Attempt(2, 20, 1), Attempt(3)]
+    *interrupted, last = play(adaptive, tmp_path, plan, samples=2400)
+    assert [ended.codes for ended in (*interrupted, last)] == [[0], [0, 0], [0, 0, 0]]
+    assert all(told["same"] == last.told[0]["same"] for told in last.told), "on every rank"
+    assert [bool(told["chose"]) for told in last.told] == [True, False, False]
+    steps = last.told[0]["steps"]
+    for epoch in range(3):
+        units = [step["progress"] for step in steps if step["epoch"] == epoch]
+        assert units[-2] < 300 <= units[-1]
+    sizes = [step["batch_size"] for step in steps]
+    assert sizes[0] == 9, "three on each"
+    assert len({size for size in sizes if sizes.count(size) > 3}) > 1, "it has changed"
+    assert last.told[0]["rate"] == 0.001
+    for step in steps:
+        assert step["lr"] == pytest.approx(0.001 * step["gain"])
+        assert step["gain"] <= max(step["batch_size"] / 8, 1) + 1e-9
+    assert max(step["gain"] for step in steps) > 1.5
 
 
 @pytest.mark.slow
 def test_a_training_that_is_over_starts_and_ends_at_once(tmp_path: Path) -> None:
     first, again = play(adaptive, tmp_path, [Attempt(1), Attempt(2)])
-    assert first.told[0]["epochs"] == [0, 1, 2]
-    assert [told["epochs"] for told in again.told] == [[], []]
+    assert {step["epoch"] for step in first.told[0]["steps"]} == {0, 1, 2}
+    assert [told["steps"] for told in again.told] == [[], []]
     assert again.codes == [0, 0]

@@ -33,8 +33,8 @@ INSTEAD = {
     "batch_size": "it is said once, as the batch_size of all ranks together",
     "sampler": "the loader gives each rank its share; give shuffle= and seed=",
     "batch_sampler": "the loader gives each rank its share; give shuffle= and seed=",
-    "drop_last": "the last iteration of a pass is smaller, and weighted so; a data set of a multiple "
-    "of the batch size has none",
+    "drop_last": "the last iteration of a pass is smaller, and weighted so; a data set of a "
+    "multiple of the batch size has none",
     "generator": "give seed=, from which all that is random here follows",
     "in_order": "which samples were trained on is known only if they come in order; leave it out",
 }

@@ -51,7 +51,8 @@ class Pace:
     def stepped(self, *, full: bool) -> None:
         """An iteration has ended; `full`: with a whole batch, not the rest of a pass."""
         now = time.perf_counter()
-        if self._last is not None and full:
+        # beside a fit, which takes turns with it, an iteration may be slower than usual
+        if self._last is not None and full and self._choosing is None:
             if self._skip:
                 self._skip -= 1
             else:
@@ -74,10 +75,8 @@ class Pace:
         if not choosing.done():
             return None
         self._choosing, chosen = None, choosing.result()
-        if chosen == self.setting or instead_of != self.setting:
-            return None
-        self._restart()  # until all ranks have it, nothing more is to be said of the old one
-        return chosen
+        news = chosen != self.setting and instead_of == self.setting
+        return chosen if news else None
 
     def _choose(self, statistics: Statistics | None) -> Setting:
         nodes, gpus = self._ranks.nodes, self._ranks.world_size
@@ -95,9 +94,6 @@ class Pace:
 
     def adopt(self, setting: Setting) -> None:
         self.setting = setting
-        self._restart()
-
-    def _restart(self) -> None:
         self._skip, self._count, self._seconds = SKIPPED, 0, 0.0
 
     def state_dict(self) -> dict[str, Any]:
