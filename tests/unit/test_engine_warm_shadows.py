@@ -81,9 +81,13 @@ def test_modules_preloaded_from_the_scripts_own_folder_are_the_same(runs: Script
     (runs.code / "mine.py").write_text("x = 1")
     (runs.code / "several").mkdir()
     (runs.code / "several" / "one.py").write_text("x = 2")
-    given = {"preload": ("mine", "several.one"), "env": {"PYTHONPATH": str(runs.code)}}
     runs.script(f"{WARM}import mine, several.one; print(warm, mine.x, several.one.x)")
-    key = runs.command(sys.executable, "script.py", **given)
+    key = runs.command(
+        sys.executable,
+        "script.py",
+        preload=("mine", "several.one"),
+        env={"PYTHONPATH": str(runs.code)},
+    )
     assert runs.end(key).exit_code == 0
     assert runs.log(key) == "True 1 2\n"
 

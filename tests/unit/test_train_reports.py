@@ -256,19 +256,6 @@ def test_that_training_has_begun_long_ago_is_not_told_any_more(
     assert [told["units"] for told in service.wait_for(1)] == [1]
 
 
-def test_a_process_that_ends_says_its_last_however_little_got_through_before(
-    service: Service, begin: MakeSession
-) -> None:
-    now = begin(BOA_REPORT_URL=service.url, BOA_REPORT_EVERY_S=3600)
-    service.status = 503
-    session.ready()
-    _until_asked(service)
-    train.report(progress=3)
-    service.status = 200
-    now.close()
-    assert service.reports[-1]["units"] == 3
-
-
 def test_what_the_service_heard_before_training_began_is_no_reason_to_wait(
     service: Service, begin: MakeSession
 ) -> None:
