@@ -195,6 +195,14 @@ def test_growth_goes_by_what_one_gpu_took_at_any_width() -> None:
     assert 8 * 128 < chosen.total(8) <= 8 * 256
 
 
+def test_many_passes_are_no_evidence_that_as_many_samples_fit_into_one() -> None:
+    job, noisy = tuner(), Statistics(1.0, 900.0, 64)
+    job.observe(nodes=1, gpus=4, local_batch=16, passes=7, iteration_s=0.01)
+    chosen = job.choose(nodes=1, gpus=4, statistics=noisy)
+    assert 16 < chosen.local_batch <= 32
+    assert chosen.total(4) <= 2 * 4 * 16 * 8
+
+
 def test_one_gpu_takes_passes_for_an_exact_reading_where_they_cost_next_to_nothing() -> None:
     def arriving(fixed_s: float, sample_s: float) -> Setting:
         job = Tuner(base_batch=64, max_batch=1024, local_batch=(8, 1024))

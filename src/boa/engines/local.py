@@ -322,7 +322,7 @@ class LocalEngine:
             *(
                 run
                 for number, run in enumerate(others)
-                if (first <= number < self._next_check)
+                if (first <= number < self._next_check or run.folder in told)
                 and shim.identity(run.pid) != run.supervisor
             ),
         ]
