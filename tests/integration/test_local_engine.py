@@ -95,7 +95,7 @@ def test_torchrun_is_given_the_command_and_starts_the_workers_itself(
     key = runs.start("python", "t.py", launcher="torchrun", env={"PATH": path}, slots=slots)
     assert runs.end(key).exit_code == 0
     assert "--nproc-per-node=3" in runs.log(key)
-    assert runs.log(key).strip().endswith("--no-python python t.py RANK=")
+    assert runs.log(key).strip().endswith("--no-python -- python t.py RANK=")
 
 
 def test_torchrun_that_was_asked_to_stop_has_stopped_though_it_says_1(

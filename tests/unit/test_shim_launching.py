@@ -64,6 +64,7 @@ def test_torchrun_starts_as_many_as_the_width_and_tells_them_their_ranks_itself(
         "--master-addr=127.0.0.1",
         "--master-port=20000",
         "--no-python",
+        "--",
         "train",
         "--fast",
     ]

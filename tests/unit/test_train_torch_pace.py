@@ -65,6 +65,7 @@ def test_training_goes_on_while_a_batch_size_is_chosen(slow: Pace) -> None:
     assert job.by is not threading.main_thread()
     assert slow.proposal(NOISY) == Setting(128, 0)
     assert slow.proposal(NOISY) is None
+    assert job.state_dict() == seen, "steps beside a choice are not measured"
 
 
 def test_a_choice_that_was_overtaken_is_dropped(slow: Pace) -> None:

@@ -126,6 +126,7 @@ def _torchrun(width: int, port: int) -> list[str]:
         "--master-addr=127.0.0.1",
         f"--master-port={port}",
         "--no-python",
+        "--",  # or torchrun takes options of the command that look like its own
     ]
 
 

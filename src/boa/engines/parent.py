@@ -141,12 +141,12 @@ def check_alone() -> None:
 def watched(modules: Sequence[str]) -> dict[str, Any]:
     """Files that must stay as they are, or a new process would import something else.
 
-    All modules that may be edited in place, and the packages asked for, with their folders: an
-    installer changes these.
+    All modules that may be edited in place, the packages asked for, and the folders that packages
+    are installed in: an installer changes these, whatever it installs.
     """
     installed = tuple(os.path.join(place, "") for place in (sys.prefix, sys.base_prefix))
     asked = {".".join(n.split(".")[:k]) for n in modules for k in range(1, n.count(".") + 2)}
-    files = {sys.executable}
+    files = {sys.executable, *(p for p in sys.path if p.endswith("-packages"))}
     for name, module in list(sys.modules.items()):
         path = getattr(module, "__file__", None)
         if path and name in asked:

@@ -38,6 +38,7 @@ BEGIN = (
 _MESSAGE_BYTES = 1024**2
 _HERE = str(Path(__file__).resolve().parent)
 _Message: TypeAlias = dict[str, Any]
+DIED = "it died"
 _log = logging.getLogger("boa.engines")
 
 
@@ -68,7 +69,7 @@ class _Parent:
             if message:
                 heard: _Message = json.loads(message)
                 return heard
-        return {"failed": "it died"}
+        return {"failed": DIED}
 
     def end(self) -> None:
         """At once: it has nothing to lose. What was forked from it goes on."""
@@ -83,6 +84,8 @@ class WarmParents:
         self._parents: dict[Recipe, _Parent] = {}
         self._refused: dict[Recipe, Seconds] = {}
         """Until when they are not tried again."""
+        self._died: dict[Recipe, Seconds] = {}
+        """When parents that had been ready ended last."""
         self._given_up: set[str] = set()
         """Runs that no parent looks after now, and that were not told of yet."""
         self._ending: list[int] = []
@@ -149,8 +152,16 @@ class WarmParents:
             mb = message["ready"]["memory_kb"] / 1024
             what = ", ".join(parent.recipe.modules)
             _log.info("warm parent %d has imported %s: %.0f MB", parent.pid, what, mb)
+        elif message["failed"] == DIED and parent.files is not None and self._may_die(parent, now):
+            _log.info("warm parent %d was killed; the next start begins another", parent.pid)
+            self._drop(parent)
         else:
             self._refuse(parent, message["failed"], now)
+
+    def _may_die(self, parent: _Parent, now: Seconds) -> bool:
+        """Once in a while, of no fault of its own (the machine was out of memory, say)."""
+        before, self._died[parent.recipe] = self._died.get(parent.recipe), now
+        return before is None or before < now - AGAIN_S
 
     def _refuse(self, parent: _Parent, why: str, now: Seconds) -> None:
         what, python = ", ".join(parent.recipe.modules), parent.recipe.python
