@@ -1,4 +1,4 @@
-"""Put what `bench/gpu.py` measured into the catalogue: `python bench/_catalogue.py bench/out/gpu.json`."""
+"""Put what `bench/gpu.py` measured into the catalogue: `_catalogue.py bench/out/gpu.json`."""
 
 import json
 import sys

@@ -55,7 +55,7 @@ scheduler = torch.optim.lr_scheduler.StepLR(optimizer, step_size=5, gamma=0.5)
 batches = run.loader(Images())
 run.resume(model, optimizer, scheduler)
 
-for epoch in run.epochs(options.epochs):
+for _ in run.epochs(options.epochs):
     for images, labels in batches:
         run.step(F.cross_entropy(model(images), labels))
     scheduler.step()

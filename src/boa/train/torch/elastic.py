@@ -304,7 +304,13 @@ def _limits(
         )
     if max_batch is None:
         return Limits(base_batch=batch_size, max_batch=batch_size, min_local=1, max_local=most)
-    return Limits(base_batch=batch_size, max_batch=max_batch, min_local=least, max_local=most)
+    return Limits(
+        base_batch=batch_size,
+        max_batch=max_batch,
+        min_local=least,
+        max_local=most,
+        split_alone=False,
+    )
 
 
 def _check_kept(optimizer: object, keeps: dict[str, Any]) -> None:
