@@ -17,8 +17,7 @@ CLASSES, SIZE = 10, 16
 
 
 class Images(Dataset[tuple[torch.Tensor, int]]):
-    """Noisy pictures of ten patterns."""
-
+    # noisy pictures of ten patterns
     patterns = torch.randn(CLASSES, 3, SIZE, SIZE, generator=torch.Generator().manual_seed(1))
 
     def __len__(self) -> int:
@@ -40,13 +39,12 @@ class Block(nn.Module):
 
 
 def network() -> nn.Module:
-    head = [nn.AdaptiveAvgPool2d(4), nn.Flatten(), nn.Linear(32 * 16, CLASSES)]
+    head = (nn.AdaptiveAvgPool2d(4), nn.Flatten(), nn.Linear(32 * 16, CLASSES))
     return nn.Sequential(nn.Conv2d(3, 32, 3, padding=1), Block(32), Block(32), *head)
 
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--epochs", type=int, help="else as many as the job's file says")
-options = parser.parse_args()
 
 run = Elastic(batch_size=128)
 model = run.wrap(network)
@@ -55,7 +53,7 @@ scheduler = torch.optim.lr_scheduler.StepLR(optimizer, step_size=5, gamma=0.5)
 batches = run.loader(Images())
 run.resume(model, optimizer, scheduler)
 
-for _ in run.epochs(options.epochs):
+for _ in run.epochs(parser.parse_args().epochs):
     for images, labels in batches:
         run.step(F.cross_entropy(model(images), labels))
     scheduler.step()
