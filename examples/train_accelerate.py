@@ -1,5 +1,6 @@
 """A small regression with Hugging Face Accelerate, elastic by the lines that mention `run`.
 
+boa submit examples/train_accelerate.yaml
 torchrun --nproc-per-node=2 examples/train_accelerate.py --epochs 2
 """
 

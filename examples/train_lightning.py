@@ -1,5 +1,6 @@
 """A small regression with Lightning, elastic by the lines that mention `elastic`.
 
+boa submit examples/train_lightning.yaml
 torchrun --nproc-per-node=2 examples/train_lightning.py --epochs 2
 """
 
