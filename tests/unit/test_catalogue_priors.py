@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from boa.catalogue.figures import known_figures
-from boa.catalogue.offers import gpu_types
+from boa.catalogue.offers import OFFERS, gpu_types
 from boa.catalogue.priors import catalogue_classes, catalogue_profile
 from boa.catalogue.truth import fitted_truth
 from boa.sim.knowledge import truths_of
@@ -40,5 +40,5 @@ def test_names_that_the_catalogue_does_not_know_have_no_profile() -> None:
 def test_every_class_that_is_named_has_a_profile_on_some_type() -> None:
     names = catalogue_classes()
     assert {"resnet18", "resnet50", "bert", "deepspeech2", "yolov3", "neumf"} <= set(names)
-    types = gpu_types(list(known_figures("sia").gpu_names))
+    types = gpu_types(list(OFFERS))
     assert all(catalogue_profile(name, types) is not None for name in names)
