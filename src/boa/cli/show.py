@@ -13,6 +13,7 @@ from boa.cli.live import ago, coloured, connect, dollars, gpus, table
 from boa.cli.options import Json
 from boa.errors import InputError, Refused, UsageError, shown
 from boa.model.job_file import SHELL
+from boa.model.live import RESCALE_PARTS
 from boa.plots.words import moment, significant
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 EVENTS = 12
 BATCH = ("batch_size", "accumulation", "noise_scale", "gain", "lr_factor")
 """Metrics that have words of their own."""
-PARTS = ("stop", "save", "start", "load", "first_step", "other")
+PARTS = (*RESCALE_PARTS, "other")
 NOT_FOUND = 404
 MOST_CLASSES = 10
 """That an error lists."""
