@@ -18,7 +18,6 @@ import pytest
 
 from boa.train import checkpoints
 
-pytest.importorskip("torch")
 SCRIPTS = Path(__file__).parent.parent
 PATIENCE_S = 90.0
 SAMPLES, STEPS, EPOCHS = 51, 7, 2  # those of adapted.py, which needs torch
@@ -29,7 +28,6 @@ class Training:
     """One job, attempt after attempt."""
 
     def __init__(self, library: str, folder: Path) -> None:
-        pytest.importorskip(library)
         self._script = SCRIPTS / f"adapted_{library}.py"
         self.folder, self.checkpoints = folder, folder / "checkpoints"
         folder.mkdir()
