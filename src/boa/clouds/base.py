@@ -25,13 +25,16 @@ class CloudNode:
     gpu: GpuName
     gpus: int
     price: UsdPerHour
-    """Per GPU and hour."""
+    """Per GPU and hour: the average since `billed_from`, where it changes (spot)."""
     billed_from: Seconds
     ready_at: Seconds | None
     """Jobs can start on it since; None while it boots."""
     gone_at: Seconds | None = None
     """Set on nodes given back, for as long as the cloud still lists them."""
+    leaving_at: Seconds | None = None
+    """The cloud has said that it will take the node away then: jobs are to leave it now."""
     address: str = ""
+    """What the engine finds the node by: of the Ray cluster, its node id."""
 
 
 class Cloud(Protocol):

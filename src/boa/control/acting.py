@@ -17,6 +17,7 @@ from boa.control.reconcile import Release, Rent
 from boa.control.state import Draft, State
 from boa.control.tokens import report_token
 from boa.engines.base import Engine, Launch, NodeSlots, RunKey
+from boa.model.cluster import NodeId
 from boa.model.job import JobRecord, Run
 from boa.model.live import NodeRecord
 from boa.units import Seconds
@@ -175,7 +176,10 @@ class Actor:
             key=key,
             spec=job.spec,
             gpu_type=run.allocation.gpu,
-            slots=tuple(NodeSlots(node, slots) for node, slots in sorted(run.slots.items())),
+            slots=tuple(
+                NodeSlots(node, slots, self._address(node))
+                for node, slots in sorted(run.slots.items())
+            ),
             checkpoint_dir=job.spec.checkpoint_dir or str(self._data_dir / "checkpoints" / job.id),
             env={
                 "BOA_REPORT_URL": f"{self._url}/api/v1/jobs/{job.id}/report",
@@ -185,6 +189,10 @@ class Actor:
                 "BOA_DECIDED_AT": f"{decided:.6f}",
             },
         )
+
+    def _address(self, node: NodeId) -> str:
+        known = self._state.nodes.get(node)
+        return "" if known is None else known.address
 
     def _node(self, node: NodeRecord) -> None:
         if node.state == "requested" and node.billed_from is None:

@@ -44,7 +44,7 @@ def assemble(
 ) -> ControlLoop:
     """`inline`: engine and cloud are called within the step; for tests."""
     now = clock.now()
-    state = _state(saved, store, now, cluster or _new_cluster(config.data_dir))
+    state = _state(saved, store, now, cluster or new_cluster(config.data_dir))
     purse = Purse(config.budget, config.max_spend, config.pacing_h, now)
     if "money" in saved.meta:
         purse.load(saved.meta["money"], state, now)
@@ -106,7 +106,7 @@ def _store_first(store: Store, saved: Saved, purse: Purse, state: State, began: 
         store.commit(Changes(meta=first))
 
 
-def _new_cluster(data_dir: Path) -> str:
+def new_cluster(data_dir: Path) -> str:
     """The service's own name, which its folder gives it, and one of this database."""
     service = hashlib.sha256(str(data_dir.resolve()).encode()).hexdigest()[:8]
     return f"boa-{service}-{secrets.token_hex(4)}"

@@ -179,13 +179,20 @@ def _newest(before: Mapping[str, float], now: Mapping[str, float]) -> Mapping[st
 def drop_node(draft: Draft, node: NodeId, at: Seconds) -> None:
     """A node is gone since then, or never came. Jobs that were to have it are placed anew; a run
     that was on it is over, and its job goes on elsewhere without this counting as a failure."""
+    for job in list(draft.jobs.values()):
+        if job.run is not None and node in job.run.slots:
+            draft.put_job(draft.close_holds(job, job.run, at, [node]))
+    leave_node(draft, node)
+
+
+def leave_node(draft: Draft, node: NodeId) -> None:
+    """Jobs leave it at once, also where nothing else is ready for them: their checkpoints count
+    more than the steps they could still make."""
     draft.replan = True
     for job in list(draft.jobs.values()):
         if job.allocation is not None and any(node == n for n, _ in job.allocation.nodes):
             job = draft.put_job(replace(job, allocation=None))
         run = job.run
-        if run is not None and node in run.slots:
-            job = draft.put_job(draft.close_holds(job, run, at, [node]))
         if run is not None and node in run.slots and run.state != "stopping":
             stopping = replace(run, state="stopping", stopping_at=draft.now)
             draft.put_job(replace(job, run=stopping, state="rescaling"))

@@ -4,9 +4,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from boa.clouds.base import CloudNode
-from boa.control.lifecycle import drop_node
+from boa.control.lifecycle import drop_node, leave_node
 from boa.control.reconcile import Changed, Orphan, Release, Rent, adopted, reconcile
-from boa.control.state import Draft
+from boa.control.state import Draft, owner_of
 from boa.model.cluster import NodeId
 from boa.model.live import NodeRecord
 from boa.units import GpuName, Seconds
@@ -18,7 +18,7 @@ def observe_cloud(draft: Draft, listed: Sequence[CloudNode], at: Seconds) -> lis
     """Believe what the cloud listed at that time. What it has to be asked again is returned."""
     again: list[Rent | Release] = []
     state, tokens = draft.state, {node.token for node in listed}
-    owner = state.cluster.rpartition("-")[0] or state.cluster
+    owner = owner_of(state.cluster)
     state.missing &= {node.id for node in state.nodes.values() if node.token not in tokens}
     known = (*state.nodes.values(), *state.gone.values())
     ours = [node for node in listed if node.token.startswith(f"{owner}-")]
@@ -45,6 +45,11 @@ def _changed(draft: Draft, change: Changed) -> None:
     draft.put_node(node)
     if change.what == "ready":
         draft.tell("node_ready", f"node {node.id} is ready ({node.gpu})", node=node.id)
+    elif change.what == "leaving":
+        within = max((node.leaving_at or draft.now) - draft.now, 0.0)
+        text = f"the cloud takes node {node.id} ({node.gpu}) away in {within:.0f} s: jobs move"
+        draft.tell("node_leaving", text, node=node.id)
+        leave_node(draft, node.id)
     elif change.what == "gone":
         draft.tell("node_gone", f"node {node.id} ({node.gpu}) is gone", node=node.id)
         draft.replan = True  # its money can be spent again
@@ -70,7 +75,7 @@ def give_back_empty(draft: Draft, keep_warm_s: Seconds, unwanted: Collection[Nod
                 draft.put_node(replace(node, empty_since=None))
             continue
         since = draft.now if node.empty_since is None else node.empty_since
-        if node.id in unwanted or draft.now - since >= keep_warm_s:
+        if node.leaving_at is not None or node.id in unwanted or draft.now - since >= keep_warm_s:
             _give_back(draft, node)
         elif node.empty_since is None:
             draft.put_node(replace(node, empty_since=since))

@@ -21,7 +21,7 @@ AGAIN_S: Seconds = 60.0
 class Changed:
     """Write down `node`. `lost`: gone without having been given back, its jobs' runs with it."""
 
-    what: Literal["billed", "ready", "lost", "gone"]
+    what: Literal["billed", "ready", "leaving", "lost", "gone"]
     node: NodeRecord
 
 
@@ -109,11 +109,15 @@ def _listed(record: NodeRecord, seen: CloudNode) -> list[Action]:
             gpus=seen.gpus,
             address=seen.address,
         )
+    elif seen.price != record.price or seen.address != record.address:
+        known = replace(record, price=seen.price, address=seen.address)
     if seen.gone_at is not None:
         return [_gone(known, seen.gone_at, "the cloud took it back")]
     if record.state == "releasing":
         # What it cost is written down at once: it may be gone from the list the next time.
         return [*([Changed("billed", known)] if known is not record else []), Release(known)]
+    if seen.leaving_at is not None and record.leaving_at is None:
+        return [Changed("leaving", replace(known, leaving_at=seen.leaving_at))]
     if record.state == "requested" and seen.ready_at is not None:
         ready = replace(known, state="ready", ready_at=seen.ready_at, address=seen.address)
         return [Changed("ready", ready)]

@@ -14,6 +14,11 @@ from boa.units import Seconds
 HoldKey = tuple[JobId, NodeId, Seconds]
 
 
+def owner_of(cluster: str) -> str:
+    """The part of its name that stays when the database is lost."""
+    return cluster.rpartition("-")[0] or cluster
+
+
 @dataclass(slots=True, kw_only=True)
 class State:
     """Everything that has not ended; records are frozen, a step replaces them."""
@@ -146,6 +151,10 @@ class Draft:
             self.counted[name] = self.counted.get(name, 0.0) + amount
 
     def usable_nodes(self) -> list[NodeRecord]:
-        """Rented or on their way, ready ones first; not those given back."""
-        found = (n for n in self.nodes.values() if n.state in ("requested", "ready"))
+        """Rented or on their way, ready ones first; not those given back, or about to be taken."""
+        found = (
+            node
+            for node in self.nodes.values()
+            if node.state in ("requested", "ready") and node.leaving_at is None
+        )
         return sorted(found, key=lambda n: (n.state != "ready", n.id))

@@ -23,6 +23,7 @@ class NodeSlots:
     node: NodeId
     gpus: tuple[int, ...]
     address: str = ""
+    """What the cloud said that the engine finds the node by."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,7 +25,7 @@ class NodeRecord:
     gpu: GpuName
     gpus: int
     price: UsdPerHour
-    """Per GPU and hour, as really charged."""
+    """Per GPU and hour, as really charged; where that changes, on average so far."""
     state: NodeState = "requested"
     requested_at: Seconds
     billed_from: Seconds | None = None
@@ -35,6 +35,8 @@ class NodeRecord:
     """When it was given back."""
     gone_at: Seconds | None = None
     """When the cloud stopped charging."""
+    leaving_at: Seconds | None = None
+    """The cloud will take it away then: no job is to be on it any more."""
     empty_since: Seconds | None = None
     """Ready and without any job since; None while jobs hold GPUs of it."""
     address: str = ""
@@ -67,8 +69,8 @@ class Event:
     at: Seconds
     kind: str
     """submitted, started, rescaled, ended, failed, retry, stopped, node_rented, node_ready,
-    node_released, node_gone, node_lost, orphan, shortage, cap, planned, budget, pacing, clock,
-    trouble, …"""
+    node_released, node_leaving, node_gone, node_lost, orphan, shortage, cap, planned, budget,
+    pacing, clock, trouble, …"""
     text: str
     job: JobId | None = None
     node: NodeId | None = None

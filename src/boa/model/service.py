@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from boa.model.elsewhere import AwsSettings, RaySettings
 from boa.model.profile import ClassProfile
 from boa.model.workload import GpuType
 from boa.units import GpuName, PerHour, Seconds, UsdPerHour
@@ -30,6 +31,8 @@ class ServiceConfig:
     max_spend: UsdPerHour | None = None
     """Never spend more than this at any moment."""
     gpu_types: Mapping[GpuName, GpuType]
+    unpriced: frozenset[GpuName] = frozenset()
+    """Types whose price nobody gave: the cloud's own is taken, where it has one."""
     max_nodes: Mapping[GpuName, int] = field(default_factory=dict)
     """At most so many nodes of a type; types left out have no limit."""
     policy: str = "boa"
@@ -37,11 +40,15 @@ class ServiceConfig:
     """Of policies that scale to an efficiency instead of a budget."""
     engine: str = "local"
     cloud: str = "local"
+    ray: RaySettings = field(default_factory=RaySettings)
+    aws: AwsSettings | None = None
     data_dir: Path
     db: str
     """SQLAlchemy's URL."""
     host: str = "127.0.0.1"
     port: int = 8420
+    url: str | None = None
+    """Where jobs reach the service; None: where it listens."""
     speed: float = 1.0
     """Server seconds per second of the wall: compressed time, for demos and tests."""
     round_s: Seconds = 60.0

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from boa.errors import FileError, InputError
-from boa.model import checks
+from boa.model import checks, elsewhere_file
 from boa.model.fields import check_version, class_name, fields, printable
 from boa.model.files import read_document
 from boa.model.profile import ClassProfile
@@ -54,6 +54,9 @@ _FIELDS = (
     "data_dir",
     "db",
     "port",
+    "url",
+    "ray",
+    "aws",
     "warm_parents",
     "log_mb",
     "local",
@@ -110,6 +113,7 @@ def _config(top: Mapping[str, Any], home: Path, catalogue: Catalogue) -> Service
     }
     settings |= {name: printable(top[name], name) for name in NAMES if name in top}
     settings |= _local(top.get("local", {}))
+    settings |= _elsewhere(top)
     if "port" in top:
         settings["port"] = checks.whole(top["port"], "port", least=0, most=MAX_PORT)
     if "warm_parents" in top:
@@ -128,6 +132,7 @@ def _config(top: Mapping[str, Any], home: Path, catalogue: Catalogue) -> Service
         max_spend=_optional(top, "max_spend_per_hour", above=0),
         target_efficiency=_optional(top, "target_efficiency", above=0, most=1),
         gpu_types=types,
+        unpriced=_unpriced(top.get("gpu_types", {})),
         max_nodes=most,
         data_dir=folder,
         db=_db(top["db"]) if "db" in top else f"sqlite:///{folder / 'boa.db'}",
@@ -146,6 +151,28 @@ def _local(value: Any) -> dict[str, float]:
     return {
         name: checks.number(given[name], f"local.{name}", least=0, most=WEEK_S) for name in given
     }
+
+
+def _elsewhere(top: Mapping[str, Any]) -> dict[str, Any]:
+    settings: dict[str, Any] = {}
+    if "url" in top:
+        settings["url"] = _url(top["url"])
+    if "ray" in top:
+        settings["ray"] = elsewhere_file.ray(top["ray"])
+    if "aws" in top:
+        settings["aws"] = elsewhere_file.aws(top["aws"], list(top.get("gpu_types") or {}))
+    return settings
+
+
+def _url(value: Any) -> str:
+    if not re.fullmatch(r"https?://[^\s/]+(/\S*)?", printable(value, "url", MAX_TEXT)):
+        raise InputError("url", value, "where jobs reach the service: http://HOST:PORT")
+    return str(value).rstrip("/")
+
+
+def _unpriced(value: Any) -> frozenset[GpuName]:
+    said = value if isinstance(value, dict) else {}
+    return frozenset(name for name, given in said.items() if "price" not in (given or {}))
 
 
 def _gpu_types(value: Any) -> tuple[dict[GpuName, GpuType], dict[GpuName, int]]:

@@ -9,15 +9,13 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass
 
 from boa._version import __version__
-from boa.clock import Clock
-from boa.clouds.base import Cloud
 from boa.control.commands import check_cap
 from boa.control.loop import ControlLoop
 from boa.engines.base import Engine
 from boa.errors import BoaError, InputError
 from boa.model.cluster import Policy
 from boa.model.service import ServiceConfig
-from boa.server import logs
+from boa.server import edges, logs
 from boa.server.app import create_app
 from boa.server.folder import DataFolder
 from boa.server.run import listen, serve, url_of
@@ -96,13 +94,13 @@ def run(
 def build(config: ServiceConfig, url: str) -> Parts:
     """Store, engine, cloud and loop as configured. `url`: where jobs report to."""
     from boa.clock import SteadyClock
-    from boa.control.assemble import assemble
+    from boa.control.assemble import assemble, new_cluster
     from boa.control.calculator import BackgroundCalculator
-    from boa.engines.local import LocalEngine
+    from boa.control.state import owner_of
     from boa.store.sql import open_store
 
     policy = _policy(config)
-    _check_names(config)
+    edges.check(config)
     check_cap(config.max_spend, config.gpu_types)
     with ExitStack() as undo:
         folder = DataFolder(config.data_dir)
@@ -113,18 +111,15 @@ def build(config: ServiceConfig, url: str) -> Parts:
         folder.check_owner(saved.meta.get("cluster"))
         secret = _secret(store, saved)
         clock = SteadyClock(config.speed, saved.meta.get("clock"))
-        engine = LocalEngine(
-            config.data_dir / "runs",
-            log_bytes=config.log_bytes,
-            warm_parents=config.warm_parents,
-        )
+        owner = owner_of(saved.meta.get("cluster") or new_cluster(config.data_dir))
+        engine = edges.engine(config, owner)
         control = assemble(
             config,
-            url=url,
+            url=config.url or url,
             store=store,
             saved=saved,
             engine=engine,
-            cloud=_cloud(config, clock),
+            cloud=edges.cloud(config, clock, owner),
             clock=clock,
             calculator=BackgroundCalculator(),
             policy=policy,
@@ -149,25 +144,6 @@ def _policy(config: ServiceConfig) -> Policy:
         expected = f"a number between 0 and 1: {config.policy} scales to it"
         raise InputError("target_efficiency", None, expected)
     return choose(config.policy, Knobs(target=config.target_efficiency)).policy
-
-
-def _check_names(config: ServiceConfig) -> None:
-    for field, name in (("engine", config.engine), ("cloud", config.cloud)):
-        if name != "local":
-            raise InputError(field, name, "local")
-
-
-def _cloud(config: ServiceConfig, clock: Clock) -> Cloud:
-    from boa.clouds.local import LocalCloud
-
-    return LocalCloud(
-        config.data_dir / "cloud.json",
-        gpu_types=config.gpu_types,
-        max_nodes=config.max_nodes,
-        clock=clock,
-        provision_s=config.provision_s,
-        release_s=config.release_s,
-    )
 
 
 def _secret(store: Store, saved: Saved) -> bytes:

@@ -1,0 +1,96 @@
+"""Engine and cloud as configured; each is imported only where it is asked for."""
+
+from collections.abc import Callable, Mapping
+
+from boa.clock import Clock
+from boa.clouds.base import Cloud
+from boa.engines.base import Engine
+from boa.errors import InputError
+from boa.model.service import ServiceConfig
+
+PAIRS = {"local": ("local",), "ray": ("ray", "aws")}
+"""Engines, and the clouds whose nodes they can run jobs on."""
+
+
+def check(config: ServiceConfig) -> None:
+    """Before anything is begun."""
+    if config.engine not in PAIRS:
+        raise InputError("engine", config.engine, f"one of {', '.join(PAIRS)}")
+    clouds = PAIRS[config.engine]
+    if config.cloud not in clouds:
+        expected = f"with engine {config.engine}: {' or '.join(clouds)}"
+        raise InputError("cloud", config.cloud, expected)
+    if config.cloud == "aws":
+        if config.aws is None:
+            raise InputError("aws", None, "a section of the config file: see docs/aws.md")
+        if config.speed != 1:
+            raise InputError("speed", config.speed, "1 with cloud aws: its dollars are real")
+
+
+def engine(config: ServiceConfig, owner: str) -> Engine:
+    if config.engine == "ray":
+        from boa.engines.ray import RayEngine
+
+        return RayEngine(
+            config.data_dir / "runs",
+            address=config.ray.address,
+            namespace=owner,
+            log_bytes=config.log_bytes,
+        )
+    from boa.engines.local import LocalEngine
+
+    return LocalEngine(
+        config.data_dir / "runs", log_bytes=config.log_bytes, warm_parents=config.warm_parents
+    )
+
+
+def cloud(config: ServiceConfig, clock: Clock, owner: str) -> Cloud:
+    if config.cloud == "ray":
+        from boa.clouds.ray import RayCloud
+
+        return RayCloud(
+            config.data_dir / "ray.json",
+            address=config.ray.address,
+            namespace=owner,
+            nodes=config.ray.nodes,
+            gpu_types=config.gpu_types,
+            max_nodes=config.max_nodes,
+            clock=clock,
+        )
+    if config.cloud == "aws":
+        from boa.clouds.aws import AwsCloud
+
+        assert config.aws is not None
+        return AwsCloud(
+            config.aws,
+            gpu_types=config.gpu_types,
+            unpriced=config.unpriced,
+            max_nodes=config.max_nodes,
+            max_spend=config.max_spend,
+            clock=clock,
+            owner=owner,
+            joined=_joined(config, owner),
+        )
+    from boa.clouds.local import LocalCloud
+
+    return LocalCloud(
+        config.data_dir / "cloud.json",
+        gpu_types=config.gpu_types,
+        max_nodes=config.max_nodes,
+        clock=clock,
+        provision_s=config.provision_s,
+        release_s=config.release_s,
+    )
+
+
+def _joined(config: ServiceConfig, owner: str) -> Callable[[], Mapping[str, str]]:
+    """Which instances have joined the Ray cluster: token -> the node's id there."""
+    from boa import raylink
+
+    ray = raylink.connect(config.ray.address, owner)
+
+    def joined() -> Mapping[str, str]:
+        found = (node for node in raylink.nodes(ray) if node.alive)
+        return {node.labels.get(raylink.TOKEN_LABEL, ""): node.id for node in found}
+
+    return joined
