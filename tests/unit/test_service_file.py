@@ -11,6 +11,7 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from boa.errors import InputError
+from boa.model.elsewhere import AwsMachine, AwsSettings, RaySettings
 from boa.model.profile import ClassProfile
 from boa.model.profile_file import profile_document
 from boa.model.schema_service import config_schema
@@ -40,7 +41,25 @@ CONFIG: dict[str, Any] = {
     "backoff_s": 1,
     "warm_parents": 2,
     "log_mb": 0.5,
+    "url": "http://10.0.0.5:8420",
     "local": {"provision_s": 30, "release_s": 5},
+    "ray": {"address": "10.0.0.5:6379", "nodes": "fixed"},
+    "aws": {
+        "region": "us-east-1",
+        "image": "ami-0abc",
+        "subnets": ["subnet-0a", "subnet-0b"],
+        "security_groups": ["sg-0c"],
+        "key_name": "lab",
+        "instance_profile": "boa-node",
+        "head": "10.0.0.5:6379",
+        "setup": "mount /shared\n",
+        "tags": {"team": "vision"},
+        "endpoint": "http://127.0.0.1:5000",
+        "machines": {
+            "T4": {"instance_types": ["g4dn.12xlarge"], "spot": True},
+            "A100": {"instance_types": ["p4d.24xlarge", "p4de.24xlarge"]},
+        },
+    },
     "classes": {
         "resnet18": {"catalogue": "resnet18", "arrivals_per_hour": 4, "arrivals_weight_h": 2},
         "bert": {"profile": "bert.json", "measured_weight": 10},
@@ -101,6 +120,36 @@ def test_every_field_arrives_in_the_config(file: Path) -> None:
     assert (config.provision_s, config.release_s, config.log_bytes) == (30.0, 5.0, 512 * 1024)
     assert config.warm_parents == 2
     assert (config.policy, config.engine, config.cloud) == ("boa", "local", "local")
+
+
+def test_what_is_said_of_ray_and_aws_arrives(file: Path) -> None:
+    config = load(file)
+    assert config.url == "http://10.0.0.5:8420"
+    assert config.unpriced == {"A100"}
+    assert config.ray == RaySettings(address="10.0.0.5:6379", nodes="fixed")
+    assert config.aws == AwsSettings(
+        region="us-east-1",
+        image="ami-0abc",
+        subnets=("subnet-0a", "subnet-0b"),
+        security_groups=("sg-0c",),
+        key_name="lab",
+        instance_profile="boa-node",
+        head="10.0.0.5:6379",
+        setup="mount /shared\n",
+        tags={"team": "vision"},
+        endpoint="http://127.0.0.1:5000",
+        machines={
+            "T4": AwsMachine(instance_types=("g4dn.12xlarge",), spot=True),
+            "A100": AwsMachine(instance_types=("p4d.24xlarge", "p4de.24xlarge")),
+        },
+    )
+
+
+def test_ray_brings_its_own_nodes_and_has_to_be_told_their_types(tmp_path: Path) -> None:
+    config = load(written(tmp_path, {"engine": "ray", "gpu_types": {"T4": None}}))
+    assert (config.cloud, config.ray) == ("ray", RaySettings())
+    with pytest.raises(InputError, match=r"^gpu_types: got None; .* with engine ray"):
+        load(engine="ray")
 
 
 def test_every_class_arrives_as_a_prior(file: Path) -> None:
@@ -172,9 +221,10 @@ def test_the_data_folder_follows_the_environment(
     assert load().data_dir == tmp_path / ".local/state/boa"
 
 
-def test_the_shipped_example_is_a_config(examples: Path) -> None:
-    assert fits(yaml.safe_load((examples / "boa.yaml").read_text("utf-8")))
-    config = load_config(examples / "boa.yaml", {}, lambda model, types: PROFILE)
+@pytest.mark.parametrize("name", ["boa.yaml", "boa-ray.yaml", "boa-aws.yaml"])
+def test_the_shipped_examples_are_configs(examples: Path, name: str) -> None:
+    assert fits(yaml.safe_load((examples / name).read_text("utf-8")))
+    config = load_config(examples / name, {}, lambda model, types: PROFILE)
     assert set(config.gpu_types) == {"T4", "A100"}
 
 
@@ -224,6 +274,23 @@ def changed(path: str, value: Any) -> dict[str, Any]:
         ("log_mb", 0),
         ("local", {"provision": 1}),
         ("local.provision_s", -1),
+        ("url", "10.0.0.5:8420"),
+        ("ray", []),
+        ("ray.address", "10.0.0.5"),
+        ("ray.nodes", "some"),
+        ("ray.adress", "auto"),
+        ("aws", None),
+        ("aws.region", ""),
+        ("aws.image", "my-image"),
+        ("aws.subnets", []),
+        ("aws.subnets", ["sg-0a"]),
+        ("aws.security_groups", "sg-0c"),
+        ("aws.head", "http://10.0.0.5"),
+        ("aws.setup", "x" * 8001),
+        ("aws.tags", ["team"]),
+        ("aws.machines", {}),
+        ("aws.machines.T4.instance_types", []),
+        ("aws.machines.T4.spot", "yes"),
         ("classes", []),
         ("classes", {"a b": {}}),
         ("classes.bert", {"profile": "bert.json", "catalogue": "bert"}),
@@ -242,6 +309,22 @@ def test_reader_and_schema_refuse_the_same(tmp_path: Path, path: str, value: Any
     with pytest.raises(InputError) as caught:
         load(file)
     assert caught.value.field.startswith(f"{file}: {path}"), "names the file and the field"
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "said"),
+    [
+        ("aws.machines.H100", {"instance_types": ["p5.48xlarge"]}, "one of the gpu_types: T4, A10"),
+        ("aws.machines", {"T4": {"instance_types": ["g4dn.xlarge"]}}, "A100 has none"),
+        ("aws.tags.boa:token", "mine", "begins with neither boa: nor aws:"),
+    ],
+)
+def test_what_only_the_reader_sees_is_named_too(
+    tmp_path: Path, path: str, value: Any, said: str
+) -> None:
+    (tmp_path / "bert.json").write_text(json.dumps(profile_document(PROFILE)))
+    with pytest.raises(InputError, match=said):
+        load(written(tmp_path, changed(path, value)))
 
 
 def test_a_wrong_flag_is_not_blamed_on_the_file(file: Path) -> None:

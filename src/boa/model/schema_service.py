@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from boa.model import service_file
+from boa.model.schema_elsewhere import aws_schema, ray_schema
 from boa.model.schema_parts import CLASS, DRAFT, TEXT, VERSION_1, Schema, number, object_of, whole
 from boa.model.service import ClassPrior, ServiceConfig
 
@@ -33,6 +34,8 @@ def config_schema() -> Schema:
                 **_numbers(),
                 **_places(),
                 "local": _local(),
+                "ray": ray_schema(),
+                "aws": aws_schema(),
                 "classes": {
                     "type": "object",
                     "propertyNames": CLASS,
@@ -76,7 +79,11 @@ def _gpu_type() -> Schema:
         **object_of(
             required={},
             optional={
-                "price": number("USD per GPU and hour.", exclusiveMinimum=0, default=1),
+                "price": number(
+                    "USD per GPU and hour; with cloud aws, without it, AWS's.",
+                    exclusiveMinimum=0,
+                    default=1,
+                ),
                 "gpus_per_node": whole(
                     "GPUs on one node.", 1, service_file.MAX_GPUS_PER_NODE, default=1
                 ),
@@ -132,6 +139,13 @@ def _places() -> Schema:
             service_file.MAX_PORT,
             default=default["port"],
         ),
+        "url": {
+            "type": "string",
+            "maxLength": service_file.MAX_TEXT,
+            "pattern": service_file.URL,
+            "description": "Where jobs reach the service: http://HOST:PORT. Without it, where it "
+            "listens, which other machines may not reach.",
+        },
         "warm_parents": whole(
             "Processes kept that have imported what jobs import, at most; 0: none.",
             0,

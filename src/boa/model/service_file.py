@@ -42,6 +42,7 @@ NUMBERS: Mapping[str, Mapping[str, float]] = {
     "backoff_s": {"least": 0, "most": DAY_S},
 }
 """Settings that are called the same in `ServiceConfig`, and what each may be."""
+URL = r"^https?://[^\s/]+(/\S*)?$"
 MAX_LOG_MB = 102_400.0
 NAMES = ("policy", "engine", "cloud", "host")
 LOCAL = ("provision_s", "release_s")
@@ -112,8 +113,9 @@ def _config(top: Mapping[str, Any], home: Path, catalogue: Catalogue) -> Service
         if name in top
     }
     settings |= {name: printable(top[name], name) for name in NAMES if name in top}
+    if settings.get("engine", "local") != "local":
+        settings.setdefault("cloud", settings["engine"])
     settings |= _local(top.get("local", {}))
-    settings |= _elsewhere(top)
     if "port" in top:
         settings["port"] = checks.whole(top["port"], "port", least=0, most=MAX_PORT)
     if "warm_parents" in top:
@@ -123,7 +125,8 @@ def _config(top: Mapping[str, Any], home: Path, catalogue: Catalogue) -> Service
     if "log_mb" in top:
         size = checks.number(top["log_mb"], "log_mb", above=0, most=MAX_LOG_MB)
         settings["log_bytes"] = max(1, round(size * 1024**2))
-    types, most = _gpu_types(top["gpu_types"]) if "gpu_types" in top else machine()
+    types, most = _offered(top)
+    settings |= _elsewhere(top, types)
     folder = top.get("data_dir") or default_data_dir()
     return ServiceConfig(
         budget=checks.number(
@@ -153,19 +156,19 @@ def _local(value: Any) -> dict[str, float]:
     }
 
 
-def _elsewhere(top: Mapping[str, Any]) -> dict[str, Any]:
+def _elsewhere(top: Mapping[str, Any], types: Mapping[GpuName, GpuType]) -> dict[str, Any]:
     settings: dict[str, Any] = {}
     if "url" in top:
         settings["url"] = _url(top["url"])
     if "ray" in top:
         settings["ray"] = elsewhere_file.ray(top["ray"])
     if "aws" in top:
-        settings["aws"] = elsewhere_file.aws(top["aws"], list(top.get("gpu_types") or {}))
+        settings["aws"] = elsewhere_file.aws(top["aws"], list(types))
     return settings
 
 
 def _url(value: Any) -> str:
-    if not re.fullmatch(r"https?://[^\s/]+(/\S*)?", printable(value, "url", MAX_TEXT)):
+    if not re.fullmatch(URL, printable(value, "url", MAX_TEXT)):
         raise InputError("url", value, "where jobs reach the service: http://HOST:PORT")
     return str(value).rstrip("/")
 
@@ -173,6 +176,15 @@ def _url(value: Any) -> str:
 def _unpriced(value: Any) -> frozenset[GpuName]:
     said = value if isinstance(value, dict) else {}
     return frozenset(name for name, given in said.items() if "price" not in (given or {}))
+
+
+def _offered(top: Mapping[str, Any]) -> tuple[dict[GpuName, GpuType], dict[GpuName, int]]:
+    if "gpu_types" in top:
+        return _gpu_types(top["gpu_types"])
+    if top.get("engine", "local") != "local":
+        expected = "the GPU types of its nodes, such as {T4: {price: 0.5, gpus_per_node: 4}}"
+        raise InputError("gpu_types", None, f"with engine {top['engine']}: {expected}")
+    return machine()
 
 
 def _gpu_types(value: Any) -> tuple[dict[GpuName, GpuType], dict[GpuName, int]]:
