@@ -3,7 +3,7 @@
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,6 +11,9 @@ from boa.cli import options
 from boa.cli.console import emit_json, note
 from boa.cli.options import Json
 from boa.errors import InputError, UsageError
+
+if TYPE_CHECKING:
+    from boa.model.service import ServiceConfig
 
 
 def serve(
@@ -37,10 +40,18 @@ def serve(
         ),
     ] = None,
     engine: Annotated[
-        str | None, typer.Option("--engine", metavar="local", help="What runs the jobs.")
+        str | None,
+        typer.Option(
+            "--engine", metavar="local|ray", help="What runs the jobs: this machine, or Ray."
+        ),
     ] = None,
     cloud: Annotated[
-        str | None, typer.Option("--cloud", metavar="local", help="What rents the nodes.")
+        str | None,
+        typer.Option(
+            "--cloud",
+            metavar="local|ray|aws",
+            help="What rents the nodes; with engine ray: Ray's own autoscaler, or AWS.",
+        ),
     ] = None,
     db: Annotated[
         str | None,
@@ -75,6 +86,14 @@ def serve(
             help="Compressed time, for demos and tests: so many seconds pass in one.",
         ),
     ] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="With --cloud aws: print what would be done there, ask whether it may be, "
+            "change nothing and end.",
+        ),
+    ] = False,
     json: Json = False,
 ) -> None:
     """Run the service: take jobs, rent nodes, keep the budget.
@@ -107,6 +126,9 @@ def serve(
         "speed": speed,
     }
     settings = load_config(config, given, catalogue_profile)
+    if dry_run:
+        _show_dry_run(settings, json)
+        return
     token = checked_token(settings.host)
 
     def ready(url: str, in_force: float) -> None:
@@ -119,6 +141,18 @@ def serve(
             sys.stdout.flush()
 
     service.run(settings, token, ready)
+
+
+def _show_dry_run(settings: "ServiceConfig", json: bool) -> None:
+    from boa.server.dry_run import dry_run
+
+    steps = dry_run(settings)
+    if json:
+        emit_json({"steps": [{"what": step.what, "text": step.text} for step in steps]})
+        return
+    for step in steps:
+        print(f"{step.what:<9} {step.text}")
+    note("boa: nothing was changed")
 
 
 def checked_token(host: str) -> str | None:

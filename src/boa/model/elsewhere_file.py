@@ -14,6 +14,8 @@ MAX_SETUP = 8000
 """Characters: all that a node is told when it boots must fit into 16 KB."""
 MAX_TAGS = 40
 """AWS allows 50 on everything; ours are among them."""
+TAG = r"^(?!boa:|aws:)[A-Za-z0-9+=.,_:@-]{1,128}$"
+"""What AWS allows in the name of a tag that the node itself can read."""
 HOST_PORT = r"[^\s:/]+:\d{1,5}"
 _AWS_REQUIRED = ("region", "image", "subnets", "machines", "head")
 _AWS_TEXTS = ("key_name", "instance_profile")
@@ -94,11 +96,7 @@ def _tags(value: Any) -> dict[str, str]:
     if not isinstance(value, dict) or len(value) > MAX_TAGS:
         raise InputError("aws.tags", value, f"names and values, up to {MAX_TAGS}")
     for name in value:
-        if str(name).startswith(("boa:", "aws:")):
-            raise InputError(
-                f"aws.tags.{name}", name, "a name that begins with neither boa: nor aws:"
-            )
-    return {
-        printable(name, "aws.tags"): printable(text, f"aws.tags.{name}")
-        for name, text in value.items()
-    }
+        if not re.fullmatch(TAG, str(name)):
+            expected = "letters, digits and + - = . , _ : @, beginning with neither boa: nor aws:"
+            raise InputError(f"aws.tags.{name}", name, expected)
+    return {name: printable(text, f"aws.tags.{name}") for name, text in value.items()}

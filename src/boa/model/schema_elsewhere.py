@@ -62,6 +62,7 @@ def aws_schema() -> Schema:
                 "tags": {
                     "type": "object",
                     "maxProperties": elsewhere_file.MAX_TAGS,
+                    "propertyNames": {"pattern": elsewhere_file.TAG},
                     "additionalProperties": TEXT,
                     "description": "Beside our own, on everything.",
                 },

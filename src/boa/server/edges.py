@@ -1,12 +1,16 @@
 """Engine and cloud as configured; each is imported only where it is asked for."""
 
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from boa.clock import Clock
 from boa.clouds.base import Cloud
 from boa.engines.base import Engine
 from boa.errors import InputError
 from boa.model.service import ServiceConfig
+
+if TYPE_CHECKING:
+    from boa.clouds.aws import AwsCloud
 
 PAIRS = {"local": ("local",), "ray": ("ray", "aws")}
 """Engines, and the clouds whose nodes they can run jobs on."""
@@ -58,19 +62,7 @@ def cloud(config: ServiceConfig, clock: Clock, owner: str) -> Cloud:
             clock=clock,
         )
     if config.cloud == "aws":
-        from boa.clouds.aws import AwsCloud
-
-        assert config.aws is not None
-        return AwsCloud(
-            config.aws,
-            gpu_types=config.gpu_types,
-            unpriced=config.unpriced,
-            max_nodes=config.max_nodes,
-            max_spend=config.max_spend,
-            clock=clock,
-            owner=owner,
-            joined=_joined(config, owner),
-        )
+        return aws_cloud(config, clock, owner, _joined(config, owner))
     from boa.clouds.local import LocalCloud
 
     return LocalCloud(
@@ -80,6 +72,24 @@ def cloud(config: ServiceConfig, clock: Clock, owner: str) -> Cloud:
         clock=clock,
         provision_s=config.provision_s,
         release_s=config.release_s,
+    )
+
+
+def aws_cloud(
+    config: ServiceConfig, clock: Clock, owner: str, joined: Callable[[], Mapping[str, str]]
+) -> "AwsCloud":
+    from boa.clouds.aws import AwsCloud
+
+    assert config.aws is not None
+    return AwsCloud(
+        config.aws,
+        gpu_types=config.gpu_types,
+        unpriced=config.unpriced,
+        max_nodes=config.max_nodes,
+        max_spend=config.max_spend,
+        clock=clock,
+        owner=owner,
+        joined=joined,
     )
 
 

@@ -80,9 +80,9 @@ class JobRoutes:
         else:
             found = _newest(snapshot.jobs.values(), job_class, before)
         shown = found[:limit]
-        now, holds = self._service.control.now(), views.holds_by_job(snapshot.holds.values())
+        now = self._service.control.now()
         return {
-            "jobs": [views.job(record, holds.get(record.id, ()), now) for record in shown],
+            "jobs": [views.job(record, views.holds_of(record, snapshot), now) for record in shown],
             "now": now,
             "before": int(shown[-1].id) if len(found) > limit else None,
         }
@@ -123,7 +123,7 @@ class JobRoutes:
 
     def _details(self, record: JobRecord) -> answers.JobAnswer:
         control = self._service.control
-        holds = [hold for hold in control.snapshot.holds.values() if hold.job == record.id]
+        holds = views.holds_of(record, control.snapshot)
         return {"job": views.job_details(record, holds, control.now())}
 
 

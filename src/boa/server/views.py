@@ -1,14 +1,13 @@
 """From records to the documents that the API answers with. Pure; all money is the ledger's."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from boa.client import answers
 from boa.control.costs import cost_of_job, forecast_month, month_of
 from boa.control.ledger import Bill, bill
 from boa.control.snapshot import MoneyState, PlanState, Snapshot
-from boa.model.cluster import JobId
 from boa.model.job import JobRecord
 from boa.model.job_file import job_document
 from boa.model.live import Hold, NodeRecord
@@ -21,11 +20,14 @@ ENOUGH_H = 1.0
 """Hours of history from which a month is forecast."""
 
 
-def holds_by_job(holds: Iterable[Hold]) -> Mapping[JobId, Sequence[Hold]]:
-    found: dict[JobId, list[Hold]] = defaultdict(list)
-    for hold in holds:
-        found[hold.job].append(hold)
-    return found
+def holds_of(record: JobRecord, snapshot: Snapshot) -> list[Hold]:
+    """Open ones of a job: those that its run began with and has not lost. Looked up, since there
+    are thousands of others."""
+    run = snapshot.jobs.get(record.id, record).run
+    if run is None:
+        return []
+    keys = ((record.id, node, run.requested_at) for node in run.slots)
+    return [hold for key in keys if (hold := snapshot.holds.get(key)) is not None]
 
 
 def job(record: JobRecord, holds: Iterable[Hold], now: Seconds) -> answers.Job:

@@ -1,0 +1,37 @@
+"""`boa serve --dry-run`: what the service would do at AWS, without doing it."""
+
+from collections.abc import Sequence
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+from boa.clock import SteadyClock
+from boa.control.assemble import new_cluster
+from boa.control.state import owner_of
+from boa.errors import UsageError
+from boa.model.service import ServiceConfig
+from boa.server import edges
+from boa.server.folder import DataFolder
+from boa.store.sql import open_store
+
+if TYPE_CHECKING:
+    from boa.clouds.aws.dry_run import Step
+
+
+def dry_run(config: ServiceConfig) -> "Sequence[Step]":
+    """Reads the database, asks AWS, and changes nothing there. Ray need not run."""
+    if config.cloud != "aws":
+        raise UsageError(
+            f"--dry-run shows what would be done at AWS; cloud {config.cloud} has nothing to show."
+        )
+    edges.check(config)
+    from boa.clouds.aws.dry_run import dry_run as steps
+
+    with (
+        closing(DataFolder(config.data_dir)) as folder,
+        closing(open_store(config.db)) as store,
+    ):
+        saved = store.load()
+        folder.check_owner(saved.meta.get("cluster"))
+        owner = owner_of(saved.meta.get("cluster") or new_cluster(config.data_dir))
+        cloud = edges.aws_cloud(config, SteadyClock(1.0, None), owner, dict)
+        return steps(cloud, [node.token for node in saved.nodes])
