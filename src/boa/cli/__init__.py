@@ -17,6 +17,7 @@ from boa.cli import (
     frontier,
     logs,
     nodes,
+    offers,
     paper,
     plan,
     ps,
@@ -93,6 +94,7 @@ app.add_typer(trace.app, name="trace")
 app.command("simulate")(simulate.simulate)
 app.command("compare")(compare.compare)
 app.add_typer(paper.app, name="paper")
+app.command("offers")(offers.offers)
 app.command("schema")(schema.schema)
 app.command("demo")(demo.demo)
 app.command("serve", rich_help_panel=LIVE)(serve.serve)
