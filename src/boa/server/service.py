@@ -101,7 +101,6 @@ def build(config: ServiceConfig, url: str) -> Parts:
 
     policy = _policy(config)
     edges.check(config)
-    check_cap(config.max_spend, config.gpu_types)
     with ExitStack() as undo:
         folder = DataFolder(config.data_dir)
         undo.callback(folder.close)
@@ -112,6 +111,8 @@ def build(config: ServiceConfig, url: str) -> Parts:
         secret = _secret(store, saved)
         clock = SteadyClock(config.speed, saved.meta.get("clock"))
         owner = owner_of(saved.meta.get("cluster") or new_cluster(config.data_dir))
+        cloud = edges.cloud(config, clock, owner)
+        check_cap(config.max_spend, cloud.offers())
         engine = edges.engine(config, owner)
         control = assemble(
             config,
@@ -119,7 +120,7 @@ def build(config: ServiceConfig, url: str) -> Parts:
             store=store,
             saved=saved,
             engine=engine,
-            cloud=edges.cloud(config, clock, owner),
+            cloud=cloud,
             clock=clock,
             calculator=BackgroundCalculator(),
             policy=policy,

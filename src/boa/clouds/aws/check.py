@@ -1,0 +1,78 @@
+"""The settings against what AWS says of them, before anything is rented. Changes nothing."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from boa.clouds.aws.calls import CREDENTIALS, Api, AwsFailed
+from boa.errors import InputError
+from boa.model.elsewhere import AwsSettings
+from boa.model.workload import GpuType
+from boa.units import GpuName
+
+TAG = re.compile(r"[\w+\-=.,:@]{1,128}", re.ASCII)
+"""What AWS lets instances read of themselves."""
+BUSY = ("Throttling", "RequestLimitExceeded", "Internal", "ServiceUnavailable", "Unavailable")
+"""How codes begin that say nothing of the credentials."""
+
+
+def check(api: Api, settings: AwsSettings, gpu_types: Mapping[GpuName, GpuType]) -> dict[str, str]:
+    """Raises InputError for the first that is wrong. Gives the zones of the subnets."""
+    for name in settings.tags:
+        if not TAG.fullmatch(name):
+            expected = "a name of letters, digits and + - = . , _ : @"
+            raise InputError(f"aws.tags.{name}", name, expected)
+    _credentials(api, settings)
+    _of(api, "image", settings.image, "describe_images", ImageIds=[settings.image])
+    if settings.security_groups:
+        groups = list(settings.security_groups)
+        _of(api, "security_groups", groups, "describe_security_groups", GroupIds=groups)
+    subnets = list(settings.subnets)
+    found = _of(api, "subnets", subnets, "describe_subnets", SubnetIds=subnets)
+    zones = {said["SubnetId"]: said["AvailabilityZone"] for said in found["Subnets"]}
+    if len(set(zones.values())) < len(zones):
+        problem = f"{', '.join(zones)} are in {', '.join(zones.values())}"
+        raise InputError("aws.subnets", subnets, "one subnet for each zone", problem)
+    for name, gpu in gpu_types.items():
+        _gpus(api, settings, name, gpu)
+    return zones
+
+
+def _credentials(api: Api, settings: AwsSettings) -> None:
+    try:
+        api.identity()
+    except AwsFailed as failed:
+        if failed.code.startswith(BUSY):
+            raise
+        if failed.code:
+            raise InputError("AWS", None, CREDENTIALS, failed.message) from failed
+        if "credentials" in failed.message.lower() or "profile" in failed.message.lower():
+            raise InputError("AWS", None, CREDENTIALS, failed.message.rstrip(".")) from failed
+        where = "aws.endpoint" if settings.endpoint else "aws.region"
+        expected = "somewhere that answers as AWS does"
+        raise InputError(
+            where, settings.endpoint or settings.region, expected, failed.message
+        ) from failed
+
+
+def _of(api: Api, field: str, value: Any, operation: str, **params: Any) -> dict[str, Any]:
+    try:
+        return api.read(operation, **params)
+    except AwsFailed as failed:
+        if failed.code.startswith("Invalid"):
+            expected = f"what there is in this region ({failed.code})"
+            raise InputError(f"aws.{field}", value, expected, failed.message) from failed
+        raise
+
+
+def _gpus(api: Api, settings: AwsSettings, name: GpuName, gpu: GpuType) -> None:
+    kinds = list(settings.machines[name].instance_types)
+    field = f"machines.{name}.instance_types"
+    answer = _of(api, field, kinds, "describe_instance_types", InstanceTypes=kinds)
+    for said in answer["InstanceTypes"]:
+        has = sum(one["Count"] for one in said.get("GpuInfo", {}).get("Gpus", ()))
+        if has != gpu.gpus_per_node:
+            problem = f"got {gpu.gpus_per_node}, and {said['InstanceType']} has {has}"
+            expected = f"as many as all of aws.machines.{name}.instance_types have"
+            field = f"gpu_types.{name}.gpus_per_node"
+            raise InputError(field, gpu.gpus_per_node, expected, problem)

@@ -1,0 +1,163 @@
+"""What nodes cost per GPU and hour: the user's word, else AWS's spot prices, else the catalogue."""
+
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import cache
+from typing import TypeAlias
+
+from boa.catalogue import cloud_offers
+from boa.catalogue.cloud_offers import CloudOffer
+from boa.clouds.aws.calls import Api, AwsFailed
+from boa.clouds.aws.listing import Instance
+from boa.errors import InputError
+from boa.model.elsewhere import AwsSettings
+from boa.model.workload import GpuType
+from boa.units import GpuName, Seconds, UsdPerHour
+
+REFRESH_S: Seconds = 300.0
+"""How old spot prices may be."""
+PRODUCT = "Linux/UNIX"
+Points: TypeAlias = Sequence[tuple[Seconds, UsdPerHour]]
+"""From when on which price, oldest first."""
+
+
+def average(points: Points, since: Seconds, until: Seconds) -> UsdPerHour:
+    """Over that time; before the first point the price was what it was then."""
+    if until <= since:
+        return points[max(bisect_right(points, since, key=lambda point: point[0]) - 1, 0)][1]
+    total = 0.0
+    for number, (begin, price) in enumerate(points):
+        begin = since if number == 0 else max(begin, since)
+        end = points[number + 1][0] if number + 1 < len(points) else until
+        total += price * max(min(end, until) - begin, 0.0)
+    return total / (until - since)
+
+
+class SpotPrices:
+    """By instance type and zone, for whole instances."""
+
+    def __init__(self, api: Api, kinds: Collection[str], zones: Collection[str]) -> None:
+        self._api, self._kinds, self._zones = api, sorted(kinds), frozenset(zones)
+        self._points: dict[tuple[str, str], dict[Seconds, UsdPerHour]] = {}
+        self._from = self._until = float("inf")
+
+    def refresh(self, since: Seconds, now: Seconds) -> None:
+        """All prices from then on. Raises AwsFailed, and is due again only later all the same."""
+        if not self._kinds or (now - self._until < REFRESH_S and since >= self._from):
+            return
+        begin = min(since, self._until) if since >= self._from else since
+        self._from, self._until = min(self._from, since), now
+        pages = self._api.pages(
+            "describe_spot_price_history",
+            InstanceTypes=self._kinds,
+            ProductDescriptions=[PRODUCT],
+            StartTime=datetime.fromtimestamp(begin, UTC),
+            EndTime=datetime.fromtimestamp(now, UTC),
+        )
+        for page in pages:
+            for said in page["SpotPriceHistory"]:
+                market = said["InstanceType"], said["AvailabilityZone"]
+                points = self._points.setdefault(market, {})
+                points[said["Timestamp"].timestamp()] = float(said["SpotPrice"])
+
+    def average(self, kind: str, zone: str, since: Seconds, until: Seconds) -> UsdPerHour | None:
+        points = self._points.get((kind, zone))
+        return average(sorted(points.items()), since, until) if points else None
+
+    def lowest(self, kinds: Collection[str]) -> UsdPerHour | None:
+        """Now, of these types, in our zones."""
+        now = [
+            points[max(points)]
+            for (kind, zone), points in self._points.items()
+            if kind in kinds and zone in self._zones
+        ]
+        return min(now, default=None)
+
+
+class Prices:
+    def __init__(
+        self,
+        api: Api,
+        settings: AwsSettings,
+        gpu_types: Mapping[GpuName, GpuType],
+        unpriced: Collection[GpuName],
+        *,
+        zones: Collection[str],
+        wall: Callable[[], Seconds],
+    ) -> None:
+        self._settings, self._gpu_types, self._wall = settings, gpu_types, wall
+        self._unpriced = frozenset(unpriced)
+        machines = settings.machines
+        spot = {name for name in gpu_types if name in self._unpriced and machines[name].spot}
+        kinds = {kind for name in spot for kind in machines[name].instance_types}
+        self._spot = SpotPrices(api, kinds, zones)
+        self._spot.refresh(wall(), wall())
+        self.sources: dict[GpuName, str] = {}
+        """Where each price is from, in words."""
+        self.offers = {name: self._offer(kind) for name, kind in gpu_types.items()}
+
+    def refresh(self, listed: Sequence[Instance]) -> None:
+        """Spot prices since the first of these began, where they are not known yet."""
+        now = self._wall()
+        began = [one.launched for one in listed if one.spot and not one.is_gone]
+        try:
+            self._spot.refresh(min([now, *began]), now)
+        except AwsFailed:
+            return  # a list of nodes is worth more than the newest price
+
+    def gpus(self, instance: Instance) -> int:
+        """Of a type that is no longer configured, as many as the catalogue knows."""
+        kind = self._gpu_types.get(instance.gpu)
+        if kind is not None:
+            return kind.gpus_per_node
+        known = find(instance.kind, self._settings.region)
+        return 1 if known is None else known.gpus
+
+    def of(self, instance: Instance) -> UsdPerHour:
+        """Per GPU and hour; of spot instances, the average since they began."""
+        offer = self.offers.get(instance.gpu)
+        if offer is not None and instance.gpu not in self._unpriced:
+            return offer.price
+        gpus = self.gpus(instance)
+        if instance.spot:
+            until = self._wall() if instance.ended is None else instance.ended
+            paid = self._spot.average(instance.kind, instance.zone, instance.launched, until)
+            if paid is not None:
+                return paid / gpus
+        known = None if instance.spot else _on_demand(instance.kind, self._settings.region)
+        if known is not None:
+            return known / gpus
+        return 0.0 if offer is None else offer.price
+
+    def _offer(self, gpu: GpuType) -> GpuType:
+        if gpu.name not in self._unpriced:
+            self.sources[gpu.name] = "the config file"
+            return gpu
+        machine = self._settings.machines[gpu.name]
+        lowest = self._spot.lowest(machine.instance_types) if machine.spot else None
+        if lowest is not None:
+            self.sources[gpu.name] = "spot, the lowest of the zones now"
+            return replace(gpu, price=lowest / gpu.gpus_per_node)
+        for kind in () if machine.spot else machine.instance_types:
+            known = _on_demand(kind, self._settings.region)
+            if known is not None:
+                self.sources[gpu.name] = f"the catalogue, for {kind}"
+                return replace(gpu, price=known / gpu.gpus_per_node)
+        names, region = ", ".join(machine.instance_types), self._settings.region
+        where = "AWS lists no spot price" if machine.spot else "the catalogue has none"
+        problem = f"{where} for {names} in {region}"
+        expected = "a price in dollars per GPU and hour"
+        raise InputError(f"gpu_types.{gpu.name}.price", None, expected, problem)
+
+
+@cache
+def find(kind: str, region: str) -> CloudOffer | None:
+    """The catalogue's offer of an instance type; None where it has none."""
+    return cloud_offers.find("aws", kind, region)
+
+
+def _on_demand(kind: str, region: str) -> UsdPerHour | None:
+    known = find(kind, region)
+    return None if known is None else known.price_per_hour
