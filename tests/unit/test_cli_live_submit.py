@@ -111,6 +111,12 @@ def test_what_only_the_server_can_know_it_says(run: Boa, service: FakeService) -
     assert run.err == f"error: {locked()}\n"
 
 
+def submitted(service: FakeService) -> None:
+    """Wait until job 1 is there."""
+    while "1" not in service.control.active:
+        time.sleep(0.01)
+
+
 @pytest.mark.parametrize(
     ("state", "exit_code", "code"),
     [
@@ -126,12 +132,13 @@ def test_waiting_streams_the_log_and_ends_as_the_job_did(
     run: Boa, service: FakeService, state: Any, exit_code: int | None, code: int
 ) -> None:
     def live() -> None:
+        submitted(service)
         for n in range(3):
             time.sleep(0.1)
             service.engine.write("1", f"epoch {n}\n", attempt=n + 1)
         service.control.end("1", state, exit_code)
 
-    thread = threading.Timer(0.3, live)
+    thread = threading.Thread(target=live)
     thread.start()
     said = run("submit", "--class", "a", "--wait", "--", "true", code=code)
     thread.join()
@@ -140,10 +147,11 @@ def test_waiting_streams_the_log_and_ends_as_the_job_did(
 
 def test_waiting_with_json_prints_one_document_at_the_end(run: Boa, service: FakeService) -> None:
     def live() -> None:
+        submitted(service)
         service.engine.write("1", "hello\n")
         service.control.end("1", "succeeded", 0)
 
-    thread = threading.Timer(0.5, live)
+    thread = threading.Thread(target=live)
     thread.start()
     document = json.loads(run("submit", "--class", "a", "--wait", "--json", "--", "true"))
     thread.join()

@@ -253,6 +253,8 @@ def changed(path: str, value: Any) -> dict[str, Any]:
         ("target_efficiency", 1.5),
         ("policy", ""),
         ("engine", 1),
+        ("engine", "slurm"),
+        ("cloud", "moon"),
         ("gpu_types", {}),
         ("gpu_types", ["T4"]),
         ("gpu_types.T4.price", 0),

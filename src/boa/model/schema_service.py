@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from boa.model import service_file
+from boa.model.elsewhere import CLOUDS_OF
 from boa.model.schema_elsewhere import aws_schema, ray_schema
 from boa.model.schema_parts import CLASS, DRAFT, TEXT, VERSION_1, Schema, number, object_of, whole
 from boa.model.service import ClassPrior, ServiceConfig
@@ -98,12 +99,14 @@ def _names() -> Schema:
     meaning = {
         "policy": "Which policy decides: boa, or one of its rivals (boa simulate lists them).",
         "engine": "What starts jobs.",
-        "cloud": "What nodes are rented from.",
+        "cloud": "What nodes are rented from; without it, what goes with the engine.",
         "host": "Where the service listens. Without a token in $BOA_TOKEN, loopback only.",
     }
     default = _defaults(ServiceConfig)
+    clouds = list(dict.fromkeys(name for names in CLOUDS_OF.values() for name in names))
+    limited = {"engine": {"enum": list(CLOUDS_OF)}, "cloud": {"enum": clouds}}
     return {
-        name: {**TEXT, "default": default[name], "description": meaning[name]}
+        name: {**limited.get(name, TEXT), "default": default[name], "description": meaning[name]}
         for name in service_file.NAMES
     }
 

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 from boa.errors import FileError, InputError
 from boa.model import checks, elsewhere_file
+from boa.model.elsewhere import CLOUDS_OF
 from boa.model.fields import check_version, class_name, fields, printable
 from boa.model.files import read_document
 from boa.model.profile import ClassProfile
@@ -113,8 +114,7 @@ def _config(top: Mapping[str, Any], home: Path, catalogue: Catalogue) -> Service
         if name in top
     }
     settings |= {name: printable(top[name], name) for name in NAMES if name in top}
-    if settings.get("engine", "local") != "local":
-        settings.setdefault("cloud", settings["engine"])
+    settings |= _pair(settings)
     settings |= _local(top.get("local", {}))
     if "port" in top:
         settings["port"] = checks.whole(top["port"], "port", least=0, most=MAX_PORT)
@@ -154,6 +154,18 @@ def _local(value: Any) -> dict[str, float]:
     return {
         name: checks.number(given[name], f"local.{name}", least=0, most=WEEK_S) for name in given
     }
+
+
+def _pair(given: Mapping[str, Any]) -> dict[str, Any]:
+    """An engine, and a cloud whose nodes it can use."""
+    engine = given.get("engine", "local")
+    if engine not in CLOUDS_OF:
+        raise InputError("engine", engine, f"one of {', '.join(CLOUDS_OF)}")
+    clouds = CLOUDS_OF[engine]
+    cloud = given.get("cloud", clouds[0])
+    if cloud not in clouds:
+        raise InputError("cloud", cloud, f"with engine {engine}: {' or '.join(clouds)}")
+    return {"engine": engine, "cloud": cloud}
 
 
 def _elsewhere(top: Mapping[str, Any], types: Mapping[GpuName, GpuType]) -> dict[str, Any]:

@@ -12,23 +12,13 @@ from boa.model.service import ServiceConfig
 if TYPE_CHECKING:
     from boa.clouds.aws import AwsCloud
 
-PAIRS = {"local": ("local",), "ray": ("ray", "aws")}
-"""Engines, and the clouds whose nodes they can run jobs on."""
-
 
 def check(config: ServiceConfig) -> None:
     """Before anything is begun."""
-    if config.engine not in PAIRS:
-        raise InputError("engine", config.engine, f"one of {', '.join(PAIRS)}")
-    clouds = PAIRS[config.engine]
-    if config.cloud not in clouds:
-        expected = f"with engine {config.engine}: {' or '.join(clouds)}"
-        raise InputError("cloud", config.cloud, expected)
-    if config.cloud == "aws":
-        if config.aws is None:
-            raise InputError("aws", None, "a section of the config file: see docs/aws.md")
-        if config.speed != 1:
-            raise InputError("speed", config.speed, "1 with cloud aws: its dollars are real")
+    if config.cloud == "aws" and config.aws is None:
+        raise InputError("aws", None, "a section of the config file: see docs/aws.md")
+    if config.cloud == "aws" and config.speed != 1:
+        raise InputError("speed", config.speed, "1 with cloud aws: its dollars are real")
 
 
 def engine(config: ServiceConfig, owner: str) -> Engine:
