@@ -1,13 +1,14 @@
-"""Which processes a run is made of on this machine, and what each of them sees."""
+"""Which processes a run is made of, and what each of them sees."""
 
 import itertools
 import os
 import shutil
 import socket
-from collections.abc import Iterator, Mapping
-from typing import NotRequired, TypedDict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NotRequired, TypeAlias, TypedDict
 
-from boa.engines.base import Launch
+if TYPE_CHECKING:  # or every rank on a Ray node would import all that a job consists of
+    from boa.engines.base import Launch
 
 PORTS = range(20_000, 32_000)
 """For MASTER_PORT: below those that systems hand out to outgoing connections, so that a port that
@@ -23,6 +24,8 @@ _OF_TORCHRUN = (
 _BY_DEFAULT = {
     "PYTHONUNBUFFERED": "1"  # or what a job prints would show only when it ends
 }
+HERE = "127.0.0.1"
+Address: TypeAlias = tuple[str, int]
 _ports = itertools.count(os.getpid() * 101)
 
 
@@ -64,13 +67,26 @@ def inherited(environment: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def shared(launch: Launch, environment: Mapping[str, str]) -> dict[str, str]:
+def shared(launch: "Launch", environment: Mapping[str, str]) -> dict[str, str]:
     """What workers of all runs of such jobs see: what a warm parent may see."""
     return {**inherited(environment), **_BY_DEFAULT, **launch.spec.env}
 
 
-def plans(launch: Launch, *, port: int, gpus: bool) -> list[Plan]:
-    """Beside what `inherited` leaves: these variables and no others."""
+def plans(
+    launch: "Launch",
+    *,
+    port: int,
+    gpus: bool,
+    master: str = HERE,
+    devices: Sequence[Sequence[str]] | None = None,
+    environment: Mapping[str, str] = os.environ,
+) -> list[Plan]:
+    """Beside what `inherited` leaves: these variables and no others.
+
+    `devices`: the nodes are machines of their own, `master` is the first, and these are the names
+    of the GPUs on each. None: all nodes are this machine, and its GPUs have the slots' numbers.
+    `environment`: what workers see already.
+    """
     spec, key = launch.spec, launch.key
     if not launch.width:
         raise ValueError(f"run {key} has no GPUs")  # it would be done before it began
@@ -86,49 +102,71 @@ def plans(launch: Launch, *, port: int, gpus: bool) -> list[Plan]:
         "BOA_EPOCHS": str(spec.epochs),
         **launch.env,
     }
+    names = _names(launch) if devices is None else devices
     # each once, or CUDA sees none: nodes that are one machine may name the same GPU
-    everything = list(dict.fromkeys(index for node in launch.slots for index in node.gpus))
+    machines = [list(dict.fromkeys(itertools.chain(*names)))] if devices is None else names
     if spec.launcher == "torchrun":
-        argv = [*_torchrun(launch.width, port), *spec.run]
-        env = common | _devices(everything, gpus)
-        return [Plan(rank=0, argv=argv, env=env, code_when_stopped=1)]
+        widths = [launch.width] if devices is None else [len(node.gpus) for node in launch.slots]
+        return list(_agents(launch, common, widths, (master, port), machines if gpus else None))
     if spec.launcher == "single":
-        env = common | _ranks(0, 1, 0, 1, port) | _devices(everything, gpus)
+        env = common | _ranks(0, 1, 0, 1, (master, port)) | _devices(machines[0], gpus)
         return [Plan(rank=0, argv=list(spec.run), env=env, code_when_stopped=0)]
-    return list(_workers(launch, common, port, gpus))
-
-
-def _workers(launch: Launch, common: dict[str, str], port: int, gpus: bool) -> Iterator[Plan]:
-    rank = itertools.count()
-    if launch.width > 1 and "OMP_NUM_THREADS" not in os.environ:
+    if launch.width > 1 and "OMP_NUM_THREADS" not in environment:
         common = {"OMP_NUM_THREADS": "1", **common}  # as torchrun does: they share the cores
-    for node in launch.slots:
+    return list(_workers(launch, common, (master, port), names if gpus else None))
+
+
+def _workers(
+    launch: "Launch", common: dict[str, str], master: Address, gpus: Sequence[Sequence[str]] | None
+) -> Iterator[Plan]:
+    rank = itertools.count()
+    for index, node in enumerate(launch.slots):
         for local_rank in range(len(node.gpus)):
             number = next(rank)
-            ranks = _ranks(number, launch.width, local_rank, len(node.gpus), port)
+            ranks = _ranks(number, launch.width, local_rank, len(node.gpus), master)
             # all of the node's, as torchrun has it: device LOCAL_RANK is the worker's own
-            env = common | ranks | _devices(node.gpus, gpus)
+            env = common | ranks | _devices(gpus[index] if gpus else (), bool(gpus))
             argv = list(launch.spec.run)
             yield Plan(rank=number, argv=argv, env=env, code_when_stopped=0)
 
 
-def _ranks(rank: int, world: int, local_rank: int, local_world: int, port: int) -> dict[str, str]:
-    values = (rank, world, local_rank, local_world, "127.0.0.1", port)
+def _agents(
+    launch: "Launch",
+    common: dict[str, str],
+    widths: Sequence[int],
+    master: Address,
+    gpus: Sequence[Sequence[str]] | None,
+) -> Iterator[Plan]:
+    """One torchrun to a machine; its number is that of its first worker."""
+    for index, width in enumerate(widths):
+        argv = [*_torchrun(index, len(widths), width, master), *launch.spec.run]
+        env = common | _devices(gpus[index] if gpus else (), bool(gpus))
+        yield Plan(rank=sum(widths[:index]), argv=argv, env=env, code_when_stopped=1)
+
+
+def _ranks(
+    rank: int, world: int, local_rank: int, local_world: int, master: Address
+) -> dict[str, str]:
+    values = (rank, world, local_rank, local_world, *master)
     return dict(zip(_OF_TORCHRUN, map(str, values), strict=True))
 
 
-def _torchrun(width: int, port: int) -> list[str]:
-    """One agent for all workers, also of several nodes: here they are one machine."""
+def _torchrun(index: int, machines: int, width: int, master: Address) -> list[str]:
     return [
         "torchrun",
-        "--nnodes=1",
+        f"--nnodes={machines}",
+        *([f"--node-rank={index}"] if machines > 1 else []),
         f"--nproc-per-node={width}",
-        "--master-addr=127.0.0.1",
-        f"--master-port={port}",
+        f"--master-addr={master[0]}",
+        f"--master-port={master[1]}",
         "--no-python",
         "--",  # or torchrun takes options of the command that look like its own
     ]
 
 
-def _devices(indexes: list[int] | tuple[int, ...], gpus: bool) -> dict[str, str]:
-    return {"CUDA_VISIBLE_DEVICES": ",".join(map(str, indexes))} if gpus else {}
+def _names(launch: "Launch") -> list[list[str]]:
+    return [list(map(str, node.gpus)) for node in launch.slots]
+
+
+def _devices(names: Iterable[str], gpus: bool) -> dict[str, str]:
+    return {"CUDA_VISIBLE_DEVICES": ",".join(names)} if gpus else {}

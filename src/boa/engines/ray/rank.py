@@ -1,0 +1,210 @@
+"""The actor of one rank: it is on the node, has its GPU, and runs the user's command there.
+
+What goes in and out is of plain types, so that a service of another version is understood well
+enough to be told so. Methods run on threads: while one waits for news, another may be asked.
+"""
+
+import marshal
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from boa._version import __version__
+from boa.engines import launching, shim
+
+PATIENCE_S = 10.0
+"""How long `news` waits for some."""
+GATHER_S = 0.1
+"""From the first output to the answer, so that a worker that prints much is not many answers."""
+PIECE = 1024 * 1024
+"""Of output, in one answer: what is kept of much of it is soon told."""
+LOOK_S = 1.0
+SEEN_S = 5.0
+"""Until a file that the service has left is seen here: network file systems take their time."""
+OF_RAY = (
+    "RAY_CLIENT_MODE",
+    "RAY_JOB_ID",
+    "RAY_RAYLET_PID",
+    "RAY_LD_PRELOAD_ON_WORKERS",
+    "SPT_NOENV",
+)
+"""What Ray tells its own workers."""
+KEEP = "import sys; sys.path += sys.argv[1:3]; import keeper; keeper.main(sys.argv[3])"
+
+
+class Rank:
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._state = "idle"
+        """idle, up, ended"""
+        self._rank = -1
+        self._output, self._first, self._limit = bytearray(), 0, 0
+        """What is kept of the output, and how much came before."""
+        self._outcome: tuple[int | None, bool, str] | None = None
+        self._ended_at, self._was_up = 0.0, False
+        self._folder = ""
+        self._grace_s: float | None = None
+        self._keeper: subprocess.Popen[bytes] | None = None
+        threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+
+    # What the engine asks
+
+    def prepare(self, checkpoint_dir: str, token: str) -> dict[str, Any]:
+        """Where this is; `token`: a file in that folder, if it is shared."""
+        import ray
+
+        context = ray.get_runtime_context()
+        environment = environment_of_node()
+        return {
+            "version": __version__,
+            "node": context.get_node_id(),
+            "ip": ray.util.get_node_ip_address(),
+            "host": os.uname().nodename,
+            "gpus": [str(name) for name in ray.get_gpu_ids()],
+            "has_gpus": launching.has_gpus(),
+            "port": launching.free_port(),
+            "environment": {k: v for k, v in environment.items() if k == "OMP_NUM_THREADS"},
+            "shared": not token or _appears(os.path.join(checkpoint_dir, token)),
+        }
+
+    def start(
+        self, plan: dict[str, Any], workdir: str, own: bool, grace_s: float, limit: int
+    ) -> bool:
+        """Whether the command is up; if not, `news` says why. `own`: the job's folder, by default:
+        where it is not shared, every attempt has one here."""
+        with self._changed:
+            if self._state != "idle":
+                return self._state == "up"
+            self._rank, self._limit = plan["rank"], limit
+            self._folder = tempfile.mkdtemp(prefix="boa-rank-")
+            if own and not os.path.isdir(workdir):
+                workdir = os.path.join(self._folder, "work")
+                os.mkdir(workdir)
+            document = {"plans": [plan], "workdir": workdir, "grace_s": grace_s, "log_bytes": limit}
+            Path(self._folder, shim.LAUNCH).write_bytes(marshal.dumps(document, 2))
+            self._state = "up"
+        self._keep()
+        while not _is_up(self._folder) and self._outcome is None:
+            time.sleep(0.005)
+        return self._was_up or self._outcome is None
+
+    def stop(self, grace_s: float) -> None:
+        """Also of a command that is about to start."""
+        with self._changed:
+            self._grace_s = grace_s
+            self._pass_on()
+
+    def news(self, offset: int, state: str) -> dict[str, Any]:
+        """What is new to who knows so much of the output, and this state; or soon that nothing is.
+
+        The end is told when all of the output has been.
+        """
+        with self._changed:
+            self._changed.wait_for(lambda: self._is_new(offset, state), PATIENCE_S)
+            if self._state == state:
+                self._changed.wait_for(lambda: self._state != state, GATHER_S)
+            end = self._first + len(self._output)
+            first = min(max(offset, self._first), end)
+            data = bytes(self._output[first - self._first :][:PIECE])
+            told = self._state != "ended" or first + len(data) == end
+            return {
+                "rank": self._rank,
+                "state": self._state if told else "up",
+                "first": first,
+                "output": data,
+                "outcome": self._outcome if told else None,
+                "ended_at": self._ended_at,
+            }
+
+    # The command
+
+    def _is_new(self, offset: int, state: str) -> bool:
+        return self._state != state or self._first + len(self._output) > offset
+
+    def _keep(self) -> None:
+        here = os.path.dirname(os.path.abspath(__file__))
+        command = [sys.executable, "-I", "-S", "-c", KEEP, here, os.path.dirname(here)]
+        keeper = subprocess.Popen(
+            [*command, self._folder],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=launching.inherited(environment_of_node()),
+            start_new_session=True,
+        )
+        keeper.wait()  # not the keeper, but who began it
+        threading.Thread(target=self._listen, args=(keeper,), daemon=True).start()
+        with self._changed:
+            self._keeper = keeper
+            self._pass_on()
+
+    def _pass_on(self) -> None:
+        """A stop that was asked for."""
+        if self._keeper is not None and self._grace_s is not None:
+            assert self._keeper.stdin is not None
+            with suppress(OSError):  # it has ended
+                os.write(self._keeper.stdin.fileno(), f"{self._grace_s:.3f}\n".encode())
+
+    def _listen(self, keeper: "subprocess.Popen[bytes]") -> None:
+        """Until the output ends, which is when the keeper has."""
+        assert keeper.stdout is not None
+        while data := os.read(keeper.stdout.fileno(), shim.CHUNK):
+            with self._changed:
+                self._output += data
+                if len(self._output) > self._limit + shim.CHUNK:
+                    spare = len(self._output) - self._limit
+                    del self._output[:spare]
+                    self._first += spare
+                self._changed.notify_all()
+        self._was_up = _is_up(self._folder)
+        outcome, ended_at = outcome_in(self._folder), time.time()
+        shutil.rmtree(self._folder, ignore_errors=True)  # who hears of the end kills this process
+        with self._changed:
+            self._outcome, self._ended_at, self._state = outcome, ended_at, "ended"
+            self._changed.notify_all()
+
+
+def environment_of_node() -> dict[str, str]:
+    """As Ray on this node was begun with: not what it set for this process alone since."""
+    entries = Path("/proc/self/environ").read_bytes().split(b"\0")
+    parts = (os.fsdecode(entry).partition("=") for entry in entries if entry)
+    return {name: value for name, _, value in parts if name not in OF_RAY}
+
+
+def outcome_in(folder: str) -> tuple[int | None, bool, str]:
+    try:
+        text = Path(folder, shim.OUTCOME).read_text("utf-8", "replace")
+    except FileNotFoundError:
+        return None, False, "lost: its supervisor was killed"
+    code, stopped, reason = text.split("\n")[:3]
+    return int(code) if code else None, stopped == "1", reason.strip()
+
+
+def _end_with(raylet: int) -> None:
+    """A worker of Ray's looks for its raylet too, but takes it for alive unless process 1 is its
+    parent now: where something else takes in orphans (systemd for users, say), it would go on."""
+    while os.getppid() == raylet:
+        time.sleep(LOOK_S)
+    os._exit(1)
+
+
+def _is_up(folder: str) -> bool:
+    with suppress(FileNotFoundError):
+        return any(name.startswith(shim.UP) for name in os.listdir(folder))
+    return False
+
+
+def _appears(path: str) -> bool:
+    until = time.monotonic() + SEEN_S
+    while not os.path.exists(path):
+        if time.monotonic() > until:
+            return False
+        time.sleep(SEEN_S / 50)
+    return True
