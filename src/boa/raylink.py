@@ -44,7 +44,9 @@ def connect(address: str, namespace: str) -> Any:
             try:
                 _init(ray, address, namespace)
             except Exception as problem:  # Ray has no error of its own for this
-                expected = "a Ray cluster that can be reached, of this Ray's version"
+                expected = (
+                    "a Ray cluster that can be reached, of this Ray's version and with its token"
+                )
                 reason = str(problem).strip().split("\n")[0]
                 raise InputError(
                     "ray.address", address, expected, f"no connection ({reason})"

@@ -5,7 +5,6 @@ or it is not. A token that was used once does not rent again, not even after its
 """
 
 import json
-import os
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -14,6 +13,7 @@ from typing import Any
 
 from boa.clock import Clock
 from boa.clouds.base import CloudNode, CloudTrouble, NoCapacity
+from boa.clouds.files import replace_file
 from boa.errors import FileError
 from boa.model.workload import GpuType
 from boa.units import SECONDS_PER_HOUR, GpuName, Seconds, UsdPerHour
@@ -140,7 +140,7 @@ class LocalCloud:
         listed = {token: node for token, node in truth.nodes.items() if node.is_listed(now)}
         truth, self._known = replace(truth, nodes=listed), None
         try:
-            _replace_file(self._path, _document(truth))
+            replace_file(self._path, _document(truth))
         except OSError as error:
             raise CloudTrouble(f"{self._path}: cannot be written ({error.strerror})") from error
         self._known = truth
@@ -164,19 +164,3 @@ def _read(path: Path) -> _Truth:
     except (ValueError, TypeError, KeyError) as error:
         expected = "the local cloud's list of nodes, as it was written"
         raise FileError(str(path), "is damaged", expected) from error
-
-
-def _replace_file(path: Path, document: Mapping[str, Any]) -> None:
-    """The whole of it or nothing, even if the power goes."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(path.name + ".new")
-    with draft.open("w", encoding="utf-8") as file:
-        file.write(json.dumps(document))
-        file.flush()
-        os.fsync(file.fileno())
-    draft.replace(path)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)

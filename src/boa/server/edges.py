@@ -17,6 +17,12 @@ def check(config: ServiceConfig) -> None:
     """Before anything is begun."""
     if config.cloud == "aws" and config.aws is None:
         raise InputError("aws", None, "a section of the config file: see docs/aws.md")
+    if config.cloud == "ray" and config.ray.nodes == "autoscaler":
+        for name in config.gpu_types:
+            if name not in config.max_nodes:
+                # Of a demand beyond its own limit Ray grants nothing at all, and tells nobody.
+                expected = "as many nodes as Ray's autoscaler may bring (its max_workers), or fewer"
+                raise InputError(f"gpu_types.{name}.max_nodes", None, expected)
     if config.cloud == "aws" and config.speed != 1:
         raise InputError("speed", config.speed, "1 with cloud aws: its dollars are real")
 
