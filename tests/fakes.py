@@ -187,7 +187,7 @@ class FakeControl:
             jobs=dict(self.active),
             nodes=dict(self.nodes),
             holds=dict(self.holds),
-            money=self.money,
+            charged=lambda money=self.money: money,  # type: ignore[misc]
             plan=self.plan,
             last_event=len(self.store.told),
             counters=dict(self.counters),

@@ -19,17 +19,22 @@ class Pool:
     def __init__(self, gpu: GpuName, gpus_per_node: int, nodes: Iterable[NodeId] = ()) -> None:
         self.gpu, self.per_node = gpu, gpus_per_node
         self.free: dict[NodeId, int] = {}
+        self.gpus_free = 0
+        """On all nodes together."""
         self._with: list[dict[NodeId, None]] = [{} for _ in range(gpus_per_node + 1)]
         for node in nodes:
             self.add(node)
 
     def add(self, node: NodeId) -> None:
         self.free[node] = self.per_node
+        self.gpus_free += self.per_node
         self._with[self.per_node][node] = None
 
     def drop(self, node: NodeId) -> None:
         """Forget an empty node."""
-        del self._with[self.free.pop(node)][node]
+        free = self.free.pop(node)
+        self.gpus_free -= free
+        del self._with[free][node]
 
     def empty(self) -> list[NodeId]:
         return list(self._with[self.per_node])
@@ -92,6 +97,7 @@ class Pool:
                 placed[job] = allocation
                 for node, count in allocation.nodes:
                     free[node] -= count
+                    self.gpus_free -= count
                     last.pop(node, None)
                     last[node] = None
         for node in last:
@@ -107,7 +113,7 @@ class Pool:
         return None
 
     def _take_anywhere(self, width: int) -> Allocation | None:
-        if sum(self.free.values()) < width:
+        if self.gpus_free < width:
             return None
         chosen, left = [], width
         for free in range(self.per_node, 0, -1):
@@ -122,7 +128,9 @@ class Pool:
     def _set(self, node: NodeId, free: int) -> None:
         if not 0 <= free <= self.per_node:
             raise AssertionError(f"node {node} would have {free} of {self.per_node} GPUs free")
-        del self._with[self.free[node]][node]
+        before = self.free[node]
+        del self._with[before][node]
+        self.gpus_free += free - before
         self.free[node] = free
         self._with[free][node] = None
 

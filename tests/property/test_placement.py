@@ -255,3 +255,24 @@ def test_a_resized_cluster_keeps_its_busiest_nodes(
     )
     new = [node for node in found if node not in there]
     assert new == [Node(nodes + 3 + n, "T4", per_node) for n in range(wanted - len(kept))]
+
+
+@given(per_node=sizes, moves=st.lists(st.tuples(st.sampled_from("adtgp"), st.integers(1, 20))))
+def test_a_pool_knows_how_many_gpus_are_free_on_all_its_nodes(
+    per_node: int, moves: list[tuple[str, int]]
+) -> None:
+    pool, held, nodes = Pool("T4", per_node, range(3)), list[Allocation](), 3
+    for move, number in moves:
+        if move == "a":
+            pool.add(nodes)
+            nodes += 1
+        elif move == "d" and pool.empty():
+            pool.drop(pool.empty()[0])
+        elif move == "t" and (taken := pool.take(number, spread=True)):
+            held.append(taken)
+        elif move == "g" and held:
+            pool.give(held.pop())
+        elif move == "p":
+            pinned = {str(n): Allocation("T4", ((n, 1),)) for n in range(number)}
+            held += pool.pin(pinned).values()
+        assert pool.gpus_free == sum(pool.free.values())

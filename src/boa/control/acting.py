@@ -22,10 +22,14 @@ from boa.model.job import JobRecord, Run
 from boa.model.live import NodeRecord
 from boa.units import Seconds
 
+EVERY = "BOA_REPORT_EVERY_S"
 Log = Callable[[str, str], None]
 """(level, text)"""
 OVERDUE_S: Seconds = 60.0
 """Of the wall: how long a cloud may take to do what it was asked."""
+REPORTS_PER_S = 200.0
+"""Of all jobs together: where there are more jobs than that, each is told to report less often
+than the once a second that it would by itself."""
 RETRY_S: Seconds = 5.0
 """Of the wall: after an engine or a cloud failed, until it is asked again."""
 
@@ -187,8 +191,15 @@ class Actor:
                 "BOA_SPEED": f"{self._speed:g}",
                 "BOA_NODES": str(len(run.slots)),
                 "BOA_DECIDED_AT": f"{decided:.6f}",
+                **self._reporting(job),
             },
         )
+
+    def _reporting(self, job: JobRecord) -> dict[str, str]:
+        every_s = len(self._state.jobs) / REPORTS_PER_S
+        if every_s <= 1 or EVERY in job.spec.env:
+            return {}
+        return {EVERY: f"{every_s:.3g}"}
 
     def _address(self, node: NodeId) -> str:
         known = self._state.nodes.get(node)

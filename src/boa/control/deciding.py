@@ -2,14 +2,14 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from boa.control.expander import Fitted, Room, Want, can_rent, fit
 from boa.control.inbox import CloudRefused
 from boa.control.ledger import committed
 from boa.control.lifecycle import drop_node
 from boa.control.profiler import Profiler
-from boa.control.state import Draft
+from boa.control.state import Draft, is_usable
 from boa.model.cluster import (
     Allocation,
     ClusterView,
@@ -19,6 +19,7 @@ from boa.model.cluster import (
     Node,
     NodeId,
     Policy,
+    Prediction,
     Share,
 )
 from boa.model.job import JobRecord
@@ -100,7 +101,7 @@ class Decider:
 
     def believe_none(self, draft: Draft, gpu: GpuName, for_s: Seconds) -> None:
         """No more nodes of this type than there are, for a while."""
-        had = sum(node.gpu == gpu for node in draft.usable_nodes())
+        had = sum(node.gpu == gpu and is_usable(node) for node in draft.nodes.values())
         self.refused[gpu] = (had, draft.now + for_s)
 
     # Policies that decide job by job
@@ -167,7 +168,9 @@ class Decider:
         _rent(draft, fitted.new_nodes, self.gpu_types)
         self._apply(draft, fitted)
 
-    def _wants(self, jobs: Iterable[JobRecord], shares: Mapping[JobId, Share]) -> dict[JobId, Want]:
+    def _wants(self, jobs: Sequence[JobRecord], shares: Mapping[JobId, Share]) -> dict[JobId, Want]:
+        classes = {job.job_class for job in jobs}
+        predictions = {name: self.profiler.prediction(name) for name in classes}
         return {
             job.id: Want(
                 share=shares[job.id],
@@ -175,7 +178,7 @@ class Decider:
                 max=job.spec.gpus.max,
                 types=job.spec.gpus.types,
                 arrival=job.submitted_at,
-                prediction=self.profiler.prediction(job.job_class),
+                prediction=predictions[job.job_class],
                 epoch=job.epoch,
             )
             for job in jobs
@@ -232,16 +235,26 @@ class Decider:
         return sorted(kept, key=lambda node: node.id)
 
     def _view(self, draft: Draft, jobs: Sequence[JobRecord]) -> ClusterView:
+        known = {name: self._known(name) for name in {job.job_class for job in jobs}}
         return ClusterView(
             now=draft.now,
-            jobs=[self._job_view(draft, job) for job in jobs],
+            jobs=[self._job_view(draft, job, known[job.job_class]) for job in jobs],
             nodes=self._nodes(draft),
             gpu_types=self.gpu_types,
             next_node=draft.state.next_node,
             memory=self.memory,
         )
 
-    def _job_view(self, draft: Draft, job: JobRecord) -> JobView:
+    def _known(self, job_class: str) -> "_Known":
+        of = self.profiler
+        return _Known(
+            of.epochs(job_class),
+            of.prediction(job_class),
+            of.rescale_s(job_class),
+            of.tried(job_class),
+        )
+
+    def _job_view(self, draft: Draft, job: JobRecord, known: "_Known") -> JobView:
         running = job.run
         open_s = (draft.now - running.requested_at) * running.allocation.width if running else 0.0
         return JobView(
@@ -249,9 +262,9 @@ class Decider:
             job_class=job.job_class,
             arrival=job.submitted_at,
             serial=job.serial,
-            epoch=min(job.epoch, self.profiler.epochs(job.job_class) - 1),
+            epoch=min(job.epoch, known.epochs - 1),
             left=self._left(job),
-            prediction=self.profiler.prediction(job.job_class),
+            prediction=known.prediction,
             asked=TraceJob(
                 name=job.id,
                 arrival_s=job.submitted_at,
@@ -260,9 +273,9 @@ class Decider:
             ),
             allocation=job.allocation,
             restarts=max(job.attempts - 1, 0),
-            rescale_s=self.profiler.rescale_s(job.job_class),
+            rescale_s=known.rescale_s,
             service=job.held_gpu_s + open_s,
-            tried=self.profiler.tried(job.job_class),
+            tried=known.tried,
             note=job.share.note if job.share is not None else None,
         )
 
@@ -271,6 +284,15 @@ class Decider:
         left = self.profiler.remaining(job)
         whole = left[0] + job.progress if left else 0.0
         return left[0] / whole if whole > 0 else 1.0
+
+
+class _Known(NamedTuple):
+    """Of a class: asked for once, not for every job of it."""
+
+    epochs: int
+    prediction: Prediction
+    rescale_s: Seconds
+    tried: Mapping[GpuName, int]
 
 
 def _schedulable(job: JobRecord, now: Seconds) -> bool:

@@ -209,7 +209,7 @@ def _placed(
     for job in sorted(moving, key=lambda job: -widths[job]):
         missing = pool.nodes_missing(widths[job])
         if next_node + missing > last:
-            short = widths[job] - sum(pool.free.values())
+            short = widths[job] - pool.gpus_free
             missing = max(-(-short // pool.per_node), 0)
         for _ in range(missing):
             pool.add(next_node)

@@ -51,6 +51,8 @@ def run_ended(draft: Draft, event: RunEvent, at: Seconds, backoff_s: Seconds) ->
         _end(draft, job, "succeeded", event, at, "")
     elif asked or event.stopped:  # by us, or by a machine that shuts down
         _between_runs(draft, job, run, event)
+    elif event.node_lost:
+        _lost_node(draft, job, event, backoff_s)
     else:
         _failed(draft, job, event, at, backoff_s)
 
@@ -137,6 +139,17 @@ def _failed(draft: Draft, job: JobRecord, event: RunEvent, at: Seconds, backoff_
     )
 
 
+def _lost_node(draft: Draft, job: JobRecord, event: RunEvent, backoff_s: Seconds) -> None:
+    """The engine knows before the cloud: no failure, but the node is still listed. Wait for the
+    cloud to say so, or the job would be placed there again."""
+    lost = replace(job, allocation=None, moved_at=None, exit_code=None)
+    why = f"{event.reason}; next try in {backoff_s:.0f} s"
+    draft.put_job(replace(lost, state="waiting", retry_at=draft.now + backoff_s, reason=why))
+    draft.tell(
+        "retry", f"job {job.id} lost a node ({event.reason}): it goes on elsewhere", job=job.id
+    )
+
+
 # What the job says
 
 
@@ -179,7 +192,7 @@ def _newest(before: Mapping[str, float], now: Mapping[str, float]) -> Mapping[st
 def drop_node(draft: Draft, node: NodeId, at: Seconds) -> None:
     """A node is gone since then, or never came. Jobs that were to have it are placed anew; a run
     that was on it is over, and its job goes on elsewhere without this counting as a failure."""
-    for job in list(draft.jobs.values()):
+    for job in draft.jobs_on(node):
         if job.run is not None and node in job.run.slots:
             draft.put_job(draft.close_holds(job, job.run, at, [node]))
     leave_node(draft, node)
@@ -189,7 +202,7 @@ def leave_node(draft: Draft, node: NodeId) -> None:
     """Jobs leave it at once, also where nothing else is ready for them: their checkpoints count
     more than the steps they could still make."""
     draft.replan = True
-    for job in list(draft.jobs.values()):
+    for job in draft.jobs_on(node):
         if job.allocation is not None and any(node == n for n, _ in job.allocation.nodes):
             job = draft.put_job(replace(job, allocation=None))
         run = job.run

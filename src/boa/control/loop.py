@@ -47,6 +47,9 @@ LATE_S = 1.0
 """A step that takes longer than this, in seconds of the wall, is counted as late."""
 LEAST_PAUSE_S = 0.02
 """Between two steps: what arrives meanwhile is decided together."""
+MOST_PAUSE_S = 0.5
+"""A pause is as long as the step before it, within these: the other half of the time is for
+requests and reports, which run in the same process."""
 TROUBLE_PAUSE_S = 1.0
 TROUBLE_EVERY_S: Seconds = 60.0
 BOOT_S: Seconds = 1800.0
@@ -189,7 +192,7 @@ class ControlLoop:
                 self._failing = True
                 self.actor.log("error", f"acting failed: {type(bug).__name__}: {bug}")
                 self.actor.say_all_again()
-            time.sleep(TROUBLE_PAUSE_S if self._failing else LEAST_PAUSE_S)
+            time.sleep(TROUBLE_PAUSE_S if self._failing else pause_after(self.counters["step_s"]))
 
     def step(self) -> None:
         """One turn. Everything in it is stored in one transaction, or has not happened."""
@@ -335,8 +338,12 @@ class ControlLoop:
             jobs=self.state.jobs,
             nodes=self.state.nodes,
             holds=self.state.holds,
-            money=self.purse.state(self.state, now),
+            charged=self.purse.state_of(self.state, now),
             plan=self.planner.plan,
             last_event=self._last_event,
             counters=dict(self.counters),
         )
+
+
+def pause_after(step_s: float) -> float:
+    return min(max(step_s, LEAST_PAUSE_S), MOST_PAUSE_S)

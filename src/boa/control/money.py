@@ -1,7 +1,8 @@
 """The service's purse: the budget, what was spent, and what to plan with so that they meet."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any, TypeAlias
 
 from boa.control import pacing
@@ -90,19 +91,29 @@ class Purse:
         draft.put_meta("money", self.document())
 
     def state(self, state: State, now: Seconds) -> MoneyState:
-        bill = bill_at(state.totals, state.nodes.values(), state.holds.values(), now)
-        return MoneyState(
-            budget=self.budget,
-            max_spend=self.max_spend,
-            effective=self.effective,
-            since=self._pace.since,
-            spent=bill.total - self._pace.spent_before,
-            total=bill.total,
-            jobs=bill.jobs,
-            idle=bill.idle,
-            provisioning=bill.provisioning,
-            now_per_hour=spend_now(state.nodes.values()),
-        )
+        return self.state_of(state, now)()
+
+    def state_of(self, state: State, now: Seconds) -> Callable[[], MoneyState]:
+        """The same for whoever may look later, from any thread; `state` does not change."""
+        pace, max_spend, effective = self._pace, self.max_spend, self.effective
+
+        @cache
+        def look() -> MoneyState:
+            bill = bill_at(state.totals, state.nodes.values(), state.holds.values(), now)
+            return MoneyState(
+                budget=pace.budget,
+                max_spend=max_spend,
+                effective=effective,
+                since=pace.since,
+                spent=bill.total - pace.spent_before,
+                total=bill.total,
+                jobs=bill.jobs,
+                idle=bill.idle,
+                provisioning=bill.provisioning,
+                now_per_hour=spend_now(state.nodes.values()),
+            )
+
+        return look
 
 
 def _is_short(job: JobRecord) -> bool:

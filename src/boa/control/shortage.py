@@ -197,13 +197,17 @@ class Seats:
         """Heaps, made when first needed; entries that no longer hold are skipped."""
 
     def keep(self, current: Mapping[JobId, Allocation]) -> None:
-        """What jobs have, but no more than is wanted for them."""
+        """What jobs have, but no more than is wanted for them. Before anything else is done."""
         for job, want in self._wants.items():
             held = current.get(job)
-            if held is not None and self.rungs(job, held.gpu):
-                is_home = held.gpu == want.share.gpu
-                width = min(held.width, want.share.width) if is_home else held.width
-                self._put(job, held.gpu, width)
+            rungs = self.rungs(job, held.gpu) if held is not None else ()
+            if held is not None and rungs:
+                gpu, width = held.gpu, held.width
+                if gpu == want.share.gpu:
+                    width = min(width, want.share.width)
+                self.taken[job] = (gpu, width)
+                self._stock.take(gpu, width)
+                self._spare[gpu] += max(width - rungs[-1], 0)
 
     def settle(self) -> None:
         """Until nobody else can be seated or widened, or go back to the planned type."""

@@ -1,6 +1,6 @@
 """What the control loop shows to others, and what it can be asked: the server's side of it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -73,7 +73,8 @@ class Snapshot:
     nodes: Mapping[NodeId, NodeRecord]
     holds: Mapping[tuple[JobId, NodeId, Seconds], Hold]
     """Open ones."""
-    money: MoneyState
+    charged: Callable[[], MoneyState]
+    """Added up when asked for: every node and hold counts, and most steps nobody looks."""
     plan: PlanState | None
     last_event: int
     """Number of the newest stored event."""
@@ -82,6 +83,10 @@ class Snapshot:
     stopped, rescalings, restarts, jct_s (sum over succeeded), queueing_s (sum until first start),
     store_trouble, cloud_trouble, plans, rescaling_stop, rescaling_stop_s (how many told of it, and
     their sum; likewise the other parts), …: of this process's life."""
+
+    @property
+    def money(self) -> MoneyState:
+        return self.charged()
 
 
 class Control(Protocol):

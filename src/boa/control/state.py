@@ -67,6 +67,7 @@ class Draft:
         """Whether anything happened that placement has to look at."""
         self.counted: dict[str, float] = {}
         self.arrived: list[JobRecord] = []
+        self._by_node: dict[NodeId, dict[JobId, None]] | None = None
 
     @property
     def jobs(self) -> dict[JobId, JobRecord]:
@@ -79,12 +80,24 @@ class Draft:
     def put_job(self, job: JobRecord) -> JobRecord:
         """An ended job is stored and leaves the state."""
         self.changes.jobs[job.id] = job
+        if self._by_node is not None:
+            _note(self._by_node, job)
         if job.ended:
             self.jobs.pop(job.id, None)
             self.replan = True
         else:
             self.jobs[job.id] = job
         return job
+
+    def jobs_on(self, node: NodeId) -> list[JobRecord]:
+        """Those that run on it or are to; known by node once somebody asks, since whole racks of
+        nodes go at once and every job would be looked at for each of them."""
+        if self._by_node is None:
+            self._by_node = {}
+            for job in self.jobs.values():
+                _note(self._by_node, job)
+        found = (self.jobs.get(job) for job in self._by_node.get(node, ()))
+        return [job for job in found if job is not None and node in _nodes_of(job)]
 
     def put_node(self, node: NodeRecord) -> None:
         self.changes.nodes[node.id] = node
@@ -152,9 +165,20 @@ class Draft:
 
     def usable_nodes(self) -> list[NodeRecord]:
         """Rented or on their way, ready ones first; not those given back, or about to be taken."""
-        found = (
-            node
-            for node in self.nodes.values()
-            if node.state in ("requested", "ready") and node.leaving_at is None
-        )
+        found = filter(is_usable, self.nodes.values())
         return sorted(found, key=lambda n: (n.state != "ready", n.id))
+
+
+def is_usable(node: NodeRecord) -> bool:
+    return node.state in ("requested", "ready") and node.leaving_at is None
+
+
+def _nodes_of(job: JobRecord) -> set[NodeId]:
+    given, run = job.allocation, job.run
+    found = set() if given is None else {node for node, _ in given.nodes}
+    return found if run is None else found.union(run.slots)
+
+
+def _note(by_node: dict[NodeId, dict[JobId, None]], job: JobRecord) -> None:
+    for node in _nodes_of(job):
+        by_node.setdefault(node, {})[job.id] = None
