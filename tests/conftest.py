@@ -11,6 +11,9 @@ settings.register_profile("reproducible", deadline=None, derandomize=True, print
 settings.register_profile("explore", deadline=None, max_examples=1000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "reproducible"))
 
+# How wide tables are must not depend on where the tests run.
+os.environ.pop("COLUMNS", None)
+
 ROOT = Path(__file__).resolve().parent.parent
 
 
