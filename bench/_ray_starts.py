@@ -1,0 +1,160 @@
+"""Starts and stops of a small training on the Ray engine and on the local one, by parts."""
+
+import json
+import os
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from _rays import fixed_cluster
+from _table import Cell, Measured
+from boa import raylink
+from boa.engines.base import Engine, Launch, NodeSlots, RunEvent, RunKey
+from boa.engines.local import LocalEngine
+from boa.engines.ray import RayEngine
+from boa.model.job import JobSpec
+from restart import START, STOP, _medians, _parts
+
+HERE = Path(__file__).resolve().parent
+GPU, NODES = "T4", (2, 2)
+PATIENCE_S, LOOK_S = 120.0, 0.01
+NAMESPACE = "bench"
+Parts = dict[str, float]
+Found = dict[tuple[int, str], list[Parts]]
+
+
+class Starts:
+    """One engine; every run goes on from the checkpoint of the one before."""
+
+    def __init__(self, root: Path, engine: Engine, nodes: Sequence[str]) -> None:
+        self.engine, self.nodes = engine, nodes
+        self.root, self.marks = root, root / "marks"
+        self.marks.mkdir(parents=True)
+        self.attempt = 0
+
+    def restart(self, ranks: int) -> tuple[Parts, Parts]:
+        """Seconds of every part of a start, and of the stop after it."""
+        for left in self.marks.iterdir():
+            left.unlink()
+        self.attempt += 1
+        key = RunKey("1", self.attempt)
+        decided = time.time()
+        self.engine.start(self._launch(key, ranks))
+        self._await(key, (self.marks / "started.json").exists)
+        start = self._started(key, decided)
+        told = time.time()
+        self.engine.stop(key, 60.0)
+        end = self._await(key, lambda: False)
+        over = time.time()
+        assert end is not None
+        if end.exit_code != 0:
+            raise SystemExit(f"{ranks} ranks: {end.reason}\n{self._log()}")
+        self.engine.forget(key)
+        return start, _parts(told, {**self._read("stopped.json"), "ended": over}, STOP)
+
+    def _started(self, key: RunKey, decided: float) -> Parts:
+        """The engine knows when it had its GPUs and its actors, the job the rest."""
+        marks = dict(self._read("started.json"))
+        if not isinstance(self.engine, RayEngine):
+            return _parts(decided, marks, START)
+        spent = self.engine.timings(key)
+        marks["placed"] = decided + spent["place"]
+        marks["prepared"] = marks["placed"] + spent["prepare"]
+        return _parts(decided, marks, {"placed": "place_s", "prepared": "actors_s", **START})
+
+    def _launch(self, key: RunKey, ranks: int) -> Launch:
+        spec = JobSpec(
+            job_class="restart",
+            run=(sys.executable, str(HERE / "_restart_job.py"), str(self.marks)),
+            env={"PATH": f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}"},
+            preload=(),  # cold: there are no warm parents on Ray's nodes
+        )
+        return Launch(
+            key=key,
+            spec=spec,
+            gpu_type=GPU,
+            slots=tuple(self._slots(ranks)),
+            checkpoint_dir=str(self.root / "checkpoints"),
+        )
+
+    def _slots(self, ranks: int) -> Sequence[NodeSlots]:
+        """On the fewest nodes that have so many."""
+        slots = []
+        for number, (size, address) in enumerate(zip(NODES, self.nodes, strict=True)):
+            if ranks > 0:
+                slots.append(NodeSlots(number, tuple(range(min(size, ranks))), address))
+            ranks -= size
+        return slots
+
+    def _await(self, key: RunKey, done: Callable[[], bool]) -> RunEvent | None:
+        until = time.monotonic() + PATIENCE_S
+        while not done():
+            ended = [event for event in self.engine.poll() if event.ended and event.key == key]
+            if ended:
+                return ended[0]
+            if time.monotonic() > until:
+                raise SystemExit(f"nothing happened for {PATIENCE_S:.0f} s\n{self._log()}")
+            time.sleep(LOOK_S)
+        return None
+
+    def _read(self, name: str) -> Mapping[str, float]:
+        try:
+            marks: dict[str, float] = json.loads((self.marks / name).read_text())
+        except FileNotFoundError:
+            raise SystemExit(f"the job ended too soon\n{self._log()}") from None
+        return marks
+
+    def _log(self) -> str:
+        return "".join(file.path.read_text() for file in self.engine.logs("1")[-1:])
+
+
+def starts(
+    root: Path, widths: Sequence[int], repeat: int, say: Callable[[str], None]
+) -> tuple[Measured, Measured]:
+    """Both engines `repeat` times in turn, after one start of each that does not count."""
+    started: Found = defaultdict(list)
+    stopped: Found = defaultdict(list)
+    with fixed_cluster([(GPU, size) for size in NODES]) as rays:
+        ray = raylink.connect(rays.address, NAMESPACE)
+        nodes = [n.id for n in raylink.nodes(ray) if n.alive and n.resources.get("GPU")]
+        ours = RayEngine(
+            root / "ray-runs", address=rays.address, namespace=NAMESPACE, log_bytes=1024**2
+        )
+        engines: dict[str, Engine] = {
+            "ray": ours,
+            "local": LocalEngine(root / "local-runs", log_bytes=1024**2),
+        }
+        both = {name: Starts(root / name, engine, nodes) for name, engine in engines.items()}
+        for name, bench in both.items():
+            first, _ = bench.restart(widths[0])
+            say(f"first start, {name}: {first['total_s']:.2f} s")
+        for turn in range(repeat):
+            for ranks in widths:
+                for name, bench in both.items():
+                    start, stop = bench.restart(ranks)
+                    started[ranks, name].append(start)
+                    stopped[ranks, name].append(stop)
+                    say(f"{turn + 1}/{repeat}: {name}, {ranks} ranks: {start['total_s']:.2f} s")
+        for engine in engines.values():
+            engine.close()
+        ray.shutdown()
+    note = f"medians of {repeat}; nodes of {' and '.join(map(str, NODES))} GPUs"
+    return (
+        _table("from the decision to the end of the first step", note, started),
+        _table("from the stop to the end of the last process", note, stopped),
+    )
+
+
+def _table(title: str, note: str, found: Found) -> Measured:
+    table = Measured(title, note=note)
+    for (ranks, name), all_parts in found.items():
+        medians = _medians(all_parts)
+        ratio: Cell = None
+        if name == "ray":
+            local = _medians(found[ranks, "local"])["total_s"]
+            ratio = round(medians["total_s"] / local, 2)
+        parts = {part: value for part, value in medians.items() if part != "total_s"}
+        table.add(ranks=ranks, engine=name, total_s=medians["total_s"], over_local=ratio, **parts)
+    return table
