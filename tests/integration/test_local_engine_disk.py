@@ -8,7 +8,7 @@ import pytest
 
 from boa.engines import shim
 from boa.engines.base import RunKey
-from boa.engines.local import KEPT_ATTEMPTS
+from boa.engines.folders import KEPT_ATTEMPTS
 from boa.errors import InputError
 from local_runs import Runs, until
 

@@ -2,6 +2,7 @@
 
 import io
 import threading
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -119,17 +120,29 @@ def test_threads_that_the_node_has_set_stay_set() -> None:
         assert {plan["env"].get("OMP_NUM_THREADS") for _, plan in plans} == {wanted}
 
 
+def problem(*answers: prepared.Answer, url: str = "http://boa:8420/report") -> str:
+    told = replace(launch("workers", len(answers)), env={"BOA_REPORT_URL": url})
+    return prepared.problem(told, answers, here="host0")
+
+
 def test_a_node_of_another_version_is_named() -> None:
-    said = prepared.problem([answer("1", "0"), answer("2", "0", version="0.1")], "/c")
+    said = problem(answer("1", "0"), answer("2", "0", version="0.1"))
     assert said.startswith(
         f"node host2 (10.0.0.2) has boa-constrictor 0.1, the service {__version__}"
     )
 
 
 def test_a_node_that_does_not_share_the_checkpoints_is_named() -> None:
-    said = prepared.problem([answer("1", "0"), answer("2", "0", shared=False)], "/c")
-    assert said.startswith("node host2 (10.0.0.2) does not see what the service writes to /c")
-    assert prepared.problem([answer("1", "0")], "/c") == ""
+    said = problem(answer("1", "0"), answer("2", "0", shared=False))
+    assert said.startswith("node host2 (10.0.0.2) does not see what the service writes to /check")
+    assert problem(answer("1", "0")) == ""
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:1/r", "http://[::1]:1/r", "http://localhost/r"])
+def test_a_node_that_could_only_report_to_itself_is_named(url: str) -> None:
+    said = problem(answer("0", "0"), answer("2", "0"), url=url)
+    assert said.startswith(f"node host2 (10.0.0.2) cannot report to {url}")
+    assert problem(answer("0", "0"), url=url) == ""
 
 
 # What is kept
@@ -186,6 +199,18 @@ def test_a_marker_cut_off_counts_as_nothing_started(tmp_path: Path) -> None:
     assert replace(folders.marker(KEY), leads=marker.leads) == marker
     (tmp_path / ".runs" / "1.1").write_text('{"tag": "t", "lau')
     assert not folders.marker(KEY).launched
+
+
+def test_how_a_run_ended_takes_no_more_space_than_was_set_aside(tmp_path: Path) -> None:
+    folders, ending = Folders(tmp_path), Ending(exit_code=3, stopped=False, reason="é" * 100)
+    folders.begin(KEY, Marker())
+    (reserve,) = (tmp_path / "1/1").iterdir()
+    before = reserve.stat()
+    folders.end(KEY, ending, at=time.time() - 100)
+    (outcome,) = (tmp_path / "1/1").iterdir()
+    assert (outcome.stat().st_ino, outcome.stat().st_size) == (before.st_ino, before.st_size)
+    assert folders.ended(KEY) == ending
+    assert 100 <= folders.age(KEY) < 110
 
 
 # What the service makes of it

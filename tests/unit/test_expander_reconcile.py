@@ -56,6 +56,25 @@ def test_a_listed_node_is_charged_from_when_the_cloud_says_at_the_clouds_price()
     assert follows(BOOTING, listed()) == []
 
 
+def test_a_price_that_has_hardly_changed_is_not_written_down_until_the_node_is_gone() -> None:
+    ready, drifted = listed(ready_at=150.0), 0.9 * (1 + 1e-6)
+    assert follows(READY, replace(ready, price=drifted)) == []
+    assert follows(READY, replace(ready, price=0.91)) == [
+        Changed("billed", replace(READY, price=0.91))
+    ]
+    (last,) = follows(READY, replace(ready, price=drifted, gone_at=550.0))
+    assert isinstance(last, Changed)
+    assert last.node.price == drifted
+
+
+def test_a_node_that_dropped_out_for_a_moment_keeps_its_address() -> None:
+    ready = listed(ready_at=150.0)
+    assert follows(READY, replace(ready, address="")) == []
+    assert follows(READY, replace(ready, address="10.0.0.5")) == [
+        Changed("billed", replace(READY, address="10.0.0.5"))
+    ]
+
+
 @pytest.mark.parametrize("known", [REQUESTED, BOOTING])
 def test_a_node_that_has_booted_is_ready(known: NodeRecord) -> None:
     assert follows(known, listed(ready_at=150.0)) == [Changed("ready", READY)]

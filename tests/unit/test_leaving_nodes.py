@@ -9,8 +9,11 @@ import pytest
 
 from boa.clouds.base import Cloud, CloudNode
 from boa.clouds.local import LocalCloud
+from boa.control.deciding import room_for
 from boa.control.ledger import bill, spend_now
+from boa.control.state import Draft, State
 from boa.model.job import GpuLimits
+from boa.model.live import NodeRecord
 from boa.model.workload import GpuType
 from boa.units import Seconds
 from live import START, T4, Live, config, kinds, prior, profile, spec
@@ -87,6 +90,15 @@ def test_nothing_is_placed_on_a_node_that_is_leaving(market: Live) -> None:
     for _ in range(3):
         job = market.job(market.submit(spec("long", gpus=ONE_NODE)))
         assert job.allocation is None or node.id not in dict(job.allocation.nodes)
+
+
+def test_a_node_that_is_leaving_counts_as_one_of_the_most_that_may_be_rented() -> None:
+    """Or the cloud would refuse its successor, and be taken at its word for a while."""
+    node = NodeRecord(
+        id=1, token="boa-1", gpu="T4", gpus=4, price=1.0, state="ready", requested_at=0.0
+    )
+    state = State(nodes={1: node, 2: replace(node, id=2, leaving_at=9.0)})
+    assert room_for(Draft(state, 1.0), {"T4": 2}, {}, None).releasing == {"T4": 1}
 
 
 def test_a_node_whose_price_changes_costs_its_average_so_far(market: Live) -> None:

@@ -8,6 +8,7 @@ is dead, or until another token takes it over.
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from boa.clouds.base import CloudNode
 from boa.raylink import RayNode
@@ -103,7 +104,13 @@ class Demand:
     def selector(self) -> dict[str, str]:
         if self.node:
             return {NODE_ID: self.node}
-        return {NODE_ID: f"!in({','.join(self.but)})"} if self.but else {}
+        return {NODE_ID: _none_of(self.but)} if self.but else {}
+
+
+@lru_cache(maxsize=16)
+def _none_of(nodes: tuple[str, ...]) -> str:
+    """Once for all wishes of a type: with thousands of nodes it is long."""
+    return f"!in({','.join(nodes)})"
 
 
 def fits(node: RayNode, gpu: GpuName, gpus: int) -> bool:
@@ -242,12 +249,13 @@ def demands(book: Book) -> list[Demand]:
             there.setdefault(entry.gpu, []).append(entry.node)
     for id, gpu in book.strangers.items():
         there.setdefault(gpu, []).append(id)
+    these = {gpu: tuple(sorted(nodes)) for gpu, nodes in there.items()}
     return [
         Demand(
             entry.gpu,
             entry.gpus,
             node=entry.node,
-            but=() if entry.node else tuple(sorted(there.get(entry.gpu, ()))),
+            but=() if entry.node else these.get(entry.gpu, ()),
         )
         for entry in book.entries.values()
         if entry.is_wanted and (entry.node or entry.gpu not in book.misfits)

@@ -336,7 +336,7 @@ def room_for(
     limits = dict(max_nodes)
     giving_back: dict[GpuName, int] = {}
     for node in draft.nodes.values():
-        if node.state == "releasing":
+        if node.state == "releasing" or node.leaving_at is not None:
             giving_back[node.gpu] = giving_back.get(node.gpu, 0) + 1
     for gpu, (had, until) in refused.items():
         if draft.now < until:

@@ -13,6 +13,7 @@ from boa.model.cluster import NodeId
 from boa.model.live import NodeRecord
 from boa.units import Seconds
 
+PRICE_STEP = 1e-3
 AGAIN_S: Seconds = 60.0
 """How long a node that was asked for may stay unlisted before it is asked for again."""
 
@@ -109,8 +110,8 @@ def _listed(record: NodeRecord, seen: CloudNode) -> list[Action]:
             gpus=seen.gpus,
             address=seen.address,
         )
-    elif seen.price != record.price or seen.address != record.address:
-        known = replace(record, price=seen.price, address=seen.address)
+    elif _is_news(record, seen):
+        known = replace(record, price=seen.price, address=seen.address or record.address)
     if seen.gone_at is not None:
         return [_gone(known, seen.gone_at, "the cloud took it back")]
     if record.state == "releasing":
@@ -122,6 +123,14 @@ def _listed(record: NodeRecord, seen: CloudNode) -> list[Action]:
         ready = replace(known, state="ready", ready_at=seen.ready_at, address=seen.address)
         return [Changed("ready", ready)]
     return [Changed("billed", known)] if known is not record else []
+
+
+def _is_news(record: NodeRecord, seen: CloudNode) -> bool:
+    """A spot price is an average and never the same twice: what is too little to matter is not
+    written down, but for the last. A node that has dropped out of Ray has its address still."""
+    moved = abs(seen.price - record.price) > PRICE_STEP * record.price
+    is_last = seen.gone_at is not None and seen.price != record.price
+    return moved or is_last or seen.address not in ("", record.address)
 
 
 def _unlisted(record: NodeRecord, at: Seconds, again_s: Seconds) -> list[Action]:

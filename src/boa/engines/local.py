@@ -1,11 +1,9 @@
 """Runs as processes of this machine, which go on without the service.
 
 Every run has a folder ROOT/JOB/ATTEMPT and a supervisor (`shim.py`, which also says what is in the
-folder). All that this engine knows is there, so another one on the same ROOT knows it too:
-
-ROOT/.runs/JOB.ATTEMPT   an empty file for every run that is not forgotten
-ROOT/.new/               folders being written: a run begins when its folder is moved into place
-ROOT/JOB/work            where jobs run that name no folder of their own
+folder; `folders.py`, what is beside it). All that this engine knows is there, so another one on the
+same ROOT knows it too. Folders are written in ROOT/.new: a run begins when its own is moved into
+place.
 
 Whoever finds a run without a supervisor sends it one. Any number may be sent: a supervisor first
 takes the run by a rename, and only one can. So a warm parent (`warm.py`) can be asked for one, and
@@ -26,13 +24,11 @@ from pathlib import Path
 
 from boa.engines import launching, leftovers, shim, warm
 from boa.engines.base import Launch, LogFile, RunEvent, RunKey
+from boa.engines.folders import RunFolders
 from boa.engines.scripts import Finder, Recipe
-from boa.errors import InputError
 from boa.model.cluster import JobId
 from boa.units import Seconds
 
-KEPT_ATTEMPTS = 20
-"""Of every job: whose logs are kept."""
 CHECKED_AT_ONCE = 50
 """Supervisors that are no children of ours that one `poll` looks at; others tell by themselves."""
 SUPERVISE = "import sys; sys.path.append(sys.argv[1]); import shim; shim.main(sys.argv[2])"
@@ -91,13 +87,6 @@ class _Run:
             reason=reason.strip(),
         )
 
-    def age(self) -> Seconds:
-        """How long ago its end was written down. A clock that was set back makes it now."""
-        with suppress(OSError):  # the disk was full, or somebody has deleted it
-            written = os.stat(os.path.join(self.folder, shim.OUTCOME)).st_mtime
-            return max(time.time() - written, 0.0)
-        return 0.0
-
 
 class LocalEngine:
     def __init__(
@@ -108,22 +97,19 @@ class LocalEngine:
         python: str = sys.executable,
         warm_parents: int = warm.MOST,
     ) -> None:
-        self._root = os.path.abspath(root)
+        self._folders = RunFolders(root)
         self._log_bytes, self._python = log_bytes, python
         self._scripts, self._warm = Finder(), warm.WarmParents(warm_parents)
         self._gpus = launching.has_gpus()
-        self._index = os.path.join(self._root, ".runs")
-        self._new = os.path.join(self._root, ".new")
-        os.makedirs(self._index, mode=0o700, exist_ok=True)
+        self._new = os.path.abspath(root / ".new")
         shutil.rmtree(self._new, ignore_errors=True)
         os.makedirs(self._new, mode=0o700, exist_ok=True)
         self._runs: dict[RunKey, _Run] = {}
         self._over: dict[RunKey, RunEvent] = {}
         """Runs asked for that had ended and been forgotten: they are told of as lost."""
         self._next_check = 0
-        for name in sorted(os.listdir(self._index)):
-            job, _, attempt = name.rpartition(".")
-            self._find_again(RunKey(job, int(attempt)))
+        for key in self._folders.known():
+            self._find_again(key)
 
     # What the service asks
 
@@ -132,7 +118,7 @@ class LocalEngine:
         key = launch.key
         run = self._known(key)
         if run is None:
-            if os.path.exists(self._folder(key)):  # ended and forgotten: an old database is back
+            if self._folders.exists(key):  # ended and forgotten: an old database is back
                 self._over[key] = RunEvent(
                     key=key, ended=True, reason="such a run was there before"
                 )
@@ -147,7 +133,7 @@ class LocalEngine:
     def stop(self, key: RunKey, grace_s: Seconds) -> None:
         run = self._known(key)
         if run is None:
-            if not os.path.exists(self._folder(key)):  # decided on, and taken back before its start
+            if not self._folders.exists(key):  # decided on, and taken back before its start
                 outcome = shim.outcome_text(0, True, "stopped before it began")
                 run = self._begin(key, {shim.OUTCOME: outcome})
                 run.end = run.outcome()
@@ -179,7 +165,7 @@ class LocalEngine:
                 run.up_told = True
                 events.append(RunEvent(key=run.key, ended=False))
             if run.end is not None:
-                events.append(replace(run.end, age_s=run.age()))
+                events.append(replace(run.end, age_s=self._folders.age(run.key)))
         return events
 
     def runs(self) -> Collection[RunKey]:
@@ -188,26 +174,13 @@ class LocalEngine:
     def forget(self, key: RunKey) -> None:
         self._over.pop(key, None)
         run = self._runs.get(key)
-        if run is None or run.end is None:
-            return
-        Path(self._marker(key)).unlink(missing_ok=True)
-        del self._runs[key]
-        with suppress(FileNotFoundError):
-            for name in os.listdir(run.folder):
-                if not name.endswith(".log"):  # what was launched has the job's token in it
-                    os.unlink(os.path.join(run.folder, name))
-        for attempt in self._attempts(key.job)[:-KEPT_ATTEMPTS]:
-            if RunKey(key.job, attempt) not in self._runs:
-                shutil.rmtree(self._folder(RunKey(key.job, attempt)), ignore_errors=True)
+        if run is not None and run.end is not None:
+            self._folders.unmark(key)
+            del self._runs[key]
+            self._folders.tidy(key, self._runs)
 
     def logs(self, job: JobId) -> Sequence[LogFile]:
-        """A long log is in two parts, both of them listed: the older first."""
-        found = []
-        for attempt in self._attempts(job):
-            for path in Path(self._folder(RunKey(job, attempt))).glob("*.log"):
-                rank, *old, _ = path.name.split(".")
-                found.append((attempt, int(rank), not old, path))
-        return [LogFile(attempt, rank, path) for attempt, rank, _, path in sorted(found)]
+        return self._folders.logs(job)
 
     def close(self) -> None:
         self._warm.close()
@@ -217,10 +190,7 @@ class LocalEngine:
 
     def _files_of(self, launch: Launch) -> tuple[dict[str, bytes], Recipe | None]:
         """What is in its folder, and the warm parent that can begin it, if one can."""
-        workdir = launch.spec.workdir
-        if not workdir:
-            workdir = os.path.join(self._home(launch.key.job), "work")
-            os.makedirs(workdir, exist_ok=True)
+        workdir = launch.spec.workdir or self._folders.work(launch.key.job)
         with suppress(OSError):  # the job itself will say what is wrong with it
             os.makedirs(launch.checkpoint_dir, exist_ok=True)
         plans = launching.plans(launch, port=launching.free_port(), gpus=self._gpus)
@@ -240,18 +210,18 @@ class LocalEngine:
 
     def _begin(self, key: RunKey, files: dict[str, bytes]) -> _Run:
         """The run's folder with all of this in it, or no folder."""
-        os.makedirs(self._home(key.job), exist_ok=True)
+        os.makedirs(self._folders.home(key.job), exist_ok=True)
         folder = tempfile.mkdtemp(dir=self._new)
         try:
             for name, data in files.items():
                 with open(os.path.join(folder, name), "xb") as file:
                     file.write(data)
-            Path(self._marker(key)).touch()
-            os.rename(folder, self._folder(key))
+            Path(self._folders.marker_of(key)).touch()
+            os.rename(folder, self._folders.folder(key))
         except OSError:
             shutil.rmtree(folder, ignore_errors=True)
             raise
-        run = self._runs[key] = _Run(key, self._folder(key))
+        run = self._runs[key] = _Run(key, self._folders.folder(key))
         return run
 
     def _supervise(self, run: _Run) -> None:
@@ -289,17 +259,18 @@ class LocalEngine:
         return given_up
 
     def _known(self, key: RunKey) -> _Run | None:
-        if key not in self._runs and os.path.exists(self._folder(key)):
-            Path(self._marker(key)).touch()  # the machine went down before it was on the disk
+        if key not in self._runs and self._folders.exists(key):
+            # the machine went down before it was on the disk
+            Path(self._folders.marker_of(key)).touch()
             self._find_again(key)
         return self._runs.get(key)
 
     def _find_again(self, key: RunKey) -> None:
-        run = _Run(key, self._folder(key))
+        run = _Run(key, self._folders.folder(key))
         state, run.supervisor = run.state()
         run.end = run.outcome()
         if not state and run.end is None:  # forgotten, or its folder never came to be
-            Path(self._marker(key)).unlink(missing_ok=True)
+            self._folders.unmark(key)
             return
         self._runs[key] = run
         if state == shim.LAUNCH:
@@ -355,24 +326,6 @@ class LocalEngine:
             run.end = RunEvent(key=run.key, ended=True, reason=reason)
             with suppress(OSError):  # a full disk: it is found again to be lost
                 shim.write_outcome(run.folder, None, False, reason)
-
-    # Names
-
-    def _home(self, job: JobId) -> str:
-        if not job.replace("-", "").isalnum():
-            raise InputError("job", job, "an id of letters, digits and -")
-        return os.path.join(self._root, job)
-
-    def _folder(self, key: RunKey) -> str:
-        return os.path.join(self._home(key.job), str(key.attempt))
-
-    def _marker(self, key: RunKey) -> str:
-        return os.path.join(self._index, f"{key.job}.{key.attempt}")
-
-    def _attempts(self, job: JobId) -> list[int]:
-        with suppress(FileNotFoundError):
-            return sorted(int(name) for name in os.listdir(self._home(job)) if name.isdigit())
-        return []
 
 
 def _marks(run: _Run) -> leftovers.Marks | None:

@@ -96,7 +96,7 @@ def _joined(config: ServiceConfig, owner: str) -> Callable[[], Mapping[str, str]
     ray = raylink.connect(config.ray.address, owner)
 
     def joined() -> Mapping[str, str]:
-        found = (node for node in raylink.nodes(ray) if node.alive)
-        return {node.labels.get(raylink.TOKEN_LABEL, ""): node.id for node in found}
+        ours = (n for n in raylink.nodes(ray) if n.alive and raylink.TOKEN_LABEL in n.labels)
+        return {node.labels[raylink.TOKEN_LABEL]: node.id for node in ours}
 
     return joined

@@ -10,7 +10,7 @@ engine ── placement group per run, pinned to the planned nodes
 | `prepared` | what its ranks say of their nodes → what each is to run |
 | `rank`, `keeper` | on the node: the actor, and the supervisor that dies with it |
 | `gang` | how a run ended, from how its ranks did |
-| `folders` | ROOT/JOB/ATTEMPT: logs, markers, outcomes |
+| `folders` | on the service's disk: markers, outcomes, what ranks print |
 """
 
 from typing import TYPE_CHECKING

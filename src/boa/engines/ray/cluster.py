@@ -14,6 +14,8 @@ NODE_ID = "ray.io/node-id"
 PREFIX = "boa-run"
 AT_ONCE = 8
 """Calls that an actor takes while others wait: some may be of a service that is gone."""
+FETCH_S: Seconds = 5.0
+"""For an answer that has come, and whose node may just have gone."""
 LOOK_S: Seconds = 1.0
 
 
@@ -26,19 +28,18 @@ class Cluster:
         self._looked = -LOOK_S
 
     def group(self, name: str, gpu: GpuName, nodes: Sequence[str]) -> Any:
-        """One bundle for every GPU, on these nodes (empty: any): all of them, or none.
+        """One bundle for every GPU, on these nodes: all of them, or none.
 
         Detached: it and its actors stay when this process ends.
         """
         from ray.util.placement_group import placement_group
 
-        pins = [{NODE_ID: node} if node else {} for node in nodes]
         return placement_group(
             [{"GPU": 1, gpu: 1} for _ in nodes],
             strategy="PACK",
             name=self._full(name),
             lifetime="detached",
-            bundle_label_selector=pins,
+            bundle_label_selector=[{NODE_ID: node} for node in nodes],
         )
 
     def actor(self, name: str, gpu: GpuName, group: Any, bundle: int) -> Any:
@@ -68,10 +69,14 @@ class Cluster:
         """Those that have come; an exception is one too."""
         if not refs:
             return
+        from ray.exceptions import GetTimeoutError
+
         ready, _ = self._ray.wait(list(refs), num_returns=len(refs), timeout=0)
         for ref in ready:
             try:
-                yield ref, self._ray.get(ref)
+                yield ref, self._ray.get(ref, timeout=FETCH_S)
+            except GetTimeoutError:
+                continue  # the next time
             except Exception as problem:
                 yield ref, problem
 

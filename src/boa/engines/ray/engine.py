@@ -1,5 +1,6 @@
 """The engine as the service knows it."""
 
+import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -21,6 +22,8 @@ class RayEngine:
         self._folders, self._log_bytes = Folders(root), log_bytes
         self._cluster = Cluster(address, namespace)
         self._runs: dict[RunKey, RayRun] = {}
+        self._debris: list[RayRun] = []
+        """Runs that nobody asks for any more, and whose GPUs Ray could not be told to free yet."""
         self._over: dict[RunKey, RunEvent] = {}
         """Runs asked for that had ended and been forgotten: they are told of as lost."""
         for key in self._folders.known():
@@ -41,7 +44,7 @@ class RayEngine:
             run.begin(launch)
         except Exception:
             self._folders.drop(key)
-            run.abandon()
+            self._debris.append(run)
             raise
         self._runs[key] = run
 
@@ -53,7 +56,7 @@ class RayEngine:
         if run is None:  # decided on, and taken back before its start
             self._folders.begin(key, Marker())
             ending = Ending(exit_code=0, stopped=True, reason="stopped before it began")
-            self._folders.end(key, ending)
+            self._folders.end(key, ending, time.time())
             run = self._runs[key] = self._new(key, Marker())
             run.ending = ending
         run.stop(grace_s)
@@ -64,7 +67,7 @@ class RayEngine:
             run, number = refs[ref]
             if run.ending is None:
                 run.heard(number, answer)
-        events, troubles = list(self._over.values()), []
+        events, troubles = list(self._over.values()), self._clear()
         for run in self._runs.values():
             try:
                 run.tick()
@@ -87,8 +90,10 @@ class RayEngine:
         self._over.pop(key, None)
         run = self._runs.get(key)
         if run is not None and run.ending is not None:
+            self._folders.unmark(key)
             del self._runs[key]
-            self._folders.forget(key, self._runs)
+            self._debris.append(run)
+            self._folders.tidy(key, self._runs)
 
     def logs(self, job: JobId) -> Sequence[LogFile]:
         return self._folders.logs(job)
@@ -102,12 +107,24 @@ class RayEngine:
         run = self._runs.get(key)
         return {} if run is None else dict(run.timings)
 
+    def _clear(self) -> list[Exception]:
+        """Ray is asked again to free them; what went wrong is returned."""
+        troubles: list[Exception] = []
+        for run in self._debris:
+            try:
+                run.abandon()
+            except Exception as problem:
+                troubles.append(problem)
+        self._debris = [run for run in self._debris if run.in_cluster]
+        return troubles
+
     def _new(self, key: RunKey, marker: Marker) -> RayRun:
         return RayRun(key, self._cluster, self._folders, self._log_bytes, marker)
 
     def _find_again(self, key: RunKey) -> None:
         run = self._new(key, self._folders.marker(key))
         if run.ending is None and not self._folders.marker(key).launched:
+            run.withdraw_token()
             self._folders.drop(key)  # the sweep kills what there is of it
             return
         self._runs[key] = run

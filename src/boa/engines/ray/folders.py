@@ -1,29 +1,20 @@
-"""What the engine keeps on the service's disk.
-
-ROOT/.runs/JOB.ATTEMPT     for every run not forgotten: its actors, and whether they were started
-ROOT/JOB/ATTEMPT/outcome   how it ended
-ROOT/JOB/ATTEMPT/RANK.log  what a rank has printed, with RANK.old.log before it
-ROOT/JOB/work              where jobs run that name no folder of their own
-"""
+"""What the engine keeps on the service's disk: markers of runs, how they ended, what they print."""
 
 import json
 import os
 import shutil
-import time
-from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from boa.engines import shim
-from boa.engines.base import LogFile, RunKey
+from boa.engines.base import RunKey
+from boa.engines.folders import RunFolders
 from boa.engines.ray.gang import Ending
-from boa.errors import InputError
-from boa.model.cluster import JobId
 from boa.units import Seconds
 
-KEPT_ATTEMPTS = 20
-"""Of every job: whose logs are kept."""
+RESERVE, RESERVED = f"{shim.OUTCOME}.new", 2048
+"""Space for how a run ended, so that a full disk is no hindrance."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -37,90 +28,44 @@ class Marker:
     leads: list[tuple[int, int]] = field(default_factory=list)
     """Actors that have a command to run, by number, and their ranks."""
     launched: bool = False
+    token: str = ""
+    """A file that it has left for its ranks to see, until they have."""
 
 
-class Folders:
-    def __init__(self, root: Path) -> None:
-        self._root = os.path.abspath(root)
-        self._index = os.path.join(self._root, ".runs")
-        os.makedirs(self._index, mode=0o700, exist_ok=True)
-
-    def known(self) -> list[RunKey]:
-        names = (name.rpartition(".") for name in sorted(os.listdir(self._index)))
-        return [RunKey(job, int(attempt)) for job, _, attempt in names if attempt.isdigit()]
-
+class Folders(RunFolders):
     def begin(self, key: RunKey, marker: Marker) -> None:
         self.mark(key, marker)
         os.makedirs(self.folder(key), exist_ok=True)
+        Path(self.folder(key), RESERVE).write_bytes(b" " * RESERVED)
 
     def mark(self, key: RunKey, marker: Marker) -> None:
-        _replace(self._marker(key), asdict(marker))
+        _replace(self.marker_of(key), asdict(marker))
 
     def marker(self, key: RunKey) -> Marker:
         with suppress(OSError, ValueError, TypeError):
-            return Marker(**json.loads(Path(self._marker(key)).read_bytes()))
+            return Marker(**json.loads(Path(self.marker_of(key)).read_bytes()))
         return Marker()  # cut off when the machine went down: as if nothing had been started
-
-    def exists(self, key: RunKey) -> bool:
-        return os.path.exists(self.folder(key))
 
     def drop(self, key: RunKey) -> None:
         """As if it had never been asked for."""
         shutil.rmtree(self.folder(key), ignore_errors=True)
-        Path(self._marker(key)).unlink(missing_ok=True)
+        self.unmark(key)
 
-    def forget(self, key: RunKey, others: Collection[RunKey]) -> None:
-        Path(self._marker(key)).unlink(missing_ok=True)
-        Path(self.folder(key), shim.OUTCOME).unlink(missing_ok=True)
-        for attempt in self._attempts(key.job)[:-KEPT_ATTEMPTS]:
-            if RunKey(key.job, attempt) not in others:
-                shutil.rmtree(self.folder(RunKey(key.job, attempt)), ignore_errors=True)
-
-    def end(self, key: RunKey, ending: Ending) -> None:
-        with suppress(OSError):  # a full disk: found again, it is lost
-            _replace(os.path.join(self.folder(key), shim.OUTCOME), asdict(ending))
+    def end(self, key: RunKey, ending: Ending, at: Seconds) -> None:
+        """It ended then, which `age` counts from."""
+        reserve, path = (os.path.join(self.folder(key), name) for name in (RESERVE, shim.OUTCOME))
+        with suppress(OSError):  # found again, it is lost
+            fd = os.open(reserve, os.O_WRONLY | os.O_CREAT, 0o600)
+            with os.fdopen(fd, "wb") as file:
+                file.write(json.dumps(asdict(ending)).encode().ljust(RESERVED))
+            os.utime(reserve, (at, at))
+            os.replace(reserve, path)
 
     def ended(self, key: RunKey) -> Ending | None:
         path = Path(self.folder(key), shim.OUTCOME)
         with suppress(OSError, ValueError, TypeError):
             return Ending(**json.loads(path.read_bytes()))
         return None
-
-    def age(self, key: RunKey) -> Seconds:
-        """How long ago its end was written down. A clock that was set back makes it now."""
-        with suppress(OSError):
-            written = os.stat(os.path.join(self.folder(key), shim.OUTCOME)).st_mtime
-            return max(time.time() - written, 0.0)
-        return 0.0
-
-    def logs(self, job: JobId) -> Sequence[LogFile]:
-        found = []
-        for attempt in self._attempts(job):
-            for path in Path(self.folder(RunKey(job, attempt))).glob("*.log"):
-                rank, *old, _ = path.name.split(".")
-                found.append((attempt, int(rank), not old, path))
-        return [LogFile(attempt, rank, path) for attempt, rank, _, path in sorted(found)]
-
-    def work(self, job: JobId) -> str:
-        folder = os.path.join(self._home(job), "work")
-        os.makedirs(folder, exist_ok=True)
-        return folder
-
-    def folder(self, key: RunKey) -> str:
-        return os.path.join(self._home(key.job), str(key.attempt))
-
-    def _marker(self, key: RunKey) -> str:
-        return os.path.join(self._index, f"{key.job}.{key.attempt}")
-
-    def _home(self, job: JobId) -> str:
-        if not job.replace("-", "").isalnum():
-            raise InputError("job", job, "an id of letters, digits and -")
-        return os.path.join(self._root, job)
-
-    def _attempts(self, job: JobId) -> list[int]:
-        with suppress(FileNotFoundError):
-            return sorted(int(name) for name in os.listdir(self._home(job)) if name.isdigit())
-        return []
 
 
 class Mirror(shim.Log):

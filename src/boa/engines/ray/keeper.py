@@ -45,9 +45,12 @@ def obey() -> None:
     while not alone:
         words = os.read(0, 4096).split()
         alone = not words
-        with open(f"{shim.STOP}.new", "w") as file:
-            file.write(words[-1].decode() if words else "0")
-        os.rename(f"{shim.STOP}.new", shim.STOP)
+        try:
+            with open(f"{shim.STOP}.new", "w") as file:
+                file.write(words[-1].decode() if words else "0")
+            os.rename(f"{shim.STOP}.new", shim.STOP)
+        except OSError:
+            pass  # a full disk: the grace is then that of the job
         os.kill(os.getpid(), shim.SIGTERM)
 
 

@@ -3,7 +3,9 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from ipaddress import ip_address
 from typing import Any, TypeAlias
+from urllib.parse import urlsplit
 
 from boa._version import __version__
 from boa.engines import launching
@@ -13,8 +15,9 @@ Answer: TypeAlias = Mapping[str, Any]
 """See `Rank.prepare`."""
 
 
-def problem(answers: Sequence[Answer], checkpoint_dir: str) -> str:
-    """Why they cannot run this; empty if they can."""
+def problem(launch: Launch, answers: Sequence[Answer], here: str) -> str:
+    """Why they cannot run this; empty if they can. `here`: the name of the service's machine."""
+    url = launch.env.get("BOA_REPORT_URL", "")
     for answer in answers:
         where = f"node {answer['host']} ({answer['ip']})"
         if answer["version"] != __version__:
@@ -24,8 +27,13 @@ def problem(answers: Sequence[Answer], checkpoint_dir: str) -> str:
             )
         if not answer["shared"]:
             return (
-                f"{where} does not see what the service writes to {checkpoint_dir}: set "
+                f"{where} does not see what the service writes to {launch.checkpoint_dir}: set "
                 "checkpoint_dir to a folder that all nodes and the service share"
+            )
+        if answer["host"] != here and _is_loopback(urlsplit(url).hostname or ""):
+            return (
+                f"{where} cannot report to {url}, which is that machine itself: set host and url "
+                "of the service to what other machines reach it by"
             )
     return ""
 
@@ -51,3 +59,10 @@ def plans(launch: Launch, answers: Sequence[Answer]) -> list[tuple[int, launchin
         environment=first["environment"],
     )
     return [(order[plan["rank"]], plan) for plan in found]
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:  # a name
+        return host == "localhost"

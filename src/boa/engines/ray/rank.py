@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from boa._version import __version__
-from boa.engines import launching, shim
+from boa.engines import launching, leftovers, shim
 
 PATIENCE_S = 10.0
 """How long `news` waits for some."""
@@ -48,8 +48,9 @@ class Rank:
         self._output, self._first, self._limit = bytearray(), 0, 0
         """What is kept of the output, and how much came before."""
         self._outcome: tuple[int | None, bool, str] | None = None
-        self._ended_at, self._was_up = 0.0, False
+        self._ended_at, self._ended, self._was_up = 0.0, 0.0, False
         self._folder = ""
+        self._marks: leftovers.Marks | None = None
         self._grace_s: float | None = None
         self._keeper: subprocess.Popen[bytes] | None = None
         threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
@@ -83,11 +84,13 @@ class Rank:
             if self._state != "idle":
                 return self._state == "up"
             self._rank, self._limit = plan["rank"], limit
+            self._marks = leftovers.marks_of(plan["env"])
             self._folder = tempfile.mkdtemp(prefix="boa-rank-")
             if own and not os.path.isdir(workdir):
                 workdir = os.path.join(self._folder, "work")
                 os.mkdir(workdir)
             document = {"plans": [plan], "workdir": workdir, "grace_s": grace_s, "log_bytes": limit}
+            Path(self._folder, shim.RESERVE).write_bytes(b" " * shim.RESERVED)
             Path(self._folder, shim.LAUNCH).write_bytes(marshal.dumps(document, 2))
             self._state = "up"
         self._keep()
@@ -121,6 +124,7 @@ class Rank:
                 "output": data,
                 "outcome": self._outcome if told else None,
                 "ended_at": self._ended_at,
+                "ended_ago_s": time.monotonic() - self._ended,
             }
 
     # The command
@@ -164,10 +168,13 @@ class Rank:
                     self._first += spare
                 self._changed.notify_all()
         self._was_up = _is_up(self._folder)
-        outcome, ended_at = outcome_in(self._folder), time.time()
+        outcome, ended_at, ended = outcome_in(self._folder), time.time(), time.monotonic()
+        if outcome[0] is None and self._marks is not None:  # what the command had begun goes on
+            leftovers.kill({self._marks})
         shutil.rmtree(self._folder, ignore_errors=True)  # who hears of the end kills this process
         with self._changed:
-            self._outcome, self._ended_at, self._state = outcome, ended_at, "ended"
+            self._outcome, self._state = outcome, "ended"
+            self._ended_at, self._ended = ended_at, ended
             self._changed.notify_all()
 
 

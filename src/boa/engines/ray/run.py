@@ -27,6 +27,8 @@ PLACED_S: Seconds = 60.0
 """Until all GPUs of a run are its own: those of the run before are freed within seconds."""
 PREPARED_S: Seconds = 120.0
 """Until all actors answer; each is a new Python process."""
+OVERDUE_S: Seconds = 60.0
+"""Whoever has not answered by then, though `news` never takes so long, is silent: it hangs."""
 UNREACHABLE_S: Seconds = 30.0
 """Without an answer from a node that Ray takes for alive."""
 SETTLE_S: Seconds = 5.0
@@ -45,6 +47,7 @@ class _Member:
     rank: int | None = None
     """None: it holds a GPU for a process that another actor runs."""
     ref: Any = None
+    asked_at: Seconds = 0.0
     answer: dict[str, Any] | None = None
     state: str = "idle"
     started: bool = False
@@ -68,7 +71,8 @@ class RayRun:
         self._members: list[_Member] = []
         self._launch: Launch | None = None
         self._group: Any = None
-        self._token = ""
+        self.in_cluster = False
+        """There may be something of it there: GPUs that nobody else can have."""
         self._began = self._prepared_at = time.monotonic()
         self._placed = False
         self._failing = False
@@ -87,19 +91,28 @@ class RayRun:
 
     def begin(self, launch: Launch) -> None:
         self._marker.tag = uuid.uuid4().hex[:8]
+        self._marker.token = os.path.join(launch.checkpoint_dir, f"boa-{self.name}")
         self._launch = launch
         self._folders.begin(self.key, self._marker)
+        unknown = [node.node for node in launch.slots if not node.address]
+        if unknown:  # Ray would put it on any node, or bring one that nobody has decided on
+            reason = f"lost: node {unknown[0]} is not in the Ray cluster"
+            self._finish(Ending(exit_code=None, stopped=False, reason=reason, node_lost=True))
+            return
         self._leave_token(launch.checkpoint_dir)
         addresses = [node.address for node in launch.slots for _ in node.gpus]
+        self.in_cluster = True
         self._group = self._cluster.group(self.name, launch.gpu_type, addresses)
+        token = os.path.basename(self._marker.token)
         for number, address in enumerate(addresses):
             name = f"{self.name}.{number}"
             actor = self._cluster.actor(name, launch.gpu_type, self._group, number)
-            asked = actor.prepare.remote(launch.checkpoint_dir, os.path.basename(self._token))
+            asked = actor.prepare.remote(launch.checkpoint_dir, token)
             self._members.append(_Member(actor, node=address, ref=asked))
 
     def adopt(self) -> None:
         """Begun by an engine before this one."""
+        self.in_cluster = True
         ranks = dict(self._marker.leads)
         for number, node in enumerate(self._marker.nodes):
             actor = self._cluster.find(f"{self.name}.{number}")
@@ -113,23 +126,24 @@ class RayRun:
 
     def abandon(self) -> None:
         """Nothing of it may stay in the cluster."""
-        self._withdraw_token()
-        self._cluster.remove(self.name, [m.actor for m in self._members if m.actor is not None])
-        self._members = []
+        self.withdraw_token()
+        if self.in_cluster:
+            self._cluster.remove(self.name, [m.actor for m in self._members if m.actor is not None])
+        self._members, self.in_cluster = [], False
 
     def _leave_token(self, folder: str) -> None:
         """A file that every rank must see: later runs go on from what this one leaves there."""
-        token = os.path.join(folder, f"boa-{self.name}")
-        with suppress(OSError):  # it may be there on the nodes alone
+        try:
             os.makedirs(folder, exist_ok=True)
-            Path(token).touch()
-            self._token = token
+            Path(self._marker.token).touch()
+        except OSError:  # it may be there on the nodes alone
+            self._marker.token = ""
 
-    def _withdraw_token(self) -> None:
-        if self._token:
+    def withdraw_token(self) -> None:
+        if self._marker.token:
             with suppress(OSError):
-                os.unlink(self._token)
-            self._token = ""
+                os.unlink(self._marker.token)
+            self._marker.token = ""
 
     def _prepared(self) -> None:
         """All ranks have answered: number them, and tell each what to run."""
@@ -138,9 +152,9 @@ class RayRun:
             self.timings["place"] = self._cluster.placed(self._group) or 0.0
         self._prepared_at = time.monotonic()
         self.timings["prepare"] = self._prepared_at - self._began - self.timings.get("place", 0)
-        self._withdraw_token()
+        self.withdraw_token()
         answers = [member.answer or {} for member in self._members]
-        problem = prepared.problem(answers, self._launch.checkpoint_dir)
+        problem = prepared.problem(self._launch, answers, here=os.uname().nodename)
         if problem:
             self._finish(Ending(exit_code=None, stopped=False, reason=problem))
             return
@@ -160,6 +174,7 @@ class RayRun:
             member = self._members[number]
             member.rank = plan["rank"]
             self._open_log(member)
+            member.asked_at = time.monotonic()
             member.ref = member.actor.start.remote(
                 plan, workdir, not spec.workdir, spec.grace_s, self._log_bytes
             )
@@ -174,10 +189,13 @@ class RayRun:
                 self._trouble(member, answer)
             else:
                 self._understood(member, answer)
-        except OSError as problem:  # a full disk here, say
-            self._end(member, None, f"lost: {problem}")
+        except Exception as problem:  # a full disk here, say: whatever it is, the run has to end
+            self._end(member, None, f"lost: {_said(problem)}")
 
     def _understood(self, member: _Member, answer: Any) -> None:
+        if member.silent_since is not None and self._deadline is not None:
+            left_s = self._deadline - SLACK_S - time.monotonic()
+            self._pass_on(member, max(left_s, 0.0))  # the stop may have been lost
         member.silent_since = None
         if not self._marker.launched:
             member.answer, member.node = answer, answer["node"]
@@ -207,6 +225,7 @@ class RayRun:
                 stopped=stopped,
                 reason=reason,
                 at=news["ended_at"],
+                gone_at=time.time() - news.get("ended_ago_s", 0.0),
             )
         else:
             self._ask(member)
@@ -218,14 +237,14 @@ class RayRun:
             self.timings["start"] = time.monotonic() - self._prepared_at
 
     def _trouble(self, member: _Member, problem: Exception) -> None:
-        from ray.exceptions import ActorUnavailableError, RayActorError
+        from ray.exceptions import ActorUnavailableError, ObjectLostError, RayActorError
 
         now = time.monotonic()
         if "failed to import" in str(problem):
             why = str(problem).strip().splitlines()[-1]
             where = member.node or "its node"
             self._end(member, None, f"boa-constrictor cannot be imported on {where}: {why}")
-        elif isinstance(problem, ActorUnavailableError):
+        elif isinstance(problem, ActorUnavailableError | ObjectLostError):  # maybe with its node
             if member.silent_since is None:
                 member.silent_since = now
             member.ask_at = now + ASK_AGAIN_S
@@ -241,13 +260,16 @@ class RayRun:
 
     def tick(self) -> None:
         if self.ending is not None:
-            if self._members:
+            if self.in_cluster:
                 self.abandon()  # Ray could not be asked the last time
             return
         now = time.monotonic()
         if not self._marker.launched:
             self._tick_before(now)
         for member in self._members:
+            overdue = member.ref is not None and now - member.asked_at > OVERDUE_S
+            if overdue and self._marker.launched and member.silent_since is None:
+                member.silent_since = now  # we may have stood still ourselves: not lost yet
             if member.silent_since is not None and member.end is None:
                 self._tick_silent(member, now)
         if self._deadline is not None and now >= self._deadline:
@@ -293,13 +315,13 @@ class RayRun:
             if bad:
                 self._finish(together(ends))
         elif all(lead.end is not None for lead in self._leads()):
-            self._finish(together(ends))
+            self._finish(together(ends), max(end.gone_at for end in ends))
         elif bad and not self._failing:
             self._failing = True
             self._tell_to_stop(shim.FAILED_GRACE_S)
 
     def _give_up_waiting(self) -> None:
-        for member in self._members:
+        for member in self._leads():
             if member.end is None:
                 reason = f"killed: no answer from node {member.node} after it was told to stop"
                 self._end(member, -shim.SIGKILL, reason, stopped=self._grace_s is not None)
@@ -318,10 +340,13 @@ class RayRun:
 
     def _tell_to_stop(self, grace_s: Seconds) -> None:
         for lead in self._leads():
-            if lead.end is None and lead.actor is not None:
-                lead.actor.stop.remote(grace_s)
+            self._pass_on(lead, grace_s)
         until = time.monotonic() + grace_s + SLACK_S
         self._deadline = until if self._deadline is None else min(until, self._deadline)
+
+    def _pass_on(self, member: _Member, grace_s: Seconds) -> None:
+        if member.rank is not None and member.end is None and member.actor is not None:
+            member.actor.stop.remote(grace_s)
 
     def _end(
         self,
@@ -333,18 +358,20 @@ class RayRun:
         node_lost: bool = False,
     ) -> None:
         if member.end is None:
+            now = time.time()
             member.end = RankEnd(
                 rank=member.rank or 0,
                 exit_code=code,
                 stopped=stopped,
                 reason=reason,
-                at=time.time(),
+                at=now,
+                gone_at=now,
                 node_lost=node_lost,
             )
 
-    def _finish(self, ending: Ending) -> None:
-        """Written down first: then nobody needs the actors any more."""
-        self._folders.end(self.key, ending)
+    def _finish(self, ending: Ending, at: Seconds | None = None) -> None:
+        """Written down first: then nobody needs the actors any more. `at`: by the wall."""
+        self._folders.end(self.key, ending, time.time() if at is None else at)
         self.ending = ending
         self.abandon()
 
@@ -353,6 +380,7 @@ class RayRun:
 
     def _ask(self, member: _Member) -> None:
         seen = member.mirror.seen if member.mirror is not None else 0
+        member.asked_at = time.monotonic()
         member.ref = member.actor.news.remote(seen, member.state)
 
     def _open_log(self, member: _Member) -> None:
