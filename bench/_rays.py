@@ -21,7 +21,7 @@ import tempfile
 import time
 import uuid
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -108,7 +108,7 @@ class Rays:
 @contextlib.contextmanager
 def fixed_cluster(nodes: Sequence[tuple[str, int]]) -> Iterator[Rays]:
     """A head without GPUs, and these: (GPU type, GPUs)."""
-    with _folder() as folder, _started({"nodes": nodes}, folder) as rays:
+    with _tried_twice(lambda folder: _started({"nodes": nodes}, folder)) as rays:
         yield rays
 
 
@@ -117,12 +117,27 @@ def autoscaled_cluster(
     types: Mapping[str, Kind], *, idle_s: float, launch_delay_s: float = 0.0
 ) -> Iterator[Rays]:
     """A head alone, and an autoscaler that may launch these, and takes idle ones away."""
-    port = _free_port()
-    with _folder() as folder:
-        config = folder / "autoscaling.json"
+
+    def start(folder: Path) -> contextlib.AbstractContextManager[Rays]:
+        port, config = _free_port(), folder / "autoscaling.json"
         config.write_text(json.dumps(_autoscaling(types, idle_s, launch_delay_s, port, folder)))
-        with _started({"autoscaling": str(config), "port": port}, folder) as rays:
-            yield rays
+        return _started({"autoscaling": str(config), "port": port}, folder)
+
+    with _tried_twice(start) as rays:
+        yield rays
+
+
+@contextlib.contextmanager
+def _tried_twice(
+    start: Callable[[Path], contextlib.AbstractContextManager[Rays]],
+) -> Iterator[Rays]:
+    """Ray gives its processes 30 s to come up; on a busy machine that is not always enough."""
+    with contextlib.ExitStack() as stack:
+        try:
+            rays = stack.enter_context(start(stack.enter_context(_folder())))
+        except RuntimeError:
+            rays = stack.enter_context(start(stack.enter_context(_folder())))
+        yield rays
 
 
 def _autoscaling(

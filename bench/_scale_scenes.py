@@ -8,6 +8,7 @@ import httpx
 import numpy as np
 
 from _scale_world import TYPES, World
+from boa.control.deciding import Refused
 from boa.model.job import JobRecord
 from boa.model.live import Report
 from boa.server.app import create_app
@@ -99,7 +100,7 @@ class Scenes:
         state = world.loop.state
         for gpu in TYPES:
             had = sum(node.gpu == gpu for node in state.nodes.values())
-            world.loop.decider.refused[gpu] = (had, world.clock.now() + 0.5)
+            world.loop.decider.refused[gpu] = Refused(had, world.clock.now() + 0.5, "")
         for _ in range(max(world.jobs // 50, 1)):
             world.submit()
 

@@ -3,6 +3,7 @@
 import logging
 import os
 import signal
+import socket
 import sys
 import threading
 from collections.abc import Mapping, Sequence
@@ -13,6 +14,7 @@ from boa.errors import BoaError, InputError
 
 TOKEN_LABEL = "boa-token"
 """A node that was rented for us says under which token."""
+KNOCK_S = 5.0
 _connecting = threading.Lock()
 
 
@@ -29,6 +31,7 @@ class RayNode:
 def connect(address: str, namespace: str) -> Any:
     """Ray's module, connected. What we leave in the cluster is found again under `namespace`."""
     os.environ.setdefault("RAY_DEDUP_LOGS", "0")  # or it says at its end what it held back
+    os.environ.setdefault("RAY_NUM_REDIS_GET_RETRIES", "1")  # or it knocks for a quarter of an hour
     try:
         import ray
     except ImportError:
@@ -42,6 +45,7 @@ def connect(address: str, namespace: str) -> Any:
     with _connecting:
         if not ray.is_initialized():
             try:
+                _knock(address)
                 _init(ray, address, namespace)
             except Exception as problem:  # Ray has no error of its own for this
                 expected = (
@@ -52,6 +56,13 @@ def connect(address: str, namespace: str) -> Any:
                     "ray.address", address, expected, f"no connection ({reason})"
                 ) from problem
     return ray
+
+
+def _knock(address: str) -> None:
+    """Where nobody listens, Ray itself would try for most of a minute before it says so."""
+    host, _, port = address.rpartition(":")
+    if host:
+        socket.create_connection((host, int(port)), KNOCK_S).close()
 
 
 def _init(ray: Any, address: str, namespace: str) -> None:

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from aws_faults import Layer
-from aws_server import T4, Aws, moto_server
+from aws_server import REGION, T4, Aws, moto_server
+from boa.catalogue.cloud_offers import find
 from boa.clouds.aws import AwsCloud, calls
 from boa.clouds.base import CloudNode, CloudTrouble, NoCapacity
 
@@ -156,7 +157,7 @@ def test_where_there_is_none_at_all_the_type_rests_longer_each_time(aws: Aws, co
             cloud.rent(f"{aws.owner}-{number}", "T4")
         asked, began = len(aws.sky.asked("CreateFleet")), aws.clock.now()
         assert asked == number + 1
-        with pytest.raises(NoCapacity, match="asking AWS again in"):
+        with pytest.raises(NoCapacity, match="AWS has no T4 in 2 zones"):
             cloud.rent(f"{aws.owner}-{number}", "T4")
         assert len(aws.sky.asked("CreateFleet")) == asked, "nothing was asked for"
         while cloud._backoff.waiting("T4", aws.clock.now()):
@@ -201,11 +202,23 @@ def test_no_more_dollars_than_allowed_whoever_asks(aws: Aws) -> None:
     cloud = aws.cloud(max_spend=28.0)
     cloud.rent(f"{aws.owner}-1", "A100")
     cloud.rent(f"{aws.owner}-2", "T4")
-    expected = "max_spend_per_hour is 28: AWS charges 28.00 now, and another T4 node is 4.00"
+    expected = "max_spend_per_hour is 28: AWS charges 28.00 now, and another T4 node may be 4.00"
     with pytest.raises(NoCapacity, match=expected):
         cloud.rent(f"{aws.owner}-3", "T4")
     cloud.release(f"{aws.owner}-1")
     cloud.rent(f"{aws.owner}-3", "T4")
+
+
+def test_the_cap_counts_the_dearest_machine_that_aws_may_choose(aws: Aws) -> None:
+    p4d, p4de = (find("aws", f"{kind}.24xlarge", REGION) for kind in ("p4d", "p4de"))
+    assert p4d is not None
+    assert p4de is not None
+    assert p4d.price_per_hour is not None
+    assert p4de.price_per_hour is not None
+    cap = (p4d.price_per_hour + p4de.price_per_hour) / 2
+    with pytest.raises(NoCapacity, match=f"another A100 node may be {p4de.price_per_hour:.2f}"):
+        aws.cloud(unpriced={"A100"}, max_spend=cap).rent(f"{aws.owner}-1", "A100")
+    assert not aws.there()
 
 
 def test_a_type_without_a_machine_is_refused(aws: Aws) -> None:
@@ -297,3 +310,50 @@ def test_nobody_asks_for_spot_notices_who_has_no_spot_node(aws: Aws) -> None:
     cloud.rent(f"{aws.owner}-1", "T4")
     cloud.nodes()
     assert not aws.sky.asked("DescribeSpotInstanceRequests")
+
+
+# Nodes that boot and do not join
+
+
+def _dies(aws: Aws, cloud: AwsCloud, token: str) -> None:
+    cloud.rent(token, "T4")
+    (id,) = (id for id, one in aws.sky.truth.items() if one.token == token)
+    aws.sky.end(id, "Client.InstanceInitiatedShutdown")
+    cloud.nodes()
+
+
+def test_nodes_that_end_before_they_join_are_not_rented_on_and_on(aws: Aws) -> None:
+    cloud, aws.joins = aws.cloud(), False
+    for number, wait in enumerate([30.0, 60.0, 120.0]):
+        _dies(aws, cloud, f"{aws.owner}-{number}")
+        aws.after(wait - 1.0)
+        with pytest.raises(NoCapacity, match=r"i-\w+ did not join"):
+            cloud.rent(f"{aws.owner}-x", "T4")
+        cloud.rent(f"{aws.owner}-other-{number}", "A100")
+        aws.after(1.0)
+    cloud.rent(f"{aws.owner}-good", "T4")
+    aws.joined[f"{aws.owner}-good"] = "ray-1"
+    cloud.nodes()
+    _dies(aws, cloud, f"{aws.owner}-4")
+    aws.after(30.0)
+    cloud.rent(f"{aws.owner}-5", "T4")
+
+
+def test_nodes_given_back_before_they_join_are_no_reason_to_wait(aws: Aws) -> None:
+    cloud, aws.joins = aws.cloud(), False
+    cloud.rent(f"{aws.owner}-1", "T4")
+    cloud.nodes()
+    cloud.release(f"{aws.owner}-1")
+    cloud.nodes()
+    cloud.rent(f"{aws.owner}-2", "T4")
+
+
+def test_a_node_that_hangs_while_it_boots_is_a_reason_to_wait(aws: Aws) -> None:
+    cloud, aws.joins = aws.cloud(), False
+    cloud.rent(f"{aws.owner}-1", "T4")
+    assert _node(cloud, f"{aws.owner}-1").leaving_at is None
+    aws.after(900.0)
+    assert _node(cloud, f"{aws.owner}-1").leaving_at == aws.clock.now()
+    cloud.release(f"{aws.owner}-1")
+    with pytest.raises(NoCapacity, match="did not join"):
+        cloud.rent(f"{aws.owner}-2", "T4")

@@ -124,6 +124,15 @@ def test_a_node_has_as_many_gpus_as_its_instance_types(aws: Aws) -> None:
         aws.cloud(settings=replace(aws.settings, machines=machines))
 
 
+def test_types_with_other_gpus_are_no_substitute(aws: Aws) -> None:
+    mixed = replace(aws.settings.machines["A100"], instance_types=("p4d.24xlarge", "p5.48xlarge"))
+    machines = {**aws.settings.machines, "A100": mixed}
+    with pytest.raises(
+        InputError, match=r"aws.machines.A100.instance_types: .*p5.48xlarge has H100"
+    ):
+        aws.cloud(settings=replace(aws.settings, machines=machines))
+
+
 def test_a_price_that_nobody_knows_must_be_given(aws: Aws) -> None:
     said = r"gpu_types.T4.price: AWS lists no spot price for g4dn.12xlarge in us-east-1; expected"
     with pytest.raises(InputError, match=said):
@@ -234,6 +243,7 @@ def test_the_command_prints_what_it_would_do_at_aws_and_needs_no_ray(
     assert "T4: $0.978 per GPU and hour (the catalogue, for g4dn.12xlarge)" in said
     assert "limit     T4: 3 nodes" in said
     assert "template  create the launch template boa-" in said
+    assert not (tmp_path / "data").exists()
     config["aws"]["image"] = "ami-0123456789abcdef0"  # type: ignore[index]
     path.write_text(json.dumps(config))
     run("serve", "--config", str(path), "--dry-run", code=2)

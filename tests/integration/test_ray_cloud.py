@@ -91,7 +91,7 @@ def test_fixed_nodes_are_those_that_are_there(world: World, tmp_path: Path) -> N
     fixed = world.restarted(tmp_path / "fixed.json", nodes="fixed")
     fixed.rent("x", "T4")
     fixed.rent("y", "T4")
-    with pytest.raises(NoCapacity, match="taken, or away"):
+    with pytest.raises(NoCapacity, match="nodes of the Ray cluster are taken"):
         fixed.rent("z", "A100")
     addresses = {node.address for node in fixed.nodes()}
     assert addresses == {node.address for node in world.listed().values()}

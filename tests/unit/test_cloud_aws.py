@@ -94,7 +94,7 @@ PRICES = st.lists(
 ).map(sorted)
 
 
-@given(PRICES, st.floats(0, 1000), st.floats(0, 1000))
+@given(PRICES, st.floats(0, 1000), st.just(0.0) | st.floats(1e-6, 1000))
 def test_an_average_price_lies_between_the_prices(points: Any, since: float, length: float) -> None:
     found = average(points, since, since + length)
     prices = [price for _, price in points]
@@ -126,7 +126,7 @@ def test_each_refusal_doubles_the_wait_up_to_a_quarter_of_an_hour() -> None:
     assert backoff.waiting("A100", now) is None
     backoff.had("T4")
     backoff.refused("T4", now, "none left")
-    assert "none left; asking AWS again in 30 s" in str(backoff.waiting("T4", now))
+    assert backoff.waiting("T4", now) == "none left"
 
 
 def _seen(watch: Watch, now: float, one: Instance = RUNNING, **known: Any) -> CloudNode:

@@ -125,6 +125,14 @@ def test_an_unknown_job_and_an_unknown_gpu_type_are_refused_by_name(lives: Any) 
     assert not live.loop.snapshot.jobs
 
 
+def test_a_single_process_on_several_machines_is_warned_of(lives: Any) -> None:
+    elsewhere = lives(engine="ray")
+    wide = elsewhere.submit(spec("halves"))
+    assert kinds(elsewhere, wide)[:2] == ["submitted", "trouble"]
+    narrow = elsewhere.submit(spec("halves", gpus=GpuLimits(max=1)))
+    assert "trouble" not in kinds(elsewhere, narrow)
+
+
 def test_an_empty_node_is_kept_warm_and_then_given_back(lives: Any) -> None:
     live = lives(keep_warm_s=600.0)
     live.submit(spec("halves"))
@@ -203,6 +211,7 @@ def test_a_cloud_that_says_no_sends_jobs_to_another_type_and_is_asked_again(
     assert job.run is not None
     assert job.run.allocation.gpu == "A100"
     assert "shortage" in kinds(live)
+    assert any("no T4 left" in line for line in live.logged)
     no_t4.closed = False
     live.advance(130.0, tick=10.0)
     moved = live.job(job_id)

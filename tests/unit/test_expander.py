@@ -146,6 +146,13 @@ def test_who_finds_no_room_goes_to_the_type_that_comes_nearest_in_speed() -> Non
     }
 
 
+def test_what_the_cloud_said_is_told_to_who_waits() -> None:
+    room = Room(max_nodes={"T4": 1}, why={"T4": "quota reached"})
+    fitted = fit({"a": t4(8, least=8)}, {}, [], T4_ONLY, 0, room)
+    told = "waits for 8×T4: no more than 1 node of T4 can be had now (quota reached)"
+    assert fitted.short == {"a": told}
+
+
 def test_who_was_moved_to_another_type_comes_back_when_there_is_room() -> None:
     wants = {"a": t4(4, types=("T4", "A100"))}
     before, there = {"a": on(0, 1, "A100")}, nodes(1, "A100")

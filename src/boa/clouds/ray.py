@@ -70,7 +70,7 @@ class RayCloud:
             if self._fixed:
                 after = raybook.observed_fixed(after, self._nodes(), self._per_node, now)
                 if not after.entries[token].node:
-                    raise NoCapacity(f"all {gpu} nodes of the Ray cluster are taken, or away")
+                    raise NoCapacity(self._none_free(gpu))
             self._check_most(after, gpu)
             self._write(after)
             self._say(after)
@@ -103,6 +103,14 @@ class RayCloud:
                 f"a node of the Ray cluster has {book.misfits[gpu]}, and gpus_per_node of {gpu} is "
                 f"{self._per_node[gpu]}: all of these numbers have to be the same"
             )
+
+    def _none_free(self, gpu: GpuName) -> str:
+        alive = [node for node in self._nodes() if node.alive]
+        if any(gpu in node.resources for node in alive):
+            return f"all {gpu} nodes of the Ray cluster are taken"
+        named = {name for node in alive for name in node.resources if name.isalnum()}
+        known = ", ".join(sorted(named - {"CPU", "GPU", "memory"})) or "none of its own"
+        return f"no node of the Ray cluster has the resource {gpu}; resources there: {known}"
 
     def _check_most(self, after: Book, gpu: GpuName) -> None:
         most = self._max_nodes.get(gpu)

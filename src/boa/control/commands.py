@@ -15,12 +15,22 @@ UNLIMITED = 1_000_000
 """Nodes of a type that has no limit."""
 
 
+ONE_PROCESS = (
+    "is one process (launcher single), which sees the GPUs of its first node only: where it is "
+    "spread over several, the others are paid for nothing. gpus.max: 1, or launcher workers or "
+    "torchrun"
+)
+
+
 def submit(
     draft: Draft,
     spec: JobSpec,
     gpu_types: Mapping[GpuName, GpuType],
     max_nodes: Mapping[GpuName, int],
+    *,
+    one_machine: bool = True,
 ) -> JobRecord:
+    """`one_machine`: all nodes are this one, so that one process sees the GPUs of several."""
     unknown = [name for name in spec.gpus.types if name not in gpu_types]
     if unknown:
         expected = f"GPU types that can be rented here: {', '.join(gpu_types)}"
@@ -38,6 +48,8 @@ def submit(
     draft.arrived.append(job)
     draft.count(submitted=1)
     draft.tell("submitted", f"job {job.id} ({job.name}, class {job.job_class})", job=job.id)
+    if spec.launcher == "single" and spec.gpus.max > 1 and not one_machine:
+        draft.tell("trouble", f"job {job.id} {ONE_PROCESS}", job=job.id)
     return job
 
 

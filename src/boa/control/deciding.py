@@ -34,6 +34,16 @@ UNPLANNED_S: Seconds = 10.0
 Of the wall: that is where plans are made."""
 
 
+class Refused(NamedTuple):
+    """What the cloud's no taught."""
+
+    had: int
+    """Nodes of the type that we had then: no more are to be had,"""
+    until: Seconds
+    """as is believed until then."""
+    why: str
+
+
 @dataclass(slots=True, kw_only=True)
 class Decider:
     """A policy with what it remembers. `by_job`: it is asked of single jobs, as soon as needed."""
@@ -50,8 +60,8 @@ class Decider:
     unwanted: frozenset[NodeId] = frozenset()
     """Nodes that a policy which chooses its nodes has given up: they go as soon as they are
     empty."""
-    refused: dict[GpuName, tuple[int, Seconds]] = field(default_factory=dict)
-    """Types that the cloud had no more of: nodes we had then, and until when that is believed."""
+    refused: dict[GpuName, Refused] = field(default_factory=dict)
+    """Types that the cloud had no more of."""
 
     @property
     def by_job(self) -> bool:
@@ -64,7 +74,7 @@ class Decider:
                 self.next_round = draft.now + self.round_s
                 self._round(draft, room)
             return
-        for gpu in [gpu for gpu, (_, until) in self.refused.items() if until <= draft.now]:
+        for gpu in [gpu for gpu, said in self.refused.items() if said.until <= draft.now]:
             del self.refused[gpu]
             draft.replan = True  # whoever was short may grow again
         for job in [j for j in draft.jobs.values() if j.retry_at and j.retry_at <= draft.now]:
@@ -91,7 +101,7 @@ class Decider:
         if record is None or record.billed_from is not None:
             return
         draft.put_node(replace(record, state="gone", gone_at=draft.now, reason=said.reason))
-        self.believe_none(draft, record.gpu, for_s)
+        self.believe_none(draft, record.gpu, for_s, said.reason)
         drop_node(draft, record.id, draft.now)
         draft.tell(
             "shortage",
@@ -99,10 +109,10 @@ class Decider:
             node=record.id,
         )
 
-    def believe_none(self, draft: Draft, gpu: GpuName, for_s: Seconds) -> None:
+    def believe_none(self, draft: Draft, gpu: GpuName, for_s: Seconds, why: str) -> None:
         """No more nodes of this type than there are, for a while."""
         had = sum(node.gpu == gpu and is_usable(node) for node in draft.nodes.values())
-        self.refused[gpu] = (had, draft.now + for_s)
+        self.refused[gpu] = Refused(had, draft.now + for_s, why)
 
     # Policies that decide job by job
 
@@ -329,7 +339,7 @@ def _rent(draft: Draft, nodes: Sequence[Node], gpu_types: Mapping[GpuName, GpuTy
 def room_for(
     draft: Draft,
     max_nodes: Mapping[GpuName, int],
-    refused: Mapping[GpuName, tuple[int, Seconds]],
+    refused: Mapping[GpuName, Refused],
     max_spend: float | None,
 ) -> Room:
     """Configured limits, what refusals taught, and what the hard cap leaves."""
@@ -338,8 +348,10 @@ def room_for(
     for node in draft.nodes.values():
         if node.state == "releasing" or node.leaving_at is not None:
             giving_back[node.gpu] = giving_back.get(node.gpu, 0) + 1
-    for gpu, (had, until) in refused.items():
-        if draft.now < until:
-            limits[gpu] = min(limits.get(gpu, had), had)
+    why: dict[GpuName, str] = {}
+    for gpu, said in refused.items():
+        if draft.now < said.until:
+            limits[gpu] = min(limits.get(gpu, said.had), said.had)
+            why[gpu] = said.why
     left = None if max_spend is None else max_spend - committed(draft.nodes.values())
-    return Room(max_nodes=limits, spend_left=left, releasing=giving_back)
+    return Room(max_nodes=limits, spend_left=left, releasing=giving_back, why=why)

@@ -252,5 +252,8 @@ def _limit(gpu: GpuName, stock: Stock, room: Room) -> str:
     if not stock.has(gpu):
         return f"{gpu} cannot be rented here"
     if gpu in room.max_nodes and not stock.spend_binds(gpu):
-        return f"no more than {room.max_nodes[gpu]} nodes of {gpu} can be had now"
+        most = room.max_nodes[gpu]
+        nodes = f"{most} node{'s' if most != 1 else ''}"
+        said = f" ({room.why[gpu]})" if room.why.get(gpu) else ""
+        return f"no more than {nodes} of {gpu} can be had now{said}"
     return f"another {gpu} node would cost more than the cap on the spend leaves"

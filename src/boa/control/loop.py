@@ -112,7 +112,11 @@ class ControlLoop:
     def submit(self, spec: JobSpec) -> "Future[JobRecord]":
         return self._ask(
             lambda draft: commands.submit(
-                draft, spec, self.decider.gpu_types, self.config.max_nodes
+                draft,
+                spec,
+                self.decider.gpu_types,
+                self.config.max_nodes,
+                one_machine=self.config.engine == "local",
             )
         )
 
@@ -228,7 +232,8 @@ class ControlLoop:
         if self.decider.by_job and self.planner.step(draft, self.purse.effective):
             self.decider.planned(self.planner.memory)
         for gpu in give_up_booting(draft, max(BOOT_S, 10 * self.config.provision_s)):
-            self.decider.believe_none(draft, gpu, self.config.refused_s)
+            why = "the last one did not get ready"
+            self.decider.believe_none(draft, gpu, self.config.refused_s, why)
         forget_gone(draft)
         room = room_for(draft, self.config.max_nodes, self.decider.refused, self.purse.max_spend)
         self.decider.decide(draft, room)
@@ -273,6 +278,7 @@ class ControlLoop:
             self.actor.ask_again(observe_cloud(draft, message.nodes, message.at))
         elif isinstance(message, CloudRefused):
             self.decider.refuse(draft, message, self.config.refused_s)
+            self.actor.log("warning", f"node {message.node}: {message.reason}")
         else:
             draft.count(**{f"{message.who}_trouble": 1})
             if draft.now >= self._quiet_until.get(message.who, draft.now):

@@ -34,6 +34,8 @@ class Room:
     spend_left: UsdPerHour | None = None
     """What the hard cap leaves beyond all that is rented; negative where the cap was lowered.
     None: there is no cap."""
+    why: Mapping[GpuName, str] = field(default_factory=dict)
+    """What the cloud said, of types that it had no more of."""
     releasing: Mapping[GpuName, int] = field(default_factory=dict)
     """Nodes that were given back and are still rented: of no use, but within both limits."""
 

@@ -194,7 +194,9 @@ def _offered(top: Mapping[str, Any]) -> tuple[dict[GpuName, GpuType], dict[GpuNa
     if "gpu_types" in top:
         return _gpu_types(top["gpu_types"])
     if top.get("engine", "local") != "local":
-        expected = "the GPU types of its nodes, such as {T4: {price: 0.5, gpus_per_node: 4}}"
+        expected = (
+            "the GPU types of its nodes, such as {T4: {price: 0.5, gpus_per_node: 4, max_nodes: 8}}"
+        )
         raise InputError("gpu_types", None, f"with engine {top['engine']}: {expected}")
     return machine()
 

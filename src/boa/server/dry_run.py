@@ -26,12 +26,17 @@ def dry_run(config: ServiceConfig) -> "Sequence[Step]":
     edges.check(config)
     from boa.clouds.aws.dry_run import dry_run as steps
 
+    cluster, known = _stored(config) if config.data_dir.exists() else ("", [])
+    owner = owner_of(cluster or new_cluster(config.data_dir))
+    return steps(edges.aws_cloud(config, SteadyClock(), owner, dict), known)
+
+
+def _stored(config: ServiceConfig) -> tuple[str, list[str]]:
+    """What the service calls itself, and the tokens of its nodes."""
     with (
         closing(DataFolder(config.data_dir)) as folder,
         closing(open_store(config.db)) as store,
     ):
         saved = store.load()
         folder.check_owner(saved.meta.get("cluster"))
-        owner = owner_of(saved.meta.get("cluster") or new_cluster(config.data_dir))
-        cloud = edges.aws_cloud(config, SteadyClock(1.0, None), owner, dict)
-        return steps(cloud, [node.token for node in saved.nodes])
+        return saved.meta.get("cluster") or "", [node.token for node in saved.nodes]

@@ -16,7 +16,7 @@ class Backoff:
     def waiting(self, gpu: GpuName, now: Seconds) -> str | None:
         """Why it is not to be asked for yet."""
         until, _, why = self._waits.get(gpu, (now, 0.0, ""))
-        return f"{why}; asking AWS again in {until - now:.0f} s" if now < until else None
+        return why if now < until else None
 
     def refused(self, gpu: GpuName, now: Seconds, why: str) -> None:
         _, last, _ = self._waits.get(gpu, (now, 0.0, ""))

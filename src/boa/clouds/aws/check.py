@@ -69,10 +69,17 @@ def _gpus(api: Api, settings: AwsSettings, name: GpuName, gpu: GpuType) -> None:
     kinds = list(settings.machines[name].instance_types)
     field = f"machines.{name}.instance_types"
     answer = _of(api, field, kinds, "describe_instance_types", InstanceTypes=kinds)
+    models: dict[str, str] = {}
     for said in answer["InstanceTypes"]:
-        has = sum(one["Count"] for one in said.get("GpuInfo", {}).get("Gpus", ()))
+        gpus = said.get("GpuInfo", {}).get("Gpus", ())
+        models |= {one["Name"]: said["InstanceType"] for one in gpus if "Name" in one}
+        has = sum(one["Count"] for one in gpus)
         if has != gpu.gpus_per_node:
             problem = f"got {gpu.gpus_per_node}, and {said['InstanceType']} has {has}"
             expected = f"as many as all of aws.machines.{name}.instance_types have"
-            field = f"gpu_types.{name}.gpus_per_node"
-            raise InputError(field, gpu.gpus_per_node, expected, problem)
+            raise InputError(
+                f"gpu_types.{name}.gpus_per_node", gpu.gpus_per_node, expected, problem
+            )
+    if len(models) > 1:
+        problem = ", ".join(f"{kind} has {model}" for model, kind in models.items())
+        raise InputError(f"aws.{field}", kinds, "types with the same GPUs", problem)

@@ -43,11 +43,13 @@ REMEMBERED = 10_000
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Launched:
     id: str
     gpu: GpuName
     at: Seconds
+    judged: bool = False
+    """Whether it is known if it joined, or we did not wait for that."""
 
 
 class AwsCloud:
@@ -76,7 +78,7 @@ class AwsCloud:
         )
         self.templates = Templates(self.api, settings, gpu_types, owner)
         self._lock = threading.Lock()
-        self._backoff, self._watch = Backoff(), Watch()
+        self._backoff, self._duds, self._watch = Backoff(), Backoff(), Watch()
         self._attempts: Counter[str] = Counter()
         self._unsure: set[str] = set()
         """Tokens under which something was asked for, and nobody knows what came of it."""
@@ -92,7 +94,8 @@ class AwsCloud:
                 return
             if gpu not in self.offers():
                 raise NoCapacity(f"{gpu} has no machine of AWS; {', '.join(self.offers())} have")
-            waiting = self._backoff.waiting(gpu, self._clock.now())
+            now = self._clock.now()
+            waiting = self._backoff.waiting(gpu, now) or self._duds.waiting(gpu, now)
             if waiting is not None and token not in self._unsure:
                 raise NoCapacity(waiting)
             listed = self.instances()
@@ -104,6 +107,8 @@ class AwsCloud:
     def release(self, token: str) -> None:
         """That instance and no other, even if AWS does not list it yet."""
         with self._lock:
+            if token in self._launched:
+                self._launched[token].judged = True
             found = [one for one in self.instances() if one.token == token]
             if found:
                 ids = [one.id for one in found if one.state != "shutting-down" and not one.is_gone]
@@ -130,10 +135,12 @@ class AwsCloud:
             )
             self.prices.refresh(listed)
             self._watch.forget(listed)
-            return [
+            seen = [
                 self._watch.seen(one, moment, gpus=self.prices.gpus(one), price=self.prices.of(one))
                 for one in listed
             ]
+            self._judge(seen, moment.now)
+            return seen
 
     def instances(self) -> list[Instance]:
         """Of this owner, those included that were terminated within the hour."""
@@ -147,7 +154,7 @@ class AwsCloud:
 
     def _guard(self, gpu: GpuName, listed: Sequence[Instance]) -> None:
         """The last word on what may be rented, whatever else is broken."""
-        now, offers = self._clock.now(), self.offers()
+        now = self._clock.now()
         tokens = {one.token for one in listed}
         unlisted = [
             new.gpu
@@ -162,12 +169,12 @@ class AwsCloud:
         if self.max_spend is None:
             return
         spent = sum(self.prices.of(one) * self.prices.gpus(one) for one in charged)
-        spent += sum(offers[name].price * offers[name].gpus_per_node for name in unlisted)
-        more = offers[gpu].price * offers[gpu].gpus_per_node
+        spent += sum(self.prices.dearest(name) for name in unlisted)
+        more = self.prices.dearest(gpu)
         if spent + more > self.max_spend * (1 + 1e-9):
             raise NoCapacity(
                 f"max_spend_per_hour is {self.max_spend:g}: AWS charges {spent:.2f} now, and "
-                f"another {gpu} node is {more:.2f}"
+                f"another {gpu} node may be {more:.2f}"
             )
 
     def _launch(self, token: str, gpu: GpuName) -> None:
@@ -224,6 +231,20 @@ class AwsCloud:
         except Exception as problem:  # Ray's errors are many
             reason = str(problem).strip().split("\n")[0]
             raise CloudTrouble(f"the Ray cluster could not be asked: {reason}") from problem
+
+    def _judge(self, nodes: Sequence[CloudNode], now: Seconds) -> None:
+        """A broken image or setup would otherwise be paid for again and again."""
+        for node in nodes:
+            new = self._launched.get(node.token)
+            if new is None or new.judged:
+                continue
+            new.judged = node.ready_at is not None or node.leaving_at is not None
+            if node.ready_at is not None:
+                self._duds.had(new.gpu)
+            elif new.judged and self._duds.waiting(new.gpu, now) is None:
+                why = f"{new.id} did not join the Ray cluster: see docs/aws.md"
+                _log.warning("%s", why)
+                self._duds.refused(new.gpu, now, why)
 
     def _marked(self, listed: Sequence[Instance]) -> Mapping[str, Seconds]:
         if not any(one.spot and one.state in ALIVE for one in listed):

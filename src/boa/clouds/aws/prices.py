@@ -66,14 +66,13 @@ class SpotPrices:
         points = self._points.get((kind, zone))
         return average(sorted(points.items()), since, until) if points else None
 
-    def lowest(self, kinds: Collection[str]) -> UsdPerHour | None:
-        """Now, of these types, in our zones."""
-        now = [
+    def now(self, kinds: Collection[str]) -> list[UsdPerHour]:
+        """Of these types, in our zones."""
+        return [
             points[max(points)]
             for (kind, zone), points in self._points.items()
             if kind in kinds and zone in self._zones
         ]
-        return min(now, default=None)
 
 
 class Prices:
@@ -131,15 +130,27 @@ class Prices:
             return known / gpus
         return 0.0 if offer is None else offer.price
 
+    def dearest(self, name: GpuName) -> UsdPerHour:
+        """What a node of it may cost: AWS chooses among the types and zones."""
+        offer, machine = self.offers[name], self._settings.machines[name]
+        listed = offer.price * offer.gpus_per_node
+        if name not in self._unpriced:
+            return listed
+        if machine.spot:
+            return max([listed, *self._spot.now(machine.instance_types)])
+        region = self._settings.region
+        known = (_on_demand(kind, region) for kind in machine.instance_types)
+        return max([listed, *(price for price in known if price is not None)])
+
     def _offer(self, gpu: GpuType) -> GpuType:
         if gpu.name not in self._unpriced:
             self.sources[gpu.name] = "the config file"
             return gpu
         machine = self._settings.machines[gpu.name]
-        lowest = self._spot.lowest(machine.instance_types) if machine.spot else None
-        if lowest is not None:
+        spot = self._spot.now(machine.instance_types) if machine.spot else []
+        if spot:
             self.sources[gpu.name] = "spot, the lowest of the zones now"
-            return replace(gpu, price=lowest / gpu.gpus_per_node)
+            return replace(gpu, price=min(spot) / gpu.gpus_per_node)
         for kind in () if machine.spot else machine.instance_types:
             known = _on_demand(kind, self._settings.region)
             if known is not None:
