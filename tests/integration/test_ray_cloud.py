@@ -91,8 +91,10 @@ def test_fixed_nodes_are_those_that_are_there(world: World, tmp_path: Path) -> N
     fixed = world.restarted(tmp_path / "fixed.json", nodes="fixed")
     fixed.rent("x", "T4")
     fixed.rent("y", "T4")
-    with pytest.raises(NoCapacity, match="nodes of the Ray cluster are taken"):
+    with pytest.raises(NoCapacity, match=r"no node .* has the resource A100; resources there: T4"):
         fixed.rent("z", "A100")
+    with pytest.raises(NoCapacity, match="all T4 nodes of the Ray cluster are taken"):
+        fixed.rent("z", "T4")
     addresses = {node.address for node in fixed.nodes()}
     assert addresses == {node.address for node in world.listed().values()}
     fixed.release("x")

@@ -153,4 +153,4 @@ def test_a_process_killed_while_saving_never_leaves_half_a_checkpoint(tmp_path: 
     names = [line[0] for line in rounds if len(line) == 2]
     assert names == sorted(names)  # never falls back
     assert len(set(names)) > 20
-    assert int(rounds[-1][-1]) > 5  # the kills did interrupt saves
+    assert int(rounds[-1][-1]) > 1  # the kills did interrupt saves

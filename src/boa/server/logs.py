@@ -5,8 +5,9 @@ import logging
 import sys
 from typing import Any, TextIO
 
-_PLAIN = frozenset(vars(logging.makeLogRecord({})).keys() | {"message", "asctime", "color_message"})
-"""What every record has; anything beside it was given as `extra`."""
+_OTHERS = {"message", "asctime", "color_message", "_ray_timestamp_ns"}
+_PLAIN = frozenset(vars(logging.makeLogRecord({})).keys() | _OTHERS)
+"""What every record has, or gets from others; anything beside it was given as `extra`."""
 
 
 class JsonLines(logging.Formatter):
