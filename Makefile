@@ -29,7 +29,8 @@ lint: $(VENV)/.dev
 	$(BIN)/lint-imports
 
 test: lint
-	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -m "not ray" -n auto --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -m ray  # alone: Ray gives its processes 30 s to come up
 
 clean:
 	rm -rf $(VENV) demo bench/out
