@@ -2,12 +2,62 @@
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
+
+from boa.clouds.base import CloudTrouble
+from boa.errors import FileError
+
+_T = TypeVar("_T")
 
 
-def replace_file(path: Path, document: Mapping[str, Any]) -> None:
+class Kept(Generic[_T]):
+    """A value that is in a file, replaced as a whole; `whose`: in an error, the file's owner."""
+
+    def __init__(
+        self,
+        path: Path,
+        whose: str,
+        read: Callable[[Mapping[str, Any]], _T],
+        write: Callable[[_T], Mapping[str, Any]],
+        new: _T,
+    ) -> None:
+        self._path, self._whose = path, whose
+        self._of_document, self._as_document, self._new = read, write, new
+        self._known: _T | None = self._read()
+
+    def get(self) -> _T:
+        """After a failed write nobody knows what the file says until it is read."""
+        if self._known is None:
+            try:
+                self._known = self._read()
+            except FileError as problem:
+                raise CloudTrouble(str(problem)) from problem
+        return self._known
+
+    def put(self, value: _T) -> None:
+        self._known = None
+        try:
+            _replace_file(self._path, self._as_document(value))
+        except OSError as error:
+            raise CloudTrouble(f"{self._path}: cannot be written ({error.strerror})") from error
+        self._known = value
+
+    def _read(self) -> _T:
+        try:
+            return self._of_document(json.loads(self._path.read_bytes()))
+        except FileNotFoundError:
+            return self._new
+        except OSError as error:
+            problem = f"cannot be read ({error.strerror})"
+            raise FileError(str(self._path), problem, "a file") from error
+        except (ValueError, TypeError, KeyError) as error:
+            expected = f"{self._whose} list of nodes, as it was written"
+            raise FileError(str(self._path), "is damaged", expected) from error
+
+
+def _replace_file(path: Path, document: Mapping[str, Any]) -> None:
     """The whole of it or nothing, even if the power goes."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(path.name + ".new")

@@ -4,7 +4,6 @@ The file is replaced as a whole and is on the disk before a call returns, so a n
 or it is not. A token that was used once does not rent again, not even after its node is gone.
 """
 
-import json
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -12,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from boa.clock import Clock
-from boa.clouds.base import CloudNode, CloudTrouble, NoCapacity
-from boa.clouds.files import replace_file
-from boa.errors import FileError
+from boa.clouds.base import CloudNode, NoCapacity
+from boa.clouds.files import Kept
 from boa.model.workload import GpuType
 from boa.units import SECONDS_PER_HOUR, GpuName, Seconds, UsdPerHour
 
@@ -77,17 +75,17 @@ class LocalCloud:
         provision_s: Seconds = 0.0,
         release_s: Seconds = 0.0,
     ) -> None:
-        self._path, self._gpu_types, self._max_nodes = path, dict(gpu_types), dict(max_nodes)
+        self._gpu_types, self._max_nodes = dict(gpu_types), dict(max_nodes)
         self._clock, self._provision_s, self._release_s = clock, provision_s, release_s
         self._lock = threading.Lock()
-        self._known: _Truth | None = _read(path)
+        self._kept = Kept(path, "the local cloud's", _of_document, _document, _Truth())
 
     def offers(self) -> Mapping[GpuName, GpuType]:
         return self._gpu_types
 
     def rent(self, token: str, gpu: GpuName) -> None:
         with self._lock:
-            truth, now = self._truth(), self._clock.now()
+            truth, now = self._kept.get(), self._clock.now()
             if token in truth.used:
                 return
             self._check_capacity(truth, gpu, now)
@@ -105,7 +103,7 @@ class LocalCloud:
 
     def release(self, token: str) -> None:
         with self._lock:
-            truth, now = self._truth(), self._clock.now()
+            truth, now = self._kept.get(), self._clock.now()
             rented = truth.nodes.get(token)
             if rented is None or rented.released_at is not None:
                 return
@@ -114,7 +112,7 @@ class LocalCloud:
 
     def nodes(self) -> Sequence[CloudNode]:
         with self._lock:
-            truth, now = self._truth(), self._clock.now()
+            truth, now = self._kept.get(), self._clock.now()
         return [node.seen(now) for node in truth.nodes.values() if node.is_listed(now)]
 
     def _check_capacity(self, truth: _Truth, gpu: GpuName, now: Seconds) -> None:
@@ -126,24 +124,10 @@ class LocalCloud:
         if most is not None and charged >= most:
             raise NoCapacity(f"all {most} {gpu} nodes of the local cloud are taken")
 
-    def _truth(self) -> _Truth:
-        """After a failed write nobody knows what the file says until it is read."""
-        if self._known is None:
-            try:
-                self._known = _read(self._path)
-            except FileError as problem:
-                raise CloudTrouble(str(problem)) from problem
-        return self._known
-
     def _write(self, truth: _Truth) -> None:
         now = self._clock.now()
         listed = {token: node for token, node in truth.nodes.items() if node.is_listed(now)}
-        truth, self._known = replace(truth, nodes=listed), None
-        try:
-            replace_file(self._path, _document(truth))
-        except OSError as error:
-            raise CloudTrouble(f"{self._path}: cannot be written ({error.strerror})") from error
-        self._known = truth
+        self._kept.put(replace(truth, nodes=listed))
 
 
 def _document(truth: _Truth) -> dict[str, Any]:
@@ -152,15 +136,6 @@ def _document(truth: _Truth) -> dict[str, Any]:
     return {"version": 1, "nodes": nodes, "used": list(truth.used)}
 
 
-def _read(path: Path) -> _Truth:
-    try:
-        document = json.loads(path.read_bytes())
-        nodes = [_Rented(**node) for node in document["nodes"]]
-        return _Truth({node.token: node for node in nodes}, tuple(document["used"]))
-    except FileNotFoundError:
-        return _Truth()
-    except OSError as error:
-        raise FileError(str(path), f"cannot be read ({error.strerror})", "a file") from error
-    except (ValueError, TypeError, KeyError) as error:
-        expected = "the local cloud's list of nodes, as it was written"
-        raise FileError(str(path), "is damaged", expected) from error
+def _of_document(document: Mapping[str, Any]) -> _Truth:
+    nodes = [_Rented(**node) for node in document["nodes"]]
+    return _Truth({node.token: node for node in nodes}, tuple(document["used"]))

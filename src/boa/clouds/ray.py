@@ -6,7 +6,6 @@ each call overwrites. So all that is wanted is said at once, by us alone, after 
 every so often (a cluster that was restarted has forgotten it). See `raybook` for who gets what.
 """
 
-import json
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -18,9 +17,9 @@ from boa import raylink
 from boa.clock import Clock
 from boa.clouds import raybook
 from boa.clouds.base import CloudNode, CloudTrouble, NoCapacity
-from boa.clouds.files import replace_file
+from boa.clouds.files import Kept
 from boa.clouds.raybook import Book, Demand, Entry
-from boa.errors import BoaError, FileError
+from boa.errors import BoaError
 from boa.model.workload import GpuType
 from boa.units import GpuName, Seconds
 
@@ -42,12 +41,12 @@ class RayCloud:
         max_nodes: Mapping[GpuName, int],
         clock: Clock,
     ) -> None:
-        self._path, self._address, self._namespace = path, address, namespace
+        self._address, self._namespace = address, namespace
         self._fixed = nodes == "fixed"
         self._gpu_types, self._max_nodes, self._clock = dict(gpu_types), dict(max_nodes), clock
         self._per_node = {name: kind.gpus_per_node for name, kind in gpu_types.items()}
         self._lock = threading.Lock()
-        self._known: Book | None = _read(path)
+        self._kept = Kept(path, "the Ray cloud's", _of_document, _document, Book())
         self._said: list[Demand] | None = None
         self._said_at: Seconds = 0.0
         raylink.connect(address, namespace)  # whoever gave a wrong address is to know at once
@@ -72,15 +71,15 @@ class RayCloud:
                 if not after.entries[token].node:
                     raise NoCapacity(self._none_free(gpu))
             self._check_most(after, gpu)
-            self._write(after)
+            self._kept.put(after)
             self._say(after)
 
     def release(self, token: str) -> None:
         with self._lock:
-            book, now = self._book(), self._clock.now()
+            book, now = self._kept.get(), self._clock.now()
             after = raybook.released(book, token, now)
             if after is not book:
-                self._write(after)
+                self._kept.put(after)
             if self._fixed:
                 self._look()
             else:
@@ -124,21 +123,21 @@ class RayCloud:
             try:
                 self._check_type(book, entry.gpu)
             except NoCapacity:
-                self._write(raybook.released(book, token, self._clock.now()))
+                self._kept.put(raybook.released(book, token, self._clock.now()))
                 raise
 
     # Ray
 
     def _look(self) -> Book:
         """What the cluster shows, written down where it is new."""
-        book, now = self._book(), self._clock.now()
+        book, now = self._kept.get(), self._clock.now()
         nodes = self._nodes()
         if self._fixed:
             after = raybook.observed_fixed(book, nodes, self._per_node, now)
         else:
             after = raybook.observed(book, nodes, self._per_node, now)
         if after != book:
-            self._write(after)
+            self._kept.put(after)
         return after
 
     def _nodes(self) -> Sequence[raylink.RayNode]:
@@ -168,25 +167,6 @@ class RayCloud:
             raise CloudTrouble(f"Ray takes no demand: {_first_line(problem)}") from problem
         self._said, self._said_at = wanted, now
 
-    # The file
-
-    def _book(self) -> Book:
-        """After a failed write nobody knows what the file says until it is read."""
-        if self._known is None:
-            try:
-                self._known = _read(self._path)
-            except FileError as problem:
-                raise CloudTrouble(str(problem)) from problem
-        return self._known
-
-    def _write(self, book: Book) -> None:
-        self._known = None
-        try:
-            replace_file(self._path, _document(book))
-        except OSError as error:
-            raise CloudTrouble(f"{self._path}: cannot be written ({error.strerror})") from error
-        self._known = book
-
 
 def _first_line(problem: Exception) -> str:
     return (str(problem).strip() or type(problem).__name__).split("\n")[0]
@@ -202,20 +182,11 @@ def _document(book: Book) -> dict[str, Any]:
     }
 
 
-def _read(path: Path) -> Book:
-    try:
-        document = json.loads(path.read_bytes())
-        entries = [Entry(**entry) for entry in document["entries"]]
-        return Book(
-            {entry.token: entry for entry in entries},
-            tuple(document["used"]),
-            dict(document["strangers"]),
-            dict(document["misfits"]),
-        )
-    except FileNotFoundError:
-        return Book()
-    except OSError as error:
-        raise FileError(str(path), f"cannot be read ({error.strerror})", "a file") from error
-    except (ValueError, TypeError, KeyError) as error:
-        expected = "the Ray cloud's list of nodes, as it was written"
-        raise FileError(str(path), "is damaged", expected) from error
+def _of_document(document: Mapping[str, Any]) -> Book:
+    entries = [Entry(**entry) for entry in document["entries"]]
+    return Book(
+        {entry.token: entry for entry in entries},
+        tuple(document["used"]),
+        dict(document["strangers"]),
+        dict(document["misfits"]),
+    )
