@@ -63,7 +63,8 @@ class Arms:
             done = subprocess.run(
                 command, stdout=subprocess.PIPE, text=True, check=True, timeout=PATIENCE_S
             )
-            ran = [Ran(**json.loads(line)) for line in done.stdout.splitlines()]
+            lines = done.stdout.splitlines()  # among them what Ray says of its nodes
+            ran = [Ran(**json.loads(line)) for line in lines if line.startswith("{")]
             return self.row(_all_gone(rays), ran)
 
     def boa(self, budget: float) -> dict[str, Cell]:
