@@ -7,11 +7,10 @@ from typing import Any
 from boa.clouds.aws.calls import CREDENTIALS, Api, AwsFailed
 from boa.errors import InputError
 from boa.model.elsewhere import AwsSettings
+from boa.model.elsewhere_file import TAG
 from boa.model.workload import GpuType
 from boa.units import GpuName
 
-TAG = re.compile(r"[\w+\-=.,:@]{1,128}", re.ASCII)
-"""What AWS lets instances read of themselves."""
 BUSY = ("Throttling", "RequestLimitExceeded", "Internal", "ServiceUnavailable", "Unavailable")
 """How codes begin that say nothing of the credentials."""
 
@@ -19,7 +18,7 @@ BUSY = ("Throttling", "RequestLimitExceeded", "Internal", "ServiceUnavailable", 
 def check(api: Api, settings: AwsSettings, gpu_types: Mapping[GpuName, GpuType]) -> dict[str, str]:
     """Raises InputError for the first that is wrong. Gives the zones of the subnets."""
     for name in settings.tags:
-        if not TAG.fullmatch(name):
+        if not re.fullmatch(TAG, name):
             expected = "a name of letters, digits and + - = . , _ : @"
             raise InputError(f"aws.tags.{name}", name, expected)
     _credentials(api, settings)
