@@ -92,5 +92,4 @@ def test_a_training_whose_worker_is_killed_goes_on_from_its_last_checkpoint(
     assert runs.end(second).exit_code == 0, runs.log(second)
     resumed = re.search(r"resumed at step (\d+) ", runs.log(second))
     assert resumed is not None
-    assert int(resumed[1]) >= 100
-    assert int(resumed[1]) % STEPS == 0
+    assert int(resumed[1]) >= 100  # that of step 100, or rank 0's own on its way out

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -108,11 +108,19 @@ class Node:
         return (self.folder / "state" / "log").read_text()
 
     def wait_for(self, name: str) -> str:
+        """The line in file `name`, once it is written to its end."""
+        file = self.folder / name
+        self._wait(name, lambda: file.exists() and file.read_text().endswith("\n"))
+        return file.read_text()
+
+    def joins(self) -> None:
+        self._wait("joined", (self.folder / "state" / "joined").exists)
+
+    def _wait(self, name: str, is_there: Callable[[], bool]) -> None:
         deadline = time.monotonic() + PATIENCE_S
-        while not (self.folder / name).exists():
+        while not is_there():
             assert time.monotonic() < deadline, f"no {name}: {self.log()}"
             time.sleep(0.01)
-        return (self.folder / name).read_text()
 
     def close(self) -> None:
         if self._process is not None:
@@ -144,13 +152,13 @@ def test_a_node_joins_with_its_token_and_its_gpus(boots: Any) -> None:
     resources = next(a for a in arguments if a.startswith("--resources="))
     assert json.loads(resources.removeprefix("--resources=")) == {"T4": 4}
     assert f"--labels=boa-token={TOKEN}" in arguments
-    node.wait_for("state/joined")
+    node.joins()
     assert node.is_up()
 
 
 def test_a_node_ends_when_ray_does(boots: Any) -> None:
     node = boots()
-    node.wait_for("state/joined")
+    node.joins()
     node.ray_ends()
     assert node.wait_for("shutdown").split() == ["-h", "now"]
     assert "Ray has ended" in node.log()
