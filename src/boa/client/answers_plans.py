@@ -1,0 +1,110 @@
+"""Shapes of answers on what money would buy: the frontier, a plan for another budget, and why."""
+
+from typing import Any
+
+from typing_extensions import TypedDict
+
+
+class FrontierPoint(TypedDict):
+    budget_per_hour: float
+    average_jct_s: float
+
+
+class Frontier(TypedDict):
+    """The best average JCT for every budget, for the workload of the plan in force."""
+
+    plan: int
+    """Number of that plan."""
+    points: list[FrontierPoint]
+    """By rising budget, from the cheapest that keeps up to the one after which more buys nothing.
+    In between, the optimum lies on straight lines."""
+    cheapest_per_hour: float
+    fastest_per_hour: float
+    fastest_jct_s: float
+    now: float
+
+
+class ClassChange(TypedDict):
+    """A class under the plan in force, and under the other one."""
+
+    name: str
+    arrivals_per_hour: float
+    active_jobs: int
+    """That a change would reach."""
+    before: dict[str, Any] | None
+    """As in `classes` of `boa plan --json`: average_jct_s, spend_per_hour, cost_per_job,
+    rescalings, variants. Null: the plan in force does not know the class."""
+    after: dict[str, Any]
+    changed: bool
+    """Whether any width, type or share differs."""
+
+
+class Preview(TypedDict):
+    """What the plan would be for another budget, or for a wished JCT. Nothing is changed."""
+
+    plan: int
+    """Number of the plan in force, which it is held against."""
+    budget_per_hour: float
+    """As asked for; for a wished JCT: the least that reaches it."""
+    average_jct_s: float
+    p95_jct_s: float | None
+    """Where known: of every class at least 20 jobs have ended, whose spread around their mean is
+    taken to stay as it is."""
+    spend_per_hour: float
+    too_small_per_hour: float | None
+    """Where the budget cannot keep up: the least that could. The plan shown is the one for that."""
+    left_over_per_hour: float
+    """Of the budget, what even the fastest plan has no use for."""
+    shadow_price_s: float
+    """Seconds of average JCT that one more dollar per hour would buy."""
+    before: FrontierPoint
+    """The plan in force: what it expects to spend and to take."""
+    before_p95_jct_s: float | None
+    classes: list[ClassChange]
+    cluster: dict[str, Any]
+    """GPUs in use by type, as in `boa plan --json`: mean, std, p95."""
+    solve_time_s: float
+    now: float
+
+
+class WidthChoice(TypedDict):
+    """One width that an epoch could have."""
+
+    width: int
+    time_s: float
+    cost_usd: float
+    saves_s: float | None
+    """Against the next narrower width; null for the narrowest."""
+    extra_usd: float | None
+    """What that costs more; negative: it is cheaper as well as faster."""
+
+
+class EpochChoice(TypedDict):
+    first_epoch: int
+    """Counted from 0."""
+    last_epoch: int
+    """Epochs in a row with the same width in the plan."""
+    width: int
+    """As planned."""
+    choices: list[WidthChoice]
+
+
+class VariantChoice(TypedDict):
+    share: float
+    gpu_type: str
+    """Of the variant's first epochs."""
+    epochs: list[EpochChoice]
+
+
+class Why(TypedDict):
+    """Why a class has the widths that it has: time against money."""
+
+    name: str
+    plan: int
+    seconds_per_usd: float
+    """What one dollar must save at least for this class: it saves as much elsewhere. 0: the budget
+    is no limit."""
+    words: list[str]
+    """The same in plain sentences, one per stretch of epochs."""
+    variants: list[VariantChoice]
+    now: float

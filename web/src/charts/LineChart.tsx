@@ -1,0 +1,323 @@
+import { area, curveLinear, curveStepAfter, line } from "d3-shape";
+import { useState, type KeyboardEvent, type PointerEvent, type ReactNode } from "react";
+
+import { useWidth } from "../state/hooks";
+import {
+  holding,
+  nearest,
+  tableOf,
+  type Level,
+  type Mark,
+  type Moment,
+  type Point,
+  type Series,
+} from "./data";
+import { Frame } from "./Frame";
+import { scaleOf, shown, type Axis, type Scale } from "./scale";
+
+export interface LineChartProps {
+  title: string;
+  note?: ReactNode;
+  x: Axis;
+  y: Axis;
+  series: readonly Series[];
+  marks?: readonly Mark[];
+  levels?: readonly Level[];
+  moments?: readonly Moment[];
+  height?: number;
+  controls?: ReactNode;
+  /** Called with x where somebody clicks. */
+  onPick?: (x: number) => void;
+}
+
+const MARGIN = { top: 10, right: 14, bottom: 34, left: 58 };
+
+/** Lines, steps, bands and dots over one pair of axes; reads out with the mouse and the arrows. */
+export function LineChart(props: LineChartProps) {
+  const { title, note, x, y, series, marks = [], levels = [], height = 240, controls } = props;
+  const [ref, measured] = useWidth<HTMLDivElement>();
+  const width = Math.max(measured, 200);
+  const scales = scalesOf(props, width, height);
+  return (
+    <Frame
+      title={title}
+      note={note}
+      controls={controls}
+      table={() => tableOf(withMarks(series, marks), x.label, y.label)}
+      legend={series.filter((one) => !one.quiet)}
+    >
+      <div ref={ref} className="chart-body" style={{ minHeight: height }}>
+        {measured > 0 && (
+          <Plot {...props} {...scales} width={width} height={height} levels={levels} />
+        )}
+      </div>
+    </Frame>
+  );
+}
+
+function withMarks(series: readonly Series[], marks: readonly Mark[]): Series[] {
+  const named = marks.map(({ text, color, x, y }): Series => ({
+    name: text,
+    color,
+    points: [[x, y]],
+    kind: "dots",
+  }));
+  return [...series, ...named];
+}
+
+function scalesOf(props: LineChartProps, width: number, height: number): { sx: Scale; sy: Scale } {
+  const { x, y, series, marks = [], levels = [] } = props;
+  const xs = [...series.flatMap((one) => one.points.map(([at]) => at)), ...marks.map((m) => m.x)];
+  const ys = [
+    ...series.flatMap((one) => one.points.map(([, value]) => value ?? NaN)),
+    ...marks.map((mark) => mark.y),
+    ...levels.map((level) => level.y),
+  ];
+  const { top, right, bottom, left } = MARGIN;
+  const across = Math.max(2, Math.floor((width - left - right) / 90));
+  const up = Math.max(2, Math.floor((height - top - bottom) / 45));
+  return {
+    sx: scaleOf(x, xs, [left, width - right], across),
+    sy: scaleOf({ zero: !y.log, ...y }, ys, [height - bottom, top], up),
+  };
+}
+
+interface PlotProps extends LineChartProps {
+  sx: Scale;
+  sy: Scale;
+  width: number;
+  height: number;
+}
+
+function Plot(props: PlotProps) {
+  const { title, series, sx, width, height, onPick } = props;
+  const [cursor, setCursor] = useState<number | null>(null);
+  const point = (event: PointerEvent<SVGSVGElement>) => {
+    const box = event.currentTarget.getBoundingClientRect();
+    return sx.invert(((event.clientX - box.left) / box.width) * width);
+  };
+  const keys = (event: KeyboardEvent) => {
+    const next = moved(series, cursor, event.key);
+    if (next === undefined) return;
+    event.preventDefault();
+    setCursor(next);
+  };
+  return (
+    <div className="plot">
+      <svg
+        viewBox={`0 0 ${width} ${height}`}
+        width={width}
+        height={height}
+        role="img"
+        aria-label={`${title}: ${summary(props)}`}
+        // So that arrows can read out what a mouse shows.
+        tabIndex={0}
+        onPointerMove={(event) => setCursor(point(event))}
+        onPointerLeave={() => setCursor(null)}
+        onClick={(event) => onPick?.(point(event as PointerEvent<SVGSVGElement>))}
+        onKeyDown={keys}
+        onBlur={() => setCursor(null)}
+      >
+        <Axes {...props} />
+        <Lines {...props} />
+        <Extras {...props} />
+        {cursor !== null && (
+          <line
+            data-only-screen
+            className="cursor"
+            x1={sx(cursor)}
+            x2={sx(cursor)}
+            y1={MARGIN.top}
+            y2={height - MARGIN.bottom}
+          />
+        )}
+      </svg>
+      {cursor !== null && <Reading {...props} cursor={cursor} />}
+    </div>
+  );
+}
+
+/** Where an arrow key takes the cursor; undefined: it is not ours. */
+function moved(
+  series: readonly Series[],
+  cursor: number | null,
+  key: string,
+): number | null | undefined {
+  const xs = [...new Set(series.flatMap((one) => one.points.map(([at]) => at)))].sort(
+    (a, b) => a - b,
+  );
+  if (key === "Escape") return null;
+  if (key === "Home") return xs[0];
+  if (key === "End") return xs.at(-1);
+  if (key === "ArrowRight") return xs.find((at) => cursor === null || at > cursor) ?? cursor;
+  if (key === "ArrowLeft") return xs.findLast((at) => cursor === null || at < cursor) ?? cursor;
+  return undefined;
+}
+
+function summary({ series, x, y }: LineChartProps): string {
+  const parts = series.map((one) => {
+    const last = one.points.findLast(([, value]) => value !== null);
+    return last ? `${one.name} ${shown(last[1] ?? 0, y.unit)} at ${shown(last[0], x.unit)}` : "";
+  });
+  return parts.filter(Boolean).join(", ") || "no data yet";
+}
+
+function Axes({ x, y, sx, sy, width, height }: PlotProps) {
+  const bottom = height - MARGIN.bottom;
+  return (
+    <g className="axes">
+      {sy.ticks.map(({ value, text }) => (
+        <g key={value} transform={`translate(0 ${sy(value)})`}>
+          <line className="grid" x1={MARGIN.left} x2={width - MARGIN.right} />
+          <text x={MARGIN.left - 6} dy="0.32em" textAnchor="end">
+            {text}
+          </text>
+        </g>
+      ))}
+      {sx.ticks.map(({ value, text }) => (
+        <text key={value} x={sx(value)} y={bottom + 15} textAnchor="middle">
+          {text}
+        </text>
+      ))}
+      <line className="base" x1={MARGIN.left} x2={width - MARGIN.right} y1={bottom} y2={bottom} />
+      <text className="axis-label" x={width - MARGIN.right} y={height - 4} textAnchor="end">
+        {x.label}
+      </text>
+      <text className="axis-label" x={MARGIN.left} y={MARGIN.top - 1} textAnchor="start" dx="4">
+        {y.label}
+      </text>
+    </g>
+  );
+}
+
+function Lines({ series, sx, sy, height }: PlotProps) {
+  const floor = height - MARGIN.bottom;
+  return series.map((one) => {
+    const there = ([, value]: Point) => value !== null;
+    const px = ([at]: Point) => sx(at);
+    const py = ([, value]: Point) => sy(value ?? 0);
+    const points = [...one.points];
+    const kind = one.kind ?? "line";
+    if (kind === "dots") {
+      return points
+        .filter(there)
+        .map((point) => (
+          <circle
+            key={`${one.name} ${point[0]}`}
+            cx={px(point)}
+            cy={py(point)}
+            r="3.5"
+            fill={one.color}
+          />
+        ));
+    }
+    const curve = kind === "step" || kind === "stepBand" ? curveStepAfter : curveLinear;
+    const banded = kind === "band" || kind === "stepBand";
+    const band = area<Point>().defined(there).x(px).y1(py).y0(floor).curve(curve);
+    const path = line<Point>().defined(there).x(px).y(py).curve(curve);
+    return (
+      <g key={one.name}>
+        {banded && <path d={band(points) ?? ""} fill={one.color} fillOpacity="0.18" />}
+        <path
+          d={path(points) ?? ""}
+          fill="none"
+          stroke={one.color}
+          strokeWidth="2"
+          strokeDasharray={one.dashed ? "5 4" : undefined}
+        />
+      </g>
+    );
+  });
+}
+
+function Extras({ marks = [], levels = [], moments = [], sx, sy, width, height }: PlotProps) {
+  return (
+    <g>
+      {levels.map((level) => (
+        <g key={level.text} transform={`translate(0 ${sy(level.y)})`}>
+          <line
+            x1={MARGIN.left}
+            x2={width - MARGIN.right}
+            stroke={level.color}
+            strokeWidth="1.5"
+            strokeDasharray="6 4"
+          />
+          <text
+            className="chart-word"
+            x={width - MARGIN.right}
+            dy="-5"
+            textAnchor="end"
+            fill={level.color}
+          >
+            {level.text}
+          </text>
+        </g>
+      ))}
+      {moments.map((moment) => (
+        <line
+          key={`${moment.x} ${moment.text}`}
+          x1={sx(moment.x)}
+          x2={sx(moment.x)}
+          y1={MARGIN.top}
+          y2={height - MARGIN.bottom}
+          stroke={moment.color}
+          strokeDasharray="2 3"
+        >
+          <title>{moment.text}</title>
+        </line>
+      ))}
+      {marks.map((mark) => {
+        const left = sx(mark.x) > width * 0.7;
+        return (
+          <g key={mark.text} transform={`translate(${sx(mark.x)} ${sy(mark.y)})`}>
+            <circle r="6" fill={mark.color} stroke="var(--card)" strokeWidth="2" />
+            <text
+              className="chart-word"
+              x={left ? -10 : 10}
+              dy="-8"
+              textAnchor={left ? "end" : "start"}
+              fill={mark.color}
+            >
+              {mark.text}
+            </text>
+          </g>
+        );
+      })}
+    </g>
+  );
+}
+
+function Reading({
+  series,
+  moments = [],
+  x,
+  y,
+  sx,
+  width,
+  cursor,
+}: PlotProps & { cursor: number }) {
+  const near = moments.filter((moment) => Math.abs(sx(moment.x) - sx(cursor)) < 6);
+  const rows = series.flatMap((one) => {
+    const steps = one.kind === "step" || one.kind === "stepBand";
+    const index = steps ? holding(one.points, cursor) : nearest(one.points, cursor);
+    const found = one.points[index];
+    return found ? [{ name: one.name, color: one.color, at: found[0], value: found[1] ?? 0 }] : [];
+  });
+  if (rows.length === 0) return null;
+  const right = sx(cursor) > width / 2;
+  const place = right ? { right: width - sx(cursor) + 10 } : { left: sx(cursor) + 10 };
+  return (
+    <div className="reading" style={place} role="status">
+      <div className="reading-x">{shown(cursor, x.unit)}</div>
+      {rows.map((row) => (
+        <div key={row.name}>
+          <span className="dot" style={{ background: row.color }} /> {row.name}:{" "}
+          <b>{shown(row.value, y.unit)}</b>
+        </div>
+      ))}
+      {near.map((moment) => (
+        <div key={moment.text}>{moment.text}</div>
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,77 @@
+/** What a chart shows, and the same as a table of figures. */
+
+export type Point = readonly [x: number, y: number | null];
+
+export interface Series {
+  name: string;
+  /** A CSS colour; see `colors.ts`. */
+  color: string;
+  points: readonly Point[];
+  /** step: each value holds until the next x. band: filled down to zero. dots: no line. */
+  kind?: "line" | "step" | "band" | "stepBand" | "dots";
+  dashed?: boolean;
+  /** Not in the legend. */
+  quiet?: boolean;
+}
+
+/** One point with words beside it. */
+export interface Mark {
+  x: number;
+  y: number;
+  text: string;
+  color: string;
+}
+
+/** A line across, with words at its end: a budget, a cap. */
+export interface Level {
+  y: number;
+  text: string;
+  color: string;
+}
+
+/** Something that happened at some x. */
+export interface Moment {
+  x: number;
+  text: string;
+  color: string;
+}
+
+export function csv(rows: readonly (readonly (string | number | null)[])[]): string {
+  return rows.map((row) => row.map(cell).join(",")).join("\r\n") + "\r\n";
+}
+
+function cell(value: string | number | null): string {
+  if (value === null) return "";
+  const text = String(value);
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+export function tableOf(
+  series: readonly Series[],
+  x: string,
+  y: string,
+): (string | number | null)[][] {
+  const rows: (string | number | null)[][] = [["series", x, y]];
+  for (const one of series) for (const [at, value] of one.points) rows.push([one.name, at, value]);
+  return rows;
+}
+
+/** Index of the point of a series that is nearest to x; -1 if there is none. */
+export function nearest(points: readonly Point[], x: number): number {
+  let best = -1;
+  let distance = Infinity;
+  points.forEach(([at, value], index) => {
+    const away = Math.abs(at - x);
+    if (value !== null && away < distance) [best, distance] = [index, away];
+  });
+  return best;
+}
+
+/** Of a step: the last point at or before x. */
+export function holding(points: readonly Point[], x: number): number {
+  let found = -1;
+  points.forEach(([at, value], index) => {
+    if (at <= x && value !== null) found = index;
+  });
+  return found;
+}

@@ -1,0 +1,112 @@
+/** Axes: from values to pixels, and where the ticks go. */
+import { scaleLinear, scaleLog } from "d3-scale";
+
+import { duration, figure, usd } from "../format";
+
+export type Unit = "number" | "usd" | "seconds" | "time" | "hours";
+
+export interface Axis {
+  label: string;
+  unit?: Unit;
+  log?: boolean;
+  /** Begin at zero. Default for y. */
+  zero?: boolean;
+  /** Fixed ends, instead of those of the data. */
+  domain?: readonly [number, number];
+}
+
+export interface Scale {
+  (value: number): number;
+  invert: (pixel: number) => number;
+  ticks: { value: number; text: string }[];
+}
+
+export function shown(value: number, unit: Unit = "number"): string {
+  switch (unit) {
+    case "usd":
+      return usd(value);
+    case "seconds":
+      return duration(value);
+    case "hours":
+      return duration(value * 3600);
+    case "time":
+      return new Date(value * 1000).toLocaleString([], {
+        month: "short",
+        day: "numeric",
+        hour: "2-digit",
+        minute: "2-digit",
+        hour12: false,
+      });
+    case "number":
+      return figure(value);
+  }
+}
+
+const DURATIONS = [
+  1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400,
+  172_800, 604_800, 1_209_600, 2_592_000,
+];
+
+export function scaleOf(
+  axis: Axis,
+  values: readonly number[],
+  range: readonly [number, number],
+  count: number,
+): Scale {
+  const [low, high] = domainOf(axis, values);
+  const make = axis.log ? scaleLog : scaleLinear;
+  const scale = make().domain([low, high]).range(range);
+  const found = ticksOf(axis, low, high, count, scale.ticks(count));
+  return Object.assign((value: number) => scale(value), {
+    invert: (pixel: number) => scale.invert(pixel),
+    ticks: found.map((value) => ({ value, text: tickText(value, axis, high - low) })),
+  });
+}
+
+function domainOf(axis: Axis, values: readonly number[]): [number, number] {
+  if (axis.domain) return [axis.domain[0], axis.domain[1]];
+  const finite = values.filter((value) => Number.isFinite(value) && (!axis.log || value > 0));
+  if (finite.length === 0) return axis.log ? [1, 10] : [0, 1];
+  let low = finite.reduce((a, b) => Math.min(a, b));
+  let high = finite.reduce((a, b) => Math.max(a, b));
+  if (axis.log) return low === high ? [low / 2, high * 2] : [low, high];
+  if (axis.zero) {
+    low = Math.min(0, low);
+    high = high === 0 ? 1 : high * 1.06; // so that no line runs along the upper edge
+  }
+  return low === high ? [low - 0.5, high + 0.5] : [low, high];
+}
+
+function ticksOf(axis: Axis, low: number, high: number, count: number, plain: number[]): number[] {
+  if (axis.log) return thinned(plain, count);
+  if (axis.unit !== "seconds" && axis.unit !== "time") return plain;
+  const wanted = (high - low) / Math.max(count, 1);
+  const step = DURATIONS.find((each) => each >= wanted);
+  if (!step) return plain;
+  // Days begin at midnight where the reader is.
+  const shift = axis.unit === "time" ? new Date(low * 1000).getTimezoneOffset() * 60 : 0;
+  const found: number[] = [];
+  for (let at = Math.ceil((low - shift) / step) * step + shift; at <= high; at += step) {
+    found.push(at);
+  }
+  return found;
+}
+
+function thinned(ticks: number[], count: number): number[] {
+  const every = Math.ceil(ticks.length / Math.max(count, 2));
+  return ticks.filter((_, index) => index % every === 0);
+}
+
+function tickText(value: number, axis: Axis, span: number): string {
+  if (axis.unit === "usd") return usd(value, span >= 8 || value === 0 ? 0 : 2);
+  if (axis.unit !== "time") return shown(value, axis.unit);
+  const date = new Date(value * 1000);
+  if (span > 2 * 86_400) return date.toLocaleDateString([], { month: "short", day: "numeric" });
+  const second = span < 300 ? ({ second: "2-digit" } as const) : {};
+  return date.toLocaleTimeString([], {
+    hour: "2-digit",
+    minute: "2-digit",
+    hour12: false,
+    ...second,
+  });
+}

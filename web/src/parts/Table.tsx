@@ -1,0 +1,179 @@
+import { useCallback, useRef, useState, type KeyboardEvent, type ReactNode } from "react";
+
+export interface Column<Row> {
+  key: string;
+  head: string;
+  /** A CSS grid track, such as "minmax(8rem, 2fr)". */
+  track: string;
+  cell: (row: Row) => ReactNode;
+  /** What to sort by; left out: the column cannot be sorted by. */
+  value?: (row: Row) => string | number | null;
+  numeric?: boolean;
+  /** Left out where the screen is narrow. */
+  optional?: boolean;
+}
+
+export interface Order {
+  key: string;
+  down: boolean;
+}
+
+interface TableProps<Row> {
+  label: string;
+  rows: readonly Row[];
+  columns: readonly Column<Row>[];
+  id: (row: Row) => string;
+  order: Order;
+  onOrder: (order: Order) => void;
+  onOpen?: (row: Row) => void;
+  /** Called when the end comes into sight. */
+  onEnd?: () => void;
+  height?: string;
+}
+
+const ROW_PX = 40;
+const SPARE = 8;
+/** Rows above and below what is seen, so that scrolling shows no gaps. */
+
+/** A table of any length: only the rows in sight are in the page. */
+export function Table<Row>(props: TableProps<Row>) {
+  const { label, rows, columns, id, order, onOrder, onOpen, onEnd, height = "70vh" } = props;
+  const body = useRef<HTMLDivElement>(null);
+  const [view, setView] = useState({ top: 0, height: 800 });
+  const look = useCallback(() => {
+    const element = body.current;
+    if (!element) return;
+    setView({ top: element.scrollTop, height: element.clientHeight });
+    const left = element.scrollHeight - element.scrollTop - element.clientHeight;
+    if (left < 10 * ROW_PX) onEnd?.();
+  }, [onEnd]);
+  const first = Math.max(0, Math.floor(view.top / ROW_PX) - SPARE);
+  const last = Math.min(rows.length, Math.ceil((view.top + view.height) / ROW_PX) + SPARE);
+  const tracks = columns.map((column) => column.track).join(" ");
+  const narrow = columns.filter((column) => !column.optional).map((column) => column.track);
+  const style = { "--tracks": tracks, "--narrow-tracks": narrow.join(" ") } as React.CSSProperties;
+  return (
+    <div
+      className="table"
+      role="table"
+      aria-label={label}
+      aria-rowcount={rows.length + 1}
+      style={style}
+    >
+      <div className="table-head" role="row">
+        {columns.map((column) => (
+          <Head key={column.key} column={column} order={order} onOrder={onOrder} />
+        ))}
+      </div>
+      <div
+        ref={body}
+        className="table-body"
+        role="rowgroup"
+        style={{ maxHeight: height }}
+        onScroll={look}
+      >
+        <div style={{ height: rows.length * ROW_PX, position: "relative" }}>
+          {rows.slice(first, last).map((row, index) => (
+            <Line
+              key={id(row)}
+              row={row}
+              columns={columns}
+              index={first + index}
+              {...(onOpen && { onOpen })}
+            />
+          ))}
+        </div>
+      </div>
+    </div>
+  );
+}
+
+function Head<Row>({
+  column,
+  order,
+  onOrder,
+}: {
+  column: Column<Row>;
+  order: Order;
+  onOrder: (order: Order) => void;
+}) {
+  const kind = `${column.numeric ? "numeric" : ""} ${column.optional ? "optional" : ""}`;
+  if (!column.value) {
+    return (
+      <div role="columnheader" className={kind}>
+        {column.head}
+      </div>
+    );
+  }
+  const mine = order.key === column.key;
+  const sorted = mine ? (order.down ? "descending" : "ascending") : "none";
+  const arrow = mine ? (order.down ? " ↓" : " ↑") : "";
+  return (
+    <div role="columnheader" className={kind} aria-sort={sorted}>
+      <button
+        type="button"
+        className="quiet"
+        onClick={() => onOrder({ key: column.key, down: mine ? !order.down : true })}
+      >
+        {column.head}
+        {arrow}
+      </button>
+    </div>
+  );
+}
+
+interface LineProps<Row> {
+  row: Row;
+  columns: readonly Column<Row>[];
+  index: number;
+  onOpen?: (row: Row) => void;
+}
+
+function Line<Row>({ row, columns, index, onOpen }: LineProps<Row>) {
+  const open = onOpen && {
+    tabIndex: 0,
+    onClick: () => onOpen(row),
+    onKeyDown: (event: KeyboardEvent) => {
+      if (event.key === "Enter" && event.target === event.currentTarget) onOpen(row);
+    },
+  };
+  return (
+    <div
+      className={`table-row ${onOpen ? "opens" : ""}`}
+      role="row"
+      aria-rowindex={index + 2}
+      style={{ transform: `translateY(${index * ROW_PX}px)`, height: ROW_PX }}
+      {...open}
+    >
+      {columns.map((column) => (
+        <div
+          key={column.key}
+          role="cell"
+          className={`${column.numeric ? "numeric" : ""} ${column.optional ? "optional" : ""}`}
+        >
+          {column.cell(row)}
+        </div>
+      ))}
+    </div>
+  );
+}
+
+/** Nulls last, whichever way it goes. */
+export function sorted<Row>(
+  rows: readonly Row[],
+  columns: readonly Column<Row>[],
+  order: Order,
+): Row[] {
+  const value = columns.find((column) => column.key === order.key)?.value;
+  if (!value) return [...rows];
+  const sign = order.down ? -1 : 1;
+  return [...rows].sort((a, b) => compared(value(a), value(b), sign));
+}
+
+function compared(a: string | number | null, b: string | number | null, sign: number): number {
+  if (a === null || b === null) return a === b ? 0 : a === null ? 1 : -1;
+  if (typeof a === "string" || typeof b === "string") {
+    return sign * String(a).localeCompare(String(b), undefined, { numeric: true });
+  }
+  return sign * (a - b);
+}

@@ -1,0 +1,5 @@
+import { Empty } from "../parts/basics";
+
+export function Classes() {
+  return <Empty title="Classes" />;
+}

@@ -1,0 +1,5 @@
+import { Empty } from "../parts/basics";
+
+export function Events() {
+  return <Empty title="Events" />;
+}

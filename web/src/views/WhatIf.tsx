@@ -1,0 +1,5 @@
+import { Empty } from "../parts/basics";
+
+export function WhatIf() {
+  return <Empty title="WhatIf" />;
+}
