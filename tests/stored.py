@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from boa.model.cluster import Allocation, Share
 from boa.model.job import GpuLimits, JobRecord, JobSpec, Run
-from boa.model.live import Cell, CellKey, ClassRecord, Event, Hold, NodeRecord
+from boa.model.live import Cell, CellKey, ClassRecord, Event, Hold, NodeRecord, Point, Sample
 from boa.model.plan import Variant
 from boa.store.base import Changes
 
@@ -60,14 +60,26 @@ def event(text: str, **fields: Any) -> Event:
     return Event(at=5.0, kind="submitted", text=text, **fields)
 
 
+def sample(at: float, **fields: Any) -> Sample:
+    given = {"budget": 10.0, "effective": 9.0, "wanted": {"T4": 4}, "active": 3, "waiting": 1}
+    return Sample(at=at, **{"every_s": 60.0, **given, **fields})
+
+
+def point(job_number: int, at: float, **fields: Any) -> Point:
+    given = {"attempt": 1, "epoch": 0, "progress": 1.5, "units": 1.5, "uptime_s": 7.0}
+    return Point(job=str(job_number), at=at, **{**given, **fields})
+
+
 def changes(
     *,
     jobs: tuple[JobRecord, ...] = (),
     nodes: tuple[NodeRecord, ...] = (),
     holds: tuple[Hold, ...] = (),
+    points: tuple[Point, ...] = (),
     **others: Any,
 ) -> Changes:
     return Changes(
+        points={point.job: point for point in points},
         jobs={job.id: job for job in jobs},
         nodes={node.id: node for node in nodes},
         holds={(hold.job, hold.node, hold.since): hold for hold in holds},
@@ -163,6 +175,7 @@ jobs = st.builds(
     share=maybe(shares),
     allocation=maybe(allocations),
     run=maybe(runs),
+    why=documents,
     moved_at=maybe(times),
     attempts=counts,
     rescalings=counts,
@@ -220,6 +233,31 @@ events = st.builds(
     data=documents,
 )
 
+samples = st.builds(
+    Sample,
+    at=times,
+    every_s=amounts,
+    budget=amounts,
+    effective=amounts,
+    wanted=st.dictionaries(gpus | texts, counts, max_size=2),
+    active=counts,
+    waiting=counts,
+)
+points = st.builds(
+    Point,
+    job=numbers.map(str),
+    at=times,
+    attempt=counts,
+    epoch=counts,
+    progress=amounts,
+    units=amounts,
+    uptime_s=amounts,
+    step=maybe(st.integers()),
+    loss=maybe(amounts),
+    batch_size=maybe(amounts),
+    turns=counts,
+)
+
 
 @st.composite
 def any_changes(draw: st.DrawFn) -> Changes:
@@ -231,4 +269,6 @@ def any_changes(draw: st.DrawFn) -> Changes:
         classes=draw(st.lists(class_records, max_size=2)),
         events=draw(st.lists(events, max_size=4)),
         meta=draw(st.dictionaries(texts, json_values, max_size=2)),
+        samples=draw(st.lists(samples, max_size=2, unique_by=lambda one: one.at)),
+        points=tuple(draw(st.lists(points, max_size=3))),
     )

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boa.control.costs import cost_rows
+from boa.control.costs import cost_rows, costs_by_class
 from boa.control.ledger import Bill, Totals, at, bill, closed_hold, closed_node
 from boa.model.live import Hold, NodeRecord
+from fakes import held
 
 BEGIN, SPAN = 1_767_000_000.0, 500_000.0
 """Six days, none of them beginning at midnight."""
@@ -143,3 +144,19 @@ def test_rows_add_up_to_the_bill(
     rented = sum(row["gpu_hours"] for row in cost_rows(*history, {}, "day", since, until))
     assert sum(row["gpu_hours"] for row in rows) == pytest.approx(rented, abs=1e-6)
     assert len({row[by] for row in rows}) == len(rows)
+
+
+@given(history=histories(), since=moments, until=moments)
+def test_by_column_the_bill_and_its_rows_by_class_are_the_same(
+    history: History, since: float, until: float
+) -> None:
+    nodes, holds = history
+    lost = Hold(job="1", job_class="gpt", node=99, gpus=2, price=1.0, since=BEGIN)
+    holds = [*holds, lost]
+    charged, rows = costs_by_class(nodes, held(holds), since, until)
+    assert figures(charged) == near(figures(bill(nodes, holds, since, until)))
+    expected = cost_rows(nodes, holds, {}, "class", since, until)
+    found = {row.pop("class"): row for row in rows}
+    assert found.keys() == {row["class"] for row in expected}
+    for row in expected:
+        assert found[row.pop("class")] == pytest.approx(row, rel=1e-9, abs=1e-6)

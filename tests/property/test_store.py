@@ -23,8 +23,8 @@ from sqlalchemy import make_url
 
 import stored
 from boa.model.job import JobRecord
-from boa.model.live import Cell, CellKey, ClassRecord, Event, Hold, NodeRecord
-from boa.store import codec, sqlite
+from boa.model.live import Cell, CellKey, ClassRecord, Event, Hold, NodeRecord, Point, Sample
+from boa.store import codec, sqlite, writing
 from boa.store.base import Changes, Store, StoreTrouble
 from boa.store.sql import open_store
 from postgresql import Postgresql
@@ -62,6 +62,16 @@ def test_an_event_comes_back_equal(record: Event) -> None:
     assert codec.event_of(codec.event_row(1, record)) == record
 
 
+@given(record=stored.samples)
+def test_a_sample_comes_back_equal(record: Sample) -> None:
+    assert codec.sample_of(codec.sample_row(record)) == record
+
+
+@given(record=stored.points)
+def test_a_point_comes_back_equal(record: Point) -> None:
+    assert codec.point_of(codec.point_row(record)) == record
+
+
 @given(key=stored.texts, value=stored.json_values)
 def test_a_setting_comes_back_equal(key: str, value: Any) -> None:
     assert codec.meta_of(codec.meta_row(key, value)) == (key, value)
@@ -86,6 +96,8 @@ class Model:
     classes: dict[str, ClassRecord] = field(default_factory=dict)
     events: list[Event] = field(default_factory=list)
     meta: dict[str, Any] = field(default_factory=dict)
+    samples: dict[float, Sample] = field(default_factory=dict)
+    points: dict[tuple[str, float], Point] = field(default_factory=dict)
 
     def commit(self, changes: Changes) -> int:
         for job in changes.jobs.values():
@@ -99,10 +111,15 @@ class Model:
         self.classes.update((record.name, record) for record in changes.classes)
         self.events += changes.events
         self.meta.update(changes.meta)
+        self.samples.update((sample.at, sample) for sample in changes.samples)
+        self.points.update(((p.job, p.at), p) for p in changes.points.values())
         return len(self.events)
 
     def newest_jobs(self) -> list[JobRecord]:
         return [self.jobs[number] for number in sorted(self.jobs, reverse=True)]
+
+    def points_of(self, job: str) -> list[Point]:
+        return [self.points[key] for key in sorted(self.points) if key[0] == job]
 
 
 class Place(Protocol):
@@ -266,7 +283,30 @@ class StoreMachine(RuleBasedStateMachine):
             for hold in self.model.holds.values()
             if self._meets(hold.since, hold.until, since, until) and job in (None, hold.job)
         )
-        assert self.store.holds_between(since, until, job=job) == self._by_time(expected)
+        found = self._by_time(expected)
+        assert self.store.holds_between(since, until, job=job) == found
+        if job is None:
+            held = self.store.held_between(since, until)
+            columns = (held.job_class, held.node, held.gpus, held.since, held.until)
+            assert sorted(zip(*columns, strict=True)) == sorted(
+                (h.job_class, h.node, h.gpus, h.since, float("inf") if h.until is None else h.until)
+                for h in found
+            )
+
+    @rule(ids=st.sets(stored.numbers))
+    def nodes(self, ids: set[int]) -> None:
+        expected = [self.model.nodes[number] for number in sorted(ids & self.model.nodes.keys())]
+        assert self.store.nodes(ids) == expected
+
+    @rule(since=stored.times, until=stored.times)
+    def samples_between(self, since: float, until: float) -> None:
+        expected = [self.model.samples[at] for at in sorted(self.model.samples)]
+        found = self.store.samples_between(since, until)
+        assert found == [sample for sample in expected if since <= sample.at <= until]
+
+    @rule(number=stored.numbers)
+    def points(self, number: int) -> None:
+        assert self.store.points(str(number)) == self.model.points_of(str(number))
 
     @invariant()
     def what_goes_on_is_all_that_has_not_ended(self) -> None:
@@ -283,6 +323,9 @@ class StoreMachine(RuleBasedStateMachine):
         assert len(saved.cells) == len(model.cells)
         assert {record.name: record for record in saved.classes} == model.classes
         assert saved.meta == model.meta
+        assert saved.points == {
+            job.id: points[-1] for job in saved.jobs if (points := model.points_of(job.id))
+        }
         assert saved.next_job == max(model.jobs, default=0) + 1
         assert saved.next_node == max(model.nodes, default=0) + 1
 
@@ -316,8 +359,12 @@ def test_any_history_agrees_with_the_model_on_sqlite(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sqlite, "LOCK_WAIT_S", 0.0)
+    monkeypatch.setattr(writing, "KEEP_S", float("inf"))
     run(Files(tmp_path), 40)
 
 
-def test_any_history_agrees_with_the_model_on_postgresql(postgresql: Postgresql) -> None:
+def test_any_history_agrees_with_the_model_on_postgresql(
+    postgresql: Postgresql, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writing, "KEEP_S", float("inf"))
     run(Server(postgresql), 12)

@@ -13,7 +13,7 @@ from boa.store import queries, writing
 from boa.store.base import Changes, Store
 from boa.store.sql import open_store
 from postgresql import Database
-from stored import changes, event, hold, job, node, running, spec
+from stored import changes, event, hold, job, node, point, running, sample, spec
 
 pytest_plugins = ("postgresql",)
 
@@ -201,6 +201,45 @@ def test_old_events_are_dropped_now_and_then(store: Store, monkeypatch: pytest.M
     assert store.commit(changes(events=[event("next")])) == 100
 
 
+def test_old_samples_and_points_of_old_jobs_are_dropped_now_and_then(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writing, "KEEP_S", 10_000.0)
+    old, long_lived = job(1, submitted_at=1.0), job(2, submitted_at=2.0)
+    store.commit(changes(jobs=(old, long_lived, job(3, submitted_at=9000.0))))
+    store.commit(changes(samples=[sample(100.0)], points=(point(1, 100.0), point(2, 100.0))))
+    store.commit(changes(points=(point(2, 9500.0), point(3, 9500.0))))
+    store.commit(changes(samples=[sample(3700.0)]))
+    assert len(store.samples_between(0.0, 1e9)) == 2
+    store.commit(changes(samples=[sample(11_000.0)]))
+    assert [s.at for s in store.samples_between(0.0, 1e9)] == [3700.0, 11_000.0]
+    assert [p.at for n in "123" for p in store.points(n)] == [9500.0, 9500.0]
+    store.commit(changes(samples=[sample(14_000.0)]))
+    assert len(store.samples_between(0.0, 1e9)) == 3, "not every time"
+
+
+def test_a_sample_or_a_point_of_the_same_moment_replaces_the_other(store: Store) -> None:
+    for loss in (2.0, 1.0):
+        store.commit(changes(samples=[sample(5.0, active=9)], points=(point(1, 5.0, loss=loss),)))
+    assert store.samples_between(5.0, 5.0) == [sample(5.0, active=9)]
+    assert store.points("1") == [point(1, 5.0, loss=1.0)]
+    assert store.points("x") == []
+
+
+def test_the_last_point_of_every_job_that_goes_on_is_loaded(store: Store) -> None:
+    store.commit(changes(jobs=(running(1), running(2), job(3, state="failed"))))
+    for at in (10.0, 30.0, 20.0):
+        store.commit(changes(points=(point(1, at), point(3, at))))
+    assert store.load().points == {"1": point(1, 30.0)}
+
+
+def test_many_nodes_are_found_by_their_ids(store: Store) -> None:
+    store.commit(changes(nodes=tuple(node(number) for number in range(1, 1201))))
+    found = store.nodes({*range(2, 1200), 5000})
+    assert [one.id for one in found] == list(range(2, 1200))
+    assert store.nodes(()) == []
+
+
 def test_a_reader_in_the_middle_of_reading_does_not_hold_up_a_commit(
     store: Store, database: Database
 ) -> None:
@@ -272,10 +311,18 @@ def test_every_question_is_answered_by_an_index(tmp_path: Path) -> None:
         queries.active_jobs(),
         queries.nodes_not_gone(),
         queries.open_holds(),
+        queries.held_between(1.0, 2.0),
+        queries.nodes([1, 2]),
+        queries.samples_between(1.0, 2.0),
+        queries.points(7),
+        queries.last_points(),
     ]
     with Database(url).engine().connect() as connection:
         for query in asked:
-            question = query.compile(dialect=sqlite.dialect(paramstyle="named"))
+            question = query.compile(
+                dialect=sqlite.dialect(paramstyle="named"),
+                compile_kwargs={"render_postcompile": True},
+            )
             explain = f"EXPLAIN QUERY PLAN {question}"
             plan = connection.exec_driver_sql(explain, question.params).all()
             assert [step[3] for step in plan if step[3].startswith("SCAN")] == [], explain

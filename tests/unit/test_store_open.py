@@ -19,7 +19,7 @@ from boa.store.errors import InUse, Overtaken
 from boa.store.migrations import MIGRATIONS, NewerDatabase, version_of
 from boa.store.sql import open_store
 from postgresql import Database
-from stored import changes, event, hold, job, node, running
+from stored import changes, event, hold, job, node, point, running, sample
 
 pytest_plugins = ("postgresql",)
 ALL = changes(
@@ -176,11 +176,10 @@ KILLED = """
 import os, sys, time
 from boa.store.sql import open_store
 store = open_store(sys.argv[1])
-child = os.fork()
-if child == 0:
+if os.fork() == 0:
+    print(os.getpid(), flush=True)
     time.sleep(60)
     os._exit(0)
-print(child, flush=True)
 time.sleep(60)
 """
 
@@ -255,6 +254,22 @@ def test_an_older_database_is_brought_up_to_date_without_loss(
         assert version_of(other) == len(MIGRATIONS) + 1
         colours = other.exec_driver_sql("SELECT colour FROM jobs").scalars().all()
     assert colours == ["green", "green"]
+
+
+def test_a_database_of_the_first_version_is_brought_up_to_date(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as older:
+        older.setattr(sql, "MIGRATIONS", MIGRATIONS[:1])
+        with opened(database.url) as store:
+            store.commit(ALL)
+    with opened(database.url) as store:
+        assert store.load().jobs == [running(1)]
+        assert store.load().points == {}
+        assert store.holds_between(0.0, 9.0) == [hold(1, 1, 5.0)]
+        store.commit(changes(samples=[sample(7.0)], points=(point(1, 8.0),)))
+        assert store.samples_between(0.0, 9.0) == [sample(7.0)]
+        assert store.load().points == {"1": point(1, 8.0)}
 
 
 def test_a_migration_that_fails_leaves_everything_as_it_was(

@@ -5,20 +5,25 @@ from dataclasses import replace
 
 from boa.control import lifecycle, rescaling
 from boa.control.profiler import Profiler
+from boa.control.sampling import Sampling
 from boa.control.state import Draft
 from boa.model.job import JobRecord
 from boa.model.live import Report
 
 
 class Reports:
-    def __init__(self, profiler: Profiler) -> None:
-        self._profiler = profiler
+    def __init__(self, profiler: Profiler, sampling: Sampling) -> None:
+        self._profiler, self._sampling = profiler, sampling
         self._last: dict[str, Report] = {}
         """The newest of every running attempt; rates are differences to it."""
 
     def take(self, draft: Draft, incoming: deque[Report]) -> None:
         for job_id in self._last.keys() - draft.jobs.keys():
-            del self._last[job_id]
+            ended = draft.changes.jobs.get(job_id)
+            if ended is None:  # it was stored as ended by a step before
+                del self._last[job_id]
+            else:
+                self._sampling.ended(draft, ended, self._last[job_id])
         for _ in range(len(incoming)):
             report = incoming.popleft()
             job = draft.jobs.get(report.job)
@@ -37,6 +42,7 @@ class Reports:
             done = before.progress + (report.units - before.units) - report.progress
             self._profiler.epoch_done(job, before.epoch, done)
         self._last[job.id] = report
+        self._sampling.reported(draft, job, report)
         lifecycle.reported(draft, job, report)
 
     def _rescaled(self, draft: Draft, job: JobRecord, report: Report) -> JobRecord:

@@ -128,3 +128,38 @@ class Report:
     metrics: Mapping[str, float] = field(default_factory=dict)
     rescale: Mapping[str, Seconds] = field(default_factory=dict)
     """Parts of the rescaling that this attempt began with (`RESCALE_PARTS`), as far as known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """What the service was steered to and had to do at some moment: what the ledger cannot say."""
+
+    at: Seconds
+    every_s: Seconds
+    """How soon the next one was to come."""
+    budget: UsdPerHour
+    effective: UsdPerHour
+    wanted: Mapping[GpuName, int]
+    """GPUs that the plan had for all active jobs."""
+    active: int
+    """Jobs."""
+    waiting: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """A report that was kept, to show how its job went."""
+
+    job: JobId
+    at: Seconds
+    attempt: int
+    epoch: int
+    progress: float
+    units: float
+    """By this attempt, as in the report."""
+    uptime_s: Seconds
+    step: int | None = None
+    loss: float | None = None
+    batch_size: float | None = None
+    turns: int = 0
+    """How many points of the job so far were kept because its epoch had changed."""

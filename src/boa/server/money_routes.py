@@ -6,7 +6,7 @@ from typing import Annotated, cast
 from fastapi import APIRouter, Depends, Path, Query, Request
 
 from boa.client import answers
-from boa.control.costs import cost_rows, month_of
+from boa.control.costs import cost_rows, costs_by_class, month_of
 from boa.control.ledger import bill
 from boa.errors import InputError
 from boa.model import checks
@@ -76,16 +76,20 @@ class MoneyRoutes:
         forecast = views.forecast(store.nodes_between(month_of(now)[0], now), money, now)
         if by is None and not asked:
             return views.cost(money, now, forecast, None)
-        nodes, holds = store.nodes_between(begin, end), store.holds_between(begin, end)
+        nodes = store.nodes_between(begin, end)
+        if by is None or by == "class":
+            charged, rows = costs_by_class(nodes, store.held_between(begin, end), begin, end)
+        else:
+            holds = store.holds_between(begin, end)
+            charged = bill(nodes, holds, begin, end)
+            rows = cost_rows(nodes, holds, self._named(by), by, begin, end)
         found = views.cost(money, now, forecast, None)
         if asked:
-            charged = bill(nodes, holds, begin, end)
             # There is nothing to average over before anything was rented.
             known = max(begin, min(views.first_charged(nodes, now), money.since, end))
             average = views.per_hour(charged.total, end - known)
             found = views.cost(money, now, forecast, (begin, end, charged, average))
         if by is not None:
-            rows = cost_rows(nodes, holds, self._named(by), by, begin, end)
             found["rows"] = [cast(answers.CostRow, row) for row in rows]  # checked on its way out
         return found
 

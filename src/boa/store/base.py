@@ -1,14 +1,19 @@
 """What must survive a crash: one transaction per change, made before it is acted on."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from boa.errors import BoaError
 from boa.model.cluster import JobId, NodeId
 from boa.model.job import JobRecord
-from boa.model.live import Cell, ClassRecord, Event, Hold, NodeRecord
+from boa.model.live import Cell, ClassRecord, Event, Hold, NodeRecord, Point, Sample
 from boa.units import Seconds
+
+Floats: TypeAlias = NDArray[np.float64]
 
 
 class StoreTrouble(BoaError):
@@ -28,11 +33,13 @@ class Changes:
     events: list[Event] = field(default_factory=list)
     meta: dict[str, Any] = field(default_factory=dict)
     """JSON by key: budget, pacing, plan, clock, secret, …"""
+    samples: list[Sample] = field(default_factory=list)
+    points: dict[JobId, Point] = field(default_factory=dict)
+    """At most one of a job."""
 
     def __bool__(self) -> bool:
-        return any(
-            (self.jobs, self.nodes, self.holds, self.cells, self.classes, self.events, self.meta)
-        )
+        records = (self.jobs, self.nodes, self.holds, self.cells, self.classes)
+        return any((*records, self.events, self.meta, self.samples, self.points))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +58,20 @@ class Saved:
     next_job: int
     """The first number that no job has had."""
     next_node: NodeId
+    points: Mapping[JobId, Point] = field(default_factory=dict)
+    """The last one of every job that has not ended and has any."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """Holds by column: there can be hundreds of thousands."""
+
+    job_class: Sequence[str]
+    node: NDArray[np.int64]
+    gpus: Floats
+    since: Floats
+    until: Floats
+    """Infinity: still held."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +121,22 @@ class Store(Protocol):
         self, since: Seconds, until: Seconds, *, job: JobId | None = None
     ) -> Sequence[Hold]:
         """All holds that overlap, closed and open."""
+        ...
+
+    def held_between(self, since: Seconds, until: Seconds) -> Held:
+        """The same by column, in no order: a fraction of the time."""
+        ...
+
+    def nodes(self, ids: Collection[NodeId]) -> Sequence[NodeRecord]:
+        """These nodes, gone ones included, as far as they are known; by id."""
+        ...
+
+    def samples_between(self, since: Seconds, until: Seconds) -> Sequence[Sample]:
+        """By time, both ends included."""
+        ...
+
+    def points(self, job: JobId) -> Sequence[Point]:
+        """By time."""
         ...
 
     def close(self) -> None: ...

@@ -6,15 +6,19 @@ migration, since records written before it then have the default.
 
 import json
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import fields
 from itertools import chain, groupby, repeat
+from operator import attrgetter
 from typing import Any, TypeAlias
+
+import numpy as np
 
 from boa.model.cluster import Allocation, JobId, Share
 from boa.model.job import GpuLimits, JobRecord, JobSpec, Run
-from boa.model.live import Cell, CellKey, ClassRecord, Event, Hold, NodeRecord
+from boa.model.live import Cell, CellKey, ClassRecord, Event, Hold, NodeRecord, Point, Sample
 from boa.model.plan import Variant
+from boa.store.base import Floats, Held
 
 Row: TypeAlias = dict[str, Any]
 Stored: TypeAlias = Mapping[str, Any]
@@ -57,6 +61,10 @@ _plain_limits = _plain(GpuLimits, [])
 _plain_run = _plain(Run, ["allocation", "slots"])
 _plain_node = _plain(NodeRecord, ["id"])
 _plain_event = _plain(Event, ["job"])
+_plain_sample = _plain(Sample, ["at", "wanted"])
+_POINT = tuple(field.name for field in fields(Point) if field.name not in ("job", "at"))
+"""In this order, without names, since there are millions of them: new ones only at the end."""
+_values_of_point = attrgetter(*_POINT)
 
 
 def job_row(job: JobRecord) -> Row:
@@ -201,6 +209,25 @@ def hold_of(row: Stored) -> Hold:
     )
 
 
+def held_of(batches: Iterable[Sequence[tuple[Any, ...]]]) -> Held:
+    """From the columns of `queries.held_between`; batches, so that they never all are objects."""
+    classes: list[str] = []
+    columns: list[Floats] = [np.empty((4, 0))]
+    for rows in batches:
+        names, *numbers = zip(*rows, strict=True)
+        classes += names
+        columns.append(np.array(numbers, dtype=np.float64))
+    node, gpus, since, until = np.concatenate(columns, axis=1)
+    texts = {name: from_text(name) for name in set(classes)}
+    return Held(
+        job_class=[texts[name] for name in classes],
+        node=node.astype(np.int64),
+        gpus=gpus,
+        since=since,
+        until=until,
+    )
+
+
 def cell_row(cell: Cell) -> Row:
     return {
         "job_class": to_text(cell.key.job_class),
@@ -252,3 +279,27 @@ def meta_row(key: str, value: Any) -> Row:
 
 def meta_of(row: Stored) -> tuple[str, Any]:
     return from_text(row["key"]), json.loads(row["value"])
+
+
+def sample_row(sample: Sample) -> Row:
+    return {
+        "at": sample.at,
+        "record": to_json({**_plain_sample(sample), "wanted": dict(sample.wanted)}),
+    }
+
+
+def sample_of(row: Stored) -> Sample:
+    return Sample(at=row["at"], **json.loads(row["record"]))
+
+
+def point_row(point: Point) -> Row:
+    return {
+        "job": job_number(point.job),
+        "at": point.at,
+        "record": to_json(_values_of_point(point)),
+    }
+
+
+def point_of(row: Stored) -> Point:
+    values = dict(zip(_POINT, json.loads(row["record"]), strict=False))
+    return Point(job=str(row["job"]), at=row["at"], **values)

@@ -65,6 +65,19 @@ MIGRATIONS: tuple[Migration, ...] = (
         "CREATE TABLE writer (opened BIGINT NOT NULL, commits BIGINT NOT NULL)",
         "INSERT INTO writer VALUES (0, 0)",
     ),
+    (
+        "CREATE TABLE samples (at DOUBLE PRECISION PRIMARY KEY, record TEXT NOT NULL)",
+        """CREATE TABLE points (
+            job BIGINT NOT NULL,
+            at DOUBLE PRECISION NOT NULL,
+            record TEXT NOT NULL,
+            PRIMARY KEY (job, at)
+        )""",
+        # With all columns, so that hundreds of thousands of them are read in one go.
+        "DROP INDEX holds_by_time",
+        """CREATE INDEX holds_by_time
+            ON holds (until, since, job, node, gpus, job_class, price)""",
+    ),
 )
 
 

@@ -1,11 +1,12 @@
 """What is read: the questions as statements."""
 
 import math
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-from sqlalchemy import Select, select
+from sqlalchemy import Select, func, select
 
-from boa.model.cluster import JobId
+from boa.model.cluster import JobId, NodeId
 from boa.store import tables
 from boa.store.codec import job_number, to_text
 from boa.units import Seconds
@@ -73,6 +74,36 @@ def holds_between(since: Seconds, until: Seconds, number: int | None) -> Query:
     if number is not None:
         query = query.where(column.job == number)
     return query
+
+
+def held_between(since: Seconds, until: Seconds) -> Query:
+    """The columns of `Held`, in no order."""
+    column = tables.holds.c
+    columns = (column.job_class, column.node, column.gpus, column.since, column.until)
+    return select(*columns).where((column.until > since) & (column.since < until))
+
+
+def nodes(ids: Sequence[NodeId]) -> Query:
+    return select(tables.nodes).where(tables.nodes.c.id.in_(ids))
+
+
+def samples_between(since: Seconds, until: Seconds) -> Query:
+    at = tables.samples.c.at
+    return select(tables.samples).where((at >= since) & (at <= until)).order_by(at)
+
+
+def points(number: int) -> Query:
+    column = tables.points.c
+    return select(tables.points).where(column.job == number).order_by(column.at)
+
+
+def last_points() -> Query:
+    """Of every job that has not ended."""
+    job, point, other = tables.jobs.c, tables.points.c, tables.points.alias()
+    newest = select(func.max(other.c.at)).where(other.c.job == job.number).scalar_subquery()
+    here = (point.job == job.number) & (point.at == newest)
+    query = select(tables.points).join_from(tables.jobs, tables.points, here)
+    return query.where(job.ended == False)  # noqa: E712
 
 
 def active_jobs() -> Query:

@@ -5,9 +5,10 @@ transaction moves it on from exactly where this service left it. So a service th
 by another one writes nothing, and one whose connection broke in a commit learns what came of it.
 """
 
+import math
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -16,23 +17,27 @@ from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError,
 from sqlalchemy.exc import TimeoutError as NoneFree
 
 from boa.errors import InputError
-from boa.model.cluster import JobId
+from boa.model.cluster import JobId, NodeId
 from boa.model.job import JobRecord
-from boa.model.live import Hold, NodeRecord
+from boa.model.live import Hold, NodeRecord, Point, Sample
 from boa.store import codec, queries, tables
 from boa.store.backend import Backend
-from boa.store.base import Changes, Saved, Store, StoredEvent, StoreTrouble
+from boa.store.base import Changes, Held, Saved, Store, StoredEvent, StoreTrouble
 from boa.store.errors import InUse, Overtaken
 from boa.store.migrations import MIGRATIONS, migrate
 from boa.store.postgresql import Postgresql
 from boa.store.queries import Query
 from boa.store.sqlite import Sqlite
-from boa.store.writing import prune, put, rows_of
+from boa.store.writing import PRUNE_S, prune, prune_history, put, rows_of
 from boa.units import Seconds
 
 _Record = TypeVar("_Record")
 SETTLE_S = 5.0
 """How long a commit tries to find out what came of it, after its connection broke."""
+MOST_IN = 500
+"""Of one list in a question."""
+BATCH = 20_000
+"""Rows that are read at a time, where there are many."""
 ACCEPTED = "sqlite:///PATH (a file) or postgresql://USER:PASSWORD@HOST/DATABASE"
 _BUGS = (IntegrityError, DataError, ProgrammingError)
 
@@ -84,6 +89,7 @@ class SqlStore:
             last = connection.execute(select(func.max(events.c.number))).scalar()
         self._commits = 0
         self._last_event: int = last or 0
+        self._pruned_at = -math.inf
 
     def close(self) -> None:
         self._disconnect()
@@ -103,13 +109,21 @@ class SqlStore:
                 self._claim(connection)
                 put(connection, rows)
                 prune(connection, self._last_event, last)
+                pruned_at = self._prune_history(connection, changes)
             except BaseException:
                 self._undo(connection, transaction)
                 raise
             self._finish(transaction)
         self._commits += 1
-        self._last_event = last
+        self._last_event, self._pruned_at = last, pruned_at
         return last
+
+    def _prune_history(self, connection: Connection, changes: Changes) -> Seconds:
+        """When that was last done: now and then, where a sample tells the time."""
+        if not changes.samples or changes.samples[-1].at < self._pruned_at + PRUNE_S:
+            return self._pruned_at
+        prune_history(connection, changes.samples[-1].at)
+        return changes.samples[-1].at
 
     def _claim(self, connection: Connection) -> None:
         """Only from where this service left the database."""
@@ -204,6 +218,25 @@ class SqlStore:
         found = self._read(queries.holds_between(since, until, number), codec.hold_of)
         return sorted(found, key=lambda hold: (hold.since, int(hold.job), hold.node))
 
+    def held_between(self, since: Seconds, until: Seconds) -> Held:
+        with self._told(), self._backend.readers.connect() as connection:
+            cursor = connection.execute(queries.held_between(since, until)).cursor
+            assert cursor is not None
+            return codec.held_of(iter(lambda: cursor.fetchmany(BATCH), []))
+
+    def nodes(self, ids: Collection[NodeId]) -> Sequence[NodeRecord]:
+        wanted, found = sorted(ids), list[NodeRecord]()
+        for first in range(0, len(wanted), MOST_IN):
+            found += self._read(queries.nodes(wanted[first : first + MOST_IN]), codec.node_of)
+        return sorted(found, key=lambda node: node.id)
+
+    def samples_between(self, since: Seconds, until: Seconds) -> Sequence[Sample]:
+        return self._read(queries.samples_between(since, until), codec.sample_of)
+
+    def points(self, job: JobId) -> Sequence[Point]:
+        number = queries.number_of(job)
+        return [] if number is None else self._read(queries.points(number), codec.point_of)
+
     def _read(self, query: Query, decode: Callable[[Mapping[str, Any]], _Record]) -> list[_Record]:
         with self._told(), self._backend.readers.connect() as connection:
             return _all(connection, query, decode)
@@ -246,4 +279,5 @@ def _saved(connection: Connection) -> Saved:
         meta=dict(_all(connection, select(tables.meta), codec.meta_of)),
         next_job=after(tables.jobs.c.number),
         next_node=after(tables.nodes.c.id),
+        points={p.job: p for p in _all(connection, queries.last_points(), codec.point_of)},
     )

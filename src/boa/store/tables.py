@@ -68,6 +68,19 @@ meta = Table(
     Column("key", Text, primary_key=True),
     Column("value", Text, nullable=False),
 )
+samples = Table(
+    "samples",
+    metadata,
+    Column("at", Double, primary_key=True),
+    Column("record", Text, nullable=False),
+)
+points = Table(
+    "points",
+    metadata,
+    Column("job", BigInteger, primary_key=True),
+    Column("at", Double, primary_key=True),
+    Column("record", Text, nullable=False),
+)
 writer = Table(
     "writer",
     metadata,

@@ -3,16 +3,21 @@
 from collections.abc import Iterator
 from functools import lru_cache
 
-from sqlalchemy import Connection, Dialect, Table, delete
+from sqlalchemy import Connection, Dialect, Table, delete, func, select
 from sqlalchemy.dialects import postgresql, sqlite
 
 from boa.store import codec, tables
 from boa.store.base import Changes
 from boa.store.codec import Row
+from boa.units import Seconds
 
 KEEP_EVENTS = 200_000
 PRUNE_EVERY = 1_000
 """Older events than the newest so many are dropped, whenever so many have been added."""
+KEEP_S: Seconds = 90 * 86_400.0
+"""How old samples and points get."""
+PRUNE_S: Seconds = 3600.0
+"""How often those that are older are dropped."""
 
 
 def rows_of(changes: Changes, first_event: int) -> list[tuple[Table, list[Row]]]:
@@ -25,6 +30,8 @@ def rows_of(changes: Changes, first_event: int) -> list[tuple[Table, list[Row]]]
         (tables.classes, [codec.class_row(known) for known in changes.classes]),
         (tables.events, list(_event_rows(changes, first_event))),
         (tables.meta, [codec.meta_row(key, value) for key, value in changes.meta.items()]),
+        (tables.samples, [codec.sample_row(sample) for sample in changes.samples]),
+        (tables.points, [codec.point_row(point) for point in changes.points.values()]),
     ]
     return [(table, batch) for table, batch in rows if batch]
 
@@ -58,3 +65,12 @@ def prune(connection: Connection, before: int, last: int) -> None:
     if before // PRUNE_EVERY != last // PRUNE_EVERY:
         number = tables.events.c.number
         connection.execute(delete(tables.events).where(number <= last - KEEP_EVENTS))
+
+
+def prune_history(connection: Connection, now: Seconds) -> None:
+    """Drop old samples, and old points of jobs that are as old."""
+    oldest = now - KEEP_S
+    connection.execute(delete(tables.samples).where(tables.samples.c.at < oldest))
+    job, point = tables.jobs.c, tables.points.c
+    young = select(func.min(job.number)).where(job.submitted_at >= oldest).scalar_subquery()
+    connection.execute(delete(tables.points).where((point.job < young) & (point.at < oldest)))
