@@ -2,11 +2,15 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from boa.control.buckets import bucket, up_to
+from boa.model.cluster import Share
 from fakes import NOW, FakeService
+from live import spec
 from unit.test_server_money import plan_state
 
 
@@ -126,3 +130,40 @@ def test_rescalings_are_told_by_part_and_noise_by_class(service: FakeService) ->
     assert found["boa_rescaling_seconds_count{part=stop}"] == 0
     assert found["boa_noise_scale_samples{class=resnet18}"] == 200
     assert "boa_noise_scale_samples{class=bert}" not in found
+
+
+def test_completion_times_are_a_histogram_from_a_minute_to_a_week(service: FakeService) -> None:
+    counted: dict[str, float] = {"succeeded": 5, "jct_s": 700_150.0}
+    for seconds in (30.0, 60.0, 61.0, 7200.0, 692_799.0):
+        name = bucket("jct", seconds)
+        counted[name] = counted.get(name, 0) + 1
+    service.control.counters = counted
+    found = collected(service)
+    expected = {60.0: 2, 120.0: 3, 3600.0: 3, 7200.0: 4, 604_800.0: 4, "+Inf": 5}
+    for bound, number in expected.items():
+        assert found[f"boa_jct_seconds_bucket{{le={bound}}}"] == number
+    assert (found["boa_jct_seconds_sum"], found["boa_jct_seconds_count"]) == (700_150, 5)
+    assert found["boa_queueing_seconds_bucket{le=+Inf}"] == 0
+
+
+def test_gpus_wanted_and_jobs_by_class_are_told(service: FakeService) -> None:
+    for name in ("resnet18", "resnet18", "bert"):
+        service.submit(name)
+    service.control.run("1", gpus=3)
+    service.control.put(replace(service.control.active["2"], share=Share("H100", 8, None)))
+    found = collected(service)
+    assert found["boa_gpus_wanted{gpu_type=H100}"] == 8
+    assert found["boa_gpus_rented{gpu_type=H100}"] == 0
+    assert found["boa_gpus_wanted{gpu_type=T4}"] == 0
+    assert found["boa_jobs_by_class{class=resnet18}"] == 2
+    assert found["boa_jobs_by_class{class=bert}"] == 1
+
+
+def test_a_live_service_counts_its_jobs_by_how_long_they_took(lives: Any) -> None:
+    live = lives()
+    number = live.submit(spec("halves", epochs=2))
+    live.finish()
+    job, counters = live.job(number), live.loop.snapshot.counters
+    assert counters[bucket("jct", job.ended_at - job.submitted_at)] == 1
+    assert counters[bucket("queueing", job.started_at - job.submitted_at)] == 1
+    assert dict(up_to("jct", counters))[604_800.0] == 1

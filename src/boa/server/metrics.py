@@ -7,12 +7,15 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import (
     CounterMetricFamily,
     GaugeMetricFamily,
+    HistogramMetricFamily,
     Metric,
     SummaryMetricFamily,
 )
 from prometheus_client.registry import Collector
 
+from boa.control.buckets import up_to
 from boa.control.rescaling import ORDER
+from boa.control.sampling import wanted
 from boa.control.snapshot import Control, Snapshot
 from boa.model.job import ENDED, State
 from boa.units import Seconds
@@ -69,17 +72,27 @@ def _jobs(snapshot: Snapshot) -> Iterator[Metric]:
     for state in sorted(ENDED):
         ended.add_metric([state], count(state, 0.0))
     yield ended
-    yield SummaryMetricFamily(
-        "boa_jct_seconds",
+    classes = GaugeMetricFamily("boa_jobs_by_class", "Active jobs by class.", labels=["class"])
+    for name, number in sorted(Counter(r.job_class for r in snapshot.jobs.values()).items()):
+        classes.add_metric([name], number)
+    yield classes
+    yield _durations(
+        snapshot,
+        "jct",
+        "succeeded",
         "Job completion times, submission to end, of jobs that succeeded.",
-        count_value=int(count("succeeded", 0)),
-        sum_value=count("jct_s", 0.0),
     )
-    yield SummaryMetricFamily(
-        "boa_queueing_seconds",
-        "Times from submission to the first start.",
-        count_value=int(count("started", 0)),
-        sum_value=count("queueing_s", 0.0),
+    yield _durations(snapshot, "queueing", "started", "Times from submission to the first start.")
+
+
+def _durations(snapshot: Snapshot, what: str, counted: str, about: str) -> Metric:
+    count = snapshot.counters.get
+    bounds = [(str(bound), number) for bound, number in up_to(what, snapshot.counters)]
+    return HistogramMetricFamily(
+        f"boa_{what}_seconds",
+        about,
+        buckets=[*bounds, ("+Inf", count(counted, 0.0))],
+        sum_value=count(f"{what}_s", 0.0),
     )
 
 
@@ -147,13 +160,15 @@ def _cluster(snapshot: Snapshot) -> Iterator[Metric]:
     for hold in snapshot.holds.values():
         if hold.node in snapshot.nodes:
             used[snapshot.nodes[hold.node].gpu] += hold.gpus
+    planned = wanted(snapshot.jobs.values())
     for name, about, counted in (
         ("boa_gpus_rented", "GPUs that are paid for.", rented),
         ("boa_gpus_used", "GPUs that jobs hold.", used),
+        ("boa_gpus_wanted", "GPUs that the plan has for all active jobs.", planned),
     ):
         family = GaugeMetricFamily(name, about, labels=["gpu_type"])
-        for gpu in sorted(rented):
-            family.add_metric([gpu], counted[gpu])
+        for gpu in sorted(rented.keys() | planned.keys()):
+            family.add_metric([gpu], counted.get(gpu, 0))
         yield family
 
 
