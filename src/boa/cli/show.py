@@ -27,6 +27,8 @@ PARTS = (*RESCALE_PARTS, "other")
 NOT_FOUND = 404
 MOST_CLASSES = 10
 """That an error lists."""
+MOST_REASONS = 12
+"""Stretches of epochs that are explained."""
 _T = TypeVar("_T")
 
 
@@ -63,7 +65,10 @@ def show(
             document = _found(lambda: client.job_class(what))
             if document is None:
                 raise _neither(what, client.classes())
+            reasons = None if json else _found(lambda: client.why(what))
             _show_class(document, plot, json)
+            if reasons is not None:
+                _print_reasons(reasons["words"])
             return
         if plot is not None:
             raise UsageError("--plot draws classes; of a job there is nothing to draw.")
@@ -124,6 +129,18 @@ def _show_class(document: dict[str, Any], plot: Path | None, json: bool) -> None
         console().print(profile_text(document))
     if plot is not None:
         note(f"picture written to {plot}")
+
+
+def _print_reasons(words: Sequence[str]) -> None:
+    """Why the plan has these widths for the class."""
+    from rich.markup import escape
+
+    if words:
+        console().print("\n[bold]Why these widths[/bold]")
+    for said in words[:MOST_REASONS]:
+        console().print(f"  {escape(said)}")
+    if len(words) > MOST_REASONS:
+        console().print(f"  … and {len(words) - MOST_REASONS} more (GET /api/v1/classes/CLASS/why)")
 
 
 def _print(job: "JobDetails", events: "list[Event]", now: float, stays: bool) -> None:

@@ -47,7 +47,8 @@ def submit(
     draft.put_job(job)
     draft.arrived.append(job)
     draft.count(submitted=1)
-    draft.tell("submitted", f"job {job.id} ({job.name}, class {job.job_class})", job=job.id)
+    of = "" if job.name == job.job_class else f", of class {job.job_class}"
+    draft.tell("submitted", f"job {job.id} ({job.name}) was submitted{of}", job=job.id)
     if spec.launcher == "single" and spec.gpus.max > 1 and not one_machine:
         draft.tell("trouble", f"job {job.id} {ONE_PROCESS}", job=job.id)
     return job
@@ -83,7 +84,7 @@ def stop(draft: Draft, job_id: JobId, known: JobRecord | None) -> JobRecord:
         return known
     if job.stop_requested:
         return job
-    draft.tell("stop", f"job {job.id} ({job.name}) is to stop", job=job.id)
+    draft.tell("stop", f"job {job.id} ({job.name}) was asked to stop", job=job.id)
     job = replace(job, stop_requested=True, reason="stop requested")
     if job.run is None:
         draft.count(stopped=1)

@@ -9,6 +9,7 @@ from boa.control.inbox import CloudRefused
 from boa.control.ledger import committed
 from boa.control.lifecycle import drop_node
 from boa.control.profiler import Profiler
+from boa.control.reasons import Cause, reason
 from boa.control.state import Draft, is_usable
 from boa.model.cluster import (
     Allocation,
@@ -62,6 +63,10 @@ class Decider:
     empty."""
     refused: dict[GpuName, Refused] = field(default_factory=dict)
     """Types that the cloud had no more of."""
+    short: Mapping[JobId, str] = field(default_factory=dict)
+    """Of jobs that have less than planned: why, as it was told."""
+    causes: dict[JobId, Cause] = field(default_factory=dict)
+    """Why jobs are to have something else since this step."""
 
     @property
     def by_job(self) -> bool:
@@ -69,6 +74,7 @@ class Decider:
 
     def decide(self, draft: Draft, room: Room) -> None:
         """Give every job its GPUs; rent what is missing."""
+        self.causes.clear()
         if not self.by_job:
             if draft.now >= self.next_round:
                 self.next_round = draft.now + self.round_s
@@ -93,7 +99,7 @@ class Decider:
 
     def forget_round(self) -> None:
         """The last decision was not stored: make it again."""
-        self.fresh_plan, self.next_round = True, 0.0
+        self.fresh_plan, self.next_round, self.short = True, 0.0, {}
 
     def refuse(self, draft: Draft, said: CloudRefused, for_s: Seconds) -> None:
         """The cloud has no such node: whoever was to have it is placed anew, without it."""
@@ -119,9 +125,7 @@ class Decider:
     def _needs_a_decision(self, job: JobRecord, now: Seconds) -> bool:
         if not _schedulable(job, now):
             return False
-        share = job.share
-        due = share is not None and share.until is not None and job.epoch >= share.until
-        return self.fresh_plan or share is None or due
+        return self.fresh_plan or job.share is None or _due(job)
 
     def _ask(self, draft: Draft, jobs: Sequence[JobRecord]) -> None:
         decision = self.policy.decide(self._view(draft, jobs)) if self.memory else Decision()
@@ -131,6 +135,7 @@ class Decider:
                 share = job.share or self._least(job)
             share = share and self._within(share, job)
             if share is not None and share != job.share:
+                self.causes[job.id] = "epoch" if _due(job) else "plan"
                 draft.put_job(replace(job, share=share))
                 draft.replan = True
 
@@ -200,6 +205,7 @@ class Decider:
             if not job.stop_requested:
                 given = fitted.allocations.get(job.id)
                 self._give(draft, job, given, fitted.short.get(job.id, ""))
+        self.short = fitted.short
 
     def _give(self, draft: Draft, job: JobRecord, given: Allocation | None, why: str) -> None:
         """Write down what a job is to have, and why that is less than planned."""
@@ -209,8 +215,13 @@ class Decider:
         if job.run is None:
             state = "starting" if job.moved_at is None else "rescaling"
             state = "waiting" if given is None else state
-        draft.put_job(replace(job, allocation=given, state=state, reason=why or job.reason))
-        if why and why != job.reason:
+        changed = replace(job, state=state, reason=why or job.reason)
+        if given != job.allocation:
+            cause = self.causes.get(job.id) if self.by_job else "round"
+            told = reason(job, given, cause, self.memory, self._left(job))
+            changed = replace(changed, allocation=given, why=told)
+        draft.put_job(changed)
+        if why and why not in (job.reason, self.short.get(job.id)):
             draft.tell("shortage", f"job {job.id} ({job.name}): {why}", job=job.id)
 
     # Policies that look at all jobs at once
@@ -239,6 +250,7 @@ class Decider:
             if share != job.share:
                 job = draft.put_job(replace(job, share=share))
             self._give(draft, job, after.get(job.id), why.get(job.id, ""))
+        self.short = why
 
     def _nodes(self, draft: Draft) -> list[Node]:
         kept = (r.node for r in draft.usable_nodes() if r.id not in self.unwanted)
@@ -307,6 +319,12 @@ class _Known(NamedTuple):
 
 def _schedulable(job: JobRecord, now: Seconds) -> bool:
     return not job.stop_requested and (job.retry_at is None or job.retry_at <= now)
+
+
+def _due(job: JobRecord) -> bool:
+    """Whether an epoch has begun that its share does not reach into."""
+    share = job.share
+    return share is not None and share.until is not None and job.epoch >= share.until
 
 
 def current_allocations(jobs: Iterable[JobRecord]) -> dict[JobId, Allocation]:

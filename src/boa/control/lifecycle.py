@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from boa.control import reasons
+from boa.control.buckets import bucket
 from boa.control.state import Draft
 from boa.engines.base import RunEvent
 from boa.model.cluster import Allocation, NodeId
@@ -27,7 +29,8 @@ def run_began(draft: Draft, event: RunEvent) -> None:
         return
     run = replace(job.run, state="running", started_at=draft.now)
     if job.started_at is None:
-        draft.count(queueing_s=draft.now - job.submitted_at, started=1)
+        waited = draft.now - job.submitted_at
+        draft.count(**{"queueing_s": waited, "started": 1, bucket("queueing", waited): 1})
         job = replace(job, started_at=draft.now)
     draft.put_job(replace(job, run=run, state="running", reason=""))
 
@@ -78,7 +81,7 @@ def _end(
     jct = at - job.submitted_at
     draft.count(**{state: 1})
     if state == "succeeded":
-        draft.count(jct_s=jct)
+        draft.count(**{"jct_s": jct, bucket("jct", jct): 1})
     said = f": {reason}" if reason else ""
     draft.tell(
         state,
@@ -95,8 +98,8 @@ def _between_runs(draft: Draft, job: JobRecord, run: Run, event: RunEvent) -> No
     if event.exit_code not in (0, None, *KILLED):
         draft.tell(
             "trouble",
-            f"job {job.id} ended with exit code {event.exit_code} when told to stop; it goes on "
-            "from its last checkpoint",
+            f"job {job.id} ({job.name}) ended with exit code {event.exit_code} when told to stop; "
+            "it goes on from its last checkpoint",
             job=job.id,
         )
     lost = any(node not in draft.nodes for node in run.slots)
@@ -133,7 +136,8 @@ def _failed(draft: Draft, job: JobRecord, event: RunEvent, at: Seconds, backoff_
     )
     draft.tell(
         "retry",
-        f"job {job.id} failed ({why}): try {failures} of {job.spec.retries} in {wait:.0f} s",
+        f"job {job.id} ({job.name}) failed ({why}): tried again in {wait:.0f} s "
+        f"({failures} of at most {job.spec.retries} times in a row)",
         job=job.id,
         exit_code=event.exit_code,
     )
@@ -146,7 +150,9 @@ def _lost_node(draft: Draft, job: JobRecord, event: RunEvent, backoff_s: Seconds
     why = f"{event.reason}; next try in {backoff_s:.0f} s"
     draft.put_job(replace(lost, state="waiting", retry_at=draft.now + backoff_s, reason=why))
     draft.tell(
-        "retry", f"job {job.id} lost a node ({event.reason}): it goes on elsewhere", job=job.id
+        "retry",
+        f"job {job.id} ({job.name}) lost a node ({event.reason}): it goes on elsewhere",
+        job=job.id,
     )
 
 
@@ -314,26 +320,18 @@ def _start(
         moved_at=None,
         reason="",
     )
-    draft.put_job(job)
+    draft.put_job(replace(job, why={}))
     draft.open_holds(job, run)
     draft.count(rescalings=not retried, restarts=retried)
     kind = "restarted" if retried else "rescaled" if again else "started"
     draft.tell(
         kind,
-        _said_of_start(job, allocation),
+        reasons.said(job, allocation),
         job=job.id,
         attempt=run.attempt,
         gpu_type=allocation.gpu,
         width=allocation.width,
         epoch=job.epoch,
         job_class=job.job_class,
+        **{key: job.why[key] for key in reasons.TOLD if key in job.why},
     )
-
-
-def _said_of_start(job: JobRecord, allocation: Allocation) -> str:
-    text = f"job {job.id} ({job.name}) → {allocation.width}×{allocation.gpu}"
-    if job.share is not None and allocation.width < job.share.width:
-        text += f" (of {job.share.width} planned: GPUs are short)"
-    if job.spec.epochs > 1:
-        text += f": epoch {min(job.epoch + 1, job.spec.epochs)} of {job.spec.epochs}"
-    return text

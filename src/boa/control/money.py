@@ -68,7 +68,7 @@ class Purse:
 
     def set(self, draft: Draft, budget: UsdPerHour, max_spend: UsdPerHour | None) -> MoneyState:
         """A new budget counts from now: what was over or under before is forgiven."""
-        before = self.budget
+        before, before_cap = self.budget, self.max_spend
         self._pace = pacing.with_budget(
             self._pace, budget, _total(draft.state, draft.now), draft.now
         )
@@ -76,7 +76,13 @@ class Purse:
             self.max_spend = None if math.isinf(max_spend) else max_spend
         draft.replan = True
         draft.put_meta("money", self.document())
-        draft.tell("budget", f"budget ${before:g}/h → ${budget:g}/h", budget=budget)
+        text = f"the budget is ${budget:g}/h from now on"
+        if before != budget:
+            text += f"; it was ${before:g}/h"
+        if before_cap != self.max_spend:
+            cap = self.max_spend
+            text += "; no hard cap" if cap is None else f"; never more than ${cap:g}/h at a time"
+        draft.tell("budget", text, budget=budget)
         return self.state(draft.state, draft.now)
 
     def steer(self, draft: Draft, plan: PlanState | None) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from boa.model.cluster import Allocation, JobId, NodeId, Share
 from boa.model.workload import DEFAULT_MAX_GPUS
@@ -105,6 +105,8 @@ class JobRecord:
     """What it was given: less than its share where GPUs are short. Its run may be elsewhere yet."""
     run: Run | None = None
     """What is really there, until the engine has said that it ended."""
+    why: Mapping[str, Any] = field(default_factory=dict)
+    """Why it was given that, until its run there begins: what is then told (`control/reasons`)."""
     moved_at: Seconds | None = None
     """Between two runs: when the last one was told to stop."""
     attempts: int = 0
