@@ -12,10 +12,10 @@ from boa.plots.comparison import comparison_picture, draw_comparison, headline, 
 from boa.plots.simulation import BINS, draw_simulation, simulation_picture, timeline_of
 from boa.plots.style import BLUE
 from boa.plots.words import Money
+from boa.sim.comparison import comparisons
 from boa.sim.rental import Rental
 from boa.sim.report import Report, Sample, Tally
 from boa.sim.settings import Settings
-from boa.sim.sweep import comparisons
 
 BEGINNINGS = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF", ".html": b"<!doctype html>"}
 GPUS = Money(counts_gpus=True)

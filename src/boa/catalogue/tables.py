@@ -62,8 +62,12 @@ class CsvTable:
 
 def read_csv(path: Path, required: Sequence[str] = ()) -> CsvTable:
     """All rows of a CSV file with a header. Blank lines are skipped; an empty table is an error."""
-    name = str(path)
-    reader = csv.reader(io.StringIO(read_text(path, MAX_BYTES).lstrip("\ufeff"), newline=""))
+    return parse_csv(str(path), read_text(path, MAX_BYTES), required)
+
+
+def parse_csv(name: str, text: str, required: Sequence[str] = ()) -> CsvTable:
+    """The same of text that is there already; `name`: what errors call it."""
+    reader = csv.reader(io.StringIO(text.lstrip("\ufeff"), newline=""))
     try:
         columns = tuple(cell.strip() for cell in next(reader, []))
         _check_header(name, columns, required)

@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TextIO
 
-from boa.catalogue.tables import CsvTable, Row, read_csv
+from boa.catalogue.tables import CsvTable, Row, parse_csv, read_csv
 from boa.errors import FileError, InputError
 from boa.model.trace import Trace, TraceJob
 
@@ -29,6 +29,7 @@ OWN_COLUMNS = (
     "guaranteed",
     "duration_s",
 )
+REQUIRED = ("name", "application")
 CSV, PARQUET = ".csv", ".parquet"
 SUFFIXES = (CSV, PARQUET)
 """What our own format can be written as; the suffix of the file says which."""
@@ -78,15 +79,25 @@ FORMATS = (OWN, RUBICK, SIA)
 
 def read_trace(path: str | Path) -> Trace:
     """A trace from a CSV or Parquet file; its format is told by its columns."""
-    file, required = Path(path), ("name", "application")
-    parquet = file.suffix.lower() == PARQUET
-    table = _read_parquet(file, required) if parquet else read_csv(file, required)
+    file = Path(path)
+    if file.suffix.lower() == PARQUET:
+        return _trace(_read_parquet(file, REQUIRED), "row")
+    return _trace(read_csv(file, REQUIRED))
+
+
+def parse_trace(name: str, text: str) -> Trace:
+    """A trace from the text of a CSV file; `name`: what errors call it."""
+    return _trace(parse_csv(name, text, REQUIRED))
+
+
+def _trace(table: CsvTable, counted: str = "line") -> Trace:
+    """`counted`: what the file has of its jobs."""
     layout = detect_format(table)
     jobs = [_job(row, layout) for row in table.rows]
     seen: dict[str, int] = {}
     for job, row in zip(jobs, table.rows, strict=True):
         if job.name in seen:
-            other = f"{'row' if parquet else 'line'} {seen[job.name]}"
+            other = f"{counted} {seen[job.name]}"
             raise InputError(row.at("name"), job.name, f"a name of its own ({other} has it too)")
         seen[job.name] = row.line
     return Trace(tuple(sorted(jobs, key=lambda job: job.arrival_s)))

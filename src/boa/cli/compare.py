@@ -11,7 +11,7 @@ from boa.cli import options, simulating
 from boa.cli.console import check_outputs, emit_json, note, working, write_file
 from boa.cli.options import Json
 from boa.cli.trace import TracePath
-from boa.errors import BoaError, InputError
+from boa.errors import InputError
 from boa.units import GpuName
 
 if TYPE_CHECKING:
@@ -164,6 +164,7 @@ def compare(
     [dim]$[/dim] boa compare sia.csv --policies boa,pollux-autoscale --budgets 110,140,200,300
     [dim]$[/dim] boa compare sia.csv --policies boa,sia --budgets 120,200 --plot frontiers.png
     """
+    from boa.sim.comparison import compared
     from boa.sim.sweep import Asked
 
     check_outputs([trace], ((plot, "--plot"), (csv, "--csv")))
@@ -181,7 +182,7 @@ def compare(
     )
     grid = _grid(world, budgets, targets, nodes_list, widths)
     outcomes = _sweep(world, policies, grid, asked, jobs)
-    found, left_out = result(world, outcomes)
+    found, left_out = compared(world, outcomes)
     _write(world, found, plot, csv)
     if json:
         emit_json(found)
@@ -231,24 +232,6 @@ def _sweep(
     workers = jobs or min(2, os.cpu_count() or 1)
     with working(f"simulating {len(points)} points") as progress:
         return run_points(world, points, asked, jobs=workers, progress=progress)
-
-
-def result(world: "World", outcomes: "Sequence[Outcome]") -> "tuple[dict[str, Any], list[Outcome]]":
-    """What the command prints as JSON, and the points that came to nothing."""
-    from boa.cli.simulate_table import money_of
-    from boa.sim.sweep import comparisons
-
-    points = [outcome.document for outcome in outcomes if outcome.document]
-    left_out = [outcome for outcome in outcomes if not outcome.document]
-    if not points:
-        failed = BoaError(left_out[0].problem)
-        failed.exit_code = left_out[0].exit_code
-        raise failed
-    return {
-        "points": points,
-        "comparisons": comparisons(points, counts_gpus=money_of(world).counts_gpus),
-        "left_out": [{**o.point.document(), "why": o.problem} for o in left_out],
-    }, left_out
 
 
 def _write(world: "World", found: Mapping[str, Any], plot: Path | None, table: Path | None) -> None:

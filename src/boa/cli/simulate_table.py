@@ -10,6 +10,7 @@ from rich.table import Table
 from boa.cli.console import console
 from boa.cli.plan_table import solved_in, spelled
 from boa.plots.words import Money, duration, percent, significant
+from boa.sim.comparison import counts_gpus
 from boa.sim.sweep import document_of
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ MOST_CLASSES = 40
 
 
 def money_of(world: "World") -> Money:
-    return Money(all(gpu.price == 1.0 for gpu in world.gpu_types.values()))
+    return Money(counts_gpus(world))
 
 
 def knob_words(world: "World", knobs: "Knobs") -> str:

@@ -217,6 +217,21 @@ class Known:
             weight=self.weight,
         )
 
+    def as_profile(self) -> ClassProfile | None:
+        """As far as a plan may go; None: nobody has measured anything, nor said it."""
+        picture = self.picture
+        if not picture.curves or not (self.tried or self.profile):
+            return None
+        return ClassProfile(
+            name=self.name,
+            work=tuple(picture.work.tolist()),
+            rates={
+                gpu: picture.tables[gpu][..., : curve.widths[-1] + 1]
+                for gpu, curve in picture.curves.items()
+            },
+            rescale_s=self.rescale_s,
+        )
+
     def _usable_profile(self) -> ClassProfile | None:
         profile = None if self.prior is None else self.prior.profile
         if profile is None:

@@ -22,7 +22,7 @@ from boa.model.trace import Trace, TraceJob
 from boa.model.workload import GpuType, Workload
 from boa.sim.learners import ClassLearner, Fits, JobLearner, Learner, PerfectLearner, noise_factors
 from boa.sim.settings import Settings
-from boa.sim.truth import AdaptiveTruth, PlanTruth, Truth
+from boa.sim.truth import AdaptiveTruth, PlanTruth, TableTruth, Truth
 from boa.units import GpuName, PerHour, Seconds
 
 
@@ -190,6 +190,8 @@ class Knowledge:
             }
             if isinstance(truth, AdaptiveTruth):
                 work = truth.convergence.epoch_progress
+            elif isinstance(truth, TableTruth):
+                work = truth.mean_work
             else:
                 work = np.array([self.arrivals.mean_steps[app]])
             classes.append(

@@ -18,7 +18,7 @@ from boa.sim.policies import Choice
 from boa.sim.report import Report
 from boa.sim.settings import Settings
 from boa.sim.simulator import Listener, Progress, Simulation
-from boa.sim.truth import PlanTruth, Truth
+from boa.sim.truth import AdaptiveTruth, PlanTruth, Truth
 from boa.units import GpuName, Seconds, UsdPerHour
 
 
@@ -91,8 +91,8 @@ def simulate(
     keep_jcts: bool = False,
 ) -> Report:
     """Replay the world's trace under a policy."""
-    if all(isinstance(world.truths[app], PlanTruth) for app in world.trace.counts()):
-        settings = replace(settings, learning="perfect")  # best-plan curves need no learning
+    if not any(isinstance(world.truths[app], AdaptiveTruth) for app in world.trace.counts()):
+        settings = replace(settings, learning="perfect")  # curves that are given need no learning
     settings = replace(settings, retune=settings.learning == "job")
     knowledge = Knowledge(
         world.truths,

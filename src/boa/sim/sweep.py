@@ -338,11 +338,11 @@ def _start(world: World, asked: Asked) -> None:
     global _worker
     _worker = (world, asked)
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # interrupted, it ends without a traceback
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    threading.Thread(target=end_with_parent, daemon=True).start()
 
 
-def _end_with_parent() -> None:
-    """A parent that is killed says nothing, and its pool would wait for work for good."""
+def end_with_parent() -> None:
+    """For a thread: a parent that is killed says nothing, and its child would go on for good."""
     parent = multiprocessing.parent_process()
     assert parent is not None
     parent.join()
@@ -364,29 +364,3 @@ def _outcome(world: World, asked: Asked, point: Point) -> Outcome:
         ended = f"{document['completed']:,} of {document['jobs']:,}"
         return Outcome(point=point, problem=f"only {ended} jobs ever ended")
     return Outcome(point=point, document={**point.document(), **document})
-
-
-def comparisons(points: Sequence[Mapping[str, Any]], *, counts_gpus: bool) -> list[dict[str, Any]]:
-    """Every rival's JCTs over BOA's at the same average spend, where BOA has been that far."""
-    boa = sorted((p for p in points if p["policy"] == "boa"), key=lambda p: p["spend_per_hour"])
-    spends = [p["spend_per_hour"] for p in boa]
-    found = []
-    for rival in points:
-        at = rival["spend_per_hour"]
-        if rival["policy"] == "boa" or not spends or not spends[0] <= at <= spends[-1]:
-            continue
-        jct, p95 = (
-            float(np.interp(at, spends, [p[key] for p in boa]))
-            for key in ("average_jct_s", "p95_jct_s")
-        )
-        found.append(
-            {
-                **{key: rival[key] for key in ("policy", "knob", "value")},
-                "at_gpus" if counts_gpus else "at_spend_per_hour": at,
-                "jct_ratio": rival["average_jct_s"] / jct,
-                "p95_ratio": rival["p95_jct_s"] / p95,
-                "boa_jct_s": jct,
-                "boa_p95_jct_s": p95,
-            }
-        )
-    return found

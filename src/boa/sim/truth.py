@@ -13,6 +13,7 @@ from boa.goodput.measured import Timing
 from boa.goodput.plans import PlanTimes
 from boa.goodput.tuning import Limits, Setting, gains_of, grid
 from boa.model.cluster import Shape
+from boa.model.profile import ClassProfile
 from boa.model.speedup import Floats
 from boa.model.trace import TraceJob
 from boa.policy.autoscale import base_width
@@ -193,3 +194,45 @@ class PlanTruth:
     def rate(self, gpu: GpuName, shape: Shape) -> float:
         best = self.plans[gpu].best(shape)
         return 0.0 if best is None else 1.0 / best[1] / self.slowdown
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableTruth:
+    """A class whose rates are known by width, on one node and across nodes, and nothing else."""
+
+    profile: ClassProfile
+    scales: Mapping[str, float]
+    """By job, its work over the profile's."""
+
+    @property
+    def name(self) -> str:
+        return self.profile.name
+
+    @property
+    def rescale_s(self) -> Seconds:
+        return self.profile.rescale_s
+
+    def work(self, asked: TraceJob) -> Floats:
+        return np.array(self.profile.work) * self.scales[asked.name]
+
+    @property
+    def mean_work(self) -> Floats:
+        """Of its jobs."""
+        return np.array(self.profile.work) * float(np.mean(list(self.scales.values())))
+
+    def widest(self, gpu: GpuName) -> int:
+        return self.profile.rates[gpu].shape[-1] - 1 if gpu in self.profile.rates else 0
+
+    def rates(self, gpu: GpuName) -> Floats:
+        return self.profile.rates[gpu]
+
+    def base_rates(self, gpu: GpuName) -> list[float]:
+        best = self.rates(gpu).max(axis=1)
+        base = base_width(self.rates(gpu)[0])
+        return [0.0 if base is None else float(rates[base]) for rates in best]
+
+    def best_on(self, gpu: GpuName, shape: Shape) -> list[float]:
+        rates, width = self.rates(gpu), sum(shape)
+        if width >= rates.shape[-1]:
+            return [0.0] * len(rates)
+        return [float(rate) for rate in rates[:, int(len(shape) > 1), width]]
