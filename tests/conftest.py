@@ -17,6 +17,15 @@ os.environ.pop("COLUMNS", None)
 ROOT = Path(__file__).resolve().parent.parent
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--screenshots",
+        metavar="DIR",
+        type=Path,
+        help="Where the dashboard's screenshots go; by default a temporary folder.",
+    )
+
+
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
     """The public traces and profiles, which are no part of the project.

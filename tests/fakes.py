@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import httpx
+import numpy as np
 from fastapi import FastAPI
 
 from boa.control.snapshot import MoneyState, NoSuchJob, NotNow, PlanState, Snapshot
@@ -18,10 +19,13 @@ from boa.engines.base import Launch, LogFile, RunEvent, RunKey
 from boa.errors import BoaError
 from boa.model.cluster import Allocation, JobId, NodeId
 from boa.model.job import JobRecord, JobSpec, Run, State
-from boa.model.live import Event, Hold, NodeRecord, Report
+from boa.model.live import Event, Hold, NodeRecord, Point, Report, Sample
+from boa.model.profile import ClassProfile
+from boa.model.workload import GpuType
 from boa.server.app import create_app
 from boa.server.run import listen, server_for, url_of
-from boa.store.base import Changes, Saved, StoredEvent, StoreTrouble
+from boa.server.what_if import Simulations
+from boa.store.base import Changes, Held, Saved, StoredEvent, StoreTrouble
 from boa.units import Seconds, UsdPerHour
 
 NOW = 1_790_000_000.0
@@ -42,6 +46,17 @@ def failed(problem: BoaError) -> "Future[Any]":
     return future
 
 
+def held(holds: Sequence[Hold]) -> Held:
+    """Holds by column, as a store gives them."""
+    return Held(
+        job_class=[hold.job_class for hold in holds],
+        node=np.array([hold.node for hold in holds], dtype=np.int64),
+        gpus=np.array([hold.gpus for hold in holds], dtype=float),
+        since=np.array([hold.since for hold in holds], dtype=float),
+        until=np.array([math.inf if h.until is None else h.until for h in holds], dtype=float),
+    )
+
+
 class FakeStore:
     """Keeps what it is given; `trouble` makes every reading fail."""
 
@@ -49,6 +64,8 @@ class FakeStore:
         self.kept: dict[JobId, JobRecord] = {}
         self.kept_nodes: dict[NodeId, NodeRecord] = {}
         self.kept_holds: list[Hold] = []
+        self.kept_samples: list[Sample] = []
+        self.kept_points: list[Point] = []
         self.told: list[Event] = []
         self.trouble: StoreTrouble | None = None
 
@@ -79,7 +96,8 @@ class FakeStore:
         found = [
             record
             for record in self.kept.values()
-            if (job_class is None or record.job_class == job_class)
+            if (ended is None or record.ended == ended)
+            and (job_class is None or record.job_class == job_class)
             and (before is None or int(record.id) < before)
         ]
         return sorted(found, key=lambda record: -int(record.id))[:limit]
@@ -103,7 +121,23 @@ class FakeStore:
         self, since: Seconds, until: Seconds, *, job: JobId | None = None
     ) -> Sequence[Hold]:
         self._check()
-        return list(self.kept_holds)
+        return [hold for hold in self.kept_holds if job in (None, hold.job)]
+
+    def held_between(self, since: Seconds, until: Seconds) -> Held:
+        self._check()
+        return held(self.kept_holds)
+
+    def nodes(self, ids: Collection[NodeId]) -> Sequence[NodeRecord]:
+        self._check()
+        return [node for number, node in sorted(self.kept_nodes.items()) if number in ids]
+
+    def samples_between(self, since: Seconds, until: Seconds) -> Sequence[Sample]:
+        self._check()
+        return [sample for sample in self.kept_samples if since <= sample.at <= until]
+
+    def points(self, job: JobId) -> Sequence[Point]:
+        self._check()
+        return [point for point in self.kept_points if point.job == job]
 
     def close(self) -> None: ...
 
@@ -173,6 +207,7 @@ class FakeControl:
     holds: dict[tuple[JobId, NodeId, Seconds], Hold] = field(default_factory=dict)
     plan: PlanState | None = None
     documents: dict[str, dict[str, Any]] = field(default_factory=dict)
+    profiled: dict[str, ClassProfile] = field(default_factory=dict)
     counters: dict[str, float] = field(default_factory=dict)
     reports: list[Report] = field(default_factory=list)
     busy: BoaError | None = None
@@ -241,6 +276,9 @@ class FakeControl:
 
     def classes(self) -> list[str]:
         return sorted(self.documents)
+
+    def profiles(self) -> Mapping[str, ClassProfile]:
+        return dict(self.profiled)
 
     # What a test makes happen
 
@@ -328,9 +366,12 @@ class FakeService:
     folder: Path
     token: str | None = None
     control: FakeControl = field(default_factory=FakeControl)
+    gpu_types: Mapping[str, GpuType] = field(default_factory=dict)
+    """What simulations take the service to rent."""
 
     def __post_init__(self) -> None:
         self.engine = FakeEngine(self.folder)
+        self.simulations = Simulations(self.folder / "what-if", self.gpu_types)
         self.app: FastAPI = create_app(
             self.control,
             self.control.store,
@@ -338,6 +379,8 @@ class FakeService:
             token=self.token,
             secret=SECRET,
             version="1.2.3",
+            static=self.folder / "static",
+            simulations=self.simulations,
         )
 
     def ask(self, method: str, path: str, **options: Any) -> httpx.Response:

@@ -60,6 +60,10 @@ def test_jobs_are_listed_over_as_many_pages_as_it_takes(
     service.control.end("8", "succeeded", 0)
     assert len(client.jobs()) == 7
     assert len(client.jobs(all=True)) == 8
+    assert [job["id"] for job in client.jobs(job_class="bert", search="6")] == ["6"]
+    assert len(client.jobs(states=["waiting", "running"])) == 7
+    assert len(client.jobs(states=["waiting", "succeeded"])) == 8
+    assert [job["id"] for job in client.live()["jobs"]] == [job["id"] for job in client.jobs()]
 
 
 def test_a_job_can_be_looked_at_stopped_and_waited_for(

@@ -16,7 +16,7 @@ from boa.model.plan import ClassPlan, Plan, Variant
 from boa.model.speedup import Amdahl, Floats, Table
 from boa.model.trace import TraceJob
 from boa.model.workload import Epoch, GpuType, JobClass, Workload
-from boa.policy.boa import REPLAN_S, Boa, Planned, _dealt, planned_of
+from boa.policy.boa import REPLAN_S, Boa, Planned, dealt_to, planned_of
 from boa.solver.planner import plan as solve
 
 T4 = {"T4": GpuType(name="T4", price=1.0, gpus_per_node=4)}
@@ -105,7 +105,7 @@ def test_after_any_number_of_jobs_every_share_is_met_almost_exactly(
         Variant((high - low) / 1000, ("T4",), (float(n),))
         for n, (low, high) in enumerate(pairwise(edges), start=1)
     )
-    dealt = Counter(_dealt(variants, job(serial)) for serial in range(jobs))
+    dealt = Counter(dealt_to(variants, serial) for serial in range(jobs))
     for variant in variants:
         assert abs(dealt[variant] - jobs * variant.share) < 3.1
     for variant in (variants[0], variants[-1]):  # with two, as usual, these are all

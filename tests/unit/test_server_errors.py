@@ -72,7 +72,11 @@ def test_a_body_of_another_kind_is_refused_even_if_it_looks_like_json(
         ("jobs?limit=0", "limit", "got '0'; expected a number greater than or equal to 1"),
         ("jobs?limit=100000", "limit", "less than or equal to 1000"),
         ("jobs?all=perhaps", "all", "a valid boolean"),
-        ("jobs?al=1", "al", "unknown parameter; expected one of all, class, limit, before"),
+        (
+            "jobs?al=1",
+            "al",
+            "unknown parameter; expected one of all, class, state, search, limit, before",
+        ),
         ("nodes?x=1", "x", "unknown parameter; expected no parameters"),
         ("cost?by=week", "by", "'day', 'class' or 'job'"),
         ("cost?since=nan", "since", "a finite number"),

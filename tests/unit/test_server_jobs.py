@@ -12,6 +12,7 @@ from boa.model.cluster import Share
 from boa.model.job import JobRecord
 from boa.store.base import StoreTrouble
 from fakes import NOW, FakeControl, FakeService, locked
+from unit.test_server_money import plan_state
 
 CONTRACT = {
     "id",
@@ -29,6 +30,8 @@ CONTRACT = {
     "exit_code",
     "cost_usd",
 }
+ROW = {"epochs", "done", "left_s", "left_usd", "stop_requested", "reason"}
+"""What somebody who watches wants to know as well."""
 
 
 @pytest.fixture
@@ -41,7 +44,7 @@ def test_a_submitted_job_is_listed_with_exactly_the_keys_of_the_contract(
 ) -> None:
     service.submit(name="first try")
     (job,) = service.get("jobs")["jobs"]
-    assert set(job) == CONTRACT
+    assert set(job) == CONTRACT | ROW
     assert (job["id"], job["name"], job["class"]) == ("1", "first try", "resnet18")
     assert (job["state"], job["width"], job["gpu_type"]) == ("waiting", 0, None)
     assert job["submitted_at"] == NOW
@@ -67,7 +70,7 @@ def test_the_details_tell_why_and_what_was_asked_for(service: FakeService) -> No
     running = service.control.run("1")
     service.control.put(replace(running, share=Share("A100", 8), reason="A100 are short"))
     job = service.get("jobs/1")["job"]
-    assert set(job) > CONTRACT
+    assert set(job) > CONTRACT | ROW
     assert job["wanted"] == {"gpu_type": "A100", "width": 8}
     assert job["held"] == [{"job": "1", "node": 1, "gpus": 2}]
     assert job["reason"] == "A100 are short"
@@ -109,6 +112,94 @@ def test_jobs_of_one_class(service: FakeService) -> None:
     for everything in (False, True):
         asked = {"class": "bert", "all": everything}
         assert [job["id"] for job in service.get("jobs", params=asked)["jobs"]] == ["1"]
+
+
+def listed(service: FakeService, **asked: Any) -> list[str]:
+    """Ids, over all pages."""
+    found: list[str] = []
+    while True:
+        page = service.get("jobs", params=asked)
+        assert len(page["jobs"]) <= asked.get("limit", 1000)
+        found += [job["id"] for job in page["jobs"]]
+        if page["before"] is None:
+            return found
+        asked["before"] = page["before"]
+
+
+def test_jobs_in_some_states(service: FakeService) -> None:
+    for _ in range(6):
+        service.submit()
+    service.control.run("1")
+    service.control.end("2", "failed", exit_code=3)
+    service.control.end("4", "succeeded", exit_code=0)
+    assert listed(service, state="running") == ["1"]
+    assert listed(service, state="running", all=True) == ["1"]
+    assert listed(service, state="failed") == ["2"], "asked for, so not only active ones"
+    assert listed(service, state="failed,running") == ["2", "1"]
+    assert listed(service, state=["succeeded", "failed, running"]) == ["4", "2", "1"]
+    for limit in (1, 2, 3):
+        asked = {"state": "waiting,failed", "all": True, "limit": limit}
+        assert listed(service, **asked) == ["6", "5", "3", "2"]
+
+
+@pytest.mark.parametrize(
+    ("given", "wrong"), [("dead", "dead"), ("running,", ""), ("Failed", "Failed")]
+)
+def test_a_state_that_no_job_can_be_in_is_refused(
+    service: FakeService, given: str, wrong: str
+) -> None:
+    said = service.ask("GET", "/api/v1/jobs", params={"state": given}).json()["error"]
+    assert said["message"].startswith(f"state: got {wrong!r}; expected one of waiting, starting")
+
+
+def test_jobs_are_searched_by_name_class_and_id_whatever_the_case(service: FakeService) -> None:
+    service.submit("bert", name="Größe L")
+    service.submit("resnet18", name="second")
+    service.submit("ResNet50")
+    service.control.end("2", "stopped", exit_code=0)
+    for everything, ended in ((False, []), (True, ["2"])):
+        assert listed(service, search="RESNET", all=everything) == ["3", *ended]
+        assert listed(service, search="größe", all=everything) == ["1"]
+        assert listed(service, search="2", all=everything) == ended
+        assert listed(service, search="%", all=everything) == []
+        assert listed(service, search=" ", all=everything) == ["3", *ended, "1"]
+    assert listed(service, search="e", state="stopped", **{"class": "resnet18"}) == ["2"]
+    refused = service.ask("GET", "/api/v1/jobs", params={"search": "x" * 201})
+    assert refused.status_code == 422
+
+
+def test_a_search_looks_at_so_many_stored_jobs_and_says_where_it_goes_on(
+    service: FakeService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("boa.server.job_lists.PAGE", 3)
+    monkeypatch.setattr("boa.server.job_lists.MOST_READ", 6)
+    for n in range(20):
+        service.submit(name="needle" if n in (0, 10) else "hay")
+        service.control.end(str(n + 1), "succeeded", exit_code=0)
+    asked: dict[str, Any] = {"all": True, "search": "needle"}
+    first = service.get("jobs", params=asked)
+    assert (first["jobs"], first["before"]) == ([], 15), "no more than six were looked at"
+    assert listed(service, **asked) == ["11", "1"]
+    assert listed(service, **asked, limit=1) == ["11", "1"]
+
+
+def test_a_list_tells_what_is_believed_of_the_ends_of_its_jobs(service: FakeService) -> None:
+    plan = plan_state()
+    units = {found.name: (100.0,) * len(found.epochs) for found in plan.workload.classes}
+    service.control.plan = replace(plan, units=units)
+    known = plan.workload.classes[0].name
+    service.submit(known)
+    service.submit("unheard-of")
+    unknown, job = service.get("jobs")["jobs"]
+    assert job["done"] == 0.0
+    assert job["left_s"] > 0 < job["left_usd"]
+    assert job["epochs"] == len(units[known])
+    assert (unknown["done"], unknown["left_s"], unknown["left_usd"]) == (None, None, None)
+    details = service.get("jobs/1")["job"]
+    assert {key: details[key] for key in job} == job
+    service.control.end("1", "succeeded", exit_code=0)
+    ended = service.get("jobs/1")["job"]
+    assert (ended["done"], ended["left_s"], ended["left_usd"]) == (1.0, 0.0, 0.0)
 
 
 def test_stopping_a_job_answers_with_what_became_of_it(service: FakeService) -> None:

@@ -1,5 +1,6 @@
 """The OpenAPI document is true: every route is in it, and answers in the shapes it promises."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -8,9 +9,11 @@ import pytest
 from jsonschema.validators import validator_for
 
 from boa.client import Client, answers
+from boa.client.answers_what_if import Simulation
 from boa.control.tokens import report_token
 from boa.server import examples
-from fakes import SECRET, FakeService
+from boa.server.what_if_shelf import Shelf
+from fakes import NOW, SECRET, FakeService
 from unit.test_server_money import plan_state
 
 Operation = tuple[str, str]
@@ -25,29 +28,55 @@ REQUESTS: dict[Operation, dict[str, Any]] = {
         "headers": {"Authorization": f"Bearer {report_token(SECRET, '1', 1)}"},
     },
     ("get", "/api/v1/cost"): {"params": {"by": "job", "since": 0}},
+    ("get", "/api/v1/history"): {"params": {"points": 10}},
+    ("get", "/api/v1/jobs/{job}/history"): {},
     ("get", "/api/v1/budget"): {},
     ("put", "/api/v1/budget"): {"json": examples.BUDGET_CHANGE},
     ("get", "/api/v1/nodes"): {},
     ("get", "/api/v1/plan"): {},
     ("get", "/api/v1/classes"): {},
     ("get", "/api/v1/classes/{name}"): {},
+    ("get", "/api/v1/classes/{name}/why"): {},
+    ("get", "/api/v1/frontier"): {},
+    ("get", "/api/v1/preview"): {"params": {"budget_per_hour": 12}},
+    ("get", "/api/v1/what-if/traces"): {},
+    ("post", "/api/v1/what-if"): {"json": examples.WHAT_IF},
+    ("get", "/api/v1/what-if"): {},
+    ("get", "/api/v1/what-if/{simulation}"): {},
+    ("post", "/api/v1/what-if/{simulation}/stop"): {},
     ("get", "/api/v1/events"): {"params": {"after": 0}},
+    ("get", "/api/v1/live"): {},
     ("get", "/api/v1/health"): {},
     ("get", "/metrics"): {},
 }
 """One request for every operation."""
+SIMULATION: Simulation = {
+    "id": "1",
+    "state": "done",
+    "trace": "day",
+    "policies": ["boa"],
+    "budgets": [60.0],
+    "gpu_types": ["T4"],
+    "asked_at": NOW,
+    "points_done": 1,
+    "points": 1,
+    "error": "",
+}
+"""One that was asked for before."""
 
 
 @pytest.fixture
-def service(tmp_path: Path) -> FakeService:
+def service(tmp_path: Path) -> Iterator[FakeService]:
+    Shelf(tmp_path / "what-if").put(SIMULATION, {"points": [], "comparisons": [], "left_out": []})
     service = FakeService(tmp_path)
     service.submit(name="first", gpus={"max": 4})
     service.control.run("1")
     service.submit("bert")
     service.control.end("2", "failed", exit_code=1)
     service.control.plan = plan_state()
-    service.control.documents = {"resnet18": {"name": "resnet18"}}
-    return service
+    service.control.documents = {"small": {"name": "small"}}
+    yield service
+    service.simulations.close()
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +113,7 @@ def test_an_answer_has_the_promised_status_type_and_shape(
     service: FakeService, document: dict[str, Any], method: str, path: str
 ) -> None:
     promised = operations(document)[method, path]["responses"]
-    real = path.format(job="1", name="resnet18")
+    real = path.format(job="1", name="small", simulation="1")
     answer = service.ask(method.upper(), real, **REQUESTS[method, path])
     assert answer.is_success, answer.text
     kind = answer.headers["content-type"].partition(";")[0]
@@ -95,7 +124,7 @@ def test_an_answer_has_the_promised_status_type_and_shape(
 
 
 WRONG: list[dict[str, Any]] = [
-    {"path": {"job": "99", "name": "nobody"}},
+    {"path": {"job": "99", "name": "nobody", "simulation": "99"}},
     {"params": {"unheard": "of"}},
     {"params": {"limit": "x", "by": "y", "tail": "z", "after": "x"}},
     {"content": b"{", "headers": {"Content-Type": "application/json"}},
@@ -112,7 +141,7 @@ def test_a_wrong_request_gets_a_promised_error_or_is_right_after_all(
 ) -> None:
     promised = operations(document)[method, path]["responses"]
     for wrong in WRONG:
-        parts = {"job": "1", "name": "resnet18", **wrong.get("path", {})}
+        parts = {"job": "1", "name": "small", "simulation": "1", **wrong.get("path", {})}
         given = {**REQUESTS[method, path], **{k: v for k, v in wrong.items() if k != "path"}}
         if "content" in given:
             given.pop("json", None)
@@ -131,7 +160,7 @@ def test_bodies_are_described_and_their_examples_are_right(document: dict[str, A
         for content in operation.get("requestBody", {}).get("content", {}).values():
             check(content["example"], content["schema"], document)
             tried += 1
-    assert tried == 3
+    assert tried == 4
 
 
 def test_every_operation_and_parameter_says_what_it_is_for(document: dict[str, Any]) -> None:
@@ -164,8 +193,10 @@ def test_answers_are_described_by_the_docstrings_of_their_shapes(document: dict[
     inherited = schemas["JobDetails"]["properties"]
     assert inherited["rescalings"]["description"] == "Starts by decision, the first included."
     assert inherited["class"]["description"]
-    assert set(schemas["Job"]["required"]) == set(answers.Job.__annotations__)
-    assert schemas["Job"]["additionalProperties"] is False
+    assert set(schemas["JobRow"]["required"]) == set(answers.JobRow.__annotations__)
+    assert schemas["JobRow"]["additionalProperties"] is False
+    assert schemas["Live"]["properties"]["gone"]["description"]
+    assert schemas["Live"]["required"] == ["now", "complete"]
 
 
 def test_the_client_can_ask_everything_that_people_may(document: dict[str, Any]) -> None:
@@ -177,13 +208,24 @@ def test_the_client_can_ask_everything_that_people_may(document: dict[str, Any])
         "stop": "stop",
         "logs": "logs",
         "cost": "cost",
+        "history": "cluster_history",
+        "job_history": "job_history",
         "budget": "budget",
         "set_budget": "set_budget",
         "nodes": "nodes",
         "plan": "plan",
         "classes": "classes",
         "job_class": "job_class",
+        "frontier": "frontier",
+        "preview": "preview",
+        "why": "why",
+        "what_if_traces": "what_if_traces",
+        "what_if": "what_if",
+        "simulations": "simulations",
+        "simulation": "simulation",
+        "stop_simulation": "stop_simulation",
         "events": "events",
+        "live": "live",
         "health": "health",
     }
     found = {operation["operationId"] for operation in operations(document).values()}

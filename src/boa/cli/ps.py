@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -133,7 +133,7 @@ def job_table(found: "JobList", width: int) -> "Table":
     return listing(COLUMNS, rows, width, right=NUMBERS, cut=("name", "class"), drop=FIRST_TO_GO)
 
 
-def _waits(client: "Client", jobs: "list[Job]") -> Iterator[str]:
+def _waits(client: "Client", jobs: "Sequence[Job]") -> Iterator[str]:
     """Which jobs wait for what, those that wait for the same together."""
     from rich.markup import escape
 

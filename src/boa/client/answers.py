@@ -54,6 +54,22 @@ class Job(_OfClass):
     """Up to now."""
 
 
+class JobRow(Job):
+    """A job in a list that somebody watches: with what is believed of its end."""
+
+    epochs: int
+    """How many there are; one more than the last that was seen, at least."""
+    done: float | None
+    """Part of the whole training, 0 to 1; null where nothing is known of its work."""
+    left_s: float | None
+    """Until its end, as planned; null where that cannot be told."""
+    left_usd: float | None
+    """What that will cost."""
+    stop_requested: bool
+    reason: str
+    """Why it is in this state."""
+
+
 class Share(TypedDict):
     """GPUs of one type."""
 
@@ -69,11 +85,9 @@ class Part(TypedDict):
     gpus: int
 
 
-class JobDetails(Job):
+class JobDetails(JobRow):
     """All there is to say of a job."""
 
-    reason: str
-    """Why it is in this state."""
     progress: float
     """Units done of the current epoch."""
     step: int | None
@@ -90,12 +104,37 @@ class JobDetails(Job):
     failures: int
     """Ends that count against `retries`."""
     retry_at: float | None
-    stop_requested: bool
     wanted: Share | None
     """What the plan has for it; less may be there where GPUs are short."""
     held: list[Part]
     spec: dict[str, Any]
     """As it was submitted (`boa schema job`)."""
+
+
+class Live(TypedDict):
+    """Everything that is watched: all of it at first, then what has changed."""
+
+    now: float
+    """The server's time."""
+    complete: bool
+    """Whether all active jobs and nodes have been sent by now."""
+    speed: NotRequired[float]
+    """Seconds of the server's time in one of the wall's; in the first message."""
+    version: NotRequired[str]
+    """Of the service; in the first message."""
+    budget: NotRequired["Budget"]
+    plan: NotRequired[int | None]
+    """Number of the plan in force."""
+    last_event: NotRequired[int]
+    """Number of the newest event."""
+    counts: NotRequired[dict[str, int]]
+    """Active jobs by state."""
+    jobs: NotRequired[list[JobRow]]
+    """New or changed. One whose state is succeeded, failed or stopped has left."""
+    nodes: NotRequired[list["Node"]]
+    """New or changed."""
+    gone: NotRequired[list[int]]
+    """Nodes that are no longer there."""
 
 
 class JobAnswer(TypedDict):
@@ -105,7 +144,7 @@ class JobAnswer(TypedDict):
 class JobList(TypedDict):
     """Newest first."""
 
-    jobs: list[Job]
+    jobs: list[JobRow]
     now: float
     before: int | None
     """Where the list goes on: the next request's `before`. Null: it was all."""

@@ -3,11 +3,11 @@
 import codecs
 import math
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Collection, Generator, Mapping
 from types import TracebackType
 from typing import Any, Self, cast
 
-from boa.client import answers
+from boa.client import answers, answers_history, answers_plans, answers_what_if
 from boa.client.wire import Parameters, Wire, events_of
 from boa.errors import BoaError, InputError, NoServer, Refused
 from boa.model.fields import class_name
@@ -57,6 +57,10 @@ class Client:
     def health(self) -> answers.Health:
         return cast(answers.Health, self._wire.ask("GET", "health"))
 
+    def live(self) -> answers.Live:
+        """Everything that is watched, at this moment."""
+        return cast(answers.Live, self._wire.ask("GET", "live"))
+
     # Jobs
 
     def submit(self, spec: JobSpec | Mapping[str, Any]) -> answers.JobDetails:
@@ -65,20 +69,37 @@ class Client:
         return self._job(self._wire.ask("POST", "jobs", body=document))
 
     def jobs(
-        self, *, all: bool = False, job_class: str | None = None, limit: int | None = None
-    ) -> list[answers.Job]:
-        """Newest first: the active ones, or `all`."""
-        return self.job_list(all=all, job_class=job_class, limit=limit)["jobs"]
+        self,
+        *,
+        all: bool = False,
+        job_class: str | None = None,
+        states: Collection[str] = (),
+        search: str | None = None,
+        limit: int | None = None,
+    ) -> list[answers.JobRow]:
+        """Newest first: the active ones, or `all`; in these states, or any; with this in their
+        name, class or id."""
+        found = self.job_list(
+            all=all, job_class=job_class, states=states, search=search, limit=limit
+        )
+        return found["jobs"]
 
     def job_list(
-        self, *, all: bool = False, job_class: str | None = None, limit: int | None = None
+        self,
+        *,
+        all: bool = False,
+        job_class: str | None = None,
+        states: Collection[str] = (),
+        search: str | None = None,
+        limit: int | None = None,
     ) -> answers.JobList:
         """The same, with the server's time; longer lists than one answer's are put together."""
-        found: list[answers.Job] = []
+        found: list[answers.JobRow] = []
         before: int | None = None
+        wanted = {"class": job_class, "state": ",".join(states) or None, "search": search}
         while True:
             page = PAGE if limit is None else min(PAGE, limit - len(found))
-            asked: Parameters = {"all": all, "class": job_class, "limit": page, "before": before}
+            asked: Parameters = {"all": all, **wanted, "limit": page, "before": before}
             got = cast(answers.JobList, self._wire.ask("GET", "jobs", asked))
             found += got["jobs"]
             before = got["before"]
@@ -139,6 +160,11 @@ class Client:
                 patience.lose(trouble)  # where it stopped is where it goes on
             time.sleep(PAUSE_S)
 
+    def job_history(self, job: str) -> answers_history.JobHistory:
+        """The GPUs that it held, and what it said of itself."""
+        found = self._wire.ask("GET", f"{_job_path(job)}/history")
+        return cast(answers_history.JobHistory, found)
+
     # Cluster and money
 
     def nodes(self) -> list[answers.Node]:
@@ -157,6 +183,17 @@ class Client:
     ) -> answers.Cost:
         asked = {"by": by, "since": since, "until": until}
         return cast(answers.Cost, self._wire.ask("GET", "cost", asked))
+
+    def cluster_history(
+        self,
+        *,
+        since: float | None = None,
+        until: float | None = None,
+        points: int | None = None,
+    ) -> answers_history.History:
+        """The cluster and its cost over time; of the last 24 hours if no time is given."""
+        asked: Parameters = {"since": since, "until": until, "points": points}
+        return cast(answers_history.History, self._wire.ask("GET", "history", asked))
 
     def budget(self) -> answers.Budget:
         return cast(answers.Budget, self._wire.ask("GET", "budget"))
@@ -180,6 +217,23 @@ class Client:
         """What was learned of it."""
         return cast(dict[str, Any], self._wire.ask("GET", f"classes/{class_name(name, 'class')}"))
 
+    def why(self, name: str) -> answers_plans.Why:
+        """Why the plan gives a class its widths: what others would take and cost."""
+        path = f"classes/{class_name(name, 'class')}/why"
+        return cast(answers_plans.Why, self._wire.ask("GET", path))
+
+    def frontier(self) -> answers_plans.Frontier:
+        """The best average JCT for every budget, for the workload of the plan in force."""
+        return cast(answers_plans.Frontier, self._wire.ask("GET", "frontier"))
+
+    def preview(
+        self, budget: float | None = None, *, jct_s: float | None = None
+    ) -> answers_plans.Preview:
+        """What the plan would be for another budget (USD per hour), or for a wished average JCT:
+        one of the two. Changes nothing."""
+        asked: Parameters = {"budget_per_hour": budget, "jct_s": jct_s}
+        return cast(answers_plans.Preview, self._wire.ask("GET", "preview", asked))
+
     def metrics(self) -> dict[str, float]:
         """What Prometheus would read, by name: the figures that have no labels."""
         with self._wire.stream(f"{self.url}/metrics") as answer:
@@ -189,6 +243,48 @@ class Client:
             for name, _, value in lines
             if name and not name.startswith("#") and "{" not in name
         }
+
+    # What if
+
+    def what_if_traces(self) -> answers_what_if.TraceChoices:
+        """What can be asked about."""
+        found = self._wire.ask("GET", "what-if/traces")
+        return cast(answers_what_if.TraceChoices, found)
+
+    def what_if(
+        self,
+        trace: str | None = None,
+        *,
+        policies: Collection[str],
+        budgets: Collection[float],
+        trace_file: tuple[str, str] | None = None,
+        gpu_types: Collection[str] | None = None,
+        targets: Collection[float] | None = None,
+        seed: int = 0,
+    ) -> answers_what_if.Simulation:
+        """Begin a simulation: of a trace by its name, or of a file's (name, text)."""
+        file = None if trace_file is None else dict(zip(("name", "text"), trace_file, strict=True))
+        optional = {
+            "trace": trace,
+            "trace_file": file,
+            "gpu_types": None if gpu_types is None else list(gpu_types),
+            "targets": None if targets is None else list(targets),
+        }
+        body = {"policies": list(policies), "budgets": list(budgets), "seed": seed}
+        body |= {name: value for name, value in optional.items() if value is not None}
+        return self._simulation(self._wire.ask("POST", "what-if", body=body))
+
+    def simulations(self) -> list[answers_what_if.Simulation]:
+        """Newest first, without results."""
+        found = self._wire.ask("GET", "what-if")
+        return cast(answers_what_if.SimulationList, found)["simulations"]
+
+    def simulation(self, simulation: str) -> answers_what_if.Simulation:
+        """With its result, once it is done."""
+        return self._simulation(self._wire.ask("GET", _simulation_path(simulation)))
+
+    def stop_simulation(self, simulation: str) -> answers_what_if.Simulation:
+        return self._simulation(self._wire.ask("POST", f"{_simulation_path(simulation)}/stop"))
 
     # Events
 
@@ -236,6 +332,9 @@ class Client:
                 patience.lose(trouble)
             time.sleep(PAUSE_S)
 
+    def _simulation(self, answer: answers_what_if.SimulationAnswer) -> answers_what_if.Simulation:
+        return answer["simulation"]
+
     def _job(self, answer: answers.JobAnswer) -> answers.JobDetails:
         return answer["job"]
 
@@ -265,3 +364,9 @@ def _job_path(job: str) -> str:
     if not job.isascii() or not job.isdecimal():
         raise InputError("job", job, "the id of a job (boa ps --all lists them)")
     return f"jobs/{job}"
+
+
+def _simulation_path(simulation: str) -> str:
+    if not simulation.isascii() or not simulation.isdecimal():
+        raise InputError("simulation", simulation, "the id of a simulation")
+    return f"what-if/{simulation}"

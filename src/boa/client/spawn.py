@@ -27,11 +27,12 @@ class ServiceFailed(BoaError):
 class OwnService:
     """`boa serve` on a free port of this machine, with everything it keeps in one folder.
 
-    It can be killed and started again: it then goes on from what is in the folder.
+    It can be killed and started again: it then goes on from what is in the folder. With a token,
+    who asks has to have it.
     """
 
-    def __init__(self, folder: Path, config: Mapping[str, Any]) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, config: Mapping[str, Any], token: str | None = None) -> None:
+        self.folder, self._token = folder, token
         self.port = _free_port()
         self.log = folder / "serve.log"
         folder.mkdir(parents=True, exist_ok=True)
@@ -50,7 +51,7 @@ class OwnService:
         return self._process.pid
 
     def client(self, timeout: float = 30.0) -> Client:
-        return Client(self.url, timeout=timeout)
+        return Client(self.url, self._token, timeout=timeout)
 
     def __enter__(self) -> Self:
         self.start()
@@ -73,7 +74,7 @@ class OwnService:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                env={k: v for k, v in os.environ.items() if k != "BOA_TOKEN"},
+                env={**os.environ, "BOA_TOKEN": self._token or ""},
                 start_new_session=True,
             )
         deadline = time.monotonic() + PATIENCE_S

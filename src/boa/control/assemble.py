@@ -17,6 +17,7 @@ from boa.control.money import Purse
 from boa.control.nodes import DAY_S
 from boa.control.planning import Planner
 from boa.control.profiler import Profiler
+from boa.control.sampling import Sampling
 from boa.control.state import State
 from boa.engines.base import Engine
 from boa.model.cluster import Policy
@@ -74,6 +75,7 @@ def assemble(
         planner=Planner(calculator, profiler, config.replan_s),
         purse=purse,
         actor=actor,
+        sampling=Sampling(config.speed, saved.points),
     )
 
 

@@ -32,11 +32,13 @@ from boa.control.nodes import forget_gone, give_back_empty, give_up_booting, obs
 from boa.control.planning import Planner
 from boa.control.profiler import Profiler
 from boa.control.reports import Reports
+from boa.control.sampling import Sampling
 from boa.control.snapshot import MoneyState, NotNow, Snapshot
 from boa.control.state import Draft, State
 from boa.model.cluster import JobId
 from boa.model.job import JobRecord, JobSpec
 from boa.model.live import Cell, ClassRecord, Report
+from boa.model.profile import ClassProfile
 from boa.model.service import ServiceConfig
 from boa.store.base import Store, StoreTrouble
 from boa.store.errors import Overtaken
@@ -74,14 +76,15 @@ class ControlLoop:
         planner: Planner,
         purse: Purse,
         actor: Actor,
+        sampling: Sampling,
     ) -> None:
         self.config, self.clock, self.store = config, clock, store
         self.decider, self.profiler, self.planner = decider, profiler, planner
-        self.purse, self.actor = purse, actor
+        self.purse, self.actor, self._sampling = purse, actor, sampling
         self.state = state
         self.inbox: queue.SimpleQueue[Message] = queue.SimpleQueue()
         self.counters: dict[str, float] = {}
-        self._reports = Reports(profiler)
+        self._reports = Reports(profiler, sampling)
         self._incoming: deque[Report] = deque(maxlen=100_000)
         self._wake = threading.Event()
         self._closing = False
@@ -149,6 +152,10 @@ class ControlLoop:
 
     def classes(self) -> list[str]:
         found: list[str] = self._learned(lambda draft: self.profiler.classes())
+        return found
+
+    def profiles(self) -> Mapping[str, ClassProfile]:
+        found: Mapping[str, ClassProfile] = self._learned(lambda draft: self.profiler.profiles())
         return found
 
     def _learned(self, look: Callable[[Draft], Any]) -> Any:
@@ -239,10 +246,12 @@ class ControlLoop:
         self.decider.decide(draft, room)
         lifecycle.move(draft)
         give_back_empty(draft, self.config.keep_warm_s, self.decider.unwanted)
+        self._sampling.look(draft, self.purse.budget, self.purse.effective)
 
     def _adopt(self, draft: Draft) -> None:
         """It is stored: from here on it is so, and is acted upon."""
         self.state, self._fresh, self._drained = draft.state, False, ([], [])
+        self._sampling.stored(draft)
         for job in draft.arrived:
             self.profiler.arrived(job, draft.now)
             self._wake.set()  # a class that nobody knew is planned for at once
@@ -283,7 +292,7 @@ class ControlLoop:
             draft.count(**{f"{message.who}_trouble": 1})
             if draft.now >= self._quiet_until.get(message.who, draft.now):
                 self._quiet_until[message.who] = draft.now + TROUBLE_EVERY_S
-                draft.tell("trouble", f"{message.who}: {message.text}")
+                draft.tell("trouble", f"trouble with the {message.who}: {message.text}")
 
     def _undo(self, said: list[Said], purse: Remembered) -> None:
         """The step was not stored, so it has not happened. Who asked is told; what was said is

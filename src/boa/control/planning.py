@@ -1,5 +1,6 @@
 """The plan in force: asked for in the background, taken over when it comes."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from boa.control.calculator import QUIET_S, Answer, Calculator, Question, due
@@ -30,6 +31,8 @@ class Planner:
             0.0,
             None,
         )
+        self._units: Mapping[str, tuple[float, ...]] = {}
+        """Of every epoch, by class, as they were when it was asked."""
         self._retry_s: Seconds | None = None
         """After an error: how long until it is asked again. None: the last answer was a plan."""
 
@@ -66,6 +69,7 @@ class Planner:
         if workload is None:
             return
         self._asked = (number + 1, draft.now, self._profiler.version, budget, workload)
+        self._units = {found.name: self._profiler.units(found.name) for found in workload.classes}
         self._calculator.request(Question(workload, budget, number + 1))
 
     def _newcomers(self, draft: Draft) -> bool:
@@ -88,6 +92,7 @@ class Planner:
             workload=workload,
             wall_s=answer.wall_s,
             too_small=answer.too_small,
+            units=self._units,
         )
         self.memory = planned_of(solution, version, draft.now, number)
         draft.count(plans=1)
@@ -106,9 +111,10 @@ class Planner:
         plan = self.plan
         assert plan is not None
         found = plan.solution
+        best = "proven best" if found.gap < 1e-4 else f"at most {found.gap:.2%} above the best"
         text = (
-            f"plan {plan.number}: {found.average_jct:.0f} s on average for ${found.spend:.4g}/h "
-            f"(gap {found.gap:.2%}, solved in {plan.wall_s * 1000:.0f} ms)"
+            f"plan {plan.number}: jobs take {found.average_jct:,.0f} s on average, for "
+            f"${found.spend:.4g}/h ({best}; solved in {plan.wall_s * 1000:.0f} ms)"
         )
         if plan.too_small is None:
             return text

@@ -21,6 +21,7 @@ from boa.control.rescaling import Told, has_first_step
 from boa.model.cluster import JobId, Prediction
 from boa.model.job import JobRecord, Run
 from boa.model.live import Cell, CellKey, ClassRecord, Report
+from boa.model.profile import ClassProfile
 from boa.model.service import ClassPrior
 from boa.model.speedup import Floats
 from boa.model.workload import GpuType, Workload
@@ -267,6 +268,11 @@ class Profiler:
         known = self._known.get(job_class)
         return 1 if known is None else known.epochs
 
+    def units(self, job_class: str) -> tuple[float, ...]:
+        """Expected of every epoch; none of an unknown class."""
+        known = self._known.get(job_class)
+        return () if known is None else tuple(known.picture.work.tolist())
+
     def remaining(self, job: JobRecord) -> tuple[float, ...]:
         """Units that are expected to be left, by epoch, from the job's current one on."""
         known = self._known.get(job.job_class)
@@ -277,6 +283,11 @@ class Profiler:
             work = work * (job.spec.total_work / float(work.sum()))
         left = work[min(job.epoch, len(work) - 1) :].tolist()
         return (max(left[0] - job.progress, 0.0), *left[1:])
+
+    def profiles(self) -> dict[str, ClassProfile]:
+        """Of the classes that something was measured or said of."""
+        found = {name: self._known[name].as_profile() for name in self.classes()}
+        return {name: profile for name, profile in found.items() if profile is not None}
 
     def classes(self) -> list[str]:
         return sorted(self._known.copy())

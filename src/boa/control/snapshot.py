@@ -9,6 +9,7 @@ from boa.errors import BoaError
 from boa.model.cluster import JobId, NodeId
 from boa.model.job import JobRecord, JobSpec
 from boa.model.live import Hold, NodeRecord, Report
+from boa.model.profile import ClassProfile
 from boa.model.workload import Workload
 from boa.solver.solution import Solution
 from boa.units import Seconds, Usd, UsdPerHour
@@ -62,6 +63,8 @@ class PlanState:
     """How long the solver took, of the wall."""
     too_small: UsdPerHour | None = None
     """Where the budget cannot keep up: the least that could."""
+    units: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    """Units of progress of every epoch, by class, as they were known when it was asked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,5 +119,9 @@ class Control(Protocol):
         ...
 
     def classes(self) -> list[str]: ...
+
+    def profiles(self) -> Mapping[str, ClassProfile]:
+        """What is believed of the classes that something was measured or said of."""
+        ...
 
     def now(self) -> Seconds: ...

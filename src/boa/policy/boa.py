@@ -104,7 +104,7 @@ def within_reach(workload: Workload, budget: UsdPerHour) -> tuple[Solution, UsdP
 
 
 def _share(planned: Planned, variants: tuple[Variant, ...], job: JobView) -> Share:
-    dealt = planned.rests.course(job.job_class, _dealt(variants, job))
+    dealt = planned.rests.course(job.job_class, dealt_to(variants, job.serial))
     kept = _kept(planned, job)
     chosen = dealt if kept is None or _pays(kept, dealt, job) else kept
     return chosen.share(job.epoch)
@@ -132,9 +132,9 @@ def _pays(kept: Course, dealt: Course, job: JobView) -> bool:
     return go < (1 - MARGIN) * stay
 
 
-def _dealt(variants: tuple[Variant, ...], job: JobView) -> Variant:
-    """The variant whose stretch of [0, 1) this job falls on."""
-    at = ((job.serial + 1) * GOLDEN) % 1.0
+def dealt_to(variants: tuple[Variant, ...], serial: int) -> Variant:
+    """The variant whose stretch of [0, 1) a job falls on that so many of its class came before."""
+    at = ((serial + 1) * GOLDEN) % 1.0
     for variant in variants:
         at -= variant.share
         if at < 0:

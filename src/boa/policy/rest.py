@@ -26,7 +26,7 @@ from boa.model.speedup import Floats
 from boa.model.workload import JobClass
 from boa.solver.objective import cost_rates, restart_time, run_times
 from boa.solver.solution import Solution
-from boa.units import GpuName
+from boa.units import GpuName, Seconds
 
 Step: TypeAlias = tuple[GpuName, int]
 """A GPU type and a width."""
@@ -47,6 +47,12 @@ class Course:
     """What it costs to get onto the GPUs of every epoch."""
     changes: list[int | None]
     """The epoch of the next change, from every epoch on."""
+    times: Floats
+    """Seconds of every epoch, on its GPUs already; infinite where it cannot run."""
+    rates: Floats
+    """Dollars per second of every epoch's GPUs."""
+    restart_s: Seconds
+    """What it takes to get onto other GPUs."""
     _shares: dict[int, Share] = field(default_factory=dict)
 
     def rest(self, epoch: int, left: float, held: Step | None) -> float:
@@ -106,7 +112,8 @@ class Rests:
             kind, rules = self._solution.workload.gpu_types[gpu], self._solution.rules
             dollars[here] = cost_rates(widths.astype(float), kind, rules.billing)
         values = weight + self._solution.shadow_price * dollars  # of a second in every epoch
-        entries = restart_time(job_class, self._solution.rules) * values
+        restart_s = restart_time(job_class, self._solution.rules)
+        entries = restart_s * values
         moves = np.where([False, *(a != b for a, b in pairwise(steps))], entries, 0.0)
         runs = times * values
         afters = np.append(np.cumsum((runs + moves)[:0:-1])[::-1], 0.0)
@@ -117,6 +124,9 @@ class Rests:
             afters=afters.tolist(),
             entries=entries.tolist(),
             changes=_next_changes(steps),
+            times=times,
+            rates=dollars,
+            restart_s=restart_s,
         )
 
     def _times_on(self, name: str, gpu: GpuName) -> Floats:

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI
@@ -9,22 +10,26 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from boa.client import answers
 from boa.control.snapshot import Control
 from boa.engines.base import Engine
 from boa.errors import BoaError, InputError
-from boa.server import metrics, openapi
+from boa.server import dashboard, metrics, openapi
 from boa.server.context import Service
 from boa.server.errors import Stuck, documented, error_answer
 from boa.server.event_routes import EventRoutes
 from boa.server.guard import Guard
+from boa.server.history_routes import HistoryRoutes
 from boa.server.job_routes import JobRoutes
+from boa.server.live_routes import LiveRoutes
 from boa.server.money_routes import MoneyRoutes
-from boa.server.page import page
+from boa.server.plan_routes import PlanRoutes
 from boa.server.report import report_handler
+from boa.server.what_if import Simulations
+from boa.server.what_if_routes import WhatIfRoutes
 from boa.store.base import Store
 
 API = "/api/v1"
@@ -45,11 +50,14 @@ def create_app(
     secret: bytes,
     version: str,
     speed: float = 1.0,
+    static: Path = dashboard.STATIC,
+    simulations: Simulations | None = None,
 ) -> FastAPI:
     """`token`: what every request must carry; None: it is for this machine only.
 
     `secret`: what report tokens are made with. `speed`: of `control`'s clock.
-    `app.state.stopping` ends streams when set.
+    `static`: where the dashboard was built. `simulations`: of what might be, kept in memory if
+    none are given. `app.state.stopping` ends streams when set.
     """
     openapi.forbid_extras()
     service = Service(
@@ -65,9 +73,18 @@ def create_app(
     app.state.stopping = service.stopping
     # Before all others: most requests by far are reports.
     app.router.routes.append(Route(openapi.REPORT_PATH, report_handler(service), methods=["POST"]))
-    for routes in (JobRoutes(service), MoneyRoutes(service), EventRoutes(service)):
+    for routes in (
+        JobRoutes(service),
+        MoneyRoutes(service),
+        EventRoutes(service),
+        LiveRoutes(service),
+        PlanRoutes(service),
+        HistoryRoutes(service),
+        WhatIfRoutes(service, simulations or Simulations()),
+    ):
         app.include_router(routes.router(), prefix=API)
     _add_service_routes(app, service)
+    app.router.routes.extend(dashboard.routes(static, version))
     _add_handlers(app)
     return app
 
@@ -99,6 +116,7 @@ def _add_service_routes(app: FastAPI, service: Service) -> None:
         return JSONResponse(document)
 
     app.add_api_route(f"{API}/health", health, tags=["service"], responses=documented(403, 503))
+    app.add_api_route(f"{API}/health", health, methods=["HEAD"], include_in_schema=False)
     app.add_api_route(
         "/metrics",
         prometheus,
@@ -107,13 +125,6 @@ def _add_service_routes(app: FastAPI, service: Service) -> None:
         responses={**_METRICS, **documented(401, 403)},
     )
     app.add_api_route(openapi.PATH, described, include_in_schema=False)
-    app.add_api_route(
-        "/",
-        lambda: page(service.version),
-        include_in_schema=False,
-        response_class=HTMLResponse,
-        response_model=None,
-    )
 
 
 Handler = Callable[[Request, Any], Awaitable[Response]]

@@ -10,14 +10,17 @@ from typing import TypeVar
 
 from starlette.requests import Request
 
-from boa.client.answers import PATIENCE_S
-from boa.control.snapshot import Control, NoSuchJob
+from boa.client.answers import PATIENCE_S, JobRow
+from boa.control.estimates import Believed
+from boa.control.snapshot import Control, NoSuchJob, Snapshot
 from boa.engines.base import Engine
 from boa.errors import InputError
 from boa.model.cluster import JobId
 from boa.model.job import JobRecord
+from boa.server import views
 from boa.server.errors import NoAnswer, TooSlow
 from boa.store.base import Store
+from boa.units import Seconds
 
 _ID = re.compile(r"[1-9][0-9]{0,17}")
 _LONGEST = 60
@@ -33,6 +36,7 @@ class Service:
     version: str
     speed: float = 1.0
     """Seconds of the control loop's clock in one of the wall's."""
+    believed: Believed = field(default_factory=Believed)
     stopping: threading.Event = field(default_factory=threading.Event)
     """Set when the server is to end: streams end too."""
 
@@ -44,6 +48,10 @@ class Service:
         if found is None:
             raise NoSuchJob(job)
         return found
+
+    def job_row(self, record: JobRecord, snapshot: Snapshot, now: Seconds) -> JobRow:
+        believed = self.believed.of(record, snapshot.plan)
+        return views.job_row(record, views.holds_of(record, snapshot), now, believed)
 
 
 async def answer(future: "Future[_T]") -> _T:

@@ -13,6 +13,12 @@ JOB_SPEC = {
     "gpus": {"min": 1, "max": 16},
     "epochs": 90,
 }
+WHAT_IF = {
+    "trace": "day",
+    "policies": ["boa", "sia-autoscale"],
+    "budgets": [60.0, 90.0, 120.0],
+    "targets": [0.3, 0.5, 0.7],
+}
 BUDGET_CHANGE = {"budget_per_hour": 14.0, "max_spend_per_hour": 30.0}
 REPORT = {
     "attempt": 1,
@@ -51,7 +57,7 @@ def schemas() -> dict[str, Any]:
             },
         },
     }
-    return {"JobSpec": job_schema(), "BudgetChange": budget, "Report": _REPORT}
+    return {"JobSpec": job_schema(), "BudgetChange": budget, "Report": _REPORT, "WhatIf": _WHAT_IF}
 
 
 _REPORT = {
@@ -85,5 +91,48 @@ _REPORT = {
             "additionalProperties": False,
             "properties": {name: {"type": "number"} for name in RESCALE_PARTS},
         },
+    },
+}
+
+
+def _several(entry: dict[str, Any], meaning: str) -> dict[str, Any]:
+    return {
+        "type": "array",
+        "minItems": 1,
+        "uniqueItems": True,
+        "items": entry,
+        "description": meaning,
+    }
+
+
+_WHAT_IF = {
+    "type": "object",
+    "required": ["policies", "budgets"],
+    "oneOf": [{"required": ["trace"]}, {"required": ["trace_file"]}],
+    "additionalProperties": False,
+    "properties": {
+        "trace": {"type": "string", "description": "Its name (GET /api/v1/what-if/traces)."},
+        "trace_file": {
+            "type": "object",
+            "required": ["name", "text"],
+            "additionalProperties": False,
+            "properties": {
+                "name": {"type": "string", "maxLength": 100, "description": "For errors to name."},
+                "text": {"type": "string", "description": "CSV, as boa simulate reads it."},
+            },
+        },
+        "policies": _several({"type": "string"}, "As GET /api/v1/what-if/traces lists them."),
+        "budgets": _several(
+            _RATE,
+            "USD per hour: of boa; fixed clusters (pollux, sia, rubick, tiresias) are as large.",
+        ),
+        "gpu_types": _several(
+            {"type": "string"}, "What can be rented; by default the first of the trace's."
+        ),
+        "targets": _several(
+            {"type": "number", "exclusiveMinimum": 0, "maximum": 1},
+            "Target efficiencies of autoscaled rivals; by default 0.3, 0.5 and 0.7.",
+        ),
+        "seed": {**_COUNT, "default": 0, "description": "The same seed, the same answer."},
     },
 }

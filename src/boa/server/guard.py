@@ -16,6 +16,9 @@ from boa.server.errors import Forbidden, Unauthorized, error_answer
 
 OPEN = frozenset({"/", "/api/v1/health", "/api/openapi.json"})
 """Nothing secret, nothing that changes anything."""
+ASSETS = "/assets/"
+FAVICONS = ("/favicon.svg", "/favicon.ico")
+"""The dashboard's program is the same for everybody; what it shows is asked for with the token."""
 
 
 class Guard:
@@ -36,7 +39,7 @@ class Guard:
         check_origin(headers)
         if self._token is None:
             check_local(headers)
-        elif path not in OPEN and not is_report(path):  # a report has a token of its own
+        elif not is_open(path) and not is_report(path):  # a report has a token of its own
             check_token(headers, self._token)
 
 
@@ -69,6 +72,11 @@ def check_local(headers: Headers) -> None:
             f"Host: got {host[:60]!r}; expected localhost or 127.0.0.1: a server without a token "
             "answers to its own machine only"
         )
+
+
+def is_open(path: str) -> bool:
+    name = path.removeprefix(ASSETS)
+    return path in OPEN or path in FAVICONS or (name != path and "/" not in name)
 
 
 def is_report(path: str) -> bool:

@@ -1,6 +1,5 @@
 """Jobs: submit, list, look at, stop, read their logs."""
 
-from collections.abc import Iterable
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query, Request
@@ -14,11 +13,10 @@ from boa.server import examples, views
 from boa.server.bodies import read_json
 from boa.server.context import Service, answer, only_known_parameters
 from boa.server.errors import documented
+from boa.server.job_lists import PAGE, Asked, active_jobs, stored_jobs
 from boa.server.log_stream import LogReader, check_exists, log_chunks, log_offset, select
 from boa.server.streams import LiveStream
 
-PAGE = 1000
-"""The most jobs that one answer lists."""
 JobPath = Annotated[str, Path(description="The job's id.", examples=["17"])]
 
 
@@ -69,22 +67,36 @@ class JobRoutes:
         job_class: Annotated[
             str | None, Query(alias="class", description="Of this class only.")
         ] = None,
+        state: Annotated[
+            list[str] | None,
+            Query(
+                description="In these states only: several times, or with commas in between. "
+                "Those of ended jobs imply `all`."
+            ),
+        ] = None,
+        search: Annotated[
+            str | None,
+            Query(max_length=200, description="Only where this is in name, class or id."),
+        ] = None,
         limit: Annotated[int, Query(ge=1, le=PAGE)] = PAGE,
         before: Annotated[int | None, Query(ge=1, description="Of smaller ids only.")] = None,
     ) -> answers.JobList:
-        """List jobs, newest first: the active ones, or all."""
-        snapshot = self._service.control.snapshot
-        if all:
-            stored = self._service.store.jobs(job_class=job_class, limit=limit + 1, before=before)
-            found = [snapshot.jobs.get(record.id, record) for record in stored]
+        """List jobs, newest first: the active ones, or all.
+
+        An answer may have fewer than `limit` though there are more: `before` tells.
+        """
+        service = self._service
+        asked = Asked.of(all, job_class, state, search)
+        snapshot = service.control.snapshot
+        if asked.ended:
+            found, more = stored_jobs(service.store, snapshot, asked, limit, before)
         else:
-            found = _newest(snapshot.jobs.values(), job_class, before)
-        shown = found[:limit]
-        now = self._service.control.now()
+            found, more = active_jobs(snapshot, asked, limit, before)
+        now = service.control.now()
         return {
-            "jobs": [views.job(record, views.holds_of(record, snapshot), now) for record in shown],
+            "jobs": [service.job_row(record, snapshot, now) for record in found],
             "now": now,
-            "before": int(shown[-1].id) if len(found) > limit else None,
+            "before": more,
         }
 
     def job(self, job: JobPath) -> answers.JobAnswer:
@@ -122,18 +134,7 @@ class JobRoutes:
         return LiveStream(chunks, "text/plain; charset=utf-8", {"boa-log-offset": str(skip)})
 
     def _details(self, record: JobRecord) -> answers.JobAnswer:
-        control = self._service.control
-        holds = views.holds_of(record, control.snapshot)
-        return {"job": views.job_details(record, holds, control.now())}
-
-
-def _newest(
-    records: Iterable[JobRecord], job_class: str | None, before: int | None
-) -> list[JobRecord]:
-    found = [
-        record
-        for record in records
-        if (job_class is None or record.job_class == job_class)
-        and (before is None or int(record.id) < before)
-    ]
-    return sorted(found, key=lambda record: -int(record.id))
+        control, snapshot = self._service.control, self._service.control.snapshot
+        holds = views.holds_of(record, snapshot)
+        believed = self._service.believed.of(record, snapshot.plan)
+        return {"job": views.job_details(record, holds, control.now(), believed)}

@@ -10,7 +10,7 @@ from fastapi.openapi.utils import get_openapi
 from pydantic import ConfigDict, TypeAdapter
 from typing_extensions import is_typeddict
 
-from boa.client import answers
+from boa.client import answers, answers_history, answers_plans, answers_what_if
 from boa.server import examples
 from boa.server.errors import DESCRIPTIONS
 from boa.server.guard import OPEN
@@ -23,13 +23,14 @@ starts, rescales and stops the jobs so that they finish as soon as the budget al
 
 Times are Unix seconds of the server's clock, durations are seconds (`_s`), rates are per hour
 (`_per_hour`), money is USD. Every error is `{"error": {"message", "exit_code", "field"?,
-"expected"?}}`. Bodies are at most 1 MiB.
+"expected"?}}`. Bodies are at most 1 MiB, of what-if 8 MiB.
 """
 TAGS = [
     {"name": "jobs", "description": "Submit jobs, look at them, stop them, read their logs."},
     {"name": "money", "description": "The budget, and what was spent."},
     {"name": "cluster", "description": "Rented nodes."},
     {"name": "planning", "description": "The plan in force, and what was learned of classes."},
+    {"name": "what if", "description": "Simulate other policies and budgets."},
     {"name": "events", "description": "What happened, as a list or as a stream."},
     {"name": "service", "description": "Is it up? Metrics."},
     {"name": "running jobs", "description": "What a job's own process asks for."},
@@ -47,15 +48,17 @@ _SCHEMES = {
         "description": "$BOA_REPORT_TOKEN of the run.",
     },
 }
+SHAPES = (answers, answers_plans, answers_history, answers_what_if)
 _STRICT = ConfigDict(extra="forbid")
 _CLASS = "Jobs that share model and data."
 
 
 def forbid_extras() -> None:
     """Let pydantic check the answers to the letter."""
-    for shape in vars(answers).values():
-        if is_typeddict(shape):
-            shape.__pydantic_config__ = _STRICT
+    for module in SHAPES:
+        for shape in vars(module).values():
+            if is_typeddict(shape):
+                shape.__pydantic_config__ = _STRICT
 
 
 def document(app: FastAPI) -> dict[str, Any]:
@@ -76,10 +79,11 @@ def document(app: FastAPI) -> dict[str, Any]:
 
 
 def _explain(schemas: dict[str, Any]) -> None:
-    """Give every field of our shapes the docstring below it in `answers`."""
+    """Give every field of our shapes the docstring below it in its module."""
     classes = {
         node.name: node
-        for node in ast.parse(inspect.getsource(answers)).body
+        for module in SHAPES
+        for node in ast.parse(inspect.getsource(module)).body
         if isinstance(node, ast.ClassDef)
     }
     for name in schemas.keys() & classes.keys():

@@ -1,4 +1,4 @@
-"""What a browser sees at `/`: complete in itself, nothing is fetched from elsewhere."""
+"""What a browser sees at `/` where no dashboard was built: complete in itself."""
 
 from html import escape
 
@@ -23,6 +23,8 @@ _PAGE = """<!doctype html>
   <li><a href="api/v1/health">Health</a>
   <li><a href="metrics">Metrics</a> for Prometheus
 </ul>
+<p>No dashboard was built into this one. In the source folder <code>make web</code> builds it (needs
+Node 20 or newer); <code>boa serve</code> shows it from its next start.
 <p>At the terminal: <code>boa ps</code>, <code>boa submit --help</code>, <code>boa cost</code>.
 </html>
 """

@@ -19,6 +19,7 @@ from boa.server import edges, logs
 from boa.server.app import create_app
 from boa.server.folder import DataFolder
 from boa.server.run import listen, serve, url_of
+from boa.server.what_if import Simulations
 from boa.store.base import Changes, Saved, Store
 from boa.units import UsdPerHour
 
@@ -45,9 +46,11 @@ class Parts:
     engine: Engine
     secret: bytes
     folder: DataFolder
+    simulations: Simulations
 
     def close(self) -> None:
         """Jobs go on; nodes stay rented."""
+        self.simulations.close()
         self.control.close()
         self.store.close()
         self.folder.close()
@@ -81,6 +84,7 @@ def run(
                 secret=parts.secret,
                 version=__version__,
                 speed=config.speed,
+                simulations=parts.simulations,
             )
             parts.control.on_overtaken = give_way
             parts.control.start()
@@ -129,7 +133,14 @@ def build(config: ServiceConfig, url: str) -> Parts:
         )
         folder.belongs_to(control.state.cluster)
         undo.pop_all()
-    return Parts(control=control, store=store, engine=engine, secret=secret, folder=folder)
+    return Parts(
+        control=control,
+        store=store,
+        engine=engine,
+        secret=secret,
+        folder=folder,
+        simulations=Simulations(config.data_dir / "what-if", control.decider.gpu_types),
+    )
 
 
 def _policy(config: ServiceConfig) -> Policy:

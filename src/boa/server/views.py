@@ -6,8 +6,10 @@ from typing import Any
 
 from boa.client import answers
 from boa.control.costs import cost_of_job, forecast_month, month_of
+from boa.control.estimates import Estimate
 from boa.control.ledger import Bill, bill
 from boa.control.snapshot import MoneyState, PlanState, Snapshot
+from boa.model.cluster import NodeId
 from boa.model.job import JobRecord
 from boa.model.job_file import job_document
 from boa.model.live import Hold, NodeRecord
@@ -51,11 +53,26 @@ def job(record: JobRecord, holds: Iterable[Hold], now: Seconds) -> answers.Job:
     }
 
 
-def job_details(record: JobRecord, holds: Sequence[Hold], now: Seconds) -> answers.JobDetails:
-    share = record.share
+def job_row(
+    record: JobRecord, holds: Iterable[Hold], now: Seconds, believed: Estimate
+) -> answers.JobRow:
     return {
         **job(record, holds, now),
+        "epochs": believed.epochs,
+        "done": believed.done,
+        "left_s": believed.left_s,
+        "left_usd": believed.left_usd,
+        "stop_requested": record.stop_requested,
         "reason": record.reason,
+    }
+
+
+def job_details(
+    record: JobRecord, holds: Sequence[Hold], now: Seconds, believed: Estimate
+) -> answers.JobDetails:
+    share = record.share
+    return {
+        **job_row(record, holds, now, believed),
         "progress": record.progress,
         "step": record.step,
         "loss": record.loss,
@@ -65,7 +82,6 @@ def job_details(record: JobRecord, holds: Sequence[Hold], now: Seconds) -> answe
         "attempts": record.attempts,
         "failures": record.failures,
         "retry_at": record.retry_at,
-        "stop_requested": record.stop_requested,
         "wanted": None if share is None else {"gpu_type": share.gpu, "width": share.width},
         "held": [part(hold) for hold in holds],
         "spec": job_document(record.spec),
@@ -77,13 +93,18 @@ def part(hold: Hold) -> answers.Part:
 
 
 def nodes(snapshot: Snapshot) -> list[answers.Node]:
-    held: dict[int, list[Hold]] = defaultdict(list)
+    held = holds_by_node(snapshot)
+    return [node(record, held[record.id]) for _, record in sorted(snapshot.nodes.items())]
+
+
+def holds_by_node(snapshot: Snapshot) -> defaultdict[NodeId, list[Hold]]:
+    held: defaultdict[NodeId, list[Hold]] = defaultdict(list)
     for hold in snapshot.holds.values():
         held[hold.node].append(hold)
-    return [_node(record, held[record.id]) for _, record in sorted(snapshot.nodes.items())]
+    return held
 
 
-def _node(record: NodeRecord, holds: Sequence[Hold]) -> answers.Node:
+def node(record: NodeRecord, holds: Sequence[Hold]) -> answers.Node:
     return {
         "id": record.id,
         "gpu_type": record.gpu,
