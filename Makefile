@@ -4,7 +4,15 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test lint clean
+# The dashboard: Node is needed to build and to test it, not to run it.
+STATIC := src/boa/server/static
+WEB := $(wildcard web/*.html web/*.json web/*.ts) $(shell find web/src web/public -type f)
+MODULES := web/node_modules/.stamp
+NPM := cd web && npm
+NODE := node -e 'process.exit(+(parseInt(process.versions.node) < 20))' && command -v npm >/dev/null
+BROWSERS := chromium chromium-browser google-chrome google-chrome-stable
+
+.PHONY: demo web test lint screenshots clean node chromium
 .DEFAULT_GOAL := demo
 
 $(VENV)/.base: pyproject.toml hatch_build.py $(wildcard src/boa/*/_*.c)
@@ -20,17 +28,55 @@ $(VENV)/.dev: $(VENV)/.base
 	@touch $@
 
 demo: $(VENV)/.base
+	@if { $(NODE); } 2>/dev/null; then \
+	  $(MAKE) --no-print-directory web || echo "the demo goes on without a new dashboard"; \
+	elif [ ! -f $(STATIC)/index.html ]; then \
+	  echo "no Node 20 or newer here: the demo goes on without the dashboard"; fi
 	@$(BIN)/boa demo -o demo
 
-lint: $(VENV)/.dev
+web: $(STATIC)/index.html
+
+$(STATIC)/index.html: $(MODULES) $(WEB)
+	@echo "building the dashboard"
+	@$(NPM) run --silent build -- --logLevel warn
+	@touch $@
+
+$(MODULES): web/package-lock.json | node
+	@echo "fetching what the dashboard is built with (once)"
+	@$(NPM) ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	@touch $@
+
+node:
+	@{ $(NODE); } 2>/dev/null || { echo "make $(or $(MAKECMDGOALS),demo) needs Node 20 or newer for the dashboard's own tests and build: from nodejs.org, or your system's packages" >&2; exit 1; }
+
+chromium:
+	@for name in $(BROWSERS) "$$BOA_CHROMIUM"; do command -v "$$name" >/dev/null && exit 0; done; \
+	if ! command -v apt-get >/dev/null; then \
+	  echo "make test needs Chromium on the PATH, or its path in BOA_CHROMIUM: dnf install chromium, or brew install --cask chromium" >&2; exit 1; fi; \
+	if [ "$$(id -u)" = 0 ]; then as=; elif command -v sudo >/dev/null; then as=sudo; else \
+	  echo "make test needs Chromium: ask whoever may to run apt-get install chromium" >&2; exit 1; fi; \
+	echo "installing Chromium from the system's packages (once)"; \
+	$$as apt-get update -qq && \
+	$$as env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium fonts-liberation >/dev/null
+
+lint: $(VENV)/.dev $(MODULES)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(NPM) run --silent lint
+	$(NPM) run --silent format:check
+	$(NPM) run --silent typecheck
+	$(NPM) run --silent types:check
 
-test: lint
-	$(BIN)/python -m pytest -m "not ray" -n auto --dist loadfile --no-loadscope-reorder
+test: node chromium lint web
+	$(NPM) run --silent test
+	$(BIN)/python -m pytest -m "not ray and not browser" -n auto --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -m browser  # alone: a page that waits for a processor looks broken
 	$(BIN)/python -m pytest -m ray  # alone: Ray gives its processes 30 s to come up
 
+screenshots: node chromium $(VENV)/.dev web
+	$(BIN)/python -m pytest tests/browser/test_screenshots.py --screenshots docs/dashboard
+
 clean:
-	rm -rf $(VENV) demo bench/out
+	rm -rf $(VENV) demo bench/out $(STATIC) web/node_modules

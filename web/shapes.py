@@ -1,6 +1,6 @@
-"""Prints the shapes of all answers as an OpenAPI document: what `src/api/schema.ts` is made from.
+"""Prints the shapes of all answers as an OpenAPI document, which `src/api/schema.ts` is made from.
 
-    python web/shapes.py | npx openapi-typescript > src/api/schema.ts      (or: npm run types)
+npm run types    (in web/, with boa installed in ../.venv)
 """
 
 import json
@@ -10,20 +10,15 @@ from typing import Any
 from pydantic import TypeAdapter
 from typing_extensions import is_typeddict
 
-from boa.client import answers, answers_history, answers_plans, answers_what_if
-
-MODULES = (answers, answers_history, answers_plans, answers_what_if)
-REFS = "#/components/schemas/{model}"
+from boa.server.openapi import SHAPES
 
 
 def document() -> dict[str, Any]:
     schemas: dict[str, Any] = {}
-    for module in MODULES:
+    for module in SHAPES:
         for name, shape in vars(module).items():
-            if is_typeddict(shape) and not name.startswith("_") and shape.__module__ == module.__name__:
-                found = TypeAdapter(shape).json_schema(
-                    ref_template=REFS, mode="serialization"
-                )
+            if is_typeddict(shape) and not name.startswith("_"):
+                found = TypeAdapter(shape).json_schema(ref_template="#/components/schemas/{model}")
                 schemas |= found.pop("$defs", {})
                 schemas[name] = found
     return {

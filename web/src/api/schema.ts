@@ -318,6 +318,16 @@ export interface components {
             exit_code: number | null;
             /** Cost Usd */
             cost_usd: number;
+            /** Epochs */
+            epochs: number;
+            /** Done */
+            done: number | null;
+            /** Left S */
+            left_s: number | null;
+            /** Left Usd */
+            left_usd: number | null;
+            /** Stop Requested */
+            stop_requested: boolean;
             /** Reason */
             reason: string;
             /** Progress */
@@ -342,8 +352,6 @@ export interface components {
             failures: number;
             /** Retry At */
             retry_at: number | null;
-            /** Stop Requested */
-            stop_requested: boolean;
             wanted: components["schemas"]["Share"] | null;
             /** Held */
             held: components["schemas"]["Part"][];
@@ -370,7 +378,7 @@ export interface components {
          */
         JobList: {
             /** Jobs */
-            jobs: components["schemas"]["Job"][];
+            jobs: components["schemas"]["JobRow"][];
             /** Now */
             now: number;
             /** Before */
