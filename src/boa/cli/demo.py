@@ -37,8 +37,10 @@ def demo(
     _make(folder)
     with tempfile.TemporaryDirectory(prefix="boa-demo-") as scratch:
         story = Demo(Path(scratch))
-        with story.running(), Watching(story, quiet=json) as watching:
-            story.play(watching)
+        with story.running():
+            note(f"while it runs, its dashboard is at {story.service.url}")
+            with Watching(story, quiet=json) as watching:
+                story.play(watching)
             outcome = story.outcome()
     written = []
     for kind in KINDS:
