@@ -1,7 +1,9 @@
 import { useEffect, useState, type ComponentType } from "react";
 
+import { Boundary } from "./parts/Boundary";
 import { Login } from "./parts/Login";
-import { Problem } from "./parts/basics";
+import { Loading, Problem } from "./parts/basics";
+import { useLookedAt } from "./state/attention";
 import { live, linkTo, usePicture, useRoute } from "./state/hooks";
 import { session, useAccess } from "./state/session";
 import { nextTheme, setTheme, useTheme } from "./state/theme";
@@ -24,10 +26,15 @@ const VIEWS: readonly (readonly [key: string, name: string, view: View])[] = [
   ["events", "Events", Events],
 ];
 
+const RETRY_MS = 2000;
+/** Until a service that was not there is asked again. */
+
 export function App() {
   const access = useAccess();
+  const seen = useLookedAt();
   const [problem, setProblem] = useState<Error | null>(null);
   const [round, setRound] = useState(0);
+  const again = () => setRound((n) => n + 1);
   useEffect(() => {
     session.check().then(
       () => setProblem(null),
@@ -35,13 +42,18 @@ export function App() {
     );
   }, [round]);
   useEffect(() => {
-    if (access === "open") return live.start();
+    if (!problem) return undefined;
+    const timer = setTimeout(again, RETRY_MS);
+    return () => clearTimeout(timer);
+  }, [problem]);
+  useEffect(() => {
+    if (access === "open") return seen ? live.start() : undefined;
     live.clear();
     return undefined;
-  }, [access]);
+  }, [access, seen]);
   if (access === "needed" || access === "wrong") return <Login access={access} />;
   if (access === "unknown") {
-    return problem ? <Problem error={problem} again={() => setRound((n) => n + 1)} /> : <Shell />;
+    return problem ? <Problem error={problem} again={again} /> : <Loading what="the dashboard" />;
   }
   return <Shell />;
 }
@@ -77,7 +89,7 @@ function Shell() {
       </header>
       <Gone />
       <main id="main" tabIndex={-1}>
-        {Current && <Current rest={rest} />}
+        <Boundary key={current}>{Current && <Current rest={rest} />}</Boundary>
       </main>
     </div>
   );

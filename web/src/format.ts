@@ -46,7 +46,8 @@ export function duration(seconds: number): string {
 
 /** At most so many digits after the point, without zeros at the end. */
 export function trimmed(value: number, digits: number): string {
-  return value.toFixed(digits).replace(/\.?0+$/, "") || "0";
+  const text = value.toFixed(digits);
+  return text.includes(".") ? text.replace(/\.?0+$/, "") : text;
 }
 
 /** Three digits that count: 0.0123, 4.56, 12,300. */

@@ -60,11 +60,22 @@ export class Client {
     }
   }
 
+  /** The same as bytes, with the headers that came first. */
+  async bytes(path: string, signal: AbortSignal): Promise<[Headers, AsyncGenerator<Uint8Array>]> {
+    const response = await this.send(path, { signal, headers: { Accept: "text/plain" } });
+    return [response.headers, piecesOf(response)];
+  }
+
   private async json<T>(path: string, init: RequestInit): Promise<T> {
     const limit = AbortSignal.timeout(PATIENCE_MS);
     const signal = init.signal ? AbortSignal.any([init.signal, limit]) : limit;
     const response = await this.send(path, { ...init, signal });
-    return (await response.json()) as T;
+    try {
+      return (await response.json()) as T;
+    } catch (problem) {
+      if (isAbort(problem)) throw problem;
+      throw new Unreachable(); // it broke off, or something between us and the service answered
+    }
   }
 
   private async send(path: string, init: RequestInit): Promise<Response> {
@@ -82,6 +93,20 @@ export class Client {
     const error = await errorOf(response);
     if (error.status === 401) this.who.refused();
     throw error;
+  }
+}
+
+async function* piecesOf(response: Response): AsyncGenerator<Uint8Array> {
+  if (!response.body) return;
+  const reader = response.body.getReader();
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      yield value;
+    }
+  } finally {
+    await reader.cancel().catch(() => undefined);
   }
 }
 

@@ -162,10 +162,14 @@ export interface components {
         /**
          * Frontier
          * @description The best average JCT for every budget, for the workload of the plan in force.
+         *
+         *     Budgets are dollars of the bill: what plans promise, times `gain`.
          */
         Frontier: {
             /** Plan */
             plan: number;
+            /** Gain */
+            gain: number;
             /** Points */
             points: components["schemas"]["FrontierPoint"][];
             /** Cheapest Per Hour */
@@ -587,6 +591,10 @@ export interface components {
         Preview: {
             /** Plan */
             plan: number;
+            /** Gain */
+            gain: number;
+            /** Planned Per Hour */
+            planned_per_hour: number;
             /** Budget Per Hour */
             budget_per_hour: number;
             /** Average Jct S */

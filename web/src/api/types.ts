@@ -58,6 +58,8 @@ export interface PlanClass {
   cost_per_job: number;
   rescalings: number;
   variants?: PlanVariant[];
+  /** Where every epoch is routed by itself, instead of variants. */
+  epochs?: { share: number; gpu_type: string; width: number }[][];
 }
 
 export interface PlanVariant {
@@ -78,6 +80,8 @@ export interface ClassDocument {
   arrivals_per_hour: number;
   rescale_s: number;
   engine: string;
+  /** What rescalings took, by engine and part; `total` first. */
+  rescaling: Record<string, Record<string, { mean_s: number; count: number }>>;
   epochs: number;
   work: number[];
   noise_scale: (number | null)[];
@@ -105,14 +109,27 @@ export interface ClassOnType {
 /** What `boa compare --json` prints. */
 export interface Comparison {
   points: ComparisonPoint[];
-  comparisons: Record<string, unknown>[];
-  left_out: { policy: string; knob: string; value: number; why: string }[];
+  comparisons: RivalPoint[];
+  left_out: (Knob & { policy: string; why: string })[];
 }
 
-export interface ComparisonPoint {
+/** What a policy was told: a budget, a target efficiency, a number of nodes, a width. */
+export interface Knob {
+  knob: string | null;
+  value: number | string | null;
+}
+
+/** A rival's point against BOA's line at the same spend; `at_gpus` where every GPU costs 1. */
+export interface RivalPoint extends Knob {
   policy: string;
-  knob: string;
-  value: number;
+  at_spend_per_hour?: number;
+  at_gpus?: number;
+  jct_ratio: number;
+  p95_ratio: number;
+}
+
+export interface ComparisonPoint extends Knob {
+  policy: string;
   jobs: number;
   completed: number;
   average_jct_s: number;

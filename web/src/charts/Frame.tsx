@@ -1,7 +1,7 @@
 import { useRef, type ReactNode } from "react";
 
 import { csv } from "./data";
-import { download, fileName, standalone } from "./export";
+import { download, fileName, standalone, type LegendEntry } from "./export";
 
 export interface FrameProps {
   title: string;
@@ -9,7 +9,7 @@ export interface FrameProps {
   note?: ReactNode;
   /** The figures, header first. */
   table: () => (string | number | null)[][];
-  legend?: readonly { name: string; color: string; dashed?: boolean }[];
+  legend?: readonly LegendEntry[];
   controls?: ReactNode;
   children: ReactNode;
 }
@@ -19,7 +19,7 @@ export function Frame({ title, note, table, legend, controls, children }: FrameP
   const body = useRef<HTMLDivElement>(null);
   const saveSvg = () => {
     const svg = body.current?.querySelector("svg");
-    if (svg) download(fileName(title, "svg"), "image/svg+xml", standalone(svg));
+    if (svg) download(fileName(title, "svg"), "image/svg+xml", standalone(svg, title, legend));
   };
   const saveCsv = () => download(fileName(title, "csv"), "text/csv", csv(table()));
   return (
@@ -42,15 +42,19 @@ export function Frame({ title, note, table, legend, controls, children }: FrameP
           {legend.map((entry) => (
             <li key={entry.name}>
               <svg width="18" height="10" aria-hidden="true">
-                <line
-                  x1="0"
-                  x2="18"
-                  y1="5"
-                  y2="5"
-                  stroke={entry.color}
-                  strokeWidth="3"
-                  strokeDasharray={entry.dashed ? "4 3" : undefined}
-                />
+                {entry.kind === "dots" ? (
+                  <circle cx="9" cy="5" r="4" fill={entry.color} />
+                ) : (
+                  <line
+                    x1="0"
+                    x2="18"
+                    y1="5"
+                    y2="5"
+                    stroke={entry.color}
+                    strokeWidth="3"
+                    strokeDasharray={entry.dashed ? "4 3" : undefined}
+                  />
+                )}
               </svg>
               {entry.name}
             </li>

@@ -30,7 +30,7 @@ export interface LineChartProps {
   onPick?: (x: number) => void;
 }
 
-const MARGIN = { top: 10, right: 14, bottom: 34, left: 58 };
+const MARGIN = { top: 24, right: 14, bottom: 34, left: 58 };
 
 /** Lines, steps, bands and dots over one pair of axes; reads out with the mouse and the arrows. */
 export function LineChart(props: LineChartProps) {
@@ -74,7 +74,7 @@ function scalesOf(props: LineChartProps, width: number, height: number): { sx: S
     ...levels.map((level) => level.y),
   ];
   const { top, right, bottom, left } = MARGIN;
-  const across = Math.max(2, Math.floor((width - left - right) / 90));
+  const across = Math.max(2, Math.floor((width - left - right) / 75));
   const up = Math.max(2, Math.floor((height - top - bottom) / 45));
   return {
     sx: scaleOf(x, xs, [left, width - right], across),
@@ -183,7 +183,7 @@ function Axes({ x, y, sx, sy, width, height }: PlotProps) {
       <text className="axis-label" x={width - MARGIN.right} y={height - 4} textAnchor="end">
         {x.label}
       </text>
-      <text className="axis-label" x={MARGIN.left} y={MARGIN.top - 1} textAnchor="start" dx="4">
+      <text className="axis-label" x={MARGIN.left - 6} y={11} textAnchor="start">
         {y.label}
       </text>
     </g>
@@ -198,19 +198,10 @@ function Lines({ series, sx, sy, height }: PlotProps) {
     const py = ([, value]: Point) => sy(value ?? 0);
     const points = [...one.points];
     const kind = one.kind ?? "line";
-    if (kind === "dots") {
-      return points
-        .filter(there)
-        .map((point) => (
-          <circle
-            key={`${one.name} ${point[0]}`}
-            cx={px(point)}
-            cy={py(point)}
-            r="3.5"
-            fill={one.color}
-          />
-        ));
-    }
+    const dots = (kind === "dots" || one.dots) && (
+      <Dots series={one} px={px} py={py} fill={one.color} />
+    );
+    if (kind === "dots") return <g key={one.name}>{dots}</g>;
     const curve = kind === "step" || kind === "stepBand" ? curveStepAfter : curveLinear;
     const banded = kind === "band" || kind === "stepBand";
     const band = area<Point>().defined(there).x(px).y1(py).y0(floor).curve(curve);
@@ -225,8 +216,24 @@ function Lines({ series, sx, sy, height }: PlotProps) {
           strokeWidth="2"
           strokeDasharray={one.dashed ? "5 4" : undefined}
         />
+        {dots}
       </g>
     );
+  });
+}
+
+interface DotsProps {
+  series: Series;
+  px: (point: Point) => number;
+  py: (point: Point) => number;
+  fill: string;
+}
+
+function Dots({ series, px, py, fill }: DotsProps) {
+  return series.points.map((point, index) => {
+    if (point[1] === null) return null;
+    const radius = series.dots?.[index]?.radius ?? 3.5;
+    return <circle key={index} cx={px(point)} cy={py(point)} r={radius} fill={fill} />;
   });
 }
 
@@ -269,7 +276,7 @@ function Extras({ marks = [], levels = [], moments = [], sx, sy, width, height }
       {marks.map((mark) => {
         const left = sx(mark.x) > width * 0.7;
         return (
-          <g key={mark.text} transform={`translate(${sx(mark.x)} ${sy(mark.y)})`}>
+          <g key={`${mark.x} ${mark.text}`} transform={`translate(${sx(mark.x)} ${sy(mark.y)})`}>
             <circle r="6" fill={mark.color} stroke="var(--card)" strokeWidth="2" />
             <text
               className="chart-word"
@@ -297,22 +304,26 @@ function Reading({
   cursor,
 }: PlotProps & { cursor: number }) {
   const near = moments.filter((moment) => Math.abs(sx(moment.x) - sx(cursor)) < 6);
+  const at = x.whole ? Math.round(cursor) : cursor;
   const rows = series.flatMap((one) => {
     const steps = one.kind === "step" || one.kind === "stepBand";
-    const index = steps ? holding(one.points, cursor) : nearest(one.points, cursor);
+    const index = steps ? holding(one.points, cursor) : nearest(one.points, at);
     const found = one.points[index];
-    return found ? [{ name: one.name, color: one.color, at: found[0], value: found[1] ?? 0 }] : [];
+    const { name, color } = one;
+    const more = one.dots?.[index]?.text;
+    return found ? [{ name, color, value: found[1] ?? 0, more }] : [];
   });
   if (rows.length === 0) return null;
   const right = sx(cursor) > width / 2;
   const place = right ? { right: width - sx(cursor) + 10 } : { left: sx(cursor) + 10 };
   return (
     <div className="reading" style={place} role="status">
-      <div className="reading-x">{shown(cursor, x.unit)}</div>
+      <div className="reading-x">{shown(at, x.unit)}</div>
       {rows.map((row) => (
         <div key={row.name}>
           <span className="dot" style={{ background: row.color }} /> {row.name}:{" "}
           <b>{shown(row.value, y.unit)}</b>
+          {row.more && ` (${row.more})`}
         </div>
       ))}
       {near.map((moment) => (

@@ -15,9 +15,14 @@ export function colorAt(index: number): string {
   return COLORS[index % COLORS.length] ?? COLORS[0];
 }
 
-/** Always the same for the same job. Neighbouring numbers are far apart. */
+/**
+ * Always the same for the same job. Neighbouring numbers are far apart; those whose hues are near
+ * (8 or 13 apart) differ in lightness.
+ */
 export function colorOfJob(id: string): string {
   const number = Number(id);
-  const turn = Number.isFinite(number) ? (number * 0.618033988749895) % 1 : 0;
-  return `hsl(${Math.round(turn * 360)} var(--job-s) var(--job-l))`;
+  const known = Number.isFinite(number);
+  const turn = known ? (number * 0.618033988749895) % 1 : 0;
+  const shade = known ? ((Math.trunc(Math.abs(number)) % 3) - 1) * 9 : 0;
+  return `hsl(${Math.round(turn * 360)} var(--job-s) calc(var(--job-l) + ${shade}%))`;
 }

@@ -12,6 +12,8 @@ export interface Series {
   dashed?: boolean;
   /** Not in the legend. */
   quiet?: boolean;
+  /** A dot at each point, also of a line: how large, and what to say of it. */
+  dots?: readonly { radius: number; text: string }[];
 }
 
 /** One point with words beside it. */
@@ -67,11 +69,11 @@ export function nearest(points: readonly Point[], x: number): number {
   return best;
 }
 
-/** Of a step: the last point at or before x. */
+/** Of a step: the last point at or before x; -1 if there is nothing at x. */
 export function holding(points: readonly Point[], x: number): number {
   let found = -1;
   points.forEach(([at, value], index) => {
-    if (at <= x && value !== null) found = index;
+    if (at <= x) found = value === null ? -1 : index;
   });
   return found;
 }

@@ -1,7 +1,7 @@
 /** Axes: from values to pixels, and where the ticks go. */
 import { scaleLinear, scaleLog } from "d3-scale";
 
-import { duration, figure, usd } from "../format";
+import { duration, figure, trimmed, usd } from "../format";
 
 export type Unit = "number" | "usd" | "seconds" | "time" | "hours";
 
@@ -11,6 +11,8 @@ export interface Axis {
   log?: boolean;
   /** Begin at zero. Default for y. */
   zero?: boolean;
+  /** Ticks at whole numbers only: half a GPU means nothing. */
+  whole?: boolean;
   /** Fixed ends, instead of those of the data. */
   domain?: readonly [number, number];
 }
@@ -43,8 +45,8 @@ export function shown(value: number, unit: Unit = "number"): string {
 }
 
 const DURATIONS = [
-  1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400,
-  172_800, 604_800, 1_209_600, 2_592_000,
+  1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 14_400, 21_600, 43_200,
+  86_400, 172_800, 604_800, 1_209_600, 2_592_000,
 ];
 
 export function scaleOf(
@@ -69,7 +71,10 @@ function domainOf(axis: Axis, values: readonly number[]): [number, number] {
   if (finite.length === 0) return axis.log ? [1, 10] : [0, 1];
   let low = finite.reduce((a, b) => Math.min(a, b));
   let high = finite.reduce((a, b) => Math.max(a, b));
-  if (axis.log) return low === high ? [low / 2, high * 2] : [low, high];
+  if (axis.log) {
+    const room = low === high ? 2 : (high / low) ** 0.04;
+    return [low / room, high * room];
+  }
   if (axis.zero) {
     low = Math.min(0, low);
     high = high === 0 ? 1 : high * 1.06; // so that no line runs along the upper edge
@@ -78,10 +83,11 @@ function domainOf(axis: Axis, values: readonly number[]): [number, number] {
 }
 
 function ticksOf(axis: Axis, low: number, high: number, count: number, plain: number[]): number[] {
-  if (axis.log) return thinned(plain, count);
+  if (axis.log) return logTicks(axis, low, high, count, plain);
+  if (axis.whole) return plain.filter(Number.isInteger);
   if (axis.unit !== "seconds" && axis.unit !== "time") return plain;
   const wanted = (high - low) / Math.max(count, 1);
-  const step = DURATIONS.find((each) => each >= wanted);
+  const step = DURATIONS.find((each) => each >= wanted * 0.9);
   if (!step) return plain;
   // Days begin at midnight where the reader is.
   const shift = axis.unit === "time" ? new Date(low * 1000).getTimezoneOffset() * 60 : 0;
@@ -92,17 +98,34 @@ function ticksOf(axis: Axis, low: number, high: number, count: number, plain: nu
   return found;
 }
 
-function thinned(ticks: number[], count: number): number[] {
-  const every = Math.ceil(ticks.length / Math.max(count, 2));
-  return ticks.filter((_, index) => index % every === 0);
+/** Round values as far apart as they can be told apart; times are round in their own way. */
+function logTicks(
+  axis: Axis,
+  low: number,
+  high: number,
+  count: number,
+  plain: readonly number[],
+): number[] {
+  const times = axis.unit === "seconds" ? DURATIONS : [];
+  const inside = times.filter((each) => each >= low && each <= high);
+  const apart = (high / low) ** (0.6 / Math.max(count, 1));
+  const found: number[] = [];
+  for (const each of inside.length >= 2 ? inside : plain) {
+    const last = found.at(-1);
+    if (last === undefined || each / last >= apart) found.push(each);
+  }
+  return found;
 }
 
 function tickText(value: number, axis: Axis, span: number): string {
   if (axis.unit === "usd") return usd(value, span >= 8 || value === 0 ? 0 : 2);
+  if (axis.unit === "seconds" && value >= 3600 && value < 86_400) {
+    return `${trimmed(value / 3600, 2)} h`; // narrow enough to stand beside an axis
+  }
   if (axis.unit !== "time") return shown(value, axis.unit);
   const date = new Date(value * 1000);
   if (span > 2 * 86_400) return date.toLocaleDateString([], { month: "short", day: "numeric" });
-  const second = span < 300 ? ({ second: "2-digit" } as const) : {};
+  const second = span < 480 ? ({ second: "2-digit" } as const) : {};
   return date.toLocaleTimeString([], {
     hour: "2-digit",
     minute: "2-digit",

@@ -1,4 +1,12 @@
-import { useCallback, useRef, useState, type KeyboardEvent, type ReactNode } from "react";
+import {
+  memo,
+  useCallback,
+  useEffect,
+  useRef,
+  useState,
+  type KeyboardEvent,
+  type ReactNode,
+} from "react";
 
 export interface Column<Row> {
   key: string;
@@ -39,16 +47,26 @@ const SPARE = 8;
 export function Table<Row>(props: TableProps<Row>) {
   const { label, rows, columns, id, order, onOrder, onOpen, onEnd, height = "70vh" } = props;
   const body = useRef<HTMLDivElement>(null);
-  const [view, setView] = useState({ top: 0, height: 800 });
+  const [view, setView] = useState({ first: 0, count: 20 });
   const look = useCallback(() => {
     const element = body.current;
     if (!element) return;
-    setView({ top: element.scrollTop, height: element.clientHeight });
+    const first = Math.floor(element.scrollTop / ROW_PX);
+    const count = Math.ceil(element.clientHeight / ROW_PX) + 1;
+    setView((was) => (was.first === first && was.count === count ? was : { first, count }));
     const left = element.scrollHeight - element.scrollTop - element.clientHeight;
     if (left < 10 * ROW_PX) onEnd?.();
   }, [onEnd]);
-  const first = Math.max(0, Math.floor(view.top / ROW_PX) - SPARE);
-  const last = Math.min(rows.length, Math.ceil((view.top + view.height) / ROW_PX) + SPARE);
+  useEffect(() => {
+    if (body.current) body.current.scrollTop = 0; // another order is looked at from its beginning
+  }, [order.key, order.down]);
+  useEffect(() => {
+    look(); // few rows: their end is in sight without any scrolling
+    window.addEventListener("resize", look);
+    return () => window.removeEventListener("resize", look);
+  }, [look, rows.length]);
+  const first = Math.max(0, view.first - SPARE);
+  const last = Math.min(rows.length, view.first + view.count + SPARE);
   const tracks = columns.map((column) => column.track).join(" ");
   const narrow = columns.filter((column) => !column.optional).map((column) => column.track);
   const style = { "--tracks": tracks, "--narrow-tracks": narrow.join(" ") } as React.CSSProperties;
@@ -74,7 +92,7 @@ export function Table<Row>(props: TableProps<Row>) {
       >
         <div style={{ height: rows.length * ROW_PX, position: "relative" }}>
           {rows.slice(first, last).map((row, index) => (
-            <Line
+            <MemoLine
               key={id(row)}
               row={row}
               columns={columns}
@@ -134,7 +152,9 @@ function Line<Row>({ row, columns, index, onOpen }: LineProps<Row>) {
     tabIndex: 0,
     onClick: () => onOpen(row),
     onKeyDown: (event: KeyboardEvent) => {
-      if (event.key === "Enter" && event.target === event.currentTarget) onOpen(row);
+      if (event.target !== event.currentTarget) return;
+      if (event.key === "Enter") onOpen(row);
+      else if (toNeighbour(event.currentTarget, event.key)) event.preventDefault();
     },
   };
   return (
@@ -158,6 +178,24 @@ function Line<Row>({ row, columns, index, onOpen }: LineProps<Row>) {
   );
 }
 
+/** Rows that did not change are not drawn again; `columns` and `onOpen` are to be kept, then. */
+const MemoLine = memo(Line) as typeof Line;
+
+/** The rows next to one in sight are in the page, and getting the focus scrolls to them. */
+function toNeighbour(row: Element, key: string): boolean {
+  const next =
+    key === "ArrowDown"
+      ? row.nextElementSibling
+      : key === "ArrowUp"
+        ? row.previousElementSibling
+        : null;
+  if (!(next instanceof HTMLElement)) return false;
+  next.focus();
+  return true;
+}
+
+const IN_WORDS = new Intl.Collator(undefined, { numeric: true });
+
 /** Nulls last, whichever way it goes. */
 export function sorted<Row>(
   rows: readonly Row[],
@@ -167,13 +205,15 @@ export function sorted<Row>(
   const value = columns.find((column) => column.key === order.key)?.value;
   if (!value) return [...rows];
   const sign = order.down ? -1 : 1;
-  return [...rows].sort((a, b) => compared(value(a), value(b), sign));
+  const keyed = rows.map((row) => ({ row, key: value(row) }));
+  keyed.sort((a, b) => compared(a.key, b.key, sign));
+  return keyed.map(({ row }) => row);
 }
 
 function compared(a: string | number | null, b: string | number | null, sign: number): number {
   if (a === null || b === null) return a === b ? 0 : a === null ? 1 : -1;
   if (typeof a === "string" || typeof b === "string") {
-    return sign * String(a).localeCompare(String(b), undefined, { numeric: true });
+    return sign * IN_WORDS.compare(String(a), String(b));
   }
   return sign * (a - b);
 }

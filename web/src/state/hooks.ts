@@ -84,10 +84,24 @@ function subscribeToHash(listener: () => void): () => void {
   return () => window.removeEventListener("hashchange", listener);
 }
 
-/** The parts of the address: `#/jobs/41` is ["jobs", "41"]. */
+/** The parts of the address: `#/jobs/41` is ["jobs", "41"]. What follows a "?" is no part of it. */
 export function useRoute(): string[] {
   const hash = useSyncExternalStore(subscribeToHash, () => window.location.hash);
-  return hash.replace(/^#\/?/, "").split("/").filter(Boolean).map(decoded);
+  const [path = ""] = hash.replace(/^#\/?/, "").split("?");
+  return path.split("/").filter(Boolean).map(decoded);
+}
+
+/** What follows the "?" of the address, and how to put something else there. */
+export function useQuery(): [string, (query: string) => void] {
+  const hash = useSyncExternalStore(subscribeToHash, () => window.location.hash);
+  return [hash.split("?").slice(1).join("?"), replaceQuery];
+}
+
+/** In place: going back is for going to another page, not for every letter of a search. */
+function replaceQuery(query: string): void {
+  const [path = ""] = window.location.hash.split("?");
+  window.history.replaceState(null, "", query ? `${path}?${query}` : path || "#/");
+  window.dispatchEvent(new HashChangeEvent("hashchange"));
 }
 
 function decoded(part: string): string {

@@ -10,6 +10,9 @@ const RETRY_MS = [500, 1000, 2000, 4000, 8000];
 const MOST_ENDED = 500;
 /** Ended jobs that are kept beside the active ones, so that one can see them end. */
 
+/** A job, and the server's time when it was told: costs grow from there, what is left shrinks. */
+export type SeenJob = JobRow & { told_at: number };
+
 export interface Picture {
   connection: Connection;
   /** The server's time at `heardAt`, and how fast it runs. */
@@ -17,14 +20,17 @@ export interface Picture {
   heardAt: number;
   speed: number;
   version: string;
+  /** Whether everything has been sent once. */
   complete: boolean;
+  /** What a new stream has sent so far; null when that was all. */
+  coming: Pick<Picture, "jobs" | "nodes"> | null;
   budget: Budget | null;
   plan: number | null;
   lastEvent: number;
   counts: Readonly<Record<string, number>>;
-  jobs: ReadonlyMap<string, JobRow>;
+  jobs: ReadonlyMap<string, SeenJob>;
   /** Those that ended while we looked, newest last. */
-  ended: ReadonlyMap<string, JobRow>;
+  ended: ReadonlyMap<string, SeenJob>;
   nodes: ReadonlyMap<number, Node>;
 }
 
@@ -35,6 +41,7 @@ export const NOTHING: Picture = {
   speed: 1,
   version: "",
   complete: false,
+  coming: null,
   budget: null,
   plan: null,
   lastEvent: 0,
@@ -57,7 +64,6 @@ export function after(before: Picture, said: Live, heardAt: number, fresh: boole
     connection: "live",
     now: said.now,
     heardAt,
-    complete: said.complete,
     speed: said.speed ?? before.speed,
     version: said.version ?? before.version,
     budget: said.budget ?? before.budget,
@@ -65,24 +71,29 @@ export function after(before: Picture, said: Live, heardAt: number, fresh: boole
     lastEvent: said.last_event ?? before.lastEvent,
     counts: said.counts ?? before.counts,
   };
-  if (fresh) {
-    next.jobs = new Map();
-    next.nodes = new Map();
-  }
+  if (fresh) next.coming = { jobs: new Map(), nodes: new Map() };
   if (said.jobs?.length) takeJobs(next, said.jobs);
-  if (said.nodes?.length || said.gone?.length) {
-    const nodes = new Map(next.nodes);
-    for (const node of said.nodes ?? []) nodes.set(node.id, node);
-    for (const id of said.gone ?? []) nodes.delete(id);
-    next.nodes = nodes;
-  }
+  if (said.nodes?.length || said.gone?.length) takeNodes(next, said.nodes ?? [], said.gone ?? []);
+  // Who comes back keeps what was there until all of the new is: nothing blinks.
+  if (next.coming && (said.complete || !before.complete)) Object.assign(next, next.coming);
+  if (said.complete) next.coming = null;
+  next.complete = before.complete || said.complete;
   return next;
 }
 
+function takeNodes(next: Picture, rows: readonly Node[], gone: readonly number[]): void {
+  const nodes = new Map((next.coming ?? next).nodes);
+  for (const node of rows) nodes.set(node.id, node);
+  for (const id of gone) nodes.delete(id);
+  if (next.coming) next.coming = { ...next.coming, nodes };
+  else next.nodes = nodes;
+}
+
 function takeJobs(next: Picture, rows: readonly JobRow[]): void {
-  const jobs = new Map(next.jobs);
+  const jobs = new Map((next.coming ?? next).jobs);
   const ended = new Map(next.ended);
-  for (const row of rows) {
+  for (const told of rows) {
+    const row = { ...told, told_at: next.now };
     if (hasEnded(row.state)) {
       jobs.delete(row.id);
       ended.set(row.id, row);
@@ -95,7 +106,8 @@ function takeJobs(next: Picture, rows: readonly JobRow[]): void {
     if (ended.size <= MOST_ENDED) break;
     ended.delete(id);
   }
-  next.jobs = jobs;
+  if (next.coming) next.coming = { ...next.coming, jobs };
+  else next.jobs = jobs;
   next.ended = ended;
 }
 
@@ -170,12 +182,13 @@ export class LiveStore {
 
 function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms);
     const end = () => {
       clearTimeout(timer);
+      signal.removeEventListener("abort", end);
       resolve();
     };
-    signal.addEventListener("abort", end, { once: true });
+    const timer = setTimeout(end, ms);
+    signal.addEventListener("abort", end);
   });
 }
 

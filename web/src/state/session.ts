@@ -1,7 +1,7 @@
 /** Who is logged in. The token stays in this tab, or on this computer if the user wants that. */
 import { useSyncExternalStore } from "react";
 
-import { Client } from "../api/client";
+import { ApiError, Client } from "../api/client";
 
 const KEY = "boa-token";
 
@@ -23,7 +23,7 @@ export class Session {
     try {
       await this.client.get("/budget");
     } catch (problem) {
-      if (this.access === "needed" || this.access === "wrong") return;
+      if (problem instanceof ApiError && problem.status === 401) return; // `refused` has seen it
       throw problem;
     }
     this.set("open");

@@ -1,5 +1,95 @@
-import { Empty } from "../parts/basics";
+import { useCallback, useState } from "react";
 
+import type { Frontier } from "../api/types";
+import { usdPerHour } from "../format";
+import { Card, Empty, Loading, Shown } from "../parts/basics";
+import { useAnswer, usePicture } from "../state/hooks";
+import { Cap } from "./budget/Cap";
+import { Headline, Stats } from "./budget/Stats";
+import { Spend } from "./budget/Spend";
+import { TradeOff } from "./budget/TradeOff";
+import "./budget/budget.css";
+
+/** Are we on budget, what runs, what would more money buy. */
 export function Budget() {
-  return <Empty title="Budget" />;
+  const { plan, budget, complete, connection } = usePicture();
+  const connected = connection === "live";
+  const frontier = useAnswer<Frontier>(plan === null ? null : "/frontier", `${plan} ${connected}`);
+  const [applied, setApplied] = useState<Applied | null>(null);
+  const onApplied = useCallback(
+    (to: number, before: number) => setApplied({ budget: to, plan: before }),
+    [],
+  );
+  if (!budget) return <Loading what="the budget" />;
+  return (
+    <>
+      <h1 className="unseen">Budget</h1>
+      <Headline budget={budget} frontier={frontier.data} />
+      <Stats budget={budget} />
+      {applied && <AppliedNote applied={applied} plan={plan} close={() => setApplied(null)} />}
+      {plan === null ? (
+        <NoPlan complete={complete} />
+      ) : (
+        <Shown answer={frontier} what="what money buys">
+          {(found) => (
+            <TradeOff
+              frontier={found}
+              plan={plan}
+              connected={connected}
+              budget={budget.budget_per_hour}
+              cap={budget.max_spend_per_hour}
+              onApplied={onApplied}
+            />
+          )}
+        </Shown>
+      )}
+      <Spend budget={budget.budget_per_hour} cap={budget.max_spend_per_hour} />
+      <Cap budget={budget.budget_per_hour} cap={budget.max_spend_per_hour} />
+    </>
+  );
+}
+
+interface Applied {
+  budget: number;
+  /** Number of the plan that was in force before. */
+  plan: number;
+}
+
+/** Until the new plan is there, and a while after. */
+function AppliedNote({
+  applied,
+  plan,
+  close,
+}: {
+  applied: Applied;
+  plan: number | null;
+  close: () => void;
+}) {
+  const planned = plan !== applied.plan;
+  return (
+    <div className="note good" role="status">
+      <span>
+        The budget is {usdPerHour(applied.budget)} from now on.{" "}
+        {planned ? `Plan ${plan} follows it.` : "Waiting for the new plan…"}
+      </span>
+      <button type="button" className="quiet" onClick={close} aria-label="Close this note">
+        ✕
+      </button>
+    </div>
+  );
+}
+
+function NoPlan({ complete }: { complete: boolean }) {
+  if (!complete) return <Loading what="the plan" />;
+  return (
+    <Card title="What would more money buy?">
+      <Empty title="Nothing is planned yet">
+        <p>
+          The service plans as soon as it knows a class of jobs: submit one with{" "}
+          <code>boa submit job.yaml</code>.
+        </p>
+        <p>Then you see here how fast jobs are for every budget, and can try others.</p>
+      </Empty>
+    </Card>
+  );
 }

@@ -1,5 +1,80 @@
-import { Empty } from "../parts/basics";
+import { useEffect, useState } from "react";
 
-export function Classes() {
-  return <Empty title="Classes" />;
+import { isAbort } from "../api/client";
+import type { ClassDocument, LivePlan } from "../api/types";
+import { Card, Empty, Shown } from "../parts/basics";
+import { useAnswer, usePicture, type Answer } from "../state/hooks";
+import { client } from "../state/session";
+import { List } from "./classes/List";
+import { Page } from "./classes/Page";
+import "./classes/classes.css";
+
+const EVERY_MS = 15_000;
+
+/** What was learned of the jobs, class by class. */
+export function Classes({ rest }: { rest: string[] }) {
+  const [name] = rest;
+  // A page of its own for each class: nothing of the one before is shown for the next.
+  return name === undefined ? <All /> : <Page key={name} name={name} />;
+}
+
+function All() {
+  const { plan: number } = usePicture();
+  const names = useAnswer<{ classes: string[] }>("/classes", number, EVERY_MS);
+  const known = useDocuments(names);
+  const plan = useAnswer<LivePlan>(number === null ? null : "/plan", number);
+  return (
+    <>
+      <h1>Classes</h1>
+      <p className="faint">
+        Jobs of a class are alike. What the service measures of them decides how many GPUs the next
+        one gets. JCT is the time from a job’s submission to its end.
+      </p>
+      <Shown answer={known} what="the classes">
+        {(found) =>
+          found.length === 0 ? <NoClass /> : <List classes={found} plan={plan.data?.plan ?? null} />
+        }
+      </Shown>
+    </>
+  );
+}
+
+function NoClass() {
+  return (
+    <Card>
+      <Empty title="No class yet">
+        <p>
+          A class begins with its first job: <code className="mono">boa submit job.yaml</code>. Its{" "}
+          <code className="mono">class</code> says which jobs it is like.
+        </p>
+      </Empty>
+    </Card>
+  );
+}
+
+/** What is known of each class, asked one by one, again when the list was. */
+function useDocuments(names: Answer<{ classes: string[] }>): Answer<ClassDocument[]> {
+  const [data, setData] = useState<ClassDocument[] | null>(null);
+  const [error, setError] = useState<Error | null>(null);
+  const { data: list, again } = names;
+  useEffect(() => {
+    if (!list) return;
+    const asked = new AbortController();
+    const one = (name: string) =>
+      client.get<ClassDocument>(`/classes/${encodeURIComponent(name)}`, asked.signal);
+    Promise.all(list.classes.map(one)).then(
+      (found) => {
+        if (asked.signal.aborted) return;
+        setData(found);
+        setError(null);
+      },
+      (problem: unknown) => {
+        if (asked.signal.aborted || isAbort(problem)) return;
+        setError(problem instanceof Error ? problem : new Error(String(problem)));
+      },
+    );
+    return () => asked.abort();
+  }, [list]);
+  const wrong = names.error ?? error;
+  return { data, error: wrong, loading: data === null && wrong === null, again };
 }

@@ -1,0 +1,70 @@
+// @vitest-environment node
+import { describe, expect, test } from "vitest";
+
+import * as format from "./format";
+
+describe("money", () => {
+  test.each([
+    [0.314, "$0.31"],
+    [14.2, "$14.20"],
+    [1284.4, "$1,284"],
+    [-3.5, "-$3.50"],
+    [0, "$0.00"],
+  ])("%d is %s", (amount, text) => expect(format.usd(amount)).toBe(text));
+
+  test("per hour says so", () => expect(format.usdPerHour(30)).toBe("$30.00/h"));
+});
+
+describe("durations have two parts at most", () => {
+  test.each([
+    [0, "0 s"],
+    [4.25, "4.3 s"],
+    [9.99, "10 s"],
+    [42.4, "42 s"],
+    [59.6, "1 min"],
+    [200, "3 min 20 s"],
+    [3599.7, "1 h"],
+    [7500, "2 h 5 min"],
+    [86_399, "1 d"],
+    [356_400, "4 d 3 h"],
+    [100 * 86_400 + 7200, "100 d"],
+    [-200, "−3 min 20 s"],
+    [NaN, "–"],
+    [Infinity, "–"],
+  ])("%d s is %s", (seconds, text) => expect(format.duration(seconds)).toBe(text));
+});
+
+describe("figures have three digits that count", () => {
+  test.each([
+    [0, "0"],
+    [0.00012, "1.2e-4"],
+    [0.0123, "0.0123"],
+    [4.5678, "4.57"],
+    [10, "10"],
+    [100, "100"],
+    [250, "250"],
+    [12_345, "12,345"],
+    [NaN, "–"],
+  ])("%d is %s", (value, text) => expect(format.figure(value)).toBe(text));
+});
+
+test("zeros are trimmed behind the point, never before it", () => {
+  expect(format.trimmed(1200, 0)).toBe("1200");
+  expect(format.trimmed(1.5, 3)).toBe("1.5");
+  expect(format.trimmed(2, 2)).toBe("2");
+});
+
+test("changes have a sign; next to none is none", () => {
+  expect(format.change(100, 112)).toBe("+12 %");
+  expect(format.change(100, 97)).toBe("−3.0 %");
+  expect(format.change(100, 100.01)).toBe("±0 %");
+  expect(format.change(0, 5)).toBe("–");
+});
+
+test("GPUs, parts and counts read as people write them", () => {
+  expect(format.gpus(4, "T4")).toBe("4×T4");
+  expect(format.gpus(0, null)).toBe("–");
+  expect(format.percent(0.256)).toBe("26 %");
+  expect(format.plural(1, "job")).toBe("1 job");
+  expect(format.plural(2500, "node")).toBe("2,500 nodes");
+});

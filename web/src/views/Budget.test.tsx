@@ -1,0 +1,98 @@
+import { cleanup, render, screen } from "@testing-library/react";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+
+import { ApiError } from "../api/client";
+import type { Budget as Money, Cost } from "../api/types";
+import { NOTHING, type Picture } from "../state/live";
+import { live } from "../state/hooks";
+import { client } from "../state/session";
+import { Budget } from "./Budget";
+
+const NOW = Date.UTC(2026, 10, 16) / 1000;
+const MONEY: Money = {
+  budget_per_hour: 10,
+  max_spend_per_hour: null,
+  effective_budget_per_hour: 10,
+  average_spend_per_hour: 11.5,
+  spend_now_per_hour: 12,
+  since: NOW - 86_400,
+  now: NOW,
+};
+const COST: Cost = {
+  ...MONEY,
+  until: NOW,
+  total_usd: 276,
+  jobs_usd: 276,
+  idle_usd: 0,
+  provisioning_usd: 0,
+  forecast_month_usd: 4000,
+};
+
+function seen(part: Partial<Picture>): void {
+  live.picture = {
+    ...NOTHING,
+    connection: "live",
+    heardAt: 1,
+    now: NOW,
+    complete: true,
+    budget: MONEY,
+    counts: { running: 4, waiting: 2, starting: 1 },
+    ...part,
+  };
+}
+
+let asked: string[] = [];
+beforeEach(() => {
+  vi.stubGlobal(
+    "ResizeObserver",
+    class {
+      observe() {
+        return undefined;
+      }
+      disconnect() {
+        return undefined;
+      }
+    },
+  );
+  asked = [];
+  vi.spyOn(client, "get").mockImplementation((path: string) => {
+    asked.push(path);
+    if (path.startsWith("/cost")) return Promise.resolve(COST as never);
+    return Promise.reject(new ApiError(503, "the service is busy"));
+  });
+});
+afterEach(() => {
+  cleanup();
+  vi.unstubAllGlobals();
+  live.picture = NOTHING;
+});
+
+it("says in its first line whether the budget is kept", () => {
+  seen({});
+  render(<Budget />);
+  const [first] = screen.getAllByRole("status");
+  expect(first?.textContent).toContain("15 % over budget. $11.50/h on average");
+});
+
+it("counts the jobs that run and wait", () => {
+  seen({});
+  render(<Budget />);
+  expect(screen.getByText("4 running")).toBeDefined();
+  expect(screen.getByText("2 waiting, 1 starting or rescaling")).toBeDefined();
+});
+
+it("explains what to do where nothing is planned yet, and asks for no frontier", async () => {
+  seen({ plan: null });
+  render(<Budget />);
+  expect(screen.getByText("Nothing is planned yet")).toBeDefined();
+  expect(screen.getByText("boa submit job.yaml")).toBeDefined();
+  await screen.findAllByText("15 % over budget");
+  expect(asked.filter((path) => path.startsWith("/frontier"))).toEqual([]);
+});
+
+it("shows the service's words where the frontier is refused", async () => {
+  seen({ plan: 3 });
+  render(<Budget />);
+  const said = await screen.findAllByText("the service is busy");
+  expect(said.length).toBeGreaterThan(0);
+});

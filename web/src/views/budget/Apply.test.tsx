@@ -1,0 +1,129 @@
+import { cleanup, render, screen, waitFor } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+
+import { ApiError } from "../../api/client";
+import type { PlanClass, Preview } from "../../api/types";
+import { client } from "../../state/session";
+import { Apply } from "./Apply";
+
+function plan(width: number): PlanClass {
+  return {
+    name: "cnn",
+    average_jct_s: 60,
+    spend_per_hour: 1,
+    cost_per_job: 1,
+    rescalings: 1,
+    variants: [{ share: 1, gpu_type: "T4", widths: [width] }],
+  };
+}
+
+const CHANGE = { name: "cnn", arrivals_per_hour: 1, active_jobs: 3, changed: true };
+const PREVIEW: Preview = {
+  plan: 7,
+  gain: 1,
+  planned_per_hour: 10,
+  budget_per_hour: 42,
+  average_jct_s: 600,
+  p95_jct_s: null,
+  spend_per_hour: 42,
+  too_small_per_hour: null,
+  left_over_per_hour: 0,
+  shadow_price_s: 1,
+  before: { budget_per_hour: 30, average_jct_s: 1200 },
+  before_p95_jct_s: null,
+  classes: [{ ...CHANGE, before: plan(2), after: plan(4) }],
+  cluster: {},
+  solve_time_s: 0.01,
+  now: 0,
+};
+
+function shown(part: Partial<Parameters<typeof Apply>[0]> = {}) {
+  const onApplied = vi.fn();
+  render(
+    <Apply
+      tried={42}
+      budget={30}
+      billed=""
+      cap={null}
+      preview={PREVIEW}
+      onApplied={onApplied}
+      reset={vi.fn()}
+      {...part}
+    />,
+  );
+  return onApplied;
+}
+
+beforeEach(() => {
+  // jsdom knows dialogs, but cannot open them.
+  HTMLDialogElement.prototype.showModal = function show() {
+    this.open = true;
+  };
+  HTMLDialogElement.prototype.close = function close() {
+    this.open = false;
+  };
+});
+afterEach(cleanup);
+
+async function ask(): Promise<HTMLElement> {
+  await userEvent.click(screen.getByRole("button", { name: "Set the budget to $42.00/h" }));
+  return screen.getByRole("dialog");
+}
+
+it("says what will happen before anything does", async () => {
+  const put = vi.spyOn(client, "put");
+  shown();
+  const dialog = await ask();
+  expect(dialog.textContent).toContain("from $30.00/h to $42.00/h");
+  expect(dialog.textContent).toContain("Jobs are expected to take 10 min on average");
+  expect(dialog.textContent).toContain("1 class gets other GPUs (cnn); 3 active jobs may be");
+  expect(dialog.textContent).toContain("counts from now");
+  expect(put).not.toHaveBeenCalled();
+});
+
+it("sets the budget once it is confirmed", async () => {
+  const put = vi.spyOn(client, "put").mockResolvedValue({});
+  const onApplied = shown();
+  await ask();
+  await userEvent.click(screen.getByRole("button", { name: "Set it to $42.00/h" }));
+  expect(put).toHaveBeenCalledExactlyOnceWith("/budget", { budget_per_hour: 42 });
+  await waitFor(() => expect(onApplied).toHaveBeenCalledOnce());
+});
+
+it("sets nothing if it is cancelled", async () => {
+  const put = vi.spyOn(client, "put");
+  shown();
+  await ask();
+  await userEvent.click(screen.getByRole("button", { name: "Cancel" }));
+  expect(screen.queryByRole("dialog")).toBeNull();
+  expect(put).not.toHaveBeenCalled();
+});
+
+it("stays open with the service's words if it says no", async () => {
+  vi.spyOn(client, "put").mockRejectedValue(new ApiError(503, "the service is shutting down"));
+  const onApplied = shown();
+  await ask();
+  await userEvent.click(screen.getByRole("button", { name: "Set it to $42.00/h" }));
+  expect((await screen.findByRole("alert")).textContent).toBe("the service is shutting down");
+  expect(onApplied).not.toHaveBeenCalled();
+});
+
+it("warns of a cap below the budget, and of a budget that is too small", async () => {
+  shown({ cap: 35, preview: { ...PREVIEW, too_small_per_hour: 50 } });
+  const dialog = await ask();
+  expect(dialog.textContent).toContain("it is below this budget");
+  expect(dialog.textContent).toContain("needs at least $50.00/h");
+});
+
+it("cannot be pressed before the plan for the budget is known, nor for the same budget", () => {
+  shown({ preview: null });
+  expect(screen.getByRole<HTMLButtonElement>("button", { name: /Set the budget/ }).disabled).toBe(
+    true,
+  );
+  cleanup();
+  shown({ tried: 30 });
+  expect(screen.getByRole<HTMLButtonElement>("button", { name: /The budget is/ }).disabled).toBe(
+    true,
+  );
+});

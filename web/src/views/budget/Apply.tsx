@@ -1,0 +1,109 @@
+import { useState } from "react";
+
+import type { Budget, Preview } from "../../api/types";
+import { change, duration, plural, usdPerHour } from "../../format";
+import { Confirm } from "../../parts/Dialog";
+import { client } from "../../state/session";
+import { differs } from "./widths";
+
+interface ApplyProps {
+  tried: number;
+  budget: number;
+  /** What plans for it would be made with, where that is not the budget, in words. */
+  billed: string;
+  cap: number | null;
+  /** Of the budget that is tried; null: it is not there yet. */
+  preview: Preview | null;
+  onApplied: () => void;
+  reset: () => void;
+}
+
+export function Apply(props: ApplyProps) {
+  const { tried, budget, preview, onApplied, reset } = props;
+  const [asked, setAsked] = useState<Preview | null>(null);
+  const same = tried === budget;
+  const apply = async () => {
+    await client.put<Budget>("/budget", { budget_per_hour: tried });
+    onApplied();
+  };
+  return (
+    <div className="row">
+      <button
+        type="button"
+        className="primary"
+        disabled={same || preview === null}
+        onClick={() => setAsked(preview)}
+      >
+        {same ? `The budget is ${usdPerHour(tried)}` : `Set the budget to ${usdPerHour(tried)}`}
+      </button>
+      {!same && (
+        <button type="button" onClick={reset}>
+          Back to {usdPerHour(budget)}
+        </button>
+      )}
+      {asked && (
+        <Confirm
+          title={`Set the budget to ${usdPerHour(tried)}?`}
+          action={`Set it to ${usdPerHour(tried)}`}
+          onConfirm={apply}
+          onClose={() => setAsked(null)}
+        >
+          <WhatHappens {...props} preview={asked} />
+        </Confirm>
+      )}
+    </div>
+  );
+}
+
+function WhatHappens(props: ApplyProps & { preview: Preview }) {
+  const { tried, budget, billed, cap, preview } = props;
+  const { before, average_jct_s: jct, too_small_per_hour: least } = preview;
+  return (
+    <ul className="what-happens">
+      <li>
+        The budget goes from <b>{usdPerHour(budget)}</b> to <b>{usdPerHour(tried)}</b> on average (
+        {change(budget, tried)}), at once.
+      </li>
+      <li>
+        Jobs are expected to take <b>{duration(jct)}</b> on average;{" "}
+        {duration(before.average_jct_s)} by the plan in force ({change(before.average_jct_s, jct)}).
+      </li>
+      <li>{reached(preview)}</li>
+      <li>The average that is steered to counts from now: what was over or under is forgiven.</li>
+      {least !== null && (
+        <li className="warn">
+          It cannot keep up: this workload needs at least {usdPerHour(least)}, and the service will
+          spend that.
+        </li>
+      )}
+      {billed && <li>{billed}</li>}
+      <li>{capWords(tried, cap)}</li>
+    </ul>
+  );
+}
+
+/** Which classes change, and whom of those that run now it reaches. */
+export function reached(preview: Preview): string {
+  const changed = preview.classes.filter(differs);
+  if (changed.length === 0) return "No class gets other GPUs than now.";
+  const names = changed.map((one) => one.name);
+  const shown = names.length > 4 ? `${names.slice(0, 3).join(", ")} and others` : names.join(", ");
+  const active = changed.reduce((sum, one) => sum + one.active_jobs, 0);
+  const get = changed.length === 1 ? "gets" : "get";
+  const jobs = active === 0 ? "no job of them is active" : rescaled(active);
+  return `${plural(changed.length, "class", "classes")} ${get} other GPUs (${shown}); ${jobs}.`;
+}
+
+function rescaled(active: number): string {
+  return active === 1
+    ? "1 active job may be rescaled"
+    : `${plural(active, "active job")} may be rescaled`;
+}
+
+export function capWords(budget: number, cap: number | null): string {
+  if (cap === null) return "There is no hard cap.";
+  if (budget > cap) {
+    return `The hard cap of ${usdPerHour(cap)} stays, and it is below this budget: no more than the cap is ever spent.`;
+  }
+  return `The hard cap of ${usdPerHour(cap)} stays.`;
+}

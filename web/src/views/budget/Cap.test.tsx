@@ -1,0 +1,56 @@
+import { cleanup, render, screen, within } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+
+import { client } from "../../state/session";
+import { Cap } from "./Cap";
+
+beforeEach(() => {
+  // jsdom knows dialogs, but cannot open them.
+  HTMLDialogElement.prototype.showModal = function show() {
+    this.open = true;
+  };
+  HTMLDialogElement.prototype.close = function close() {
+    this.open = false;
+  };
+});
+afterEach(cleanup);
+
+const press = (name: string) => userEvent.click(screen.getByRole("button", { name }));
+
+it("sets a cap beside the budget that there is, once confirmed", async () => {
+  const put = vi.spyOn(client, "put").mockResolvedValue({});
+  render(<Cap budget={14} cap={null} />);
+  await userEvent.type(screen.getByLabelText("Never more than"), "30");
+  await press("Set the cap");
+  expect(put).not.toHaveBeenCalled();
+  await press("Cap it at $30.00/h");
+  expect(put).toHaveBeenCalledExactlyOnceWith("/budget", {
+    budget_per_hour: 14,
+    max_spend_per_hour: 30,
+  });
+});
+
+it("takes the cap away", async () => {
+  const put = vi.spyOn(client, "put").mockResolvedValue({});
+  render(<Cap budget={14} cap={30} />);
+  await press("Remove the cap");
+  expect(screen.getByRole("dialog").textContent).toContain("from $30.00/h to none");
+  await userEvent.click(within(screen.getByRole("dialog")).getByText("Remove the cap"));
+  expect(put.mock.lastCall?.[1]).toEqual({ budget_per_hour: 14, max_spend_per_hour: null });
+});
+
+it("warns of a cap below the budget", async () => {
+  render(<Cap budget={14} cap={null} />);
+  await userEvent.type(screen.getByLabelText("Never more than"), "10");
+  await press("Set the cap");
+  expect(screen.getByRole("dialog").textContent).toContain("below the budget of $14.00/h");
+});
+
+it("asks nothing for what is no amount", async () => {
+  render(<Cap budget={14} cap={null} />);
+  await userEvent.type(screen.getByLabelText("Never more than"), "lots");
+  await press("Set the cap");
+  expect(screen.getByRole("alert").textContent).toContain("An amount above 0");
+  expect(screen.queryByRole("dialog")).toBeNull();
+});

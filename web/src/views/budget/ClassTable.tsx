@@ -1,0 +1,103 @@
+import { useMemo } from "react";
+
+import type { ClassChange } from "../../api/types";
+import { duration, plural, usd, usdPerHour } from "../../format";
+import { linkTo } from "../../state/hooks";
+import { changeWords, epochWords, differs, stretches } from "./widths";
+
+/** How every class's GPUs would change; those that would not are grey. */
+export function ClassTable({ changes, tried }: { changes: readonly ClassChange[]; tried: number }) {
+  const sorted = useMemo(
+    () =>
+      changes
+        .map((change) => ({ change, moved: differs(change) }))
+        .sort((a, b) => Number(b.moved) - Number(a.moved)),
+    [changes],
+  );
+  const count = sorted.filter(({ moved }) => moved).length;
+  return (
+    <section aria-label="Classes" className="stack">
+      <h3>
+        {count === 0
+          ? `At ${usdPerHour(tried)} no class would change`
+          : `At ${usdPerHour(tried)}, ${count} of ${plural(changes.length, "class", "classes")} would change`}
+      </h3>
+      <div className="scroll-x">
+        <table className="plain class-changes">
+          <thead>
+            <tr>
+              <th scope="col">Class</th>
+              <th scope="col">GPUs of a job: now → then</th>
+              <th scope="col" className="numeric">
+                Average JCT
+              </th>
+              <th scope="col" className="numeric">
+                Cost per job
+              </th>
+              <th scope="col" className="numeric">
+                Active jobs
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {sorted.map(({ change, moved }) => (
+              <Row key={change.name} change={change} moved={moved} />
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </section>
+  );
+}
+
+function Row({ change, moved }: { change: ClassChange; moved: boolean }) {
+  const { before, after } = change;
+  const jct = (seconds: number) => duration(seconds);
+  return (
+    <tr className={moved ? "" : "faint"}>
+      <th scope="row">
+        <a href={linkTo("classes", change.name)}>{change.name}</a>
+        {!moved && <div className="small">unchanged</div>}
+        {!before && <div className="small">new to the plan</div>}
+      </th>
+      <td>
+        <Widths change={change} />
+      </td>
+      <td className="numeric">
+        <FromTo from={before && jct(before.average_jct_s)} to={jct(after.average_jct_s)} />
+      </td>
+      <td className="numeric">
+        <FromTo from={before && usd(before.cost_per_job)} to={usd(after.cost_per_job)} />
+      </td>
+      <td className="numeric">{change.active_jobs}</td>
+    </tr>
+  );
+}
+
+function FromTo({ from, to }: { from: string | null; to: string }) {
+  return from === null || from === to ? to : `${from} → ${to}`;
+}
+
+const MOST = 6;
+/** Stretches of a class that are listed before the rest is folded away. */
+
+function Widths({ change }: { change: ClassChange }) {
+  const found = stretches(change.before, change.after);
+  const line = (stretch: (typeof found)[number]) => (
+    <li key={stretch.first} className={stretch.changed ? "" : "faint"}>
+      <span className="faint">{epochWords(stretch, found.length === 1)}:</span>{" "}
+      {changeWords(stretch)}
+    </li>
+  );
+  return (
+    <>
+      <ul className="widths">{found.slice(0, MOST).map(line)}</ul>
+      {found.length > MOST && (
+        <details>
+          <summary>{found.length - MOST} more stretches of epochs</summary>
+          <ul className="widths">{found.slice(MOST).map(line)}</ul>
+        </details>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,139 @@
+import type { ReactNode } from "react";
+
+import type { Frontier, Preview } from "../../api/types";
+import { change, duration, trimmed, usdPerHour } from "../../format";
+import { dollarWords } from "./money";
+
+interface OutcomeProps {
+  preview: Preview;
+  frontier: Frontier;
+  tried: number;
+}
+
+/** What would come of a budget, beside what there is now. */
+export function Outcome({ preview, frontier, tried }: OutcomeProps) {
+  const { before } = preview;
+  return (
+    <div className="outcome" aria-live="polite">
+      <Notice preview={preview} />
+      <table className="plain">
+        <thead>
+          <tr>
+            <th scope="col">Predicted</th>
+            <th scope="col" className="numeric">
+              plan in force
+            </th>
+            <th scope="col" className="numeric">
+              at {usdPerHour(tried)}
+            </th>
+            <th scope="col" className="numeric">
+              change
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          <Line
+            name="average JCT"
+            now={duration(before.average_jct_s)}
+            then={duration(preview.average_jct_s)}
+            change={change(before.average_jct_s, preview.average_jct_s)}
+          />
+          <P95 preview={preview} />
+          <Line
+            name="expected spend"
+            now={usdPerHour(before.budget_per_hour)}
+            then={usdPerHour(preview.spend_per_hour)}
+            change={change(before.budget_per_hour, preview.spend_per_hour)}
+          />
+        </tbody>
+      </table>
+      <Gpus preview={preview} />
+      <p>{dollarWords(frontier, preview.too_small_per_hour ?? tried)}</p>
+    </div>
+  );
+}
+
+function Line({
+  name,
+  now,
+  then,
+  change: by,
+}: {
+  name: string;
+  now: ReactNode;
+  then: ReactNode;
+  change: string;
+}) {
+  return (
+    <tr>
+      <th scope="row">{name}</th>
+      <td className="numeric">{now}</td>
+      <td className="numeric">
+        <b>{then}</b>
+      </td>
+      <td className="numeric">{by}</td>
+    </tr>
+  );
+}
+
+function P95({ preview }: { preview: Preview }) {
+  const { p95_jct_s: then, before_p95_jct_s: now } = preview;
+  if (then === null) {
+    return (
+      <tr>
+        <th scope="row">P95 of JCT</th>
+        <td colSpan={3} className="numeric faint">
+          not known yet: needs 20 finished jobs per class
+        </td>
+      </tr>
+    );
+  }
+  return (
+    <Line
+      name="P95 of JCT"
+      now={now === null ? "–" : duration(now)}
+      then={duration(then)}
+      change={now === null ? "–" : change(now, then)}
+    />
+  );
+}
+
+/** A budget that is too small, or larger than anything needs. */
+function Notice({ preview }: { preview: Preview }) {
+  const least = preview.too_small_per_hour;
+  if (least !== null) {
+    return (
+      <p className="note warn" role="alert">
+        Too small: this workload needs at least {usdPerHour(least)}. Below that the service does
+        what costs least, and that is what is shown.
+      </p>
+    );
+  }
+  if (preview.left_over_per_hour < 0.005) return null;
+  return (
+    <p className="note">
+      {usdPerHour(preview.left_over_per_hour)} would be left over: the fastest plan there is costs{" "}
+      {usdPerHour(preview.spend_per_hour)}.
+    </p>
+  );
+}
+
+function Gpus({ preview }: { preview: Preview }) {
+  const used = Object.entries(preview.cluster).filter(([, size]) => size.mean > 0);
+  if (used.length === 0) return null;
+  return (
+    <p>
+      GPUs in use:{" "}
+      {used.map(([type, size], n) => (
+        <span key={type}>
+          {n > 0 && ", "}
+          <b>
+            {trimmed(size.mean, size.mean < 10 ? 1 : 0)} {type}
+          </b>{" "}
+          on average (at most {trimmed(size.p95, 0)} in 95 % of the time)
+        </span>
+      ))}
+      .
+    </p>
+  );
+}

@@ -1,0 +1,135 @@
+import { memo, useMemo, useState } from "react";
+
+import type { Frontier, Preview } from "../../api/types";
+import type { Mark, Series } from "../../charts/data";
+import { LineChart } from "../../charts/LineChart";
+import { usdPerHour } from "../../format";
+import { Card, Loading } from "../../parts/basics";
+import { Apply } from "./Apply";
+import { ClassTable } from "./ClassTable";
+import { Controls } from "./Controls";
+import { usePreview } from "./hooks";
+import { billWords } from "./money";
+import { Outcome } from "./Outcome";
+import { rounded, scaleFor, type BudgetScale } from "./scale";
+
+interface TradeOffProps {
+  frontier: Frontier;
+  plan: number;
+  /** Whether the service answers. */
+  connected: boolean;
+  budget: number;
+  cap: number | null;
+  /** Told the budget, and the plan that was in force when it was confirmed. */
+  onApplied: (budget: number, before: number) => void;
+}
+
+/** The frontier, a budget on it that somebody tries, and what would come of that. */
+export const TradeOff = memo(function TradeOff(props: TradeOffProps) {
+  const { frontier, plan, connected, budget, cap, onApplied } = props;
+  const [wish, setWish] = useState<number | null>(null);
+  const tried = wish ?? budget;
+  const preview = usePreview(tried, plan, connected);
+  const scale = scaleFor(frontier.cheapest_per_hour, frontier.fastest_per_hour, budget);
+  const { data } = preview;
+  const billed = data ? billWords(data.gain, data.planned_per_hour) : "";
+  const applied = () => {
+    setWish(null);
+    onApplied(tried, plan);
+  };
+  return (
+    <Card title="What would more money buy?">
+      <div className="trade">
+        <FrontierChart
+          frontier={frontier}
+          scale={scale}
+          tried={tried}
+          preview={preview.data}
+          pick={setWish}
+        />
+        <div className="trade-side">
+          <Controls
+            frontier={frontier}
+            scale={scale}
+            tried={tried}
+            budget={budget}
+            preview={preview}
+            pick={setWish}
+          />
+          {preview.error && (
+            <p className="field-problem" role="alert">
+              {preview.error.message}
+            </p>
+          )}
+          {preview.data ? (
+            <Outcome preview={preview.data} frontier={frontier} tried={tried} />
+          ) : (
+            !preview.error && <Loading what="the plan for this budget" />
+          )}
+          <Apply
+            tried={tried}
+            budget={budget}
+            billed={billed}
+            cap={cap}
+            preview={preview.settled ? preview.data : null}
+            onApplied={applied}
+            reset={() => setWish(null)}
+          />
+          {billed && <p className="faint small">{billed}</p>}
+        </div>
+      </div>
+      {preview.data && <ClassTable changes={preview.data.classes} tried={tried} />}
+    </Card>
+  );
+});
+
+interface FrontierChartProps {
+  frontier: Frontier;
+  scale: BudgetScale;
+  tried: number;
+  preview: Preview | null;
+  pick: (budget: number) => void;
+}
+
+const CLOSE = 0.05;
+/** Two budgets so near to each other that their words would lie on top of each other. */
+
+function FrontierChart({ frontier, scale, tried, preview, pick }: FrontierChartProps) {
+  const { low, high } = scale;
+  const series = useMemo((): Series[] => {
+    const points = frontier.points.map((p) => [p.budget_per_hour, p.average_jct_s] as const);
+    const fastest = points.at(-1);
+    const beyond = fastest ? [[high, fastest[1]] as const] : [];
+    const name = "best average JCT";
+    return [{ name, color: "var(--c1)", points: [...points, ...beyond] }];
+  }, [frontier, high]);
+  const slowest = frontier.points[0]?.average_jct_s ?? frontier.fastest_jct_s * 2;
+  return (
+    <LineChart
+      title="Average JCT by budget"
+      note="JCT: the time from a job's submission to its end. Click to try a budget."
+      x={{ label: "budget in USD per hour", unit: "usd", log: true, domain: [low, high] }}
+      y={{
+        label: "average JCT",
+        unit: "seconds",
+        log: true,
+        domain: [frontier.fastest_jct_s / 1.15, slowest * 1.25],
+      }}
+      series={series}
+      marks={preview ? marksOf(preview, tried, scale) : []}
+      height={390}
+      onPick={(x) => pick(rounded(x))}
+    />
+  );
+}
+
+function marksOf(preview: Preview, tried: number, { low, high }: BudgetScale): Mark[] {
+  const { before } = preview;
+  const now = { x: before.budget_per_hour, y: before.average_jct_s };
+  const at = preview.too_small_per_hour ?? preview.budget_per_hour;
+  const x = Math.max(low, Math.min(high, at));
+  const near = Math.abs(Math.log(x / now.x)) < CLOSE;
+  const mine = { x, y: preview.average_jct_s, text: usdPerHour(tried), color: "var(--c2)" };
+  const here = { ...now, text: near ? "" : "now", color: "var(--c3)" };
+  return [here, mine];
+}

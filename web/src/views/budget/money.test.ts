@@ -1,0 +1,155 @@
+import { describe, expect, it } from "vitest";
+
+import type { Cost, Frontier } from "../../api/types";
+import {
+  dollarWords,
+  forecastOf,
+  hoursOf,
+  jctAt,
+  monthOf,
+  billWords,
+  pacingWords,
+  verdict,
+} from "./money";
+
+const NOW = Date.UTC(2026, 10, 16) / 1000; // half of a month of 30 days has gone
+
+function cost(fields: Partial<Cost>): Cost {
+  return {
+    budget_per_hour: 10,
+    max_spend_per_hour: null,
+    effective_budget_per_hour: 10,
+    average_spend_per_hour: 10,
+    spend_now_per_hour: 10,
+    since: NOW - 15 * 86_400,
+    until: NOW,
+    now: NOW,
+    total_usd: 3600,
+    jobs_usd: 3600,
+    idle_usd: 0,
+    provisioning_usd: 0,
+    forecast_month_usd: 7200,
+    ...fields,
+  };
+}
+
+const FRONTIER: Frontier = {
+  plan: 1,
+  gain: 1,
+  points: [
+    { budget_per_hour: 10, average_jct_s: 1000 },
+    { budget_per_hour: 20, average_jct_s: 500 },
+    { budget_per_hour: 40, average_jct_s: 300 },
+  ],
+  cheapest_per_hour: 10,
+  fastest_per_hour: 40,
+  fastest_jct_s: 300,
+  now: NOW,
+};
+
+describe("an average against the budget", () => {
+  it("is on budget within two percent either way", () => {
+    expect(verdict(10.19, 10, 24)).toEqual({ tone: "good", words: "on budget" });
+    expect(verdict(9.81, 10, 24)).toEqual({ tone: "good", words: "on budget" });
+  });
+
+  it("says by how much it is over, and warns before it is bad", () => {
+    expect(verdict(10.5, 10, 24)).toEqual({ tone: "warn", words: "5 % over budget" });
+    expect(verdict(11.2, 10, 24)).toEqual({ tone: "bad", words: "12 % over budget" });
+    expect(verdict(36, 10, 24)).toEqual({ tone: "bad", words: "3.6× the budget" });
+  });
+
+  it("is good where less is spent", () => {
+    expect(verdict(5, 10, 24)).toEqual({ tone: "good", words: "50 % under budget" });
+  });
+
+  it("is no verdict in the first hour", () => {
+    expect(verdict(99, 10, 0.5)).toEqual({
+      tone: "plain",
+      words: "too early to say: 30 min so far",
+    });
+    expect(verdict(0, 10, 0).tone).toBe("plain");
+  });
+
+  it("is over the hours that the total was spent in", () => {
+    expect(hoursOf(cost({ total_usd: 30, average_spend_per_hour: 10 }))).toBe(3);
+    expect(hoursOf(cost({ total_usd: 0, average_spend_per_hour: 0 }))).toBe(0);
+  });
+});
+
+describe("the forecast of a month", () => {
+  it("is held against the budget over the hours of the month", () => {
+    expect(forecastOf(cost({ total_usd: 3600, forecast_month_usd: 7300 }))).toMatchObject({
+      allowed: 7200,
+      tone: "good",
+      words: "on budget",
+    });
+  });
+
+  it("allows only for the hours since anything was rented", () => {
+    const late = cost({ total_usd: 1440, average_spend_per_hour: 20, forecast_month_usd: 8640 });
+    expect(forecastOf(late)).toMatchObject({ allowed: 3600 + 720, words: "2× the budget" });
+  });
+
+  it("says so where it is only the budget's", () => {
+    const early = cost({ total_usd: 2, average_spend_per_hour: 20, forecast_month_usd: 3602 });
+    expect(forecastOf(early)).toMatchObject({
+      tone: "plain",
+      words: "by the budget: less than an hour to go on",
+    });
+  });
+
+  it("is of the calendar month in UTC, over the year's end too", () => {
+    const december = monthOf(Date.UTC(2026, 11, 31, 23) / 1000);
+    expect(december).toEqual({
+      begin: Date.UTC(2026, 11, 1) / 1000,
+      end: Date.UTC(2027, 0, 1) / 1000,
+    });
+  });
+});
+
+describe("what one more dollar buys", () => {
+  it("lies on straight lines between the frontier's points", () => {
+    expect([10, 15, 20, 30, 40, 99].map((budget) => jctAt(FRONTIER, budget))).toEqual([
+      1000, 750, 500, 400, 300, 300,
+    ]);
+  });
+
+  it("is unknown below the cheapest budget", () => {
+    expect(jctAt(FRONTIER, 9)).toBeNull();
+    expect(dollarWords(FRONTIER, 9)).toBe("");
+  });
+
+  it("is told in seconds per job", () => {
+    expect(dollarWords(FRONTIER, 12)).toBe(
+      "One more dollar per hour would save 50 s per job on average.",
+    );
+  });
+
+  it("is nothing at the fastest", () => {
+    expect(dollarWords(FRONTIER, 40)).toBe("More money would not make jobs any faster.");
+  });
+});
+
+describe("what plans are made with", () => {
+  it("is worth no word where it is the budget", () => {
+    expect(pacingWords(10, 10.05, null)).toBe("");
+  });
+
+  it("is explained where the average is being caught up with", () => {
+    expect(pacingWords(10, 12, null)).toContain("less was spent");
+    expect(pacingWords(10, 8, null)).toContain("more was spent");
+  });
+
+  it("is told by what a planned dollar comes to on the bill", () => {
+    expect(billWords(1.5, 20)).toBe(
+      "Planned with $20.00/h, since a planned dollar has come to $1.50 on the bill so far: idle and booting nodes cost, too.",
+    );
+    expect(billWords(0.8, 20)).not.toContain("idle");
+    expect(billWords(1.004, 20)).toBe("");
+  });
+
+  it("is the cap where that is below the budget", () => {
+    expect(pacingWords(10, 6, 6)).toContain("hard cap is below the budget");
+  });
+});

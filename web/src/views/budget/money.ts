@@ -1,0 +1,106 @@
+/** Money in words: on budget or not, what a month will have cost, what one more dollar buys. */
+import type { Cost, Frontier } from "../../api/types";
+import { duration, percent, trimmed, usd } from "../../format";
+import type { Tone } from "../../parts/basics";
+
+export const HOUR_S = 3600;
+const ON_BUDGET = 0.02;
+const FAR_OVER = 0.1;
+const LEAST_HOURS = 1;
+/** Of shorter averages nothing is said: one node more or less would decide. */
+
+export interface Verdict {
+  tone: Tone;
+  words: string;
+}
+
+/** An average against the budget. `hours`: that it is over. */
+export function verdict(average: number, budget: number, hours: number): Verdict {
+  if (!(hours > 0)) return { tone: "plain", words: "nothing rented yet" };
+  if (hours < LEAST_HOURS) {
+    return { tone: "plain", words: `too early to say: ${duration(hours * HOUR_S)} so far` };
+  }
+  const over = average / budget - 1;
+  if (Math.abs(over) <= ON_BUDGET) return { tone: "good", words: "on budget" };
+  if (over < 0) return { tone: "good", words: `${percent(-over)} under budget` };
+  const words = over < 1 ? `${percent(over)} over budget` : `${trimmed(over + 1, 1)}× the budget`;
+  return { tone: over > FAR_OVER ? "bad" : "warn", words };
+}
+
+/** Hours that an average is over: the service leaves out what was before anything was rented. */
+export function hoursOf(cost: Cost): number {
+  return cost.average_spend_per_hour > 0 ? cost.total_usd / cost.average_spend_per_hour : 0;
+}
+
+/** Of the calendar month (UTC) that a moment lies in. */
+export function monthOf(now: number): { begin: number; end: number } {
+  const date = new Date(now * 1000);
+  const [year, month] = [date.getUTCFullYear(), date.getUTCMonth()];
+  return { begin: Date.UTC(year, month, 1) / 1000, end: Date.UTC(year, month + 1, 1) / 1000 };
+}
+
+export interface Forecast {
+  amount: number;
+  /** What the budget comes to over the same hours. */
+  allowed: number;
+  tone: Tone;
+  words: string;
+}
+
+/** `cost`: since the month's begin, and from when on anything was spent in it. */
+export function forecastOf(cost: Cost): Forecast {
+  const { begin, end } = monthOf(cost.now);
+  const amount = cost.forecast_month_usd;
+  const left = ((end - cost.now) / HOUR_S) * cost.budget_per_hour;
+  const counted = Math.min(hoursOf(cost), (cost.now - begin) / HOUR_S);
+  const allowed = left + counted * cost.budget_per_hour;
+  // Too little was seen to go on from: the service then takes the budget for the rest.
+  if (Math.abs(amount - cost.total_usd - left) <= 1e-4 * amount) {
+    return { amount, allowed, tone: "plain", words: "by the budget: less than an hour to go on" };
+  }
+  const { tone, words } = verdict(amount, allowed, LEAST_HOURS);
+  return { amount, allowed, tone, words };
+}
+
+/** The best average JCT for a budget, by the frontier; null below the cheapest. */
+export function jctAt(frontier: Frontier, budget: number): number | null {
+  const { points } = frontier;
+  const next = points.findIndex((point) => point.budget_per_hour >= budget);
+  if (next < 0) return points.at(-1)?.average_jct_s ?? null;
+  const [a, b] = [points[next - 1], points[next]];
+  if (!b) return null;
+  if (!a) return budget < b.budget_per_hour * (1 - 1e-9) ? null : b.average_jct_s;
+  const part = (budget - a.budget_per_hour) / (b.budget_per_hour - a.budget_per_hour);
+  return a.average_jct_s + part * (b.average_jct_s - a.average_jct_s);
+}
+
+/** "One more dollar per hour would save 12 s per job on average." */
+export function dollarWords(frontier: Frontier, budget: number): string {
+  const here = jctAt(frontier, budget);
+  if (here === null) return "";
+  const [step, name] = budget < 5 ? [0.1, "Ten cents more"] : [1, "One more dollar"];
+  const saved = here - (jctAt(frontier, budget + step) ?? here);
+  if (saved < 0.05) return "More money would not make jobs any faster.";
+  return `${name} per hour would save ${duration(saved)} per job on average.`;
+}
+
+/** What plans for a budget are made with, where a planned dollar is not one of the bill; "" if it is. */
+export function billWords(gain: number, planned: number): string {
+  if (Math.abs(gain - 1) < 0.01) return "";
+  const why = gain > 1 ? ": idle and booting nodes cost, too" : "";
+  return `Planned with ${usd(planned)}/h, since a planned dollar has come to ${usd(gain)} on the bill so far${why}.`;
+}
+
+/** What is planned with, where that is not the budget itself; "" if it is. */
+export function pacingWords(budget: number, effective: number, cap: number | null): string {
+  if (Math.abs(effective / budget - 1) < 0.01) return "";
+  const capped = cap !== null && effective >= cap * (1 - 1e-9);
+  if (capped && cap < budget) {
+    return `The hard cap is below the budget: plans are made for ${usd(cap)} per hour.`;
+  }
+  const why =
+    effective > budget
+      ? "less was spent than allowed, or plans came out cheaper"
+      : "more was spent than allowed, or plans came out dearer, since idle and booting nodes cost too";
+  return `Plans are made with ${usd(effective)}/h at present, so that the average comes out at the budget: ${why}.`;
+}

@@ -1,0 +1,106 @@
+import { cleanup, render, screen } from "@testing-library/react";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+
+import { ApiError } from "../../api/client";
+import { live } from "../../state/hooks";
+import { NOTHING } from "../../state/live";
+import { client } from "../../state/session";
+import { Classes } from "../Classes";
+import { known, planned } from "./sample";
+
+/** Answers by path; any other path is not there. */
+function service(answers: Record<string, unknown>) {
+  vi.spyOn(client, "get").mockImplementation((path) =>
+    path in answers
+      ? Promise.resolve(answers[path] as never)
+      : Promise.reject(new ApiError(404, `there is no ${path} here`)),
+  );
+}
+
+beforeEach(() => {
+  live.picture = { ...NOTHING, connection: "live", heardAt: 1, plan: 9 };
+  vi.stubGlobal(
+    "ResizeObserver",
+    class {
+      observe() {
+        /* nothing has a size here */
+      }
+      disconnect() {
+        /* nor was any observed */
+      }
+    },
+  );
+});
+afterEach(() => {
+  cleanup();
+  live.picture = NOTHING;
+  vi.unstubAllGlobals();
+});
+
+const PLAN = {
+  number: 9,
+  plan: { classes: [planned("bert", { share: 1, gpu_type: "T4", widths: [2, 2] })] },
+};
+
+test("without a class it says how one begins", async () => {
+  service({ "/classes": { classes: [] }, "/plan": PLAN });
+  render(<Classes rest={[]} />);
+  expect(await screen.findByText("No class yet")).toBeTruthy();
+});
+
+test("the list has what is known and what is planned, and – for what is not", async () => {
+  service({
+    "/classes": { classes: ["bert", "new"] },
+    "/classes/bert": known("bert"),
+    "/classes/new": known("new"),
+    "/plan": PLAN,
+  });
+  render(<Classes rest={[]} />);
+  const bert = (await screen.findByText("bert")).closest('[role="row"]');
+  expect(bert?.textContent).toBe("bert52.51 h on 1×T42×T410 min$1.20100 %");
+  const fresh = screen.getByText("new").closest('[role="row"]');
+  expect(fresh?.textContent).toBe("new52.51 h on 1×T4not planned yet–––");
+});
+
+test("a class that nobody knows says so, with a way back", async () => {
+  service({ "/plan": PLAN });
+  render(<Classes rest={["nope"]} />);
+  expect(await screen.findByText(/No job of a class “nope” was ever submitted/)).toBeTruthy();
+  expect(screen.getByRole("link", { name: "See which classes there are" })).toBeTruthy();
+});
+
+test("a class's page has its reasons in the service's words, and its charts", async () => {
+  service({
+    "/plan": PLAN,
+    "/classes/bert": known("bert"),
+    "/classes/bert/why": {
+      name: "bert",
+      plan: 9,
+      seconds_per_usd: 21,
+      words: ["All epochs on 2×T4: worth it."],
+      variants: [
+        {
+          share: 1,
+          gpu_type: "T4",
+          epochs: [{ first_epoch: 0, last_epoch: 1, width: 2, choices: [] }],
+        },
+      ],
+      now: 0,
+    },
+  });
+  render(<Classes rest={["bert"]} />);
+  expect(await screen.findByText("All epochs on 2×T4: worth it.")).toBeTruthy();
+  expect(screen.getByText(/One more dollar saves 21 s elsewhere/)).toBeTruthy();
+  for (const chart of ["Speedup on T4", "Planned GPUs by epoch", "Work by epoch"]) {
+    expect(screen.getByRole("figure", { name: chart })).toBeTruthy();
+  }
+  expect(screen.queryByRole("figure", { name: "Noise scale by epoch" })).toBeNull();
+  expect(screen.getByText(/Not measured yet\./)).toBeTruthy();
+});
+
+test("a class that the plan does not know yet still shows what was learned", async () => {
+  service({ "/plan": { plan: { classes: [] } }, "/classes/bert": known("bert") });
+  render(<Classes rest={["bert"]} />);
+  expect(await screen.findByRole("figure", { name: "Speedup on T4" })).toBeTruthy();
+  expect((await screen.findByRole("alert")).textContent).toContain("/classes/bert/why");
+});

@@ -1,0 +1,150 @@
+/** Events by what they are about, and which of them are wanted. */
+import type { Event } from "../../api/types";
+import { csv } from "../../charts/data";
+import { duration } from "../../format";
+
+export type Group = "jobs" | "nodes" | "money" | "trouble";
+
+export const GROUPS: readonly (readonly [Group, string])[] = [
+  ["jobs", "Jobs"],
+  ["nodes", "Nodes"],
+  ["money", "Money and plans"],
+  ["trouble", "Trouble"],
+];
+
+const KINDS: Readonly<Record<string, Group>> = {
+  submitted: "jobs",
+  started: "jobs",
+  rescaled: "jobs",
+  stop: "jobs",
+  stopped: "jobs",
+  succeeded: "jobs",
+  node_rented: "nodes",
+  node_ready: "nodes",
+  node_released: "nodes",
+  node_gone: "nodes",
+  planned: "money",
+  budget: "money",
+  trouble: "trouble",
+  failed: "trouble",
+  retry: "trouble",
+  restarted: "trouble",
+  shortage: "trouble",
+  node_leaving: "trouble",
+  node_lost: "trouble",
+  orphan: "trouble",
+  clock: "trouble",
+};
+
+/** Of a kind that this page does not know yet: by what it names. */
+export function groupOf(event: Event): Group {
+  const known = KINDS[event.kind];
+  if (known) return known;
+  if (event.job !== null) return "jobs";
+  return event.node !== null ? "nodes" : "money";
+}
+
+const WORDS: Readonly<Record<string, string>> = {
+  planned: "new plan",
+  stop: "to stop",
+  retry: "tries again",
+  orphan: "stray node",
+};
+
+export function kindWords(kind: string): string {
+  return WORDS[kind] ?? kind.replaceAll("_", " ");
+}
+
+export interface EventFilters {
+  /** None: all. */
+  groups: readonly Group[];
+  search: string;
+}
+
+export function fromQuery(query: string): EventFilters {
+  const asked = new URLSearchParams(query);
+  const named = (asked.get("group") ?? "").split(",");
+  const groups = GROUPS.map(([group]) => group).filter((group) => named.includes(group));
+  return { groups, search: asked.get("search") ?? "" };
+}
+
+export function toQuery({ groups, search }: EventFilters): string {
+  const parts = new URLSearchParams();
+  if (groups.length > 0) parts.set("group", groups.join(","));
+  if (search) parts.set("search", search);
+  return parts.toString().replaceAll("%2C", ",");
+}
+
+export function toggled(filters: EventFilters, group: Group): EventFilters {
+  const groups = filters.groups.includes(group)
+    ? filters.groups.filter((each) => each !== group)
+    : [...filters.groups, group];
+  return { ...filters, groups };
+}
+
+export interface Found {
+  /** Newest first. */
+  events: Event[];
+  /** Of those that the search lets through. */
+  counts: Record<Group, number>;
+}
+
+export function found(events: readonly Event[], { groups, search }: EventFilters): Found {
+  const needle = search.trim().toLowerCase();
+  const wanted = new Set(groups);
+  const counts = { jobs: 0, nodes: 0, money: 0, trouble: 0 };
+  const fitting: Event[] = [];
+  for (const event of events.toReversed()) {
+    if (needle && !`${event.text} ${kindWords(event.kind)}`.toLowerCase().includes(needle))
+      continue;
+    const group = groupOf(event);
+    counts[group] += 1;
+    if (wanted.size === 0 || wanted.has(group)) fitting.push(event);
+  }
+  return { events: fitting, counts };
+}
+
+export function eventsCsv(events: readonly Event[]): string {
+  const rows = events.map((event) => [
+    event.number,
+    new Date(event.at * 1000).toISOString(),
+    event.kind,
+    event.job,
+    event.node,
+    event.text,
+  ]);
+  return csv([["number", "time", "kind", "job", "node", "text"], ...rows]);
+}
+
+export interface Piece {
+  text: string;
+  job?: string;
+  node?: string;
+}
+
+const NAMED = /\b(job|node) (\d+)\b/g;
+
+const LONG_S = 600;
+const SECONDS = /(?<![\d.,])(\d[\d,]*) s\b/g;
+
+/** Seconds are good for what is short; what is long reads better in hours. */
+export function readable(text: string): string {
+  return text.replaceAll(SECONDS, (words, figure: string) => {
+    const seconds = Number(figure.replaceAll(",", ""));
+    return seconds < LONG_S ? words : duration(seconds);
+  });
+}
+
+/** The words, cut where they name a job or a node, so that a link can lead there. */
+export function pieces(text: string): Piece[] {
+  const cut: Piece[] = [];
+  let from = 0;
+  for (const match of text.matchAll(NAMED)) {
+    const [words, what, id] = match;
+    if (match.index > from) cut.push({ text: text.slice(from, match.index) });
+    cut.push({ text: words, [what === "job" ? "job" : "node"]: id });
+    from = match.index + words.length;
+  }
+  if (from < text.length) cut.push({ text: text.slice(from) });
+  return cut;
+}

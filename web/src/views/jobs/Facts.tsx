@@ -1,0 +1,158 @@
+import type { ReactNode } from "react";
+
+import type { JobDetails } from "../../api/types";
+import { duration, figure, gpus, moment, plural, usd } from "../../format";
+import { Card, Progress, Stat } from "../../parts/basics";
+import { linkTo, useNow } from "../../state/hooks";
+import { hasEnded, type SeenJob } from "../../state/live";
+import { rescaleParts } from "./timeline";
+import { capital, costNow, epochText, leftNow, leftText, rescaled } from "./words";
+
+export type SeenDetails = JobDetails & SeenJob;
+
+/** The figures that one looks for first. */
+export function Figures({
+  job,
+  prices,
+}: {
+  job: SeenDetails;
+  prices: ReadonlyMap<string, number>;
+}) {
+  const now = useNow();
+  const over = hasEnded(job.state);
+  const left = leftNow(job, now);
+  return (
+    <div className="stats">
+      <Stat
+        label="Progress"
+        value={<Progress done={job.done} label="Progress" />}
+        note={`epoch ${epochText(job)}`}
+      />
+      {over ? (
+        <Stat
+          label="Took"
+          value={duration((job.ended_at ?? now) - job.submitted_at)}
+          note="from submission to end"
+        />
+      ) : (
+        <Stat
+          label="Time left"
+          value={left === null ? "–" : leftText(left)}
+          note={left === null ? "not known yet" : `ends about ${moment(now + left)}`}
+        />
+      )}
+      <Stat
+        label="GPUs"
+        value={gpus(job.width, job.gpu_type)}
+        note={over ? "given back" : wantedNote(job)}
+      />
+      <Stat
+        label={over ? "Cost" : "Cost so far"}
+        value={usd(costNow(job, prices, now))}
+        note={
+          over
+            ? "in all"
+            : job.left_usd === null
+              ? "to the end: not known yet"
+              : `${usd(job.left_usd)} more to the end`
+        }
+      />
+    </div>
+  );
+}
+
+function wantedNote(job: JobDetails): string {
+  if (!job.wanted) return "no plan for it yet";
+  const { width, gpu_type: type } = job.wanted;
+  const planned = gpus(width, type);
+  return planned === gpus(job.width, job.gpu_type) ? "as planned" : `planned: ${planned}`;
+}
+
+type Fact = [name: string, value: ReactNode];
+
+export function Facts({ job }: { job: SeenDetails }) {
+  const { total } = job.rescale_s;
+  const waited = job.started_at === null ? null : job.started_at - job.submitted_at;
+  const running: Fact[] = [
+    ["Last start took", total === undefined ? "–" : `${duration(total)} until it trained`],
+    ["Runs on", <Where key="where" job={job} />],
+  ];
+  const facts: Fact[] = [
+    ["Submitted", moment(job.submitted_at)],
+    ["Started", job.started_at === null ? "not yet" : moment(job.started_at)],
+    ["Waited for its start", waited === null ? "–" : duration(waited)],
+    ...(job.ended_at === null ? [] : [["Ended", moment(job.ended_at)] satisfies Fact]),
+    ["Rescaled", plural(rescaled(job), "time")],
+    ["Started again after a failure", plural(job.restarts, "time")],
+    ["Exit code", job.exit_code === null ? "–" : exitText(job.exit_code)],
+    ...(hasEnded(job.state) ? [] : running),
+    ["Step", job.step === null ? "not reported" : job.step.toLocaleString("en-US")],
+    ["Loss", job.loss === null ? "not reported" : figure(job.loss)],
+  ];
+  const said = Object.entries(job.metrics).map(([name, value]): Fact => [
+    capital(name.replaceAll("_", " ")),
+    figure(value),
+  ]);
+  return (
+    <Card title="Facts">
+      <dl className="facts">
+        {[...facts, ...said].map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+      </dl>
+    </Card>
+  );
+}
+
+/** The service writes a signal n as -n. */
+function exitText(code: number): string {
+  return code < 0 ? `ended by signal ${-code}` : String(code);
+}
+
+function Where({ job }: { job: JobDetails }) {
+  if (job.held.length === 0) return "–";
+  return (
+    <span className="where">
+      {job.held.map(({ node, gpus: count }) => (
+        <a key={node} href={linkTo("cluster", String(node))}>
+          node {node} ({plural(count, "GPU")})
+        </a>
+      ))}
+    </span>
+  );
+}
+
+/** What it took until the run that is there now trained. */
+export function RescaleCard({ job }: { job: JobDetails }) {
+  const parts = rescaleParts(job.rescale_s);
+  if (parts.length === 0) return null;
+  return (
+    <Card title="What its last start took">
+      <table className="plain rescale-parts">
+        <thead>
+          <tr>
+            <th scope="col">What took it</th>
+            <th scope="col" className="numeric">
+              Time
+            </th>
+            <th scope="col" aria-label="Share" />
+          </tr>
+        </thead>
+        <tbody>
+          {parts.map(({ key, words, seconds, share }) => (
+            <tr key={key}>
+              <td>{words}</td>
+              <td className="numeric">{duration(seconds)}</td>
+              <td className="part-bar">
+                <span style={{ width: `${share * 100}%` }} />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </Card>
+  );
+}

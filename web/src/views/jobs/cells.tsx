@@ -1,0 +1,68 @@
+/** Cells of the table that move with the clock. Only those in sight are there, and tick. */
+import { createContext, useContext, type MouseEvent, type ReactNode } from "react";
+
+import { clock, duration, moment, usd } from "../../format";
+import { Progress } from "../../parts/basics";
+import { useNow } from "../../state/hooks";
+import { hasEnded, type SeenJob } from "../../state/live";
+import { ageOf, costNow, leftNow, leftText } from "./words";
+
+export const Prices = createContext<ReadonlyMap<string, number>>(new Map());
+/** Jobs that were asked to stop from here. */
+export const Asked = createContext<ReadonlySet<string>>(new Set());
+const Now = createContext(0);
+
+/** One clock for all cells: only they are drawn again when it ticks, not the table around them. */
+export function Clock({ children }: { children: ReactNode }) {
+  return <Now value={useNow()}>{children}</Now>;
+}
+
+export function CostCell({ row }: { row: SeenJob }) {
+  return usd(costNow(row, useContext(Prices), useContext(Now)));
+}
+
+export function LeftCell({ row }: { row: SeenJob }) {
+  const now = useContext(Now);
+  const left = leftNow(row, now);
+  if (row.ended_at !== null) {
+    return (
+      <span className="faint" title={moment(row.ended_at)}>
+        {`ended ${shortly(row.ended_at, now)}`}
+      </span>
+    );
+  }
+  if (left === null) return <span className="faint">–</span>;
+  return <span title={`ends about ${moment(now + left)}`}>{leftText(left)}</span>;
+}
+
+/** The time of a day, or of another day the day. */
+function shortly(at: number, now: number): string {
+  const [then, today] = [new Date(at * 1000), new Date(now * 1000)];
+  if (then.toDateString() === today.toDateString()) return clock(at).slice(0, 5);
+  return then.toLocaleDateString([], { month: "short", day: "numeric" });
+}
+
+export function ProgressCell({ row }: { row: SeenJob }) {
+  return <Progress done={row.done} label={`Progress of job ${row.id}`} />;
+}
+
+export function AgeCell({ row }: { row: SeenJob }) {
+  const now = useContext(Now);
+  return <span title={`submitted ${moment(row.submitted_at)}`}>{duration(ageOf(row, now))}</span>;
+}
+
+/** Must not open the row that it is in. */
+export function StopCell({ row, onStop }: { row: SeenJob; onStop: (row: SeenJob) => void }) {
+  const asked = useContext(Asked).has(row.id);
+  if (hasEnded(row.state)) return null;
+  if (asked || row.stop_requested) return <span className="faint small-print">stopping…</span>;
+  const press = (event: MouseEvent) => {
+    event.stopPropagation();
+    onStop(row);
+  };
+  return (
+    <button type="button" className="small" onClick={press} aria-label={`Stop job ${row.id}`}>
+      Stop
+    </button>
+  );
+}

@@ -1,0 +1,33 @@
+/** Jobs for tests. */
+import type { SeenJob } from "../../state/live";
+
+export function job(id: number, with_: Partial<SeenJob> = {}): SeenJob {
+  return {
+    class: "resnet18",
+    id: String(id),
+    name: `train-${id}`,
+    state: "running",
+    gpu_type: "T4",
+    width: 4,
+    epoch: 2,
+    epochs: 9,
+    submitted_at: 1000,
+    started_at: 1010,
+    ended_at: null,
+    rescalings: 2,
+    restarts: 0,
+    exit_code: null,
+    cost_usd: 1.5,
+    done: 0.25,
+    left_s: 600,
+    left_usd: 2.25,
+    stop_requested: false,
+    reason: "",
+    told_at: 2000,
+    ...with_,
+  };
+}
+
+export function mapped(...jobs: SeenJob[]): ReadonlyMap<string, SeenJob> {
+  return new Map(jobs.map((each) => [each.id, each]));
+}

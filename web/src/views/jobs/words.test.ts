@@ -1,0 +1,56 @@
+import { describe, expect, test } from "vitest";
+
+import { job } from "./sample";
+import { ageOf, costNow, epochText, leftNow, reasonOf, rescaled } from "./words";
+
+const PRICES = new Map([["T4", 0.9]]);
+
+describe("cost", () => {
+  test("of a running job grows by what it holds", () => {
+    expect(costNow(job(1), PRICES, 2000 + 1800)).toBeCloseTo(1.5 + 0.5 * 4 * 0.9);
+  });
+
+  test("stays as told where the job does not run, the price is unknown, or no time has passed", () => {
+    expect(costNow(job(1, { state: "rescaling" }), PRICES, 9000)).toBe(1.5);
+    expect(costNow(job(1, { gpu_type: "H100" }), PRICES, 9000)).toBe(1.5);
+    expect(costNow(job(1), PRICES, 1900)).toBe(1.5);
+    expect(costNow(job(1, { told_at: Infinity }), PRICES, 9000)).toBe(1.5);
+  });
+});
+
+describe("time left", () => {
+  test("shrinks while a job runs, down to nothing", () => {
+    expect(leftNow(job(1), 2100)).toBe(500);
+    expect(leftNow(job(1), 5000)).toBe(0);
+  });
+
+  test("stands still while it waits, and is unknown once it has ended", () => {
+    expect(leftNow(job(1, { state: "waiting" }), 2100)).toBe(600);
+    expect(leftNow(job(1, { state: "succeeded" }), 2100)).toBeNull();
+    expect(leftNow(job(1, { left_s: null }), 2100)).toBeNull();
+  });
+});
+
+describe("words", () => {
+  test("epochs count from one and never past the last", () => {
+    expect(epochText(job(1))).toBe("3 of 9");
+    expect(epochText(job(1, { epoch: 9 }))).toBe("9 of 9");
+  });
+
+  test("the first start is no rescaling", () => {
+    expect(rescaled(job(1))).toBe(1);
+    expect(rescaled(job(1, { rescalings: 0 }))).toBe(0);
+  });
+
+  test("an ended job gets no older", () => {
+    expect(ageOf(job(1, { ended_at: 1500 }), 9000)).toBe(500);
+    expect(ageOf(job(1), 9000)).toBe(8000);
+  });
+
+  test("the reason is a sentence, the service's own where it gave one", () => {
+    expect(reasonOf(job(1, { state: "waiting", reason: "new" }))).toMatch(/first GPUs/);
+    expect(reasonOf(job(1, { state: "failed", reason: "exit code 1" }))).toBe("Exit code 1.");
+    expect(reasonOf(job(1, { stop_requested: true }))).toMatch(/asked to stop/);
+    expect(reasonOf(job(1))).toBe("Training.");
+  });
+});

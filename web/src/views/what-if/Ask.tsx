@@ -1,0 +1,119 @@
+import { useState, type SyntheticEvent } from "react";
+
+import type { Simulation, TraceChoice, TraceChoices } from "../../api/types";
+import { Card } from "../../parts/basics";
+import { client } from "../../state/session";
+import { PolicyField, TypesField } from "./Checks";
+import { FieldProblem } from "./FieldProblem";
+import {
+  bodyOf,
+  firstPolicies,
+  firstTypes,
+  ownFirst,
+  problemsOf,
+  refusal,
+  type Problems,
+  type Question,
+} from "./question";
+import { TraceField } from "./TraceField";
+
+interface AskProps {
+  choices: TraceChoices;
+  onAsked: (simulation: Simulation) => void;
+}
+
+/** The form: a trace, policies, budgets, GPU types. */
+export function Ask({ choices, onAsked }: AskProps) {
+  const traces = ownFirst(choices.traces);
+  const [question, setQuestion] = useState<Question>(() => started(choices, traces[0]));
+  const [problems, setProblems] = useState<Problems>({});
+  const [working, setWorking] = useState(false);
+  const change = (part: Partial<Question>) => {
+    setQuestion((was) => ({ ...was, ...part }));
+    setProblems({});
+  };
+  const submit = (event: SyntheticEvent) => {
+    event.preventDefault();
+    const found = problemsOf(question);
+    setProblems(found);
+    if (Object.keys(found).length > 0) return;
+    setWorking(true);
+    client
+      .post<{ simulation: Simulation }>("/what-if", bodyOf(question))
+      .then(
+        ({ simulation }) => onAsked(simulation),
+        (error: unknown) => setProblems(refusal(error, question.upload)),
+      )
+      .finally(() => setWorking(false));
+  };
+  return (
+    <Card title="Ask">
+      <form className="ask" onSubmit={submit} noValidate>
+        <TraceField traces={traces} question={question} problem={problems.trace} change={change} />
+        <PolicyField
+          policies={choices.policies}
+          chosen={question.policies}
+          problem={problems.policies}
+          change={change}
+        />
+        <BudgetsField text={question.budgets} problem={problems.budgets} change={change} />
+        <TypesField
+          types={typesOf(traces, question)}
+          chosen={question.gpuTypes}
+          problem={problems.gpu_types}
+          change={change}
+        />
+        <div className="row">
+          <button type="submit" className="primary" disabled={working}>
+            {working ? "Asking…" : "Simulate"}
+          </button>
+          <span className="faint small">
+            Runs beside the service, one simulation after another. It rents nothing.
+          </span>
+        </div>
+        <FieldProblem id="form-problem" problem={problems.form} />
+      </form>
+    </Card>
+  );
+}
+
+function started(choices: TraceChoices, first: TraceChoice | undefined): Question {
+  return {
+    trace: first?.name ?? null,
+    upload: null,
+    policies: firstPolicies(choices.policies),
+    budgets: first?.budgets.join(", ") ?? "",
+    gpuTypes: firstTypes(first),
+  };
+}
+
+/** An uploaded trace runs on what the catalogue knows, as the others do that are not one's own. */
+function typesOf(traces: readonly TraceChoice[], question: Question): readonly string[] {
+  const name = question.trace;
+  const found = name === null ? traces.at(-1) : traces.find((trace) => trace.name === name);
+  return found?.gpu_types ?? [];
+}
+
+interface BudgetsProps {
+  text: string;
+  problem: string | undefined;
+  change: (part: Partial<Question>) => void;
+}
+
+function BudgetsField({ text, problem, change }: BudgetsProps) {
+  return (
+    <div className="ask-field">
+      <label htmlFor="budgets">Budgets in USD per hour</label>
+      <input
+        id="budgets"
+        type="text"
+        value={text}
+        placeholder="60, 87, 120"
+        aria-invalid={problem !== undefined}
+        aria-describedby="budgets-problem"
+        onChange={(event) => change({ budgets: event.target.value })}
+      />
+      <FieldProblem id="budgets-problem" problem={problem} />
+    </div>
+  );
+}

@@ -1,0 +1,91 @@
+import { useState } from "react";
+
+import type { TraceChoice } from "../../api/types";
+import { duration, plural } from "../../format";
+import { FieldProblem } from "./FieldProblem";
+import { firstTypes, fits, OWN, type Question } from "./question";
+
+interface TraceFieldProps {
+  traces: readonly TraceChoice[];
+  question: Question;
+  problem: string | undefined;
+  change: (part: Partial<Question>) => void;
+}
+
+/** Which jobs are simulated: what the service has seen, a made-up day, or a file. */
+export function TraceField({ traces, question, problem, change }: TraceFieldProps) {
+  const pick = (trace: TraceChoice) =>
+    change({
+      trace: trace.name,
+      budgets: trace.budgets.join(", "),
+      gpuTypes: firstTypes(trace),
+    });
+  const upload = () => change({ trace: null, gpuTypes: firstTypes(traces.at(-1)) });
+  return (
+    <fieldset aria-describedby="trace-problem">
+      <legend>Trace: which jobs, and when they come</legend>
+      {traces.map((trace) => (
+        <label key={trace.name} className="check trace">
+          <input
+            type="radio"
+            name="trace"
+            checked={question.trace === trace.name}
+            onChange={() => pick(trace)}
+          />
+          <span>
+            <b>{trace.name === OWN ? "own: what this service has seen" : trace.name}</b>{" "}
+            <span className="faint">
+              · {plural(trace.jobs, "job")} in {duration(trace.hours * 3600)}
+            </span>
+            {question.trace === trace.name && <span className="about">{trace.about}</span>}
+          </span>
+        </label>
+      ))}
+      <label className="check trace">
+        <input type="radio" name="trace" checked={question.trace === null} onChange={upload} />
+        <b>a file</b>
+        <span className="faint">· CSV with a line per job</span>
+      </label>
+      {question.trace === null && <FileField change={change} upload={question.upload?.name} />}
+      <FieldProblem id="trace-problem" problem={problem} />
+    </fieldset>
+  );
+}
+
+function FileField({
+  change,
+  upload,
+}: {
+  change: (part: Partial<Question>) => void;
+  upload: string | undefined;
+}) {
+  const [problem, setProblem] = useState("");
+  const take = async (file: File | undefined) => {
+    if (!file) return;
+    const text = await file.text();
+    const small = fits(text);
+    setProblem(small ? "" : `${file.name} is too large: at most 8 MB.`);
+    change({ upload: small ? { name: file.name, text } : null });
+  };
+  const failed = (error: unknown) =>
+    setProblem(error instanceof Error ? error.message : String(error));
+  return (
+    <div className="about">
+      <input
+        type="file"
+        accept=".csv,text/csv,text/plain"
+        aria-label="Trace file"
+        aria-describedby="file-problem"
+        onChange={(event) => {
+          take(event.target.files?.[0]).catch(failed);
+        }}
+      />
+      <p className="faint small">
+        {upload ? `${upload} is read. ` : ""}Columns as boa simulate takes them: name, application,
+        arrival_s and, where known, gpus; traces of Sia, Pollux and Rubick are read too. Say below
+        at which budgets.
+      </p>
+      <FieldProblem id="file-problem" problem={problem} />
+    </div>
+  );
+}

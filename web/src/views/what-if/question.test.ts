@@ -1,0 +1,119 @@
+import { describe, expect, it } from "vitest";
+
+import { ApiError, Unreachable } from "../../api/client";
+import type { TraceChoice } from "../../api/types";
+import {
+  bodyOf,
+  budgetsOf,
+  firstPolicies,
+  firstTypes,
+  fits,
+  ownFirst,
+  problemsOf,
+  refusal,
+  type Question,
+} from "./question";
+
+const QUESTION: Question = {
+  trace: "day",
+  upload: null,
+  policies: ["boa"],
+  budgets: "60, 87",
+  gpuTypes: ["T4"],
+};
+
+function trace(name: string): TraceChoice {
+  return { name, about: "", jobs: 1, hours: 1, gpu_types: ["T4", "A100"], budgets: [60] };
+}
+
+describe("a list of budgets", () => {
+  it("is amounts with commas or blanks between them, told by size", () => {
+    expect(budgetsOf(" 87, 60 ,120.5").values).toEqual([60, 87, 120.5]);
+    expect(budgetsOf("$60 $87").values).toEqual([60, 87]);
+  });
+
+  it("names the entry that is wrong", () => {
+    expect(budgetsOf("60, ten").problem).toBe("“ten” is no amount above 0.");
+    expect(budgetsOf("60, -3").problem).toContain("“-3”");
+    expect(budgetsOf("60, 0").problem).toContain("“0”");
+  });
+
+  it("has every entry once", () => {
+    expect(budgetsOf("60, 87, 60.0").problem).toBe("60.0 is there twice.");
+  });
+
+  it("is not empty", () => {
+    expect(budgetsOf(" , ").problem).toContain("At least one budget");
+  });
+});
+
+describe("a question", () => {
+  it("that is whole has no problems", () => {
+    expect(problemsOf(QUESTION)).toEqual({});
+  });
+
+  it("has a problem beside every field that is missing", () => {
+    const empty = { trace: null, upload: null, policies: [], budgets: "", gpuTypes: [] };
+    expect(Object.keys(problemsOf(empty)).sort()).toEqual([
+      "budgets",
+      "gpu_types",
+      "policies",
+      "trace",
+    ]);
+  });
+
+  it("names a trace, or sends one along, never both", () => {
+    expect(bodyOf(QUESTION)).toEqual({
+      trace: "day",
+      policies: ["boa"],
+      budgets: [60, 87],
+      gpu_types: ["T4"],
+    });
+    const upload = { name: "mine.csv", text: "name,arrival_s\n" };
+    expect(bodyOf({ ...QUESTION, trace: null, upload })).toMatchObject({ trace_file: upload });
+    expect(bodyOf({ ...QUESTION, trace: null, upload })).not.toHaveProperty("trace");
+  });
+
+  it("sends no file that is too large as it travels", () => {
+    expect(fits("\n".repeat(1000), 2100)).toBe(true);
+    expect(fits("\n".repeat(1000), 1900)).toBe(false); // a line end takes two bytes
+  });
+});
+
+describe("a refusal", () => {
+  it("stands beside the field that the service names", () => {
+    const said = (field?: string) => refusal(new ApiError(422, "no", field), null);
+    expect(said("budgets[2]")).toEqual({ budgets: "no" });
+    expect(said("trace_file.text")).toEqual({ trace: "no" });
+    expect(said("gpu_types")).toEqual({ gpu_types: "no" });
+  });
+
+  it("stands beside the trace where the service names the file", () => {
+    const error = new ApiError(422, "mine.csv, line 3: no", "mine.csv, line 3");
+    expect(refusal(error, { name: "mine.csv", text: "" })).toEqual({
+      trace: "mine.csv, line 3: no",
+    });
+  });
+
+  it("stands below the form where it is of no field", () => {
+    expect(refusal(new ApiError(503, "later"), null)).toEqual({ form: "later" });
+    expect(refusal(new Unreachable(), null)).toEqual({ form: "The service does not answer." });
+  });
+});
+
+describe("what is chosen at first", () => {
+  it("is one's own jobs where there are enough, on all their types", () => {
+    const found = ownFirst([trace("day"), trace("own")]);
+    expect(found.map((one) => one.name)).toEqual(["own", "day"]);
+    expect(firstTypes(found[0])).toEqual(["T4", "A100"]);
+  });
+
+  it("is one type for other traces, which every policy can run on", () => {
+    expect(firstTypes(trace("day"))).toEqual(["T4"]);
+  });
+
+  it("is BOA and a rival", () => {
+    expect(firstPolicies(["boa", "fixed", "sia-autoscale"])).toEqual(["boa", "sia-autoscale"]);
+    expect(firstPolicies(["fixed", "sia"])).toEqual(["fixed"]);
+  });
+});

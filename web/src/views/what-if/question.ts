@@ -1,0 +1,102 @@
+/** What is asked of the simulator: read from the form, and held against what is allowed. */
+import { ApiError } from "../../api/client";
+import type { TraceChoice } from "../../api/types";
+import { amount } from "../budget/scale";
+
+export const OWN = "own";
+const MOST_BYTES = 8 * 1024 ** 2;
+const FOR_THE_REST = 4096;
+/** Of a request's bytes: what is not the trace. */
+
+export type Field = "trace" | "policies" | "budgets" | "gpu_types" | "form";
+export type Problems = Partial<Record<Field, string>>;
+
+export interface Upload {
+  name: string;
+  text: string;
+}
+
+export interface Question {
+  /** The name of a trace; null: the uploaded one. */
+  trace: string | null;
+  upload: Upload | null;
+  policies: readonly string[];
+  /** As typed: amounts with commas between them. */
+  budgets: string;
+  gpuTypes: readonly string[];
+}
+
+/** Amounts with commas between them, or what is wrong with them. */
+export function budgetsOf(text: string): { values: number[]; problem: string } {
+  const wrong = (problem: string) => ({ values: [], problem });
+  const words = text.split(/[,;\s]+/).filter(Boolean);
+  if (words.length === 0) return wrong("At least one budget, such as 60, 87, 120.");
+  const values: number[] = [];
+  for (const word of words) {
+    const value = amount(word);
+    if (value === null) return wrong(`“${word}” is no amount above 0.`);
+    if (values.includes(value)) return wrong(`${word} is there twice.`);
+    values.push(value);
+  }
+  return { values: values.sort((a, b) => a - b), problem: "" };
+}
+
+/** Everything that can be seen to be wrong before the service is asked. */
+export function problemsOf(question: Question): Problems {
+  const found: Problems = {};
+  if (question.trace === null && !question.upload) found.trace = "Choose a file.";
+  if (question.policies.length === 0) found.policies = "Choose at least one policy.";
+  if (question.gpuTypes.length === 0) found.gpu_types = "Choose at least one GPU type.";
+  const { problem } = budgetsOf(question.budgets);
+  if (problem) found.budgets = problem;
+  return found;
+}
+
+/** What the service is sent. */
+export function bodyOf(question: Question): Record<string, unknown> {
+  const trace =
+    question.trace === null ? { trace_file: question.upload } : { trace: question.trace };
+  return {
+    ...trace,
+    policies: question.policies,
+    budgets: budgetsOf(question.budgets).values,
+    gpu_types: question.gpuTypes,
+  };
+}
+
+/** What the service said no with, beside the field that it names. */
+export function refusal(error: unknown, upload: Upload | null): Problems {
+  const message = error instanceof Error ? error.message : String(error);
+  if (!(error instanceof ApiError)) return { form: message };
+  if (upload && message.startsWith(upload.name)) return { trace: message }; // and where in it
+  return { [fieldOf(error.field)]: message };
+}
+
+const FIELDS: readonly Field[] = ["trace", "policies", "budgets", "gpu_types"];
+
+/** "budgets[2]" is of the budgets, "trace_file.text" of the trace. */
+function fieldOf(name: string | undefined): Field {
+  return FIELDS.find((field) => name?.startsWith(field)) ?? "form";
+}
+
+/** Whether a file fits into a request, where quotes and line ends take two bytes. */
+export function fits(text: string, most = MOST_BYTES - FOR_THE_REST): boolean {
+  return new Blob([JSON.stringify(text)]).size <= most;
+}
+
+/** One's own jobs first: they say most. */
+export function ownFirst(traces: readonly TraceChoice[]): TraceChoice[] {
+  return [...traces].sort((a, b) => Number(b.name === OWN) - Number(a.name === OWN));
+}
+
+/** BOA against a rival that runs on any number of GPU types. */
+export function firstPolicies(policies: readonly string[]): string[] {
+  const found = ["boa", "sia-autoscale"].filter((name) => policies.includes(name));
+  return found.length > 0 ? found : policies.slice(0, 1);
+}
+
+/** One's own jobs on all that they run on; others on one type, which every policy can do. */
+export function firstTypes(trace: TraceChoice | undefined): string[] {
+  if (!trace) return [];
+  return trace.name === OWN ? trace.gpu_types : trace.gpu_types.slice(0, 1);
+}
