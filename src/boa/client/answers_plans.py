@@ -11,10 +11,15 @@ class FrontierPoint(TypedDict):
 
 
 class Frontier(TypedDict):
-    """The best average JCT for every budget, for the workload of the plan in force."""
+    """The best average JCT for every budget, for the workload of the plan in force.
+
+    Budgets are dollars of the bill: what plans promise, times `gain`.
+    """
 
     plan: int
     """Number of that plan."""
+    gain: float
+    """Dollars on the bill per dollar planned, as measured: idle and booting nodes cost, too."""
     points: list[FrontierPoint]
     """By rising budget, from the cheapest that keeps up to the one after which more buys nothing.
     In between, the optimum lies on straight lines."""
@@ -44,6 +49,11 @@ class Preview(TypedDict):
 
     plan: int
     """Number of the plan in force, which it is held against."""
+    gain: float
+    """Dollars on the bill per dollar planned, as measured. All dollars here are the bill's, but for
+    those of single classes: these are what jobs hold, without idle and booting nodes."""
+    planned_per_hour: float
+    """What the plan is made with: the budget ÷ gain, or the cap if that is less."""
     budget_per_hour: float
     """As asked for; for a wished JCT: the least that reaches it."""
     average_jct_s: float
@@ -58,7 +68,7 @@ class Preview(TypedDict):
     shadow_price_s: float
     """Seconds of average JCT that one more dollar per hour would buy."""
     before: FrontierPoint
-    """The plan in force: what it expects to spend and to take."""
+    """The plan in force: what it comes to on the bill, and takes."""
     before_p95_jct_s: float | None
     classes: list[ClassChange]
     cluster: dict[str, Any]

@@ -117,6 +117,7 @@ class Purse:
                 idle=bill.idle,
                 provisioning=bill.provisioning,
                 now_per_hour=spend_now(state.nodes.values()),
+                gain=pacing.gain(pace),
             )
 
         return look

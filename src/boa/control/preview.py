@@ -35,7 +35,9 @@ class Previewed:
     """A plan that is not in force."""
 
     budget: UsdPerHour
-    """As asked for; for a wished JCT: the least that reaches it."""
+    """As asked for; for a wished JCT: the least that reaches it. On the bill."""
+    planned_with: UsdPerHour
+    """What the plan is made with, so that the bill comes out at the budget."""
     solution: Solution
     too_small: UsdPerHour | None = None
     """Where that budget cannot keep up: the least that could. The plan is then the one for it."""
@@ -45,14 +47,20 @@ class Previewed:
         return 0.0 if self.too_small is not None else self.solution.left_over
 
 
-def for_budget(workload: Workload, budget: UsdPerHour) -> Previewed:
+def for_budget(
+    workload: Workload, budget: UsdPerHour, planned_with: UsdPerHour | None = None
+) -> Previewed:
     """As the service itself would plan."""
-    solution, too_small = within_reach(workload, budget)
-    return Previewed(budget=budget, solution=solution, too_small=too_small)
+    planned_with = budget if planned_with is None else planned_with
+    solution, too_small = within_reach(workload, planned_with)
+    return Previewed(
+        budget=budget, planned_with=planned_with, solution=solution, too_small=too_small
+    )
 
 
-def for_jct(workload: Workload, rules: Rules, jct: Seconds) -> Previewed:
-    """For the least budget at which the service's plan takes `jct` on average.
+def for_jct(workload: Workload, rules: Rules, jct: Seconds, gain: float = 1.0) -> Previewed:
+    """For the least budget at which the service's plan takes `jct` on average; `gain`: dollars on
+    the bill per dollar planned.
 
     The service minimises the weighted JCT, so this may be more than `boa budget` finds, whose
     plan knows no weights.
@@ -65,7 +73,7 @@ def for_jct(workload: Workload, rules: Rules, jct: Seconds) -> Previewed:
         raise _out_of_reach(jct, problem.fastest, slowest) from None
     if jct > slowest * (1 + ROUNDING):
         raise _out_of_reach(jct, _fastest(pricing), slowest)
-    return for_budget(workload, found.totals.spend)
+    return for_budget(workload, found.totals.spend * gain, found.totals.spend)
 
 
 def _fastest(pricing: Pricing) -> Seconds:

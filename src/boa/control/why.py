@@ -29,6 +29,8 @@ MOST_WIDTHS = 64
 """That are told of a stretch."""
 AS_GOOD = 1e-3
 """Part by which what a dollar saves may differ and still be worded as the same."""
+WORTH_A_WORD = 0.005
+"""Part of a class's jobs below which a variant only makes the spend come out exactly."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +75,7 @@ def why(solution: Solution, name: str) -> Why | None:
         return None
     rate = exchange_rate(solution, job_class)
     variants, words = [], []
-    several = len(solution.plan[name].variants) > 1
+    told = [v for v in solution.plan[name].variants if v.share >= WORTH_A_WORD]
     for variant in solution.plan[name].variants:
         epochs = []
         for first, end, gpu, width in variant.stretches():
@@ -83,7 +85,8 @@ def why(solution: Solution, name: str) -> Why | None:
                     first_epoch=first, last_epoch=end - 1, width=int(width), choices=choices
                 )
             )
-            words.append(_who(variant, several) + _said(variant, epochs[-1], gpu, rate))
+            if variant in told:
+                words.append(_who(variant, told) + _said(variant, epochs[-1], gpu, rate))
         variants.append(
             VariantChoice(share=variant.share, gpu_type=variant.gpu_types[0], epochs=tuple(epochs))
         )
@@ -161,8 +164,8 @@ def _said(variant: Variant, stretch: EpochChoice, gpu: GpuName, rate: float) -> 
     return f"{said} {more.width} would save {again}{_bought(saves, extra)}: {verdict}."
 
 
-def _who(variant: Variant, several: bool) -> str:
-    return f"For {100 * variant.share:.3g} % of its jobs: " if several else ""
+def _who(variant: Variant, told: list[Variant]) -> str:
+    return f"For {100 * variant.share:.3g} % of its jobs: " if len(told) > 1 else ""
 
 
 def _epochs(stretch: EpochChoice, epochs: int) -> str:

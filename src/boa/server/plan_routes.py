@@ -10,11 +10,12 @@ from dataclasses import asdict
 from typing import Annotated, Any, cast
 
 from fastapi import APIRouter, Depends, Path, Query
+from starlette.concurrency import run_in_threadpool
 
 from boa.client import answers_plans as answers
 from boa.control import preview
 from boa.control.preview import Previewed, Spread
-from boa.control.snapshot import PlanState, Snapshot
+from boa.control.snapshot import MoneyState, PlanState, Snapshot
 from boa.control.why import why
 from boa.errors import InputError
 from boa.server.context import Service, only_known_parameters
@@ -53,9 +54,11 @@ class PlanRoutes:
 
     async def frontier(self) -> answers.Frontier:
         """The best average JCT for every budget, for the workload of the plan in force."""
-        state = self._plan(self._service.control.snapshot)
+        snapshot = self._service.control.snapshot
+        state = self._plan(snapshot)
         found = await asyncio.wrap_future(self._frontiers.of(state))
-        return {**found, "now": self._service.control.now()}
+        gain = (await run_in_threadpool(lambda: snapshot.money)).gain
+        return _billed(found, gain, self._service.control.now())
 
     def preview(
         self,
@@ -77,23 +80,25 @@ class PlanRoutes:
         is to be given. Nothing is changed."""
         began = time.perf_counter()
         snapshot = self._service.control.snapshot
-        state = self._plan(snapshot)
-        asked = _previewed(state, budget_per_hour, jct_s)
+        state, money = self._plan(snapshot), snapshot.money
+        asked = _previewed(state, money, budget_per_hour, jct_s)
         took = time.perf_counter() - began
         spreads = self._spreads.of(preview.arriving(state.workload))
-        found = asked.solution
+        found, gain = asked.solution, money.gain
         document = as_document(found)
         return {
             "plan": state.number,
+            "gain": gain,
+            "planned_per_hour": asked.planned_with,
             "budget_per_hour": asked.budget,
             "average_jct_s": found.average_jct,
             "p95_jct_s": preview.p95_jct(found, spreads),
-            "spend_per_hour": found.spend,
-            "too_small_per_hour": asked.too_small,
-            "left_over_per_hour": asked.left_over,
-            "shadow_price_s": found.shadow_price,
+            "spend_per_hour": found.spend * gain,
+            "too_small_per_hour": None if asked.too_small is None else asked.too_small * gain,
+            "left_over_per_hour": asked.left_over * gain,
+            "shadow_price_s": found.shadow_price / gain,
             "before": {
-                "budget_per_hour": state.solution.spend,
+                "budget_per_hour": state.solution.spend * gain,
                 "average_jct_s": state.solution.average_jct,
             },
             "before_p95_jct_s": preview.p95_jct(state.solution, spreads),
@@ -120,11 +125,13 @@ class PlanRoutes:
         return snapshot.plan
 
 
-def _previewed(state: PlanState, budget: float | None, jct: float | None) -> Previewed:
+def _previewed(
+    state: PlanState, money: MoneyState, budget: float | None, jct: float | None
+) -> Previewed:
     if budget is not None and jct is None:
-        return preview.for_budget(state.workload, budget)
+        return preview.for_budget(state.workload, budget, money.planned_with(budget))
     if jct is not None and budget is None:
-        return preview.for_jct(state.workload, state.solution.rules, jct)
+        return preview.for_jct(state.workload, state.solution.rules, jct, money.gain)
     problem = "neither is given" if budget is None else "both are given"
     raise InputError("budget_per_hour, jct_s", None, "exactly one of the two", problem)
 
@@ -146,6 +153,20 @@ def _changes(
         }
         for c, document in zip(state.workload.classes, after, strict=True)
     ]
+
+
+def _billed(found: answers.Frontier, gain: float, now: float) -> answers.Frontier:
+    return {
+        **found,
+        "gain": gain,
+        "points": [
+            {**point, "budget_per_hour": point["budget_per_hour"] * gain}
+            for point in found["points"]
+        ],
+        "cheapest_per_hour": found["cheapest_per_hour"] * gain,
+        "fastest_per_hour": found["fastest_per_hour"] * gain,
+        "now": now,
+    }
 
 
 class _Frontiers:
@@ -177,6 +198,7 @@ def _sweep(state: PlanState, future: "Future[answers.Frontier]") -> None:
         future.set_result(
             {
                 "plan": state.number,
+                "gain": 1.0,
                 "points": [
                     {"budget_per_hour": point.budget, "average_jct_s": point.average_jct}
                     for point in points
