@@ -47,17 +47,8 @@ export class Client {
   /** The body of an answer that goes on, piece by piece, until it ends or is aborted. */
   async *text(path: string, accept: string, signal: AbortSignal): AsyncGenerator<string> {
     const response = await this.send(path, { signal, headers: { Accept: accept } });
-    if (!response.body) return;
-    const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-    try {
-      for (;;) {
-        const { done, value } = await reader.read();
-        if (done) return;
-        yield value;
-      }
-    } finally {
-      await reader.cancel().catch(() => undefined);
-    }
+    const decoder = new TextDecoder();
+    for await (const piece of piecesOf(response)) yield decoder.decode(piece, { stream: true });
   }
 
   /** The same as bytes, with the headers that came first. */

@@ -112,12 +112,16 @@ function element(
   return made;
 }
 
-/** Elsewhere nobody knows our names for colours. */
+/** Elsewhere nobody knows our names for colours, nor which theme was on. */
 function resolved(value: string | number): string {
-  const page = getComputedStyle(document.documentElement);
-  return String(value).replaceAll(/var\((--[\w-]+)\)/g, (_, name: string) =>
-    page.getPropertyValue(name).trim(),
-  );
+  const text = String(value);
+  if (!text.includes("var(")) return text;
+  const probe = document.createElement("span");
+  probe.style.color = text;
+  document.body.append(probe);
+  const found = getComputedStyle(probe).color;
+  probe.remove();
+  return found;
 }
 
 export function download(name: string, type: string, text: BlobPart): void {
