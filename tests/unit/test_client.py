@@ -354,8 +354,16 @@ def test_events_come_in_order_and_none_is_lost_to_a_restart(service: FakeService
 def test_events_from_now_on_leave_out_the_old_ones(client: Client, service: FakeService) -> None:
     service.control.tell("old", "…")
     events = client.events()
-    with later(0.3, lambda: service.control.tell("new", "…")):
+    heard = threading.Event()
+
+    def tell() -> None:
+        """Again and again: what is told before the client listens is old, too."""
+        while not heard.wait(0.3):
+            service.control.tell("new", "…")
+
+    with later(0.0, tell):
         assert next(events)["kind"] == "new"
+        heard.set()
     events.close()
 
 
