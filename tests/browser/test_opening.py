@@ -1,0 +1,48 @@
+"""The page comes up by itself, on its own."""
+
+from playwright.sync_api import Page, expect
+
+from browser.conftest import Window
+from browser.lab import Lab
+
+GIVE_BACK_MS = 11_000
+SEEN = """(state) => {
+  Object.defineProperty(document, "visibilityState", {value: state, configurable: true});
+  document.dispatchEvent(new Event("visibilitychange"));
+}"""
+"""Headless tabs are never hidden by others."""
+VIEWS = ["Budget", "Jobs", "Cluster", "Classes", "What-if", "Events"]
+
+
+def test_the_page_comes_up_and_is_live(page: Page) -> None:
+    expect(page.get_by_role("status").filter(has_text="live")).to_be_visible()
+    links = page.get_by_role("navigation", name="Views").get_by_role("link")
+    expect(links).to_have_text(VIEWS)
+
+
+def test_everything_comes_from_the_service_itself(page: Page) -> None:
+    home = page.evaluate("location.origin")
+    fetched = page.evaluate("performance.getEntriesByType('resource').map((entry) => entry.name)")
+    assert fetched
+    assert all(name.startswith(home) for name in fetched), fetched
+
+
+def test_many_tabs_can_be_open_since_those_behind_let_go(window: Window, lab: Lab) -> None:
+    """A browser has six connections to a service, and every stream takes one."""
+    context = window.open("about:blank").context
+    pages = []
+    for _ in range(8):
+        page = context.new_page()
+        page.clock.install()
+        page.goto(lab.url)
+        expect(page.get_by_text("Spend now")).to_be_visible()
+        page.evaluate(SEEN, "hidden")
+        page.clock.fast_forward(GIVE_BACK_MS)
+        pages.append(page)
+    lab.submit("bert", "came-meanwhile")
+    first = pages[0]
+    first.evaluate("location.hash = '#/jobs'")
+    expect(first.get_by_role("table", name="Jobs")).to_be_visible()
+    expect(first.get_by_role("row").filter(has_text="came-meanwhile")).to_have_count(0)
+    first.evaluate(SEEN, "visible")
+    expect(first.get_by_role("row").filter(has_text="came-meanwhile")).to_be_visible()
