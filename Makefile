@@ -6,10 +6,10 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 # The dashboard: Node is needed to build and to test it, not to run it.
 STATIC := src/boa/server/static
-WEB := $(wildcard web/*.html web/*.json web/*.ts) $(shell find web/src web/public -type f)
+WEB := $(wildcard web/*.html web/*.js web/*.json web/*.ts) $(shell find web/src web/public -type f)
 MODULES := web/node_modules/.stamp
 NPM := cd web && npm
-NODE := node -e 'process.exit(+(parseInt(process.versions.node) < 20))' && command -v npm >/dev/null
+NODE := node -e 'const [a, b] = process.versions.node.split("."); process.exit(a > 22 || (a == 22 && b >= 12) || (a == 20 && b >= 19) ? 0 : 1)' && command -v npm >/dev/null
 BROWSERS := chromium chromium-browser google-chrome google-chrome-stable
 
 .PHONY: demo web test lint screenshots clean node chromium
@@ -31,7 +31,7 @@ demo: $(VENV)/.base
 	@if { $(NODE); } 2>/dev/null; then \
 	  $(MAKE) --no-print-directory web || echo "the demo goes on without a new dashboard"; \
 	elif [ ! -f $(STATIC)/index.html ]; then \
-	  echo "no Node 20 or newer here: the demo goes on without the dashboard"; fi
+	  echo "no Node 20.19, 22.12 or newer here: the demo goes on without the dashboard"; fi
 	@$(BIN)/boa demo -o demo
 
 web: $(STATIC)/index.html
@@ -47,7 +47,7 @@ $(MODULES): web/package-lock.json | node
 	@touch $@
 
 node:
-	@{ $(NODE); } 2>/dev/null || { echo "make $(or $(MAKECMDGOALS),demo) needs Node 20 or newer for the dashboard's own tests and build: from nodejs.org, or your system's packages" >&2; exit 1; }
+	@{ $(NODE); } 2>/dev/null || { echo "make $(or $(MAKECMDGOALS),demo) needs Node 20.19, 22.12 or newer for the dashboard's own tests and build: from nodejs.org, or your system's packages" >&2; exit 1; }
 
 chromium:
 	@for name in $(BROWSERS) "$$BOA_CHROMIUM"; do command -v "$$name" >/dev/null && exit 0; done; \

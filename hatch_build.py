@@ -82,4 +82,4 @@ def _newer(source: Path, made: Path) -> bool:
 
 def _warn(reason: str, index: Path) -> None:
     what = "an old dashboard" if index.is_file() else "no dashboard"
-    print(f"{what} in this build ({reason}): it takes Node 20 or newer", file=sys.stderr)
+    print(f"{what} in this build ({reason}): it takes Node 20.19, 22.12 or newer", file=sys.stderr)

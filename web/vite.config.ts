@@ -1,11 +1,14 @@
 import { defineConfig } from "vitest/config";
 
+import { licenses } from "./licenses.js";
+
 /** Where `npm run dev` finds a service. */
 const SERVICE = "http://127.0.0.1:8420";
 
 // JSX is esbuild's: without a plugin there is one dependency fewer, and the page reloads as a whole.
 export default defineConfig({
   esbuild: { jsx: "automatic" },
+  plugins: [licenses()],
   build: {
     outDir: "../src/boa/server/static",
     emptyOutDir: true,

@@ -24,7 +24,7 @@ _PAGE = """<!doctype html>
   <li><a href="metrics">Metrics</a> for Prometheus
 </ul>
 <p>No dashboard was built into this one. In the source folder <code>make web</code> builds it (needs
-Node 20 or newer); <code>boa serve</code> shows it from its next start.
+Node 20.19, 22.12 or newer); <code>boa serve</code> shows it from its next start.
 <p>At the terminal: <code>boa ps</code>, <code>boa submit --help</code>, <code>boa cost</code>.
 </html>
 """
