@@ -3,7 +3,7 @@
 import asyncio
 import math
 import threading
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -11,22 +11,20 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import httpx
-import numpy as np
 from fastapi import FastAPI
 
 from boa.control.snapshot import MoneyState, NoSuchJob, NotNow, PlanState, Snapshot
-from boa.engines.base import Launch, LogFile, RunEvent, RunKey
 from boa.errors import BoaError
 from boa.model.cluster import Allocation, JobId, NodeId
 from boa.model.job import JobRecord, JobSpec, Run, State
-from boa.model.live import Event, Hold, NodeRecord, Point, Report, Sample
+from boa.model.live import Event, Hold, NodeRecord, Report
 from boa.model.profile import ClassProfile
 from boa.model.workload import GpuType
 from boa.server.app import create_app
 from boa.server.run import listen, server_for, url_of
 from boa.server.what_if import Simulations
-from boa.store.base import Changes, Held, Saved, StoredEvent, StoreTrouble
 from boa.units import Seconds, UsdPerHour
+from reading import FakeEngine, FakeStore
 
 NOW = 1_790_000_000.0
 """21 September 2026, 14:13:20 UTC."""
@@ -44,143 +42,6 @@ def failed(problem: BoaError) -> "Future[Any]":
     future: Future[Any] = Future()
     future.set_exception(problem)
     return future
-
-
-def held(holds: Sequence[Hold]) -> Held:
-    """Holds by column, as a store gives them."""
-    return Held(
-        job_class=[hold.job_class for hold in holds],
-        node=np.array([hold.node for hold in holds], dtype=np.int64),
-        gpus=np.array([hold.gpus for hold in holds], dtype=float),
-        since=np.array([hold.since for hold in holds], dtype=float),
-        until=np.array([math.inf if h.until is None else h.until for h in holds], dtype=float),
-    )
-
-
-class FakeStore:
-    """Keeps what it is given; `trouble` makes every reading fail."""
-
-    def __init__(self) -> None:
-        self.kept: dict[JobId, JobRecord] = {}
-        self.kept_nodes: dict[NodeId, NodeRecord] = {}
-        self.kept_holds: list[Hold] = []
-        self.kept_samples: list[Sample] = []
-        self.kept_points: list[Point] = []
-        self.told: list[Event] = []
-        self.trouble: StoreTrouble | None = None
-
-    def _check(self) -> None:
-        if self.trouble is not None:
-            raise self.trouble
-
-    def load(self) -> Saved:
-        raise AssertionError("the server reads; only the control loop loads")
-
-    def commit(self, changes: Changes) -> int:
-        raise AssertionError("the server reads; only the control loop writes")
-
-    def job(self, job: JobId) -> JobRecord | None:
-        self._check()
-        return self.kept.get(job)
-
-    def jobs(
-        self,
-        *,
-        ended: bool | None = None,
-        job_class: str | None = None,
-        since: Seconds | None = None,
-        limit: int = 1000,
-        before: int | None = None,
-    ) -> Sequence[JobRecord]:
-        self._check()
-        found = [
-            record
-            for record in self.kept.values()
-            if (ended is None or record.ended == ended)
-            and (job_class is None or record.job_class == job_class)
-            and (before is None or int(record.id) < before)
-        ]
-        return sorted(found, key=lambda record: -int(record.id))[:limit]
-
-    def events(
-        self, *, after: int = 0, job: JobId | None = None, limit: int = 1000, newest: bool = False
-    ) -> Sequence[StoredEvent]:
-        self._check()
-        found = [
-            StoredEvent(number, event)
-            for number, event in enumerate(list(self.told), start=1)
-            if number > after and job in (None, event.job)
-        ]
-        return found[-limit:] if newest else found[:limit]
-
-    def nodes_between(self, since: Seconds, until: Seconds) -> Sequence[NodeRecord]:
-        self._check()
-        return list(self.kept_nodes.values())
-
-    def holds_between(
-        self, since: Seconds, until: Seconds, *, job: JobId | None = None
-    ) -> Sequence[Hold]:
-        self._check()
-        return [hold for hold in self.kept_holds if job in (None, hold.job)]
-
-    def held_between(self, since: Seconds, until: Seconds) -> Held:
-        self._check()
-        return held(self.kept_holds)
-
-    def nodes(self, ids: Collection[NodeId]) -> Sequence[NodeRecord]:
-        self._check()
-        return [node for number, node in sorted(self.kept_nodes.items()) if number in ids]
-
-    def samples_between(self, since: Seconds, until: Seconds) -> Sequence[Sample]:
-        self._check()
-        return [sample for sample in self.kept_samples if since <= sample.at <= until]
-
-    def points(self, job: JobId) -> Sequence[Point]:
-        self._check()
-        return [point for point in self.kept_points if point.job == job]
-
-    def close(self) -> None: ...
-
-
-@dataclass
-class FakeEngine:
-    """Logs are what a test has written into a folder: ATTEMPT-RANK-PART.log, part 0 the older."""
-
-    folder: Path
-
-    def logs(self, job: JobId) -> Sequence[LogFile]:
-        found = []
-        for path in (self.folder / job).glob("*.log"):
-            attempt, rank, part = map(int, path.stem.split("-"))
-            found.append((attempt, rank, part, path))
-        return [LogFile(attempt, rank, path) for attempt, rank, _, path in sorted(found)]
-
-    def write(self, job: JobId, text: str, *, attempt: int = 1, rank: int = 0) -> None:
-        path = self.folder / job / f"{attempt}-{rank}-1.log"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("a") as log:
-            log.write(text)
-
-    def turn_over(self, job: JobId) -> None:
-        """As the local engine does with a log that has grown long."""
-        (self.folder / job / "1-0-1.log").rename(self.folder / job / "1-0-0.log")
-
-    def start(self, launch: Launch) -> None:
-        raise AssertionError("the server reads logs; only the control loop starts runs")
-
-    def stop(self, key: RunKey, grace_s: Seconds) -> None:
-        raise AssertionError("the server reads logs; only the control loop stops runs")
-
-    def poll(self) -> Sequence[RunEvent]:
-        return ()
-
-    def runs(self) -> Collection[RunKey]:
-        return ()
-
-    def forget(self, key: RunKey) -> None:
-        raise AssertionError("the server reads logs; only the control loop forgets runs")
-
-    def close(self) -> None: ...
 
 
 MONEY = MoneyState(
@@ -249,20 +110,17 @@ class FakeControl:
         return done(record if record.ended else self.end(job, "stopped", exit_code=0))
 
     def set_budget(
-        self, budget: UsdPerHour, max_spend: UsdPerHour | None = None
+        self, budget: UsdPerHour | None, max_spend: UsdPerHour | None = None
     ) -> "Future[MoneyState]":
         if self.busy is not None or self.stuck:
             return self._refuse()
         cap = self.money.max_spend if max_spend is None else max_spend
         cap = None if cap == math.inf else cap
-        self.money = replace(
-            self.money,
-            budget=budget,
-            effective=budget,
-            max_spend=cap,
-            since=self.clock,
-            spent=0.0,
-        )
+        self.money = replace(self.money, max_spend=cap)
+        if budget is not None:
+            self.money = replace(
+                self.money, budget=budget, effective=budget, since=self.clock, spent=0.0
+            )
         return done(self.money)
 
     def _refuse(self) -> "Future[Any]":

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boa.control.costs import cost_rows, costs_by_class
+from boa.control.costs import bill_by_node, cost_rows, costs_by_class
 from boa.control.ledger import Bill, Totals, at, bill, closed_hold, closed_node
 from boa.model.live import Hold, NodeRecord
-from fakes import held
+from boa.store.base import Held
+from reading import held, held_on_nodes
 
 BEGIN, SPAN = 1_767_000_000.0, 500_000.0
 """Six days, none of them beginning at midnight."""
@@ -108,6 +109,27 @@ def test_the_parts_add_up_whatever_nonsense_the_holds_are(
     assert found.total == pytest.approx(found.jobs + found.idle + found.provisioning, abs=1e-9)
     assert min(figures(found)) >= 0
     assert found.total == bill(nodes, holds, since, until).total
+
+
+@given(
+    history=histories(), shift=st.sampled_from([0, 0, -9000, 7000]), since=moments, until=moments
+)
+def test_a_bill_from_sums_by_node_is_the_bill_whether_holds_outlast_their_nodes_or_not(
+    history: History, shift: int, since: float, until: float
+) -> None:
+    nodes, holds = history
+    holds = [replace(h, since=h.since + shift * (n % 2)) for n, h in enumerate(holds)]
+    holds += [replace(h, node=99) for h in holds[:1]]
+    since, until = min(since, until), max(since, until) + 1
+    asked: list[int] = []
+
+    def apart(ids: Sequence[int]) -> Held:
+        asked.extend(ids)
+        return held([h for h in holds if h.node in ids])
+
+    found = bill_by_node(nodes, held_on_nodes(holds, since, until), apart, since, until)
+    assert figures(found) == near(figures(bill(nodes, holds, since, until)))
+    assert shift or not asked, "sums alone tell it"
 
 
 @given(history=histories())

@@ -28,6 +28,7 @@ from boa.store import codec, sqlite, writing
 from boa.store.base import Changes, Store, StoreTrouble
 from boa.store.sql import open_store
 from postgresql import Postgresql
+from reading import held_on_nodes
 
 pytest_plugins = ("postgresql",)
 
@@ -292,6 +293,20 @@ class StoreMachine(RuleBasedStateMachine):
                 (h.job_class, h.node, h.gpus, h.since, float("inf") if h.until is None else h.until)
                 for h in found
             )
+
+    @rule(since=stored.times, until=stored.times, ids=st.sets(stored.numbers))
+    def held_by_node(self, since: float, until: float, ids: set[int]) -> None:
+        found = self.store.holds_between(since, until)
+        some = self.store.held_between(since, until, nodes=ids)
+        assert sorted(some.node.tolist()) == sorted(h.node for h in found if h.node in ids)
+        sums, expected = (
+            (h.node.tolist(), h.gpu_seconds.tolist(), h.since.tolist(), h.until.tolist())
+            for h in (self.store.held_by_node(since, until), held_on_nodes(found, since, until))
+        )
+        for one, other in zip(
+            sorted(zip(*sums, strict=True)), sorted(zip(*expected, strict=True)), strict=True
+        ):
+            assert one == pytest.approx(other)
 
     @rule(ids=st.sets(stored.numbers))
     def nodes(self, ids: set[int]) -> None:

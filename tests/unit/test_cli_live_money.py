@@ -31,6 +31,7 @@ def test_nodes_show_who_uses_them(run: Boa, service: FakeService) -> None:
 
 def test_cost_json_has_the_keys_of_the_contract(run: Boa, service: FakeService) -> None:
     more = {"provisioning_usd", "max_spend_per_hour", "effective_budget_per_hour", "since"}
+    more |= {"allowed_per_hour"}
     assert set(run.json("cost")) == COST_KEYS | more
     assert set(run.json("cost", "--by", "day")) == COST_KEYS | more | {"rows"}
 
@@ -102,6 +103,9 @@ def test_the_budget_is_shown_and_set(run: Boa, service: FakeService) -> None:
     assert (document["budget_per_hour"], document["max_spend_per_hour"]) == (7.0, 40.0)
     assert run.json("budget", "show") == document
     assert run.json("budget", "set", 7, "--max-spend", "none")["max_spend_per_hour"] is None
+    document = run.json("budget", "set", "--max-spend", 30)
+    assert (document["budget_per_hour"], document["max_spend_per_hour"]) == (7.0, 30.0)
+    run("budget", "set", code=2)
 
 
 @pytest.mark.parametrize("cap", ["0", "-3", "lots", "nan", "inf", "None"])

@@ -88,6 +88,8 @@ def test_cluster_money_and_plan(client: Client, service: FakeService) -> None:
     assert client.set_budget(20.0, max_spend=40.0)["max_spend_per_hour"] == 40.0
     assert client.set_budget(20.0)["max_spend_per_hour"] == 40.0, "as it is"
     assert client.set_budget(20.0, max_spend=math.inf)["max_spend_per_hour"] is None
+    cap_alone = client.set_budget(max_spend=30.0)
+    assert (cap_alone["budget_per_hour"], cap_alone["max_spend_per_hour"]) == (20.0, 30.0)
     assert client.budget()["budget_per_hour"] == 20.0
     assert client.plan()["number"] == 3
     assert client.classes() == ["bert"]

@@ -176,6 +176,25 @@ def test_a_new_budget_is_planned_with_at_once(lives: Any) -> None:
     assert after.solution.average_jct < before.solution.average_jct
 
 
+def test_a_new_cap_alone_leaves_the_budget_and_what_was_paced_as_they_are(lives: Any) -> None:
+    live = lives(per_hour=20.0, budget=30.0)
+    live.submit(spec("resnet18"))
+    live.advance(3600.0)
+    before = live.loop.snapshot.money
+    asked = live.loop.set_budget(None, 20.0)
+    live.settle()
+    after = asked.result(timeout=0)
+    assert (after.budget, after.since, after.gain) == (before.budget, before.since, before.gain)
+    assert after.spent >= before.spent > 0
+    assert (after.max_spend, after.effective) == (20.0, min(before.effective, 20.0))
+    said = [stored.event for stored in live.store.events() if stored.event.kind == "budget"]
+    assert [event.text for event in said] == ["never more than $20/h at a time"]
+    assert said[0].data == {"budget": 30.0}
+    live.loop.set_budget(None, float("inf"))
+    live.settle()
+    assert live.loop.snapshot.money.max_spend is None
+
+
 def test_with_too_few_gpus_jobs_run_narrower_and_grow_later(lives: Any) -> None:
     live = lives(LONG, per_hour=1.0, budget=100.0, max_nodes={"T4": 2}, gpu_types={"T4": T4})
     first, second = live.submit(spec("long")), live.submit(spec("long"))

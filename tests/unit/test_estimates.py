@@ -109,10 +109,17 @@ def test_a_running_job_has_the_rest_of_its_epoch_a_rescaling_and_the_epochs_afte
     assert found.left_usd == pytest.approx((750 / 4 * 4 + 2050 * 2) * PER_S)
 
 
-def test_a_job_that_has_not_reported_yet_is_still_on_its_way_onto_its_gpus() -> None:
-    started = of(**on("T4", 4, reported=False))
+def test_a_job_that_starts_is_still_on_its_way_onto_its_gpus() -> None:
+    started = of(**on("T4", 4, reported=False) | {"state": "starting"})
     assert started.left_s == pytest.approx(50 + 250 + 50 + 2000)
     assert started == of(), "as one that waits: nothing of it is done"
+
+
+def test_nothing_is_known_of_a_job_that_runs_and_has_never_reported() -> None:
+    silent = on("T4", 4, reported=False)
+    assert of(**silent) == Estimate(2), "perhaps it never will"
+    assert of(progress=250 * UNITS, **silent).left_s == pytest.approx(50 + 750 / 4 + 50 + 2000)
+    assert of(best_progress=1.0, **silent).done == 0.0, "it begins again, but it does report"
 
 
 def test_a_job_short_of_gpus_has_this_epoch_on_what_it_holds_and_the_others_as_planned() -> None:
@@ -201,7 +208,11 @@ def test_what_is_believed_comes_true_where_the_class_is_known(lives: Any) -> Non
     known = None
     while (record := live.loop.snapshot.jobs.get(name)) is not None:
         if record is not known:  # it has reported, or was moved
-            said.append((live.clock.now(), believed.of(record, live.loop.snapshot.plan)))
+            found = believed.of(record, live.loop.snapshot.plan)
+            if found.done is None:  # nothing is said before its first report: as planned, then
+                starting = replace(record, state="starting")
+                found = believed.of(starting, live.loop.snapshot.plan)
+            said.append((live.clock.now(), found))
         known = record
         live.advance(min(60.0, live.engine.wakes_at() - live.clock.now()))
     ended = live.job(name)

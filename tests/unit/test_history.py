@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boa.control.history import Stretches, noted, rates, rented, runs
+from boa.control.history import Stretches, average_budget, noted, rates, rented, runs
 from boa.control.ledger import bill
 from boa.model.live import NodeRecord, Point, Sample
-from fakes import NOW, FakeService, held
+from fakes import NOW, FakeService
+from reading import held
 from stored import hold, node
 
 HOUR = 3600.0
@@ -228,3 +229,21 @@ def test_an_unknown_job_has_no_history(service: FakeService, job: str) -> None:
     answer = service.ask("GET", f"/api/v1/jobs/{job}/history")
     assert answer.status_code == 404
     assert "expected the id of a job" in answer.json()["error"]["message"]
+
+
+def sampled(at: float, budget: float) -> Sample:
+    return Sample(
+        at=at, every_s=60.0, budget=budget, effective=budget, wanted={}, active=0, waiting=0
+    )
+
+
+def test_what_was_allowed_is_the_budget_then_by_how_long_it_was_in_force() -> None:
+    samples = [sampled(0.0, 10.0), sampled(100.0, 20.0), sampled(300.0, 50.0)]
+    assert average_budget(samples, 0.0, 400.0) == (100 * 10 + 200 * 20 + 100 * 50) / 400
+    assert average_budget(samples, 150.0, 250.0) == 20.0
+    assert average_budget(samples, 500.0, 600.0) == 50.0, "it holds until another is set"
+
+
+def test_before_anybody_noted_it_down_nobody_knows_what_was_allowed() -> None:
+    assert average_budget([], 0.0, 100.0) is None
+    assert average_budget([sampled(100.0, 20.0)], 0.0, 50.0) is None

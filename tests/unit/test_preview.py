@@ -14,7 +14,7 @@ from boa.model.plain_yaml import load_yaml
 from boa.model.plan import ClassPlan, Route, Variant
 from boa.model.workload import Workload
 from boa.solver.frontier import Frontier, sweep
-from boa.solver.objective import Rules
+from boa.solver.objective import Rules, holdings
 from integration.runner import WORKLOAD
 from stored import job as record
 from stored import spec
@@ -115,14 +115,15 @@ def test_a_spread_is_of_the_last_jobs_that_succeeded() -> None:
     assert preview.spread_of([]) == ()
 
 
-def test_p95_weights_variants_by_arrivals_and_share(workload: Workload) -> None:
-    """With every job at its class's mean, the P95 is that of the slow variants themselves."""
+def test_p95_weights_classes_by_arrivals(workload: Workload) -> None:
+    """With every job at its class's mean, the P95 is that of the slow class."""
     solution = preview.for_budget(workload, 12.0).solution
     level = {c.name: (1.0,) * ENOUGH for c in workload.classes}
     found = preview.p95_jct(solution, level)
     slowest = max(outcome.jct for outcome in solution.outcome.classes)
-    assert found is not None
-    assert found > 0.5 * slowest, "0.5 of 6.5 jobs an hour are large: more than one in twenty"
+    assert found == pytest.approx(slowest), (
+        "0.5 of 6.5 jobs an hour are large: more than one in twenty"
+    )
     wider = {**level, "large": (0.5, *[1.0] * (ENOUGH - 2), 1.5)}
     assert preview.p95_jct(solution, wider) == pytest.approx(found, rel=0.05)
     rare = replace(
@@ -145,6 +146,29 @@ def test_p95_of_one_class_is_its_jct_times_the_quantile_of_its_spread(workload: 
     assert len(solution.plan["small"].variants) == 1
     found = preview.p95_jct(solution, {"small": spread})
     assert found == pytest.approx(solution.average_jct * np.quantile(spread, 0.95), rel=0.011)
+
+
+def test_what_variants_differ_by_counts_once_since_the_spread_has_it_already(
+    workload: Workload,
+) -> None:
+    """Of a class with a fast and a slow variant, as its own jobs of the past had them."""
+    alone = replace(workload, classes=workload.classes[:1])
+    frontier = sweep(alone, RULES)
+    solutions = [
+        preview.for_budget(alone, frontier.cheapest * factor).solution
+        for factor in np.linspace(1.0, 3.0, 41)
+    ]
+    solution = next(s for s in solutions if len(s.plan["small"].variants) > 1)
+    own = [
+        (v.share, sum(h.time for h in holdings(alone, alone.classes[0], one, solution.rules)))
+        for v in solution.plan["small"].variants
+        for one in [ClassPlan(name="small", variants=(replace(v, share=1.0),))]
+    ]
+    mean = sum(share * jct for share, jct in own)
+    spread = [jct / mean for share, jct in own for _ in range(round(1000 * share))]
+    slow = max(jct for share, jct in own if share > 0.06)
+    found = preview.p95_jct(solution, {"small": tuple(spread)})
+    assert found == pytest.approx(slow, rel=1e-2)
 
 
 def test_p95_is_unknown_until_every_class_that_arrives_has_enough_jobs(workload: Workload) -> None:

@@ -71,7 +71,9 @@ def test_the_service_s_token_is_no_report_token(guarded: FakeService) -> None:
     assert answer.status_code == 401
 
 
-@pytest.mark.parametrize("origin", ["https://evil.example", "http://127.0.0.1:1", "null"])
+@pytest.mark.parametrize(
+    "origin", ["https://evil.example", "http://127.0.0.1:1", "null", "", "http://["]
+)
 def test_a_page_of_another_site_can_make_a_browser_ask_but_gets_nowhere(
     local: FakeService, origin: str
 ) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from boa.engines.base import LogFile
-from boa.server.log_stream import LogReader
+from boa.server.log_stream import LogReader, log_offset
 
 
 class Log:
@@ -70,3 +70,17 @@ def test_a_file_that_is_gone_is_read_to_its_end_and_the_next_follows(tmp_path: P
     log.write("third\n")
     assert read_all(reader) == b"end\nsecond\nthird\n"
     reader.close()
+
+
+def test_who_comes_back_after_the_log_was_cut_gets_its_last_lines(tmp_path: Path) -> None:
+    log = Log(tmp_path)
+    log.write("first\nsecond\n")
+    seen = len("first\nsecond\n")
+    assert log_offset(log.files(), 1, seen) == seen, "nothing new"
+    log.turn()
+    log.write("third\n")
+    assert log_offset(log.files(), 1, seen) == seen, "all of it is still there"
+    log.turn()  # and the first part is gone
+    log.write("4\n")
+    assert log_offset(log.files(), 1, seen) == len("third\n")
+    assert log_offset(log.files(), None, seen) == seen, "who wants no last lines gets none"

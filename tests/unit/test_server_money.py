@@ -1,14 +1,20 @@
 """Money, nodes, the plan and classes over the API."""
 
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import boa
 from boa.control.snapshot import PlanState
-from boa.model.live import Hold
+from boa.model.live import Hold, NodeRecord
 from boa.model.plain_yaml import load_yaml
+from boa.server import shared
 from fakes import NOW, FakeService
 from integration.runner import WORKLOAD
 
@@ -116,6 +122,53 @@ def test_a_new_budget_is_in_force_and_the_cap_stays_unless_one_or_none_is_given(
         assert answer.json() == service.get("budget")
         assert answer.json()["budget_per_hour"] == 7.5
         assert answer.json()["max_spend_per_hour"] == cap
+
+
+def test_a_cap_alone_leaves_the_budget_and_its_average_as_they_are(service: FakeService) -> None:
+    before = service.get("budget")
+    for cap in (50, None):
+        answer = service.ask("PUT", "/api/v1/budget", json={"max_spend_per_hour": cap})
+        assert answer.json() == {**before, "max_spend_per_hour": cap}
+    nothing = service.ask("PUT", "/api/v1/budget", json={})
+    assert nothing.status_code == 422
+    assert "max_spend_per_hour" in nothing.json()["error"]["message"]
+
+
+def test_pages_that_ask_for_the_same_time_share_one_look_at_the_ledger(
+    service: FakeService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service.submit()
+    service.control.run("1", gpus=3)
+    store, go, read = service.control.store, threading.Event(), []
+    look = store.nodes_between
+
+    def slow(since: float, until: float) -> Sequence[NodeRecord]:
+        read.append(since)
+        assert go.wait(10)
+        return look(since, until)
+
+    monkeypatch.setattr(store, "nodes_between", slow)
+    monkeypatch.setattr(shared, "CHEAP_S", -1.0)
+    monkeypatch.setattr(shared, "TIMES", 1e9)
+    since = NOW - 25 * 24 * HOUR
+
+    def ask(n: int) -> Any:
+        return service.get("cost", params={"since": since + n})
+
+    with ThreadPoolExecutor(8) as pool:
+        asked = [pool.submit(ask, n) for n in range(8)]
+        deadline = time.monotonic() + 10
+        while not read and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert service.get("budget")["budget_per_hour"] == 14.0, "the others are answered"
+        go.set()
+        answers = [future.result() for future in asked]
+    service.control.money = replace(service.control.money, budget=99.0)
+    later = ask(8)
+    assert len(read) == 1, "the month's nodes are among those of the time asked for"
+    assert {answer["since"] for answer in [*answers, later]} == {read[0]}
+    assert [answer["total_usd"] for answer in [*answers, later]] == pytest.approx([4.0] * 9)
+    assert later["budget_per_hour"] == 99.0, "what is no history is of this moment"
 
 
 def test_before_any_time_has_passed_the_average_is_zero(service: FakeService) -> None:

@@ -16,7 +16,8 @@ from boa.server import plan_routes
 from boa.server.plan_routes import FRESH_S, _Spreads
 from boa.solver.frontier import sweep
 from boa.solver.solution import as_document
-from fakes import NOW, FakeService, FakeStore
+from fakes import NOW, FakeService
+from reading import FakeStore
 from stored import job as record
 from stored import spec
 from unit.test_server_money import plan_state

@@ -312,6 +312,8 @@ def test_every_question_is_answered_by_an_index(tmp_path: Path) -> None:
         queries.nodes_not_gone(),
         queries.open_holds(),
         queries.held_between(1.0, 2.0),
+        queries.held_between(1.0, 2.0, [1, 2]),
+        queries.held_by_node(1.0, 2.0),
         queries.nodes([1, 2]),
         queries.samples_between(1.0, 2.0),
         queries.points(7),

@@ -9,6 +9,7 @@ from boa.cli import options
 from boa.cli.console import console, emit_json, working
 from boa.cli.live import connect, rate
 from boa.cli.options import BillingOption, Json, NoRescaling, RoutingOption, WorkloadPath
+from boa.errors import InputError
 from boa.plots.words import duration, percent
 
 if TYPE_CHECKING:
@@ -85,14 +86,14 @@ def _cap(text: Any) -> float:
 @live.command("set")
 def set_budget(
     budget: Annotated[
-        float,
+        float | None,
         typer.Argument(
-            metavar="USD",
+            metavar="[USD]",
             parser=options.money("USD"),
-            help="Average spend per hour that is steered to.",
+            help="Average spend per hour that is steered to; left out: as it is.",
             show_default=False,
         ),
-    ],
+    ] = None,
     max_spend: Annotated[
         float | None,
         typer.Option(
@@ -105,15 +106,18 @@ def set_budget(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Change the budget of the running service.
+    """Change the budget of the running service, its cap or both.
 
-    It plans anew at once; the average that is steered to counts from now.
+    It plans anew at once; the average that is steered to counts from now,
+    unless only the cap changes.
 
     [bold]Examples[/bold]
     [dim]$[/dim] boa budget set 14
     [dim]$[/dim] boa budget set 14 --max-spend 30
-    [dim]$[/dim] boa budget set 14 --max-spend none
+    [dim]$[/dim] boa budget set --max-spend none
     """
+    if budget is None and max_spend is None:
+        raise InputError("USD", None, "USD per hour, --max-spend or both", "missing")
     with connect() as client:
         found = client.set_budget(budget, max_spend)
     _show(found, json)

@@ -202,6 +202,9 @@ class Cost(TypedDict):
     max_spend_per_hour: float | None
     effective_budget_per_hour: float
     """What is planned with, so that the average comes out at the budget."""
+    allowed_per_hour: float
+    """The budget that was in force, on average over the same time as the spend; today's where it
+    was not noted down."""
     average_spend_per_hour: float
     """From `since` until `until`."""
     spend_now_per_hour: float

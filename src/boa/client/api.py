@@ -198,9 +198,13 @@ class Client:
     def budget(self) -> answers.Budget:
         return cast(answers.Budget, self._wire.ask("GET", "budget"))
 
-    def set_budget(self, budget: float, max_spend: float | None = None) -> answers.Budget:
-        """USD per hour; `max_spend` None: as it is, math.inf: none."""
-        body: dict[str, float | None] = {"budget_per_hour": budget}
+    def set_budget(
+        self, budget: float | None = None, max_spend: float | None = None
+    ) -> answers.Budget:
+        """USD per hour; None: as it is. `max_spend` math.inf: none."""
+        body: dict[str, float | None] = {}
+        if budget is not None:
+            body["budget_per_hour"] = budget
         if max_spend is not None:
             body["max_spend_per_hour"] = None if max_spend == math.inf else max_spend
         return cast(answers.Budget, self._wire.ask("PUT", "budget", body=body))

@@ -1,4 +1,4 @@
-"""Files that clouds keep their nodes in."""
+"""Files that are replaced as a whole, such as those that clouds keep their nodes in."""
 
 import json
 import os
@@ -39,7 +39,7 @@ class Kept(Generic[_T]):
     def put(self, value: _T) -> None:
         self._known = None
         try:
-            _replace_file(self._path, self._as_document(value))
+            replace_file(self._path, self._as_document(value))
         except OSError as error:
             raise CloudTrouble(f"{self._path}: cannot be written ({error.strerror})") from error
         self._known = value
@@ -57,15 +57,18 @@ class Kept(Generic[_T]):
             raise FileError(str(self._path), "is damaged", expected) from error
 
 
-def _replace_file(path: Path, document: Mapping[str, Any]) -> None:
+def replace_file(path: Path, document: Mapping[str, Any]) -> None:
     """The whole of it or nothing, even if the power goes."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(path.name + ".new")
-    with draft.open("w", encoding="utf-8") as file:
-        file.write(json.dumps(document))
-        file.flush()
-        os.fsync(file.fileno())
-    draft.replace(path)
+    try:
+        with draft.open("w", encoding="utf-8") as file:
+            file.write(json.dumps(document))
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
     folder = os.open(path.parent, os.O_RDONLY)
     try:
         os.fsync(folder)

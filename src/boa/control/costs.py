@@ -1,12 +1,12 @@
 """Views of the ledger: by day, class and job, and what the month will come to. Pure."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from boa.control.columns import charged_spans
+from boa.control.columns import charged_spans, charged_sums
 from boa.control.ledger import (
     Bill,
     bill,
@@ -18,7 +18,7 @@ from boa.control.ledger import (
 from boa.model.cluster import JobId, NodeId
 from boa.model.job import JobRecord
 from boa.model.live import Hold, NodeRecord
-from boa.store.base import Floats, Held
+from boa.store.base import Floats, Held, HeldOnNodes
 from boa.units import SECONDS_PER_HOUR, Seconds, Usd, UsdPerHour
 
 By: TypeAlias = Literal["day", "class", "job"]
@@ -43,6 +43,29 @@ def cost_rows(
     return _by_holder(nodes, holds, jobs, by, since, until)
 
 
+def bill_by_node(
+    nodes: Sequence[NodeRecord],
+    held: HeldOnNodes,
+    apart: Callable[[Sequence[NodeId]], Held],
+    since: Seconds,
+    until: Seconds,
+) -> Bill:
+    """What `bill` says, in less time still; `apart` as in `charged_sums`."""
+    whole = bill(nodes, (), since, until)
+    if not nodes:
+        return whole
+    prices = np.array([node.price for node in nodes])
+    sums = charged_sums(nodes, held, apart, since, until)
+    return _held_of(whole, float(prices @ sums) / SECONDS_PER_HOUR)
+
+
+def _held_of(whole: Bill, jobs: Usd) -> Bill:
+    """`whole`: as if jobs had held nothing."""
+    jobs = min(jobs, whole.idle)
+    idle = whole.idle - jobs
+    return Bill(total=whole.total, jobs=jobs, idle=idle, provisioning=whole.provisioning)
+
+
 def costs_by_class(
     nodes: Sequence[NodeRecord], held: Held, since: Seconds, until: Seconds
 ) -> tuple[Bill, list[dict[str, Any]]]:
@@ -54,14 +77,12 @@ def costs_by_class(
     hours = np.maximum(end - begin, 0.0) * held.gpus / SECONDS_PER_HOUR
     usd = hours * np.array([node.price for node in nodes])[place]
     rows = _class_rows(held.job_class, usd, hours)
-    jobs = min(float(usd.sum()), whole.idle)
-    idle = whole.idle - jobs
-    charged = Bill(total=whole.total, jobs=jobs, idle=idle, provisioning=whole.provisioning)
+    charged = _held_of(whole, float(usd.sum()))
     rented = sum(_gpu_hours(node, since, until) for node in nodes)
     if rented:
-        apart = {"idle_usd": idle, "provisioning_usd": whole.provisioning}
+        apart = {"idle_usd": charged.idle, "provisioning_usd": whole.provisioning}
         left = max(rented - float(hours.sum()), 0.0)
-        total = {"total_usd": idle + whole.provisioning, "jobs_usd": 0.0, "gpu_hours": left}
+        total = {"total_usd": charged.idle + whole.provisioning, "jobs_usd": 0.0, "gpu_hours": left}
         rows.append({"class": None, **total, **apart})
     return charged, rows
 

@@ -85,6 +85,8 @@ class Estimates:
         epochs = max(job.spec.epochs, len(work.units), _seen(job))
         if job.state == "succeeded":
             return Estimate(epochs, 1.0, 0.0, 0.0)
+        if _silent(job):
+            return Estimate(epochs)
         if job.epoch >= len(work.units):
             over = job.epoch >= job.spec.epochs  # it has told of the end of its last epoch
             return _ending(job, epochs) if over else Estimate(epochs)
@@ -167,6 +169,13 @@ def _ending(job: JobRecord, epochs: int) -> Estimate:
 def _seen(job: JobRecord) -> int:
     """Epochs that were begun: the last report of many a job names one that will never be."""
     return max(job.epoch + (job.progress > 0), 1)
+
+
+def _silent(job: JobRecord) -> bool:
+    """It runs and has never told of itself: perhaps it never will, and nobody sees it get on."""
+    told = job.run is not None and job.run.reported_at is not None
+    further = job.epoch or job.progress or job.best_epoch or job.best_progress
+    return job.state == "running" and not told and not further
 
 
 def _scale(job: JobRecord, work: _Work) -> float:

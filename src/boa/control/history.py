@@ -16,7 +16,7 @@ from boa.control.ledger import charged_between, hold_cost
 from boa.model.cluster import NodeId
 from boa.model.live import Hold, NodeRecord, Point, Sample
 from boa.store.base import Floats, Held
-from boa.units import GpuName, Seconds, Usd
+from boa.units import GpuName, Seconds, Usd, UsdPerHour
 
 Known: TypeAlias = list[float | None]
 """One number for each stretch; None where nobody knows."""
@@ -223,3 +223,15 @@ def rates(points: Sequence[Point]) -> list[float | None]:
         found.append(units / seconds if seconds > 0 else None)
         before = point
     return found
+
+
+def average_budget(samples: Sequence[Sample], since: Seconds, until: Seconds) -> UsdPerHour | None:
+    """What was allowed in between, as noted down; each holds until the next. None: nothing was."""
+    ends = [*(sample.at for sample in samples), until][1:]
+    held = [
+        (min(end, until) - max(sample.at, since), sample.budget)
+        for sample, end in zip(samples, ends, strict=True)
+    ]
+    held = [(seconds, budget) for seconds, budget in held if seconds > 0]
+    whole = sum(seconds for seconds, _ in held)
+    return sum(seconds * budget for seconds, budget in held) / whole if whole > 0 else None

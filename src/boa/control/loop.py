@@ -131,7 +131,7 @@ class ControlLoop:
         return self._ask(apply)
 
     def set_budget(
-        self, budget: UsdPerHour, max_spend: UsdPerHour | None = None
+        self, budget: UsdPerHour | None, max_spend: UsdPerHour | None = None
     ) -> "Future[MoneyState]":
         def apply(draft: Draft) -> MoneyState:
             commands.check_cap(max_spend, self.decider.gpu_types)

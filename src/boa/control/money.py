@@ -66,23 +66,26 @@ class Purse:
         effective = pacing.effective(self._pace, self._horizon_h)
         return effective if self.max_spend is None else min(effective, self.max_spend)
 
-    def set(self, draft: Draft, budget: UsdPerHour, max_spend: UsdPerHour | None) -> MoneyState:
-        """A new budget counts from now: what was over or under before is forgiven."""
-        before, before_cap = self.budget, self.max_spend
-        self._pace = pacing.with_budget(
-            self._pace, budget, _total(draft.state, draft.now), draft.now
-        )
+    def set(
+        self, draft: Draft, budget: UsdPerHour | None, max_spend: UsdPerHour | None
+    ) -> MoneyState:
+        """A new budget counts from now: what was over or under before is forgiven. None: as it is;
+        likewise the cap, which infinity takes away."""
+        before, before_cap, said = self.budget, self.max_spend, []
+        if budget is not None:
+            total = _total(draft.state, draft.now)
+            self._pace = pacing.with_budget(self._pace, budget, total, draft.now)
+            said.append(f"the budget is ${budget:g}/h from now on")
+            if before != budget:
+                said.append(f"it was ${before:g}/h")
         if max_spend is not None:
             self.max_spend = None if math.isinf(max_spend) else max_spend
+        if before_cap != self.max_spend:
+            said.append(_cap_words(self.max_spend))
         draft.replan = True
         draft.put_meta("money", self.document())
-        text = f"the budget is ${budget:g}/h from now on"
-        if before != budget:
-            text += f"; it was ${before:g}/h"
-        if before_cap != self.max_spend:
-            cap = self.max_spend
-            text += "; no hard cap" if cap is None else f"; never more than ${cap:g}/h at a time"
-        draft.tell("budget", text, budget=budget)
+        if said:
+            draft.tell("budget", "; ".join(said), budget=self.budget)
         return self.state(draft.state, draft.now)
 
     def steer(self, draft: Draft, plan: PlanState | None) -> None:
@@ -121,6 +124,10 @@ class Purse:
             )
 
         return look
+
+
+def _cap_words(cap: UsdPerHour | None) -> str:
+    return "no hard cap" if cap is None else f"never more than ${cap:g}/h at a time"
 
 
 def _is_short(job: JobRecord) -> bool:

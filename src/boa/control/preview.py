@@ -10,11 +10,11 @@ from boa.errors import InputError, JctTooShort, no_less
 from boa.model.job import JobRecord
 from boa.model.plan import ClassPlan
 from boa.model.speedup import Floats
-from boa.model.workload import JobClass, Workload
+from boa.model.workload import Workload
 from boa.policy.boa import within_reach
 from boa.solver.frontier import Frontier, FrontierPoint
 from boa.solver.lagrangian import ROUNDING, cheapest, solve_jct
-from boa.solver.objective import Rules, holdings
+from boa.solver.objective import Rules
 from boa.solver.pricing import Pricing
 from boa.solver.solution import Solution
 from boa.units import Seconds, UsdPerHour
@@ -108,34 +108,23 @@ def arriving(workload: Workload) -> list[str]:
 
 
 def p95_jct(solution: Solution, spreads: Mapping[str, Spread]) -> Seconds | None:
-    """The JCT that 19 of 20 jobs stay below: every variant's own, times the spread that the
-    class's last jobs had around their mean. None where too few have ended to tell."""
+    """The JCT that 19 of 20 jobs stay below: every class's mean, times the spread that its last
+    jobs had around theirs. None where too few have ended to tell.
+
+    Nobody knows which variant a job of the past had, so their differences are part of the spread,
+    which is taken to stay as it is: each variant's own JCT would count them twice.
+    """
     if any(len(spreads.get(name, ())) < ENOUGH for name in arriving(solution.workload)):
         return None
-    plans = solution.plan.by_class()
     jcts: list[Floats] = []
     weights: list[Floats] = []
-    for job_class in solution.workload.classes:
-        if job_class.arrivals_per_hour <= 0:
-            continue
-        spread = np.array(spreads[job_class.name])
-        for share, jct in _parts(solution, job_class, plans[job_class.name]):
-            jcts.append(jct * spread)
-            each = job_class.arrivals_per_hour * share / len(spread)
+    for job_class, outcome in zip(solution.workload.classes, solution.outcome.classes, strict=True):
+        if job_class.arrivals_per_hour > 0:
+            spread = np.array(spreads[job_class.name])
+            jcts.append(outcome.jct * spread)
+            each = job_class.arrivals_per_hour / len(spread)
             weights.append(np.full(len(spread), each))
     return _quantile(np.concatenate(jcts), np.concatenate(weights), LEVEL) if jcts else None
-
-
-def _parts(solution: Solution, job_class: JobClass, plan: ClassPlan) -> list[tuple[float, Seconds]]:
-    """(share, JCT) of every variant; where epochs are routed one by one: of the mean job."""
-    if plan.routes:
-        held = holdings(solution.workload, job_class, plan, solution.rules)
-        return [(1.0, sum(h.share * h.time for h in held))]
-    alone = [(v.share, ClassPlan(name=plan.name, variants=(v,))) for v in plan.variants]
-    return [
-        (share, sum(h.time for h in holdings(solution.workload, job_class, one, solution.rules)))
-        for share, one in alone
-    ]
 
 
 def _quantile(values: Floats, weights: Floats, level: float) -> float:

@@ -112,9 +112,9 @@ class Control(Protocol):
         ...
 
     def set_budget(
-        self, budget: UsdPerHour, max_spend: UsdPerHour | None = None
+        self, budget: UsdPerHour | None, max_spend: UsdPerHour | None = None
     ) -> "Future[MoneyState]":
-        """`max_spend` None: as it is."""
+        """None: as it is; `max_spend` infinity: none."""
         ...
 
     def report(self, report: Report) -> None:

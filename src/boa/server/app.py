@@ -60,9 +60,6 @@ def create_app(
     none are given. `app.state.stopping` ends streams when set.
     """
     openapi.forbid_extras()
-    service = Service(
-        control=control, store=store, engine=engine, secret=secret, version=version, speed=speed
-    )
     app = FastAPI(
         title="BOA Constrictor",
         version=version,
@@ -70,7 +67,18 @@ def create_app(
         middleware=[Middleware(Guard, token=token)],
         generate_unique_id_function=lambda route: route.name,
     )
+    service = Service(
+        control=control, store=store, engine=engine, secret=secret, version=version, speed=speed
+    )
     app.state.stopping = service.stopping
+    _add_api_routes(app, service, simulations or Simulations())
+    _add_service_routes(app, service)
+    app.router.routes.extend(dashboard.routes(static, version))
+    _add_handlers(app)
+    return app
+
+
+def _add_api_routes(app: FastAPI, service: Service, simulations: Simulations) -> None:
     # Before all others: most requests by far are reports.
     app.router.routes.append(Route(openapi.REPORT_PATH, report_handler(service), methods=["POST"]))
     for routes in (
@@ -80,13 +88,9 @@ def create_app(
         LiveRoutes(service),
         PlanRoutes(service),
         HistoryRoutes(service),
-        WhatIfRoutes(service, simulations or Simulations()),
+        WhatIfRoutes(service, simulations),
     ):
         app.include_router(routes.router(), prefix=API)
-    _add_service_routes(app, service)
-    app.router.routes.extend(dashboard.routes(static, version))
-    _add_handlers(app)
-    return app
 
 
 def _add_service_routes(app: FastAPI, service: Service) -> None:

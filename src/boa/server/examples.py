@@ -46,10 +46,14 @@ def schemas() -> dict[str, Any]:
     """Of the bodies above."""
     budget = {
         "type": "object",
-        "required": ["budget_per_hour"],
+        "minProperties": 1,
         "additionalProperties": False,
         "properties": {
-            "budget_per_hour": {**_RATE, "description": "Average spend per hour, USD."},
+            "budget_per_hour": {
+                **_RATE,
+                "description": "Average spend per hour, USD. Left out: as it is, and averages go "
+                "on.",
+            },
             "max_spend_per_hour": {
                 "anyOf": [_RATE, {"type": "null"}],
                 "description": "Never more than this at any moment. Left out: as it is; null: no "

@@ -56,8 +56,15 @@ def bearer(headers: Headers) -> bytes | None:
 
 def check_origin(headers: Headers) -> None:
     origin = headers.get("origin")
-    if origin is not None and urlsplit(origin).netloc != headers.get("host"):
+    if origin is not None and not _names(origin, headers.get("host")):
         raise Forbidden(f"Origin: got {origin[:60]!r}; expected the server's own, or none at all")
+
+
+def _names(origin: str, host: str | None) -> bool:
+    try:
+        return bool(host) and urlsplit(origin).netloc == host
+    except ValueError:  # no address at all
+        return False
 
 
 def check_local(headers: Headers) -> None:

@@ -1,18 +1,21 @@
 """What was, over time: the cluster and its cost, and how a job went."""
 
+import asyncio
 import math
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query
 
 from boa.client import answers_history as answers
-from boa.control.history import HeldRun, Stretches, noted, rates, rented, runs
+from boa.control.history import HeldRun, Noted, Rented, Stretches, noted, rates, rented, runs
 from boa.errors import InputError
 from boa.model.live import Point
 from boa.server.context import Service, only_known_parameters
 from boa.server.errors import documented
 from boa.server.job_routes import JobPath
 from boa.server.money_routes import Moment
+from boa.server.shared import Shared, nearly
+from boa.store.base import Store
 from boa.units import Seconds
 
 DAY_S: Seconds = 86_400.0
@@ -26,6 +29,7 @@ MOST_S: Seconds = 400 * DAY_S
 class HistoryRoutes:
     def __init__(self, service: Service) -> None:
         self._service = service
+        self._histories = Shared[answers.History]()
 
     def router(self) -> APIRouter:
         router = APIRouter(dependencies=[Depends(only_known_parameters)])
@@ -39,7 +43,7 @@ class HistoryRoutes:
         )
         return router
 
-    def history(
+    async def history(
         self,
         since: Moment = None,
         until: Moment = None,
@@ -54,34 +58,18 @@ class HistoryRoutes:
     ) -> answers.History:
         """The cluster and its cost over time: averages of equal stretches, by the ledger.
 
-        Of the last 24 hours unless `since` or `until` is given.
+        Of the last 24 hours unless `since` or `until` is given. If it ends now it may be some
+        seconds old: `since` and `until` say what it is of.
         """
         store, now = self._service.store, self._service.control.snapshot.now
-        stretches = Stretches(*_window(since, until, now), points)
-        begin, end = stretches.since, stretches.until
-        paid = rented(stretches, store.nodes_between(begin, end), store.held_between(begin, end))
-        said = noted(stretches, store.samples_between(begin - BEFORE_S, end))
-        gpus: dict[str, answers.GpuHistory] = {}
-        nothing = [0.0] * points
-        for gpu in sorted(paid.rented.keys() | said.wanted.keys()):
-            there = gpu in paid.rented
-            gpus[gpu] = {
-                "rented": paid.rented[gpu].tolist() if there else nothing,
-                "used": paid.used[gpu].tolist() if there else nothing,
-                "wanted": said.wanted.get(gpu, said.none),
-            }
-        return {
-            "since": begin,
-            "until": end,
-            "step_s": stretches.step_s,
-            "spend_per_hour": paid.spend.tolist(),
-            "average_spend_per_hour": paid.average,
-            "budget_per_hour": said.budget,
-            "gpus": gpus,
-            "active_jobs": said.active,
-            "waiting_jobs": said.waiting,
-            "now": now,
-        }
+        begin, end = _window(since, until, now)
+        found = await asyncio.wrap_future(
+            self._histories.of(
+                (nearly(begin, end, now), points),
+                lambda: _history(store, Stretches(begin, end, points), now),
+            )
+        )
+        return {**found, "now": now}
 
     def job_history(self, job: JobPath) -> answers.JobHistory:
         """How a job went: the GPUs that it held, and what it said of itself."""
@@ -106,6 +94,37 @@ def _window(since: Seconds | None, until: Seconds | None, now: Seconds) -> tuple
     if end - begin > MOST_S:
         raise InputError("since", since, f"a time after {end - MOST_S:.0f}")
     return begin, end
+
+
+def _history(store: Store, stretches: Stretches, now: Seconds) -> answers.History:
+    begin, end = stretches.since, stretches.until
+    paid = rented(stretches, store.nodes_between(begin, end), store.held_between(begin, end))
+    said = noted(stretches, store.samples_between(begin - BEFORE_S, end))
+    return {
+        "since": begin,
+        "until": end,
+        "step_s": stretches.step_s,
+        "spend_per_hour": paid.spend.tolist(),
+        "average_spend_per_hour": paid.average,
+        "budget_per_hour": said.budget,
+        "gpus": _by_type(paid, said, stretches.number),
+        "active_jobs": said.active,
+        "waiting_jobs": said.waiting,
+        "now": now,
+    }
+
+
+def _by_type(paid: Rented, said: Noted, points: int) -> dict[str, answers.GpuHistory]:
+    found: dict[str, answers.GpuHistory] = {}
+    nothing = [0.0] * points
+    for gpu in sorted(paid.rented.keys() | said.wanted.keys()):
+        there = gpu in paid.rented
+        found[gpu] = {
+            "rented": paid.rented[gpu].tolist() if there else nothing,
+            "used": paid.used[gpu].tolist() if there else nothing,
+            "wanted": said.wanted.get(gpu, said.none),
+        }
+    return found
 
 
 def _run(run: HeldRun) -> answers.JobRun:

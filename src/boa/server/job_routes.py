@@ -115,7 +115,12 @@ class JobRoutes:
         rank: Annotated[int, Query(ge=0, description="Of this worker.")] = 0,
         tail: Annotated[int | None, Query(ge=0, description="Only so many last lines.")] = None,
         skip: Annotated[
-            int | None, Query(ge=0, description="Leave out so many bytes: where another ended.")
+            int | None,
+            Query(
+                ge=0,
+                description="Leave out so many bytes: where another ended. "
+                "`tail` counts only where that is past what is kept of the log.",
+            ),
         ] = None,
         follow: Annotated[bool, Query(description="Go on until the job has ended.")] = False,
     ) -> StreamingResponse:
@@ -127,8 +132,7 @@ class JobRoutes:
         record = await run_in_threadpool(service.job, job)
         which = (service.engine, job, attempt, rank)
         await run_in_threadpool(check_exists, *which)
-        if skip is None:
-            skip = await run_in_threadpool(lambda: log_offset(select(*which), tail))
+        skip = await run_in_threadpool(lambda: log_offset(select(*which), tail, skip))
         reader = LogReader(lambda: select(*which), skip)
         chunks = log_chunks(service, reader, job, follow=follow and not record.ended)
         return LiveStream(chunks, "text/plain; charset=utf-8", {"boa-log-offset": str(skip)})

@@ -18,7 +18,7 @@ from boa.server.context import Service, only_known_parameters
 from boa.server.errors import documented
 from boa.server.event_routes import STREAM
 from boa.server.streams import LOOK_S, LiveStream
-from boa.server.watching import News, Watch, counts_of, nodes_of
+from boa.server.watching import News, Watch, counts_of
 from boa.store.base import StoreTrouble
 
 EVERY_S = 1.0
@@ -67,7 +67,7 @@ def everything(service: Service) -> answers.Live:
     said = opening(service, snapshot)
     newest = sorted(snapshot.jobs.values(), key=lambda record: -int(record.id))
     said["jobs"] = _rows(service, snapshot, newest, said["now"])
-    said["nodes"] = [views.node(*seen) for _, seen in sorted(nodes_of(snapshot).items())]
+    said["nodes"] = views.nodes(snapshot)
     said["complete"] = True
     return said
 

@@ -36,11 +36,16 @@ def _one_of(field: str, value: int, known: set[int]) -> None:
         raise InputError(field, value, f"one that has a log: {', '.join(map(str, sorted(known)))}")
 
 
-def log_offset(files: Sequence[LogFile], tail: int | None) -> int:
-    """Where the last so many lines begin, counted in bytes from the first file's beginning."""
+def log_offset(files: Sequence[LogFile], tail: int | None, skip: int | None = None) -> int:
+    """Where the last so many lines begin, counted in bytes from the first file's beginning.
+
+    `skip`, where the log is as long: a log that grows long is cut at its beginning.
+    """
     if tail is None:
-        return 0
+        return skip or 0
     sizes = [_size(file) for file in files]
+    if skip is not None and skip <= sum(sizes):
+        return skip
     wanted = tail
     for n in reversed(range(len(files))):
         begin, found = _last_lines(files[n], sizes[n], wanted)

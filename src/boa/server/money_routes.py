@@ -1,24 +1,24 @@
 """Money and what it buys: cost, budget, nodes, the plan, learned classes."""
 
+import asyncio
 import math
 from typing import Annotated, cast
 
 from fastapi import APIRouter, Depends, Path, Query, Request
+from starlette.concurrency import run_in_threadpool
 
 from boa.client import answers
-from boa.control.costs import cost_rows, costs_by_class, month_of
-from boa.control.ledger import bill
+from boa.control.costs import month_of
 from boa.errors import InputError
 from boa.model import checks
-from boa.model.cluster import JobId
-from boa.model.job import JobRecord
 from boa.server import examples, views
 from boa.server.bodies import read_json
+from boa.server.charges import Charged, Month, charged, this_month
 from boa.server.context import Service, answer, looked_up, only_known_parameters
 from boa.server.errors import NoPlanYet, NoSuchClass, documented
+from boa.server.shared import Shared, nearly
+from boa.units import Seconds
 
-MAX_NAMED = 10_000
-"""Jobs whose names a list by job can give; those before have their ids only."""
 NO_CAP = math.inf
 """What the control loop is told to take the cap away."""
 Moment = Annotated[
@@ -30,6 +30,7 @@ Moment = Annotated[
 class MoneyRoutes:
     def __init__(self, service: Service) -> None:
         self._service = service
+        self._windows, self._months = Shared[Charged](), Shared[Month](most=1)
 
     def router(self) -> APIRouter:
         router = APIRouter(dependencies=[Depends(only_known_parameters)])
@@ -55,7 +56,7 @@ class MoneyRoutes:
         )
         return router
 
-    def cost(
+    async def cost(
         self,
         by: Annotated[
             answers.Grouping | None, Query(description="List it by day (UTC), class or job.")
@@ -65,38 +66,38 @@ class MoneyRoutes:
     ) -> answers.Cost:
         """What was spent, is being spent, and will have been by the month's end.
 
-        Totals are over everything, or between `since` and `until` if either is given.
+        Totals are over everything, or between `since` and `until` if either is given. Of a time
+        that ends now the answer may be some seconds old: `since` and `until` say what it is of.
         """
-        snapshot, store = self._service.control.snapshot, self._service.store
-        money, now = snapshot.money, snapshot.now  # one moment for totals and rows
+        snapshot = self._service.control.snapshot
+        now = snapshot.now
         begin, end = 0.0 if since is None else since, now if until is None else min(until, now)
         if begin > end:
             raise InputError("since", since, f"a time before {end:.0f}")
         asked = since is not None or until is not None
-        forecast = views.forecast(store.nodes_between(month_of(now)[0], now), money, now)
-        if by is None and not asked:
-            return views.cost(money, now, forecast, None)
-        nodes = store.nodes_between(begin, end)
-        if by is None or by == "class":
-            charged, rows = costs_by_class(nodes, store.held_between(begin, end), begin, end)
-        else:
-            holds = store.holds_between(begin, end)
-            charged = bill(nodes, holds, begin, end)
-            rows = cost_rows(nodes, holds, self._named(by), by, begin, end)
-        found = views.cost(money, now, forecast, None)
-        if asked:
-            # There is nothing to average over before anything was rented.
-            known = max(begin, min(views.first_charged(nodes, now), money.since, end))
-            average = views.per_hour(charged.total, end - known)
-            found = views.cost(money, now, forecast, (begin, end, charged, average))
-        if by is not None:
-            found["rows"] = [cast(answers.CostRow, row) for row in rows]  # checked on its way out
+        window = await self._charged(begin, end, now, by) if asked or by is not None else None
+        month = window.month if window is not None else None
+        if month is None:
+            month = await self._this_month(now)
+        money = await run_in_threadpool(lambda: snapshot.money)
+        found = views.cost(money, now, views.forecast(month, money), window if asked else None)
+        if window is not None and by is not None:
+            found["rows"] = [cast(answers.CostRow, row) for row in window.rows]  # checked later
         return found
 
-    def _named(self, by: answers.Grouping) -> dict[JobId, JobRecord]:
-        """Jobs whose names the rows give."""
-        named = self._service.store.jobs(limit=MAX_NAMED) if by == "job" else ()
-        return {record.id: record for record in named}
+    async def _charged(
+        self, begin: Seconds, end: Seconds, now: Seconds, by: answers.Grouping | None
+    ) -> Charged:
+        store = self._service.store
+        # Rows add up to the totals of this very moment.
+        key = nearly(begin, end, now) if by is None else (begin, end)
+        found = self._windows.of((by, key), lambda: charged(store, begin, end, now, by))
+        return await asyncio.wrap_future(found)
+
+    async def _this_month(self, now: Seconds) -> Month:
+        store = self._service.store
+        found = self._months.of(month_of(now), lambda: this_month(store, now))
+        return await asyncio.wrap_future(found)
 
     def budget(self) -> answers.Budget:
         """The budget, and how spend compares with it."""
@@ -104,16 +105,16 @@ class MoneyRoutes:
         return views.budget(control.snapshot.money, control.now())
 
     async def set_budget(self, request: Request) -> answers.Budget:
-        """Change the budget; averages count from now. A cap that is left out stays as it is; null
-        takes it away."""
-        given = checks.mapping(
-            await read_json(request),
-            "",
-            required=("budget_per_hour",),
-            optional=("max_spend_per_hour",),
-        )
-        budget = checks.number(given["budget_per_hour"], "budget_per_hour", above=0)
-        cap = None
+        """Change the budget, the cap or both. What is left out stays as it is; a cap of null is
+        taken away. With a budget, averages count from now."""
+        both = ("budget_per_hour", "max_spend_per_hour")
+        given = checks.mapping(await read_json(request), "", required=(), optional=both)
+        if not given:
+            expected = "a budget, max_spend_per_hour or both"
+            raise InputError("budget_per_hour", None, expected, "missing")
+        budget = cap = None
+        if "budget_per_hour" in given:
+            budget = checks.number(given["budget_per_hour"], "budget_per_hour", above=0)
         if "max_spend_per_hour" in given:
             wanted = given["max_spend_per_hour"]
             cap = NO_CAP if wanted is None else checks.number(wanted, "max_spend_per_hour", above=0)

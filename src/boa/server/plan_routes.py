@@ -4,8 +4,7 @@ import asyncio
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
-from concurrent.futures import Future
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Annotated, Any, cast
 
@@ -20,6 +19,7 @@ from boa.control.why import why
 from boa.errors import InputError
 from boa.server.context import Service, only_known_parameters
 from boa.server.errors import NoPlanYet, NoSuchClass, documented
+from boa.server.shared import Shared, for_ever
 from boa.solver.frontier import sweep
 from boa.solver.solution import as_document
 from boa.store.base import Store
@@ -36,7 +36,8 @@ READ = 2 * preview.LAST
 class PlanRoutes:
     def __init__(self, service: Service, clock: Callable[[], float] = time.monotonic) -> None:
         self._service = service
-        self._frontiers = _Frontiers()
+        self._frontiers = Shared[answers.Frontier](most=1, keep=for_ever)
+        """For the plan in force."""
         self._spreads = _Spreads(service.store, clock)
 
     def router(self) -> APIRouter:
@@ -56,7 +57,9 @@ class PlanRoutes:
         """The best average JCT for every budget, for the workload of the plan in force."""
         snapshot = self._service.control.snapshot
         state = self._plan(snapshot)
-        found = await asyncio.wrap_future(self._frontiers.of(state))
+        found = await asyncio.wrap_future(
+            self._frontiers.of(state.number, lambda: _frontier(state))
+        )
         gain = (await run_in_threadpool(lambda: snapshot.money)).gain
         return _billed(found, gain, self._service.control.now())
 
@@ -84,29 +87,8 @@ class PlanRoutes:
         asked = _previewed(state, money, budget_per_hour, jct_s)
         took = time.perf_counter() - began
         spreads = self._spreads.of(preview.arriving(state.workload))
-        found, gain = asked.solution, money.gain
-        document = as_document(found)
-        return {
-            "plan": state.number,
-            "gain": gain,
-            "planned_per_hour": asked.planned_with,
-            "budget_per_hour": asked.budget,
-            "average_jct_s": found.average_jct,
-            "p95_jct_s": preview.p95_jct(found, spreads),
-            "spend_per_hour": found.spend * gain,
-            "too_small_per_hour": None if asked.too_small is None else asked.too_small * gain,
-            "left_over_per_hour": asked.left_over * gain,
-            "shadow_price_s": found.shadow_price / gain,
-            "before": {
-                "budget_per_hour": state.solution.spend * gain,
-                "average_jct_s": state.solution.average_jct,
-            },
-            "before_p95_jct_s": preview.p95_jct(state.solution, spreads),
-            "classes": _changes(state, asked, document["classes"], snapshot),
-            "cluster": document["cluster"],
-            "solve_time_s": took,
-            "now": self._service.control.now(),
-        }
+        said = _compared(snapshot, state, asked, money.gain, spreads)
+        return {**said, "solve_time_s": took, "now": self._service.control.now()}
 
     def why(
         self, name: Annotated[str, Path(description="The class.", examples=["resnet18"])]
@@ -134,6 +116,38 @@ def _previewed(
         return preview.for_jct(state.workload, state.solution.rules, jct, money.gain)
     problem = "neither is given" if budget is None else "both are given"
     raise InputError("budget_per_hour, jct_s", None, "exactly one of the two", problem)
+
+
+def _compared(
+    snapshot: Snapshot,
+    state: PlanState,
+    asked: Previewed,
+    gain: float,
+    spreads: Mapping[str, Spread],
+) -> answers.Preview:
+    found = asked.solution
+    document = as_document(found)
+    return {
+        "plan": state.number,
+        "gain": gain,
+        "planned_per_hour": asked.planned_with,
+        "budget_per_hour": asked.budget,
+        "average_jct_s": found.average_jct,
+        "p95_jct_s": preview.p95_jct(found, spreads),
+        "spend_per_hour": found.spend * gain,
+        "too_small_per_hour": None if asked.too_small is None else asked.too_small * gain,
+        "left_over_per_hour": asked.left_over * gain,
+        "shadow_price_s": found.shadow_price / gain,
+        "before": {
+            "budget_per_hour": state.solution.spend * gain,
+            "average_jct_s": state.solution.average_jct,
+        },
+        "before_p95_jct_s": preview.p95_jct(state.solution, spreads),
+        "classes": _changes(state, asked, document["classes"], snapshot),
+        "cluster": document["cluster"],
+        "solve_time_s": 0.0,
+        "now": snapshot.now,
+    }
 
 
 def _changes(
@@ -169,48 +183,21 @@ def _billed(found: answers.Frontier, gain: float, now: float) -> answers.Frontie
     }
 
 
-class _Frontiers:
-    """The frontier for the plan in force: worked out once, however many ask and wait for it."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._known: tuple[int, Future[answers.Frontier]] | None = None
-
-    def of(self, state: PlanState) -> "Future[answers.Frontier]":
-        """Returns at once. A sweep that has failed is not kept."""
-        with self._lock:
-            if self._known is not None and self._known[0] == state.number:
-                known = self._known[1]
-                if not known.done() or known.exception() is None:
-                    return known
-            future: Future[answers.Frontier] = Future()
-            future.set_running_or_notify_cancel()  # one who goes away does not end it for others
-            self._known = (state.number, future)
-        # A thread of its own: it may take long, and those of the pool answer everybody.
-        threading.Thread(target=_sweep, args=(state, future), name="frontier", daemon=True).start()
-        return future
-
-
-def _sweep(state: PlanState, future: "Future[answers.Frontier]") -> None:
-    try:
-        found = sweep(state.workload, state.solution.rules)
-        points = preview.thinned(found, MOST_POINTS)
-        future.set_result(
-            {
-                "plan": state.number,
-                "gain": 1.0,
-                "points": [
-                    {"budget_per_hour": point.budget, "average_jct_s": point.average_jct}
-                    for point in points
-                ],
-                "cheapest_per_hour": found.cheapest,
-                "fastest_per_hour": found.fastest_budget,
-                "fastest_jct_s": found.fastest_jct,
-                "now": state.at,
-            }
-        )
-    except BaseException as problem:  # whoever waits is told
-        future.set_exception(problem)
+def _frontier(state: PlanState) -> answers.Frontier:
+    """Of the plan's own dollars."""
+    found = sweep(state.workload, state.solution.rules)
+    return {
+        "plan": state.number,
+        "gain": 1.0,
+        "points": [
+            {"budget_per_hour": point.budget, "average_jct_s": point.average_jct}
+            for point in preview.thinned(found, MOST_POINTS)
+        ],
+        "cheapest_per_hour": found.cheapest,
+        "fastest_per_hour": found.fastest_budget,
+        "fastest_jct_s": found.fastest_jct,
+        "now": state.at,
+    }
 
 
 class _Spreads:

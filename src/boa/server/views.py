@@ -1,19 +1,19 @@
 """From records to the documents that the API answers with. Pure; all money is the ledger's."""
 
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from boa.client import answers
-from boa.control.costs import cost_of_job, forecast_month, month_of
+from boa.control.costs import cost_of_job, forecast_month
 from boa.control.estimates import Estimate
-from boa.control.ledger import Bill, bill
+from boa.control.ledger import Bill
 from boa.control.snapshot import MoneyState, PlanState, Snapshot
-from boa.model.cluster import NodeId
 from boa.model.job import JobRecord
 from boa.model.job_file import job_document
 from boa.model.live import Hold, NodeRecord
 from boa.model.workload_file import dump_workload
+from boa.server.charges import Charged, Month
+from boa.server.watching import nodes_of
 from boa.solver.solution import as_document
 from boa.store.base import StoredEvent
 from boa.units import SECONDS_PER_HOUR, Seconds, Usd, UsdPerHour
@@ -93,15 +93,7 @@ def part(hold: Hold) -> answers.Part:
 
 
 def nodes(snapshot: Snapshot) -> list[answers.Node]:
-    held = holds_by_node(snapshot)
-    return [node(record, held[record.id]) for _, record in sorted(snapshot.nodes.items())]
-
-
-def holds_by_node(snapshot: Snapshot) -> defaultdict[NodeId, list[Hold]]:
-    held: defaultdict[NodeId, list[Hold]] = defaultdict(list)
-    for hold in snapshot.holds.values():
-        held[hold.node].append(hold)
-    return held
+    return [node(*seen) for _, seen in sorted(nodes_of(snapshot).items())]
 
 
 def node(record: NodeRecord, holds: Sequence[Hold]) -> answers.Node:
@@ -140,23 +132,25 @@ def cost(
     money: MoneyState,
     now: Seconds,
     forecast: Usd,
-    window: tuple[Seconds, Seconds, Bill, UsdPerHour] | None,
+    window: Charged | None,
 ) -> answers.Cost:
-    """`forecast`: at the month's end. `window`: from, until, what was charged in between, and
-    that per hour."""
+    """`forecast`: at the month's end. `window`: what was charged in the time that was asked for;
+    None: everything there ever was."""
     if window is None:
-        since, until = money.since, now
+        since, until, per_hour = money.since, now, money.average(now)
+        allowed: UsdPerHour | None = money.budget
         charged = Bill(
             total=money.total, jobs=money.jobs, idle=money.idle, provisioning=money.provisioning
         )
-        average = money.average(now)
     else:
-        since, until, charged, average = window
+        since, until, per_hour = window.since, window.until, average(window, money)
+        charged, allowed = window.bill, window.allowed
     return {
         "budget_per_hour": money.budget,
         "max_spend_per_hour": money.max_spend,
         "effective_budget_per_hour": money.effective,
-        "average_spend_per_hour": average,
+        "allowed_per_hour": money.budget if allowed is None else allowed,
+        "average_spend_per_hour": per_hour,
         "spend_now_per_hour": money.now_per_hour,
         "since": since,
         "until": until,
@@ -173,18 +167,18 @@ def per_hour(amount: Usd, seconds: Seconds) -> UsdPerHour:
     return amount / seconds * SECONDS_PER_HOUR if seconds > 0 else 0.0
 
 
-def first_charged(nodes: Iterable[NodeRecord], now: Seconds) -> Seconds:
-    """When the first of these nodes began to cost anything."""
-    return min((n.billed_from for n in nodes if n.billed_from is not None), default=now)
+def average(found: Charged, money: MoneyState) -> UsdPerHour:
+    """There is nothing to average over before anything was rented."""
+    known = max(found.since, min(found.first, money.since, found.until))
+    return per_hour(found.bill.total, found.until - known)
 
 
-def forecast(nodes: Sequence[NodeRecord], money: MoneyState, now: Seconds) -> Usd:
-    """At the month's end; `nodes`: those of this month. It goes on as it went so far, or by the
-    budget where that is too short to tell."""
-    month, _ = month_of(now)
-    spent = bill(nodes, (), month, now).total
-    hours = (now - max(first_charged(nodes, now), month)) / SECONDS_PER_HOUR
-    return forecast_month(spent, spent / hours if hours >= ENOUGH_H else money.budget, now)
+def forecast(month: Month, money: MoneyState) -> Usd:
+    """At the month's end. It goes on as it went so far, or by the budget where that is too short
+    to tell."""
+    hours = (month.at - month.first) / SECONDS_PER_HOUR
+    pace = month.spent / hours if hours >= ENOUGH_H else money.budget
+    return forecast_month(month.spent, pace, month.at)
 
 
 def plan(state: PlanState, now: Seconds) -> answers.LivePlan:

@@ -1,5 +1,6 @@
 """What if: simulations of other policies and budgets, beside the live service."""
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, TypeVar
 
@@ -15,6 +16,7 @@ from boa.server import what_if_traces as traces
 from boa.server.bodies import read_json
 from boa.server.context import Service, only_known_parameters
 from boa.server.errors import documented
+from boa.server.shared import Shared
 from boa.server.what_if import Question, Simulations
 from boa.sim.policies import POLICIES
 from boa.sim.run import World
@@ -33,6 +35,8 @@ _T = TypeVar("_T")
 class WhatIfRoutes:
     def __init__(self, service: Service, simulations: Simulations) -> None:
         self._service, self._simulations = service, simulations
+        self._choices = Shared[answers.TraceChoices](most=1)
+        """What the service has seen is read from thousands of jobs."""
 
     def router(self) -> APIRouter:
         router = APIRouter(tags=["what if"], dependencies=[Depends(only_known_parameters)])
@@ -56,8 +60,11 @@ class WhatIfRoutes:
         )
         return router
 
-    def what_if_traces(self) -> answers.TraceChoices:
+    async def what_if_traces(self) -> answers.TraceChoices:
         """Traces and policies that can be asked about."""
+        return await asyncio.wrap_future(self._choices.of("all", self._listed_choices))
+
+    def _listed_choices(self) -> answers.TraceChoices:
         rented, control = self._simulations.gpu_types, self._service.control
         found = [traces.generated_choice(known, rented) for known in traces.GENERATED]
         seen = own.seen_by(self._service, rented)

@@ -2,11 +2,11 @@
 
 import json
 import logging
-import os
 from pathlib import Path
 from typing import Any, cast
 
 from boa.client.answers_what_if import Simulation
+from boa.clouds.files import replace_file
 
 _log = logging.getLogger("boa.server")
 
@@ -56,14 +56,9 @@ class Shelf:
 
     def _written(self, folder: Path, document: dict[str, Any]) -> bool:
         path = folder / f"{document['id']}.json"
-        beside = path.with_name(f".{path.name}.{os.getpid()}.part")
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            try:
-                beside.write_text(json.dumps(document, separators=(",", ":")), "utf-8")
-                beside.replace(path)
-            finally:
-                beside.unlink(missing_ok=True)
+            replace_file(path, document)
         except OSError as trouble:
             _log.warning("what-if: %s is kept in memory only: %s", path.stem, trouble)
             return False

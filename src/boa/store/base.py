@@ -74,6 +74,19 @@ class Held:
     """Infinity: still held."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldOnNodes:
+    """All that was held of each node, by column."""
+
+    node: NDArray[np.int64]
+    gpu_seconds: Floats
+    """Between the two moments that were asked for …"""
+    since: Floats
+    """… while the first of these holds may have begun before, …"""
+    until: Floats
+    """… and the last have ended after; infinity: still held."""
+
+
 @dataclass(frozen=True, slots=True)
 class StoredEvent:
     number: int
@@ -123,8 +136,14 @@ class Store(Protocol):
         """All holds that overlap, closed and open."""
         ...
 
-    def held_between(self, since: Seconds, until: Seconds) -> Held:
-        """The same by column, in no order: a fraction of the time."""
+    def held_between(
+        self, since: Seconds, until: Seconds, *, nodes: Collection[NodeId] | None = None
+    ) -> Held:
+        """The same by column, in no order: a fraction of the time. `nodes`: of these only."""
+        ...
+
+    def held_by_node(self, since: Seconds, until: Seconds) -> HeldOnNodes:
+        """The same added up by node, in no order: less again. `since` is before `until`."""
         ...
 
     def nodes(self, ids: Collection[NodeId]) -> Sequence[NodeRecord]:

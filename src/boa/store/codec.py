@@ -18,7 +18,7 @@ from boa.model.cluster import Allocation, JobId, Share
 from boa.model.job import GpuLimits, JobRecord, JobSpec, Run
 from boa.model.live import Cell, CellKey, ClassRecord, Event, Hold, NodeRecord, Point, Sample
 from boa.model.plan import Variant
-from boa.store.base import Floats, Held
+from boa.store.base import Floats, Held, HeldOnNodes
 
 Row: TypeAlias = dict[str, Any]
 Stored: TypeAlias = Mapping[str, Any]
@@ -185,6 +185,11 @@ def node_of(row: Stored) -> NodeRecord:
     return NodeRecord(id=row["id"], **json.loads(row["record"]))
 
 
+def nodes_of(batches: Iterable[Sequence[tuple[Any, ...]]]) -> list[NodeRecord]:
+    """From the columns of `queries.nodes_between`."""
+    return [NodeRecord(id=id, **json.loads(record)) for rows in batches for id, record in rows]
+
+
 def hold_row(hold: Hold) -> Row:
     return {
         "job": job_number(hold.job),
@@ -225,6 +230,15 @@ def held_of(batches: Iterable[Sequence[tuple[Any, ...]]]) -> Held:
         gpus=gpus,
         since=since,
         until=until,
+    )
+
+
+def held_on_nodes_of(batches: Iterable[Sequence[tuple[Any, ...]]]) -> HeldOnNodes:
+    """From the columns of `queries.held_by_node`."""
+    columns = [np.empty((0, 4)), *(np.array(rows, dtype=np.float64) for rows in batches)]
+    node, gpu_seconds, since, until = np.concatenate(columns).T
+    return HeldOnNodes(
+        node=node.astype(np.int64), gpu_seconds=gpu_seconds, since=since, until=until
     )
 
 

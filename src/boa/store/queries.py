@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-from sqlalchemy import Select, func, select
+from sqlalchemy import Select, case, func, select
 
 from boa.model.cluster import JobId, NodeId
 from boa.store import tables
@@ -61,10 +61,11 @@ def events(after: int, number: int | None, limit: int, newest: bool) -> Query:
 
 
 def nodes_between(since: Seconds, until: Seconds) -> Query:
-    """In no order: to be asked for one, SQLite would rather read the whole table."""
+    """The columns of a node, in no order: to be asked for one, SQLite would rather read the whole
+    table."""
     column = tables.nodes.c
     inside = (column.charged_until > since) & (column.charged_from < until)
-    return select(tables.nodes).where(inside)
+    return select(column.id, column.record).where(inside)
 
 
 def holds_between(since: Seconds, until: Seconds, number: int | None) -> Query:
@@ -76,11 +77,22 @@ def holds_between(since: Seconds, until: Seconds, number: int | None) -> Query:
     return query
 
 
-def held_between(since: Seconds, until: Seconds) -> Query:
+def held_between(since: Seconds, until: Seconds, nodes: Sequence[NodeId] | None = None) -> Query:
     """The columns of `Held`, in no order."""
     column = tables.holds.c
     columns = (column.job_class, column.node, column.gpus, column.since, column.until)
-    return select(*columns).where((column.until > since) & (column.since < until))
+    query = select(*columns).where((column.until > since) & (column.since < until))
+    return query if nodes is None else query.where(column.node.in_(nodes))
+
+
+def held_by_node(since: Seconds, until: Seconds) -> Query:
+    """The columns of `HeldOnNodes`, in no order."""
+    column = tables.holds.c
+    begin = case((column.since > since, column.since), else_=since)
+    end = case((column.until < until, column.until), else_=until)
+    sums = (func.sum(column.gpus * (end - begin)), func.min(column.since), func.max(column.until))
+    query = select(column.node, *sums).group_by(column.node)
+    return query.where((column.until > since) & (column.since < until))
 
 
 def nodes(ids: Sequence[NodeId]) -> Query:

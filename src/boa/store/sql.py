@@ -22,7 +22,7 @@ from boa.model.job import JobRecord
 from boa.model.live import Hold, NodeRecord, Point, Sample
 from boa.store import codec, queries, tables
 from boa.store.backend import Backend
-from boa.store.base import Changes, Held, Saved, Store, StoredEvent, StoreTrouble
+from boa.store.base import Changes, Held, HeldOnNodes, Saved, Store, StoredEvent, StoreTrouble
 from boa.store.errors import InUse, Overtaken
 from boa.store.migrations import MIGRATIONS, migrate
 from boa.store.postgresql import Postgresql
@@ -206,7 +206,8 @@ class SqlStore:
         return found[::-1] if newest else found
 
     def nodes_between(self, since: Seconds, until: Seconds) -> Sequence[NodeRecord]:
-        found = self._read(queries.nodes_between(since, until), codec.node_of)
+        with self._told():
+            found = codec.nodes_of(self._batches(queries.nodes_between(since, until)))
         return sorted(found, key=lambda node: node.id)
 
     def holds_between(
@@ -218,16 +219,29 @@ class SqlStore:
         found = self._read(queries.holds_between(since, until, number), codec.hold_of)
         return sorted(found, key=lambda hold: (hold.since, int(hold.job), hold.node))
 
-    def held_between(self, since: Seconds, until: Seconds) -> Held:
-        with self._told(), self._backend.readers.connect() as connection:
-            cursor = connection.execute(queries.held_between(since, until)).cursor
+    def held_between(
+        self, since: Seconds, until: Seconds, *, nodes: Collection[NodeId] | None = None
+    ) -> Held:
+        some = [None] if nodes is None else _parts(nodes)
+        asked = [queries.held_between(since, until, ids) for ids in some]
+        with self._told():
+            return codec.held_of(rows for query in asked for rows in self._batches(query))
+
+    def held_by_node(self, since: Seconds, until: Seconds) -> HeldOnNodes:
+        with self._told():
+            return codec.held_on_nodes_of(self._batches(queries.held_by_node(since, until)))
+
+    def _batches(self, query: Query) -> Iterator[Sequence[Any]]:
+        """Rows as the driver gives them."""
+        with self._backend.readers.connect() as connection:
+            cursor = connection.execute(query).cursor
             assert cursor is not None
-            return codec.held_of(iter(lambda: cursor.fetchmany(BATCH), []))
+            yield from iter(lambda: cursor.fetchmany(BATCH), [])
 
     def nodes(self, ids: Collection[NodeId]) -> Sequence[NodeRecord]:
-        wanted, found = sorted(ids), list[NodeRecord]()
-        for first in range(0, len(wanted), MOST_IN):
-            found += self._read(queries.nodes(wanted[first : first + MOST_IN]), codec.node_of)
+        found = list[NodeRecord]()
+        for some in _parts(ids):
+            found += self._read(queries.nodes(some), codec.node_of)
         return sorted(found, key=lambda node: node.id)
 
     def samples_between(self, since: Seconds, until: Seconds) -> Sequence[Sample]:
@@ -253,6 +267,12 @@ class SqlStore:
             raise StoreTrouble(f"{self._backend.where}: {reason}") from error
         except NoneFree as error:
             raise StoreTrouble(f"{self._backend.where}: too many are reading at once") from error
+
+
+def _parts(ids: Collection[NodeId]) -> list[Sequence[NodeId]]:
+    """No more at once than a statement takes."""
+    wanted = sorted(ids)
+    return [wanted[first : first + MOST_IN] for first in range(0, len(wanted), MOST_IN)]
 
 
 def _stored_event(row: Mapping[str, Any]) -> StoredEvent:

@@ -1,0 +1,174 @@
+"""A store in memory, and an engine that has only logs: what the server reads from."""
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from boa.engines.base import Launch, LogFile, RunEvent, RunKey
+from boa.model.cluster import JobId, NodeId
+from boa.model.job import JobRecord
+from boa.model.live import Event, Hold, NodeRecord, Point, Sample
+from boa.store.base import Changes, Held, HeldOnNodes, Saved, StoredEvent, StoreTrouble
+from boa.units import Seconds
+
+
+def held(holds: Sequence[Hold]) -> Held:
+    """Holds by column, as a store gives them."""
+    return Held(
+        job_class=[hold.job_class for hold in holds],
+        node=np.array([hold.node for hold in holds], dtype=np.int64),
+        gpus=np.array([hold.gpus for hold in holds], dtype=float),
+        since=np.array([hold.since for hold in holds], dtype=float),
+        until=np.array([math.inf if h.until is None else h.until for h in holds], dtype=float),
+    )
+
+
+def held_on_nodes(holds: Sequence[Hold], since: Seconds, until: Seconds) -> HeldOnNodes:
+    """Holds added up by node, as a store gives them."""
+    found: dict[NodeId, list[tuple[float, float, float]]] = {}
+    for hold in holds:
+        end = math.inf if hold.until is None else hold.until
+        if end > since and hold.since < until:
+            amount = hold.gpus * (min(end, until) - max(hold.since, since))
+            found.setdefault(hold.node, []).append((amount, hold.since, end))
+    return HeldOnNodes(
+        node=np.array(list(found), dtype=np.int64),
+        gpu_seconds=np.array([sum(amount for amount, _, _ in f) for f in found.values()]),
+        since=np.array([min(begin for _, begin, _ in f) for f in found.values()]),
+        until=np.array([max(end for _, _, end in f) for f in found.values()]),
+    )
+
+
+class FakeStore:
+    """Keeps what it is given; `trouble` makes every reading fail."""
+
+    def __init__(self) -> None:
+        self.kept: dict[JobId, JobRecord] = {}
+        self.kept_nodes: dict[NodeId, NodeRecord] = {}
+        self.kept_holds: list[Hold] = []
+        self.kept_samples: list[Sample] = []
+        self.kept_points: list[Point] = []
+        self.told: list[Event] = []
+        self.trouble: StoreTrouble | None = None
+
+    def _check(self) -> None:
+        if self.trouble is not None:
+            raise self.trouble
+
+    def load(self) -> Saved:
+        raise AssertionError("the server reads; only the control loop loads")
+
+    def commit(self, changes: Changes) -> int:
+        raise AssertionError("the server reads; only the control loop writes")
+
+    def job(self, job: JobId) -> JobRecord | None:
+        self._check()
+        return self.kept.get(job)
+
+    def jobs(
+        self,
+        *,
+        ended: bool | None = None,
+        job_class: str | None = None,
+        since: Seconds | None = None,
+        limit: int = 1000,
+        before: int | None = None,
+    ) -> Sequence[JobRecord]:
+        self._check()
+        found = [
+            record
+            for record in self.kept.values()
+            if (ended is None or record.ended == ended)
+            and (job_class is None or record.job_class == job_class)
+            and (before is None or int(record.id) < before)
+        ]
+        return sorted(found, key=lambda record: -int(record.id))[:limit]
+
+    def events(
+        self, *, after: int = 0, job: JobId | None = None, limit: int = 1000, newest: bool = False
+    ) -> Sequence[StoredEvent]:
+        self._check()
+        found = [
+            StoredEvent(number, event)
+            for number, event in enumerate(list(self.told), start=1)
+            if number > after and job in (None, event.job)
+        ]
+        return found[-limit:] if newest else found[:limit]
+
+    def nodes_between(self, since: Seconds, until: Seconds) -> Sequence[NodeRecord]:
+        self._check()
+        return list(self.kept_nodes.values())
+
+    def holds_between(
+        self, since: Seconds, until: Seconds, *, job: JobId | None = None
+    ) -> Sequence[Hold]:
+        self._check()
+        return [hold for hold in self.kept_holds if job in (None, hold.job)]
+
+    def held_between(
+        self, since: Seconds, until: Seconds, *, nodes: Collection[NodeId] | None = None
+    ) -> Held:
+        self._check()
+        return held([h for h in self.kept_holds if nodes is None or h.node in nodes])
+
+    def held_by_node(self, since: Seconds, until: Seconds) -> HeldOnNodes:
+        self._check()
+        return held_on_nodes(self.kept_holds, since, until)
+
+    def nodes(self, ids: Collection[NodeId]) -> Sequence[NodeRecord]:
+        self._check()
+        return [node for number, node in sorted(self.kept_nodes.items()) if number in ids]
+
+    def samples_between(self, since: Seconds, until: Seconds) -> Sequence[Sample]:
+        self._check()
+        return [sample for sample in self.kept_samples if since <= sample.at <= until]
+
+    def points(self, job: JobId) -> Sequence[Point]:
+        self._check()
+        return [point for point in self.kept_points if point.job == job]
+
+    def close(self) -> None: ...
+
+
+@dataclass
+class FakeEngine:
+    """Logs are what a test has written into a folder: ATTEMPT-RANK-PART.log, part 0 the older."""
+
+    folder: Path
+
+    def logs(self, job: JobId) -> Sequence[LogFile]:
+        found = []
+        for path in (self.folder / job).glob("*.log"):
+            attempt, rank, part = map(int, path.stem.split("-"))
+            found.append((attempt, rank, part, path))
+        return [LogFile(attempt, rank, path) for attempt, rank, _, path in sorted(found)]
+
+    def write(self, job: JobId, text: str, *, attempt: int = 1, rank: int = 0) -> None:
+        path = self.folder / job / f"{attempt}-{rank}-1.log"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a") as log:
+            log.write(text)
+
+    def turn_over(self, job: JobId) -> None:
+        """As the local engine does with a log that has grown long."""
+        (self.folder / job / "1-0-1.log").rename(self.folder / job / "1-0-0.log")
+
+    def start(self, launch: Launch) -> None:
+        raise AssertionError("the server reads logs; only the control loop starts runs")
+
+    def stop(self, key: RunKey, grace_s: Seconds) -> None:
+        raise AssertionError("the server reads logs; only the control loop stops runs")
+
+    def poll(self) -> Sequence[RunEvent]:
+        return ()
+
+    def runs(self) -> Collection[RunKey]:
+        return ()
+
+    def forget(self, key: RunKey) -> None:
+        raise AssertionError("the server reads logs; only the control loop forgets runs")
+
+    def close(self) -> None: ...
