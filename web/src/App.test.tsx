@@ -3,7 +3,7 @@ import { userEvent } from "@testing-library/user-event";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 
 import type { Live } from "./api/types";
-import { App } from "./App";
+import { App, titleOf } from "./App";
 import { live } from "./state/hooks";
 import { NOTHING } from "./state/live";
 import { session } from "./state/session";
@@ -94,4 +94,13 @@ test("a service that breaks off is said to be gone, and what it said stays", asy
   expect(screen.getByText("no connection")).toBeTruthy();
   expect(await screen.findByText("live", {}, { timeout: 3000 })).toBeTruthy();
   expect(screen.queryByText(/The service does not answer/)).toBeNull();
+});
+
+test("the title says where one is, and on the first page how much is spent", () => {
+  const money = { spend_now_per_hour: 21.76, budget_per_hour: 60 };
+  expect(titleOf("jobs", [], null)).toBe("Jobs · BOA");
+  expect(titleOf("jobs", ["41"], null)).toBe("job 41 · BOA");
+  expect(titleOf("classes", ["bert"], null)).toBe("bert · BOA");
+  expect(titleOf("budget", [], null)).toBe("Budget · BOA");
+  expect(titleOf("budget", [], money)).toBe("$21.76/h of $60.00/h · BOA");
 });

@@ -1,5 +1,8 @@
-import { useEffect, useState, type ComponentType } from "react";
+import { useEffect, useRef, useState, type ComponentType } from "react";
 
+import { asError } from "./api/client";
+import type { Budget as BudgetAnswer } from "./api/types";
+import { usdPerHour } from "./format";
 import { Boundary } from "./parts/Boundary";
 import { Login } from "./parts/Login";
 import { Loading, Problem } from "./parts/basics";
@@ -38,7 +41,7 @@ export function App() {
   useEffect(() => {
     session.check().then(
       () => setProblem(null),
-      (error: unknown) => setProblem(error instanceof Error ? error : new Error(String(error))),
+      (error: unknown) => setProblem(asError(error)),
     );
   }, [round]);
   useEffect(() => {
@@ -61,39 +64,78 @@ export function App() {
 function Shell() {
   const [key, ...rest] = useRoute();
   const [current, , Current] = VIEWS.find(([name]) => name === key) ?? VIEWS[0] ?? [];
+  const nav = useRef<HTMLElement>(null);
+  useEffect(() => showCurrent(nav.current), [current]);
   return (
     <div className="shell">
       <a className="skip" href="#main" onClick={(event) => skip(event)}>
         Skip to the content
       </a>
-      <header className="top">
-        <a className="brand" href={linkTo("budget")}>
-          <img src="/favicon.svg" alt="" width="26" height="26" /> BOA
-        </a>
-        <nav aria-label="Views">
-          {VIEWS.map(([name, title]) => (
-            <a key={name} href={linkTo(name)} aria-current={name === current ? "page" : undefined}>
-              {title}
-            </a>
-          ))}
-        </nav>
-        <div className="top-tools">
-          <ConnectionPill />
-          <ThemeButton />
-          {session.hasToken && (
-            <button type="button" className="quiet" onClick={() => session.logout()}>
-              Log out
-            </button>
-          )}
-        </div>
-      </header>
-      <Gone />
+      <Title view={current ?? "budget"} rest={rest} />
+      <div className="above">
+        <header className="top">
+          <a className="brand" href={linkTo("budget")}>
+            <img src="/favicon.svg" alt="" width="26" height="26" /> BOA
+          </a>
+          <nav aria-label="Views" ref={nav}>
+            {VIEWS.map(([name, title]) => (
+              <a
+                key={name}
+                href={linkTo(name)}
+                aria-current={name === current ? "page" : undefined}
+              >
+                {title}
+              </a>
+            ))}
+          </nav>
+          <div className="top-tools">
+            <ConnectionPill />
+            <ThemeButton />
+            {session.hasToken && (
+              <button type="button" className="quiet" onClick={() => session.logout()}>
+                Log out
+              </button>
+            )}
+          </div>
+        </header>
+        <Gone />
+      </div>
       <main id="main" tabIndex={-1}>
         <Boundary key={current}>{Current && <Current rest={rest} />}</Boundary>
       </main>
     </div>
   );
 }
+
+/** On a phone not all of them fit beside each other. */
+function showCurrent(nav: HTMLElement | null): void {
+  const link = nav?.querySelector<HTMLElement>("[aria-current]");
+  if (!nav || !link) return;
+  nav.scrollLeft = link.offsetLeft - nav.offsetLeft - (nav.clientWidth - link.offsetWidth) / 2;
+}
+
+/** What a tab that is left open says. */
+function Title({ view, rest }: { view: string; rest: string[] }) {
+  const { budget } = usePicture();
+  const title = titleOf(view, rest, budget);
+  useEffect(() => {
+    document.title = title;
+  }, [title]);
+  return null;
+}
+
+export function titleOf(view: string, [first]: string[], budget: Money | null): string {
+  const name = VIEWS.find(([key]) => key === view)?.[1] ?? "Budget";
+  if (view === "budget" && budget) {
+    const { spend_now_per_hour: spend, budget_per_hour: allowed } = budget;
+    return `${usdPerHour(spend)} of ${usdPerHour(allowed)} · BOA`;
+  }
+  if (view === "jobs" && first !== undefined) return `job ${first} · BOA`;
+  if (view === "classes" && first !== undefined) return `${first} · BOA`;
+  return `${name} · BOA`;
+}
+
+type Money = Pick<BudgetAnswer, "spend_now_per_hour" | "budget_per_hour">;
 
 function skip(event: { preventDefault: () => void }): void {
   event.preventDefault(); // the address belongs to the views

@@ -10,7 +10,23 @@ describe("money", () => {
     [1284.4, "$1,284"],
     [-3.5, "-$3.50"],
     [0, "$0.00"],
+    [0.0049, "$0.0049"],
+    [0.005, "$0.005"],
+    [-0.000_012_3, "-$0.000012"],
+    [0.009_999, "$0.01"],
   ])("%d is %s", (amount, text) => expect(format.usd(amount)).toBe(text));
+
+  test.each([
+    [42, "$42.00"],
+    [1284.4, "$1,284.40"],
+    [14.555_01, "$14.56"],
+    [0.3125, "$0.3125"],
+    [0.000_012_34, "$0.0000123"],
+  ])("%d, when it is set, is %s to the last digit", (amount, text) => {
+    const set = format.settable(amount);
+    expect(format.usdExactly(set)).toBe(text);
+    expect(Number(text.replaceAll(/[$,]/g, ""))).toBe(set);
+  });
 
   test("per hour says so", () => expect(format.usdPerHour(30)).toBe("$30.00/h"));
 });
@@ -67,4 +83,9 @@ test("GPUs, parts and counts read as people write them", () => {
   expect(format.percent(0.256)).toBe("26 %");
   expect(format.plural(1, "job")).toBe("1 job");
   expect(format.plural(2500, "node")).toBe("2,500 nodes");
+});
+
+test("what happened is so long ago, never in the future", () => {
+  expect(format.ago(1000, 1000 + 185)).toBe("3 min 5 s ago");
+  expect(format.ago(1000, 990)).toBe("just now");
 });

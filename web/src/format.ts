@@ -1,26 +1,56 @@
 /** Figures as people read them. */
 
-const DOLLARS = new Map<number, Intl.NumberFormat>();
+const DOLLARS = new Map<string, Intl.NumberFormat>();
 
-/** $0.31, $14.20, $1,284. */
+/** $0.31, $14.20, $1,284; of less than a cent what there is: $0.0049. */
 export function usd(amount: number, digits?: number): string {
+  if (digits !== undefined) return dollars(amount, digits, digits);
   const size = Math.abs(amount);
-  const shown = digits ?? (size >= 1000 ? 0 : 2);
-  let format = DOLLARS.get(shown);
-  if (!format) {
-    format = new Intl.NumberFormat("en-US", {
-      style: "currency",
-      currency: "USD",
-      minimumFractionDigits: shown,
-      maximumFractionDigits: shown,
-    });
-    DOLLARS.set(shown, format);
-  }
-  return format.format(amount);
+  if (size >= 1000) return dollars(amount, 0, 0);
+  return dollars(amount, 2, size < 0.01 ? digitsFor(size, 2) : 2);
 }
 
 export function usdPerHour(amount: number): string {
   return `${usd(amount)}/h`;
+}
+
+/** An amount that somebody sets, to the last digit: $1,284.40, $0.3125. See `settable`. */
+export function usdExactly(amount: number): string {
+  return dollars(amount, 2, settableDigits(amount));
+}
+
+/** Rounded to what can be shown: whole cents; of less than a dollar, hundredths of them. */
+export function settable(amount: number): number {
+  return Number(amount.toFixed(settableDigits(amount)));
+}
+
+export function settableDigits(amount: number): number {
+  const size = Math.abs(amount);
+  if (size >= 1) return 2;
+  return Math.max(4, digitsFor(size, 3));
+}
+
+const MOST_DIGITS = 12;
+
+/** Behind the point, so that there are as many that count. */
+function digitsFor(size: number, counting: number): number {
+  if (size === 0) return 2;
+  return Math.min(MOST_DIGITS, counting - 1 - Math.floor(Math.log10(size)));
+}
+
+function dollars(amount: number, least: number, most: number): string {
+  const kind = `${least} ${most}`;
+  let format = DOLLARS.get(kind);
+  if (!format) {
+    format = new Intl.NumberFormat("en-US", {
+      style: "currency",
+      currency: "USD",
+      minimumFractionDigits: least,
+      maximumFractionDigits: most,
+    });
+    DOLLARS.set(kind, format);
+  }
+  return format.format(amount);
 }
 
 const UNITS: readonly (readonly [number, string, number, string])[] = [
@@ -73,20 +103,27 @@ export function change(from: number, to: number): string {
   return `${part > 0 ? "+" : "−"}${(Math.abs(part) * 100).toFixed(digits)} %`;
 }
 
+// Made once: a table in which one scrolls asks for hundreds of them in a second.
+const TIME = new Intl.DateTimeFormat(undefined, {
+  hour: "2-digit",
+  minute: "2-digit",
+  second: "2-digit",
+  hourCycle: "h23",
+});
+const DAY = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric" });
+const WHOLE = new Intl.NumberFormat("en-US");
+
 /** Of the server's clock: Unix seconds. */
 export function clock(at: number): string {
-  return new Date(at * 1000).toLocaleTimeString([], {
-    hour: "2-digit",
-    minute: "2-digit",
-    second: "2-digit",
-    hour12: false,
-  });
+  return TIME.format(at * 1000);
 }
 
 export function moment(at: number): string {
-  const date = new Date(at * 1000);
-  const day = date.toLocaleDateString([], { month: "short", day: "numeric" });
-  return `${day}, ${clock(at)}`;
+  return `${DAY.format(at * 1000)}, ${clock(at)}`;
+}
+
+export function whole(count: number): string {
+  return WHOLE.format(count);
 }
 
 export function gpus(width: number, type: string | null): string {
@@ -94,5 +131,11 @@ export function gpus(width: number, type: string | null): string {
 }
 
 export function plural(count: number, one: string, many = `${one}s`): string {
-  return `${count.toLocaleString("en-US")} ${count === 1 ? one : many}`;
+  return `${whole(count)} ${count === 1 ? one : many}`;
+}
+
+/** "3 min ago": of what happened by the clock on the wall, which is not always the service's. */
+export function ago(at: number, now = Date.now() / 1000): string {
+  const passed = now - at;
+  return passed < 60 ? "just now" : `${duration(passed)} ago`;
 }

@@ -25,8 +25,8 @@ export class Unreachable extends Error {
 
 export interface Credentials {
   token: () => string | null;
-  /** Called when the service wants a token, or another one. */
-  refused: () => void;
+  /** Called when the service wants a token, or another one than was sent. */
+  refused: (sent: string | null) => void;
 }
 
 export class Client {
@@ -82,7 +82,7 @@ export class Client {
     }
     if (response.ok) return response;
     const error = await errorOf(response);
-    if (error.status === 401) this.who.refused();
+    if (error.status === 401) this.who.refused(token);
     throw error;
   }
 }
@@ -122,4 +122,14 @@ async function errorOf(response: Response): Promise<ApiError> {
 /** Whether an error only says that somebody has stopped waiting. */
 export function isAbort(problem: unknown): boolean {
   return problem instanceof DOMException && problem.name === "AbortError";
+}
+
+/** Whatever was thrown, as an error. */
+export function asError(problem: unknown): Error {
+  return problem instanceof Error ? problem : new Error(String(problem));
+}
+
+/** What went wrong, in words. */
+export function wordsOf(problem: unknown): string {
+  return asError(problem).message;
 }

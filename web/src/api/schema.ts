@@ -65,6 +65,8 @@ export interface components {
             max_spend_per_hour: number | null;
             /** Effective Budget Per Hour */
             effective_budget_per_hour: number;
+            /** Allowed Per Hour */
+            allowed_per_hour: number;
             /** Average Spend Per Hour */
             average_spend_per_hour: number;
             /** Spend Now Per Hour */

@@ -3,7 +3,7 @@ import { userEvent } from "@testing-library/user-event";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 
 import * as files from "./export";
-import { Frame } from "./Frame";
+import { ChartsOf, Frame } from "./Frame";
 
 const saved = vi.fn<typeof files.download>();
 
@@ -53,4 +53,16 @@ test("the SVG button saves a picture that needs no sheet, without what is only f
   expect(text).toMatch(/<line[^>]*\/><text[^>]*>spent</);
   expect(text).not.toContain("class=");
   expect(text).not.toContain("only-screen");
+});
+
+test("files of a job's or a class's charts are named after it too", async () => {
+  render(
+    <ChartsOf value="job 41">
+      <Frame title="Loss" table={() => [["step", "loss"]]}>
+        <svg />
+      </Frame>
+    </ChartsOf>,
+  );
+  await userEvent.click(screen.getByRole("button", { name: "Loss as CSV" }));
+  expect(saved.mock.calls[0]?.[0]).toBe("boa-job-41-loss.csv");
 });

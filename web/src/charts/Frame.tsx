@@ -1,7 +1,10 @@
-import { useRef, type ReactNode } from "react";
+import { createContext, useContext, useRef, type ReactNode } from "react";
 
 import { csv } from "./data";
 import { download, fileName, standalone, type LegendEntry } from "./export";
+
+/** What the charts below belong to, for the names of their files: a job, a class. */
+export const ChartsOf = createContext("");
 
 export interface FrameProps {
   title: string;
@@ -17,11 +20,12 @@ export interface FrameProps {
 /** What every chart has around it: a title, a legend, and buttons that save it. */
 export function Frame({ title, note, table, legend, controls, children }: FrameProps) {
   const body = useRef<HTMLDivElement>(null);
+  const file = `${useContext(ChartsOf)} ${title}`;
   const saveSvg = () => {
     const svg = body.current?.querySelector("svg");
-    if (svg) download(fileName(title, "svg"), "image/svg+xml", standalone(svg, title, legend));
+    if (svg) download(fileName(file, "svg"), "image/svg+xml", standalone(svg, title, legend));
   };
-  const saveCsv = () => download(fileName(title, "csv"), "text/csv", csv(table()));
+  const saveCsv = () => download(fileName(file, "csv"), "text/csv", csv(table()));
   return (
     <figure className="chart" aria-label={title}>
       <figcaption>

@@ -43,7 +43,7 @@ export function LineChart(props: LineChartProps) {
       title={title}
       note={note}
       controls={controls}
-      table={() => tableOf(withMarks(series, marks), x.label, y.label)}
+      table={() => tableOf(withMarks(series, marks), x, y)}
       legend={series.filter((one) => !one.quiet)}
     >
       <div ref={ref} className="chart-body" style={{ minHeight: height }}>
@@ -237,61 +237,74 @@ function Dots({ series, px, py, fill }: DotsProps) {
   });
 }
 
-function Extras({ marks = [], levels = [], moments = [], sx, sy, width, height }: PlotProps) {
+/** What is drawn over the lines. */
+function Extras(props: PlotProps) {
   return (
     <g>
-      {levels.map((level) => (
-        <g key={level.text} transform={`translate(0 ${sy(level.y)})`}>
-          <line
-            x1={MARGIN.left}
-            x2={width - MARGIN.right}
-            stroke={level.color}
-            strokeWidth="1.5"
-            strokeDasharray="6 4"
-          />
-          <text
-            className="chart-word"
-            x={width - MARGIN.right}
-            dy="-5"
-            textAnchor="end"
-            fill={level.color}
-          >
-            {level.text}
-          </text>
-        </g>
-      ))}
-      {moments.map((moment) => (
-        <line
-          key={`${moment.x} ${moment.text}`}
-          x1={sx(moment.x)}
-          x2={sx(moment.x)}
-          y1={MARGIN.top}
-          y2={height - MARGIN.bottom}
-          stroke={moment.color}
-          strokeDasharray="2 3"
-        >
-          <title>{moment.text}</title>
-        </line>
-      ))}
-      {marks.map((mark) => {
-        const left = sx(mark.x) > width * 0.7;
-        return (
-          <g key={`${mark.x} ${mark.text}`} transform={`translate(${sx(mark.x)} ${sy(mark.y)})`}>
-            <circle r="6" fill={mark.color} stroke="var(--card)" strokeWidth="2" />
-            <text
-              className="chart-word"
-              x={left ? -10 : 10}
-              dy="-8"
-              textAnchor={left ? "end" : "start"}
-              fill={mark.color}
-            >
-              {mark.text}
-            </text>
-          </g>
-        );
-      })}
+      <Levels {...props} />
+      <Moments {...props} />
+      <Marks {...props} />
     </g>
   );
+}
+
+function Levels({ levels = [], sy, width }: PlotProps) {
+  return levels.map((level) => (
+    <g key={level.text} transform={`translate(0 ${sy(level.y)})`}>
+      <line
+        x1={MARGIN.left}
+        x2={width - MARGIN.right}
+        stroke={level.color}
+        strokeWidth="1.5"
+        strokeDasharray="6 4"
+      />
+      <text
+        className="chart-word"
+        x={width - MARGIN.right}
+        dy="-5"
+        textAnchor="end"
+        fill={level.color}
+      >
+        {level.text}
+      </text>
+    </g>
+  ));
+}
+
+function Moments({ moments = [], sx, height }: PlotProps) {
+  return moments.map((moment) => (
+    <line
+      key={`${moment.x} ${moment.text}`}
+      x1={sx(moment.x)}
+      x2={sx(moment.x)}
+      y1={MARGIN.top}
+      y2={height - MARGIN.bottom}
+      stroke={moment.color}
+      strokeDasharray="2 3"
+    >
+      <title>{moment.text}</title>
+    </line>
+  ));
+}
+
+function Marks({ marks = [], sx, sy, width }: PlotProps) {
+  return marks.map((mark) => {
+    const left = sx(mark.x) > width * 0.7;
+    return (
+      <g key={`${mark.x} ${mark.text}`} transform={`translate(${sx(mark.x)} ${sy(mark.y)})`}>
+        <circle r="6" fill={mark.color} stroke="var(--card)" strokeWidth="2" />
+        <text
+          className="chart-word"
+          x={left ? -10 : 10}
+          dy="-8"
+          textAnchor={left ? "end" : "start"}
+          fill={mark.color}
+        >
+          {mark.text}
+        </text>
+      </g>
+    );
+  });
 }
 
 function Reading({

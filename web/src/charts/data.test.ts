@@ -2,8 +2,9 @@
 import { expect, test } from "vitest";
 
 import { colorOfJob } from "./colors";
-import { csv, holding, nearest, tableOf, type Point } from "./data";
+import { columnOf, csv, holding, nearest, tableOf, type Point } from "./data";
 import { fileName } from "./export";
+import type { Axis } from "./scale";
 
 test("CSV quotes what would break it, and leaves empty what is not known", () => {
   const text = csv([
@@ -19,11 +20,31 @@ test("a chart's table has a row for each point of each series", () => {
     { name: "a", color: "", points: [[1, 2]] as Point[] },
     { name: "b", color: "", points: [[1, null]] as Point[] },
   ];
-  expect(tableOf(series, "time", "GPUs")).toEqual([
-    ["series", "time", "GPUs"],
+  expect(tableOf(series, { label: "step" }, { label: "GPUs" })).toEqual([
+    ["series", "step", "GPUs"],
     ["a", 1, 2],
     ["b", 1, null],
   ]);
+});
+
+test("times are in a file for programs and for people", () => {
+  const series = [{ name: "a", color: "", points: [[1_700_000_000, 2]] as Point[] }];
+  expect(tableOf(series, { label: "", unit: "time" }, { label: "USD per hour" })).toEqual([
+    ["series", "time (Unix s)", "time (UTC)", "amount (USD per hour)"],
+    ["a", 1_700_000_000, "2023-11-14T22:13:20.000Z", 2],
+  ]);
+});
+
+test("a column of a file has a name and a unit, whatever the axis says", () => {
+  const names: [Axis, string][] = [
+    [{ label: "average JCT", unit: "seconds" }, "average JCT (s)"],
+    [{ label: "budget in USD per hour", unit: "usd" }, "budget (USD per hour)"],
+    [{ label: "cost of these epochs", unit: "usd" }, "cost of these epochs (USD)"],
+    [{ label: "USD", unit: "usd" }, "amount (USD)"],
+    [{ label: "units per second" }, "units per second"],
+    [{ label: "" }, "value"],
+  ];
+  for (const [axis, name] of names) expect(columnOf(axis)).toBe(name);
 });
 
 const POINTS: Point[] = [

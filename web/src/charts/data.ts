@@ -1,5 +1,7 @@
 /** What a chart shows, and the same as a table of figures. */
 
+import type { Axis, Unit } from "./scale";
+
 export type Point = readonly [x: number, y: number | null];
 
 export interface Series {
@@ -48,14 +50,35 @@ function cell(value: string | number | null): string {
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-export function tableOf(
-  series: readonly Series[],
-  x: string,
-  y: string,
-): (string | number | null)[][] {
-  const rows: (string | number | null)[][] = [["series", x, y]];
-  for (const one of series) for (const [at, value] of one.points) rows.push([one.name, at, value]);
+type Row = (string | number | null)[];
+
+/** A row for each point. Times are there twice: for programs, and for people. */
+export function tableOf(series: readonly Series[], x: Axis, y: Axis): Row[] {
+  const timed = x.unit === "time";
+  const rows: Row[] = [["series", columnOf(x), ...(timed ? ["time (UTC)"] : []), columnOf(y)]];
+  for (const { name, points } of series) {
+    for (const [at, value] of points) {
+      const readable = timed ? [new Date(at * 1000).toISOString()] : [];
+      rows.push([name, at, ...readable, value]);
+    }
+  }
   return rows;
+}
+
+const UNITS: Partial<Record<Unit, string>> = {
+  usd: "USD",
+  seconds: "s",
+  hours: "h",
+  time: "Unix s",
+};
+
+/** What an axis has, with its unit: nobody sees the ticks in a file. */
+export function columnOf({ label, unit = "number" }: Axis): string {
+  const said = /^(?:(.+) in )?(USD.*)$/.exec(label);
+  if (said) return `${said[1] ?? "amount"} (${said[2] ?? "USD"})`;
+  const name = label || (unit === "time" ? "time" : "value");
+  const short = UNITS[unit];
+  return short === undefined ? name : `${name} (${short})`;
 }
 
 /** Index of the point of a series that is nearest to x; -1 if there is none. */

@@ -133,7 +133,13 @@ export function download(name: string, type: string, text: BlobPart): void {
   setTimeout(() => URL.revokeObjectURL(address), 10_000);
 }
 
+const LONGEST = 120;
+/** Some systems take no longer names than about twice that. */
+
 export function fileName(title: string, ending: string): string {
-  const words = title.toLowerCase().replaceAll(/[^a-z0-9]+/g, "-");
-  return `boa-${words.replaceAll(/^-|-$/g, "") || "chart"}.${ending}`;
+  const words = title
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, "-")
+    .replace(/^-/, "");
+  return `boa-${words.slice(0, LONGEST).replace(/-$/, "") || "chart"}.${ending}`;
 }

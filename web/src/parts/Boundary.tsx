@@ -1,5 +1,6 @@
 import { Component, type ReactNode } from "react";
 
+import { wordsOf } from "../api/client";
 import { Problem } from "./basics";
 
 /** Where one view breaks, the others and the way to them stay. */
@@ -7,7 +8,7 @@ export class Boundary extends Component<{ children: ReactNode }, { error: Error 
   override state: { error: Error | null } = { error: null };
 
   static getDerivedStateFromError(problem: unknown): { error: Error } {
-    const said = problem instanceof Error ? problem.message : String(problem);
+    const said = wordsOf(problem);
     return { error: new Error(`This view broke: ${said}`) };
   }
 

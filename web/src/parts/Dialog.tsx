@@ -1,10 +1,13 @@
 import { useEffect, useRef, useState, type ReactNode } from "react";
 
+import { wordsOf } from "../api/client";
+
 export interface ConfirmProps {
   title: string;
   /** What will happen. */
   children: ReactNode;
-  action: string;
+  /** None: there is nothing to do any more. */
+  action: string | null;
   dangerous?: boolean;
   /** Done when the service has said yes; what it says no with is shown. */
   onConfirm: () => Promise<void>;
@@ -26,7 +29,7 @@ export function Confirm({ title, children, action, dangerous, onConfirm, onClose
     setProblem("");
     onConfirm().then(onClose, (error: unknown) => {
       setWorking(false);
-      setProblem(error instanceof Error ? error.message : String(error));
+      setProblem(wordsOf(error));
     });
   };
   return (
@@ -40,16 +43,18 @@ export function Confirm({ title, children, action, dangerous, onConfirm, onClose
       )}
       <div className="dialog-buttons">
         <button type="button" onClick={onClose}>
-          Cancel
+          {action === null ? "Close" : "Cancel"}
         </button>
-        <button
-          type="button"
-          className={dangerous ? "danger" : "primary"}
-          disabled={working}
-          onClick={confirm}
-        >
-          {working ? "Working…" : action}
-        </button>
+        {action !== null && (
+          <button
+            type="button"
+            className={dangerous ? "danger" : "primary"}
+            disabled={working}
+            onClick={confirm}
+          >
+            {working ? "Working…" : action}
+          </button>
+        )}
       </div>
     </dialog>
   );

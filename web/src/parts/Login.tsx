@@ -1,5 +1,6 @@
 import { useState, type SyntheticEvent } from "react";
 
+import { wordsOf } from "../api/client";
 import { session, type Access } from "../state/session";
 
 /** All that somebody without a token sees. */
@@ -14,7 +15,7 @@ export function Login({ access }: { access: Access }) {
     setProblem("");
     session
       .login(token.trim(), remember)
-      .catch((error: unknown) => setProblem(error instanceof Error ? error.message : String(error)))
+      .catch((error: unknown) => setProblem(wordsOf(error)))
       .finally(() => setWorking(false));
   };
   const said = problem || (access === "wrong" ? "The service does not know this token." : "");

@@ -13,6 +13,8 @@ export interface Column<Row> {
   head: string;
   /** A CSS grid track, such as "minmax(8rem, 2fr)". */
   track: string;
+  /** The same where the window is narrow. */
+  narrow?: string;
   cell: (row: Row) => ReactNode;
   /** What to sort by; left out: the column cannot be sorted by. */
   value?: (row: Row) => string | number | null;
@@ -46,37 +48,14 @@ const SPARE = 8;
 /** A table of any length: only the rows in sight are in the page. */
 export function Table<Row>(props: TableProps<Row>) {
   const { label, rows, columns, id, order, onOrder, onOpen, onEnd, height = "70vh" } = props;
-  const body = useRef<HTMLDivElement>(null);
-  const [view, setView] = useState({ first: 0, count: 20 });
-  const look = useCallback(() => {
-    const element = body.current;
-    if (!element) return;
-    const first = Math.floor(element.scrollTop / ROW_PX);
-    const count = Math.ceil(element.clientHeight / ROW_PX) + 1;
-    setView((was) => (was.first === first && was.count === count ? was : { first, count }));
-    const left = element.scrollHeight - element.scrollTop - element.clientHeight;
-    if (left < 10 * ROW_PX) onEnd?.();
-  }, [onEnd]);
-  useEffect(() => {
-    if (body.current) body.current.scrollTop = 0; // another order is looked at from its beginning
-  }, [order.key, order.down]);
-  useEffect(() => {
-    look(); // few rows: their end is in sight without any scrolling
-    window.addEventListener("resize", look);
-    return () => window.removeEventListener("resize", look);
-  }, [look, rows.length]);
-  const first = Math.max(0, view.first - SPARE);
-  const last = Math.min(rows.length, view.first + view.count + SPARE);
-  const tracks = columns.map((column) => column.track).join(" ");
-  const narrow = columns.filter((column) => !column.optional).map((column) => column.track);
-  const style = { "--tracks": tracks, "--narrow-tracks": narrow.join(" ") } as React.CSSProperties;
+  const { body, look, first, last } = useSight(rows.length, order, onEnd);
   return (
     <div
       className="table"
       role="table"
       aria-label={label}
       aria-rowcount={rows.length + 1}
-      style={style}
+      style={tracksOf(columns)}
     >
       <div className="table-head" role="row">
         {columns.map((column) => (
@@ -104,6 +83,41 @@ export function Table<Row>(props: TableProps<Row>) {
       </div>
     </div>
   );
+}
+
+/** Which rows are in sight, and some around them. */
+function useSight(count: number, order: Order, onEnd: (() => void) | undefined) {
+  const body = useRef<HTMLDivElement>(null);
+  const [view, setView] = useState({ first: 0, count: 20 });
+  const look = useCallback(() => {
+    const element = body.current;
+    if (!element) return;
+    const first = Math.floor(element.scrollTop / ROW_PX);
+    const fitting = Math.ceil(element.clientHeight / ROW_PX) + 1;
+    setView((was) =>
+      was.first === first && was.count === fitting ? was : { first, count: fitting },
+    );
+    const left = element.scrollHeight - element.scrollTop - element.clientHeight;
+    if (left < 10 * ROW_PX) onEnd?.();
+  }, [onEnd]);
+  useEffect(() => {
+    if (body.current) body.current.scrollTop = 0; // another order is looked at from its beginning
+  }, [order.key, order.down]);
+  useEffect(() => {
+    look(); // few rows: their end is in sight without any scrolling
+    window.addEventListener("resize", look);
+    return () => window.removeEventListener("resize", look);
+  }, [look, count]);
+  const first = Math.max(0, view.first - SPARE);
+  return { body, look, first, last: Math.min(count, view.first + view.count + SPARE) };
+}
+
+function tracksOf<Row>(columns: readonly Column<Row>[]): React.CSSProperties {
+  const tracks = (some: readonly Column<Row>[]) => some.map((column) => column.track).join(" ");
+  const narrow = columns
+    .filter((column) => !column.optional)
+    .map((column) => ({ ...column, track: column.narrow ?? column.track }));
+  return { "--tracks": tracks(columns), "--narrow-tracks": tracks(narrow) } as React.CSSProperties;
 }
 
 function Head<Row>({

@@ -31,14 +31,19 @@ test("a refused answer says why, and can be asked for again", async () => {
   expect(again).toHaveBeenCalledOnce();
 });
 
-test("an answer that is there stays, whatever the next one said", () => {
-  const answer = { ...NOTHING_YET, data: "the plan", error: new Error("away") };
+test("an answer that is there stays when the next one fails, and says that it is old", () => {
+  const at = new Date(2026, 10, 15, 20, 31, 5).getTime() / 1000;
+  const error = new Error("The service does not answer.");
+  const answer = { ...NOTHING_YET, data: "the plan", error, at };
   render(
     <Shown answer={answer} what="the plan">
       {(data) => data}
     </Shown>,
   );
   expect(screen.getByText("the plan")).toBeTruthy();
+  expect(screen.getByRole("status").textContent).toBe(
+    "Could not be brought up to date: The service does not answer; as of 20:31:05",
+  );
 });
 
 test("progress that nobody knows is unknown, and never more than all", () => {

@@ -2,6 +2,7 @@
 import type { ReactNode } from "react";
 
 import type { JobState } from "../api/types";
+import { clock } from "../format";
 
 export function Card({
   title,
@@ -104,17 +105,33 @@ export function Problem({ error, again }: { error: Error; again?: () => void }) 
   );
 }
 
-/** One of the three that an answer can be: on its way, refused, there. */
-export function Shown<T>({
-  answer,
-  what,
-  children,
-}: {
-  answer: { data: T | null; error: Error | null; loading: boolean; again: () => void };
+interface ShownProps<T> {
+  answer: {
+    data: T | null;
+    error: Error | null;
+    loading: boolean;
+    /** When `data` came, by the server's clock; 0: nobody knows. */
+    at?: number;
+    again: () => void;
+  };
   what: string;
   children: (data: T) => ReactNode;
-}) {
-  if (answer.data !== null) return <>{children(answer.data)}</>;
-  if (answer.error) return <Problem error={answer.error} again={answer.again} />;
-  return <Loading what={what} />;
+}
+
+/** One of the three that an answer can be: on its way, refused, there. */
+export function Shown<T>({ answer, what, children }: ShownProps<T>) {
+  const { data, error, at = 0, again } = answer;
+  if (data === null)
+    return error ? <Problem error={error} again={again} /> : <Loading what={what} />;
+  return (
+    <>
+      {error && (
+        <p className="old" role="status">
+          Could not be brought up to date: {error.message.replace(/\.$/, "")}
+          {at > 0 && `; as of ${clock(at)}`}
+        </p>
+      )}
+      {children(data)}
+    </>
+  );
 }

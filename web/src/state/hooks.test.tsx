@@ -1,7 +1,8 @@
 import { act, cleanup, renderHook, waitFor } from "@testing-library/react";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 
-import { linkTo, useAnswer, useQuery, useRoute } from "./hooks";
+import { linkTo, live, useAnswer, useQuery, useRoute } from "./hooks";
+import { NOTHING } from "./live";
 import { client } from "./session";
 
 beforeEach(() => {
@@ -59,16 +60,112 @@ test("another question does not show the answer to the one before", async () => 
   expect(result.current).toMatchObject({ data: null, loading: true });
 });
 
-test("a question is given up by who leaves, and asked again in time by who stays", async () => {
-  vi.useFakeTimers();
-  const signals: AbortSignal[] = [];
-  vi.spyOn(client, "get").mockImplementation((_path, signal) => {
-    if (signal) signals.push(signal);
-    return new Promise(() => undefined);
+interface Asked {
+  path: string;
+  signal: AbortSignal | undefined;
+  answer: (said: unknown) => void;
+  fail: (problem: unknown) => void;
+}
+
+/** What is asked, to be answered as the test says. */
+function asking(): Asked[] {
+  const asked: Asked[] = [];
+  vi.spyOn(client, "get").mockImplementation(
+    (path, signal) =>
+      new Promise((answer, fail) => {
+        asked.push({ path, signal, answer: answer, fail });
+      }),
+  );
+  return asked;
+}
+
+async function after(ms: number, then: () => void = () => undefined): Promise<void> {
+  await act(async () => {
+    await vi.advanceTimersByTimeAsync(ms);
+    then();
+    await vi.advanceTimersByTimeAsync(0);
   });
+}
+
+test("a question is given up by who leaves", async () => {
+  const asked = asking();
   const { unmount } = renderHook(() => useAnswer("/plan", 0, 1000));
-  await act(() => vi.advanceTimersByTimeAsync(1000));
-  expect(signals.map((signal) => signal.aborted)).toEqual([true, false]);
+  expect(asked[0]?.signal?.aborted).toBe(false);
   unmount();
-  expect(signals.at(-1)?.aborted).toBe(true);
+  await waitFor(() => expect(asked[0]?.signal?.aborted).toBe(true));
+});
+
+test("the next round waits for the answer, and then for 20 times what that took", async () => {
+  vi.useFakeTimers();
+  const asked = asking();
+  const { result } = renderHook(() => useAnswer<string>("/plan", 0, 1000));
+  await after(30_000);
+  expect(asked.map(({ signal }) => signal?.aborted)).toEqual([false]);
+  await after(0, () => asked[0]?.answer("one"));
+  expect(result.current.data).toBe("one");
+  await after(599_999);
+  expect(asked).toHaveLength(1);
+  await after(1);
+  expect(asked).toHaveLength(2);
+  await after(10, () => asked[1]?.answer("two"));
+  await after(1000);
+  expect(asked).toHaveLength(3);
+});
+
+test("two parts of a page ask once, and both hear it", async () => {
+  const asked = asking();
+  const { result, rerender } = renderHook(
+    ({ version }) => [useAnswer("/plan", version, 9000), useAnswer("/plan", version)],
+    { initialProps: { version: 1 } },
+  );
+  act(() => asked[0]?.answer("one"));
+  await waitFor(() => expect(result.current.map(({ data }) => data)).toEqual(["one", "one"]));
+  rerender({ version: 2 });
+  act(() => asked[1]?.answer("two"));
+  await waitFor(() => expect(result.current.map(({ data }) => data)).toEqual(["two", "two"]));
+  expect(asked).toHaveLength(2);
+});
+
+test("what changes while an answer is on its way is asked for after it", async () => {
+  vi.useFakeTimers();
+  const asked = asking();
+  const { result, rerender } = renderHook(({ version }) => useAnswer<string>("/plan", version), {
+    initialProps: { version: 1 },
+  });
+  for (const version of [2, 3, 4]) rerender({ version });
+  await after(50, () => asked[0]?.answer("of 1"));
+  expect(result.current.data).toBe("of 1");
+  await after(50);
+  expect(asked).toHaveLength(2);
+  await after(0, () => asked[1]?.answer("of 4"));
+  await after(60_000);
+  expect(result.current.data).toBe("of 4");
+  expect(asked).toHaveLength(2);
+});
+
+test("a tab in the background asks nothing, and does so once it is looked at", async () => {
+  vi.useFakeTimers();
+  const asked = asking();
+  renderHook(() => useAnswer<string>("/plan", 0, 1000));
+  await after(0, () => asked[0]?.answer("one"));
+  const state = vi.spyOn(document, "visibilityState", "get").mockReturnValue("hidden");
+  await after(60_000);
+  expect(asked).toHaveLength(1);
+  state.mockReturnValue("visible");
+  await after(0, () => document.dispatchEvent(new Event("visibilitychange")));
+  expect(asked).toHaveLength(2);
+});
+
+test("what failed is asked again as soon as the service is back", async () => {
+  const asked = asking();
+  live.picture = NOTHING;
+  const { result } = renderHook(() => useAnswer<string>("/plan", 0, 300_000));
+  act(() => asked[0]?.fail(new Error("away")));
+  await waitFor(() => expect(result.current.error?.message).toBe("away"));
+  act(() => {
+    live.picture = { ...NOTHING, streams: live.picture.streams + 1 };
+    (live as unknown as { tell: () => void }).tell();
+  });
+  act(() => asked[1]?.answer("there"));
+  await waitFor(() => expect(result.current).toMatchObject({ data: "there", error: null }));
 });

@@ -1,7 +1,7 @@
 /** How views look at things: the live picture, answers to single questions, the address, time. */
 import { useCallback, useEffect, useRef, useState, useSyncExternalStore } from "react";
 
-import { isAbort } from "../api/client";
+import { Answers, type Question } from "./answers";
 import { LiveStore, serverNow, type Picture } from "./live";
 import { client } from "./session";
 
@@ -26,57 +26,54 @@ export interface Answer<T> {
   data: T | null;
   error: Error | null;
   loading: boolean;
+  /** When `data` came, by the server's clock; 0: nobody knows. */
+  at: number;
   again: () => void;
 }
 
+const answers = new Answers(() => serverNow(live.picture));
+
+let streams = 0;
+live.subscribe(() => {
+  if (streams !== live.picture.streams) answers.retry();
+  ({ streams } = live.picture);
+});
+
 /**
- * What the service answers at `path` (null: nothing is asked), asked again when `version` changes
- * and every `everyMs`. The last answer stays while the next is on its way.
+ * What the service answers to a question or at a path (null: nothing is asked), asked again when
+ * `version` changes and every `everyMs`, but never before the last answer is there. That one stays
+ * while the next is on its way.
  */
-export function useAnswer<T>(path: string | null, version: unknown = 0, everyMs = 0): Answer<T> {
-  const [state, setState] = useState<{ path: string | null; data: T | null; error: Error | null }>({
-    path: null,
-    data: null,
-    error: null,
-  });
-  const [round, setRound] = useState(0);
-  const again = useCallback(() => setRound((n) => n + 1), []);
+export function useAnswer<T>(
+  asked: string | Question<T> | null,
+  version: unknown = 0,
+  everyMs = 0,
+): Answer<T> {
+  const key = typeof asked === "string" ? asked : asked?.key;
+  const subscribe = useCallback(
+    (tell: () => void) =>
+      asked === null
+        ? () => undefined
+        : answers.subscribe(typeof asked === "string" ? at<T>(asked) : asked, everyMs, tell),
+    // A question is another object at every drawing; its key says which one it is.
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+    [key, everyMs],
+  );
+  const heard = useSyncExternalStore(subscribe, () => answers.heard<T>(key));
+  const was = useRef({ key, version });
   useEffect(() => {
-    if (path === null) return;
-    const asked = new AbortController();
-    client.get<T>(path, asked.signal).then(
-      (data) => {
-        if (!asked.signal.aborted) setState({ path, data, error: null });
-      },
-      (problem: unknown) => {
-        if (asked.signal.aborted || isAbort(problem)) return;
-        const error = problem instanceof Error ? problem : new Error(String(problem));
-        setState((was) => ({ path, data: was.path === path ? was.data : null, error }));
-      },
-    );
-    return () => asked.abort();
-  }, [path, version, round]);
-  useEffect(() => {
-    if (path === null || everyMs <= 0) return;
-    const timer = setInterval(() => {
-      if (document.visibilityState === "visible") setRound((n) => n + 1);
-    }, everyMs);
-    return () => clearInterval(timer);
-  }, [path, everyMs]);
-  const current = state.path === path;
-  const data = current ? state.data : null;
-  const error = current ? state.error : null;
-  return { data, error, loading: path !== null && data === null && error === null, again };
+    const moved = was.current.key === key && was.current.version !== version;
+    if (moved && key !== undefined) answers.again(key, version);
+    was.current = { key, version };
+  }, [key, version]);
+  const again = useCallback(() => {
+    if (key !== undefined) answers.again(key);
+  }, [key]);
+  return { ...heard, loading: asked !== null && heard.data === null && !heard.error, again };
 }
 
-/** A value that follows another one, but only after it has been still for a while. */
-export function useSettled<T>(value: T, ms: number): T {
-  const [settled, settle] = useState(value);
-  useEffect(() => {
-    const timer = setTimeout(() => settle(value), ms);
-    return () => clearTimeout(timer);
-  }, [value, ms]);
-  return settled;
+function at<T>(path: string): Question<T> {
+  return { key: path, ask: (signal) => client.get<T>(path, signal) };
 }
 
 function subscribeToHash(listener: () => void): () => void {

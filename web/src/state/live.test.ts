@@ -46,6 +46,12 @@ test("a new stream replaces what the old one said, once it has said all of it", 
   expect(next.nodes.size).toBe(0);
 });
 
+test("streams are counted, not their messages", () => {
+  const first = after(NOTHING, FIRST, 1, true);
+  expect(after(first, FIRST, 2, false).streams).toBe(1);
+  expect(after(first, FIRST, 2, true).streams).toBe(2);
+});
+
 test("the first stream is shown as it comes", () => {
   const half = after(NOTHING, { ...FIRST, complete: false, jobs: [job("1")] }, 1, true);
   expect([...half.jobs.keys()]).toEqual(["1"]);
@@ -188,4 +194,20 @@ test("once stopped it asks no more, and clearing forgets everything", async () =
   store.clear();
   expect(store.picture).toBe(NOTHING);
   expect(told).toHaveBeenCalledTimes(2);
+});
+
+test("a late job stays due since when it was, though each report says that nothing is left", () => {
+  const told = (now: number, left_s: number | null): Live => ({
+    now,
+    complete: true,
+    jobs: [{ ...job("1"), left_s }],
+  });
+  let picture = after(NOTHING, { ...FIRST, ...told(100, 50) }, 1, true);
+  expect(picture.jobs.get("1")?.due_at).toBeUndefined();
+  picture = after(picture, told(200, 0), 2, false);
+  expect(picture.jobs.get("1")?.due_at).toBe(150);
+  picture = after(picture, told(300, 0), 3, false);
+  expect(picture.jobs.get("1")?.due_at).toBe(150);
+  picture = after(picture, told(400, 70), 4, false);
+  expect(picture.jobs.get("1")?.due_at).toBeUndefined();
 });

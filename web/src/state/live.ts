@@ -1,7 +1,8 @@
 /** Everything that the service shows, kept up to date by one stream; see `Live` of the API. */
 import type { Client } from "../api/client";
 import { messages } from "../api/sse";
-import type { Budget, JobRow, Live, Node } from "../api/types";
+import type { Budget, JobRow, JobState, Live, Node } from "../api/types";
+import { pause } from "./pause";
 
 export type Connection = "connecting" | "live" | "gone";
 
@@ -11,10 +12,16 @@ const MOST_ENDED = 500;
 /** Ended jobs that are kept beside the active ones, so that one can see them end. */
 
 /** A job, and the server's time when it was told: costs grow from there, what is left shrinks. */
-export type SeenJob = JobRow & { told_at: number };
+export type SeenJob = JobRow & {
+  told_at: number;
+  /** When it was to end, of one that should have by now, whatever is told since. */
+  due_at?: number;
+};
 
 export interface Picture {
   connection: Connection;
+  /** How many have begun: between one and the next, something may have happened unseen. */
+  streams: number;
   /** The server's time at `heardAt`, and how fast it runs. */
   now: number;
   heardAt: number;
@@ -36,6 +43,7 @@ export interface Picture {
 
 export const NOTHING: Picture = {
   connection: "connecting",
+  streams: 0,
   now: 0,
   heardAt: 0,
   speed: 1,
@@ -51,10 +59,10 @@ export const NOTHING: Picture = {
   nodes: new Map(),
 };
 
-const ENDED: ReadonlySet<string> = new Set(["succeeded", "failed", "stopped"]);
+export const ENDED: readonly JobState[] = ["succeeded", "failed", "stopped"];
 
-export function hasEnded(state: string): boolean {
-  return ENDED.has(state);
+export function hasEnded(state: JobState): boolean {
+  return ENDED.includes(state);
 }
 
 /** The picture after a message; nothing of the old one is changed. `fresh`: of a new stream. */
@@ -62,6 +70,7 @@ export function after(before: Picture, said: Live, heardAt: number, fresh: boole
   const next: Picture = {
     ...before,
     connection: "live",
+    streams: before.streams + (fresh ? 1 : 0),
     now: said.now,
     heardAt,
     speed: said.speed ?? before.speed,
@@ -93,7 +102,7 @@ function takeJobs(next: Picture, rows: readonly JobRow[]): void {
   const jobs = new Map((next.coming ?? next).jobs);
   const ended = new Map(next.ended);
   for (const told of rows) {
-    const row = { ...told, told_at: next.now };
+    const row = { ...told, told_at: next.now, ...due(next.jobs.get(told.id), told, next.now) };
     if (hasEnded(row.state)) {
       jobs.delete(row.id);
       ended.set(row.id, row);
@@ -109,6 +118,13 @@ function takeJobs(next: Picture, rows: readonly JobRow[]): void {
   if (next.coming) next.coming = { ...next.coming, jobs };
   else next.jobs = jobs;
   next.ended = ended;
+}
+
+/** A job that is late has nothing left at each report: since when that is so must not be lost. */
+function due(was: SeenJob | undefined, told: JobRow, now: number): { due_at?: number } {
+  if (told.state !== "running" || told.left_s === null || told.left_s >= 1) return {};
+  const before = was?.left_s != null && was.state === "running" ? was.told_at + was.left_s : now;
+  return { due_at: Math.min(was?.due_at ?? now, before, now) };
 }
 
 /** Holds the picture and the stream that feeds it. */
@@ -178,18 +194,6 @@ export class LiveStore {
   private tell(): void {
     for (const listener of this.listeners) listener();
   }
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const end = () => {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", end);
-      resolve();
-    };
-    const timer = setTimeout(end, ms);
-    signal.addEventListener("abort", end);
-  });
 }
 
 /** The server's time at this moment. */

@@ -77,3 +77,75 @@ test("a service that does not answer is not a wrong token, even after one", asyn
   await expect(session.login("right", false)).rejects.toThrow("The service does not answer.");
   expect(sessionStorage.getItem("boa-token")).toBeNull();
 });
+
+/** What the browser tells the other tabs. */
+function told(key: string, newValue: string | null) {
+  window.dispatchEvent(new StorageEvent("storage", { key, newValue }));
+}
+
+test("logging out in one tab logs out the others, also those that remember nothing", async () => {
+  wants("right");
+  const [here, there] = [new Session(), new Session()];
+  await here.login("right", true);
+  await there.login("right", false);
+  here.logout();
+  told("boa-logged-out", localStorage.getItem("boa-logged-out"));
+  expect(there.access).toBe("needed");
+  expect(there.hasToken).toBe(false);
+  expect(localStorage.getItem("boa-token") ?? sessionStorage.getItem("boa-token")).toBeNull();
+});
+
+test("logging in for good in one tab opens those that wait for a token", async () => {
+  wants("right");
+  const waits = new Session();
+  await waits.check();
+  told("boa-token", "right");
+  await vi.waitFor(() => expect(waits.access).toBe("open"));
+});
+
+test("a token that is no longer known does not take a newer one of another tab with it", async () => {
+  wants("old");
+  const session = new Session();
+  await session.login("old", true);
+  wants("new");
+  localStorage.setItem("boa-token", "new");
+  await session.check();
+  expect(session.access).toBe("open");
+  expect(localStorage.getItem("boa-token")).toBe("new");
+});
+
+test("a wrong token stays wrong, however many answers say so", async () => {
+  wants("old");
+  const session = new Session();
+  await session.login("old", false);
+  wants("new");
+  await Promise.all([session.check(), session.check()]);
+  await session.check();
+  expect(session.access).toBe("wrong");
+});
+
+test("a wrong token is not made good by one that another tab has stored", async () => {
+  wants("right");
+  const session = new Session();
+  localStorage.setItem("boa-token", "right");
+  await session.login("left", false);
+  expect(session.access).toBe("wrong");
+  expect(localStorage.getItem("boa-token")).toBe("right");
+});
+
+test("an answer that comes after logging out does not log in again", async () => {
+  wants("right");
+  const session = new Session();
+  await session.login("right", false);
+  const late = session.check();
+  session.logout();
+  await late;
+  expect(session.access).toBe("needed");
+});
+
+test("a token that cannot be sent is refused in plain words, before it is tried", async () => {
+  const asked = wants("right");
+  const session = new Session();
+  await expect(session.login("€uro", false)).rejects.toThrow(/letters or signs/);
+  expect(asked).not.toHaveBeenCalled();
+});

@@ -4,56 +4,93 @@ import { useSyncExternalStore } from "react";
 import { ApiError, Client } from "../api/client";
 
 const KEY = "boa-token";
+/** Written when somebody logs out: all tabs of this browser hear of it. */
+const LEFT = "boa-logged-out";
 
 export type Access = "unknown" | "open" | "needed" | "wrong";
+
+/** What can stand in a header. */
+const SENDABLE = /^[\u0020-\u007e\u0080-\u00ff]*$/;
 
 export class Session {
   private token: string | null;
   private state: Access = "unknown";
+  private loggingIn = false;
   private readonly listeners = new Set<() => void>();
   readonly client: Client;
 
   constructor() {
-    this.token = sessionStorage.getItem(KEY) ?? localStorage.getItem(KEY);
-    this.client = new Client({ token: () => this.token, refused: () => this.refused() });
+    this.token = stored();
+    this.client = new Client({ token: () => this.token, refused: (sent) => this.refused(sent) });
+    window.addEventListener("storage", (event) => this.heard(event));
   }
 
   /** Whether the service lets us in as we are. Throws if it cannot be asked. */
   async check(): Promise<void> {
+    const sent = this.token;
     try {
       await this.client.get("/budget");
     } catch (problem) {
-      if (problem instanceof ApiError && problem.status === 401) return; // `refused` has seen it
-      throw problem;
+      if (!(problem instanceof ApiError && problem.status === 401)) throw problem;
+      // `refused` has seen it, and may have found another token.
+      if (this.token !== null && this.token !== sent) await this.check();
+      return;
     }
-    this.set("open");
+    if (this.token === sent) this.set("open");
   }
 
   async login(token: string, remember: boolean): Promise<void> {
+    if (!SENDABLE.test(token)) {
+      throw new Error(
+        "This token has letters or signs that no token can have. Is it the right one?",
+      );
+    }
     this.token = token;
-    await this.check();
+    this.loggingIn = true;
+    await this.check().finally(() => (this.loggingIn = false));
     if (this.access === "open") (remember ? localStorage : sessionStorage).setItem(KEY, token);
   }
 
+  /** In every tab of this browser. */
   logout(): void {
-    this.forget();
-    this.set("needed");
+    this.leave();
+    localStorage.removeItem(KEY); // also one that is newer than ours
+    localStorage.setItem(LEFT, String(Date.now()));
   }
 
   get hasToken(): boolean {
     return this.token !== null;
   }
 
-  private refused(): void {
-    const had = this.token !== null;
-    this.forget();
-    this.set(had ? "wrong" : "needed");
+  /** Another tab has logged out, or in. */
+  private heard({ key, newValue }: StorageEvent): void {
+    if (newValue === null) return;
+    if (key === LEFT && this.token !== null) this.leave();
+    if (key === KEY && (this.state === "needed" || this.state === "wrong")) {
+      this.token = newValue;
+      this.check().catch(() => undefined); // the form is still there
+    }
   }
 
-  private forget(): void {
-    this.token = null;
+  private refused(sent: string | null): void {
+    if (sent !== this.token) return; // an answer to what is no longer so
+    this.forget();
+    if (!this.loggingIn) this.token = stored(); // of another tab, and newer
+    if (this.token === null) this.set(sent !== null || this.state === "wrong" ? "wrong" : "needed");
+  }
+
+  private leave(): void {
+    this.forget();
     sessionStorage.removeItem(KEY);
-    localStorage.removeItem(KEY);
+    this.set("needed");
+  }
+
+  /** Only what is ours: another tab may have stored another one since. */
+  private forget(): void {
+    for (const storage of [sessionStorage, localStorage]) {
+      if (storage.getItem(KEY) === this.token) storage.removeItem(KEY);
+    }
+    this.token = null;
   }
 
   get access(): Access {
@@ -70,6 +107,10 @@ export class Session {
     this.listeners.add(listener);
     return () => this.listeners.delete(listener);
   };
+}
+
+function stored(): string | null {
+  return sessionStorage.getItem(KEY) ?? localStorage.getItem(KEY);
 }
 
 export const session = new Session();

@@ -20,6 +20,7 @@ const MONEY: Money = {
 };
 const COST: Cost = {
   ...MONEY,
+  allowed_per_hour: 10,
   until: NOW,
   total_usd: 276,
   jobs_usd: 276,
@@ -70,8 +71,9 @@ afterEach(() => {
 it("says in its first line whether the budget is kept", () => {
   seen({});
   render(<Budget />);
-  const [first] = screen.getAllByRole("status");
-  expect(first?.textContent).toContain("15 % over budget. $11.50/h on average");
+  const [first] = screen.getAllByRole("paragraph");
+  expect(first?.textContent).toMatch(/^15 % over budget\. .*\$11\.50\/h on average/);
+  expect(screen.getAllByRole("status")[0]?.textContent).toBe("15 % over budget");
 });
 
 it("counts the jobs that run and wait", () => {

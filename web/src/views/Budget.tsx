@@ -1,9 +1,10 @@
 import { useCallback, useState } from "react";
 
 import type { Frontier } from "../api/types";
-import { usdPerHour } from "../format";
+import { usdExactly } from "../format";
 import { Card, Empty, Loading, Shown } from "../parts/basics";
 import { useAnswer, usePicture } from "../state/hooks";
+import { noted, type Applied } from "./budget/applied";
 import { Cap } from "./budget/Cap";
 import { Headline, Stats } from "./budget/Stats";
 import { Spend } from "./budget/Spend";
@@ -14,19 +15,21 @@ import "./budget/budget.css";
 export function Budget() {
   const { plan, budget, complete, connection } = usePicture();
   const connected = connection === "live";
-  const frontier = useAnswer<Frontier>(plan === null ? null : "/frontier", `${plan} ${connected}`);
+  const frontier = useAnswer<Frontier>(plan === null ? null : "/frontier", plan);
   const [applied, setApplied] = useState<Applied | null>(null);
   const onApplied = useCallback(
-    (to: number, before: number) => setApplied({ budget: to, plan: before }),
+    (to: number, before: number) => setApplied({ budget: to, before, seen: false, plan: null }),
     [],
   );
+  const next = applied && budget ? noted(applied, budget.budget_per_hour, plan) : applied;
+  if (next !== applied) setApplied(next);
   if (!budget) return <Loading what="the budget" />;
   return (
     <>
       <h1 className="unseen">Budget</h1>
       <Headline budget={budget} frontier={frontier.data} />
       <Stats budget={budget} />
-      {applied && <AppliedNote applied={applied} plan={plan} close={() => setApplied(null)} />}
+      {applied && <AppliedNote applied={applied} close={() => setApplied(null)} />}
       {plan === null ? (
         <NoPlan complete={complete} />
       ) : (
@@ -49,28 +52,12 @@ export function Budget() {
   );
 }
 
-interface Applied {
-  budget: number;
-  /** Number of the plan that was in force before. */
-  plan: number;
-}
-
-/** Until the new plan is there, and a while after. */
-function AppliedNote({
-  applied,
-  plan,
-  close,
-}: {
-  applied: Applied;
-  plan: number | null;
-  close: () => void;
-}) {
-  const planned = plan !== applied.plan;
+function AppliedNote({ applied, close }: { applied: Applied; close: () => void }) {
   return (
     <div className="note good" role="status">
       <span>
-        The budget is {usdPerHour(applied.budget)} from now on.{" "}
-        {planned ? `Plan ${plan} follows it.` : "Waiting for the new plan…"}
+        The budget is {usdExactly(applied.budget)}/h from now on.{" "}
+        {applied.plan === null ? "Waiting for the new plan…" : `Plan ${applied.plan} follows it.`}
       </span>
       <button type="button" className="quiet" onClick={close} aria-label="Close this note">
         ✕

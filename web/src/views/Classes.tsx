@@ -1,15 +1,13 @@
-import { useEffect, useState } from "react";
-
-import { isAbort } from "../api/client";
 import type { ClassDocument, LivePlan } from "../api/types";
 import { Card, Empty, Shown } from "../parts/basics";
-import { useAnswer, usePicture, type Answer } from "../state/hooks";
+import { useAnswer, usePicture } from "../state/hooks";
 import { client } from "../state/session";
 import { List } from "./classes/List";
 import { Page } from "./classes/Page";
 import "./classes/classes.css";
 
 const EVERY_MS = 15_000;
+const DOCUMENTS = { key: "all classes", ask: documents };
 
 /** What was learned of the jobs, class by class. */
 export function Classes({ rest }: { rest: string[] }) {
@@ -20,8 +18,7 @@ export function Classes({ rest }: { rest: string[] }) {
 
 function All() {
   const { plan: number } = usePicture();
-  const names = useAnswer<{ classes: string[] }>("/classes", number, EVERY_MS);
-  const known = useDocuments(names);
+  const known = useAnswer(DOCUMENTS, number, EVERY_MS);
   const plan = useAnswer<LivePlan>(number === null ? null : "/plan", number);
   return (
     <>
@@ -52,29 +49,12 @@ function NoClass() {
   );
 }
 
-/** What is known of each class, asked one by one, again when the list was. */
-function useDocuments(names: Answer<{ classes: string[] }>): Answer<ClassDocument[]> {
-  const [data, setData] = useState<ClassDocument[] | null>(null);
-  const [error, setError] = useState<Error | null>(null);
-  const { data: list, again } = names;
-  useEffect(() => {
-    if (!list) return;
-    const asked = new AbortController();
-    const one = (name: string) =>
-      client.get<ClassDocument>(`/classes/${encodeURIComponent(name)}`, asked.signal);
-    Promise.all(list.classes.map(one)).then(
-      (found) => {
-        if (asked.signal.aborted) return;
-        setData(found);
-        setError(null);
-      },
-      (problem: unknown) => {
-        if (asked.signal.aborted || isAbort(problem)) return;
-        setError(problem instanceof Error ? problem : new Error(String(problem)));
-      },
-    );
-    return () => asked.abort();
-  }, [list]);
-  const wrong = names.error ?? error;
-  return { data, error: wrong, loading: data === null && wrong === null, again };
+/** What is known of each class, asked one by one. */
+async function documents(signal: AbortSignal): Promise<ClassDocument[]> {
+  const { classes } = await client.get<{ classes: string[] }>("/classes", signal);
+  return Promise.all(
+    classes.map((name) =>
+      client.get<ClassDocument>(`/classes/${encodeURIComponent(name)}`, signal),
+    ),
+  );
 }

@@ -1,23 +1,26 @@
 import { useMemo } from "react";
 
+import type { Node } from "../api/types";
 import { percent, plural, usdPerHour } from "../format";
 import { Card, Empty, Loading, Stat } from "../parts/basics";
-import { usePicture } from "../state/hooks";
+import { linkTo, usePicture } from "../state/hooks";
 import { Cells } from "./cluster/Cells";
-import { byType, shareInUse, total, type Sums, type TypeGroup } from "./cluster/model";
+import { byType, shareInUse, stateWords, total, type Sums, type TypeGroup } from "./cluster/model";
 import { Nodes } from "./cluster/Nodes";
 import { Usage } from "./cluster/Usage";
 import "./cluster/cluster.css";
 
 /** What is rented, who holds it, and how that went. */
-export function Cluster() {
-  const { nodes, heardAt, jobs, counts } = usePicture();
+export function Cluster({ rest = [] }: { rest?: string[] }) {
+  const { nodes, heardAt, jobs, counts, complete } = usePicture();
+  const asked = Number(rest[0] ?? NaN);
   const groups = useMemo(() => byType(nodes.values()), [nodes]);
   const all = useMemo(() => groups.flatMap((group) => group.list), [groups]);
   if (heardAt === 0) return <Loading what="the cluster" />;
   return (
     <>
       <h1>Cluster</h1>
+      {complete && rest[0] !== undefined && <AskedFor id={rest[0]} node={nodes.get(asked)} />}
       {groups.length === 0 ? (
         <Nothing waiting={(counts.waiting ?? 0) + (counts.starting ?? 0)} />
       ) : (
@@ -26,7 +29,7 @@ export function Cluster() {
           <Legend />
           {groups.map((group) => (
             <Card key={group.gpuType}>
-              <Cells group={group} jobs={jobs} note={typeWords(group)} />
+              <Cells group={group} jobs={jobs} note={typeWords(group)} asked={asked} />
             </Card>
           ))}
         </>
@@ -34,6 +37,33 @@ export function Cluster() {
       <Usage />
       {all.length > 0 && <Nodes nodes={all} />}
     </>
+  );
+}
+
+/** The node that a link led to: it is marked below, or it is gone by now. */
+function AskedFor({ id, node }: { id: string; node: Node | undefined }) {
+  const here = node && node.state !== "gone";
+  return (
+    <p className="note" role="status">
+      <span>
+        {here ? (
+          <>
+            <b>Node {id}</b>, marked below: {node.gpus}×{node.gpu_type}, {stateWords(node)},{" "}
+            {plural(node.used_gpus, "GPU")} in use.
+          </>
+        ) : (
+          <>
+            <b>Node {id} is not there any more</b>: it was given back, or lost.
+          </>
+        )}{" "}
+        <a href={`${linkTo("events")}?${new URLSearchParams({ search: `node ${id}` }).toString()}`}>
+          What happened to it
+        </a>
+      </span>
+      <a href={linkTo("cluster")} aria-label="Close this note">
+        ✕
+      </a>
+    </p>
   );
 }
 

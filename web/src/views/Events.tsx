@@ -4,13 +4,14 @@ import type { Event } from "../api/types";
 import { download, fileName } from "../charts/export";
 import { plural } from "../format";
 import { Card, Empty, Loading, Problem } from "../parts/basics";
-import { useQuery } from "../state/hooks";
+import { usePicture, useQuery } from "../state/hooks";
 import { useFeed, type Feed } from "./events/feed";
 import {
   eventsCsv,
   found,
   fromQuery,
   GROUPS,
+  saveWords,
   toggled,
   toQuery,
   type EventFilters,
@@ -52,7 +53,10 @@ interface ToolsProps {
   events: readonly Event[];
 }
 
+const SAVES = "Those that are loaded and fit; “Show older ones” loads more";
+
 function Tools({ filters, onFilters, counts, events }: ToolsProps) {
+  const { lastEvent } = usePicture();
   const save = () => download(fileName("events", "csv"), "text/csv", eventsCsv(events));
   return (
     <div className="events-tools">
@@ -75,8 +79,8 @@ function Tools({ filters, onFilters, counts, events }: ToolsProps) {
           </button>
         ))}
       </div>
-      <button type="button" onClick={save} disabled={events.length === 0}>
-        Save as CSV
+      <button type="button" onClick={save} disabled={events.length === 0} title={SAVES}>
+        {saveWords(events.length, lastEvent)}
       </button>
     </div>
   );

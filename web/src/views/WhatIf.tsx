@@ -1,4 +1,4 @@
-import { useEffect } from "react";
+import { useState } from "react";
 
 import type { Simulation, TraceChoices } from "../api/types";
 import { Card, Empty, Loading, Problem, Progress, Shown } from "../parts/basics";
@@ -55,18 +55,12 @@ export function WhatIf({ rest }: { rest: string[] }) {
 
 /** All of them, newest first; asked again and again while one is on its way. */
 function useSimulations(): Answer<Simulation[]> {
-  const { data, error, loading, again } = useAnswer<{ simulations: Simulation[] }>(
-    "/what-if",
-    0,
-    SELDOM_MS,
-  );
-  const active = data?.simulations.some(isActive) ?? false;
-  useEffect(() => {
-    if (!active) return;
-    const timer = setInterval(again, EVERY_MS);
-    return () => clearInterval(timer);
-  }, [active, again]);
-  return { data: data?.simulations ?? null, error, loading, again };
+  const [everyMs, setEvery] = useState(SELDOM_MS);
+  const answer = useAnswer<{ simulations: Simulation[] }>("/what-if", 0, everyMs);
+  const found = answer.data?.simulations ?? null;
+  const wanted = found?.some(isActive) ? EVERY_MS : SELDOM_MS;
+  if (wanted !== everyMs) setEvery(wanted);
+  return { ...answer, data: found };
 }
 
 function isActive({ state }: Simulation): boolean {

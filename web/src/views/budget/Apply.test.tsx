@@ -1,4 +1,4 @@
-import { cleanup, render, screen, waitFor } from "@testing-library/react";
+import { cleanup, render, screen, waitFor, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 
@@ -91,6 +91,17 @@ it("sets the budget once it is confirmed", async () => {
   await waitFor(() => expect(onApplied).toHaveBeenCalledOnce());
 });
 
+it.each([
+  [0.004_567_8, 0.00457, "$0.00457/h"],
+  [1234.567, 1234.57, "$1,234.57/h"],
+])("sends of %d exactly what it shows", async (tried, sent, text) => {
+  const put = vi.spyOn(client, "put").mockResolvedValue({});
+  shown({ tried });
+  await userEvent.click(screen.getByRole("button", { name: `Set the budget to ${text}` }));
+  await userEvent.click(screen.getByRole("button", { name: `Set it to ${text}` }));
+  expect(put).toHaveBeenCalledExactlyOnceWith("/budget", { budget_per_hour: sent });
+});
+
 it("sets nothing if it is cancelled", async () => {
   const put = vi.spyOn(client, "put");
   shown();
@@ -113,7 +124,7 @@ it("warns of a cap below the budget, and of a budget that is too small", async (
   shown({ cap: 35, preview: { ...PREVIEW, too_small_per_hour: 50 } });
   const dialog = await ask();
   expect(dialog.textContent).toContain("it is below this budget");
-  expect(dialog.textContent).toContain("needs at least $50.00/h");
+  expect(dialog.textContent).toContain("is below what this workload needs ($50.00/h)");
 });
 
 it("cannot be pressed before the plan for the budget is known, nor for the same budget", () => {
@@ -126,4 +137,30 @@ it("cannot be pressed before the plan for the budget is known, nor for the same 
   expect(screen.getByRole<HTMLButtonElement>("button", { name: /The budget is/ }).disabled).toBe(
     true,
   );
+});
+
+it("keeps what was asked as it was, whatever is tried meanwhile", async () => {
+  const put = vi.spyOn(client, "put").mockResolvedValue({});
+  const props = { billed: "", cap: null, preview: PREVIEW, onApplied: vi.fn(), reset: vi.fn() };
+  const { rerender } = render(<Apply tried={42} budget={30} {...props} />);
+  await userEvent.click(screen.getByRole("button", { name: "Set the budget to $42.00/h" }));
+  rerender(<Apply tried={50} budget={30} {...props} preview={null} />);
+  expect(screen.getByRole("dialog").textContent).toContain("from $30.00/h to $42.00/h");
+  await userEvent.click(screen.getByRole("button", { name: "Set it to $42.00/h" }));
+  expect(put).toHaveBeenCalledExactlyOnceWith("/budget", { budget_per_hour: 42 });
+  await waitFor(() => expect(props.onApplied).toHaveBeenCalledExactlyOnceWith(42));
+});
+
+it("asks again where somebody else has changed the budget meanwhile", async () => {
+  const props = { billed: "", cap: null, preview: PREVIEW, onApplied: vi.fn(), reset: vi.fn() };
+  const { rerender } = render(<Apply tried={42} budget={30} {...props} />);
+  await userEvent.click(screen.getByRole("button", { name: "Set the budget to $42.00/h" }));
+  rerender(<Apply tried={42} budget={35} {...props} />);
+  const dialog = screen.getByRole("dialog");
+  expect(dialog.textContent).toContain("from $30.00/h to $35.00/h");
+  expect(
+    within(dialog)
+      .getAllByRole("button")
+      .map((each) => each.textContent),
+  ).toEqual(["Close"]);
 });

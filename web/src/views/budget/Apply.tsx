@@ -1,9 +1,10 @@
 import { useState } from "react";
 
 import type { Budget, Preview } from "../../api/types";
-import { change, duration, plural, usdPerHour } from "../../format";
+import { change, duration, plural, settable, usdExactly, usdPerHour } from "../../format";
 import { Confirm } from "../../parts/Dialog";
 import { client } from "../../state/session";
+import { shortWords } from "./money";
 import { differs } from "./widths";
 
 interface ApplyProps {
@@ -14,54 +15,90 @@ interface ApplyProps {
   cap: number | null;
   /** Of the budget that is tried; null: it is not there yet. */
   preview: Preview | null;
-  onApplied: () => void;
+  onApplied: (budget: number) => void;
   reset: () => void;
 }
 
+type Asked = Omit<ApplyProps, "preview" | "onApplied" | "reset"> & { preview: Preview };
+
 export function Apply(props: ApplyProps) {
-  const { tried, budget, preview, onApplied, reset } = props;
-  const [asked, setAsked] = useState<Preview | null>(null);
+  const { tried, budget, billed, cap, preview, onApplied, reset } = props;
+  // What is asked stays as it was when it was: a dialog must not change under somebody's finger.
+  const [asked, setAsked] = useState<Asked | null>(null);
   const same = tried === budget;
-  const apply = async () => {
-    await client.put<Budget>("/budget", { budget_per_hour: tried });
-    onApplied();
-  };
   return (
     <div className="row">
       <button
         type="button"
         className="primary"
         disabled={same || preview === null}
-        onClick={() => setAsked(preview)}
+        onClick={() => preview && setAsked({ tried, budget, billed, cap, preview })}
       >
-        {same ? `The budget is ${usdPerHour(tried)}` : `Set the budget to ${usdPerHour(tried)}`}
+        {same ? `The budget is ${exactly(tried)}` : `Set the budget to ${exactly(tried)}`}
       </button>
       {!same && (
         <button type="button" onClick={reset}>
-          Back to {usdPerHour(budget)}
+          Back to {exactly(budget)}
         </button>
       )}
       {asked && (
-        <Confirm
-          title={`Set the budget to ${usdPerHour(tried)}?`}
-          action={`Set it to ${usdPerHour(tried)}`}
-          onConfirm={apply}
-          onClose={() => setAsked(null)}
-        >
-          <WhatHappens {...props} preview={asked} />
-        </Confirm>
+        <AskedDialog
+          asked={asked}
+          budget={budget}
+          onApplied={onApplied}
+          close={() => setAsked(null)}
+        />
       )}
     </div>
   );
 }
 
-function WhatHappens(props: ApplyProps & { preview: Preview }) {
-  const { tried, budget, billed, cap, preview } = props;
+interface AskedDialogProps {
+  asked: Asked;
+  /** As it is now. */
+  budget: number;
+  onApplied: (budget: number) => void;
+  close: () => void;
+}
+
+function AskedDialog({ asked, budget, onApplied, close }: AskedDialogProps) {
+  const { tried } = asked;
+  const wanted = exactly(tried);
+  const moved = budget !== asked.budget && budget !== settable(tried);
+  const apply = async () => {
+    await client.put<Budget>("/budget", { budget_per_hour: settable(tried) });
+    onApplied(tried);
+  };
+  return (
+    <Confirm
+      title={`Set the budget to ${wanted}?`}
+      action={moved ? null : `Set it to ${wanted}`}
+      onConfirm={apply}
+      onClose={close}
+    >
+      {moved ? (
+        <p className="warn" role="alert">
+          Somebody else has changed the budget from {exactly(asked.budget)} to {exactly(budget)}{" "}
+          meanwhile. Close this, and look again at what would change.
+        </p>
+      ) : (
+        <WhatHappens {...asked} />
+      )}
+    </Confirm>
+  );
+}
+
+/** What is sent, to the last digit. */
+function exactly(budget: number): string {
+  return `${usdExactly(budget)}/h`;
+}
+
+function WhatHappens({ tried, budget, billed, cap, preview }: Asked) {
   const { before, average_jct_s: jct, too_small_per_hour: least } = preview;
   return (
     <ul className="what-happens">
       <li>
-        The budget goes from <b>{usdPerHour(budget)}</b> to <b>{usdPerHour(tried)}</b> on average (
+        The budget goes from <b>{exactly(budget)}</b> to <b>{exactly(tried)}</b> on average (
         {change(budget, tried)}), at once.
       </li>
       <li>
@@ -70,12 +107,7 @@ function WhatHappens(props: ApplyProps & { preview: Preview }) {
       </li>
       <li>{reached(preview)}</li>
       <li>The average that is steered to counts from now: what was over or under is forgiven.</li>
-      {least !== null && (
-        <li className="warn">
-          It cannot keep up: this workload needs at least {usdPerHour(least)}, and the service will
-          spend that.
-        </li>
-      )}
+      {least !== null && <li className="warn">{shortWords(least, tried, cap)}</li>}
       {billed && <li>{billed}</li>}
       <li>{capWords(tried, cap)}</li>
     </ul>

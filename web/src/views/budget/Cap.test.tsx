@@ -18,17 +18,15 @@ afterEach(cleanup);
 
 const press = (name: string) => userEvent.click(screen.getByRole("button", { name }));
 
-it("sets a cap beside the budget that there is, once confirmed", async () => {
+it("sets a cap alone, once confirmed: the budget and its average stay", async () => {
   const put = vi.spyOn(client, "put").mockResolvedValue({});
   render(<Cap budget={14} cap={null} />);
   await userEvent.type(screen.getByLabelText("Never more than"), "30");
   await press("Set the cap");
   expect(put).not.toHaveBeenCalled();
+  expect(screen.getByRole("dialog").textContent).toContain("budget of $14.00/h stays as it is");
   await press("Cap it at $30.00/h");
-  expect(put).toHaveBeenCalledExactlyOnceWith("/budget", {
-    budget_per_hour: 14,
-    max_spend_per_hour: 30,
-  });
+  expect(put).toHaveBeenCalledExactlyOnceWith("/budget", { max_spend_per_hour: 30 });
 });
 
 it("takes the cap away", async () => {
@@ -37,7 +35,7 @@ it("takes the cap away", async () => {
   await press("Remove the cap");
   expect(screen.getByRole("dialog").textContent).toContain("from $30.00/h to none");
   await userEvent.click(within(screen.getByRole("dialog")).getByText("Remove the cap"));
-  expect(put.mock.lastCall?.[1]).toEqual({ budget_per_hour: 14, max_spend_per_hour: null });
+  expect(put.mock.lastCall?.[1]).toEqual({ max_spend_per_hour: null });
 });
 
 it("warns of a cap below the budget", async () => {
@@ -50,7 +48,7 @@ it("warns of a cap below the budget", async () => {
 it("asks nothing for what is no amount", async () => {
   render(<Cap budget={14} cap={null} />);
   await userEvent.type(screen.getByLabelText("Never more than"), "lots");
-  await press("Set the cap");
+  expect(screen.getByRole("button", { name: "Set the cap" })).toHaveProperty("disabled", true);
   expect(screen.getByRole("alert").textContent).toContain("An amount above 0");
   expect(screen.queryByRole("dialog")).toBeNull();
 });

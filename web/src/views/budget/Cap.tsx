@@ -1,11 +1,11 @@
 import { useState, type SyntheticEvent } from "react";
 
 import type { Budget } from "../../api/types";
-import { usdPerHour } from "../../format";
+import { settable, usdExactly, usdPerHour } from "../../format";
 import { Card } from "../../parts/basics";
 import { Confirm } from "../../parts/Dialog";
 import { client } from "../../state/session";
-import { amount } from "./scale";
+import { amount, amountProblem } from "./scale";
 
 interface CapProps {
   budget: number;
@@ -15,50 +15,15 @@ interface CapProps {
 /** The most that all nodes together may cost at any moment. */
 export function Cap({ budget, cap }: CapProps) {
   const [text, setText] = useState("");
-  const [problem, setProblem] = useState("");
   const [asked, setAsked] = useState<{ cap: number | null } | null>(null);
-  const submit = (event: SyntheticEvent) => {
-    event.preventDefault();
-    const found = amount(text);
-    setProblem(found === null ? "An amount above 0, such as 30." : "");
-    if (found !== null) setAsked({ cap: found });
-  };
   return (
     <Card title="Hard cap">
       <p className="faint">
         {cap === null
           ? "There is none: only the average is steered, and a burst of jobs may cost more for a while."
-          : `All nodes together never cost more than ${usdPerHour(cap)}; jobs get fewer GPUs or wait instead.`}
+          : `All nodes together never cost more than ${perHour(cap)}; jobs get fewer GPUs or wait instead.`}
       </p>
-      <form className="row" onSubmit={submit}>
-        <label htmlFor="cap">Never more than</label>
-        <span className="with-unit">
-          $
-          <input
-            id="cap"
-            type="text"
-            inputMode="decimal"
-            size={8}
-            value={text}
-            placeholder={cap === null ? "" : String(cap)}
-            aria-invalid={problem !== ""}
-            aria-describedby="cap-problem"
-            onChange={(event) => setText(event.target.value)}
-          />
-          /h
-        </span>
-        <button type="submit">{cap === null ? "Set the cap" : "Change the cap"}</button>
-        {cap !== null && (
-          <button type="button" onClick={() => setAsked({ cap: null })}>
-            Remove the cap
-          </button>
-        )}
-        {problem && (
-          <span id="cap-problem" className="field-problem" role="alert">
-            {problem}
-          </span>
-        )}
-      </form>
+      <CapForm cap={cap} text={text} setText={setText} ask={(to) => setAsked({ cap: to })} />
       {asked && (
         <ConfirmCap
           budget={budget}
@@ -72,6 +37,56 @@ export function Cap({ budget, cap }: CapProps) {
   );
 }
 
+interface CapFormProps {
+  cap: number | null;
+  text: string;
+  setText: (text: string) => void;
+  /** Of another cap, or null for none. */
+  ask: (cap: number | null) => void;
+}
+
+function CapForm({ cap, text, setText, ask }: CapFormProps) {
+  const problem = text.trim() === "" ? "" : amountProblem(text);
+  const submit = (event: SyntheticEvent) => {
+    event.preventDefault();
+    const found = amount(text);
+    if (found !== null) ask(settable(found));
+  };
+  return (
+    <form className="row" onSubmit={submit}>
+      <label htmlFor="cap">Never more than</label>
+      <span className="with-unit">
+        $
+        <input
+          id="cap"
+          type="text"
+          inputMode="decimal"
+          size={8}
+          value={text}
+          placeholder={cap === null ? "" : String(cap)}
+          aria-invalid={problem !== ""}
+          aria-describedby="cap-problem"
+          onChange={(event) => setText(event.target.value)}
+        />
+        /h
+      </span>
+      <button type="submit" disabled={amount(text) === null}>
+        {cap === null ? "Set the cap" : "Change the cap"}
+      </button>
+      {cap !== null && (
+        <button type="button" onClick={() => ask(null)}>
+          Remove the cap
+        </button>
+      )}
+      {problem && (
+        <span id="cap-problem" className="field-problem" role="alert">
+          {problem}
+        </span>
+      )}
+    </form>
+  );
+}
+
 interface ConfirmCapProps {
   budget: number;
   before: number | null;
@@ -82,37 +97,41 @@ interface ConfirmCapProps {
 
 function ConfirmCap({ budget, before, after, close, done }: ConfirmCapProps) {
   const apply = async () => {
-    await client.put<Budget>("/budget", { budget_per_hour: budget, max_spend_per_hour: after });
+    await client.put<Budget>("/budget", { max_spend_per_hour: after });
     done();
   };
-  const title = after === null ? "Remove the hard cap?" : `Cap the spend at ${usdPerHour(after)}?`;
+  const title = after === null ? "Remove the hard cap?" : `Cap the spend at ${perHour(after)}?`;
   return (
     <Confirm
       title={title}
-      action={after === null ? "Remove the cap" : `Cap it at ${usdPerHour(after)}`}
+      action={after === null ? "Remove the cap" : `Cap it at ${perHour(after)}`}
       onConfirm={apply}
       onClose={close}
     >
       <ul className="what-happens">
         <li>
-          The cap goes from <b>{before === null ? "none" : usdPerHour(before)}</b> to{" "}
-          <b>{after === null ? "none" : usdPerHour(after)}</b>, at once.
+          The cap goes from <b>{perHour(before)}</b> to <b>{perHour(after)}</b>, at once.
         </li>
-        {after === null ? (
-          <li>A burst of jobs may then cost more than the budget for a while.</li>
-        ) : (
-          <li>
-            No node is rented beyond it: jobs get fewer GPUs or wait. If more is rented now, the
-            least used nodes go as soon as their jobs have moved.
-          </li>
-        )}
+        <li>
+          {after === null
+            ? "A burst of jobs may then cost more than the budget for a while."
+            : "No node is rented beyond it: jobs get fewer GPUs or wait. If more is rented now, the least used nodes go as soon as their jobs have moved."}
+        </li>
         {after !== null && after < budget && (
           <li className="warn">
             It is below the budget of {usdPerHour(budget)}, which then cannot be spent.
           </li>
         )}
-        <li>The budget stays at {usdPerHour(budget)}; its average counts from now.</li>
+        <li>
+          The budget of {usdPerHour(budget)} stays as it is, and so does the average that is steered
+          to.
+        </li>
       </ul>
     </Confirm>
   );
+}
+
+/** What is sent, to the last digit. */
+function perHour(cap: number | null): string {
+  return cap === null ? "none" : `${usdExactly(cap)}/h`;
 }

@@ -5,8 +5,15 @@ import { duration, plural, usd, usdPerHour } from "../../format";
 import { linkTo } from "../../state/hooks";
 import { changeWords, epochWords, differs, stretches } from "./widths";
 
+interface ClassTableProps {
+  changes: readonly ClassChange[];
+  tried: number;
+  /** Whether that is the budget there is. */
+  same: boolean;
+}
+
 /** How every class's GPUs would change; those that would not are grey. */
-export function ClassTable({ changes, tried }: { changes: readonly ClassChange[]; tried: number }) {
+export function ClassTable({ changes, tried, same }: ClassTableProps) {
   const sorted = useMemo(
     () =>
       changes
@@ -17,11 +24,7 @@ export function ClassTable({ changes, tried }: { changes: readonly ClassChange[]
   const count = sorted.filter(({ moved }) => moved).length;
   return (
     <section aria-label="Classes" className="stack">
-      <h3>
-        {count === 0
-          ? `At ${usdPerHour(tried)} no class would change`
-          : `At ${usdPerHour(tried)}, ${count} of ${plural(changes.length, "class", "classes")} would change`}
-      </h3>
+      <h3>{headingOf(count, changes.length, same ? null : tried)}</h3>
       <div className="scroll-x">
         <table className="plain class-changes">
           <thead>
@@ -50,6 +53,13 @@ export function ClassTable({ changes, tried }: { changes: readonly ClassChange[]
   );
 }
 
+/** `tried`: null is the budget there is, where classes change with what is learnt of them. */
+export function headingOf(count: number, all: number, tried: number | null): string {
+  const at = tried === null ? "At today's budget" : `At ${usdPerHour(tried)}`;
+  if (count === 0) return `${at} a new plan would change no class`;
+  return `${at} a new plan would change ${count} of ${plural(all, "class", "classes")}`;
+}
+
 function Row({ change, moved }: { change: ClassChange; moved: boolean }) {
   const { before, after } = change;
   const jct = (seconds: number) => duration(seconds);
@@ -60,16 +70,18 @@ function Row({ change, moved }: { change: ClassChange; moved: boolean }) {
         {!moved && <div className="small">unchanged</div>}
         {!before && <div className="small">new to the plan</div>}
       </th>
-      <td>
+      <td data-label="GPUs of a job">
         <Widths change={change} />
       </td>
-      <td className="numeric">
+      <td className="numeric" data-label="Average JCT">
         <FromTo from={before && jct(before.average_jct_s)} to={jct(after.average_jct_s)} />
       </td>
-      <td className="numeric">
+      <td className="numeric" data-label="Cost per job">
         <FromTo from={before && usd(before.cost_per_job)} to={usd(after.cost_per_job)} />
       </td>
-      <td className="numeric">{change.active_jobs}</td>
+      <td className="numeric" data-label="Active jobs">
+        {change.active_jobs}
+      </td>
     </tr>
   );
 }

@@ -20,10 +20,12 @@ const FRONTIER: Frontier = {
   now: 0,
 };
 
-function shown() {
-  const pick = vi.fn();
+function shown(typed: string | null = null) {
+  const [pick, onTyped] = [vi.fn(), vi.fn()];
   render(
     <Controls
+      typed={typed}
+      onTyped={onTyped}
       frontier={FRONTIER}
       scale={{ low: 1, high: 10_000 }}
       tried={10}
@@ -32,7 +34,7 @@ function shown() {
       pick={pick}
     />,
   );
-  return pick;
+  return { pick, onTyped };
 }
 
 async function wish(time: string): Promise<void> {
@@ -43,25 +45,34 @@ async function wish(time: string): Promise<void> {
 afterEach(cleanup);
 
 it("the slider stands at the budget, and picks another one", () => {
-  const pick = shown();
+  const { pick } = shown();
   const slider = screen.getByLabelText<HTMLInputElement>("Try a budget");
   expect(slider.value).toBe("250");
   fireEvent.change(slider, { target: { value: "500" } });
   expect(pick).toHaveBeenLastCalledWith(100);
 });
 
-it("a typed amount is taken as soon as it is one", async () => {
-  const pick = shown();
+it("what is typed as an amount is told as it is", () => {
+  const { onTyped } = shown();
   const field = screen.getByLabelText<HTMLInputElement>("Budget in USD per hour");
-  await userEvent.clear(field);
+  expect(field.value).toBe("10.00");
+  fireEvent.change(field, { target: { value: "25" } });
+  expect(onTyped).toHaveBeenLastCalledWith("25");
+});
+
+it("what is no amount stays where it is, with why, also when the field is left", () => {
+  const { onTyped } = shown("12,34,5");
+  const field = screen.getByLabelText<HTMLInputElement>("Budget in USD per hour");
+  expect(field.value).toBe("12,34,5");
   expect(field.getAttribute("aria-invalid")).toBe("true");
-  await userEvent.type(field, "25");
-  expect(pick).toHaveBeenLastCalledWith(25);
+  expect(screen.getByRole("alert").textContent).toContain("An amount above 0");
+  fireEvent.blur(field);
+  expect(onTyped).not.toHaveBeenCalled();
 });
 
 it("a wished time is turned into the least budget, rounded up", async () => {
   const get = vi.spyOn(client, "get").mockResolvedValue({ budget_per_hour: 35.4512 });
-  const pick = shown();
+  const { pick } = shown();
   await wish("14");
   expect(get).toHaveBeenCalledWith("/preview?jct_s=840");
   expect(pick).toHaveBeenCalledWith(35.46);
@@ -69,7 +80,7 @@ it("a wished time is turned into the least budget, rounded up", async () => {
 
 it("a time out of reach says what can be had", async () => {
   vi.spyOn(client, "get").mockRejectedValue(new ApiError(422, "jct_s: got 6", "jct_s"));
-  const pick = shown();
+  const { pick } = shown();
   await wish("0.1");
   expect((await screen.findByRole("alert")).textContent).toBe(
     "Out of reach: the fastest plan takes 8 min 16 s, the cheapest 1 h.",

@@ -1,12 +1,13 @@
 import { useId, useState, type SyntheticEvent } from "react";
 
-import { ApiError } from "../../api/client";
+import { ApiError, wordsOf } from "../../api/client";
 import type { Frontier, Preview } from "../../api/types";
-import { duration, usd } from "../../format";
+import { duration, settableDigits, usd } from "../../format";
 import { client } from "../../state/session";
 import type { Previewing } from "./hooks";
 import {
   amount,
+  amountProblem,
   budgetAt,
   inSeconds,
   roundedUp,
@@ -24,11 +25,14 @@ interface ControlsProps {
   budget: number;
   preview: Previewing;
   pick: (budget: number) => void;
+  /** What is being typed as an amount; null: nothing is. */
+  typed: string | null;
+  onTyped: (text: string | null) => void;
 }
 
 /** Three ways to say the same: a slider, an amount, and a wished JCT. */
 export function Controls(props: ControlsProps) {
-  const { frontier, scale, tried, budget, preview, pick } = props;
+  const { frontier, scale, tried, budget, preview, pick, typed, onTyped } = props;
   const id = useId();
   const jct = preview.data?.average_jct_s;
   const says = `${usd(tried)} per hour${jct ? `: jobs take ${duration(jct)} on average` : ""}`;
@@ -36,7 +40,7 @@ export function Controls(props: ControlsProps) {
     <div className="controls">
       <div className="controls-line">
         <label htmlFor={id}>Try a budget</label>
-        <AmountField tried={tried} pick={pick} />
+        <AmountField tried={tried} typed={typed} onTyped={onTyped} />
       </div>
       <input
         id={id}
@@ -56,55 +60,55 @@ export function Controls(props: ControlsProps) {
   );
 }
 
-/** Shows the slider's budget unless somebody is typing. */
-function AmountField({ tried, pick }: { tried: number; pick: (budget: number) => void }) {
-  const [typed, setTyped] = useState<string | null>(null);
-  const wrong = typed !== null && amount(typed) === null;
-  const change = (text: string) => {
-    setTyped(text);
-    const found = amount(text);
-    if (found !== null) pick(found);
-  };
+type AmountFieldProps = Pick<ControlsProps, "tried" | "typed" | "onTyped">;
+
+/** Shows the slider's budget unless somebody is typing. What is no amount stays, with why. */
+function AmountField({ tried, typed, onTyped }: AmountFieldProps) {
+  const problem = typed === null ? "" : amountProblem(typed);
+  const id = useId();
   return (
-    <span className="with-unit">
-      $
-      <input
-        type="text"
-        inputMode="decimal"
-        size={8}
-        aria-label="Budget in USD per hour"
-        aria-invalid={wrong}
-        title={wrong ? "An amount above 0, such as 14.50" : undefined}
-        value={typed ?? tried.toFixed(tried < 1 ? 4 : 2)}
-        onChange={(event) => change(event.target.value)}
-        onBlur={() => setTyped(null)}
-      />
-      /h
-    </span>
+    <>
+      <span className="with-unit">
+        $
+        <input
+          type="text"
+          inputMode="decimal"
+          size={8}
+          aria-label="Budget in USD per hour"
+          aria-invalid={problem !== ""}
+          aria-describedby={id}
+          value={typed ?? tried.toFixed(settableDigits(tried))}
+          onChange={(event) => onTyped(event.target.value)}
+          onBlur={() => {
+            if (!problem) onTyped(null);
+          }}
+        />
+        /h
+      </span>
+      {problem && (
+        <p id={id} className="field-problem" role="alert">
+          {problem}
+        </p>
+      )}
+    </>
   );
 }
 
+interface TargetFieldProps {
+  frontier: Frontier;
+  pick: (budget: number) => void;
+}
+
 /** The other way round: the least budget for a wished JCT. */
-function TargetField({ frontier, pick }: { frontier: Frontier; pick: (budget: number) => void }) {
+function TargetField({ frontier, pick }: TargetFieldProps) {
   const [text, setText] = useState("");
   const [chosen, setUnit] = useState<TimeUnit | null>(null);
-  const [problem, setProblem] = useState("");
+  const { problem, setProblem, find } = useTarget(frontier, pick);
   const id = useId();
   const unit = chosen ?? unitFor(frontier.fastest_jct_s);
   const submit = (event: SyntheticEvent) => {
     event.preventDefault();
-    const value = amount(text);
-    if (value === null) {
-      setProblem("A time above 0, such as 25.");
-      return;
-    }
-    client.get<Preview>(`/preview?jct_s=${inSeconds(value, unit)}`).then(
-      (found) => {
-        setProblem("");
-        pick(roundedUp(found.budget_per_hour));
-      },
-      (error: unknown) => setProblem(outOfReach(error, frontier)),
-    );
+    find(amount(text), unit);
   };
   return (
     <form className="controls-line" onSubmit={submit}>
@@ -123,15 +127,7 @@ function TargetField({ frontier, pick }: { frontier: Frontier; pick: (budget: nu
             setProblem("");
           }}
         />
-        <select
-          aria-label="Unit of the time"
-          value={unit}
-          onChange={(event) => setUnit(event.target.value as TimeUnit)}
-        >
-          <option value="s">seconds</option>
-          <option value="min">minutes</option>
-          <option value="h">hours</option>
-        </select>
+        <UnitSelect unit={unit} setUnit={setUnit} />
         on average
         <button type="submit">Find the budget</button>
       </span>
@@ -144,6 +140,39 @@ function TargetField({ frontier, pick }: { frontier: Frontier; pick: (budget: nu
   );
 }
 
+/** Asks for the budget of a time, and keeps why there is none. */
+function useTarget(frontier: Frontier, pick: (budget: number) => void) {
+  const [problem, setProblem] = useState("");
+  const find = (value: number | null, unit: TimeUnit) => {
+    if (value === null) {
+      setProblem("A time above 0, such as 25.");
+      return;
+    }
+    client.get<Preview>(`/preview?jct_s=${encodeURIComponent(inSeconds(value, unit))}`).then(
+      (found) => {
+        setProblem("");
+        pick(roundedUp(found.budget_per_hour));
+      },
+      (error: unknown) => setProblem(outOfReach(error, frontier)),
+    );
+  };
+  return { problem, setProblem, find };
+}
+
+function UnitSelect({ unit, setUnit }: { unit: TimeUnit; setUnit: (unit: TimeUnit) => void }) {
+  return (
+    <select
+      aria-label="Unit of the time"
+      value={unit}
+      onChange={(event) => setUnit(event.target.value as TimeUnit)}
+    >
+      <option value="s">seconds</option>
+      <option value="min">minutes</option>
+      <option value="h">hours</option>
+    </select>
+  );
+}
+
 /** The service says what there is in seconds; people read times. */
 export function outOfReach(error: unknown, frontier: Frontier): string {
   if (error instanceof ApiError && error.field === "jct_s") {
@@ -151,5 +180,5 @@ export function outOfReach(error: unknown, frontier: Frontier): string {
     const slowest = frontier.points[0]?.average_jct_s ?? frontier.fastest_jct_s;
     return `Out of reach: the fastest plan takes ${fastest}, the cheapest ${duration(slowest)}.`;
   }
-  return error instanceof Error ? error.message : String(error);
+  return wordsOf(error);
 }

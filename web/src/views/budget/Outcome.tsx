@@ -2,20 +2,22 @@ import type { ReactNode } from "react";
 
 import type { Frontier, Preview } from "../../api/types";
 import { change, duration, trimmed, usdPerHour } from "../../format";
-import { dollarWords } from "./money";
+import { moreWords, shortWords } from "./money";
 
 interface OutcomeProps {
   preview: Preview;
   frontier: Frontier;
   tried: number;
+  cap: number | null;
 }
 
 /** What would come of a budget, beside what there is now. */
-export function Outcome({ preview, frontier, tried }: OutcomeProps) {
+export function Outcome({ preview, frontier, tried, cap }: OutcomeProps) {
   const { before } = preview;
+  const spend = (planned: number) => Math.min(planned, cap ?? Infinity); // never more is rented
   return (
     <div className="outcome" aria-live="polite">
-      <Notice preview={preview} />
+      <Notice preview={preview} tried={tried} cap={cap} />
       <table className="plain">
         <thead>
           <tr>
@@ -41,14 +43,14 @@ export function Outcome({ preview, frontier, tried }: OutcomeProps) {
           <P95 preview={preview} />
           <Line
             name="expected spend"
-            now={usdPerHour(before.budget_per_hour)}
-            then={usdPerHour(preview.spend_per_hour)}
-            change={change(before.budget_per_hour, preview.spend_per_hour)}
+            now={usdPerHour(spend(before.budget_per_hour))}
+            then={usdPerHour(spend(preview.spend_per_hour))}
+            change={change(spend(before.budget_per_hour), spend(preview.spend_per_hour))}
           />
         </tbody>
       </table>
       <Gpus preview={preview} />
-      <p>{dollarWords(frontier, preview.too_small_per_hour ?? tried)}</p>
+      {preview.too_small_per_hour === null && <p>{moreWords(frontier, tried, cap)}</p>}
     </div>
   );
 }
@@ -99,20 +101,22 @@ function P95({ preview }: { preview: Preview }) {
 }
 
 /** A budget that is too small, or larger than anything needs. */
-function Notice({ preview }: { preview: Preview }) {
+function Notice({ preview, tried, cap }: Omit<OutcomeProps, "frontier">) {
   const least = preview.too_small_per_hour;
   if (least !== null) {
     return (
       <p className="note warn" role="alert">
-        Too small: this workload needs at least {usdPerHour(least)}. Below that the service does
-        what costs least, and that is what is shown.
+        {shortWords(least, tried, cap)} What is shown is the plan that costs least.
       </p>
     );
   }
-  if (preview.left_over_per_hour < 0.005) return null;
+  const over = Math.min(preview.left_over_per_hour, (cap ?? Infinity) - preview.spend_per_hour);
+  if (over < 0.005) return null;
+  const whose = cap !== null && cap < tried ? " of the hard cap" : "";
   return (
     <p className="note">
-      {usdPerHour(preview.left_over_per_hour)} would be left over: the fastest plan there is costs{" "}
+      {usdPerHour(over)}
+      {whose} would be left over: the fastest plan there is costs{" "}
       {usdPerHour(preview.spend_per_hour)}.
     </p>
   );

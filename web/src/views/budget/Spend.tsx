@@ -5,17 +5,10 @@ import type { Level, Point, Series } from "../../charts/data";
 import { LineChart } from "../../charts/LineChart";
 import { percent, usd, usdPerHour } from "../../format";
 import { Card, Shown } from "../../parts/basics";
-import { client } from "../../state/session";
-import { useMoving } from "./hooks";
-import { cropped } from "./history";
+import { Ranges } from "../../parts/Ranges";
+import { useCost, useHistory, type Range } from "../../state/ranges";
 
-const RANGES = [
-  ["day", 86_400],
-  ["week", 7 * 86_400],
-  ["month", 30 * 86_400],
-] as const;
-type Range = (typeof RANGES)[number][0];
-const EVERY_MS = 10_000;
+const OFFERED = ["day", "week", "month"] as const;
 
 interface SpendProps {
   budget: number;
@@ -25,32 +18,9 @@ interface SpendProps {
 /** What was spent, by when and by what for. */
 export const Spend = memo(function Spend({ budget, cap }: SpendProps) {
   const [range, setRange] = useState<Range>("day");
-  const seconds = RANGES.find(([name]) => name === range)?.[1] ?? 86_400;
-  const history = useMoving(
-    range,
-    (now, signal) => cropped((path) => client.get<History>(path, signal), now - seconds),
-    EVERY_MS,
-    budget,
-  );
-  const cost = useMoving(
-    range,
-    (now, signal) => client.get<Cost>(`/cost?since=${now - seconds}`, signal),
-    EVERY_MS,
-  );
-  const buttons = (
-    <span className="choice" role="group" aria-label="How far back">
-      {RANGES.map(([name]) => (
-        <button
-          key={name}
-          type="button"
-          aria-pressed={name === range}
-          onClick={() => setRange(name)}
-        >
-          {name}
-        </button>
-      ))}
-    </span>
-  );
+  const history = useHistory(range, budget);
+  const cost = useCost(range, budget);
+  const buttons = <Ranges of={OFFERED} range={range} onRange={setRange} />;
   return (
     <Card title="What was spent" tools={buttons}>
       <Shown answer={history} what="what was spent">

@@ -1,13 +1,11 @@
-import type { Budget, Cost, Frontier } from "../../api/types";
-import { duration, moment, plural, trimmed, usd, usdPerHour } from "../../format";
-import { Stat } from "../../parts/basics";
-import { usePicture } from "../../state/hooks";
-import { client } from "../../state/session";
-import { useMoving } from "./hooks";
-import { dollarWords, forecastOf, HOUR_S, hoursOf, monthOf, pacingWords, verdict } from "./money";
+import { useState } from "react";
 
-const EVERY_MS = 10_000;
-const DAY_S = 86_400;
+import type { Budget, Cost, Frontier } from "../../api/types";
+import { clock, duration, moment, plural, trimmed, usd, usdPerHour } from "../../format";
+import { Stat } from "../../parts/basics";
+import { usePicture, type Answer } from "../../state/hooks";
+import { useCost } from "../../state/ranges";
+import { forecastOf, HOUR_S, hoursOf, moreWords, pacingWords, verdict } from "./money";
 
 /** The answer in one line; the figures behind it follow. */
 export function Headline({ budget, frontier }: { budget: Budget; frontier: Frontier | null }) {
@@ -15,13 +13,25 @@ export function Headline({ budget, frontier }: { budget: Budget; frontier: Front
   const { budget_per_hour: allowed, average_spend_per_hour: average } = budget;
   const { tone, words } = verdict(average, allowed, hours);
   return (
-    <p className={`headline ${tone}`} role="status">
-      <strong>{capital(words)}.</strong>{" "}
+    <p className={`headline ${tone}`}>
+      <strong>{capital(words)}.</strong> <Announced words={words} tone={tone} />
       <span>
         {usdPerHour(average)} on average since {moment(budget.since)}; the budget is{" "}
-        {usdPerHour(allowed)}. {frontier && dollarWords(frontier, allowed)}
+        {usdPerHour(allowed)}. {frontier && moreWords(frontier, allowed, budget.max_spend_per_hour)}
       </span>
     </p>
+  );
+}
+
+/** Said aloud when it is another verdict, not whenever a figure moves: that would be every second. */
+function Announced({ words, tone }: { words: string; tone: string }) {
+  const kind = /over|under|on budget/.exec(words)?.[0] ?? "";
+  const [said, setSaid] = useState({ words, key: `${tone} ${kind}` });
+  if (said.key !== `${tone} ${kind}`) setSaid({ words, key: `${tone} ${kind}` });
+  return (
+    <span className="unseen" role="status">
+      {said.words}
+    </span>
   );
 }
 
@@ -31,34 +41,29 @@ function capital(words: string): string {
 
 export function Stats({ budget }: { budget: Budget }) {
   const version = budget.budget_per_hour;
-  const day = useMoving("day", (now, signal) => costSince(now - DAY_S, signal), EVERY_MS, version);
-  const week = useMoving(
-    "week",
-    (now, signal) => costSince(now - 7 * DAY_S, signal),
-    EVERY_MS,
-    version,
-  );
-  const month = useMoving(
-    "month",
-    (now, signal) => costSince(monthOf(now).begin, signal),
-    EVERY_MS,
-    version,
-  );
+  const month = useCost("calendar month", version);
   return (
     <div className="stats">
       <SpendNow budget={budget} />
-      <Average label="Average of 24 hours" cost={day.data} />
-      <Average label="Average of 7 days" cost={week.data} />
-      <Average label="Average this month" cost={month.data} />
-      <ForecastStat cost={month.data} />
+      <Average label="Average of 24 hours" cost={useCost("day", version)} />
+      <Average label="Average of 7 days" cost={useCost("week", version)} />
+      <Average label="Average this month" cost={month} />
+      <ForecastStat cost={month} />
       <CapStat budget={budget} />
       <JobsStat />
     </div>
   );
 }
 
-function costSince(since: number, signal: AbortSignal): Promise<Cost> {
-  return client.get<Cost>(`/cost?since=${since}`, signal);
+/** Where there is no figure yet. */
+function Unknown({ label, cost }: { label: string; cost: Answer<Cost> }) {
+  return <Stat label={label} value="–" note={cost.error ? cost.error.message : "asking…"} />;
+}
+
+/** Of a figure that could not be brought up to date. */
+function Old({ cost }: { cost: Answer<Cost> }) {
+  if (!cost.error) return null;
+  return <div title={cost.error.message}>{`as of ${cost.at > 0 ? clock(cost.at) : "before"}`}</div>;
 }
 
 function SpendNow({ budget }: { budget: Budget }) {
@@ -81,10 +86,11 @@ function SpendNow({ budget }: { budget: Budget }) {
   );
 }
 
-function Average({ label, cost }: { label: string; cost: Cost | null }) {
-  if (!cost) return <Stat label={label} value="–" note="asking…" />;
+function Average({ label, cost: answer }: { label: string; cost: Answer<Cost> }) {
+  const cost = answer.data;
+  if (!cost) return <Unknown label={label} cost={answer} />;
   const hours = hoursOf(cost);
-  const { tone, words } = verdict(cost.average_spend_per_hour, cost.budget_per_hour, hours);
+  const { tone, words } = verdict(cost.average_spend_per_hour, cost.allowed_per_hour, hours);
   const short = hours > 0 && cost.now - cost.since > (hours + 0.1) * HOUR_S;
   return (
     <Stat
@@ -95,15 +101,16 @@ function Average({ label, cost }: { label: string; cost: Cost | null }) {
         <>
           {words}
           {short && tone !== "plain" && <div>{duration(hours * HOUR_S)} so far</div>}
+          <Old cost={answer} />
         </>
       }
     />
   );
 }
 
-function ForecastStat({ cost }: { cost: Cost | null }) {
-  if (!cost) return <Stat label="Forecast of the month" value="–" note="asking…" />;
-  const { amount, allowed, tone, words } = forecastOf(cost);
+function ForecastStat({ cost }: { cost: Answer<Cost> }) {
+  if (!cost.data) return <Unknown label="Forecast of the month" cost={cost} />;
+  const { amount, allowed, tone, words } = forecastOf(cost.data);
   return (
     <Stat
       label="Forecast of the month"
@@ -113,6 +120,7 @@ function ForecastStat({ cost }: { cost: Cost | null }) {
         <>
           {words}
           {tone !== "plain" && <div>it allows {usd(allowed)}</div>}
+          <Old cost={cost} />
         </>
       }
     />

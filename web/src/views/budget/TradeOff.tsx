@@ -1,17 +1,17 @@
-import { memo, useMemo, useState } from "react";
+import { memo, useCallback, useMemo, useState } from "react";
 
 import type { Frontier, Preview } from "../../api/types";
 import type { Mark, Series } from "../../charts/data";
 import { LineChart } from "../../charts/LineChart";
-import { usdPerHour } from "../../format";
+import { settable, usdPerHour } from "../../format";
 import { Card, Loading } from "../../parts/basics";
 import { Apply } from "./Apply";
 import { ClassTable } from "./ClassTable";
 import { Controls } from "./Controls";
-import { usePreview } from "./hooks";
+import { usePreview, type Previewing } from "./hooks";
 import { billWords } from "./money";
 import { Outcome } from "./Outcome";
-import { rounded, scaleFor, type BudgetScale } from "./scale";
+import { amount, scaleFor, type BudgetScale } from "./scale";
 
 interface TradeOffProps {
   frontier: Frontier;
@@ -26,17 +26,22 @@ interface TradeOffProps {
 
 /** The frontier, a budget on it that somebody tries, and what would come of that. */
 export const TradeOff = memo(function TradeOff(props: TradeOffProps) {
-  const { frontier, plan, connected, budget, cap, onApplied } = props;
+  const { frontier, plan, connected, budget } = props;
   const [wish, setWish] = useState<number | null>(null);
+  const [typed, setTyped] = useState<string | null>(null);
+  const pick = useCallback((to: number | null) => {
+    setTyped(null);
+    setWish(to);
+  }, []);
+  const onTyped = (text: string | null) => {
+    setTyped(text);
+    const found = text === null ? null : amount(text);
+    if (found !== null) setWish(settable(found));
+  };
+  const wrong = typed !== null && amount(typed) === null;
   const tried = wish ?? budget;
   const preview = usePreview(tried, plan, connected);
   const scale = scaleFor(frontier.cheapest_per_hour, frontier.fastest_per_hour, budget);
-  const { data } = preview;
-  const billed = data ? billWords(data.gain, data.planned_per_hour) : "";
-  const applied = () => {
-    setWish(null);
-    onApplied(tried, plan);
-  };
   return (
     <Card title="What would more money buy?">
       <div className="trade">
@@ -45,7 +50,7 @@ export const TradeOff = memo(function TradeOff(props: TradeOffProps) {
           scale={scale}
           tried={tried}
           preview={preview.data}
-          pick={setWish}
+          pick={pick}
         />
         <div className="trade-side">
           <Controls
@@ -54,34 +59,65 @@ export const TradeOff = memo(function TradeOff(props: TradeOffProps) {
             tried={tried}
             budget={budget}
             preview={preview}
-            pick={setWish}
+            pick={pick}
+            typed={typed}
+            onTyped={onTyped}
           />
-          {preview.error && (
-            <p className="field-problem" role="alert">
-              {preview.error.message}
-            </p>
-          )}
-          {preview.data ? (
-            <Outcome preview={preview.data} frontier={frontier} tried={tried} />
-          ) : (
-            !preview.error && <Loading what="the plan for this budget" />
-          )}
-          <Apply
+          <Tried
+            {...props}
             tried={tried}
-            budget={budget}
-            billed={billed}
-            cap={cap}
-            preview={preview.settled ? preview.data : null}
-            onApplied={applied}
-            reset={() => setWish(null)}
+            wrong={wrong}
+            preview={preview}
+            reset={() => pick(null)}
           />
-          {billed && <p className="faint small">{billed}</p>}
         </div>
       </div>
-      {preview.data && <ClassTable changes={preview.data.classes} tried={tried} />}
+      {preview.data && (
+        <ClassTable changes={preview.data.classes} tried={tried} same={tried === budget} />
+      )}
     </Card>
   );
 });
+
+interface TriedProps extends TradeOffProps {
+  tried: number;
+  /** Whether what is typed is no budget. */
+  wrong: boolean;
+  preview: Previewing;
+  reset: () => void;
+}
+
+/** What would come of a budget, and the button that makes it so. */
+function Tried(props: TriedProps) {
+  const { frontier, plan, budget, cap, onApplied, tried, wrong, preview, reset } = props;
+  const { data, error, settled } = preview;
+  const billed = data ? billWords(data.gain, data.planned_per_hour, tried, cap) : "";
+  const applied = (to: number) => {
+    reset();
+    onApplied(to, plan);
+  };
+  return (
+    <>
+      {error && (
+        <p className="field-problem" role="alert">
+          {error.message}
+        </p>
+      )}
+      {data && <Outcome preview={data} frontier={frontier} tried={tried} cap={cap} />}
+      {!data && !error && <Loading what="the plan for this budget" />}
+      <Apply
+        tried={tried}
+        budget={budget}
+        billed={billed}
+        cap={cap}
+        preview={settled && !wrong ? data : null}
+        onApplied={applied}
+        reset={reset}
+      />
+      {billed && <p className="faint small">{billed}</p>}
+    </>
+  );
+}
 
 interface FrontierChartProps {
   frontier: Frontier;
@@ -118,7 +154,7 @@ function FrontierChart({ frontier, scale, tried, preview, pick }: FrontierChartP
       series={series}
       marks={preview ? marksOf(preview, tried, scale) : []}
       height={390}
-      onPick={(x) => pick(rounded(x))}
+      onPick={(x) => pick(settable(x))}
     />
   );
 }

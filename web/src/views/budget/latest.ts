@@ -1,4 +1,5 @@
 /** Questions that come faster than answers: one is on its way, the newest waits, the last wins. */
+import { asError } from "../../api/client";
 
 const PATIENCE_MS = 400;
 
@@ -41,7 +42,7 @@ export class Latest<Question, Answer> {
       if (!asked.signal.aborted) this.told(question, answer);
     } catch (problem) {
       if (!asked.signal.aborted) {
-        this.failed(question, problem instanceof Error ? problem : new Error(String(problem)));
+        this.failed(question, asError(problem));
       }
     }
     if (this.asked === asked) this.goOn();

@@ -2,23 +2,25 @@ import { describe, expect, it } from "vitest";
 
 import type { Cost, Frontier } from "../../api/types";
 import {
+  moreWords,
   dollarWords,
   forecastOf,
   hoursOf,
   jctAt,
-  monthOf,
   billWords,
   pacingWords,
   verdict,
 } from "./money";
 
 const NOW = Date.UTC(2026, 10, 16) / 1000; // half of a month of 30 days has gone
+const monthEnd = Date.UTC(2026, 11, 1) / 1000;
 
 function cost(fields: Partial<Cost>): Cost {
   return {
     budget_per_hour: 10,
     max_spend_per_hour: null,
     effective_budget_per_hour: 10,
+    allowed_per_hour: 10,
     average_spend_per_hour: 10,
     spend_now_per_hour: 10,
     since: NOW - 15 * 86_400,
@@ -99,12 +101,18 @@ describe("the forecast of a month", () => {
     });
   });
 
-  it("is of the calendar month in UTC, over the year's end too", () => {
-    const december = monthOf(Date.UTC(2026, 11, 31, 23) / 1000);
-    expect(december).toEqual({
-      begin: Date.UTC(2026, 11, 1) / 1000,
-      end: Date.UTC(2027, 0, 1) / 1000,
+  it("is no budget's where as much is spent as that allows", () => {
+    const left = 5;
+    const now = monthEnd - left * 3600;
+    const average = 10.01;
+    const spent = average * (30 * 24 - left);
+    const close = cost({
+      now,
+      total_usd: spent,
+      average_spend_per_hour: average,
+      forecast_month_usd: spent + average * left,
     });
+    expect(forecastOf(close)).toMatchObject({ tone: "good", words: "on budget" });
   });
 });
 
@@ -131,7 +139,34 @@ describe("what one more dollar buys", () => {
   });
 });
 
+describe("what more money would do", () => {
+  it("is what one more dollar buys, where neither budget nor cap is in the way", () => {
+    expect(moreWords(FRONTIER, 12, null)).toContain("One more dollar per hour would save 50 s");
+    expect(moreWords(FRONTIER, 12, 30)).toContain("One more dollar");
+  });
+
+  it("is what is needed, where the budget is too small", () => {
+    expect(moreWords(FRONTIER, 5, null)).toMatch(/^Too small.*needs at least \$10\.00\/h/);
+    expect(moreWords(FRONTIER, 5, 7)).toMatch(/^Too small/);
+  });
+
+  it("is nothing under a cap, and the cap is blamed where it is too small itself", () => {
+    expect(moreWords(FRONTIER, 90, 80)).toBe("More money would not make jobs any faster.");
+    expect(moreWords(FRONTIER, 30, 20)).toContain("$20.00/h is below this budget");
+    expect(moreWords(FRONTIER, 30, 7)).toContain(
+      "The hard cap of $7.00/h is below what this workload needs ($10.00/h)",
+    );
+  });
+});
+
 describe("what plans are made with", () => {
+  it("is the cap, where that is below the budget, and not the bill's fault", () => {
+    expect(billWords(1.5, 20, 60, 20)).toBe(
+      "Planned with $20.00/h: the hard cap, which is below this budget.",
+    );
+    expect(billWords(1.5, 16, 24, 20)).toContain("a planned dollar has come to $1.50");
+  });
+
   it("is worth no word where it is the budget", () => {
     expect(pacingWords(10, 10.05, null)).toBe("");
   });
@@ -142,11 +177,11 @@ describe("what plans are made with", () => {
   });
 
   it("is told by what a planned dollar comes to on the bill", () => {
-    expect(billWords(1.5, 20)).toBe(
+    expect(billWords(1.5, 20, 30, null)).toBe(
       "Planned with $20.00/h, since a planned dollar has come to $1.50 on the bill so far: idle and booting nodes cost, too.",
     );
-    expect(billWords(0.8, 20)).not.toContain("idle");
-    expect(billWords(1.004, 20)).toBe("");
+    expect(billWords(0.8, 20, 16, 50)).not.toContain("idle");
+    expect(billWords(1.004, 20, 20, null)).toBe("");
   });
 
   it("is the cap where that is below the budget", () => {

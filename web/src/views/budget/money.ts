@@ -1,13 +1,15 @@
 /** Money in words: on budget or not, what a month will have cost, what one more dollar buys. */
 import type { Cost, Frontier } from "../../api/types";
-import { duration, percent, trimmed, usd } from "../../format";
+import { duration, percent, trimmed, usd, usdPerHour } from "../../format";
 import type { Tone } from "../../parts/basics";
+import { monthOf } from "../../state/ranges";
 
 export const HOUR_S = 3600;
 const ON_BUDGET = 0.02;
 const FAR_OVER = 0.1;
 const LEAST_HOURS = 1;
-/** Of shorter averages nothing is said: one node more or less would decide. */
+/** Of shorter averages nothing is said: one node more or less would decide. The service forecasts by
+ * the budget before that. */
 
 export interface Verdict {
   tone: Tone;
@@ -32,13 +34,6 @@ export function hoursOf(cost: Cost): number {
   return cost.average_spend_per_hour > 0 ? cost.total_usd / cost.average_spend_per_hour : 0;
 }
 
-/** Of the calendar month (UTC) that a moment lies in. */
-export function monthOf(now: number): { begin: number; end: number } {
-  const date = new Date(now * 1000);
-  const [year, month] = [date.getUTCFullYear(), date.getUTCMonth()];
-  return { begin: Date.UTC(year, month, 1) / 1000, end: Date.UTC(year, month + 1, 1) / 1000 };
-}
-
 export interface Forecast {
   amount: number;
   /** What the budget comes to over the same hours. */
@@ -53,9 +48,8 @@ export function forecastOf(cost: Cost): Forecast {
   const amount = cost.forecast_month_usd;
   const left = ((end - cost.now) / HOUR_S) * cost.budget_per_hour;
   const counted = Math.min(hoursOf(cost), (cost.now - begin) / HOUR_S);
-  const allowed = left + counted * cost.budget_per_hour;
-  // Too little was seen to go on from: the service then takes the budget for the rest.
-  if (Math.abs(amount - cost.total_usd - left) <= 1e-4 * amount) {
+  const allowed = left + counted * cost.allowed_per_hour;
+  if (hoursOf(cost) < LEAST_HOURS) {
     return { amount, allowed, tone: "plain", words: "by the budget: less than an hour to go on" };
   }
   const { tone, words } = verdict(amount, allowed, LEAST_HOURS);
@@ -84,8 +78,35 @@ export function dollarWords(frontier: Frontier, budget: number): string {
   return `${name} per hour would save ${duration(saved)} per job on average.`;
 }
 
-/** What plans for a budget are made with, where a planned dollar is not one of the bill; "" if it is. */
-export function billWords(gain: number, planned: number): string {
+/** What more money would do; where the budget or the cap does not even do, what is needed. */
+export function moreWords(frontier: Frontier, budget: number, cap: number | null): string {
+  const least = frontier.cheapest_per_hour;
+  const binds = cap !== null && cap < budget;
+  if ((binds ? cap : budget) < least * (1 - 1e-6)) return shortWords(least, budget, cap);
+  const enough = frontier.fastest_per_hour;
+  if (!binds || cap >= enough) return dollarWords(frontier, budget);
+  return `The hard cap of ${usdPerHour(cap)} is below this budget: no more than the cap is ever spent.`;
+}
+
+/** That the money does not do, and whose fault it is. */
+export function shortWords(least: number, budget: number, cap: number | null): string {
+  if (cap !== null && cap < budget) {
+    const needs = cap < least ? ` (${usdPerHour(least)})` : "";
+    return `The hard cap of ${usdPerHour(cap)} is below what this workload needs${needs}: jobs will wait longer and longer.`;
+  }
+  return `Too small: this workload needs at least ${usdPerHour(least)}, and the service will spend that.`;
+}
+
+/** What plans for a budget are made with, and why, where that is not the budget; "" if it is. */
+export function billWords(
+  gain: number,
+  planned: number,
+  budget: number,
+  cap: number | null,
+): string {
+  if (cap !== null && cap < budget && planned >= cap * (1 - 1e-9)) {
+    return `Planned with ${usd(cap)}/h: the hard cap, which is below this budget.`;
+  }
   if (Math.abs(gain - 1) < 0.01) return "";
   const why = gain > 1 ? ": idle and booting nodes cost, too" : "";
   return `Planned with ${usd(planned)}/h, since a planned dollar has come to ${usd(gain)} on the bill so far${why}.`;

@@ -1,6 +1,15 @@
 import { describe, expect, it } from "vitest";
 
-import { amount, budgetAt, inSeconds, rounded, roundedUp, scaleFor, stepOf, STEPS } from "./scale";
+import {
+  amount,
+  amountProblem,
+  budgetAt,
+  inSeconds,
+  roundedUp,
+  scaleFor,
+  stepOf,
+  STEPS,
+} from "./scale";
 
 describe("the slider's scale", () => {
   it("reaches a little beyond the cheapest and the fastest budget", () => {
@@ -32,8 +41,10 @@ describe("the slider's scale", () => {
     expect([stepOf(scale, 0), stepOf(scale, NaN), stepOf(scale, 1e9)]).toEqual([0, 0, STEPS]);
   });
 
-  it("rounds to cents, and small budgets finer", () => {
-    expect([rounded(12.3456), rounded(0.123456)]).toEqual([12.35, 0.1235]);
+  it("has whole cents, and small budgets finer", () => {
+    expect(budgetAt({ low: 12.3456, high: 99 }, 0)).toBe(12.35);
+    expect(budgetAt({ low: 0.123456, high: 99 }, 0)).toBe(0.1235);
+    expect(budgetAt({ low: 0.0000123456, high: 99 }, 0)).toBe(0.0000123);
   });
 
   it("never rounds a needed budget down", () => {
@@ -52,6 +63,22 @@ describe("what somebody types", () => {
     expect(["", "0", "-3", "ten", "1e5", "1.2.3", "Infinity"].map(amount)).toEqual(
       Array<null>(7).fill(null),
     );
+  });
+
+  it("has a decimal comma or commas of thousands, and is never multiplied by a guess", () => {
+    expect(["60,5", "12,50", "0,125", "1,250", "1,250.50", "$1,250,000"].map(amount)).toEqual([
+      60.5, 12.5, 0.125, 1250, 1250.5, 1_250_000,
+    ]);
+    expect(["1234,567", "1.250,50", "12,34,567", "1,25,", ",5", "1,250,5"].map(amount)).toEqual(
+      Array<null>(6).fill(null),
+    );
+  });
+
+  it("is refused in words, also where it is more than can be", () => {
+    expect(amountProblem("14.50")).toBe("");
+    expect(amountProblem("ten")).toMatch(/above 0/);
+    expect(amount("9".repeat(400))).toBeNull();
+    expect(amountProblem("1" + "0".repeat(16))).toMatch(/more than/);
   });
 
   it("is a time in the unit beside it", () => {

@@ -1,4 +1,5 @@
 /** The slider's scale: even steps are even ratios, since money buys less and less. */
+import { settable, settableDigits } from "../../format";
 
 export const STEPS = 1000;
 const SPARE = 0.06;
@@ -17,7 +18,7 @@ export function scaleFor(cheapest: number, fastest: number, ...others: number[])
 }
 
 export function budgetAt(scale: BudgetScale, step: number): number {
-  return rounded(scale.low * (scale.high / scale.low) ** (step / STEPS));
+  return settable(scale.low * (scale.high / scale.low) ** (step / STEPS));
 }
 
 export function stepOf(scale: BudgetScale, budget: number): number {
@@ -26,28 +27,37 @@ export function stepOf(scale: BudgetScale, budget: number): number {
   return Math.round(Math.max(0, Math.min(STEPS, step)));
 }
 
-/** Whole cents; of less than a dollar, hundredths of them. */
-export function rounded(budget: number): number {
-  const parts = partsFor(budget);
-  return Math.round(budget * parts) / parts;
-}
-
 /** Never less than what is needed. */
 export function roundedUp(budget: number): number {
-  const parts = partsFor(budget);
-  return Math.ceil(budget * parts - 1e-6) / parts;
+  const parts = 10 ** settableDigits(budget);
+  return settable(Math.ceil(budget * parts - 1e-6) / parts);
 }
 
-function partsFor(budget: number): number {
-  return budget < 1 ? 10_000 : 100;
-}
+const MOST = 1e15;
+const PLAIN = /^(\d+\.?\d*|\.\d+)$/;
+/** A comma before exactly three digits is one of thousands. */
+const THOUSANDS = /^[1-9]\d{0,2}(,\d{3})+(\.\d*)?$/;
+/** Many write 60,5 for sixty and a half. */
+const DECIMALS = /^(0,\d+|\d+,(\d{1,2}|\d{4,}))$/;
 
-/** What somebody typed as an amount; null: it is none. "$1,200.50" is one. */
+/** What somebody typed as an amount; null: it is none. "$1,200.50" is one, and "60,5". */
 export function amount(text: string): number | null {
-  const plain = text.trim().replace(/^\$/, "").replace(/\/h$/, "").replaceAll(",", "").trim();
-  if (!/^(\d+\.?\d*|\.\d+)$/.test(plain)) return null;
-  const value = Number(plain);
-  return Number.isFinite(value) && value > 0 ? value : null;
+  const value = typed(text);
+  return value !== null && value > 0 && value <= MOST ? value : null;
+}
+
+/** Why it is none, in words; "" where it is one. */
+export function amountProblem(text: string): string {
+  if (amount(text) !== null) return "";
+  if ((typed(text) ?? 0) > MOST) return "That is more than any budget can be.";
+  return "An amount above 0, such as 14.50.";
+}
+
+function typed(text: string): number | null {
+  const bare = text.trim().replace(/^\$/, "").replace(/\/h$/, "").trim();
+  if (THOUSANDS.test(bare)) return Number(bare.replaceAll(",", ""));
+  if (DECIMALS.test(bare)) return Number(bare.replace(",", "."));
+  return PLAIN.test(bare) ? Number(bare) : null;
 }
 
 export type TimeUnit = "s" | "min" | "h";

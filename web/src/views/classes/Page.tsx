@@ -1,5 +1,6 @@
 import { ApiError } from "../../api/client";
 import type { ClassDocument, LivePlan, PlanClass } from "../../api/types";
+import { ChartsOf } from "../../charts/Frame";
 import { duration, figure, plural, usd, usdPerHour } from "../../format";
 import { Card, Empty, Shown, Stat } from "../../parts/basics";
 import { linkTo, useAnswer, usePicture } from "../../state/hooks";
@@ -27,7 +28,11 @@ export function Page({ name }: { name: string }) {
         <Unknown name={name} />
       ) : (
         <Shown answer={answer} what={name}>
-          {(known) => <Known known={known} plan={mine} number={number} />}
+          {(known) => (
+            <ChartsOf value={`class ${name}`}>
+              <Known known={known} plan={mine} number={number} />
+            </ChartsOf>
+          )}
         </Shown>
       )}
     </>

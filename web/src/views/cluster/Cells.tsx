@@ -1,4 +1,13 @@
-import { memo, useId, useMemo, useState, type KeyboardEvent, type MouseEvent } from "react";
+import {
+  memo,
+  useEffect,
+  useId,
+  useMemo,
+  useRef,
+  useState,
+  type KeyboardEvent,
+  type MouseEvent,
+} from "react";
 
 import type { JobRow } from "../../api/types";
 import { colorOfJob } from "../../charts/colors";
@@ -12,14 +21,23 @@ import { NodeWords } from "./NodeWords";
 
 type Jobs = ReadonlyMap<string, JobRow>;
 
+interface CellsProps {
+  group: TypeGroup;
+  jobs: Jobs;
+  note: string;
+  /** Number of a node to mark, if it is one of these. */
+  asked?: number;
+}
+
 /** The GPUs of one type, a cell each, coloured by job. */
-export function Cells({ group, jobs, note }: { group: TypeGroup; jobs: Jobs; note: string }) {
+export function Cells({ group, jobs, note, asked }: CellsProps) {
   const [ref, width] = useWidth<HTMLDivElement>();
   const layout = useMemo(() => layoutOf(group.list, Math.max(width, 120)), [group.list, width]);
   return (
     <Frame title={`${group.gpuType} nodes`} note={note} table={() => nodeTable(group.list)}>
       <div ref={ref} className="cells-body">
         {width > 0 && <Picture layout={layout} group={group} jobs={jobs} />}
+        {width > 0 && <Marked layout={layout} asked={asked} />}
       </div>
     </Frame>
   );
@@ -165,6 +183,34 @@ function JobNumbers({ layout }: { layout: Layout }) {
         </text>
       );
     }),
+  );
+}
+
+/** The node that a link led to, brought into sight once. */
+function Marked({ layout, asked }: { layout: Layout; asked: number | undefined }) {
+  const box = useRef<SVGRectElement>(null);
+  const index = layout.nodes.findIndex((node) => node.id === asked);
+  const here = index >= 0;
+  useEffect(() => {
+    if (here) box.current?.scrollIntoView({ block: "center" });
+  }, [here, asked]);
+  if (!here) return null;
+  const [x, y] = corner(layout, index);
+  const pitch = layout.side + layout.gap;
+  const [width, height] = [layout.columns * pitch + 3, layout.rows * pitch + 3];
+  return (
+    <svg {...sizeOf(layout)} className="cells-pointed" aria-hidden="true">
+      <rect
+        ref={box}
+        className="cell-cursor"
+        data-node={asked}
+        x={Math.max(1, x - 3)}
+        y={Math.max(1, y + layout.head - 3)}
+        width={width}
+        height={height}
+        rx="4"
+      />
+    </svg>
   );
 }
 

@@ -69,6 +69,27 @@ test("a click on a cell opens its job", () => {
   expect(window.location.hash).toBe("#/jobs/42");
 });
 
+test("a link to a node brings it into sight and marks it", () => {
+  const scrolled = vi.fn();
+  Element.prototype.scrollIntoView = scrolled;
+  picture([node(1), node(17)]);
+  live.picture = { ...live.picture, complete: true };
+  const { container } = render(<Cluster rest={["17"]} />);
+  expect(screen.getByText(/marked below: 4×T4, ready/)).toBeTruthy();
+  expect(container.querySelectorAll("[data-node='17']")).toHaveLength(1);
+  expect(scrolled).toHaveBeenCalledOnce();
+});
+
+test("a link to a node that has gone says so, and where to read of it", () => {
+  picture([node(1)]);
+  live.picture = { ...live.picture, complete: true };
+  render(<Cluster rest={["17"]} />);
+  expect(screen.getByText(/Node 17 is not there any more/)).toBeTruthy();
+  expect(screen.getByRole("link", { name: "What happened to it" }).getAttribute("href")).toBe(
+    "#/events?search=node+17",
+  );
+});
+
 test("ten thousand GPUs are drawn with an element per job, not per GPU", () => {
   picture(
     Array.from({ length: 2500 }, (_, i) =>

@@ -3,54 +3,23 @@ import { useState } from "react";
 import type { History } from "../../api/types";
 import { LineChart } from "../../charts/LineChart";
 import { Card, Empty, Shown } from "../../parts/basics";
-import { usePicture } from "../../state/hooks";
-import { client } from "../../state/session";
-import { cropped } from "../budget/history";
-import { useMoving } from "../budget/hooks";
+import { Ranges } from "../../parts/Ranges";
+import { useHistory, type Range } from "../../state/ranges";
 import { demandOf, jobsOf, shownTypes } from "./lines";
 
-const RANGES = { hour: 3600, day: 86_400, week: 604_800, month: 2_592_000 } as const;
-type Range = keyof typeof RANGES;
-
-const EVERY_MS = 60_000;
-const LEAST_MS = 5_000;
-/** A server whose clock runs fast is asked more often, but not more often than this. */
+const OFFERED = ["hour", "day", "week", "month"] as const;
 
 /** What was rented and used, against what the plan had for the jobs that were there. */
 export function Usage() {
   const [range, setRange] = useState<Range>("day");
-  const { speed } = usePicture();
-  const answer = useMoving(
-    "usage",
-    (now, signal) =>
-      cropped((path) => client.get<History>(path, signal), Math.max(0, now - RANGES[range])),
-    Math.max(LEAST_MS, EVERY_MS / speed),
-    range,
-  );
+  const answer = useHistory(range);
+  const buttons = <Ranges of={OFFERED} range={range} onRange={setRange} />;
   return (
-    <Card title="Usage over time" tools={<Ranges range={range} onRange={setRange} />}>
+    <Card title="Usage over time" tools={buttons}>
       <Shown answer={answer} what="the history">
         {(history) => <Charts history={history} />}
       </Shown>
     </Card>
-  );
-}
-
-function Ranges({ range, onRange }: { range: Range; onRange: (range: Range) => void }) {
-  return (
-    <div className="choice" role="group" aria-label="How far back">
-      {(Object.keys(RANGES) as Range[]).map((name) => (
-        <button
-          key={name}
-          type="button"
-          aria-pressed={name === range}
-          onClick={() => onRange(name)}
-        >
-          {name[0]?.toUpperCase()}
-          {name.slice(1)}
-        </button>
-      ))}
-    </div>
   );
 }
 

@@ -1,9 +1,10 @@
 /** Events as they happen, and older ones on demand. */
 import { useCallback, useEffect, useRef, useState } from "react";
 
-import { isAbort, type Client } from "../../api/client";
+import { asError, isAbort, type Client } from "../../api/client";
 import type { Event, EventList } from "../../api/types";
 import { usePicture } from "../../state/hooks";
+import { pause } from "../../state/pause";
 import { client } from "../../state/session";
 
 export const FIRST = 200;
@@ -44,14 +45,57 @@ export function olderPath(floor: number): [path: string, floor: number] {
   return [`/events?after=${from}&limit=${FIRST}`, from];
 }
 
-async function newer(asked: Client, after: number, signal: AbortSignal): Promise<Event[]> {
-  const events: Event[] = [];
-  for (let from = after; ;) {
-    const said = await asked.get<EventList>(`/events?after=${from}&limit=${AT_ONCE}`, signal);
-    events.push(...said.events);
-    const last = said.events.at(-1);
-    if (!last || said.events.length < AT_ONCE) return events;
-    from = last.number;
+/** Asks for newer events, one request at a time: what happens meanwhile is asked for afterwards. */
+export class Follower {
+  /** All events up to this one are there, or were; null: none was asked for yet. */
+  private upTo: number | null = null;
+  private wanted = 0;
+  private busy = false;
+  private readonly over = new AbortController();
+
+  constructor(
+    private readonly asked: Pick<Client, "get">,
+    private readonly told: (change: (was: Kept | null) => Kept) => void,
+    private readonly failed: (error: Error) => void,
+  ) {}
+
+  /** There are events up to `last`. */
+  look(last: number): void {
+    this.wanted = Math.max(this.wanted, last);
+    if (!this.busy) void this.run();
+  }
+
+  stop(): void {
+    this.over.abort();
+  }
+
+  private async run(): Promise<void> {
+    const { signal } = this.over;
+    this.busy = true;
+    try {
+      while (!signal.aborted && (this.upTo === null || this.upTo < this.wanted)) {
+        const began = performance.now();
+        await this.ask(this.upTo, this.wanted);
+        await pause(performance.now() - began, signal); // half of the time is enough
+      }
+    } catch (problem) {
+      if (!signal.aborted && !isAbort(problem)) this.failed(asError(problem));
+    } finally {
+      this.busy = false;
+    }
+  }
+
+  private async ask(from: number | null, wanted: number): Promise<void> {
+    const { signal } = this.over;
+    // Who was away for long begins anew, with the newest.
+    const anew = from === null || wanted - from > AT_ONCE;
+    const path = anew ? `/events?limit=${FIRST}` : `/events?after=${from}&limit=${AT_ONCE}`;
+    const said = await this.asked.get<EventList>(path, signal);
+    if (signal.aborted) return;
+    const last = said.events.at(-1)?.number ?? 0;
+    const all = anew || said.events.length < AT_ONCE;
+    this.upTo = all ? Math.max(last, wanted) : last;
+    this.told((was) => (anew || !was ? begun(said) : later(was, said.events)));
   }
 }
 
@@ -65,37 +109,22 @@ export interface Feed {
 }
 
 export function useFeed(): Feed {
-  const { lastEvent } = usePicture();
+  const { lastEvent, streams } = usePicture();
   const [kept, setKept] = useState<Kept | null>(null);
   const [error, setError] = useState<Error | null>(null);
   const [loadingOlder, setLoadingOlder] = useState(false);
   const [round, setRound] = useState(0);
-  const last = useRef<number | null>(null);
+  const follower = useRef<Follower>(null);
   useEffect(() => {
-    last.current = kept === null ? null : (kept.events.at(-1)?.number ?? 0);
-  }, [kept]);
-  useEffect(() => {
-    const asked = new AbortController();
-    const take = (next: (was: Kept | null) => Kept | null) => {
-      if (asked.signal.aborted) return;
-      setKept(next);
+    const take = (change: (was: Kept | null) => Kept) => {
+      setKept(change);
       setError(null);
     };
-    const fail = (problem: unknown) => {
-      if (asked.signal.aborted || isAbort(problem)) return;
-      setError(problem instanceof Error ? problem : new Error(String(problem)));
-    };
-    const from = last.current;
-    if (from === null) {
-      const path = `/events?limit=${FIRST}`;
-      client.get<EventList>(path, asked.signal).then((said) => take(() => begun(said)), fail);
-    } else if (lastEvent > from) {
-      newer(client, from, asked.signal).then((events) => {
-        take((was) => was && later(was, events));
-      }, fail);
-    }
-    return () => asked.abort();
-  }, [lastEvent, round]);
+    const made = new Follower(client, take, setError);
+    follower.current = made;
+    return () => made.stop();
+  }, []);
+  useEffect(() => follower.current?.look(lastEvent), [lastEvent, streams, round]);
   const floor = kept?.floor ?? 0;
   const older = useCallback(() => {
     const [path, from] = olderPath(floor);
@@ -104,8 +133,7 @@ export function useFeed(): Feed {
       .get<EventList>(path)
       .then(
         (said) => setKept((was) => (was?.floor === floor ? earlier(was, said.events, from) : was)),
-        (problem: unknown) =>
-          setError(problem instanceof Error ? problem : new Error(String(problem))),
+        (problem: unknown) => setError(asError(problem)),
       )
       .finally(() => setLoadingOlder(false));
   }, [floor]);

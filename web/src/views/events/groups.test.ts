@@ -1,7 +1,17 @@
 import { describe, expect, test } from "vitest";
 
 import type { Event } from "../../api/types";
-import { eventsCsv, found, fromQuery, groupOf, pieces, readable, toggled, toQuery } from "./groups";
+import {
+  eventsCsv,
+  found,
+  fromQuery,
+  groupOf,
+  pieces,
+  readable,
+  saveWords,
+  toggled,
+  toQuery,
+} from "./groups";
 
 const event = (number: number, kind: string, text = "", with_: Partial<Event> = {}): Event => ({
   number,
@@ -66,10 +76,15 @@ describe("words", () => {
     expect(readable("saves 3,917 s")).toBe("saves 1 h 5 min");
   });
 
+  test("that are saved are counted before they are", () => {
+    expect(saveWords(200, 12_345)).toBe("Save 200 of 12,345 as CSV");
+    expect(saveWords(7, 7)).toBe("Save all 7 as CSV");
+  });
+
   test("go into a file as the service said them", () => {
     const text = eventsCsv([event(1, "failed", 'job 1 said "no", twice', { job: "1" })]);
     expect(text).toBe(
-      'number,time,kind,job,node,text\r\n1,2026-09-21T14:13:21.000Z,failed,1,,"job 1 said ""no"", twice"\r\n',
+      'number,time (UTC),kind,job,node,text\r\n1,2026-09-21T14:13:21.000Z,failed,1,,"job 1 said ""no"", twice"\r\n',
     );
   });
 });

@@ -1,7 +1,7 @@
 /** Events by what they are about, and which of them are wanted. */
 import type { Event } from "../../api/types";
 import { csv } from "../../charts/data";
-import { duration } from "../../format";
+import { duration, whole } from "../../format";
 
 export type Group = "jobs" | "nodes" | "money" | "trouble";
 
@@ -104,6 +104,12 @@ export function found(events: readonly Event[], { groups, search }: EventFilters
   return { events: fitting, counts };
 }
 
+/** What the file will have of all that ever happened: not every event is loaded, or fits. */
+export function saveWords(count: number, all: number): string {
+  const some = count < all ? `${whole(count)} of ${whole(all)}` : `all ${whole(count)}`;
+  return count === 0 ? "Save as CSV" : `Save ${some} as CSV`;
+}
+
 export function eventsCsv(events: readonly Event[]): string {
   const rows = events.map((event) => [
     event.number,
@@ -113,7 +119,7 @@ export function eventsCsv(events: readonly Event[]): string {
     event.node,
     event.text,
   ]);
-  return csv([["number", "time", "kind", "job", "node", "text"], ...rows]);
+  return csv([["number", "time (UTC)", "kind", "job", "node", "text"], ...rows]);
 }
 
 export interface Piece {

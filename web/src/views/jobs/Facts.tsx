@@ -6,7 +6,16 @@ import { Card, Progress, Stat } from "../../parts/basics";
 import { linkTo, useNow } from "../../state/hooks";
 import { hasEnded, type SeenJob } from "../../state/live";
 import { rescaleParts } from "./timeline";
-import { capital, costNow, epochText, leftNow, leftText, rescaled } from "./words";
+import {
+  capital,
+  costNow,
+  endText,
+  epochText,
+  leftNow,
+  leftText,
+  leftUsdNow,
+  rescaled,
+} from "./words";
 
 export type SeenDetails = JobDetails & SeenJob;
 
@@ -21,6 +30,7 @@ export function Figures({
   const now = useNow();
   const over = hasEnded(job.state);
   const left = leftNow(job, now);
+  const rest = leftUsdNow(job, now);
   return (
     <div className="stats">
       <Stat
@@ -38,7 +48,7 @@ export function Figures({
         <Stat
           label="Time left"
           value={left === null ? "–" : leftText(left)}
-          note={left === null ? "not known yet" : `ends about ${moment(now + left)}`}
+          note={left === null ? unknownEnd(job) : endText(left, now)}
         />
       )}
       <Stat
@@ -50,15 +60,17 @@ export function Figures({
         label={over ? "Cost" : "Cost so far"}
         value={usd(costNow(job, prices, now))}
         note={
-          over
-            ? "in all"
-            : job.left_usd === null
-              ? "to the end: not known yet"
-              : `${usd(job.left_usd)} more to the end`
+          over ? "in all" : rest === null ? "to the end: not known" : `${usd(rest)} more to the end`
         }
       />
     </div>
   );
+}
+
+/** A command that tells nothing of itself may be at any point. */
+function unknownEnd(job: SeenDetails): string {
+  const silent = job.state === "running" && job.done === null;
+  return silent ? "it has reported no progress" : "not known yet";
 }
 
 function wantedNote(job: JobDetails): string {

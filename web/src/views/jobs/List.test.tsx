@@ -6,6 +6,7 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { live } from "../../state/hooks";
 import { NOTHING, type SeenJob } from "../../state/live";
 import { client } from "../../state/session";
+import { node } from "../cluster/sample";
 import { JobList } from "./List";
 import { job, mapped } from "./sample";
 
@@ -38,6 +39,20 @@ test("newest jobs come first, and another column sorts by itself", async () => {
   expect(window.location.hash).toBe("#/jobs?sort=-cost");
 });
 
+test("costs are sorted by what is shown: what was told long ago has grown since", async () => {
+  const costs = { now: 9200, nodes: new Map([[1, node(1, { price: 1 })]]) };
+  picture(
+    job(1, { cost_usd: 1, told_at: 2000 }),
+    job(2, { cost_usd: 3, told_at: 9200 }),
+    job(3, { cost_usd: 4, told_at: 9200 }),
+  );
+  live.picture = { ...live.picture, heardAt: performance.now(), ...costs };
+  window.location.hash = "#/jobs?sort=-cost";
+  render(<JobList />);
+  await screen.findByText("$9.00");
+  expect(names()).toEqual(["train-1", "train-3", "train-2"]);
+});
+
 test("a state that is pressed filters, and the address keeps it", async () => {
   picture(job(1), job(2, { state: "waiting" }));
   render(<JobList />);
@@ -66,6 +81,32 @@ test("ended jobs come from the service, without those that the picture has", asy
   await waitFor(() => expect(names()).toEqual(["train-3", "train-2"]));
   const row = screen.getAllByRole("row")[1];
   expect(row && within(row).getByText("running")).toBeTruthy();
+});
+
+test("a job that is far back is found by itself, though no row can be scrolled to", async () => {
+  window.location.hash = "#/jobs?search=oldie&ended=1";
+  picture(job(12));
+  const get = vi.spyOn(client, "get").mockImplementation((path: string) => {
+    const before = Number(new URLSearchParams(path.split("?")[1]).get("before") ?? 9000);
+    const found = before === 5000 ? [job(3, { name: "oldie", state: "failed" })] : [];
+    const next = before === 5000 ? null : before - 2000;
+    return Promise.resolve({ jobs: found, now: 1, before: next } as never);
+  });
+  render(<JobList />);
+  expect(await screen.findByRole("link", { name: "oldie" }, { timeout: 5000 })).toBeTruthy();
+  expect(get).toHaveBeenCalledTimes(3);
+});
+
+test("where no job fits at all, it says so in the end", async () => {
+  window.location.hash = "#/jobs?search=never&ended=1";
+  picture(job(12));
+  vi.spyOn(client, "get").mockImplementation((path: string) => {
+    const before = path.includes("before=") ? null : 7000;
+    return Promise.resolve({ jobs: [], now: 1, before } as never);
+  });
+  render(<JobList />);
+  expect(await screen.findByText(/Loading older jobs/)).toBeTruthy();
+  expect(await screen.findByText("No job fits", {}, { timeout: 5000 })).toBeTruthy();
 });
 
 test("arrows go from row to row, and Enter opens one", async () => {

@@ -34,7 +34,8 @@ export function JobList() {
   );
   const { rows, counts } = useMemo(() => chosen(all, filters), [all, filters]);
   const classes = useMemo(() => classesOf(all), [all]);
-  const prices = useMemo(() => pricesOf(picture.nodes.values()), [picture.nodes]);
+  const prices = pricesOf(picture.nodes);
+  useOlder(rows.length === 0 && ended.more, ended.next);
   const loading = !picture.complete || ended.loading;
   const unfiltered = !filters.search && !filters.jobClass && filters.states.length === 0;
   return (
@@ -46,7 +47,12 @@ export function JobList() {
           <JobTable rows={rows} filters={filters} onFilters={change} onEnd={ended.next} />
         </Prices>
       ) : (
-        <Nothing loading={loading} unfiltered={unfiltered} ended={filters.ended} />
+        <Nothing
+          loading={loading}
+          unfiltered={unfiltered}
+          ended={filters.ended}
+          older={ended.more && !ended.error}
+        />
       )}
       {ended.error && <Problem error={ended.error} again={ended.again} />}
       <Summary shown={rows.length} active={active.size} ended={ended} filters={filters} />
@@ -116,13 +122,27 @@ function stepped(width: number): number {
   return Math.floor(width / STEP_PX) * STEP_PX;
 }
 
+const OLDER_MS = 500;
+
+/** Without a row there is nothing to scroll: what is older is then looked through by itself. */
+function useOlder(wanted: boolean, next: () => void): void {
+  useEffect(() => {
+    if (!wanted) return undefined;
+    const timer = setTimeout(next, OLDER_MS);
+    return () => clearTimeout(timer);
+  }, [wanted, next]);
+}
+
 interface NothingProps {
   loading: boolean;
+  /** Whether there are older ones that were not looked at yet. */
+  older: boolean;
   unfiltered: boolean;
   ended: boolean;
 }
 
-function Nothing({ loading, unfiltered, ended }: NothingProps) {
+function Nothing({ loading, older, unfiltered, ended }: NothingProps) {
+  if (older) return <Loading what="older jobs: none of the newer ones fits" />;
   if (loading) return <Loading what="jobs" />;
   if (!unfiltered) {
     return <Empty title="No job fits">Take away a filter, or look among the ended ones too.</Empty>;
@@ -147,7 +167,7 @@ interface SummaryProps {
 function Summary({ shown, active, ended, filters }: SummaryProps) {
   const parts = [`${plural(shown, "job")} shown`, `${active.toLocaleString("en-US")} active`];
   if (filters.ended && ended.loading) parts.push("loading ended ones…");
-  else if (filters.ended && ended.more) parts.push("older ones follow as you scroll");
+  else if (filters.ended && ended.more && shown > 0) parts.push("older ones follow as you scroll");
   return (
     <p className="faint small-print" role="status">
       {parts.join(" · ")}

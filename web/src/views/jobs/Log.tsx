@@ -1,5 +1,6 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "react";
 
+import { asError, wordsOf } from "../../api/client";
 import { download } from "../../charts/export";
 import { plural } from "../../format";
 import { Card } from "../../parts/basics";
@@ -30,7 +31,7 @@ export function Log({ job, workers, over }: { job: string; workers: number; over
     setProblem("");
     wholeLog(client, job, rank).then(
       (log) => download(`job-${job}-worker-${rank}.log`, "text/plain", log),
-      (error: unknown) => setProblem(error instanceof Error ? error.message : String(error)),
+      (error: unknown) => setProblem(wordsOf(error)),
     );
   };
   const tools = (
@@ -57,7 +58,7 @@ export function Log({ job, workers, over }: { job: string; workers: number; over
           {problem}
         </p>
       )}
-      <Tail key={rank} job={job} rank={rank} paused={paused && !over} wrap={wrap} />
+      <Tail key={rank} job={job} rank={rank} over={over} paused={paused && !over} wrap={wrap} />
     </Card>
   );
 }
@@ -87,12 +88,13 @@ function WorkerSelect({ workers, rank, onRank }: WorkerSelectProps) {
 interface TailProps {
   job: string;
   rank: number;
+  over: boolean;
   paused: boolean;
   wrap: boolean;
 }
 
-function Tail({ job, rank, paused, wrap }: TailProps) {
-  const { shown, status, error } = useLog(job, rank, paused);
+function Tail({ job, rank, over, paused, wrap }: TailProps) {
+  const { shown, status, error } = useLog(job, rank, over, paused);
   const { box, atEnd, toEnd, look } = useEnd(shown, wrap);
   if (error) return <p className="faint">{error.message}</p>;
   return (
@@ -162,13 +164,17 @@ function statusWords(status: Status, paused: boolean, { count, dropped }: Shown)
   return `${lines} · live`;
 }
 
-function useLog(job: string, rank: number, paused: boolean) {
+function useLog(job: string, rank: number, over: boolean, paused: boolean) {
   const gone = usePicture().connection === "gone";
   const seen = useLookedAt();
   const [shown, setShown] = useState<Shown>({ text: "", count: 0, dropped: 0 });
   const [status, setStatus] = useState<Status>("following");
   const [error, setError] = useState<Error | null>(null);
   const kept = useRef<{ buffer: LogBuffer; place: LogPlace } | null>(null);
+  const ended = useRef(over);
+  useEffect(() => {
+    ended.current = over;
+  }, [over]);
   useEffect(() => {
     if (paused || gone || !seen) return;
     kept.current ??= { buffer: new LogBuffer(), place: { job, rank, skip: null } };
@@ -184,16 +190,18 @@ function useLog(job: string, rank: number, paused: boolean) {
       timer ??= setTimeout(draw, DRAW_MS);
     };
     const waiting = (away: boolean) => setStatus(away ? "waiting" : "following");
-    followLog(client, place, running.signal, { text, waiting }).then(
+    const to = { text, waiting, anew: () => buffer.clear(), ended: () => ended.current };
+    followLog(client, place, running.signal, to).then(
       () => {
         if (!running.signal.aborted) setStatus("over");
       },
-      (problem: unknown) =>
-        setError(problem instanceof Error ? problem : new Error(String(problem))),
+      (problem: unknown) => setError(asError(problem)),
     );
     return () => {
       running.abort();
-      if (timer !== undefined) clearTimeout(timer);
+      if (timer === undefined) return;
+      clearTimeout(timer);
+      draw(); // it is there, and nothing may come for long
     };
   }, [job, rank, paused, gone, seen]);
   return { shown, status: gone ? "waiting" : status, error } as const;

@@ -2,6 +2,7 @@ import { useEffect, useMemo, useRef, useState } from "react";
 
 import { ApiError } from "../../api/client";
 import type { JobDetails, JobHistory } from "../../api/types";
+import { ChartsOf } from "../../charts/Frame";
 import { Empty, Loading, Problem, Shown, StateBadge } from "../../parts/basics";
 import { linkTo, useAnswer, usePicture } from "../../state/hooks";
 import { hasEnded } from "../../state/live";
@@ -44,9 +45,11 @@ export function JobPage({ id }: { id: string }) {
     <article className="job-page" aria-labelledby="job-name">
       <Header job={job} />
       <JobFigures job={job} />
-      <Shown answer={history} what="its history">
-        {(found) => <Charts job={job} history={found} />}
-      </Shown>
+      <ChartsOf value={`job ${id}`}>
+        <Shown answer={history} what="its history">
+          {(found) => <Charts job={job} history={found} />}
+        </Shown>
+      </ChartsOf>
       <div className="two">
         <div className="stack">
           <Facts job={job} />
@@ -136,7 +139,7 @@ function Header({ job }: { job: SeenDetails }) {
 
 function JobFigures({ job }: { job: SeenDetails }) {
   const { nodes } = usePicture();
-  const prices = useMemo(() => pricesOf(nodes.values()), [nodes]);
+  const prices = pricesOf(nodes);
   return <Figures job={job} prices={prices} />;
 }
 

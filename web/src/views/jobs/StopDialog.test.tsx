@@ -97,3 +97,14 @@ test("a job that was asked to stop says so, and an ended one has no button", () 
   expect(screen.queryByRole("button")).toBeNull();
   expect(screen.queryByText("stopping…")).toBeNull();
 });
+
+test("of a job that has ended meanwhile there is nothing to stop, and the dialog says so", () => {
+  const over = job(41, { state: "succeeded", ended_at: 2100, cost_usd: 3 });
+  live.picture = { ...NOTHING, connection: "live", ended: new Map([["41", over]]) };
+  render(<StopDialog job={job(41)} onStopped={stopped} onClose={vi.fn()} />);
+  live.picture = NOTHING;
+  expect(screen.getByRole("dialog").textContent).toMatch(
+    /has ended.*has succeeded.*\$3\.00 in all/,
+  );
+  expect(screen.getAllByRole("button").map((each) => each.textContent)).toEqual(["Close"]);
+});

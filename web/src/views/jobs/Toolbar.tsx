@@ -1,7 +1,8 @@
 import { useEffect, useRef, useState } from "react";
 
 import type { JobState } from "../../api/types";
-import { ACTIVE, ENDED, toggled, withEnded, type Filters } from "./filters";
+import { ENDED } from "../../state/live";
+import { ACTIVE, toggled, withEnded, type Filters } from "./filters";
 
 interface ToolbarProps {
   filters: Filters;

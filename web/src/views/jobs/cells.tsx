@@ -5,7 +5,7 @@ import { clock, duration, moment, usd } from "../../format";
 import { Progress } from "../../parts/basics";
 import { useNow } from "../../state/hooks";
 import { hasEnded, type SeenJob } from "../../state/live";
-import { ageOf, costNow, leftNow, leftText } from "./words";
+import { ageOf, costNow, endText, leftNow, leftText, leftUsdNow } from "./words";
 
 export const Prices = createContext<ReadonlyMap<string, number>>(new Map());
 /** Jobs that were asked to stop from here. */
@@ -32,7 +32,26 @@ export function LeftCell({ row }: { row: SeenJob }) {
     );
   }
   if (left === null) return <span className="faint">–</span>;
-  return <span title={`ends about ${moment(now + left)}`}>{leftText(left)}</span>;
+  return <span title={endText(left, now)}>{leftText(left)}</span>;
+}
+
+export function LeftUsdCell({ row }: { row: SeenJob }) {
+  const left = leftUsdNow(row, useContext(Now));
+  return left === null ? "–" : usd(left);
+}
+
+/** Below the progress, where there is no room for a column. */
+function LeftBelow({ row }: { row: SeenJob }) {
+  const left = leftNow(row, useContext(Now));
+  if (left === null) return null;
+  return (
+    <span className="below-name faint">{left < 1 ? leftText(left) : `${coarse(left)} left`}</span>
+  );
+}
+
+/** Minutes are enough where there is little room. */
+function coarse(seconds: number): string {
+  return duration(seconds < 3600 && seconds > 60 ? Math.floor(seconds / 60) * 60 : seconds);
 }
 
 /** The time of a day, or of another day the day. */
@@ -43,7 +62,12 @@ function shortly(at: number, now: number): string {
 }
 
 export function ProgressCell({ row }: { row: SeenJob }) {
-  return <Progress done={row.done} label={`Progress of job ${row.id}`} />;
+  return (
+    <>
+      <Progress done={row.done} label={`Progress of job ${row.id}`} />
+      <LeftBelow row={row} />
+    </>
+  );
 }
 
 export function AgeCell({ row }: { row: SeenJob }) {

@@ -52,14 +52,27 @@ test("a page that did not come is asked for again, and what is there stays", asy
   expect(result.current.error).toBeNull();
 });
 
-test("when the service is back, the list begins anew: some may have ended unseen", async () => {
+const stream = (streams: number) => {
+  live.picture = { ...NOTHING, connection: "live", streams };
+};
+
+test("after a new stream the list begins anew: some may have ended unseen", async () => {
   vi.spyOn(client, "get")
     .mockResolvedValueOnce(page(null, 9))
     .mockResolvedValueOnce(page(null, 12, 9));
-  live.picture = { ...NOTHING, connection: "gone" };
+  stream(1);
   const { result, rerender } = renderHook(() => useEnded(FILTERS));
   await waitFor(() => expect(result.current.rows).toHaveLength(1));
-  live.picture = { ...NOTHING, connection: "live" };
+  stream(2); // nobody said that the one before was gone: the tab was in the background
   rerender();
   await waitFor(() => expect(result.current.rows.map((row) => row.id)).toEqual(["12", "9"]));
+});
+
+test("the first stream is no reason to ask twice", async () => {
+  const get = vi.spyOn(client, "get").mockResolvedValue(page(null, 9));
+  const { result, rerender } = renderHook(() => useEnded(FILTERS));
+  stream(1);
+  rerender();
+  await waitFor(() => expect(result.current.rows).toHaveLength(1));
+  expect(get).toHaveBeenCalledOnce();
 });

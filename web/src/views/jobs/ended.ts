@@ -1,7 +1,7 @@
 /** Ended jobs, page by page as somebody scrolls. */
 import { useCallback, useEffect, useState } from "react";
 
-import { isAbort } from "../../api/client";
+import { asError, isAbort } from "../../api/client";
 import type { JobList } from "../../api/types";
 import { usePicture } from "../../state/hooks";
 import type { SeenJob } from "../../state/live";
@@ -41,12 +41,9 @@ export interface Ended {
   again: () => void;
 }
 
-/** How often the service came back: who ended meanwhile was not seen to end. */
+/** How often there was a new stream after the first: who ended meanwhile was not seen to end. */
 function useEra(): number {
-  const gone = usePicture().connection === "gone";
-  const [was, setWas] = useState({ gone, era: 0 });
-  if (was.gone !== gone) setWas({ gone, era: was.era + (gone ? 0 : 1) });
-  return was.era;
+  return Math.max(0, usePicture().streams - 1);
 }
 
 export function useEnded(filters: Filters): Ended {
@@ -64,7 +61,7 @@ export function useEnded(filters: Filters): Ended {
       },
       (problem: unknown) => {
         if (asked.signal.aborted || isAbort(problem)) return;
-        const error = problem instanceof Error ? problem : new Error(String(problem));
+        const error = asError(problem);
         setLoaded((was) => ({
           ...(was.question === question ? was : NOTHING),
           question,

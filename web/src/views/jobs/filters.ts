@@ -1,10 +1,12 @@
 /** Which jobs to list and in which order: as the address keeps it, and as the service is asked. */
 import type { JobRow, JobState } from "../../api/types";
 import type { Order } from "../../parts/Table";
+import { ENDED } from "../../state/live";
 
 export const ACTIVE: readonly JobState[] = ["waiting", "starting", "running", "rescaling"];
-export const ENDED: readonly JobState[] = ["succeeded", "failed", "stopped"];
 export const PAGE = 200;
+const LONGEST_SEARCH = 200;
+/** The service takes no longer one. */
 
 export interface Filters {
   /** None: any. */
@@ -69,7 +71,7 @@ export function endedPath(filters: Filters, before: number | null): string | nul
   const parts = new URLSearchParams({ all: "true", limit: String(PAGE) });
   parts.set("state", (states.length > 0 ? states : ENDED).join(","));
   if (filters.jobClass) parts.set("class", filters.jobClass);
-  if (filters.search.trim()) parts.set("search", filters.search.trim().slice(0, PAGE));
+  if (filters.search.trim()) parts.set("search", filters.search.trim().slice(0, LONGEST_SEARCH));
   if (before !== null) parts.set("before", String(before));
   return `/jobs?${parts.toString()}`;
 }

@@ -1,4 +1,4 @@
-import { describe, expect, test, vi } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 
 import { ApiError, Unreachable, type Client } from "../../api/client";
 import { LogBuffer } from "./logBuffer";
@@ -38,77 +38,101 @@ async function* bytes(...pieces: Uint8Array[]) {
   for (const piece of pieces) yield await Promise.resolve(piece);
 }
 
-function fake(answers: (() => Promise<unknown>)[], state = "running") {
-  const asked: string[] = [];
+type Answer = () => Promise<unknown>;
+
+/** A service that gives these answers; the job has ended when there is one left. */
+function fake(...answers: Answer[]) {
+  const asked: URLSearchParams[] = [];
   const client = {
     bytes: (path: string) => {
-      asked.push(path);
+      asked.push(new URLSearchParams(path.split("?")[1]));
       return (answers.shift() ?? (() => Promise.reject(new Unreachable())))();
     },
-    get: () => Promise.resolve({ job: { state: answers.length === 0 ? "succeeded" : state } }),
   } as unknown as Client;
-  return { client, asked };
+  return { client, asked, ended: () => answers.length <= 1 };
 }
+
+const from = (offset: number, ...pieces: Uint8Array[]): Answer => {
+  const headers = new Headers({ "boa-log-offset": String(offset) });
+  return () => Promise.resolve([headers, bytes(...pieces)]);
+};
+
+/** All that is told until the job has ended. */
+async function followed(given: ReturnType<typeof fake>, place: LogPlace) {
+  vi.useFakeTimers();
+  const waits: boolean[] = [];
+  let text = "";
+  const done = followLog(given.client, place, new AbortController().signal, {
+    text: (piece) => (text += piece),
+    anew: () => (text = ""),
+    waiting: (away) => waits.push(away),
+    ended: given.ended,
+  });
+  await vi.runAllTimersAsync();
+  await done;
+  return { text, waits };
+}
+
+afterEach(() => void vi.useRealTimers());
 
 const utf8 = (text: string) => new TextEncoder().encode(text);
 
 describe("following a log", () => {
-  test("goes on with the byte after the last one when the service comes back", async () => {
-    vi.useFakeTimers();
-    const { client, asked } = fake([
-      () => Promise.resolve([new Headers({ "boa-log-offset": "100" }), bytes(utf8("ab"))]),
+  test("goes on with the byte after the last one, also when the service comes back", async () => {
+    const given = fake(
+      from(100, utf8("ab")),
       () => Promise.reject(new Unreachable()),
-      () => Promise.resolve([new Headers({ "boa-log-offset": "102" }), bytes(utf8("cd"))]),
-    ]);
+      from(102, utf8("cd")),
+      from(104),
+      from(104, utf8("e")),
+    );
     const place: LogPlace = { job: "7", rank: 0, skip: null };
-    let text = "";
-    const waits: boolean[] = [];
-    const done = followLog(client, place, new AbortController().signal, {
-      text: (piece) => (text += piece),
-      waiting: (away) => waits.push(away),
-    });
-    await vi.runAllTimersAsync();
-    await done;
-    vi.useRealTimers();
-    expect(text).toBe("abcd");
-    expect(place.skip).toBe(104);
-    expect(waits).toEqual([false, true, false]);
-    expect(asked.map((path) => new URLSearchParams(path.split("?")[1]).get("skip"))).toEqual([
-      null,
-      "102",
-      "102",
-    ]);
+    const { text, waits } = await followed(given, place);
+    expect(text).toBe("abcde");
+    expect(place.skip).toBe(105);
+    expect(waits).toEqual([false, true, false, false, false]);
+    expect(given.asked.map((each) => each.get("skip"))).toEqual([null, "102", "102", "104", "104"]);
   });
 
-  test("puts a letter together whose bytes came apart", async () => {
+  test("keeps no connection: no answer is one that goes on", async () => {
+    const given = fake(from(0, utf8("a")), from(1));
+    await followed(given, { job: "7", rank: 0, skip: null });
+    expect(given.asked.map((each) => each.get("follow"))).toEqual([null, null]);
+  });
+
+  test("puts a letter together whose bytes came apart, also in two answers", async () => {
     const letter = utf8("é");
-    const { client } = fake([
-      () => Promise.resolve([new Headers(), bytes(letter.slice(0, 1), letter.slice(1))]),
-    ]);
-    let text = "";
-    await followLog(client, { job: "7", rank: 0, skip: null }, new AbortController().signal, {
-      text: (piece) => (text += piece),
-      waiting: () => undefined,
-    });
-    expect(text).toBe("é");
+    const given = fake(from(0, letter.slice(0, 1)), from(1, letter.slice(1)));
+    expect((await followed(given, { job: "7", rank: 0, skip: null })).text).toBe("é");
+  });
+
+  test("reads once more after the end: what was printed last is in it", async () => {
+    const given = fake(from(0, utf8("the end")));
+    const { text } = await followed(given, { job: "7", rank: 0, skip: null });
+    expect(text).toBe("the end");
+    expect(given.asked).toHaveLength(1);
+  });
+
+  test("begins anew where the service has cut off what came before", async () => {
+    const given = fake(from(900, utf8("old")), from(40, utf8("new")));
+    const place: LogPlace = { job: "7", rank: 0, skip: null };
+    expect((await followed(given, place)).text).toBe("new");
+    expect(place.skip).toBe(43);
   });
 
   test("ends with the service's words where it says no", async () => {
-    const { client } = fake([() => Promise.reject(new ApiError(422, "rank: got 9"))]);
+    const given = fake(() => Promise.reject(new ApiError(422, "rank: got 9")));
+    const to = { text: () => undefined, anew: () => undefined, waiting: () => undefined };
     const place = { job: "7", rank: 9, skip: null };
-    const to = { text: () => undefined, waiting: () => undefined };
-    await expect(followLog(client, place, new AbortController().signal, to)).rejects.toThrow(
-      "rank: got 9",
-    );
+    const signal = new AbortController().signal;
+    await expect(
+      followLog(given.client, place, signal, { ...to, ended: given.ended }),
+    ).rejects.toThrow("rank: got 9");
   });
 
   test("begins with the last lines, then goes on by bytes", () => {
-    expect(logPath({ job: "7", rank: 2, skip: null }, true)).toBe(
-      "/jobs/7/logs?rank=2&follow=true&tail=2000",
-    );
-    expect(logPath({ job: "7", rank: 0, skip: 0 }, false)).toBe(
-      "/jobs/7/logs?rank=0&follow=false&skip=0",
-    );
+    expect(logPath({ job: "7", rank: 2, skip: null })).toBe("/jobs/7/logs?rank=2&tail=2000");
+    expect(logPath({ job: "7", rank: 0, skip: 9 })).toBe("/jobs/7/logs?rank=0&tail=2000&skip=9");
   });
 
   test("offers as many workers as there are processes with a log", () => {

@@ -25,6 +25,11 @@ export class LogBuffer {
     }
   }
 
+  clear(): void {
+    this.lines.length = 0;
+    this.open = "";
+  }
+
   get count(): number {
     return this.lines.length + (this.open ? 1 : 0);
   }

@@ -1,7 +1,17 @@
 import { describe, expect, test } from "vitest";
 
 import { job } from "./sample";
-import { ageOf, costNow, epochText, leftNow, reasonOf, rescaled } from "./words";
+import {
+  ageOf,
+  costNow,
+  endText,
+  epochText,
+  leftNow,
+  leftText,
+  leftUsdNow,
+  reasonOf,
+  rescaled,
+} from "./words";
 
 const PRICES = new Map([["T4", 0.9]]);
 
@@ -19,9 +29,28 @@ describe("cost", () => {
 });
 
 describe("time left", () => {
-  test("shrinks while a job runs, down to nothing", () => {
+  test("shrinks while a job runs; past its end it is late", () => {
     expect(leftNow(job(1), 2100)).toBe(500);
-    expect(leftNow(job(1), 5000)).toBe(0);
+    expect(leftNow(job(1), 5000)).toBe(-2400);
+    expect([600, 0.5, -59, -61].map(leftText)).toEqual([
+      "10 min",
+      "any moment",
+      "any moment",
+      "later than planned",
+    ]);
+    expect(endText(-61, 5000)).toMatch(/should have ended/);
+  });
+
+  test("of a late job counts from when it was due, whatever is told since", () => {
+    expect(leftNow(job(1, { left_s: 0, told_at: 5000, due_at: 2600 }), 5000)).toBe(-2400);
+  });
+
+  test("costs less and less, to the same share; nobody knows of a late job", () => {
+    expect(leftUsdNow(job(1), 2300)).toBeCloseTo(1.125);
+    expect(leftUsdNow(job(1), 2610)).toBe(0);
+    expect(leftUsdNow(job(1), 5000)).toBeNull();
+    expect(leftUsdNow(job(1, { left_s: null }), 2000)).toBeNull();
+    expect(leftUsdNow(job(1, { left_s: 0, left_usd: 0 }), 2000)).toBe(0);
   });
 
   test("stands still while it waits, and is unknown once it has ended", () => {

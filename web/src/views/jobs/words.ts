@@ -1,12 +1,19 @@
 /** What a job is at, in words and figures that move with the clock. */
 import type { JobRow, Node } from "../../api/types";
-import { duration } from "../../format";
+import { duration, moment, whole } from "../../format";
 import { hasEnded, type SeenJob } from "../../state/live";
 
-/** What they cost per GPU and hour, by type, as far as nodes of it are rented. */
-export function pricesOf(nodes: Iterable<Node>): ReadonlyMap<string, number> {
-  const prices = new Map<string, number>();
-  for (const node of nodes) prices.set(node.gpu_type, node.price);
+type Nodes = ReadonlyMap<number, Node>;
+type Prices = ReadonlyMap<string, number>;
+const PRICES = new WeakMap<Nodes, Prices>();
+
+/** What they cost per GPU and hour, by type, as far as nodes of it are rented. Made once for the same
+ * nodes: whoever sorts asks for every job. */
+export function pricesOf(nodes: Nodes): Prices {
+  const known = PRICES.get(nodes);
+  if (known) return known;
+  const prices = new Map([...nodes.values()].map((node) => [node.gpu_type, node.price]));
+  PRICES.set(nodes, prices);
   return prices;
 }
 
@@ -17,20 +24,43 @@ export function costNow(row: SeenJob, prices: ReadonlyMap<string, number>, now: 
   return row.cost_usd + (Math.max(0, now - row.told_at) / 3600) * row.width * price;
 }
 
-/** Seconds until its end as planned; null: nobody knows. A job that waits gets no nearer to it. */
+const MOMENT_S = 60;
+
+/** Seconds until its end as planned, less than none where it is late; null: nobody knows. A job that
+ * waits gets no nearer to it. */
 export function leftNow(row: SeenJob, now: number): number | null {
   if (row.left_s === null || hasEnded(row.state)) return null;
   if (row.state !== "running") return row.left_s;
-  return Math.max(0, row.left_s - Math.max(0, now - row.told_at));
+  const left = row.left_s - Math.max(0, now - row.told_at);
+  return row.due_at === undefined ? left : Math.min(left, row.due_at - now);
 }
 
-/** It may take longer than planned; a job that is late ends at any moment. */
+/** What the rest costs: it shrinks with the time that is left. */
+export function leftUsdNow(row: SeenJob, now: number): number | null {
+  const left = leftNow(row, now);
+  if (row.left_usd === null || row.left_s === null || left === null || isLate(left)) return null;
+  return row.left_s > 0 ? row.left_usd * Math.max(0, left / row.left_s) : row.left_usd;
+}
+
+/** Whether it takes longer than was planned, and nobody knows how long. */
+export function isLate(left: number): boolean {
+  return left < -MOMENT_S;
+}
+
 export function leftText(left: number): string {
+  if (isLate(left)) return "later than planned";
   return left < 1 ? "any moment" : duration(left);
 }
 
+/** As far as anybody knows. */
+export function endText(left: number, now: number): string {
+  return isLate(left)
+    ? "it should have ended by now"
+    : `ends about ${moment(now + Math.max(0, left))}`;
+}
+
 export function epochText(row: JobRow): string {
-  return `${Math.min(row.epoch + 1, row.epochs)} of ${row.epochs.toLocaleString("en-US")}`;
+  return `${Math.min(row.epoch + 1, row.epochs)} of ${whole(row.epochs)}`;
 }
 
 /** How often it got other GPUs; its first start is none. */

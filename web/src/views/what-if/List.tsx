@@ -1,7 +1,8 @@
 import { useState } from "react";
 
+import { wordsOf } from "../../api/client";
 import type { Simulation } from "../../api/types";
-import { moment, usd } from "../../format";
+import { ago, usd } from "../../format";
 import { Card, Empty, Progress } from "../../parts/basics";
 import { linkTo } from "../../state/hooks";
 import { client } from "../../state/session";
@@ -74,7 +75,7 @@ function Row({ simulation, chosen, toggle, changed }: RowProps) {
         </div>
         <div className="small faint">
           {policies.join(", ")} at {budgets.map((budget) => usd(budget, cents(budget))).join(", ")}{" "}
-          per hour; asked {moment(simulation.asked_at)}
+          per hour; asked {ago(simulation.asked_at)}
         </div>
         {active && <Active simulation={simulation} changed={changed} />}
         {simulation.error && <div className="small bad">{simulation.error}</div>}
@@ -101,9 +102,7 @@ function Active({ simulation, changed }: { simulation: Simulation; changed: () =
   const stop = () => {
     client
       .post(`/what-if/${encodeURIComponent(id)}/stop`)
-      .then(changed, (error: unknown) =>
-        setProblem(error instanceof Error ? error.message : String(error)),
-      );
+      .then(changed, (error: unknown) => setProblem(wordsOf(error)));
   };
   return (
     <div className="row">

@@ -1,9 +1,8 @@
-import { useState } from "react";
-
+import { wordsOf } from "../../api/client";
 import type { TraceChoice } from "../../api/types";
 import { duration, plural } from "../../format";
 import { FieldProblem } from "./FieldProblem";
-import { firstTypes, fits, OWN, type Question } from "./question";
+import { firstTypes, OWN, taken, type Question } from "./question";
 
 interface TraceFieldProps {
   traces: readonly TraceChoice[];
@@ -21,6 +20,7 @@ export function TraceField({ traces, question, problem, change }: TraceFieldProp
       gpuTypes: firstTypes(trace),
     });
   const upload = () => change({ trace: null, gpuTypes: firstTypes(traces.at(-1)) });
+  const ofFile = question.trace === null ? question.uploadProblem : undefined;
   return (
     <fieldset aria-describedby="trace-problem">
       <legend>Trace: which jobs, and when they come</legend>
@@ -47,7 +47,7 @@ export function TraceField({ traces, question, problem, change }: TraceFieldProp
         <span className="faint">· CSV with a line per job</span>
       </label>
       {question.trace === null && <FileField change={change} upload={question.upload?.name} />}
-      <FieldProblem id="trace-problem" problem={problem} />
+      <FieldProblem id="trace-problem" problem={problem ?? ofFile} />
     </fieldset>
   );
 }
@@ -59,23 +59,17 @@ function FileField({
   change: (part: Partial<Question>) => void;
   upload: string | undefined;
 }) {
-  const [problem, setProblem] = useState("");
   const take = async (file: File | undefined) => {
-    if (!file) return;
-    const text = await file.text();
-    const small = fits(text);
-    setProblem(small ? "" : `${file.name} is too large: at most 8 MB.`);
-    change({ upload: small ? { name: file.name, text } : null });
+    if (file) change(taken(file.name, await file.text()));
   };
-  const failed = (error: unknown) =>
-    setProblem(error instanceof Error ? error.message : String(error));
+  const failed = (error: unknown) => change({ upload: null, uploadProblem: wordsOf(error) });
   return (
     <div className="about">
       <input
         type="file"
         accept=".csv,text/csv,text/plain"
         aria-label="Trace file"
-        aria-describedby="file-problem"
+        aria-describedby="trace-problem"
         onChange={(event) => {
           take(event.target.files?.[0]).catch(failed);
         }}
@@ -85,7 +79,6 @@ function FileField({
         arrival_s and, where known, gpus; traces of Sia, Pollux and Rubick are read too. Say below
         at which budgets.
       </p>
-      <FieldProblem id="file-problem" problem={problem} />
     </div>
   );
 }

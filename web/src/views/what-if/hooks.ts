@@ -1,5 +1,6 @@
 import { useEffect, useMemo, useState } from "react";
 
+import { asError } from "../../api/client";
 import type { Simulation } from "../../api/types";
 import { client } from "../../state/session";
 import { isFinished, type Finished } from "./results";
@@ -32,7 +33,7 @@ export function useResults(
         setKnown((was) => new Map([...was, ...found.filter(isFinished).map(keyed)]));
       },
       (problem: unknown) => {
-        if (!over) setError(problem instanceof Error ? problem : new Error(String(problem)));
+        if (!over) setError(asError(problem));
       },
     );
     return () => {

@@ -12,6 +12,7 @@ import {
   problemsOf,
   refusal,
   type Question,
+  taken,
 } from "./question";
 
 const QUESTION: Question = {
@@ -72,6 +73,16 @@ describe("a question", () => {
     const upload = { name: "mine.csv", text: "name,arrival_s\n" };
     expect(bodyOf({ ...QUESTION, trace: null, upload })).toMatchObject({ trace_file: upload });
     expect(bodyOf({ ...QUESTION, trace: null, upload })).not.toHaveProperty("trace");
+  });
+
+  it("says one thing of a file that cannot be it, and goes on saying it", () => {
+    const empty = taken("mine.csv", " \n");
+    expect(empty).toMatchObject({ upload: null });
+    expect(empty.uploadProblem).toMatch(/^mine.csv is empty/);
+    const found = problemsOf({ ...QUESTION, trace: null, ...empty });
+    expect(found).toEqual({ trace: empty.uploadProblem });
+    expect(taken("mine.csv", "name\n".repeat(2_000_000)).uploadProblem).toMatch(/too large/);
+    expect(taken("mine.csv", "name\n").uploadProblem).toBeUndefined();
   });
 
   it("sends no file that is too large as it travels", () => {

@@ -1,5 +1,5 @@
 /** What is asked of the simulator: read from the form, and held against what is allowed. */
-import { ApiError } from "../../api/client";
+import { ApiError, wordsOf } from "../../api/client";
 import type { TraceChoice } from "../../api/types";
 import { amount } from "../budget/scale";
 
@@ -20,6 +20,8 @@ export interface Question {
   /** The name of a trace; null: the uploaded one. */
   trace: string | null;
   upload: Upload | null;
+  /** Why the chosen file cannot be it. */
+  uploadProblem?: string | undefined;
   policies: readonly string[];
   /** As typed: amounts with commas between them. */
   budgets: string;
@@ -44,7 +46,9 @@ export function budgetsOf(text: string): { values: number[]; problem: string } {
 /** Everything that can be seen to be wrong before the service is asked. */
 export function problemsOf(question: Question): Problems {
   const found: Problems = {};
-  if (question.trace === null && !question.upload) found.trace = "Choose a file.";
+  if (question.trace === null && !question.upload) {
+    found.trace = question.uploadProblem ?? "Choose a file.";
+  }
   if (question.policies.length === 0) found.policies = "Choose at least one policy.";
   if (question.gpuTypes.length === 0) found.gpu_types = "Choose at least one GPU type.";
   const { problem } = budgetsOf(question.budgets);
@@ -66,7 +70,7 @@ export function bodyOf(question: Question): Record<string, unknown> {
 
 /** What the service said no with, beside the field that it names. */
 export function refusal(error: unknown, upload: Upload | null): Problems {
-  const message = error instanceof Error ? error.message : String(error);
+  const message = wordsOf(error);
   if (!(error instanceof ApiError)) return { form: message };
   if (upload && message.startsWith(upload.name)) return { trace: message }; // and where in it
   return { [fieldOf(error.field)]: message };
@@ -77,6 +81,14 @@ const FIELDS: readonly Field[] = ["trace", "policies", "budgets", "gpu_types"];
 /** "budgets[2]" is of the budgets, "trace_file.text" of the trace. */
 function fieldOf(name: string | undefined): Field {
   return FIELDS.find((field) => name?.startsWith(field)) ?? "form";
+}
+
+/** What a file is as a part of the question. */
+export function taken(name: string, text: string): Pick<Question, "upload" | "uploadProblem"> {
+  const no = (why: string) => ({ upload: null, uploadProblem: `${name} ${why}` });
+  if (text.trim() === "") return no("is empty: a trace has the names of its columns, then jobs.");
+  if (!fits(text)) return no("is too large: at most 8 MB.");
+  return { upload: { name, text }, uploadProblem: undefined };
 }
 
 /** Whether a file fits into a request, where quotes and line ends take two bytes. */
