@@ -56,8 +56,8 @@ chromium:
 	if [ "$$(id -u)" = 0 ]; then as=; elif command -v sudo >/dev/null; then as=sudo; else \
 	  echo "make test needs Chromium: ask whoever may to run apt-get install chromium" >&2; exit 1; fi; \
 	echo "installing Chromium from the system's packages (once)"; \
-	$$as apt-get update -qq && \
-	$$as env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium fonts-liberation >/dev/null
+	get="$$as env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium fonts-liberation"; \
+	$$get >/dev/null 2>&1 || { $$as apt-get -o APT::Sandbox::User=root update -qq; $$get >/dev/null; }
 
 lint: $(VENV)/.dev $(MODULES)
 	$(BIN)/ruff check .
