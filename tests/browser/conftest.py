@@ -9,11 +9,11 @@ from playwright.sync_api import Browser, ConsoleMessage, Error, Page, expect, sy
 
 from boa.server.dashboard import STATIC
 from browser.chromium import ARGUMENTS, chromium
-from browser.lab import Lab
+from browser.lab import STEADY, Lab, until
 
 DESKTOP = {"width": 1440, "height": 900}
 PHONE = {"width": 390, "height": 844}
-PATIENCE_MS = 20_000.0
+PATIENCE_MS = 40_000.0
 expect.set_options(timeout=PATIENCE_MS)
 _failed = pytest.StashKey[bool]()
 
@@ -54,7 +54,7 @@ def browser(dashboard: None) -> Iterator[Browser]:
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """Jobs of three classes on two GPU types; nobody needs a token."""
-    with Lab(tmp_path_factory.mktemp("lab"), times=8.0).running() as lab:
+    with Lab(tmp_path_factory.mktemp("lab"), **STEADY).running() as lab:
         lab.fill()
         yield lab
 
@@ -144,3 +144,9 @@ def window(browser: Browser, request: pytest.FixtureRequest, tmp_path: Path) -> 
 def page(window: Window, lab: Lab) -> Page:
     """The lab's dashboard, as it comes."""
     return window.open(lab.url)
+
+
+def expect_to_fit(page: Page, what: str) -> None:
+    """Nobody has to scroll sideways, once all is drawn."""
+    fits = "document.documentElement.scrollWidth <= innerWidth"
+    until(f"{what} is no wider than the screen", lambda: page.evaluate(fits), patience_s=20.0)

@@ -34,12 +34,14 @@ def test_every_chart_of_a_view_can_be_saved(
     charts = page.get_by_role("figure")
     expect(charts.nth(least - 1)).to_be_visible()
     expect(page.get_by_text("Loading")).to_have_count(0)
-    names = [chart.get_attribute("aria-label") or "" for chart in charts.all()]
+    names = charts.evaluate_all("all => all.map(chart => chart.getAttribute('aria-label'))")
     assert len(names) >= least
     assert len(set(names)) == len(names), "each has a name of its own"
     for n, name in enumerate(names):
         if n % AT_ONCE == AT_ONCE - 1:
             page.reload()
+        drawn = page.get_by_role("figure", name=name, exact=True).get_by_role("img")
+        expect(drawn.locator("path, rect").first).to_be_attached()
         _check_picture(_saved(page, f"{name} as SVG", tmp_path / f"{n}.svg"))
         _check_figures(_saved(page, f"{name} as CSV", tmp_path / f"{n}.csv"))
 

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Page, Request, expect
 
 from browser.conftest import Window
-from browser.lab import Lab
+from browser.lab import STEADY, Lab
 
 TOKEN = "s3cret-of-the-lab"
 REFUSED = r"status of 401"
@@ -16,7 +16,7 @@ REFUSED = r"status of 401"
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """One that wants a token."""
-    with Lab(tmp_path_factory.mktemp("lab"), times=8.0, token=TOKEN).running() as lab:
+    with Lab(tmp_path_factory.mktemp("lab"), token=TOKEN, **STEADY).running() as lab:
         lab.submit("bert", "a-secret-name")
         yield lab
 

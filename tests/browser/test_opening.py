@@ -3,7 +3,7 @@
 from playwright.sync_api import Page, expect
 
 from browser.conftest import Window
-from browser.lab import Lab
+from browser.lab import Lab, until
 
 GIVE_BACK_MS = 11_000
 SEEN = """(state) => {
@@ -21,6 +21,7 @@ def test_the_page_comes_up_and_is_live(page: Page) -> None:
 
 
 def test_everything_comes_from_the_service_itself(page: Page) -> None:
+    expect(page.get_by_role("status").filter(has_text="live")).to_be_visible()
     home = page.evaluate("location.origin")
     fetched = page.evaluate("performance.getEntriesByType('resource').map((entry) => entry.name)")
     assert fetched
@@ -39,7 +40,8 @@ def test_many_tabs_can_be_open_since_those_behind_let_go(window: Window, lab: La
         page.evaluate(SEEN, "hidden")
         page.clock.fast_forward(GIVE_BACK_MS)
         pages.append(page)
-    lab.submit("bert", "came-meanwhile")
+    job = lab.submit("bert", "came-meanwhile")["id"]
+    until("it runs", lambda: lab.state(job) == "running")
     first = pages[0]
     first.evaluate("location.hash = '#/jobs'")
     expect(first.get_by_role("table", name="Jobs")).to_be_visible()

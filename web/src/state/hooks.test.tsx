@@ -1,7 +1,7 @@
 import { act, cleanup, renderHook, waitFor } from "@testing-library/react";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 
-import { linkTo, live, useAnswer, useQuery, useRoute } from "./hooks";
+import { linkTo, live, useAnswer, usePicture, useQuery, useRoute } from "./hooks";
 import { NOTHING } from "./live";
 import { client } from "./session";
 
@@ -166,6 +166,21 @@ test("what failed is asked again as soon as the service is back", async () => {
     live.picture = { ...NOTHING, streams: live.picture.streams + 1 };
     (live as unknown as { tell: () => void }).tell();
   });
+  await waitFor(() => expect(asked).toHaveLength(2));
   act(() => asked[1]?.answer("there"));
   await waitFor(() => expect(result.current).toMatchObject({ data: "there", error: null }));
+});
+
+test("what a service that is back has not got is not asked for", async () => {
+  const asked = asking();
+  live.picture = { ...NOTHING, plan: 7, streams: 41 };
+  const { result } = renderHook(() => useAnswer(usePicture().plan === null ? null : "/frontier"));
+  act(() => asked[0]?.fail(new Error("away")));
+  await waitFor(() => expect(result.current.error?.message).toBe("away"));
+  act(() => {
+    live.picture = { ...NOTHING, streams: 42 };
+    (live as unknown as { tell: () => void }).tell();
+  });
+  await new Promise((done) => setTimeout(done, 20));
+  expect(asked).toHaveLength(1);
 });

@@ -35,7 +35,8 @@ const answers = new Answers(() => serverNow(live.picture));
 
 let streams = 0;
 live.subscribe(() => {
-  if (streams !== live.picture.streams) answers.retry();
+  // After all parts of the page have heard it: what they no longer ask for is not asked again.
+  if (streams !== live.picture.streams) setTimeout(() => answers.retry());
   ({ streams } = live.picture);
 });
 
