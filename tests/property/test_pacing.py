@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from boa.control.ledger import NOTHING, Bill
 from boa.control.pacing import Pace, advanced, begun, effective, with_budget
 
 HORIZON_H, LOOK_H = 24.0, 0.25
@@ -38,7 +39,7 @@ class Plant:
     cheapest: float = 0.0
     """No plan spends less."""
     seed: int = 0
-    pace: Pace = field(default_factory=lambda: begun(BUDGET, 0.0, 0.0))
+    pace: Pace = field(default_factory=lambda: begun(BUDGET, NOTHING, 0.0))
     planned: list[float] = field(default_factory=list, repr=False)
     """By look, over the budget of that time."""
     totals: list[float] = field(default_factory=lambda: [0.0], repr=False)
@@ -55,7 +56,7 @@ class Plant:
             now = len(self.planned) * LOOK_H
             spent = self._spend_until(now, plan / (self.expected_per_hour * self.duration_h))
             self.totals.append(self.totals[-1] + spent * (1 + self.overhead))
-            self.pace = advanced(self.pace, self.totals[-1], plan, now * 3600, HORIZON_H)
+            self.pace = advanced(self.pace, self.bill, plan, now * 3600, HORIZON_H)
         return self
 
     def _spend_until(self, now: float, per_hour: float) -> float:
@@ -80,7 +81,13 @@ class Plant:
 
     def set_budget(self, budget: float) -> None:
         now = len(self.planned) * LOOK_H * 3600
-        self.pace = with_budget(self.pace, budget, self.totals[-1], now)
+        self.pace = with_budget(self.pace, budget, self.bill, now)
+
+    @property
+    def bill(self) -> Bill:
+        total = self.totals[-1]
+        jobs = total / (1 + self.overhead)
+        return Bill(total=total, jobs=jobs, idle=total - jobs, provisioning=0.0)
 
     @property
     def average(self) -> float:
@@ -136,6 +143,25 @@ def test_after_the_first_days_the_effective_budget_keeps_still(
     assert statistics.pstdev(later) < 0.15 * mean
     exact = 1 / (1.1 * misjudged)
     assert abs(mean - exact) < 0.1 * exact
+
+
+@few
+@given(overhead=st.sampled_from([0.2, 0.5, 1.0]), seed=seeds)
+def test_what_idle_and_booting_nodes_add_is_made_good_on_the_first_day(
+    overhead: float, seed: int
+) -> None:
+    """Where jobs are short and many, so that nothing else is off."""
+    plant = Plant(1.0, overhead, 0.5, expected_per_hour=120.0, seed=seed).run(24)
+    assert abs(plant.average - 1) < 0.09
+    assert abs(plant.spend_per_hour(12, 24) - 1) < 0.14
+
+
+@few
+@given(seed=seeds)
+def test_lulls_between_few_jobs_are_not_taken_for_nights(seed: int) -> None:
+    """Two jobs at a time on average: a seventh of the time there is none."""
+    plant = Plant(overhead=0.3, duration_h=1.0, expected_per_hour=2.0, seed=seed).run(30 * 24)
+    assert abs(plant.average - 1) < 0.015
 
 
 @few

@@ -5,24 +5,36 @@ from dataclasses import replace
 
 import pytest
 
-from boa.control.pacing import Pace, advanced, begun, effective, gain, with_budget
+from boa.control.ledger import Bill
+from boa.control.pacing import Pace, advanced, begun, effective, gain, overhead, with_budget
 
 H = 3600.0
 HORIZON_H = 24.0
 
 
-def paced(hours: float, spent_per_hour: float, planned: float = 10.0, steps: int = 1) -> Pace:
-    """From the beginning, at a budget of $10 an hour."""
-    pace = begun(10.0, 500.0, 1000 * H)
+def billed(total: float, idle: float = 0.0) -> Bill:
+    return Bill(total=total, jobs=total - idle, idle=idle, provisioning=0.0)
+
+
+def paced(
+    hours: float,
+    spent_per_hour: float,
+    planned: float = 10.0,
+    steps: int = 1,
+    idle: float = 0.0,
+) -> Pace:
+    """From the beginning, at a budget of $10 an hour; `idle`: that part of what is spent."""
+    pace = begun(10.0, billed(500.0), 1000 * H)
     for n in range(1, steps + 1):
         passed = hours * n / steps
-        total = 500.0 + spent_per_hour * passed
-        pace = advanced(pace, total, planned, (1000 + passed) * H, HORIZON_H)
+        spent = spent_per_hour * passed
+        bill = billed(500.0 + spent, idle * spent)
+        pace = advanced(pace, bill, planned, (1000 + passed) * H, HORIZON_H)
     return pace
 
 
 def test_at_first_plans_are_believed() -> None:
-    assert effective(begun(10.0, 500.0, 1000 * H), HORIZON_H) == 10.0
+    assert effective(begun(10.0, billed(500.0), 1000 * H), HORIZON_H) == 10.0
 
 
 def test_who_spends_as_planned_and_allowed_goes_on_like_that() -> None:
@@ -30,7 +42,7 @@ def test_who_spends_as_planned_and_allowed_goes_on_like_that() -> None:
 
 
 def test_what_was_left_over_is_paid_out_over_the_horizon() -> None:
-    pace = replace(begun(10.0, 0.0, 0.0), credit=24.0)
+    pace = replace(begun(10.0, billed(0.0), 0.0), credit=24.0)
     assert effective(pace, HORIZON_H) == pytest.approx(11.0)
     assert effective(replace(pace, credit=-24.0), HORIZON_H) == pytest.approx(9.0)
 
@@ -65,15 +77,39 @@ def test_an_effective_budget_is_never_beyond_four_budgets() -> None:
 
 
 def test_how_often_the_ledger_is_looked_at_makes_no_difference() -> None:
-    once, often = paced(10, 13.0), paced(10, 13.0, steps=1000)
+    once, often = paced(10, 13.0, idle=0.3), paced(10, 13.0, idle=0.3, steps=1000)
     assert often.credit == pytest.approx(once.credit)
     assert gain(often) == pytest.approx(gain(once))
+    assert overhead(often) == pytest.approx(overhead(once))
+
+
+def test_what_idle_nodes_add_is_learned_within_hours() -> None:
+    """$60 count, and $5 were believed: e^(-20/60) of those are left after $20, to 28.3 % seen."""
+    left, seen = 0.7165 / 12, 0.2835
+    by_hand = (left + seen) / (left + 0.6 * seen)
+    assert overhead(paced(2, 10.0, idle=0.4)) == pytest.approx(by_hand, rel=1e-3)
+    assert overhead(paced(24, 10.0, idle=0.4)) == pytest.approx(1 / 0.6, rel=1e-2)
+
+
+def test_first_nodes_that_boot_are_not_taken_for_what_is_usual() -> None:
+    assert overhead(paced(0.05, 30.0, idle=1.0)) < 1.35
+
+
+def test_a_quiet_night_unlearns_no_overhead() -> None:
+    day = paced(12, 10.0, idle=0.3)
+    bill = Bill(total=day.total, jobs=day.jobs, idle=day.total - day.jobs, provisioning=0.0)
+    night = advanced(day, bill, 10.0, day.at + 12 * H, HORIZON_H)
+    assert gain(night) == gain(day) > 1.2
+
+
+def test_hours_of_idle_nodes_alone_are_believed_within_bounds() -> None:
+    assert overhead(paced(1e6, 10.0, idle=1.0)) == pytest.approx(3.0)
 
 
 def test_a_clock_that_was_set_back_stands_still() -> None:
     pace = paced(10, 13.0)
-    assert advanced(pace, pace.total + 5, 10.0, pace.at - 1, HORIZON_H) == pace
-    assert advanced(pace, pace.total + 5, 10.0, pace.at, HORIZON_H) == pace
+    assert advanced(pace, billed(pace.total + 5), 10.0, pace.at - 1, HORIZON_H) == pace
+    assert advanced(pace, billed(pace.total + 5), 10.0, pace.at, HORIZON_H) == pace
 
 
 def test_a_plan_for_no_jobs_says_nothing_of_the_gain() -> None:
@@ -82,17 +118,28 @@ def test_a_plan_for_no_jobs_says_nothing_of_the_gain() -> None:
 
 def test_a_new_budget_counts_from_now_and_keeps_what_was_learned() -> None:
     before = paced(1000, 20.0)
-    pace = with_budget(before, 50.0, before.total, before.at)
+    pace = with_budget(before, 50.0, billed(before.total), before.at)
     assert (pace.since, pace.spent_before, pace.credit) == (before.at, before.total, 0.0)
     assert gain(pace) == pytest.approx(gain(before))
     assert effective(pace, HORIZON_H) == pytest.approx(25.0)
 
 
 def test_an_endless_horizon_plans_with_the_budget_itself() -> None:
-    pace = advanced(begun(10.0, 0.0, 0.0), 1000.0, 10.0, 10 * H, 1e12)
+    pace = advanced(begun(10.0, billed(0.0), 0.0), billed(1000.0), 10.0, 10 * H, 1e12)
     assert effective(pace, 1e12) == pytest.approx(10.0)
 
 
 def test_a_pace_survives_json() -> None:
+    pace = paced(10, 13.0, idle=0.2)
+    document = json.loads(json.dumps(pace.as_document()))
+    assert Pace.from_document(document, billed(9999.0)) == pace
+
+
+def test_a_pace_of_an_older_version_keeps_its_money_and_learns_its_gain_anew() -> None:
     pace = paced(10, 13.0)
-    assert Pace.from_document(json.loads(json.dumps(pace.as_document()))) == pace
+    document = {**pace.as_document(), "spent": 12.0}
+    for new in ("jobs", "held", "charged", "used"):
+        del document[new]
+    found = Pace.from_document(document, billed(700.0, 100.0))
+    assert (found.credit, found.since, found.total) == (pace.credit, pace.since, pace.total)
+    assert (found.jobs, gain(found)) == (600.0, 1.0)

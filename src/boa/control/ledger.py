@@ -27,6 +27,9 @@ class Bill:
     provisioning: Usd
 
 
+NOTHING = Bill(total=0.0, jobs=0.0, idle=0.0, provisioning=0.0)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Totals:
     """What closed nodes and closed holds have cost, so that "now" needs only the open ones."""

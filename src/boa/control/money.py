@@ -6,12 +6,12 @@ from functools import cache
 from typing import Any, TypeAlias
 
 from boa.control import pacing
+from boa.control.ledger import NOTHING, Bill, spend_now
 from boa.control.ledger import at as bill_at
-from boa.control.ledger import spend_now
 from boa.control.snapshot import MoneyState, PlanState
 from boa.control.state import Draft, State
 from boa.model.job import JobRecord
-from boa.units import Seconds, Usd, UsdPerHour
+from boa.units import Seconds, UsdPerHour
 
 LOOK_S: Seconds = 60.0
 """How often the effective budget is worked out anew."""
@@ -28,19 +28,19 @@ class Purse:
     ) -> None:
         self.max_spend, self._horizon_h = max_spend, horizon_h
         self._configured = [budget, max_spend]
-        self._pace = pacing.begun(budget, 0.0, now)
+        self._pace = pacing.begun(budget, NOTHING, now)
 
     def load(self, saved: Mapping[str, Any], state: State, now: Seconds) -> None:
         """Go on with what was in force; a budget that the configuration has changed counts now."""
-        pace = pacing.Pace.from_document(saved["pace"])
+        bill = _bill(state, now)
+        pace = pacing.Pace.from_document(saved["pace"], bill)
         budget, max_spend = saved["configured"]
         if max_spend == self._configured[1]:
             self.max_spend = saved["max_spend"]
         if budget == self._configured[0]:
             self._pace = pace
         else:
-            total = _total(state, now)
-            self._pace = pacing.with_budget(pace, self._pace.budget, total, now)
+            self._pace = pacing.with_budget(pace, self._pace.budget, bill, now)
 
     def remembered(self) -> Remembered:
         """What a step may change, to be restored if it is not stored."""
@@ -73,8 +73,8 @@ class Purse:
         likewise the cap, which infinity takes away."""
         before, before_cap, said = self.budget, self.max_spend, []
         if budget is not None:
-            total = _total(draft.state, draft.now)
-            self._pace = pacing.with_budget(self._pace, budget, total, draft.now)
+            bill = _bill(draft.state, draft.now)
+            self._pace = pacing.with_budget(self._pace, budget, bill, draft.now)
             said.append(f"the budget is ${budget:g}/h from now on")
             if before != budget:
                 said.append(f"it was ${before:g}/h")
@@ -95,8 +95,8 @@ class Purse:
         planned = plan.solution.spend if plan is not None else 0.0
         if any(map(_is_short, draft.jobs.values())):
             planned = 0.0  # what is not to be had says nothing of what plans come to
-        total = _total(draft.state, draft.now)
-        self._pace = pacing.advanced(self._pace, total, planned, draft.now, self._horizon_h)
+        bill = _bill(draft.state, draft.now)
+        self._pace = pacing.advanced(self._pace, bill, planned, draft.now, self._horizon_h)
         draft.put_meta("money", self.document())
 
     def state(self, state: State, now: Seconds) -> MoneyState:
@@ -108,7 +108,7 @@ class Purse:
 
         @cache
         def look() -> MoneyState:
-            bill = bill_at(state.totals, state.nodes.values(), state.holds.values(), now)
+            bill = _bill(state, now)
             return MoneyState(
                 budget=pace.budget,
                 max_spend=max_spend,
@@ -135,5 +135,5 @@ def _is_short(job: JobRecord) -> bool:
     return wanted is not None and (given is None or given.width < wanted.width)
 
 
-def _total(state: State, now: Seconds) -> Usd:
-    return bill_at(state.totals, state.nodes.values(), state.holds.values(), now).total
+def _bill(state: State, now: Seconds) -> Bill:
+    return bill_at(state.totals, state.nodes.values(), state.holds.values(), now)

@@ -1,10 +1,12 @@
 """What to plan with, so that what is really spent averages to the budget. Pure.
 
-A plan promises an average spend; what comes of it is more or less by some factor that nobody
-knows: arrivals were misjudged, nodes are idle, nodes boot. Two things set that right, both over
-the same horizon: the *gain*, spent ÷ planned as measured, which the next plan is divided by; and
-the *credit*, dollars not yet spent of those that the budget has allowed, which are paid out over
-the horizon. The derivation is in docs/concepts/money.md.
+A plan promises what jobs will hold; what comes of it is more or less by some factor, the *gain*,
+which the next plan is divided by. It has two parts. The *overhead*, dollars charged per dollar
+that jobs held, is plain to see in the ledger: nodes idle, nodes boot. It is learned within hours.
+What jobs held of what was planned is not: arrivals are misjudged, or just happen to be many
+today. That takes a horizon to tell. The rest is set right by the *credit*, dollars not yet spent
+of those that the budget has allowed, which are paid out over the horizon. The derivation is in
+docs/concepts/money.md.
 """
 
 import math
@@ -12,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from boa.control.ledger import Bill
 from boa.units import SECONDS_PER_HOUR, Seconds, Usd, UsdPerHour
 
 BOUND = 2.0
@@ -21,8 +24,16 @@ PAYOUT = 1.0
 """Of the budget: what savings add to it at most, so that a dead week ends in no spree."""
 GAIN = (1 / 3, 3.0)
 """What spent ÷ planned is believed to be at least and at most."""
+OVERHEAD_HORIZONS = 1 / 4
+"""Of budget: the newest dollars that the overhead is measured by."""
+BELIEVED = 1 / 12
+"""Of those dollars: as many are taken at first to have gone to jobs alone, so that the first nodes
+to boot, which no job can hold yet, are not taken for what is usual."""
 NO_DEMAND = 0.25
-"""Who spends less than this share of the plan has no jobs: that says nothing of the gain."""
+"""Where jobs hold less than this share of the plan there are none: that says nothing of the gain.
+"""
+RECENT_HORIZONS = 1 / 24
+"""What that is judged by. A lull of minutes between two jobs is part of what the plan promised."""
 EFFECTIVE = (0.25, 4.0)
 """Of the budget: what is planned with at least and at most."""
 
@@ -39,45 +50,61 @@ class Pace:
     at: Seconds
     """Up to when the ledger was looked at …"""
     total: Usd
-    """… and its total then."""
+    """… and its total then, …"""
+    jobs: Usd
+    """… of which jobs held so much."""
     credit: Usd = 0.0
     """Allowed and not spent, within bounds; negative: a debt."""
-    spent: UsdPerHour
-    """A moving average over the horizon, while there was demand …"""
+    held: UsdPerHour
+    """By jobs: a moving average over the horizon, while there was demand …"""
     planned: UsdPerHour
-    """… and of what the plans in force promised to spend at the same time."""
+    """… and of what the plans in force promised at the same time."""
+    recent: UsdPerHour
+    """By jobs: a moving average over a far shorter time."""
+    charged: float = BELIEVED
+    """The newest dollars, each forgotten as others follow, in parts of those that count …"""
+    used: float = BELIEVED
+    """… and of these, those that jobs held."""
 
     def as_document(self) -> dict[str, Any]:
         return asdict(self)
 
     @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> "Pace":
-        return cls(**document)
+    def from_document(cls, document: Mapping[str, Any], bill: Bill) -> "Pace":
+        """In older documents the parts of the gain are not told apart: they are learned anew,
+        from `bill` on, which is what was charged until now."""
+        learned = {name: value for name, value in document.items() if name != "spent"}
+        as_planned = dict.fromkeys(("held", "recent"), document["planned"])
+        return cls(**{"jobs": bill.jobs, **as_planned, **learned})
 
 
-def begun(budget: UsdPerHour, total: Usd, now: Seconds) -> Pace:
+def begun(budget: UsdPerHour, bill: Bill, now: Seconds) -> Pace:
     """At the first start: plans are believed until they are seen to be off."""
     return Pace(
         budget=budget,
         since=now,
-        spent_before=total,
+        spent_before=bill.total,
         at=now,
-        total=total,
-        spent=budget,
+        total=bill.total,
+        jobs=bill.jobs,
+        held=budget,
         planned=budget,
+        recent=budget,
     )
 
 
-def with_budget(pace: Pace, budget: UsdPerHour, total: Usd, now: Seconds) -> Pace:
+def with_budget(pace: Pace, budget: UsdPerHour, bill: Bill, now: Seconds) -> Pace:
     """A new budget counts from now on; the gain belongs to the jobs, and stays."""
     return replace(
-        begun(budget, total, now),
-        spent=pace.spent / pace.planned * budget,
-        planned=budget,
+        begun(budget, bill, now),
+        held=pace.held / pace.planned * budget,
+        recent=pace.recent / pace.planned * budget,
+        charged=pace.charged,
+        used=pace.used,
     )
 
 
-def advanced(pace: Pace, total: Usd, planned: UsdPerHour, now: Seconds, horizon_h: float) -> Pace:
+def advanced(pace: Pace, bill: Bill, planned: UsdPerHour, now: Seconds, horizon_h: float) -> Pace:
     """After a look at the ledger; `planned`: what the plan in force since the last look promises.
 
     Looks may come as often or as seldom as they like. A clock that was set back stands still.
@@ -85,28 +112,47 @@ def advanced(pace: Pace, total: Usd, planned: UsdPerHour, now: Seconds, horizon_
     hours = (now - pace.at) / SECONDS_PER_HOUR
     if hours <= 0:
         return pace
-    rate = (total - pace.total) / hours
-    credit = pace.credit + (pace.budget - rate) * hours
     horizon = pace.budget * horizon_h
+    spent, held = bill.total - pace.total, (bill.jobs - pace.jobs) / hours
+    credit = pace.credit + pace.budget * hours - spent
+    newest = -math.expm1(-hours / (RECENT_HORIZONS * horizon_h))
     pace = replace(
-        pace,
+        _overhead_learned(pace, spent, bill.jobs - pace.jobs, OVERHEAD_HORIZONS * horizon),
         at=now,
-        total=total,
+        total=bill.total,
+        jobs=bill.jobs,
         credit=min(max(credit, -BOUND * horizon), BOUND * horizon),
+        recent=pace.recent + newest * (held - pace.recent),
     )
-    if planned <= 0 or rate < NO_DEMAND * planned:
+    if planned <= 0 or pace.recent < NO_DEMAND * planned:
         return pace
     fresh = -math.expm1(-hours / horizon_h)
     return replace(
         pace,
-        spent=pace.spent + fresh * (rate - pace.spent),
+        held=pace.held + fresh * (held - pace.held),
         planned=pace.planned + fresh * (planned - pace.planned),
     )
 
 
+def _overhead_learned(pace: Pace, spent: Usd, jobs: Usd, counted: Usd) -> Pace:
+    """Dollars are forgotten by the dollar, not by the hour: where nothing is spent, nothing is
+    learned and nothing unlearned."""
+    if spent <= 0:
+        return pace
+    fresh = -math.expm1(-spent / counted)
+    charged = pace.charged + fresh * (1.0 - pace.charged)
+    used = pace.used + fresh * (jobs / spent - pace.used)
+    return replace(pace, charged=charged, used=max(used, charged / GAIN[1]))
+
+
+def overhead(pace: Pace) -> float:
+    """Dollars charged per dollar that jobs held."""
+    return max(pace.charged / pace.used, 1.0)
+
+
 def gain(pace: Pace) -> float:
     """Dollars spent per dollar planned."""
-    return min(max(pace.spent / pace.planned, GAIN[0]), GAIN[1])
+    return min(max(overhead(pace) * pace.held / pace.planned, GAIN[0]), GAIN[1])
 
 
 def effective(pace: Pace, horizon_h: float) -> UsdPerHour:
