@@ -13,6 +13,7 @@ from typing import Protocol
 from boa.errors import BoaError
 from boa.model.workload import Workload
 from boa.policy.boa import within_reach
+from boa.solver.objective import Billing
 from boa.solver.solution import Solution
 from boa.units import Seconds, UsdPerHour
 
@@ -29,6 +30,7 @@ class Question:
     workload: Workload
     budget: UsdPerHour
     number: int
+    billing: Billing = "gpu"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +90,7 @@ def solved(question: Question) -> Answer:
     began = time.perf_counter()
     solution, needed, error = None, None, ""
     try:
-        solution, needed = within_reach(question.workload, question.budget)
+        solution, needed = within_reach(question.workload, question.budget, question.billing)
     except BoaError as problem:
         error = str(problem)
     except Exception as problem:  # a bug in the solver must not end its process

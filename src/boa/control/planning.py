@@ -9,6 +9,7 @@ from boa.control.snapshot import PlanState
 from boa.control.state import Draft
 from boa.model.workload import Workload
 from boa.policy.boa import planned_of
+from boa.solver.objective import Billing
 from boa.solver.solution import as_document
 from boa.units import Seconds, UsdPerHour
 
@@ -19,8 +20,15 @@ NO_VERSION = -1
 class Planner:
     """Keeps a plan up to date for policies that follow one."""
 
-    def __init__(self, calculator: Calculator, profiler: Profiler, replan_s: Seconds) -> None:
+    def __init__(
+        self,
+        calculator: Calculator,
+        profiler: Profiler,
+        replan_s: Seconds,
+        billing: Billing = "gpu",
+    ) -> None:
         self._calculator, self._profiler, self._replan_s = calculator, profiler, replan_s
+        self._billing: Billing = billing
         self.plan: PlanState | None = None
         self.memory: Any = None
         """The plan as the policy remembers it."""
@@ -70,7 +78,7 @@ class Planner:
             return
         self._asked = (number + 1, draft.now, self._profiler.version, budget, workload)
         self._units = {found.name: self._profiler.units(found.name) for found in workload.classes}
-        self._calculator.request(Question(workload, budget, number + 1))
+        self._calculator.request(Question(workload, budget, number + 1, self._billing))
 
     def _newcomers(self, draft: Draft) -> bool:
         """Whether a job waits for a plan that knows its class: that cannot wait any longer."""

@@ -14,7 +14,7 @@ from boa.model.workload import Workload
 from boa.policy.boa import within_reach
 from boa.solver.frontier import Frontier, FrontierPoint
 from boa.solver.lagrangian import ROUNDING, cheapest, solve_jct
-from boa.solver.objective import Rules
+from boa.solver.objective import Billing, Rules
 from boa.solver.pricing import Pricing
 from boa.solver.solution import Solution
 from boa.units import Seconds, UsdPerHour
@@ -48,11 +48,14 @@ class Previewed:
 
 
 def for_budget(
-    workload: Workload, budget: UsdPerHour, planned_with: UsdPerHour | None = None
+    workload: Workload,
+    budget: UsdPerHour,
+    planned_with: UsdPerHour | None = None,
+    billing: Billing = "gpu",
 ) -> Previewed:
     """As the service itself would plan."""
     planned_with = budget if planned_with is None else planned_with
-    solution, too_small = within_reach(workload, planned_with)
+    solution, too_small = within_reach(workload, planned_with, billing)
     return Previewed(
         budget=budget, planned_with=planned_with, solution=solution, too_small=too_small
     )
@@ -73,7 +76,8 @@ def for_jct(workload: Workload, rules: Rules, jct: Seconds, gain: float = 1.0) -
         raise _out_of_reach(jct, problem.fastest, slowest) from None
     if jct > slowest * (1 + ROUNDING):
         raise _out_of_reach(jct, _fastest(pricing), slowest)
-    return for_budget(workload, found.totals.spend * gain, found.totals.spend)
+    spend = found.totals.spend
+    return for_budget(workload, spend * gain, spend, rules.billing)
 
 
 def _fastest(pricing: Pricing) -> Seconds:

@@ -34,6 +34,12 @@ def config_schema() -> Schema:
                 **_names(),
                 **_numbers(),
                 **_places(),
+                "billing": {
+                    "enum": list(service_file.BILLINGS),
+                    "default": _defaults(ServiceConfig)["billing"],
+                    "description": "What plans charge a job for: the GPUs it holds, or all of the "
+                    "nodes these lie on. The bill is by the node in either case.",
+                },
                 "local": _local(),
                 "ray": ray_schema(),
                 "aws": aws_schema(),

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from boa.model.elsewhere import AwsSettings, RaySettings
 from boa.model.profile import ClassProfile
@@ -54,6 +55,8 @@ class ServiceConfig:
     round_s: Seconds = 60.0
     """How often a policy is asked that looks at all jobs at once."""
     replan_s: Seconds = 900.0
+    billing: Literal["gpu", "node"] = "gpu"
+    """What plans charge a job for: the GPUs it holds, or all of the nodes these lie on."""
     keep_warm_s: Seconds = 300.0
     """How long an empty node is kept before it is given back."""
     pacing_h: float = 24.0

@@ -46,6 +46,7 @@ NUMBERS: Mapping[str, Mapping[str, float]] = {
 URL = r"^https?://[^\s/]+(/\S*)?$"
 MAX_LOG_MB = 102_400.0
 NAMES = ("policy", "engine", "cloud", "host")
+BILLINGS = ("gpu", "node")
 LOCAL = ("provision_s", "release_s")
 _FIELDS = (
     "version",
@@ -61,6 +62,7 @@ _FIELDS = (
     "aws",
     "warm_parents",
     "log_mb",
+    "billing",
     "local",
     "classes",
     *NAMES,
@@ -125,6 +127,8 @@ def _config(top: Mapping[str, Any], home: Path, catalogue: Catalogue) -> Service
     if "log_mb" in top:
         size = checks.number(top["log_mb"], "log_mb", above=0, most=MAX_LOG_MB)
         settings["log_bytes"] = max(1, round(size * 1024**2))
+    if "billing" in top:
+        settings["billing"] = checks.choice(top["billing"], "billing", BILLINGS)
     types, most = _offered(top)
     settings |= _elsewhere(top, types)
     folder = top.get("data_dir") or default_data_dir()

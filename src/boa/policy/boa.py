@@ -15,6 +15,7 @@ from boa.model.cluster import ClusterView, Decision, JobView, Share
 from boa.model.plan import Variant
 from boa.model.workload import Workload
 from boa.policy.rest import Course, Rests
+from boa.solver.objective import Billing
 from boa.solver.planner import plan as solve
 from boa.solver.solution import Solution
 from boa.units import Seconds, UsdPerHour
@@ -92,15 +93,18 @@ def planned_of(solution: Solution, version: int, at: Seconds, plans: int = 1) ->
     )
 
 
-def within_reach(workload: Workload, budget: UsdPerHour) -> tuple[Solution, UsdPerHour | None]:
+def within_reach(
+    workload: Workload, budget: UsdPerHour, billing: Billing = "gpu"
+) -> tuple[Solution, UsdPerHour | None]:
     """While jobs run, a budget that turns out too small buys the cheapest plan.
 
     With it comes what that plan needs, if the budget is too small.
     """
     try:
-        return solve(workload, budget), None
+        return solve(workload, budget, billing=billing), None
     except BudgetTooSmall as problem:
-        return solve(workload, problem.needed * (1 + 1e-9)), problem.needed
+        needed = problem.needed
+        return solve(workload, needed * (1 + 1e-9), billing=billing), needed
 
 
 def _share(planned: Planned, variants: tuple[Variant, ...], job: JobView) -> Share:
