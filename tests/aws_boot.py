@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from aws_faults import Layer
 
 PR_SET_CHILD_SUBREAPER = 36
-POLL_S, OFF_S = 0.1, 20.0
+POLL_S, OFF_S = 0.1, 120.0
 TAG = "/latest/meta-data/tags/instance/"
 STUBS = {
     "nvidia-smi": 'seq -f "GPU %g: Tesla T4" $GPUS',

@@ -204,7 +204,7 @@ class Layer:
         return status, text
 
     def _forward(self, params: Params, headers: dict[str, str]) -> tuple[int, bytes]:
-        connection = http.client.HTTPConnection(*self.moto, timeout=20)
+        connection = http.client.HTTPConnection(*self.moto, timeout=120)
         passed = {k: v for k, v in headers.items() if k.lower() not in ("host", "content-length")}
         connection.request("POST", "/", urlencode(params), passed)
         answer = connection.getresponse()

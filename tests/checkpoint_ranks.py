@@ -22,7 +22,7 @@ from torch.distributed.tensor import DTensor
 from boa.train.torch.checkpoint import Checkpointer
 from boa.train.torch.ranks import Ranks
 
-WAIT_S = 60.0
+WAIT_S = 300.0
 _context = multiprocessing.get_context("forkserver")
 # the parent does not see the tests' folder; an optimiser imports torch._dynamo when it is made
 _context.set_forkserver_preload(

@@ -4,11 +4,15 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 # Every run is the same run; `HYPOTHESIS_PROFILE=explore` looks for new examples.
-settings.register_profile("reproducible", deadline=None, derandomize=True, print_blob=True)
-settings.register_profile("explore", deadline=None, max_examples=1000)
+# How long anything takes says how busy the machine is, and nothing about what is tested.
+settings.register_profile(
+    "unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
+)
+settings.register_profile("reproducible", settings.get_profile("unhurried"), derandomize=True)
+settings.register_profile("explore", settings.get_profile("unhurried"), max_examples=1000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "reproducible"))
 
 # How wide tables are must not depend on where the tests run.

@@ -4,7 +4,6 @@ import multiprocessing
 import os
 import pickle
 import signal
-import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +11,9 @@ from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from typing import Any
 
-DEADLINE_S = 120.0
+from boa.engines.launching import free_port
+
+DEADLINE_S = 600.0
 _forks = multiprocessing.get_context("forkserver")
 
 
@@ -52,9 +53,7 @@ def _attempt(
     at: Attempt,
     given: Mapping[str, Any],
 ) -> Ended:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     results = [home / f"result-{number}-{rank}" for rank in range(at.width)]
     home.mkdir(exist_ok=True)
     processes = []

@@ -75,19 +75,22 @@ class FakeControl:
     """What every change is refused with."""
     stuck: bool = False
     """Whether changes are never answered."""
+    whole: threading.RLock = field(default_factory=threading.RLock)
+    """Held while something changes: a snapshot shows all of it or nothing."""
 
     @property
     def snapshot(self) -> Snapshot:
-        return Snapshot(
-            now=self.clock,
-            jobs=dict(self.active),
-            nodes=dict(self.nodes),
-            holds=dict(self.holds),
-            charged=lambda money=self.money: money,  # type: ignore[misc]
-            plan=self.plan,
-            last_event=len(self.store.told),
-            counters=dict(self.counters),
-        )
+        with self.whole:
+            return Snapshot(
+                now=self.clock,
+                jobs=dict(self.active),
+                nodes=dict(self.nodes),
+                holds=dict(self.holds),
+                charged=lambda money=self.money: money,  # type: ignore[misc]
+                plan=self.plan,
+                last_event=len(self.store.told),
+                counters=dict(self.counters),
+            )
 
     def now(self) -> Seconds:
         return self.clock
@@ -95,10 +98,11 @@ class FakeControl:
     def submit(self, spec: JobSpec) -> "Future[JobRecord]":
         if self.busy is not None or self.stuck:
             return self._refuse()
-        number = len(self.store.kept) + 1
-        record = JobRecord(id=str(number), spec=spec, serial=0, submitted_at=self.clock)
-        self.put(record)
-        self.tell("submitted", f"job {record.id} ({record.name})", job=record.id)
+        with self.whole:
+            number = len(self.store.kept) + 1
+            record = JobRecord(id=str(number), spec=spec, serial=0, submitted_at=self.clock)
+            self.put(record)
+            self.tell("submitted", f"job {record.id} ({record.name})", job=record.id)
         return done(record)
 
     def stop(self, job: JobId) -> "Future[JobRecord]":
@@ -199,18 +203,19 @@ class FakeControl:
         )
 
     def end(self, job: JobId, state: State, exit_code: int | None) -> JobRecord:
-        self.holds = {key: hold for key, hold in self.holds.items() if hold.job != job}
-        record = replace(
-            self.active[job],
-            state=state,
-            exit_code=exit_code,
-            ended_at=self.clock,
-            run=None,
-            allocation=None,
-            reason=f"ended with exit code {exit_code}",
-        )
-        self.tell("ended", f"job {job} {state}", job=job)
-        return self.put(record)
+        with self.whole:
+            self.holds = {key: hold for key, hold in self.holds.items() if hold.job != job}
+            record = replace(
+                self.active[job],
+                state=state,
+                exit_code=exit_code,
+                ended_at=self.clock,
+                run=None,
+                allocation=None,
+                reason=f"ended with exit code {exit_code}",
+            )
+            self.tell("ended", f"job {job} {state}", job=job)
+            return self.put(record)
 
 
 def locked() -> NotNow:
@@ -273,9 +278,9 @@ class FakeService:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
         try:
-            assert ready.wait(10)
+            assert ready.wait(60)
             yield url_of(listening)
         finally:
             server.end()
-            thread.join(10)
+            thread.join(60)
         assert not thread.is_alive()

@@ -12,7 +12,8 @@ from boa.engines.base import Launch, NodeSlots, RunEvent, RunKey
 from boa.engines.local import LocalEngine
 from boa.model.job import JobSpec
 
-DEADLINE_S = 30.0
+DEADLINE_S = 120.0
+"""Only what never comes takes so long, however busy the machine is."""
 
 
 def until(done: Callable[[], bool], within_s: float = DEADLINE_S) -> None:

@@ -6,7 +6,6 @@ One launch of four processes serves all cases: groups of two and three are parts
 import json
 import math
 import os
-import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -20,6 +19,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
+from boa.engines.launching import free_port
 from boa.train.torch.noise import NoiseMeter, _Average
 from boa.train.torch.ranks import Ranks
 
@@ -286,16 +286,14 @@ def worker(rank: int, folder: Path) -> None:
 
 def launch(folder: Path) -> list[dict[str, Any]]:
     """The results of every rank."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = str(free.getsockname()[1])
-    environment = {**os.environ, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+    environment = {**os.environ, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
     environment |= {"OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     done = subprocess.run(
         [sys.executable, __file__, str(folder)],
         env=environment,
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=900,
         check=False,
     )
     assert done.returncode == 0, done.stderr

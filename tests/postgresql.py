@@ -55,7 +55,7 @@ class Postgresql:
         self.folder.chmod(0o755)
         options = ["--auth=trust", "--username=boa", "--no-sync", "--encoding=UTF8"]
         with self._started(self._program("initdb", *options)) as making:
-            output, _ = making.communicate(timeout=60)
+            output, _ = making.communicate(timeout=300)
             assert making.returncode == 0, output.decode()
         url = self.url("postgres", driver="postgresql+psycopg")
         self._admin = create_engine(url, poolclass=NullPool, isolation_level="AUTOCOMMIT")
@@ -84,7 +84,7 @@ class Postgresql:
         until_input_ends = '"$@" >>log 2>&1 & read -r _; kill -INT $!; wait'
         server = self._program("postgres", *options)
         self._server = self._started(["sh", "-c", until_input_ends, "sh", *server])
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 300
         while not self._answers():
             assert time.monotonic() < deadline, (self.folder / "log").read_text()
             time.sleep(0.05)
@@ -98,7 +98,7 @@ class Postgresql:
 
     def stop(self) -> None:
         """Connections are broken, transactions undone."""
-        self._server.communicate(timeout=60)
+        self._server.communicate(timeout=300)
 
     def url(self, name: str, *, driver: str = "postgresql", host: Path | None = None) -> str:
         return f"{driver}://boa@/{name}?host={host or self.folder}"

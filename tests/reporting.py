@@ -45,7 +45,7 @@ class Service:
         self.url = f"http://127.0.0.1:{self._server.server_port}/api/v1/jobs/1/report"
 
     def wait_for(self, count: int) -> list[dict[str, Any]]:
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         while len(self.reports) < count:
             assert time.monotonic() < deadline, f"{len(self.reports)} of {count} reports"
             time.sleep(0.005)

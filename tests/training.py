@@ -21,7 +21,7 @@ def run_alone(code: str, *arguments: str, **environment: str) -> str:
         env=environment,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 0, done.stderr

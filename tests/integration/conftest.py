@@ -4,7 +4,16 @@ from pathlib import Path
 
 import pytest
 
+import _rays
+from boa.client import spawn
 from integration.runner import JOBS, WORKLOAD, Boa
+
+# For a service of a test to come up, on a machine that has other things to do.
+spawn.PATIENCE_S = 600.0
+
+# A node that is only too busy to answer within a second is not to be taken for dead. One that is
+# dead refuses connections, and is known by that as soon as before.
+_rays.SETTINGS["RAY_health_check_timeout_ms"] = "20000"
 
 
 @pytest.fixture

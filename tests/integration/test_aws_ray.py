@@ -17,7 +17,7 @@ from boa.client.spawn import OwnService
 
 pytestmark = pytest.mark.ray
 
-DEADLINE_S, LISTED_AFTER_S = 120.0, 8.0
+DEADLINE_S, LISTED_AFTER_S = 600.0, 8.0
 PRICES = {"T4": 1.0, "A10G": 0.3}
 """The second is AWS's own, of spot instances."""
 KINDS = {"T4": "g4dn.xlarge", "A10G": "g5.xlarge"}

@@ -23,7 +23,7 @@ from live import profile
 
 SEED, KILLS, AT_ONCE = 20261115, 100, 8
 SPEED = 60.0
-PATIENCE_S = 600.0
+PATIENCE_S = 1800.0
 
 
 def _config(files: dict[str, Path]) -> dict[str, object]:
@@ -68,9 +68,14 @@ def _processes(mark: str, script: str) -> list[int]:
 
 
 def _job_of(pid: int) -> str | None:
+    """None of one that is gone, or was killed and only waits for a processor to die on."""
     try:
         environment = Path("/proc", str(pid), "environ").read_bytes().split(b"\0")
+        status = Path("/proc", str(pid), "status").read_text().splitlines()
     except OSError:
+        return None
+    pending = (int(line.split()[1], 16) for line in status if line[:6] in ("SigPnd", "ShdPnd"))
+    if any(signals >> (signal.SIGKILL - 1) & 1 for signals in pending):
         return None
     for entry in environment:
         if entry.startswith(b"BOA_JOB_ID="):

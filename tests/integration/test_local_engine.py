@@ -149,8 +149,9 @@ def test_the_first_worker_that_fails_gives_the_exit_code_and_the_others_are_told
     key = runs.start(
         "sh",
         "-c",
-        'if [ $RANK = 1 ]; then sleep 0.2; exit 3; fi; trap "echo told; exit 0" TERM; '
-        "while :; do sleep 0.02; done",
+        'cd "$BOA_CHECKPOINT_DIR"; '
+        "if [ $RANK = 1 ]; then until [ -e 0 ] && [ -e 2 ]; do sleep 0.02; done; exit 3; fi; "
+        'trap "echo told; exit 0" TERM; touch $RANK; while :; do sleep 0.02; done',
         slots=((0, 1, 2),),
     )
     end = runs.end(key)
@@ -202,7 +203,7 @@ def test_a_job_that_ignores_sigterm_is_killed_after_its_grace(runs: Runs) -> Non
     asked = time.monotonic()
     runs.engine.stop(key, 0.5)
     end = runs.end(key)
-    assert 0.5 <= time.monotonic() - asked < 5
+    assert 0.5 <= time.monotonic() - asked < 30, "what a job gets that says nothing"
     assert (end.exit_code, end.stopped) == (-9, True)
     assert end.reason == "killed: still running 0.5 s after SIGTERM"
 

@@ -227,9 +227,9 @@ def test_polling_500_runs_of_an_earlier_service_takes_less_than_5_ms(runs: Runs)
     assert len(engine.poll()) == 500  # that they are up
 
     def seconds() -> float:
-        began = time.perf_counter()
+        began = time.process_time()
         assert list(engine.poll()) == []
-        return time.perf_counter() - began
+        return time.process_time() - began
 
     assert min(seconds() for _ in range(20)) < 0.005
 

@@ -82,8 +82,8 @@ def test_a_full_disk_delays_the_outcome_but_loses_nothing(runs: Runs) -> None:
     reserve = runs.folder(key) / shim.RESERVE
     reserve.unlink()
     reserve.symlink_to("/dev/full")
-    (runs.root / "checkpoints" / "1" / "go").touch()
     worker = _only_child(runs.supervisor(key))
+    (runs.root / "checkpoints" / "1" / "go").touch()
     until(lambda: not Path(f"/proc/{worker}").exists())
     assert runs.told(key, ended=True) is None
     reserve.unlink()

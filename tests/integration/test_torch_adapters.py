@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -16,10 +15,12 @@ from typing import Any
 
 import pytest
 
+from boa.engines.launching import free_port
 from boa.train import checkpoints
 
 SCRIPTS = Path(__file__).parent.parent
-PATIENCE_S = 90.0
+PATIENCE_S = 600.0
+"""Importing either library takes many seconds, and minutes where others have the cores."""
 SAMPLES, STEPS, EPOCHS = 51, 7, 2  # those of adapted.py, which needs torch
 LIBRARIES = ["accelerate", "lightning"]
 
@@ -73,8 +74,7 @@ class Training:
 
     @contextmanager
     def _started(self, width: int, options: list[str]) -> Iterator[list[subprocess.Popen[str]]]:
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            port = free.getsockname()[1]
+        port = free_port()
         ranks = [self._start(rank, width, port, options) for rank in range(width)]
         watchdog = threading.Timer(PATIENCE_S, _kill, [ranks])
         watchdog.start()

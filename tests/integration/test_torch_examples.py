@@ -26,7 +26,7 @@ STEEP = [0.0, 1.0, 1.95, 2.8, 3.6]
 EPOCHS = 3
 UNIT_S = 2.0
 """What it believes of a step: long enough for a rescaling to pay, whatever it takes here."""
-PATIENCE_S = 150.0
+PATIENCE_S = 900.0
 
 
 def spec_of(name: str) -> JobSpec:
@@ -107,6 +107,6 @@ def boa(own: OwnService, *arguments: str) -> str:
     """What a user would see."""
     command = [sys.executable, "-m", "boa", *arguments]
     env = {**os.environ, "BOA_SERVER": own.url}
-    said = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60)
+    said = subprocess.run(command, env=env, capture_output=True, text=True, timeout=300)
     print(said.stdout, said.stderr)
     return said.stdout

@@ -259,7 +259,7 @@ def test_another_process_with_other_hashes_gives_the_same_runs() -> None:
             env={**os.environ, "PYTHONPATH": path, "PYTHONHASHSEED": seed},
             capture_output=True,
             check=True,
-            timeout=120,
+            timeout=600,
         ).stdout
         for seed in ("1", "2")
     ]

@@ -218,7 +218,7 @@ def test_a_thousand_jobs_are_decided_in_milliseconds(examples: Path) -> None:
     ]
     took = []
     for _ in range(10):
-        began = time.perf_counter()
+        began = time.process_time()
         policy.decide(replace(view, jobs=running, memory=after))
-        took.append(time.perf_counter() - began)
+        took.append(time.process_time() - began)
     assert min(took) < 0.02, "5 ms, on a machine that has other things to do"

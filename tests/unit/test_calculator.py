@@ -27,7 +27,7 @@ from boa.model.workload import Epoch, GpuType, JobClass, Workload
 from boa.solver.planner import plan
 
 T4 = {"T4": GpuType(name="T4", price=1.0, gpus_per_node=4)}
-PATIENCE_S = 60.0
+PATIENCE_S = 300.0
 
 
 def workload(classes: int = 1, epochs: int = 1) -> Workload:
@@ -149,7 +149,7 @@ def test_the_newest_question_is_the_one_that_is_answered(calculator: BackgroundC
 
 
 def test_asking_and_looking_never_wait_for_the_solver(calculator: BackgroundCalculator) -> None:
-    slowest = 0.0
+    slowest, asked = 0.0, time.perf_counter()
     calculator.request(Question(workload(40, 40), 100.0, 1))
     answer = None
     while answer is None:
@@ -159,7 +159,8 @@ def test_asking_and_looking_never_wait_for_the_solver(calculator: BackgroundCalc
         slowest = max(slowest, time.perf_counter() - began)
         time.sleep(0.001)
     assert answer.solution is not None
-    assert slowest < 0.5, "starting the process takes longer than that"
+    took = time.perf_counter() - asked
+    assert slowest < took / 3, "starting the process takes longer than that, as does solving"
 
 
 def test_a_process_that_was_killed_idle_is_started_again(calculator: BackgroundCalculator) -> None:
@@ -207,12 +208,14 @@ def test_closing_gives_up_what_is_being_solved() -> None:
 
 @pytest.mark.parametrize("classes", [1, 200])  # 200: more than a pipe holds, so sending takes part
 def test_what_takes_too_long_is_killed_and_answered_in_words(classes: int) -> None:
-    calculator = BackgroundCalculator(limit_s=0.5)
-    calculator.request(Question(workload(classes, 100), 300.0, 1))
-    until(lambda: calculator.pid is not None)
+    calculator = BackgroundCalculator()
+    calculator.request(Question(workload(), 1.5, 0))
+    answer_of(calculator)
     pid = calculator.pid
     assert pid is not None
     os.kill(pid, signal.SIGSTOP)
+    calculator._limit_s = 0.5  # from now on: beginning the process may take longer
+    calculator.request(Question(workload(classes, 100), 300.0, 1))
     answer = answer_of(calculator)
     assert (answer.number, answer.solution) == (1, None)
     assert answer.error == "given up after 0.5 s"

@@ -127,7 +127,7 @@ def test_ps_watches_until_it_is_interrupted(service: FakeService) -> None:
         while b"another" not in seen:
             seen += screen.read(4096)
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=20) == 130
+        assert process.wait(timeout=120) == 130
         assert process.stderr is not None
         assert process.stderr.read() == b""
 

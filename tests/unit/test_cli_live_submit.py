@@ -176,7 +176,7 @@ def test_an_interrupt_while_waiting_leaves_the_job_running(service: FakeService)
         service.engine.write("1", "hello\n")
         assert process.stdout.readline() == "hello\n"
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=20)
+        _, err = process.communicate(timeout=120)
     assert process.returncode == 130
     assert err == "job 1 goes on: boa logs -f 1 shows it, boa stop 1 stops it\n"
     assert service.control.active["1"].state == "waiting"

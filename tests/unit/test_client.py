@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from boa.client import DEFAULT_URL, Client, NoServer, Refused, answers, wire
+from boa.client.api import PATIENCE_S
 from boa.client.wire import is_loopback
 from boa.errors import BoaError, InputError
 from boa.model.job import GpuLimits, JobSpec
@@ -190,7 +191,7 @@ def test_where_nobody_listens_there_is_no_server_and_nobody_waits(
     began = time.monotonic()
     with Client(url) as client, pytest.raises(NoServer) as gone:
         ask(client)
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < PATIENCE_S / 2
     assert gone.value.exit_code == 4
     assert str(gone.value) == (
         f"no boa server at {url}: connection refused. Start one with 'boa serve --budget USD', or "
@@ -291,10 +292,18 @@ def test_a_log_comes_whole_in_part_or_as_it_grows(client: Client, service: FakeS
     assert "".join(client.logs(job)) == "one\ntwo — “ü”\n"
     assert "".join(client.logs(job, tail=1)) == "two — “ü”\n"
     pieces = client.logs(job, tail=0, follow=True)
-    with later(0.3, lambda: service.engine.write(job, "three\n")):
-        assert next(pieces) == "three\n"
+    heard = threading.Event()
+
+    def write() -> None:
+        """Again and again: what is written before the client follows is old, too."""
+        while not heard.wait(0.3):
+            service.engine.write(job, "three\n")
+
+    with later(0.0, write):
+        got = next(pieces)
+        heard.set()
     service.control.end(job, "succeeded", 0)
-    assert "".join(pieces) == ""
+    assert set("".join([got, *pieces]).splitlines()) == {"three"}
 
 
 def test_bytes_that_are_no_text_do_not_break_a_log(client: Client, service: FakeService) -> None:
@@ -316,9 +325,7 @@ def test_a_log_goes_on_where_it_was_when_the_server_comes_back(service: FakeServ
 
     def resume() -> None:
         with service.serving(port):
-            deadline = time.monotonic() + 10
-            while not ended.is_set() and time.monotonic() < deadline:
-                time.sleep(0.05)
+            ended.wait(60)
 
     ended = threading.Event()
     with later(0.8, resume):
@@ -342,7 +349,7 @@ def test_events_come_in_order_and_none_is_lost_to_a_restart(service: FakeService
 
     def resume() -> None:
         with service.serving(port):
-            ended.wait(10)
+            ended.wait(60)
 
     with later(0.8, resume):
         assert next(events)["number"] == 2
@@ -384,5 +391,5 @@ def test_patience_ends_when_a_server_stays_away(service: FakeService) -> None:
         with pytest.raises(BoaError) as gone:
             list(stream)
         assert gone.value.exit_code == 4
-        assert time.monotonic() - began < 3
+        assert time.monotonic() - began < PATIENCE_S / 2
     client.close()

@@ -228,7 +228,7 @@ def test_a_stop_that_may_have_been_lost_is_said_again_with_the_grace_that_is_lef
     world.hear(news())
     graces = [arguments[0] for method, arguments in actor.asked if method == "stop"]
     assert graces[0] == 60.0
-    assert 19.0 < graces[1] <= 20.0
+    assert 10.0 < graces[1] <= 20.0
     world.hear(news())
     assert actor.count("stop") == 2
 

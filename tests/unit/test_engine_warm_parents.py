@@ -7,13 +7,14 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from boa.engines import leftovers, local, shim, warm
 from boa.engines.base import RunKey
-from local_runs import alive, until
+from local_runs import DEADLINE_S, alive, until
 from warm_runs import MODULE, WARM, Scripts
 
 HOW = f"{WARM}print('warm' if warm else 'cold')\n"
@@ -36,7 +37,8 @@ SLOW = """
 
 
 @pytest.fixture
-def runs(tmp_path: Path) -> Iterator[Scripts]:
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scripts]:
+    monkeypatch.setattr(local, "WARM_S", DEADLINE_S)  # on a busy machine imports take long
     runs = Scripts(tmp_path)
     yield runs
     runs.close()
@@ -89,6 +91,7 @@ def test_a_parent_that_hangs_is_waited_for_once_and_tried_again_later(
 ) -> None:
     runs.module(SLOW)
     gate = {"GATE": str(tmp_path / "gate")}
+    patient_s = local.WARM_S
     monkeypatch.setattr(local, "WARM_S", 0.1)
     keys = [runs.run(HOW, env=gate, attempt=n) for n in (1, 2)]
     (parent,) = runs.parents
@@ -97,7 +100,7 @@ def test_a_parent_that_hangs_is_waited_for_once_and_tried_again_later(
         "no run was begun within 0.1 s"
     ]
     until(lambda: runs.parentless() and not os.path.exists(f"/proc/{parent}"))  # no zombie either
-    monkeypatch.undo()
+    monkeypatch.setattr(local, "WARM_S", patient_s)
     began = time.monotonic()
     assert how(runs, runs.run(HOW, env=gate, attempt=3)) == "cold"
     assert time.monotonic() - began < local.WARM_S / 2
@@ -114,7 +117,7 @@ def test_a_stop_before_the_parent_is_ready_keeps_the_run_from_beginning(
     key = runs.run(HOW, env={"GATE": str(tmp_path / "gate")})
     began = time.monotonic()
     runs.engine.stop(key, 5.0)
-    assert time.monotonic() - began < 1
+    assert time.monotonic() - began < local.WARM_S / 2
     end = runs.end(key)
     assert (end.exit_code, end.stopped, end.reason) == (0, True, "stopped before it began")
     (tmp_path / "gate").touch()
@@ -141,7 +144,8 @@ def test_a_parent_killed_while_it_imports_leaves_its_runs_to_others(
 
 def test_runs_go_on_without_their_parent(runs: Scripts) -> None:
     key = runs.run(WAITS, slots=((0, 1),))
-    runs.until_printed(key, "ready", 1)
+    for rank in (0, 1):
+        runs.until_printed(key, "ready", rank)
     runs.until_up(key)
     (parent,) = runs.parents
     os.kill(parent, signal.SIGKILL)
@@ -285,14 +289,16 @@ def test_parents_and_supervisors_killed_at_random_leave_no_worker_and_no_doubt(
     chance = random.Random(5)
     outcomes = []
     for attempt in range(1, 31):
-        key = runs.run(BEGAN, attempt=attempt, slots=((0, 1),))
-        time.sleep(chance.uniform(0, 0.15))
-        runs.poll()
-        state, supervisor = runs.engine._runs[key].state()
-        if chance.random() < 0.5 and runs.parents:
-            os.kill(runs.parents[0], signal.SIGKILL)
-        elif supervisor and state != shim.OUTCOME and runs.engine._runs[key].end is None:
-            os.kill(int(supervisor.split(".")[0]), signal.SIGKILL)
+        # one that is let be, and one that cannot end by itself: however busy the machine is,
+        # there are both outcomes
+        text = WAITS if attempt == 30 else BEGAN
+        key = runs.run(text, attempt=attempt, slots=((0, 1),))
+        if attempt == 30:
+            runs.until_up(key)
+            os.kill(runs.supervisor(key), signal.SIGKILL)
+        elif attempt > 1:
+            time.sleep(chance.uniform(0, 0.15))
+            _kill_somebody(runs, key, chance)
         end = runs.end(key)
         assert end.exit_code in (None, 0), (end, runs.log(key), runs.log(key, 1))
         outcomes.append((end.exit_code, runs.log(key).strip()))
@@ -301,6 +307,16 @@ def test_parents_and_supervisors_killed_at_random_leave_no_worker_and_no_doubt(
     assert {code for code, _ in outcomes} == {None, 0}
     assert (0, "warm") in outcomes
     assert _forked() <= set(runs.parents)
+
+
+def _kill_somebody(runs: Scripts, key: RunKey, chance: random.Random) -> None:
+    runs.poll()
+    state, supervisor = runs.engine._runs[key].state()
+    if chance.random() < 0.5 and runs.parents:
+        os.kill(runs.parents[0], signal.SIGKILL)
+    elif supervisor and state != shim.OUTCOME and runs.engine._runs[key].end is None:
+        with suppress(ProcessLookupError):  # it has ended this moment
+            os.kill(int(supervisor.split(".")[0]), signal.SIGKILL)
 
 
 def _forked() -> set[int]:
@@ -314,8 +330,10 @@ def _forked() -> set[int]:
 
 
 def _root_of(pid: int) -> int:
-    with open(f"/proc/{pid}/stat") as file:
+    """0 of one that has ended meanwhile."""
+    with suppress(OSError), open(f"/proc/{pid}/stat") as file:
         return int(file.read().rpartition(")")[2].split()[1])
+    return 0
 
 
 # With torch
@@ -352,17 +370,19 @@ def test_ranks_that_are_early_find_the_first_one_as_soon_as_it_listens(runs: Scr
         if os.environ["RANK"] == "0": time.sleep(0.1)
         began = time.monotonic()
         dist.init_process_group("gloo")
-        print(time.monotonic() - began)
+        print(began, time.monotonic() - began)
         dist.barrier()
         dist.destroy_process_group()
     """
-    keys = []
-    ends = []
-    for attempt in range(1, 6):  # one after the other: the cores are few
-        keys.append(runs.run(text, attempt=attempt, slots=((0, 1),), preload=None))
-        ends.append(runs.end(keys[-1]).exit_code)
-    assert ends == [0] * 5, [runs.log(key, 1) for key in keys]
-    assert min(float(runs.log(key)) for key in keys) < 0.12
+    took = []
+    for attempt in range(1, 21):  # a busy machine may hold up any of them
+        key = runs.run(text, attempt=attempt, slots=((0, 1),), preload=None)
+        assert runs.end(key).exit_code == 0, runs.log(key, 1)
+        (late, wait_s), (early, _) = (map(float, runs.log(key, n).split()) for n in (0, 1))
+        took.append((late - early, wait_s))
+        if late - early > 0.05 and wait_s < 0.12:
+            return
+    raise AssertionError(f"so much earlier, so long waited for: {took}")
 
 
 def _children(pid: int) -> list[int]:

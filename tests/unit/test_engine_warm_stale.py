@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from boa.engines.launching import HERE, _torchrun
+from boa.engines.launching import HERE, _torchrun, free_port
 from local_runs import until
 from warm_runs import Scripts
 
@@ -38,9 +38,9 @@ def test_torchrun_passes_on_options_that_look_like_its_own(tmp_path: Path) -> No
     script = tmp_path / "said.py"
     script.write_text("import sys; print(sys.argv[1:])")
     place = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    agent = _torchrun(0, 1, 1, (HERE, 29873))
+    agent = _torchrun(0, 1, 1, (HERE, free_port()))
     command = [*agent, sys.executable, str(script), "--n", "5", "--log", "x"]
     said = subprocess.run(
-        command, env={**os.environ, "PATH": place}, capture_output=True, text=True, timeout=120
+        command, env={**os.environ, "PATH": place}, capture_output=True, text=True, timeout=600
     )
     assert "['--n', '5', '--log', 'x']" in said.stdout, said.stderr

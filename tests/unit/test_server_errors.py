@@ -2,7 +2,6 @@
 
 import logging
 import socket
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -212,16 +211,14 @@ def read_until(connection: socket.socket, end: bytes) -> bytes:
 def test_a_body_that_says_it_is_too_large_is_refused_before_it_is_sent(
     address: tuple[str, int],
 ) -> None:
-    with socket.create_connection(address, timeout=5) as connection:
+    with socket.create_connection(address, timeout=60) as connection:
         connection.sendall(
             b"POST /api/v1/jobs HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
             b"Content-Length: 10000000000\r\n\r\n"
         )
-        began = time.monotonic()
-        got = read_until(connection, b"bytes")
+        got = read_until(connection, b"bytes")  # which fails if it waits for more of it
     assert got.startswith(b"HTTP/1.1 413 ")
     assert b"at most 1,048,576 bytes" in got
-    assert time.monotonic() - began < 2
 
 
 def test_a_body_that_turns_out_too_large_is_refused_while_it_comes(
@@ -253,7 +250,7 @@ def test_the_client_is_told_that_its_job_is_too_large(service: FakeService) -> N
 def test_nonsense_instead_of_http_does_no_harm(
     service: FakeService, address: tuple[str, int]
 ) -> None:
-    with socket.create_connection(address, timeout=5) as connection:
+    with socket.create_connection(address, timeout=60) as connection:
         connection.sendall(b"\x16\x03\x01 this is not HTTP\r\n\r\n")
         assert b"400" in read_until(connection, b"\n")
     url = f"http://{address[0]}:{address[1]}"

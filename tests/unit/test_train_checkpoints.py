@@ -123,21 +123,27 @@ from boa.train.checkpoints import Progress, latest, progress_at, written
 home, chance = Path(sys.argv[1]), random.Random(6)
 os.fsync = lambda fd: None  # what matters to a machine that goes down, and would take all the time
 
-def save_on_and_on():
+def save_on_and_on(writer):
     number = int((latest(home) / "0").read_text()) if latest(home) else 0
     while True:
         number += 1
         with written(home, Progress(step=number)) as folder:
             for part in range(5):
                 (folder / str(part)).write_text(str(number))
+        os.write(writer, b".")
 
 for round in range(60):
+    reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
-        save_on_and_on()
+        save_on_and_on(writer)
+    if round % 2:  # else it may be killed before it has saved anything
+        os.read(reader, 1)
     time.sleep(chance.uniform(0, 0.02))
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
+    os.close(reader)
+    os.close(writer)
     found = latest(home)
     if found:
         parts = {(found / str(part)).read_text() for part in range(5)}

@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -13,6 +12,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from boa.client.api import Client
+from boa.engines.launching import free_port
 from boa.errors import BoaError, NoServer
 from boa.units import Seconds
 
@@ -33,7 +33,7 @@ class OwnService:
 
     def __init__(self, folder: Path, config: Mapping[str, Any], token: str | None = None) -> None:
         self.folder, self._token = folder, token
-        self.port = _free_port()
+        self.port = free_port()  # also while it is down: no system hands such a one out
         self.log = folder / "serve.log"
         folder.mkdir(parents=True, exist_ok=True)
         self._config = folder / "boa.json"
@@ -111,9 +111,3 @@ class OwnService:
     def _last_words(self) -> str:
         lines = self.log.read_text("utf-8", "replace").strip().splitlines()
         return lines[-1] if lines else "it said nothing"
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
