@@ -27,6 +27,7 @@ from boa.control.ledger import Bill
 from boa.control.ledger import at as bill_at
 from boa.model.profile import ClassProfile
 from boa.model.trace import Trace, TraceJob
+from boa.model.workload import BILLINGS
 from boa.sim.knowledge import Arrivals, Knowledge
 from boa.sim.profiles import profiles_of, replay_spec
 from boa.sim.run import World, world_of
@@ -42,7 +43,6 @@ HERE = Path(__file__).resolve().parent
 PER_HOUR = {"cifar10": 2.4, "bert": 0.9, "deepspeech2": 0.6, "yolov3": 0.2}
 SIZES = {"few": {"T4": 1.0, "A100": 3.5}, "many": {"T4": 3.0, "A100": 10.0}}
 """Of clusters: nodes by how many times as often jobs come."""
-BILLINGS = ("gpu", "node")
 LOAD = 1.5
 """The budget, over the cheapest plan by the GPU."""
 BOOT_S, WARM_S = 180.0, 300.0
@@ -77,7 +77,7 @@ def main() -> None:
     console, status = Console(width=None if sys.stdout.isatty() else 150), Console(stderr=True)
     seeds = range(1, 2 if options.quick else options.seeds + 1)
     sizes = ("few",) if options.quick else options.sizes
-    groups = list(product(("T4", "A100"), sizes, BILLINGS))
+    groups = list(product(("T4", "A100"), sizes, options.billings))
     cases = [Case(*group, seed, options.hours) for group in groups for seed in seeds]
     with ProcessPoolExecutor(options.at_once) as pool:
         results: dict[Case, Result] = {}
@@ -100,6 +100,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="few nodes, one seed")
     parser.add_argument("--sizes", nargs="+", choices=SIZES, default=list(SIZES))
+    parser.add_argument("--billings", nargs="+", choices=BILLINGS, default=BILLINGS)
     parser.add_argument("--seeds", type=int, default=4)
     parser.add_argument("--hours", type=float, default=24.0)
     parser.add_argument("--at-once", type=int, default=os.cpu_count(), help="runs side by side")

@@ -7,10 +7,8 @@ from hypothesis import strategies as st
 
 import boa
 from boa.model import Amdahl, Epoch, GpuType, JobClass, Workload
-from boa.solver.objective import Billing
+from boa.model.workload import BILLINGS, Billing
 from strategies import workloads
-
-BILLINGS: list[Billing] = ["gpu", "node"]
 
 
 @given(workload=workloads(), factor=st.floats(1.0, 3.0), billing=st.sampled_from(BILLINGS))

@@ -8,9 +8,8 @@ import typer
 from boa.cli import options
 from boa.cli.console import console, emit_json
 from boa.cli.options import Json, WorkloadPath
-from boa.model.workload import Workload
+from boa.model.workload import BILLINGS, Workload
 from boa.solver.objective import Outcome
-from boa.solver.planner import BILLINGS
 
 
 def evaluate(

@@ -9,9 +9,9 @@ from typing import Annotated, Any, TypeAlias, TypeVar
 import typer
 
 from boa.errors import FileError, InputError
-from boa.model.workload import Workload
-from boa.solver.objective import Billing, Routing
-from boa.solver.planner import BILLINGS, ROUTINGS
+from boa.model.workload import BILLINGS, Billing, Workload
+from boa.solver.objective import Routing
+from boa.solver.planner import ROUTINGS
 
 FIGURES = (".png", ".svg", ".pdf")
 """Pictures that do not move."""

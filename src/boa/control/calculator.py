@@ -11,9 +11,8 @@ from multiprocessing.process import BaseProcess
 from typing import Protocol
 
 from boa.errors import BoaError
-from boa.model.workload import Workload
+from boa.model.workload import Billing, Workload
 from boa.policy.boa import within_reach
-from boa.solver.objective import Billing
 from boa.solver.solution import Solution
 from boa.units import Seconds, UsdPerHour
 

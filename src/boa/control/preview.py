@@ -10,11 +10,11 @@ from boa.errors import InputError, JctTooShort, no_less
 from boa.model.job import JobRecord
 from boa.model.plan import ClassPlan
 from boa.model.speedup import Floats
-from boa.model.workload import Workload
+from boa.model.workload import Billing, Workload
 from boa.policy.boa import within_reach
 from boa.solver.frontier import Frontier, FrontierPoint
 from boa.solver.lagrangian import ROUNDING, cheapest, solve_jct
-from boa.solver.objective import Billing, Rules
+from boa.solver.objective import Rules
 from boa.solver.pricing import Pricing
 from boa.solver.solution import Solution
 from boa.units import Seconds, UsdPerHour

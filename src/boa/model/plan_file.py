@@ -13,7 +13,7 @@ from boa.errors import InputError
 from boa.model import checks
 from boa.model.files import read_document
 from boa.model.plan import ClassPlan, Plan, Route, Variant
-from boa.model.workload import JobClass, Workload
+from boa.model.workload import BILLINGS, Billing, JobClass, Workload
 from boa.units import GpuName
 
 VERSION = 1
@@ -27,7 +27,7 @@ class PlanSettings:
 
     rescaling: bool = True
     routing: Literal["class", "epoch", "migrate"] = "class"
-    billing: Literal["gpu", "node"] = "gpu"
+    billing: Billing = "gpu"
 
 
 def load_plan(path: str | Path, workload: Workload) -> tuple[Plan, PlanSettings]:
@@ -67,7 +67,7 @@ def _settings(top: Mapping[str, Any]) -> PlanSettings:
             top.get("routing", "class"), "routing", ("class", "epoch", "migrate")
         ),
         billing=checks.choice(  # type: ignore[arg-type]
-            top.get("billing", "gpu"), "billing", ("gpu", "node")
+            top.get("billing", "gpu"), "billing", BILLINGS
         ),
     )
 

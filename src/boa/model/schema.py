@@ -6,7 +6,7 @@ drifting apart.
 """
 
 from boa.model.schema_parts import DRAFT, NAME, Schema, number, object_of
-from boa.model.workload import DEFAULT_MAX_GPUS
+from boa.model.workload import BILLINGS, DEFAULT_MAX_GPUS
 from boa.model.workload_file import MAX_WIDTH, VERSION
 
 
@@ -214,7 +214,7 @@ def _plan_rules() -> Schema:
             "or may migrate between types.",
         },
         "billing": {
-            "enum": ["gpu", "node"],
+            "enum": list(BILLINGS),
             "default": "gpu",
             "description": "Whether GPUs or whole nodes are paid for.",
         },

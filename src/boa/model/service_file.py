@@ -15,7 +15,7 @@ from boa.model.files import read_document
 from boa.model.profile import ClassProfile
 from boa.model.profile_file import load_profile
 from boa.model.service import ClassPrior, ServiceConfig
-from boa.model.workload import GpuType
+from boa.model.workload import BILLINGS, GpuType
 from boa.units import GpuName, UsdPerHour
 
 Catalogue: TypeAlias = Callable[[str, Mapping[GpuName, GpuType]], ClassProfile | None]
@@ -46,7 +46,6 @@ NUMBERS: Mapping[str, Mapping[str, float]] = {
 URL = r"^https?://[^\s/]+(/\S*)?$"
 MAX_LOG_MB = 102_400.0
 NAMES = ("policy", "engine", "cloud", "host")
-BILLINGS = ("gpu", "node")
 LOCAL = ("provision_s", "release_s")
 _FIELDS = (
     "version",

@@ -7,10 +7,10 @@ import numpy as np
 
 from boa.errors import BudgetTooSmall, NoPlanFound
 from boa.model.speedup import Floats
-from boa.model.workload import Workload
+from boa.model.workload import Billing, Workload
 from boa.plots.words import Money, percent
 from boa.solver.frontier import Frontier
-from boa.solver.objective import Billing, Routing
+from boa.solver.objective import Routing
 from boa.solver.planner import plan
 from boa.units import Seconds, UsdPerHour
 

@@ -19,11 +19,10 @@ import numpy as np
 
 from boa.model.plan import ClassPlan, Plan
 from boa.model.speedup import Floats, stacked_rates
-from boa.model.workload import Epoch, GpuType, JobClass, Workload
+from boa.model.workload import Billing, Epoch, GpuType, JobClass, Workload
 from boa.units import SECONDS_PER_HOUR, GpuName, Seconds, Usd, UsdPerHour
 
 Routing: TypeAlias = Literal["class", "epoch", "migrate"]
-Billing: TypeAlias = Literal["gpu", "node"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 from boa.errors import BoaError, InputError, NoSinglePlan, UsageError
 from boa.model.plan import Plan
-from boa.model.workload import Workload
+from boa.model.workload import BILLINGS, Billing, Workload
 from boa.solver.assemble import plan_of
 from boa.solver.frontier import Frontier, Progress, sweep
 from boa.solver.lagrangian import Optimum, cheapest, solve_budget, solve_jct
-from boa.solver.objective import Billing, Outcome, Routing, Rules
+from boa.solver.objective import Outcome, Routing, Rules
 from boa.solver.objective import evaluate as evaluate_under
 from boa.solver.pricing import Pricing
 from boa.solver.solution import Frugal, Solution
@@ -19,7 +19,6 @@ from boa.units import Seconds, UsdPerHour
 
 SOLVERS = ("exact", "glue", "milp")
 ROUTINGS = ("class", "epoch", "migrate")
-BILLINGS = ("gpu", "node")
 _PROVEN = 1e-6
 """The gap, relative, up to which arithmetic alone may keep a plan from its bound."""
 _OVERSPENT = 1e-6
