@@ -100,7 +100,6 @@ class Planner:
             wall_s=answer.wall_s,
             too_small=answer.too_small,
             units=self._units,
-            billing=self._billing,
         )
         self.memory = planned_of(solution, version, draft.now, number)
         draft.count(plans=1)

@@ -10,7 +10,7 @@ from boa.model.cluster import JobId, NodeId
 from boa.model.job import JobRecord, JobSpec
 from boa.model.live import Hold, NodeRecord, Report
 from boa.model.profile import ClassProfile
-from boa.model.workload import Billing, Workload
+from boa.model.workload import Workload
 from boa.solver.solution import Solution
 from boa.units import Seconds, Usd, UsdPerHour
 
@@ -72,8 +72,6 @@ class PlanState:
     """Where the budget cannot keep up: the least that could."""
     units: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     """Units of progress of every epoch, by class, as they were known when it was asked for."""
-    billing: Billing = "gpu"
-    """As the service is set up; a plan for too little money may be by the GPU nevertheless."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -97,15 +97,13 @@ def within_reach(
 ) -> tuple[Solution, UsdPerHour | None]:
     """While jobs run, a budget that turns out too small buys the cheapest plan.
 
-    With it comes what that plan needs, if the budget is too small. One that is too small for whole
-    nodes only is planned by the GPU: jobs that share nodes can do with less.
+    With it comes what that plan needs, if the budget is too small.
     """
     try:
         return solve(workload, budget, billing=billing), None
     except BudgetTooSmall as problem:
-        if billing != "gpu":
-            return within_reach(workload, budget)
-        return solve(workload, problem.needed * (1 + 1e-9)), problem.needed
+        needed = problem.needed
+        return solve(workload, needed * (1 + 1e-9), billing=billing), needed
 
 
 def _share(planned: Planned, variants: tuple[Variant, ...], job: JobView) -> Share:

@@ -5,7 +5,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Annotated, Any, cast
 
 from fastapi import APIRouter, Depends, Path, Query
@@ -111,10 +111,10 @@ def _previewed(
     state: PlanState, money: MoneyState, budget: float | None, jct: float | None
 ) -> Previewed:
     if budget is not None and jct is None:
-        return preview.for_budget(state.workload, budget, money.planned_with(budget), state.billing)
+        billing = state.solution.rules.billing
+        return preview.for_budget(state.workload, budget, money.planned_with(budget), billing)
     if jct is not None and budget is None:
-        rules = replace(state.solution.rules, billing=state.billing)
-        return preview.for_jct(state.workload, rules, jct, money.gain)
+        return preview.for_jct(state.workload, state.solution.rules, jct, money.gain)
     problem = "neither is given" if budget is None else "both are given"
     raise InputError("budget_per_hour, jct_s", None, "exactly one of the two", problem)
 
