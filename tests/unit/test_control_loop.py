@@ -56,15 +56,6 @@ def test_a_width_that_changes_between_epochs_is_a_rescaling(lives: Any) -> None:
     assert kinds(live, job_id) == ["submitted", "started", "rescaled", "succeeded"]
 
 
-@pytest.mark.parametrize(("billing", "width"), [("gpu", 2), ("node", 4)])
-def test_plans_for_whole_nodes_use_the_gpus_that_are_paid_for_anyway(
-    lives: Any, billing: str, width: int
-) -> None:
-    """Nodes have four GPUs. If nobody shares them, two cost as much as four, for longer."""
-    live = lives(profile("lone", alpha=0.9), per_hour=1.0, budget=1.09, billing=billing)
-    assert live.job(live.submit(spec("lone"))).run.allocation.width == width
-
-
 def test_a_failed_job_is_tried_again_with_longer_and_longer_pauses(lives: Any) -> None:
     live = lives(LONG, backoff_s=10.0)
     job_id = live.submit(spec("long", retries=2))

@@ -73,18 +73,6 @@ def test_a_wished_jct_gets_the_budget_whose_plan_takes_it(
     assert less.solution.average_jct > wished or less.too_small is not None
 
 
-def test_a_service_that_plans_for_whole_nodes_previews_for_whole_nodes(workload: Workload) -> None:
-    rules = Rules(billing="node")
-    frontier = sweep(workload, rules)
-    wished = 0.5 * (frontier.fastest_jct + float(frontier.average_jcts[0]))
-    found = preview.for_jct(workload, rules, wished)
-    assert found.solution.rules == rules
-    assert found.solution.average_jct == pytest.approx(wished, rel=1e-6)
-    assert found.budget > preview.for_jct(workload, RULES, wished).budget, "shared by nobody"
-    again = preview.for_budget(workload, found.budget, billing="node")
-    assert again.solution.average_jct == found.solution.average_jct
-
-
 @pytest.mark.parametrize("factor", [0.5, 0.999])
 def test_a_jct_that_no_budget_reaches_names_the_range(
     workload: Workload, frontier: Frontier, factor: float

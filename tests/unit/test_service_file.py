@@ -36,7 +36,6 @@ CONFIG: dict[str, Any] = {
     "round_s": 30,
     "replan_s": 600,
     "keep_warm_s": 0,
-    "billing": "node",
     "pacing_h": 12,
     "refused_s": 10,
     "backoff_s": 1,
@@ -119,7 +118,7 @@ def test_every_field_arrives_in_the_config(file: Path) -> None:
     assert (config.round_s, config.replan_s, config.keep_warm_s) == (30.0, 600.0, 0.0)
     assert (config.pacing_h, config.refused_s, config.backoff_s) == (12.0, 10.0, 1.0)
     assert (config.provision_s, config.release_s, config.log_bytes) == (30.0, 5.0, 512 * 1024)
-    assert (config.warm_parents, config.billing) == (2, "node")
+    assert config.warm_parents == 2
     assert (config.policy, config.engine, config.cloud) == ("boa", "local", "local")
 
 
@@ -271,8 +270,6 @@ def changed(path: str, value: Any) -> dict[str, Any]:
         ("speed", 0),
         ("round_s", 0),
         ("keep_warm_s", -1),
-        ("billing", "hour"),
-        ("billing", None),
         ("pacing_h", 0),
         ("warm_parents", -1),
         ("warm_parents", 101),

@@ -72,7 +72,7 @@ def assemble(
         state=state,
         decider=_decider(config, policy, offers, profiler),
         profiler=profiler,
-        planner=Planner(calculator, profiler, config.replan_s, config.billing),
+        planner=Planner(calculator, profiler, config.replan_s),
         purse=purse,
         actor=actor,
         sampling=Sampling(config.speed, saved.points),

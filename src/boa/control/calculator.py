@@ -29,7 +29,6 @@ class Question:
     workload: Workload
     budget: UsdPerHour
     number: int
-    billing: Billing = "gpu"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +88,7 @@ def solved(question: Question) -> Answer:
     began = time.perf_counter()
     solution, needed, error = None, None, ""
     try:
-        solution, needed = within_reach(question.workload, question.budget, question.billing)
+        solution, needed = within_reach(question.workload, question.budget)
     except BoaError as problem:
         error = str(problem)
     except Exception as problem:  # a bug in the solver must not end its process

@@ -19,15 +19,8 @@ NO_VERSION = -1
 class Planner:
     """Keeps a plan up to date for policies that follow one."""
 
-    def __init__(
-        self,
-        calculator: Calculator,
-        profiler: Profiler,
-        replan_s: Seconds,
-        billing: Billing = "gpu",
-    ) -> None:
+    def __init__(self, calculator: Calculator, profiler: Profiler, replan_s: Seconds) -> None:
         self._calculator, self._profiler, self._replan_s = calculator, profiler, replan_s
-        self._billing: Billing = billing
         self.plan: PlanState | None = None
         self.memory: Any = None
         """The plan as the policy remembers it."""
@@ -77,7 +70,7 @@ class Planner:
             return
         self._asked = (number + 1, draft.now, self._profiler.version, budget, workload)
         self._units = {found.name: self._profiler.units(found.name) for found in workload.classes}
-        self._calculator.request(Question(workload, budget, number + 1, self._billing))
+        self._calculator.request(Question(workload, budget, number + 1))
 
     def _newcomers(self, draft: Draft) -> bool:
         """Whether a job waits for a plan that knows its class: that cannot wait any longer."""

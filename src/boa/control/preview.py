@@ -48,14 +48,11 @@ class Previewed:
 
 
 def for_budget(
-    workload: Workload,
-    budget: UsdPerHour,
-    planned_with: UsdPerHour | None = None,
-    billing: Billing = "gpu",
+    workload: Workload, budget: UsdPerHour, planned_with: UsdPerHour | None = None
 ) -> Previewed:
     """As the service itself would plan."""
     planned_with = budget if planned_with is None else planned_with
-    solution, too_small = within_reach(workload, planned_with, billing)
+    solution, too_small = within_reach(workload, planned_with)
     return Previewed(
         budget=budget, planned_with=planned_with, solution=solution, too_small=too_small
     )
@@ -76,8 +73,7 @@ def for_jct(workload: Workload, rules: Rules, jct: Seconds, gain: float = 1.0) -
         raise _out_of_reach(jct, problem.fastest, slowest) from None
     if jct > slowest * (1 + ROUNDING):
         raise _out_of_reach(jct, _fastest(pricing), slowest)
-    spend = found.totals.spend
-    return for_budget(workload, spend * gain, spend, rules.billing)
+    return for_budget(workload, found.totals.spend * gain, found.totals.spend)
 
 
 def _fastest(pricing: Pricing) -> Seconds:

@@ -9,7 +9,6 @@ from boa.model.elsewhere import CLOUDS_OF
 from boa.model.schema_elsewhere import aws_schema, ray_schema
 from boa.model.schema_parts import CLASS, DRAFT, TEXT, VERSION_1, Schema, number, object_of, whole
 from boa.model.service import ClassPrior, ServiceConfig
-from boa.model.workload import BILLINGS
 
 
 def config_schema() -> Schema:
@@ -35,12 +34,6 @@ def config_schema() -> Schema:
                 **_names(),
                 **_numbers(),
                 **_places(),
-                "billing": {
-                    "enum": list(BILLINGS),
-                    "default": _defaults(ServiceConfig)["billing"],
-                    "description": "What plans charge a job for: the GPUs it holds, or all of the "
-                    "nodes these lie on. The bill is by the node in either case.",
-                },
                 "local": _local(),
                 "ray": ray_schema(),
                 "aws": aws_schema(),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from boa.model.elsewhere import AwsSettings, RaySettings
 from boa.model.profile import ClassProfile
-from boa.model.workload import Billing, GpuType
+from boa.model.workload import GpuType
 from boa.units import GpuName, PerHour, Seconds, UsdPerHour
 
 
@@ -54,8 +54,6 @@ class ServiceConfig:
     round_s: Seconds = 60.0
     """How often a policy is asked that looks at all jobs at once."""
     replan_s: Seconds = 900.0
-    billing: Billing = "gpu"
-    """What plans charge a job for: the GPUs it holds, or all of the nodes these lie on."""
     keep_warm_s: Seconds = 300.0
     """How long an empty node is kept before it is given back."""
     pacing_h: float = 24.0

@@ -61,7 +61,6 @@ _FIELDS = (
     "aws",
     "warm_parents",
     "log_mb",
-    "billing",
     "local",
     "classes",
     *NAMES,
@@ -126,8 +125,6 @@ def _config(top: Mapping[str, Any], home: Path, catalogue: Catalogue) -> Service
     if "log_mb" in top:
         size = checks.number(top["log_mb"], "log_mb", above=0, most=MAX_LOG_MB)
         settings["log_bytes"] = max(1, round(size * 1024**2))
-    if "billing" in top:
-        settings["billing"] = checks.choice(top["billing"], "billing", BILLINGS)
     types, most = _offered(top)
     settings |= _elsewhere(top, types)
     folder = top.get("data_dir") or default_data_dir()

@@ -92,18 +92,15 @@ def planned_of(solution: Solution, version: int, at: Seconds, plans: int = 1) ->
     )
 
 
-def within_reach(
-    workload: Workload, budget: UsdPerHour, billing: Billing = "gpu"
-) -> tuple[Solution, UsdPerHour | None]:
+def within_reach(workload: Workload, budget: UsdPerHour) -> tuple[Solution, UsdPerHour | None]:
     """While jobs run, a budget that turns out too small buys the cheapest plan.
 
     With it comes what that plan needs, if the budget is too small.
     """
     try:
-        return solve(workload, budget, billing=billing), None
+        return solve(workload, budget), None
     except BudgetTooSmall as problem:
-        needed = problem.needed
-        return solve(workload, needed * (1 + 1e-9), billing=billing), needed
+        return solve(workload, problem.needed * (1 + 1e-9)), problem.needed
 
 
 def _share(planned: Planned, variants: tuple[Variant, ...], job: JobView) -> Share:

@@ -111,8 +111,7 @@ def _previewed(
     state: PlanState, money: MoneyState, budget: float | None, jct: float | None
 ) -> Previewed:
     if budget is not None and jct is None:
-        billing = state.solution.rules.billing
-        return preview.for_budget(state.workload, budget, money.planned_with(budget), billing)
+        return preview.for_budget(state.workload, budget, money.planned_with(budget))
     if jct is not None and budget is None:
         return preview.for_jct(state.workload, state.solution.rules, jct, money.gain)
     problem = "neither is given" if budget is None else "both are given"
