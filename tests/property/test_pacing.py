@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from boa.control.ledger import NOTHING, Bill
-from boa.control.pacing import Pace, advanced, begun, effective, with_budget
+from boa.control.pacing import Pace, advanced, begun, effective, gain, with_budget
 
 HORIZON_H, LOOK_H = 24.0, 0.25
 BUDGET = 40.0
@@ -182,6 +182,20 @@ def test_days_and_nights_average_out(seed: int) -> None:
         return 1 + 0.9 * math.sin(hour / 24 * 2 * math.pi)
 
     assert abs(Plant(1.3, 0.1, demand=tide, seed=seed).run(30 * 24).average - 1) < 0.03
+
+
+@few
+@given(seed=seeds, hours=st.sampled_from([4, 8, 12]))
+def test_nights_are_not_taken_for_misjudged_arrivals(seed: int, hours: int) -> None:
+    """Jobs are short, so that mornings and evenings are, too."""
+    plant = Plant(
+        duration_h=0.1,
+        expected_per_hour=300.0,
+        demand=lambda hour: float(hour % 24 < hours),
+        seed=seed,
+    ).run(20 * 24)
+    assert 0.88 < gain(plant.pace) < 1.05
+    assert plant.dearest_day(5 * 24) < 1.12
 
 
 @few

@@ -124,6 +124,40 @@ def test_a_new_budget_counts_from_now_and_keeps_what_was_learned() -> None:
     assert effective(pace, HORIZON_H) == pytest.approx(25.0)
 
 
+def test_a_new_budget_keeps_what_was_learned_of_idle_nodes() -> None:
+    before = paced(24, 10.0, idle=0.4)
+    bill = Bill(total=before.total, jobs=before.jobs, idle=0.0, provisioning=0.0)
+    pace = with_budget(before, 50.0, bill, before.at)
+    assert overhead(pace) == overhead(before) > 1.5
+
+
+def test_what_winds_down_after_a_cut_of_the_budget_is_not_taken_for_what_is_usual() -> None:
+    """Nodes of $100 an hour go within five minutes; the budget is now $1."""
+    before = replace(begun(1.0, billed(0.0), 0.0), charged=1.0, used=0.8)
+    wound_down = advanced(before, billed(100 / 12, 100 / 12), 1.0, H / 12, HORIZON_H)
+    assert overhead(wound_down) < 1.1 * overhead(before)
+
+
+def test_one_node_that_boots_does_not_upset_a_short_horizon() -> None:
+    pace = advanced(begun(10.0, billed(0.0), 0.0), billed(0.5, 0.5), 10.0, 180.0, 0.1)
+    assert overhead(pace) < 1.7
+
+
+def test_a_lull_counts_once_jobs_are_back_and_a_night_never() -> None:
+    """An hour of work and one of nothing: half of the plan. Three hours of nothing: a night."""
+
+    def after(quiet_h: float) -> Pace:
+        pace = begun(10.0, billed(0.0), 0.0)
+        for n, (hours, rate) in enumerate([(1.0, 10.0), (quiet_h, 0.0)] * 200):
+            at, total = pace.at + hours * H, pace.total + rate * hours
+            pace = advanced(pace, billed(total), 10.0, at, HORIZON_H)
+            assert n % 2 == 0 or pace.lull_h == quiet_h
+        return pace
+
+    assert gain(after(1.0)) == pytest.approx(0.5, rel=0.03)
+    assert gain(after(3.0)) == 1.0
+
+
 def test_an_endless_horizon_plans_with_the_budget_itself() -> None:
     pace = advanced(begun(10.0, billed(0.0), 0.0), billed(1000.0), 10.0, 10 * H, 1e12)
     assert effective(pace, 1e12) == pytest.approx(10.0)
@@ -138,8 +172,11 @@ def test_a_pace_survives_json() -> None:
 def test_a_pace_of_an_older_version_keeps_its_money_and_learns_its_gain_anew() -> None:
     pace = paced(10, 13.0)
     document = {**pace.as_document(), "spent": 12.0}
-    for new in ("jobs", "held", "charged", "used"):
+    for new in ("jobs", "held", "charged", "used", "lull_h", "lull_held"):
         del document[new]
-    found = Pace.from_document(document, billed(700.0, 100.0))
+    now = billed(pace.total + 20.0, 100.0)
+    found = Pace.from_document(document, now)
     assert (found.credit, found.since, found.total) == (pace.credit, pace.since, pace.total)
-    assert (found.jobs, gain(found)) == (600.0, 1.0)
+    later = advanced(found, now, 10.0, found.at + H, HORIZON_H)
+    assert overhead(later) == 1.0, "what came while it was away is taken to have gone to jobs"
+    assert gain(found) == 1.0

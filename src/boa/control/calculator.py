@@ -11,7 +11,7 @@ from multiprocessing.process import BaseProcess
 from typing import Protocol
 
 from boa.errors import BoaError
-from boa.model.workload import Billing, Workload
+from boa.model.workload import Workload
 from boa.policy.boa import within_reach
 from boa.solver.solution import Solution
 from boa.units import Seconds, UsdPerHour

@@ -23,17 +23,21 @@ one overspent is forgiven. With the default horizon that is a week-end without j
 PAYOUT = 1.0
 """Of the budget: what savings add to it at most, so that a dead week ends in no spree."""
 GAIN = (1 / 3, 3.0)
-"""What spent ÷ planned is believed to be at least and at most."""
+"""What spent ÷ planned is believed to be at least and at most, and the overhead at most."""
 OVERHEAD_HORIZONS = 1 / 4
-"""Of budget: the newest dollars that the overhead is measured by."""
+OVERHEAD_LEAST_H = 1.0
+"""Hours of budget, of a short horizon: the newest dollars that the overhead is measured by."""
+LESSON = 2.0
+"""Of the budget: dollars an hour that teach, at most. What winds down after the budget was cut is
+not what is usual under the new one."""
 BELIEVED = 1 / 12
 """Of those dollars: as many are taken at first to have gone to jobs alone, so that the first nodes
 to boot, which no job can hold yet, are not taken for what is usual."""
 NO_DEMAND = 0.25
-"""Where jobs hold less than this share of the plan there are none: that says nothing of the gain.
-"""
-RECENT_HORIZONS = 1 / 24
-"""What that is judged by. A lull of minutes between two jobs is part of what the plan promised."""
+"""Where jobs hold less than this share of the plan there are none, which says nothing of the gain
+if it lasts …"""
+NIGHT_HORIZONS = 1 / 24
+"""… longer than this. A lull between two jobs is part of what the plan promised."""
 EFFECTIVE = (0.25, 4.0)
 """Of the budget: what is planned with at least and at most."""
 
@@ -59,8 +63,10 @@ class Pace:
     """By jobs: a moving average over the horizon, while there was demand …"""
     planned: UsdPerHour
     """… and of what the plans in force promised at the same time."""
-    recent: UsdPerHour
-    """By jobs: a moving average over a far shorter time."""
+    lull_h: float = 0.0
+    """Hours without demand until now, of which nobody knows yet whether they are a night …"""
+    lull_held: Usd = 0.0
+    """… and what jobs held in them."""
     charged: float = BELIEVED
     """The newest dollars, each forgotten as others follow, in parts of those that count …"""
     used: float = BELIEVED
@@ -71,11 +77,12 @@ class Pace:
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any], bill: Bill) -> "Pace":
-        """In older documents the parts of the gain are not told apart: they are learned anew,
-        from `bill` on, which is what was charged until now."""
+        """In older documents the parts of the gain are not told apart: they are learned anew, from
+        `bill` on, which is what was charged until now; what came since their last look is taken to
+        have gone to jobs."""
         learned = {name: value for name, value in document.items() if name != "spent"}
-        as_planned = dict.fromkeys(("held", "recent"), document["planned"])
-        return cls(**{"jobs": bill.jobs, **as_planned, **learned})
+        since_then = bill.total - document["total"]
+        return cls(**{"jobs": bill.jobs - since_then, "held": document["planned"], **learned})
 
 
 def begun(budget: UsdPerHour, bill: Bill, now: Seconds) -> Pace:
@@ -89,7 +96,6 @@ def begun(budget: UsdPerHour, bill: Bill, now: Seconds) -> Pace:
         jobs=bill.jobs,
         held=budget,
         planned=budget,
-        recent=budget,
     )
 
 
@@ -98,7 +104,6 @@ def with_budget(pace: Pace, budget: UsdPerHour, bill: Bill, now: Seconds) -> Pac
     return replace(
         begun(budget, bill, now),
         held=pace.held / pace.planned * budget,
-        recent=pace.recent / pace.planned * budget,
         charged=pace.charged,
         used=pace.used,
     )
@@ -112,37 +117,46 @@ def advanced(pace: Pace, bill: Bill, planned: UsdPerHour, now: Seconds, horizon_
     hours = (now - pace.at) / SECONDS_PER_HOUR
     if hours <= 0:
         return pace
-    horizon = pace.budget * horizon_h
-    spent, held = bill.total - pace.total, (bill.jobs - pace.jobs) / hours
-    credit = pace.credit + pace.budget * hours - spent
-    newest = -math.expm1(-hours / (RECENT_HORIZONS * horizon_h))
+    spent, held = bill.total - pace.total, bill.jobs - pace.jobs
+    most = BOUND * pace.budget * horizon_h
     pace = replace(
-        _overhead_learned(pace, spent, bill.jobs - pace.jobs, OVERHEAD_HORIZONS * horizon),
+        _overhead_learned(pace, spent, held, hours, horizon_h),
         at=now,
         total=bill.total,
         jobs=bill.jobs,
-        credit=min(max(credit, -BOUND * horizon), BOUND * horizon),
-        recent=pace.recent + newest * (held - pace.recent),
+        credit=min(max(pace.credit + pace.budget * hours - spent, -most), most),
     )
-    if planned <= 0 or pace.recent < NO_DEMAND * planned:
-        return pace
-    fresh = -math.expm1(-hours / horizon_h)
-    return replace(
-        pace,
-        held=pace.held + fresh * (held - pace.held),
-        planned=pace.planned + fresh * (planned - pace.planned),
-    )
+    return pace if planned <= 0 else _demand_learned(pace, held, planned, hours, horizon_h)
 
 
-def _overhead_learned(pace: Pace, spent: Usd, jobs: Usd, counted: Usd) -> Pace:
+def _overhead_learned(pace: Pace, spent: Usd, held: Usd, hours: float, horizon_h: float) -> Pace:
     """Dollars are forgotten by the dollar, not by the hour: where nothing is spent, nothing is
     learned and nothing unlearned."""
     if spent <= 0:
         return pace
-    fresh = -math.expm1(-spent / counted)
+    counted = pace.budget * max(OVERHEAD_HORIZONS * horizon_h, OVERHEAD_LEAST_H)
+    fresh = -math.expm1(-min(spent, LESSON * pace.budget * hours) / counted)
     charged = pace.charged + fresh * (1.0 - pace.charged)
-    used = pace.used + fresh * (jobs / spent - pace.used)
+    used = pace.used + fresh * (held / spent - pace.used)
     return replace(pace, charged=charged, used=max(used, charged / GAIN[1]))
+
+
+def _demand_learned(
+    pace: Pace, held: Usd, planned: UsdPerHour, hours: float, horizon_h: float
+) -> Pace:
+    """A lull counts once jobs are back; a night, which is a longer one, never does."""
+    if held < NO_DEMAND * planned * hours:
+        return replace(pace, lull_h=pace.lull_h + hours, lull_held=pace.lull_held + held)
+    if pace.lull_h <= NIGHT_HORIZONS * horizon_h:
+        hours, held = hours + pace.lull_h, held + pace.lull_held
+    fresh = -math.expm1(-hours / horizon_h)
+    return replace(
+        pace,
+        held=pace.held + fresh * (held / hours - pace.held),
+        planned=pace.planned + fresh * (planned - pace.planned),
+        lull_h=0.0,
+        lull_held=0.0,
+    )
 
 
 def overhead(pace: Pace) -> float:

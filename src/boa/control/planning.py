@@ -7,7 +7,7 @@ from boa.control.calculator import QUIET_S, Answer, Calculator, Question, due
 from boa.control.profiler import Profiler
 from boa.control.snapshot import PlanState
 from boa.control.state import Draft
-from boa.model.workload import Billing, Workload
+from boa.model.workload import Workload
 from boa.policy.boa import planned_of
 from boa.solver.solution import as_document
 from boa.units import Seconds, UsdPerHour

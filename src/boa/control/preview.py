@@ -10,7 +10,7 @@ from boa.errors import InputError, JctTooShort, no_less
 from boa.model.job import JobRecord
 from boa.model.plan import ClassPlan
 from boa.model.speedup import Floats
-from boa.model.workload import Billing, Workload
+from boa.model.workload import Workload
 from boa.policy.boa import within_reach
 from boa.solver.frontier import Frontier, FrontierPoint
 from boa.solver.lagrangian import ROUNDING, cheapest, solve_jct

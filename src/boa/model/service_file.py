@@ -15,7 +15,7 @@ from boa.model.files import read_document
 from boa.model.profile import ClassProfile
 from boa.model.profile_file import load_profile
 from boa.model.service import ClassPrior, ServiceConfig
-from boa.model.workload import BILLINGS, GpuType
+from boa.model.workload import GpuType
 from boa.units import GpuName, UsdPerHour
 
 Catalogue: TypeAlias = Callable[[str, Mapping[GpuName, GpuType]], ClassProfile | None]
