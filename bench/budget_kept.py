@@ -5,7 +5,7 @@ speeds are known. So what is spent beside the plan is idle and booting nodes, an
 of few or many nodes of four (T4) or eight GPUs (A100); nodes take three minutes to boot and are
 kept warm for five.
 
-.venv/bin/python bench/budget_kept.py [--quick] [--seeds 4] [--hours 24] [--json FILE]
+.venv/bin/python bench/budget_kept.py [--quick] [--sizes few many] [--seeds 4] [--json FILE]
 """
 
 import argparse
@@ -41,7 +41,7 @@ from live import START, Live, config, prior
 HERE = Path(__file__).resolve().parent
 PER_HOUR = {"cifar10": 2.4, "bert": 0.9, "deepspeech2": 0.6, "yolov3": 0.2}
 SIZES = {"few": {"T4": 1.0, "A100": 3.5}, "many": {"T4": 3.0, "A100": 10.0}}
-"""Of clusters: nodes by how many times as often jobs come."""
+"""How many times as often jobs come, by what that makes of the cluster: nodes."""
 LOAD = 1.5
 """The budget: so many times what the cheapest plan spends."""
 BOOT_S, WARM_S = 180.0, 300.0

@@ -25,8 +25,9 @@ PAYOUT = 1.0
 GAIN = (1 / 3, 3.0)
 """What spent ÷ planned is believed to be at least and at most, and the overhead at most."""
 OVERHEAD_HORIZONS = 1 / 4
+"""Of budget: the newest dollars, by which the overhead is measured …"""
 OVERHEAD_LEAST_H = 1.0
-"""Hours of budget, of a short horizon: the newest dollars that the overhead is measured by."""
+"""… and hours of budget that they are at least, or one boot would upset a short horizon."""
 LESSON = 2.0
 """Of the budget: dollars an hour that teach, at most. What winds down after the budget was cut is
 not what is usual under the new one."""
