@@ -15,7 +15,7 @@ BROWSERS := chromium chromium-browser google-chrome google-chrome-stable
 .PHONY: demo web test lint screenshots clean node chromium
 .DEFAULT_GOAL := demo
 
-$(VENV)/.base: pyproject.toml hatch_build.py $(wildcard src/boa/*/_*.c)
+$(VENV)/.base: pyproject.toml hatch_build.py $(wildcard src/boa/*/_*.c src/boa/*/*/_*.c)
 	@$(PYTHON) -c 'import sys; sys.exit("BOA needs Python 3.11 or newer; try: make PYTHON=python3.12") if sys.version_info < (3, 11) else None'
 	@echo "setting up $(VENV) (once)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

@@ -15,7 +15,7 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-KERNELS = "src/boa/*/_*.c"
+KERNELS = "src/boa/**/_*.c"
 """Every C file becomes the library of the same name beside it."""
 STATIC = "src/boa/server/static"
 """Where the dashboard's build goes; pyproject.toml lists it among the artifacts."""

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from _scale_world import World
 from boa.server.app import create_app
-from boa.server.run import listen, server_for, url_of
+from boa.server.http.run import listen, server_for, url_of
 
 SPEED = 60.0
 TURN_S = 0.5

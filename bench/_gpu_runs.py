@@ -7,9 +7,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from boa.engines.base import Launch, NodeSlots, RunKey
 from boa.engines.local import LocalEngine
 from boa.model.job import JobSpec
+from boa.model.runs import Launch, NodeSlots, RunKey
 
 HERE = Path(__file__).resolve().parent
 PATIENCE_S = 300.0

@@ -12,7 +12,7 @@ from _rays import Kind, Launched, Rays, autoscaled_cluster
 from _table import Measured
 from boa import raylink
 from boa.clock import SteadyClock
-from boa.clouds.ray import RayCloud
+from boa.clouds.ray.cloud import RayCloud
 from boa.model.workload import GpuType
 
 GPU, GPUS = "T4", 4

@@ -11,10 +11,11 @@ from pathlib import Path
 from _rays import fixed_cluster
 from _table import Cell, Measured
 from boa import raylink
-from boa.engines.base import Engine, Launch, NodeSlots, RunEvent, RunKey
+from boa.engines.base import Engine
 from boa.engines.local import LocalEngine
 from boa.engines.ray import RayEngine
 from boa.model.job import JobSpec
+from boa.model.runs import Launch, NodeSlots, RunEvent, RunKey
 from restart import START, STOP, _medians, _parts
 
 HERE = Path(__file__).resolve().parent

@@ -16,7 +16,7 @@ from boa.catalogue.offers import gpu_types
 from boa.catalogue.priors import catalogue_profile
 from boa.model.job import JobSpec
 from boa.model.profile import ClassProfile
-from boa.sim.profiles import replay_spec, write_profiles
+from boa.sim.replay_jobs import replay_spec, write_profiles
 
 GPU = "T4"
 SCALES = {"resnet18": 0.4, "bert": 0.2, "deepspeech2": 0.15, "yolov3": 0.08, "neumf": 20.0}

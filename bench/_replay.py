@@ -11,8 +11,8 @@ from _worker import _peak_gb
 from boa.catalogue.arrivals import spec_like, synthetic_jobs
 from boa.catalogue.traces import read_trace
 from boa.policy.boa import Boa
+from boa.policy.registry import POLICIES, Knobs, choose
 from boa.sim.knowledge import Arrivals, Knowledge
-from boa.sim.policies import POLICIES, Knobs, choose
 from boa.sim.run import World, simulate, world_of
 from boa.sim.settings import Settings
 from boa.sim.simulator import Simulation

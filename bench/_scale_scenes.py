@@ -8,9 +8,9 @@ import httpx
 import numpy as np
 
 from _scale_world import TYPES, World
-from boa.control.deciding import Refused
 from boa.model.job import JobRecord
-from boa.model.live import Report
+from boa.model.records import Report
+from boa.scheduler.decide.decider import Refused
 from boa.server.app import create_app
 
 Scene = Callable[[], None]

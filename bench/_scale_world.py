@@ -13,16 +13,17 @@ from pathlib import Path
 import numpy as np
 
 from boa.clock import VirtualClock
-from boa.clouds.base import CloudNode, NoCapacity
-from boa.control.assemble import assemble
-from boa.control.calculator import BackgroundCalculator
-from boa.control.hands import InlineHands
-from boa.control.loop import ControlLoop
+from boa.clouds.base import NoCapacity
 from boa.engines.scripted import ScriptedEngine
+from boa.model.cloud import CloudNode
 from boa.model.profile import ClassProfile
 from boa.model.service import ServiceConfig
 from boa.model.workload import GpuType
 from boa.policy.boa import Boa
+from boa.runtime.assemble import assemble
+from boa.runtime.calculator import BackgroundCalculator
+from boa.runtime.loop import ControlLoop
+from boa.runtime.worker_threads import InlineHands
 from boa.store.base import Store
 from boa.store.sql import open_store
 from boa.units import SECONDS_PER_HOUR, GpuName, Seconds

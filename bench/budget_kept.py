@@ -23,12 +23,12 @@ import numpy as np
 from rich.console import Console
 
 from _table import Measured, show, write
-from boa.control.ledger import Bill
-from boa.control.ledger import at as bill_at
 from boa.model.profile import ClassProfile
 from boa.model.trace import Trace, TraceJob
+from boa.scheduler.money.ledger import Bill
+from boa.scheduler.money.ledger import at as bill_at
 from boa.sim.knowledge import Arrivals, Knowledge
-from boa.sim.profiles import profiles_of, replay_spec
+from boa.sim.replay_jobs import profiles_of, replay_spec
 from boa.sim.run import World, world_of
 from boa.sim.settings import Settings
 from boa.solver.planner import frontier

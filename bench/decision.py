@@ -19,12 +19,12 @@ from rich.console import Console
 import boa
 from _steps import scenes, temporary
 from _table import Measured, show, write
-from boa.control.expander import Room, Want, fit
 from boa.model.cluster import Allocation, ClusterView, JobId, JobView, Node, NodeId, Share
 from boa.model.speedup import Floats
 from boa.model.trace import TraceJob
 from boa.model.workload import GpuType, JobClass, Workload
-from boa.placement import choose_slots
+from boa.placement.fitting import Room, Want, fit
+from boa.placement.packing import choose_slots
 from boa.policy.boa import Boa, Planned, planned_of
 
 HERE = Path(__file__).resolve().parent

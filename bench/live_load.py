@@ -23,7 +23,7 @@ from boa.client import Client
 from boa.client.spawn import OwnService
 from boa.model.job import ENDED
 from boa.model.profile import ClassProfile
-from boa.sim.profiles import replay_spec, write_profiles
+from boa.sim.replay_jobs import replay_spec, write_profiles
 
 HERE = Path(__file__).resolve().parent
 PER_JOB = 0.6

@@ -22,9 +22,9 @@ from _table import Measured, show, write
 from boa.client.spawn import OwnService
 from boa.model.job import ENDED
 from boa.paper.data import Cut, world_for
+from boa.policy.registry import POLICIES, Knobs, choose
 from boa.sim.knowledge import Arrivals, Knowledge
-from boa.sim.policies import POLICIES, Knobs, choose
-from boa.sim.profiles import profiles_of, replay_jobs, write_profiles
+from boa.sim.replay_jobs import profiles_of, replay_jobs, write_profiles
 from boa.sim.run import World, simulate
 from boa.sim.settings import Settings
 from boa.solver.planner import frontier

@@ -21,9 +21,9 @@ from pathlib import Path
 from rich.console import Console
 
 from _table import Measured, show, write
-from boa.engines.base import Launch, NodeSlots, RunEvent, RunKey
 from boa.engines.local import LocalEngine
 from boa.model.job import JobSpec
+from boa.model.runs import Launch, NodeSlots, RunEvent, RunKey
 
 HERE = Path(__file__).resolve().parent
 HOWS = ("cold", "torchrun", "warm")

@@ -15,7 +15,7 @@ from moto.server import ThreadedMotoServer
 from aws_faults import Layer, Sky
 from boa.clock import VirtualClock
 from boa.clouds.aws import AwsCloud
-from boa.model.elsewhere import AwsMachine, AwsSettings
+from boa.model.provider_settings import AwsMachine, AwsSettings
 from boa.model.workload import GpuType
 
 REGION = "us-east-1"

@@ -13,16 +13,19 @@ from typing import Any, TypeVar
 import httpx
 from fastapi import FastAPI
 
-from boa.control.snapshot import MoneyState, NoSuchJob, NotNow, PlanState, Snapshot
 from boa.errors import BoaError
 from boa.model.cluster import Allocation, JobId, NodeId
 from boa.model.job import JobRecord, JobSpec, Run, State
-from boa.model.live import Event, Hold, NodeRecord, Report
 from boa.model.profile import ClassProfile
+from boa.model.records import Event, Hold, NodeRecord, Report
 from boa.model.workload import GpuType
+from boa.runtime.snapshot import Snapshot
+from boa.scheduler.money.money_state import MoneyState
+from boa.scheduler.plan.plan_in_force import PlanState
+from boa.scheduler.refusals import NoSuchJob, NotNow
 from boa.server.app import create_app
-from boa.server.run import listen, server_for, url_of
-from boa.server.what_if import Simulations
+from boa.server.http.run import listen, server_for, url_of
+from boa.server.what_if.runner import Simulations
 from boa.units import Seconds, UsdPerHour
 from reading import FakeEngine, FakeStore
 

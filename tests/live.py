@@ -12,9 +12,6 @@ import numpy as np
 from boa.clock import VirtualClock
 from boa.clouds.base import Cloud
 from boa.clouds.local import LocalCloud
-from boa.control.assemble import assemble
-from boa.control.calculator import InlineCalculator
-from boa.control.loop import ControlLoop
 from boa.engines.scripted import NEVER, ScriptedEngine
 from boa.model.cluster import Policy
 from boa.model.job import GpuLimits, JobRecord, JobSpec
@@ -22,6 +19,9 @@ from boa.model.profile import ClassProfile
 from boa.model.service import ClassPrior, ServiceConfig
 from boa.model.workload import GpuType
 from boa.policy.boa import Boa
+from boa.runtime.assemble import assemble
+from boa.runtime.loop import ControlLoop
+from boa.scheduler.plan.calculator import InlineCalculator
 from boa.store.base import Store
 from boa.store.sql import open_store
 from boa.units import Seconds

@@ -7,10 +7,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from boa.engines import shim
-from boa.engines.base import Launch, NodeSlots, RunEvent, RunKey
 from boa.engines.local import LocalEngine
+from boa.engines.processes import run_supervisor
 from boa.model.job import JobSpec
+from boa.model.runs import Launch, NodeSlots, RunEvent, RunKey
 
 DEADLINE_S = 120.0
 """Only what never comes takes so long, however busy the machine is."""
@@ -24,7 +24,7 @@ def until(done: Callable[[], bool], within_s: float = DEADLINE_S) -> None:
 
 
 def alive(pid: int) -> bool:
-    return bool(shim.identity(pid))
+    return bool(run_supervisor.identity(pid))
 
 
 class Runs:

@@ -5,15 +5,15 @@ from typing import Any
 
 import numpy as np
 
-from boa.control.profiler import Profiler
-from boa.control.rescaling import TOTAL, Told
 from boa.model.cluster import Allocation
 from boa.model.job import GpuLimits, JobRecord, JobSpec, Run
-from boa.model.live import Report
 from boa.model.profile import ClassProfile
+from boa.model.records import Report
 from boa.model.service import ClassPrior
 from boa.model.speedup import Floats
 from boa.model.workload import GpuType, JobClass
+from boa.scheduler.learn.profiler import Profiler
+from boa.scheduler.learn.rescaling import TOTAL, Told
 from boa.units import GpuName
 
 T4 = GpuType(name="T4", price=1.0, gpus_per_node=4)

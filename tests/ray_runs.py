@@ -5,8 +5,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from boa.engines.base import Launch, NodeSlots, RunKey
 from boa.engines.ray import RayEngine
+from boa.model.runs import Launch, NodeSlots, RunKey
 from local_runs import Runs, until
 
 NAMESPACE = "boa-test"

@@ -7,11 +7,13 @@ from pathlib import Path
 
 import numpy as np
 
-from boa.engines.base import Launch, LogFile, RunEvent, RunKey
+from boa.model.changes import Changes
 from boa.model.cluster import JobId, NodeId
+from boa.model.held import Held, HeldOnNodes
 from boa.model.job import JobRecord
-from boa.model.live import Event, Hold, NodeRecord, Point, Sample
-from boa.store.base import Changes, Held, HeldOnNodes, Saved, StoredEvent, StoreTrouble
+from boa.model.records import Event, Hold, NodeRecord, Point, Sample
+from boa.model.runs import Launch, LogFile, RunEvent, RunKey
+from boa.store.base import Saved, StoredEvent, StoreTrouble
 from boa.units import Seconds
 
 

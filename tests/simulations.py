@@ -24,13 +24,12 @@ from boa.goodput.tuning import Limits
 from boa.model.cluster import Shape
 from boa.model.trace import Trace, TraceJob
 from boa.model.workload import GpuType
+from boa.policy.registry import POLICIES, Knobs, Learning
 from boa.sim.knowledge import Arrivals, Knowledge
-from boa.sim.policies import POLICIES, Knobs
+from boa.sim.physics import AdaptiveTruth, PlanTruth, Truth
 from boa.sim.report import Report
 from boa.sim.run import World
-from boa.sim.settings import Learning
 from boa.sim.sweep import ONE_TYPE, Asked, run_one
-from boa.sim.truth import AdaptiveTruth, PlanTruth, Truth
 from boa.solver.planner import plan
 from boa.units import GpuName, Seconds
 

@@ -4,11 +4,11 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from boa.model.changes import Changes
 from boa.model.cluster import Allocation, Share
 from boa.model.job import GpuLimits, JobRecord, JobSpec, Run
-from boa.model.live import Cell, CellKey, ClassRecord, Event, Hold, NodeRecord, Point, Sample
 from boa.model.plan import Variant
-from boa.store.base import Changes
+from boa.model.records import Cell, CellKey, ClassRecord, Event, Hold, NodeRecord, Point, Sample
 
 WIDE = Variant(0.25, ("T4",) * 300 + ("A100",) * 22, (2.0,) * 100 + (4.0,) * 222)
 

@@ -6,7 +6,7 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-from boa.engines.base import RunEvent, RunKey
+from boa.model.runs import RunEvent, RunKey
 from local_runs import Runs, until
 
 MODULE = "preloaded"

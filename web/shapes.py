@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import TypeAdapter
 from typing_extensions import is_typeddict
 
-from boa.server.openapi import SHAPES
+from boa.server.render.openapi import SHAPES
 
 
 def document() -> dict[str, Any]:

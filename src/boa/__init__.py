@@ -12,7 +12,8 @@ from boa._version import __version__
 if TYPE_CHECKING:
     from boa.client import Client
     from boa.errors import BoaError, BudgetTooSmall, InputError
-    from boa.model import Workload, dump_workload, load_workload, parse_workload
+    from boa.formats.workload import dump_workload, load_workload, parse_workload
+    from boa.model import Workload
     from boa.solver.frontier import Frontier
     from boa.solver.objective import Outcome
     from boa.solver.planner import budget_for, evaluate, frontier, plan
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 _HOMES = {
     "boa.client": ("Client",),
     "boa.errors": ("BoaError", "BudgetTooSmall", "InputError"),
-    "boa.model": ("Workload", "dump_workload", "load_workload", "parse_workload"),
+    "boa.formats.workload": ("dump_workload", "load_workload", "parse_workload"),
+    "boa.model": ("Workload",),
     "boa.solver": (
         "Frontier",
         "Outcome",

@@ -12,7 +12,7 @@ BoaError                 1   anything else
 └── Refused              …   what a service answered; the exit code is its own
 
 The live service adds, each beside what raises it: NoSuchJob (2), NotNow, StoreTrouble, NoCapacity,
-CloudTrouble (1), and those of `boa.server.errors`.
+CloudTrouble (1), and those of `boa.server.http.errors`.
 """
 
 import math

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Error, Page, expect, sync_playwright
 
-from boa.server.dashboard import STATIC
+from boa.server.http.dashboard import STATIC
 from browser.chromium import ARGUMENTS, chromium
 from browser.lab import STEADY, Lab, until
 

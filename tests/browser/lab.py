@@ -9,12 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from boa.client.answers import JobDetails
+from boa.api.answers import JobDetails
 from boa.client.spawn import OwnService
 from boa.errors import BoaError, NoServer
 from boa.model.profile import ClassProfile
 from boa.model.trace import Trace, TraceJob
-from boa.sim.profiles import profiles_of, replay_spec, write_profiles
+from boa.sim.replay_jobs import profiles_of, replay_spec, write_profiles
 from boa.sim.run import world_of
 
 SPEED = 120.0

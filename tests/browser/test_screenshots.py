@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Page, expect
 
-from boa.client.answers import JobRow
+from boa.api.answers import JobRow
 from browser.conftest import DESKTOP, PHONE, Window, expect_to_fit
 from browser.lab import Lab, until
 

@@ -11,7 +11,8 @@ from aws_faults import Layer
 from aws_server import REGION, T4, Aws, moto_server
 from boa.catalogue.cloud_offers import find
 from boa.clouds.aws import AwsCloud, calls
-from boa.clouds.base import CloudNode, CloudTrouble, NoCapacity
+from boa.clouds.base import CloudTrouble, NoCapacity
+from boa.model.cloud import CloudNode
 
 
 @pytest.fixture(scope="module")

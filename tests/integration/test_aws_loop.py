@@ -12,9 +12,9 @@ import pytest
 
 from aws_faults import Layer, Weather
 from aws_server import T4, Aws, moto_server
-from boa.control.assemble import assemble
-from boa.control.ledger import bill
 from boa.model.job import GpuLimits
+from boa.runtime.assemble import assemble
+from boa.scheduler.money.ledger import bill
 from live import Live, config, kinds, prior, profile, spec
 
 SHORT = profile("short", work=(400.0, 500.0), alpha=0.8, rescale_s=20.0, widest=8)
@@ -41,7 +41,7 @@ def lives(
         patch("botocore.endpoint.time", SimpleNamespace(sleep=lambda seconds: None))
         patch("boa.clouds.aws.calls.ATTEMPTS", 2)
         virtual = SimpleNamespace(monotonic=aws.clock.now, time=time.time)
-        patch("boa.control.acting.time", virtual)
+        patch("boa.runtime.actor.time", virtual)
         patch("live.assemble", lambda *a, **k: assemble(*a, **{**k, "cluster": f"{aws.owner}-db"}))
         made.append(Flight(aws, tmp_path, spot))
         return made[-1]

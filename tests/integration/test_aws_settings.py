@@ -15,8 +15,9 @@ from aws_server import A100, REGION, T4, Aws, moto_server
 from boa.catalogue.cloud_offers import find
 from boa.clouds.aws import AwsCloud, calls
 from boa.clouds.aws.dry_run import dry_run
-from boa.clouds.base import CloudNode, CloudTrouble
+from boa.clouds.base import CloudTrouble
 from boa.errors import InputError
+from boa.model.cloud import CloudNode
 from integration.runner import Boa
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from boa.cli import simulating
-from boa.sim.policies import POLICIES
+from boa.cli.simulate import simulating
+from boa.policy.registry import POLICIES
 from integration.runner import CONTRACT, JOBS, Boa, same
 
 RUNS: dict[str, list[object]] = {

@@ -10,7 +10,8 @@ import boa.catalogue
 from boa.catalogue import known_figures, read_trace, workload_from_files, workload_from_trace
 from boa.catalogue.figures import System
 from boa.catalogue.rebuild import dump_figures, learned_document
-from boa.model import GpuType, JobClass, Table, Workload, dump_workload, load_workload
+from boa.formats.workload import dump_workload, load_workload
+from boa.model import GpuType, JobClass, Table, Workload
 
 NEWTRACE = "sia/workloads/newtrace/workload-1.csv"
 RUBICK = "rubick/workloads/workload-base.csv"

@@ -14,10 +14,10 @@ import pytest
 
 from boa.client import Client
 from boa.client.spawn import OwnService
-from boa.control.ledger import Totals, bill
-from boa.model.job_file import job_document
+from boa.formats.job import job_document
 from boa.model.profile import ClassProfile
-from boa.sim.profiles import replay_spec, write_profiles
+from boa.scheduler.money.ledger import Totals, bill
+from boa.sim.replay_jobs import replay_spec, write_profiles
 from boa.store.sql import open_store
 from live import profile
 
@@ -146,7 +146,7 @@ def _kill_somebody(
         service.start()
         killed[victim] += 1
         return
-    script = "replay.py" if victim == "worker" else "shim.main"
+    script = "replay.py" if victim == "worker" else "run_supervisor.main"
     pids = [pid for pid in _processes(mark, script) if pid != os.getpid()]
     if pids:
         try:

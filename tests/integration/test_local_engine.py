@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from boa.engines import launching
-from boa.engines.base import Launch, RunKey
+from boa.model.runs import Launch, RunKey
 from local_runs import Runs, alive, until
 
 SERVICE = {"BOA_REPORT_URL": "http://127.0.0.1:1/report", "BOA_REPORT_TOKEN": "secret"}

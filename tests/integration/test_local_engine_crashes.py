@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from boa.engines import shim
-from boa.engines.base import RunKey
 from boa.engines.local import LocalEngine
+from boa.engines.processes import run_supervisor
+from boa.model.runs import RunKey
 from local_runs import Runs, alive, start_eight, until
 
 WAITING = 'trap "exit 0" TERM; echo ready; while :; do sleep 0.02; done'
@@ -34,7 +34,7 @@ def test_another_engine_finds_runs_that_go_on_and_ends_that_came_meanwhile(runs:
     on = runs.start("sh", "-c", WAITING, job="1")
     over = runs.start("sh", "-c", "exit 5", job="2")
     runs.until_printed(on, "ready")
-    until(lambda: (runs.folder(over) / shim.OUTCOME).exists())
+    until(lambda: (runs.folder(over) / run_supervisor.OUTCOME).exists())
     runs.crash()
     assert set(runs.engine.runs()) == {on, over}
     runs.until_up(on)
@@ -199,7 +199,7 @@ def test_a_machine_that_shuts_down_stops_a_run_but_that_is_no_end_of_the_job(run
 def test_a_process_that_only_has_the_number_of_a_supervisor_is_not_taken_for_it(
     runs: Runs, changed: str
 ) -> None:
-    pid, ticks, boot = shim.identity(os.getpid()).split(".")
+    pid, ticks, boot = run_supervisor.identity(os.getpid()).split(".")
     ticks, boot = (f"{int(ticks) + 1}", boot) if changed == "ticks" else (ticks, "another")
     key = RunKey("9", 1)
     _pretend(runs, key, f"{pid}.{ticks}.{boot}")
@@ -220,7 +220,7 @@ def test_a_folder_that_somebody_deleted_is_a_lost_run(runs: Runs) -> None:
 
 
 def test_polling_500_runs_of_an_earlier_service_takes_less_than_5_ms(runs: Runs) -> None:
-    me = shim.identity(os.getpid())  # stands for their supervisors
+    me = run_supervisor.identity(os.getpid())  # stands for their supervisors
     for job in range(500):
         _pretend(runs, RunKey(str(job), 1), me)
     engine = LocalEngine(runs.root / "runs", log_bytes=1024)
@@ -244,8 +244,8 @@ def test_an_end_says_how_long_ago_it_was_also_to_another_engine(
     runs: Runs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     key = runs.start("true")
-    until(lambda: (runs.folder(key) / shim.OUTCOME).exists())
-    written = (runs.folder(key) / shim.OUTCOME).stat().st_mtime
+    until(lambda: (runs.folder(key) / run_supervisor.OUTCOME).exists())
+    written = (runs.folder(key) / run_supervisor.OUTCOME).stat().st_mtime
     assert runs.end(key).age_s < time.time() - written + 0.001
     runs.crash()
     for wall, age_s in ((written + 3600.0, 3600.0), (written + 7200.0, 7200.0), (0.0, 0.0)):

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from boa.engines.base import NodeSlots, RunEvent, RunKey
-from boa.model.job_file import load_job
+from boa.formats.job import load_job
+from boa.model.runs import NodeSlots, RunEvent, RunKey
 from local_runs import Runs
 
 EPOCHS, STEPS = 12, 50

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from boa.model.trace import Trace, TraceJob
-from boa.policy.pollux_autoscale import PolluxAutoscale
+from boa.policy.registry import POLICIES, Knobs, choose
+from boa.policy.rivals.pollux_autoscale import PolluxAutoscale
 from boa.sim.knowledge import Arrivals, Knowledge
-from boa.sim.policies import POLICIES, Knobs, choose
-from boa.sim.profiles import profiles_of, replay_spec
+from boa.sim.replay_jobs import profiles_of, replay_spec
 from boa.sim.run import World, simulate, world_of
 from boa.sim.settings import Settings
 from boa.solver.planner import frontier

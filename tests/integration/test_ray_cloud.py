@@ -12,8 +12,9 @@ import pytest
 from _rays import Kind, Rays, _marked, autoscaled_cluster
 from boa import raylink
 from boa.clock import SteadyClock
-from boa.clouds.base import CloudNode, NoCapacity
-from boa.clouds.ray import RayCloud
+from boa.clouds.base import NoCapacity
+from boa.clouds.ray.cloud import RayCloud
+from boa.model.cloud import CloudNode
 from boa.model.workload import GpuType
 
 pytestmark = pytest.mark.ray

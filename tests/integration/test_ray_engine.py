@@ -16,8 +16,8 @@ import pytest
 
 from _rays import Rays, fixed_cluster
 from boa import raylink
-from boa.engines.base import Launch, RunKey
 from boa.engines.ray import RayEngine
+from boa.model.runs import Launch, RunKey
 from local_runs import alive, until
 from ray_runs import NAMESPACE, RayRuns, raylet_of
 

@@ -12,8 +12,8 @@ import pytest
 from _rays import Kind, Launched, Rays, autoscaled_cluster
 from boa.client import Client
 from boa.client.spawn import OwnService
-from boa.model.profile_file import load_profile
-from boa.sim.profiles import replay_spec
+from boa.formats.profile import load_profile
+from boa.sim.replay_jobs import replay_spec
 
 pytestmark = pytest.mark.ray
 

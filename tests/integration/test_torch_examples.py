@@ -15,10 +15,10 @@ import pytest
 
 from boa.client import Client
 from boa.client.spawn import OwnService
+from boa.formats.job import load_job
 from boa.model.job import ENDED, JobSpec
-from boa.model.job_file import load_job
 from boa.model.profile import ClassProfile
-from boa.sim.profiles import write_profiles
+from boa.sim.replay_jobs import write_profiles
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 FLAT = [0.0, 1.0, 1.01, 1.02, 1.03]

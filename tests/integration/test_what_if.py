@@ -12,11 +12,11 @@ from typing import Any, TypeVar
 
 import pytest
 
+from boa.api.what_if import Simulation
 from boa.catalogue.offers import OFFERS
 from boa.client import Client
-from boa.client.answers_what_if import Simulation
 from boa.errors import Refused
-from boa.server.what_if import KILLED, MOST_WAITING, NICENESS
+from boa.server.what_if.runner import KILLED, MOST_WAITING, NICENESS
 from fakes import FakeService
 from integration.runner import Boa, same
 from local_runs import alive
@@ -30,7 +30,7 @@ ORPHAN = """
 import sys, time
 from pathlib import Path
 from boa.server.what_if import Question, Simulations
-from boa.server.what_if_traces import catalogue_world, generated_trace
+from boa.server.what_if.traces import catalogue_world, generated_trace
 from boa.sim.sweep import Asked, Grid
 
 if __name__ == "__main__":

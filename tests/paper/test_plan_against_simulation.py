@@ -8,9 +8,9 @@ import pytest
 
 from boa.catalogue.traces import read_trace
 from boa.policy.boa import Boa
-from boa.sim.policies import Choice
+from boa.policy.registry import Choice, Learning
 from boa.sim.run import World, simulate, world_of
-from boa.sim.settings import Learning, Settings
+from boa.sim.settings import Settings
 
 budgets = pytest.mark.parametrize("budget", [110, 140, 200])
 

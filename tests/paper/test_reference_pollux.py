@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from boa.catalogue.traces import read_trace
-from boa.sim.policies import Knobs, choose
+from boa.policy.registry import Knobs, choose
 from boa.sim.run import simulate, world_of
 from boa.sim.settings import Settings
 

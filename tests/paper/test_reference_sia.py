@@ -6,7 +6,7 @@ import pytest
 
 from boa.catalogue.traces import read_trace
 from boa.policy.fixed import Fixed
-from boa.sim.policies import Choice, Knobs, choose
+from boa.policy.registry import Choice, Knobs, choose
 from boa.sim.run import World, simulate, world_of
 from boa.sim.settings import Settings
 from boa.units import GpuName

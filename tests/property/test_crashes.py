@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from boa.clouds.faulty import Faults, FaultyCloud
-from boa.control.ledger import Totals, bill
+from boa.scheduler.money.ledger import Totals, bill
 from live import Live, config, prior, profile, spec
 
 SHORT = profile("short", work=(300.0, 600.0), alpha=0.7, rescale_s=20.0, widest=8)

@@ -8,11 +8,11 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from boa.control.expander import Fitted, Room, Want, fit
 from boa.model.cluster import Allocation, Node, Share
 from boa.model.speedup import Floats
 from boa.model.workload import GpuType
-from boa.placement import place
+from boa.placement.fitting import Fitted, Room, Want, fit
+from boa.placement.packing import place
 
 GPUS = ("T4", "V100", "A100")
 many = settings(max_examples=120)

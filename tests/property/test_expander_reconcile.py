@@ -6,10 +6,10 @@ from dataclasses import dataclass, field, replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boa.clouds.base import CloudNode
-from boa.control.ledger import bill
-from boa.control.reconcile import Changed, Orphan, Release, Rent, adopted, reconcile
-from boa.model.live import NodeRecord
+from boa.model.cloud import CloudNode
+from boa.model.records import NodeRecord
+from boa.scheduler.money.ledger import bill
+from boa.scheduler.observe.reconcile import Changed, Orphan, Release, Rent, adopted, reconcile
 
 TICK_S = 10.0
 PRICE, GPUS = 3600.0, 1

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from boa.policy.genetic import Search, evolve, fitness, repair
+from boa.policy.rivals.genetic import Search, evolve, fitness, repair
 from boa.solver.tables import Ints
 
 both_versions = pytest.mark.parametrize("compiled", [True, False], ids=["C", "NumPy"])

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from boa.formats.workload import load_workload
 from boa.model.cluster import Allocation, ClusterView, JobView, Share
 from boa.model.plan import ClassPlan, Variant
 from boa.model.speedup import Floats, Speedup, Table
 from boa.model.trace import TraceJob
 from boa.model.workload import JobClass, Workload
-from boa.model.workload_file import load_workload
 from boa.policy.boa import MARGIN, Boa, Planned, planned_of, within_reach
 from boa.solver.objective import holdings
 from boa.solver.planner import plan as solve

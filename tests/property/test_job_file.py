@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from boa.errors import InputError
+from boa.formats.job import LAUNCHERS, job_document, read_job_spec
+from boa.formats.profile import profile_document, read_profile
+from boa.formats.service import load_config
 from boa.model.job import GpuLimits, JobSpec
-from boa.model.job_file import LAUNCHERS, job_document, read_job_spec
 from boa.model.profile import ClassProfile
-from boa.model.profile_file import profile_document, read_profile
-from boa.model.service_file import load_config
 
 TEXT = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=30)
 NAMES = st.text(

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boa.control.costs import bill_by_node, cost_rows, costs_by_class
-from boa.control.ledger import Bill, Totals, at, bill, closed_hold, closed_node
-from boa.model.live import Hold, NodeRecord
-from boa.store.base import Held
+from boa.model.held import Held
+from boa.model.records import Hold, NodeRecord
+from boa.scheduler.money.costs import bill_by_node, cost_rows, costs_by_class
+from boa.scheduler.money.ledger import Bill, Totals, at, bill, closed_hold, closed_node
 from reading import held, held_on_nodes
 
 BEGIN, SPAN = 1_767_000_000.0, 500_000.0

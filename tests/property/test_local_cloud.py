@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
 from boa.clock import VirtualClock
-from boa.clouds.base import Cloud, CloudNode, CloudTrouble, NoCapacity
+from boa.clouds.base import Cloud, CloudTrouble, NoCapacity
 from boa.clouds.faulty import Faults, FaultyCloud
 from boa.clouds.local import LocalCloud
+from boa.model.cloud import CloudNode
 from boa.model.workload import GpuType
 
 TYPES = {

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from boa.control.ledger import NOTHING, Bill
-from boa.control.pacing import Pace, advanced, begun, effective, gain, with_budget
+from boa.scheduler.money.ledger import NOTHING, Bill
+from boa.scheduler.money.pacing import Pace, advanced, begun, effective, gain, with_budget
 
 HORIZON_H, LOOK_H = 24.0, 0.25
 BUDGET = 40.0

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boa.control import rescaling
-from boa.control.profiler import Profiler
-from boa.model.live import ClassRecord, Report
+from boa.model.records import ClassRecord, Report
 from boa.policy.boa import within_reach
+from boa.scheduler.learn import rescaling
+from boa.scheduler.learn.profiler import Profiler
 from profiling import TYPES, job, packed, profiler, ran, times
 from strategies import numbers
 

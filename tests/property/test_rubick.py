@@ -10,9 +10,9 @@ from boa.model.cluster import ClusterView, Decision, JobView, Node
 from boa.model.speedup import Floats
 from boa.model.trace import TraceJob
 from boa.model.workload import GpuType
-from boa.policy.autoscale import outside_band
-from boa.policy.rubick import Rubick, allot, ladder, requests_of
-from boa.policy.rubick_autoscale import RubickAutoscale
+from boa.policy.rivals.autoscale import outside_band
+from boa.policy.rivals.rubick import Rubick, allot, ladder, requests_of
+from boa.policy.rivals.rubick_autoscale import RubickAutoscale
 
 
 @dataclass(frozen=True)

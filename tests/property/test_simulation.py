@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from boa.sim.policies import POLICIES, Knobs, choose
+from boa.policy.registry import POLICIES, Knobs, choose
+from boa.sim.physics import PlanTruth
 from boa.sim.run import simulate
-from boa.sim.truth import PlanTruth
 from boa.units import SECONDS_PER_HOUR, GpuName
 from simulations import (
     PER_NODE,

@@ -22,10 +22,11 @@ from hypothesis.stateful import (
 from sqlalchemy import make_url
 
 import stored
+from boa.model.changes import Changes
 from boa.model.job import JobRecord
-from boa.model.live import Cell, CellKey, ClassRecord, Event, Hold, NodeRecord, Point, Sample
+from boa.model.records import Cell, CellKey, ClassRecord, Event, Hold, NodeRecord, Point, Sample
 from boa.store import codec, sqlite, writing
-from boa.store.base import Changes, Store, StoreTrouble
+from boa.store.base import Store, StoreTrouble
 from boa.store.sql import open_store
 from postgresql import Postgresql
 from reading import held_on_nodes

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import boa
-from boa.control.why import why
 from boa.model import Workload
+from boa.scheduler.plan.why import why
 from boa.solver.objective import Rules
 from strategies import workloads
 

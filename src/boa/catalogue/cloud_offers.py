@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from boa.errors import FileError, InputError
-from boa.model.service_file import default_data_dir
+from boa.formats.service import default_data_dir
 from boa.units import GpuName, UsdPerHour
 
 CLOUDS = ("aws", "gcp", "azure", "lambda")

@@ -20,8 +20,8 @@ from boa.catalogue.offers import gpu_types
 from boa.catalogue.rounding import rounded, rounded_one
 from boa.catalogue.traces import read_trace
 from boa.errors import InputError
+from boa.formats import checks
 from boa.goodput.speedup import progress_rates
-from boa.model import checks
 from boa.model.speedup import Floats, Table
 from boa.model.trace import Trace
 from boa.model.workload import DEFAULT_MAX_GPUS, Epoch, GpuType, JobClass, Workload

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from boa.errors import InputError
-from boa.model import checks
+from boa.formats import checks
 from boa.model.workload import GpuType
 from boa.units import GpuName, UsdPerHour
 

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 from boa.catalogue.calibration import class_name, default_slowdown, rescale_s, slowdown_factor
 from boa.catalogue.figures import known_figures
+from boa.catalogue.measured_profiles import AdaptiveProfile, fitted_truth
 from boa.catalogue.own import own_figures, own_profile
 from boa.catalogue.rates import best_rates, widest_measured
-from boa.catalogue.truth import AdaptiveProfile, fitted_truth
 from boa.goodput.efficiency import Convergence, gain
 from boa.goodput.tuning import Gains
 from boa.model.profile import ClassProfile

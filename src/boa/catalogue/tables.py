@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from boa.errors import FileError, InputError
-from boa.model.files import read_text
+from boa.formats.files import read_text
 
 MAX_BYTES = 256 * 1024**2
 

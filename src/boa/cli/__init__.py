@@ -8,30 +8,10 @@ from typing import Annotated
 import typer
 
 from boa._version import __version__
-from boa.cli import (
-    budget,
-    compare,
-    cost,
-    demo,
-    evaluate,
-    frontier,
-    logs,
-    nodes,
-    offers,
-    paper,
-    plan,
-    ps,
-    replay,
-    schema,
-    serve,
-    show,
-    simulate,
-    stop,
-    submit,
-    trace,
-    workload,
-)
 from boa.cli.console import say_error
+from boa.cli.live import cost, demo, logs, nodes, ps, replay, serve, show, stop, submit
+from boa.cli.plan import budget, evaluate, frontier, offers, plan, schema, workload
+from boa.cli.simulate import compare, paper, simulate, trace
 from boa.errors import BoaError
 
 USAGE, INTERRUPTED, BROKEN_PIPE = 2, 130, 141

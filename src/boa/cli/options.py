@@ -140,6 +140,6 @@ def solving(path: Path) -> Iterator[None]:
 
 
 def read_workload(path: Path) -> Workload:
-    from boa.model.workload_file import load_workload
+    from boa.formats.workload import load_workload
 
     return read(load_workload, path)

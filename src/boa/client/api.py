@@ -7,12 +7,15 @@ from collections.abc import Collection, Generator, Mapping
 from types import TracebackType
 from typing import Any, Self, cast
 
-from boa.client import answers, answers_history, answers_plans, answers_what_if
+from boa.api import answers
+from boa.api import history as history_answers
+from boa.api import plans as plan_answers
+from boa.api import what_if as what_if_answers
 from boa.client.wire import Parameters, Wire, events_of
 from boa.errors import BoaError, InputError, NoServer, Refused
-from boa.model.fields import class_name
+from boa.formats.fields import class_name
+from boa.formats.job import job_document
 from boa.model.job import ENDED, JobSpec
-from boa.model.job_file import job_document
 
 PATIENCE_S = 60.0
 """How long a server that was there may be away (a restart), or say that it cannot answer now (its
@@ -160,10 +163,10 @@ class Client:
                 patience.lose(trouble)  # where it stopped is where it goes on
             time.sleep(PAUSE_S)
 
-    def job_history(self, job: str) -> answers_history.JobHistory:
+    def job_history(self, job: str) -> history_answers.JobHistory:
         """The GPUs that it held, and what it said of itself."""
         found = self._wire.ask("GET", f"{_job_path(job)}/history")
-        return cast(answers_history.JobHistory, found)
+        return cast(history_answers.JobHistory, found)
 
     # Cluster and money
 
@@ -190,10 +193,10 @@ class Client:
         since: float | None = None,
         until: float | None = None,
         points: int | None = None,
-    ) -> answers_history.History:
+    ) -> history_answers.History:
         """The cluster and its cost over time; of the last 24 hours if no time is given."""
         asked: Parameters = {"since": since, "until": until, "points": points}
-        return cast(answers_history.History, self._wire.ask("GET", "history", asked))
+        return cast(history_answers.History, self._wire.ask("GET", "history", asked))
 
     def budget(self) -> answers.Budget:
         return cast(answers.Budget, self._wire.ask("GET", "budget"))
@@ -221,22 +224,22 @@ class Client:
         """What was learned of it."""
         return cast(dict[str, Any], self._wire.ask("GET", f"classes/{class_name(name, 'class')}"))
 
-    def why(self, name: str) -> answers_plans.Why:
+    def why(self, name: str) -> plan_answers.Why:
         """Why the plan gives a class its widths: what others would take and cost."""
         path = f"classes/{class_name(name, 'class')}/why"
-        return cast(answers_plans.Why, self._wire.ask("GET", path))
+        return cast(plan_answers.Why, self._wire.ask("GET", path))
 
-    def frontier(self) -> answers_plans.Frontier:
+    def frontier(self) -> plan_answers.Frontier:
         """The best average JCT for every budget, for the workload of the plan in force."""
-        return cast(answers_plans.Frontier, self._wire.ask("GET", "frontier"))
+        return cast(plan_answers.Frontier, self._wire.ask("GET", "frontier"))
 
     def preview(
         self, budget: float | None = None, *, jct_s: float | None = None
-    ) -> answers_plans.Preview:
+    ) -> plan_answers.Preview:
         """What the plan would be for another budget (USD per hour), or for a wished average JCT:
         one of the two. Changes nothing."""
         asked: Parameters = {"budget_per_hour": budget, "jct_s": jct_s}
-        return cast(answers_plans.Preview, self._wire.ask("GET", "preview", asked))
+        return cast(plan_answers.Preview, self._wire.ask("GET", "preview", asked))
 
     def metrics(self) -> dict[str, float]:
         """What Prometheus would read, by name: the figures that have no labels."""
@@ -250,10 +253,10 @@ class Client:
 
     # What if
 
-    def what_if_traces(self) -> answers_what_if.TraceChoices:
+    def what_if_traces(self) -> what_if_answers.TraceChoices:
         """What can be asked about."""
         found = self._wire.ask("GET", "what-if/traces")
-        return cast(answers_what_if.TraceChoices, found)
+        return cast(what_if_answers.TraceChoices, found)
 
     def what_if(
         self,
@@ -265,7 +268,7 @@ class Client:
         gpu_types: Collection[str] | None = None,
         targets: Collection[float] | None = None,
         seed: int = 0,
-    ) -> answers_what_if.Simulation:
+    ) -> what_if_answers.Simulation:
         """Begin a simulation: of a trace by its name, or of a file's (name, text)."""
         file = None if trace_file is None else dict(zip(("name", "text"), trace_file, strict=True))
         optional = {
@@ -278,16 +281,16 @@ class Client:
         body |= {name: value for name, value in optional.items() if value is not None}
         return self._simulation(self._wire.ask("POST", "what-if", body=body))
 
-    def simulations(self) -> list[answers_what_if.Simulation]:
+    def simulations(self) -> list[what_if_answers.Simulation]:
         """Newest first, without results."""
         found = self._wire.ask("GET", "what-if")
-        return cast(answers_what_if.SimulationList, found)["simulations"]
+        return cast(what_if_answers.SimulationList, found)["simulations"]
 
-    def simulation(self, simulation: str) -> answers_what_if.Simulation:
+    def simulation(self, simulation: str) -> what_if_answers.Simulation:
         """With its result, once it is done."""
         return self._simulation(self._wire.ask("GET", _simulation_path(simulation)))
 
-    def stop_simulation(self, simulation: str) -> answers_what_if.Simulation:
+    def stop_simulation(self, simulation: str) -> what_if_answers.Simulation:
         return self._simulation(self._wire.ask("POST", f"{_simulation_path(simulation)}/stop"))
 
     # Events
@@ -336,7 +339,7 @@ class Client:
                 patience.lose(trouble)
             time.sleep(PAUSE_S)
 
-    def _simulation(self, answer: answers_what_if.SimulationAnswer) -> answers_what_if.Simulation:
+    def _simulation(self, answer: what_if_answers.SimulationAnswer) -> what_if_answers.Simulation:
         return answer["simulation"]
 
     def _job(self, answer: answers.JobAnswer) -> answers.JobDetails:

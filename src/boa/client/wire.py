@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from boa.client.answers import PATIENCE_S
+from boa.api.answers import PATIENCE_S
 from boa.errors import BoaError, InputError, NoServer, Refused
 
 DEFAULT_URL = "http://127.0.0.1:8420"

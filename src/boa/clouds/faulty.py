@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from boa.clock import Clock
-from boa.clouds.base import Cloud, CloudNode, CloudTrouble, NoCapacity
+from boa.clouds.base import Cloud, CloudTrouble, NoCapacity
+from boa.model.cloud import CloudNode
 from boa.model.workload import GpuType
 from boa.units import GpuName, Seconds
 

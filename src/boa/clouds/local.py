@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from boa.clock import Clock
-from boa.clouds.base import CloudNode, NoCapacity
+from boa.clouds.base import NoCapacity
 from boa.clouds.files import Kept
+from boa.model.cloud import CloudNode
 from boa.model.workload import GpuType
 from boa.units import SECONDS_PER_HOUR, GpuName, Seconds, UsdPerHour
 

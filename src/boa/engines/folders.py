@@ -13,10 +13,10 @@ from collections.abc import Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from boa.engines import shim
-from boa.engines.base import LogFile, RunKey
+from boa.engines.processes import run_supervisor
 from boa.errors import InputError
 from boa.model.cluster import JobId
+from boa.model.runs import LogFile, RunKey
 from boa.units import Seconds
 
 KEPT_ATTEMPTS = 20
@@ -40,7 +40,7 @@ class RunFolders:
     def age(self, key: RunKey) -> Seconds:
         """How long ago it ended. A clock that was set back makes it now."""
         with suppress(OSError):  # the disk was full, or somebody has deleted it
-            ended = os.stat(os.path.join(self.folder(key), shim.OUTCOME)).st_mtime
+            ended = os.stat(os.path.join(self.folder(key), run_supervisor.OUTCOME)).st_mtime
             return max(time.time() - ended, 0.0)
         return 0.0
 

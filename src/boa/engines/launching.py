@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NotRequired, TypeAlias, TypedDict
 
 if TYPE_CHECKING:  # or every rank on a Ray node would import all that a job consists of
-    from boa.engines.base import Launch
+    from boa.model.runs import Launch
 
 PORTS = range(20_000, 32_000)
 """For MASTER_PORT: below those that systems hand out to outgoing connections, so that a port that

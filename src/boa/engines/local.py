@@ -1,13 +1,13 @@
 """Runs as processes of this machine, which go on without the service.
 
-Every run has a folder ROOT/JOB/ATTEMPT and a supervisor (`shim.py`, which also says what is in the
-folder; `folders.py`, what is beside it). All that this engine knows is there, so another one on the
-same ROOT knows it too. Folders are written in ROOT/.new: a run begins when its own is moved into
-place.
+Every run has a folder ROOT/JOB/ATTEMPT and a supervisor (`run_supervisor.py`, which also says what
+is in the folder; `folders.py`, what is beside it). All that this engine knows is there, so another
+one on the same ROOT knows it too. Folders are written in ROOT/.new: a run begins when its own is
+moved into place.
 
 Whoever finds a run without a supervisor sends it one. Any number may be sent: a supervisor first
-takes the run by a rename, and only one can. So a warm parent (`warm.py`) can be asked for one, and
-another be sent where it does not come.
+takes the run by a rename, and only one can. So a warm parent (`parent_pool.py`) can be asked for
+one, and another be sent where it does not come.
 """
 
 import marshal
@@ -22,16 +22,20 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from boa.engines import launching, leftovers, shim, warm
-from boa.engines.base import Launch, LogFile, RunEvent, RunKey
+from boa.engines import launching
 from boa.engines.folders import RunFolders
-from boa.engines.scripts import Finder, Recipe
+from boa.engines.processes import orphans, parent_pool, run_supervisor
+from boa.engines.processes.warm_scripts import Finder, Recipe
 from boa.model.cluster import JobId
+from boa.model.runs import Launch, LogFile, RunEvent, RunKey
 from boa.units import Seconds
 
 CHECKED_AT_ONCE = 50
 """Supervisors that are no children of ours that one `poll` looks at; others tell by themselves."""
-SUPERVISE = "import sys; sys.path.append(sys.argv[1]); import shim; shim.main(sys.argv[2])"
+SUPERVISE = (
+    "import sys; sys.path.append(sys.argv[1]); "
+    "import run_supervisor; run_supervisor.main(sys.argv[2])"
+)
 """Quicker than to run the file, which Python would compile every time."""
 WARM_S: Seconds = 30.0
 """Not begun by a warm parent within this time, a run is sent another supervisor."""
@@ -59,23 +63,25 @@ class _Run:
         return int(self.supervisor.partition(".")[0])
 
     def state(self) -> tuple[str, str]:
-        """How far it is, and by whom: see `shim`."""
+        """How far it is, and by whom: see `run_supervisor`."""
         with suppress(FileNotFoundError):  # somebody has deleted it
             for name in os.listdir(self.folder):
                 stage, _, supervisor = name.partition(".")
-                if stage in (shim.LAUNCH, shim.CLAIMED, shim.UP):
+                if stage in (run_supervisor.LAUNCH, run_supervisor.CLAIMED, run_supervisor.UP):
                     return stage, supervisor
         return "", ""
 
     def take_over(self) -> None:
         """So that no supervisor can have it, unless one is quicker."""
         with suppress(FileNotFoundError):
-            claimed = f"{shim.CLAIMED}.{NOBODY}"
-            os.rename(os.path.join(self.folder, shim.LAUNCH), os.path.join(self.folder, claimed))
+            claimed = f"{run_supervisor.CLAIMED}.{NOBODY}"
+            os.rename(
+                os.path.join(self.folder, run_supervisor.LAUNCH), os.path.join(self.folder, claimed)
+            )
 
     def outcome(self) -> RunEvent | None:
         try:
-            text = Path(self.folder, shim.OUTCOME).read_text("utf-8", "replace")
+            text = Path(self.folder, run_supervisor.OUTCOME).read_text("utf-8", "replace")
         except FileNotFoundError:
             return None
         code, stopped, reason = text.split("\n")[:3]
@@ -95,11 +101,11 @@ class LocalEngine:
         *,
         log_bytes: int,
         python: str = sys.executable,
-        warm_parents: int = warm.MOST,
+        warm_parents: int = parent_pool.MOST,
     ) -> None:
         self._folders = RunFolders(root)
         self._log_bytes, self._python = log_bytes, python
-        self._scripts, self._warm = Finder(), warm.WarmParents(warm_parents)
+        self._scripts, self._warm = Finder(), parent_pool.WarmParents(warm_parents)
         self._gpus = launching.has_gpus()
         self._new = os.path.abspath(root / ".new")
         shutil.rmtree(self._new, ignore_errors=True)
@@ -134,8 +140,8 @@ class LocalEngine:
         run = self._known(key)
         if run is None:
             if not self._folders.exists(key):  # decided on, and taken back before its start
-                outcome = shim.outcome_text(0, True, "stopped before it began")
-                run = self._begin(key, {shim.OUTCOME: outcome})
+                outcome = run_supervisor.outcome_text(0, True, "stopped before it began")
+                run = self._begin(key, {run_supervisor.OUTCOME: outcome})
                 run.end = run.outcome()
             else:
                 self._over[key] = RunEvent(
@@ -144,13 +150,13 @@ class LocalEngine:
             return
         if run.end is not None or (run.grace_s is not None and run.grace_s <= grace_s):
             return
-        stop = os.path.join(run.folder, shim.STOP)
+        stop = os.path.join(run.folder, run_supervisor.STOP)
         Path(f"{stop}.new").write_text(f"{grace_s:.3f}")
         os.rename(f"{stop}.new", stop)
         _, supervisor = run.state()  # who takes it later than this sees the file
         if supervisor:
             pid = int(supervisor.partition(".")[0])
-            if shim.identity(pid) == supervisor:
+            if run_supervisor.identity(pid) == supervisor:
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGTERM)
         elif not run.supervisor:
@@ -161,7 +167,7 @@ class LocalEngine:
         self._settle(self._dead(self._await_warm()))
         events = list(self._over.values())
         for run in self._runs.values():
-            if not run.up_told and run.state()[0] == shim.UP:
+            if not run.up_told and run.state()[0] == run_supervisor.UP:
                 run.up_told = True
                 events.append(RunEvent(key=run.key, ended=False))
             if run.end is not None:
@@ -205,7 +211,10 @@ class LocalEngine:
             "log_bytes": self._log_bytes,
         }
         # marshal's version 2 is the same in every Python that may run the supervisor
-        files = {shim.LAUNCH: marshal.dumps(document, 2), shim.RESERVE: b" " * shim.RESERVED}
+        files = {
+            run_supervisor.LAUNCH: marshal.dumps(document, 2),
+            run_supervisor.RESERVE: b" " * run_supervisor.RESERVED,
+        }
         return files, script.recipe if script else None
 
     def _begin(self, key: RunKey, files: dict[str, bytes]) -> _Run:
@@ -227,7 +236,15 @@ class LocalEngine:
     def _supervise(self, run: _Run) -> None:
         pid = os.posix_spawnp(
             self._python,
-            [self._python, "-I", "-S", "-c", SUPERVISE, os.path.dirname(shim.__file__), run.folder],
+            [
+                self._python,
+                "-I",
+                "-S",
+                "-c",
+                SUPERVISE,
+                os.path.dirname(run_supervisor.__file__),
+                run.folder,
+            ],
             launching.inherited(os.environ),
             file_actions=[(os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_RDWR, 0) for fd in range(3)],
             setsid=True,
@@ -273,7 +290,7 @@ class LocalEngine:
             self._folders.unmark(key)
             return
         self._runs[key] = run
-        if state == shim.LAUNCH:
+        if state == run_supervisor.LAUNCH:
             with suppress(OSError):  # `start` will be asked again, and tell
                 self._supervise(run)
 
@@ -289,12 +306,12 @@ class LocalEngine:
         first = self._next_check if self._next_check < len(others) else 0
         self._next_check = first + CHECKED_AT_ONCE
         return [
-            *(run for run in running if run.ours and leftovers.reaped(run.pid)),
+            *(run for run in running if run.ours and orphans.reaped(run.pid)),
             *(
                 run
                 for number, run in enumerate(others)
                 if (first <= number < self._next_check or run.folder in told)
-                and shim.identity(run.pid) != run.supervisor
+                and run_supervisor.identity(run.pid) != run.supervisor
             ),
         ]
 
@@ -303,11 +320,11 @@ class LocalEngine:
         lost = []
         for run in dead:
             if not run.ours:
-                leftovers.bury(run.supervisor)
+                orphans.bury(run.supervisor)
             run.ours = False
             run.take_over()
             _, run.supervisor = run.state()
-            if run.supervisor and shim.identity(run.pid) == run.supervisor:
+            if run.supervisor and run_supervisor.identity(run.pid) == run.supervisor:
                 continue
             run.end = run.outcome()
             if run.end is None:
@@ -318,17 +335,17 @@ class LocalEngine:
         if not runs:
             return
         marks = {found for run in runs if (found := _marks(run))}
-        leftovers.kill(marks, {run.supervisor for run in runs})
+        orphans.kill(marks, {run.supervisor for run in runs})
         for run in runs:
             died = "was killed, or the machine restarted"
             why = "could not be started" if run.supervisor == NOBODY else died
             reason = f"lost: its supervisor {why}"
             run.end = RunEvent(key=run.key, ended=True, reason=reason)
             with suppress(OSError):  # a full disk: it is found again to be lost
-                shim.write_outcome(run.folder, None, False, reason)
+                run_supervisor.write_outcome(run.folder, None, False, reason)
 
 
-def _marks(run: _Run) -> leftovers.Marks | None:
+def _marks(run: _Run) -> orphans.Marks | None:
     try:
         document = marshal.loads(Path(run.folder, ".".join(run.state())).read_bytes())
     except (
@@ -338,4 +355,4 @@ def _marks(run: _Run) -> leftovers.Marks | None:
         TypeError,
     ):  # deleted; cut off when the machine went down
         return None
-    return leftovers.marks_of(document["plans"][0]["env"])
+    return orphans.marks_of(document["plans"][0]["env"])

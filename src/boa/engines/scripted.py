@@ -10,10 +10,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from boa.clock import Clock
-from boa.engines.base import Launch, LogFile, RunEvent, RunKey
 from boa.model.cluster import JobId
-from boa.model.live import Report
 from boa.model.profile import ClassProfile
+from boa.model.records import Report
+from boa.model.runs import Launch, LogFile, RunEvent, RunKey
 from boa.units import Seconds
 
 NEVER: Seconds = float("inf")

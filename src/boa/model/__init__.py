@@ -3,7 +3,6 @@
 from boa.model.plan import ClassPlan, Plan, Route, Variant
 from boa.model.speedup import Amdahl, Power, Speedup, Table
 from boa.model.workload import Epoch, GpuType, JobClass, Workload
-from boa.model.workload_file import dump_workload, load_workload, parse_workload
 
 __all__ = [
     "Amdahl",
@@ -18,7 +17,4 @@ __all__ = [
     "Table",
     "Variant",
     "Workload",
-    "dump_workload",
-    "load_workload",
-    "parse_workload",
 ]

@@ -106,7 +106,7 @@ class JobRecord:
     run: Run | None = None
     """What is really there, until the engine has said that it ended."""
     why: Mapping[str, Any] = field(default_factory=dict)
-    """Why it was given that, until its run there begins: what is then told (`control/reasons`)."""
+    """Why it was given that, until its run there begins: what is then told (`decide/reasons`)."""
     moved_at: Seconds | None = None
     """Between two runs: when the last one was told to stop."""
     attempts: int = 0

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from boa.model.elsewhere import AwsSettings, RaySettings
 from boa.model.profile import ClassProfile
+from boa.model.provider_settings import AwsSettings, RaySettings
 from boa.model.workload import GpuType
 from boa.units import GpuName, PerHour, Seconds, UsdPerHour
 

@@ -19,7 +19,7 @@ from boa.paper.figures import (
 )
 from boa.paper.runs import Document, Run
 from boa.paper.study import Evidence, Outcome, Study, judge, nothing
-from boa.sim.settings import ROUND_S
+from boa.policy.registry import ROUND_S
 
 IN_ROUNDS = "boa in rounds"
 RUBICK_LOADS = (1.02, 1.05, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.75, 1.9, 2.1)

@@ -12,12 +12,12 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from boa.paper.data import Cut, Redrawn, trace_of, world_for
-from boa.policy.genetic import COMPILED
+from boa.policy.registry import POLICIES, Knobs, Learning, choose
+from boa.policy.rivals.genetic import COMPILED
 from boa.sim.knowledge import Arrivals, Knowledge
-from boa.sim.policies import POLICIES, Knobs, choose
 from boa.sim.report import Report, Sample
 from boa.sim.run import World, simulate
-from boa.sim.settings import Learning, Settings
+from boa.sim.settings import Settings
 from boa.solver.planner import frontier
 from boa.units import Seconds, UsdPerHour
 

@@ -1,6 +1,6 @@
 """What was learned of a class: s(k) by GPU type with its samples, as a picture and as text.
 
-Both are made from the document that the service gives out (`control/profile_document.py`).
+Both are made from the document that the service gives out (`scheduler/learn/class_document.py`).
 """
 
 import math

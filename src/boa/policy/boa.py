@@ -14,7 +14,7 @@ from boa.errors import BudgetTooSmall
 from boa.model.cluster import ClusterView, Decision, JobView, Share
 from boa.model.plan import Variant
 from boa.model.workload import Workload
-from boa.policy.rest import Course, Rests
+from boa.policy.courses import Course, Rests
 from boa.solver.planner import plan as solve
 from boa.solver.solution import Solution
 from boa.units import Seconds, UsdPerHour

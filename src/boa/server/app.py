@@ -13,23 +13,24 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from boa.client import answers
-from boa.control.snapshot import Control
+from boa.api import answers
 from boa.engines.base import Engine
 from boa.errors import BoaError, InputError
-from boa.server import dashboard, metrics, openapi
+from boa.runtime.snapshot import Control
 from boa.server.context import Service
-from boa.server.errors import Stuck, documented, error_answer
-from boa.server.event_routes import EventRoutes
-from boa.server.guard import Guard
-from boa.server.history_routes import HistoryRoutes
-from boa.server.job_routes import JobRoutes
-from boa.server.live_routes import LiveRoutes
-from boa.server.money_routes import MoneyRoutes
-from boa.server.plan_routes import PlanRoutes
-from boa.server.report import report_handler
-from boa.server.what_if import Simulations
-from boa.server.what_if_routes import WhatIfRoutes
+from boa.server.http import dashboard
+from boa.server.http.errors import Stuck, documented, error_answer
+from boa.server.http.guard import Guard
+from boa.server.render import metrics, openapi
+from boa.server.routes.events import EventRoutes
+from boa.server.routes.history import HistoryRoutes
+from boa.server.routes.jobs import JobRoutes
+from boa.server.routes.live import LiveRoutes
+from boa.server.routes.money import MoneyRoutes
+from boa.server.routes.plans import PlanRoutes
+from boa.server.routes.report import report_handler
+from boa.server.routes.what_if import WhatIfRoutes
+from boa.server.what_if.runner import Simulations
 from boa.store.base import Store
 
 API = "/api/v1"

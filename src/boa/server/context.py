@@ -10,15 +10,16 @@ from typing import TypeVar
 
 from starlette.requests import Request
 
-from boa.client.answers import PATIENCE_S, JobRow
-from boa.control.estimates import Believed
-from boa.control.snapshot import Control, NoSuchJob, Snapshot
+from boa.api.answers import PATIENCE_S, JobRow
 from boa.engines.base import Engine
 from boa.errors import InputError
 from boa.model.cluster import JobId
 from boa.model.job import JobRecord
-from boa.server import views
-from boa.server.errors import NoAnswer, TooSlow
+from boa.runtime.snapshot import Control, Snapshot
+from boa.scheduler.learn.estimates import Believed
+from boa.scheduler.refusals import NoSuchJob
+from boa.server.http.errors import NoAnswer, TooSlow
+from boa.server.render import documents
 from boa.store.base import Store
 from boa.units import Seconds
 
@@ -51,7 +52,7 @@ class Service:
 
     def job_row(self, record: JobRecord, snapshot: Snapshot, now: Seconds) -> JobRow:
         believed = self.believed.of(record, snapshot.plan)
-        return views.job_row(record, views.holds_of(record, snapshot), now, believed)
+        return documents.job_row(record, documents.holds_of(record, snapshot), now, believed)
 
 
 async def answer(future: "Future[_T]") -> _T:

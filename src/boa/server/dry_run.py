@@ -5,11 +5,11 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 from boa.clock import SteadyClock
-from boa.control.assemble import new_cluster
-from boa.control.state import owner_of
 from boa.errors import UsageError
 from boa.model.service import ServiceConfig
-from boa.server import edges
+from boa.runtime.assemble import new_cluster
+from boa.scheduler.state import owner_of
+from boa.server import engine_and_cloud
 from boa.server.folder import DataFolder
 from boa.store.sql import open_store
 
@@ -23,12 +23,12 @@ def dry_run(config: ServiceConfig) -> "Sequence[Step]":
         raise UsageError(
             f"--dry-run shows what would be done at AWS; cloud {config.cloud} has nothing to show."
         )
-    edges.check(config)
+    engine_and_cloud.check(config)
     from boa.clouds.aws.dry_run import dry_run as steps
 
     cluster, known = _stored(config) if config.data_dir.exists() else ("", [])
     owner = owner_of(cluster or new_cluster(config.data_dir))
-    return steps(edges.aws_cloud(config, SteadyClock(), owner, dict), known)
+    return steps(engine_and_cloud.aws_cloud(config, SteadyClock(), owner, dict), known)
 
 
 def _stored(config: ServiceConfig) -> tuple[str, list[str]]:

@@ -9,18 +9,20 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass
 
 from boa._version import __version__
-from boa.control.commands import check_cap
-from boa.control.loop import ControlLoop
 from boa.engines.base import Engine
 from boa.errors import BoaError, InputError
+from boa.model.changes import Changes
 from boa.model.cluster import Policy
 from boa.model.service import ServiceConfig
-from boa.server import edges, logs
+from boa.runtime.loop import ControlLoop
+from boa.scheduler.observe.commands import check_cap
+from boa.server import engine_and_cloud
 from boa.server.app import create_app
 from boa.server.folder import DataFolder
-from boa.server.run import listen, serve, url_of
-from boa.server.what_if import Simulations
-from boa.store.base import Changes, Saved, Store
+from boa.server.http import logs
+from boa.server.http.run import listen, serve, url_of
+from boa.server.what_if.runner import Simulations
+from boa.store.base import Saved, Store
 from boa.units import UsdPerHour
 
 POLICIES = ("boa", "pollux-autoscale", "sia-autoscale", "rubick-autoscale")
@@ -98,13 +100,13 @@ def run(
 def build(config: ServiceConfig, url: str) -> Parts:
     """Store, engine, cloud and loop as configured. `url`: where jobs report to."""
     from boa.clock import SteadyClock
-    from boa.control.assemble import assemble, new_cluster
-    from boa.control.calculator import BackgroundCalculator
-    from boa.control.state import owner_of
+    from boa.runtime.assemble import assemble, new_cluster
+    from boa.runtime.calculator import BackgroundCalculator
+    from boa.scheduler.state import owner_of
     from boa.store.sql import open_store
 
     policy = _policy(config)
-    edges.check(config)
+    engine_and_cloud.check(config)
     with ExitStack() as undo:
         folder = DataFolder(config.data_dir)
         undo.callback(folder.close)
@@ -115,9 +117,9 @@ def build(config: ServiceConfig, url: str) -> Parts:
         secret = _secret(store, saved)
         clock = SteadyClock(config.speed, saved.meta.get("clock"))
         owner = owner_of(saved.meta.get("cluster") or new_cluster(config.data_dir))
-        cloud = edges.cloud(config, clock, owner)
+        cloud = engine_and_cloud.cloud(config, clock, owner)
         check_cap(config.max_spend, cloud.offers())
-        engine = edges.engine(config, owner)
+        engine = engine_and_cloud.engine(config, owner)
         control = assemble(
             config,
             url=config.url or url,
@@ -146,7 +148,7 @@ def build(config: ServiceConfig, url: str) -> Parts:
 def _policy(config: ServiceConfig) -> Policy:
     """BOA follows the plan that is made in the background; others decide by themselves."""
     from boa.policy.boa import Boa
-    from boa.sim.policies import Knobs, choose
+    from boa.policy.registry import Knobs, choose
 
     if config.policy == "boa":
         return Boa(config.budget)

@@ -3,7 +3,7 @@
 from boa.model.cluster import Allocation, JobId, JobView, Share
 from boa.model.trace import TraceJob
 from boa.sim.learners import Learner, Pace
-from boa.sim.truth import Truth
+from boa.sim.physics import Truth
 from boa.units import GpuName, Seconds
 
 NEVER = float("inf")

@@ -14,15 +14,15 @@ from boa.catalogue.calibration import (
     slowdown_factor,
 )
 from boa.catalogue.estimate import job_class, packed_curves
-from boa.catalogue.truth import AdaptiveProfile, Profile, Profiles
+from boa.catalogue.measured_profiles import AdaptiveProfile, Profile, Profiles
 from boa.errors import InputError
 from boa.goodput.measured import smallest_rotation
 from boa.model.cluster import Shape
 from boa.model.trace import Trace, TraceJob
 from boa.model.workload import GpuType, Workload
 from boa.sim.learners import ClassLearner, Fits, JobLearner, Learner, PerfectLearner, noise_factors
+from boa.sim.physics import AdaptiveTruth, PlanTruth, TableTruth, Truth
 from boa.sim.settings import Settings
-from boa.sim.truth import AdaptiveTruth, PlanTruth, TableTruth, Truth
 from boa.units import GpuName, PerHour, Seconds
 
 

@@ -27,7 +27,7 @@ from boa.goodput.tuning import (
 )
 from boa.model.cluster import Shape
 from boa.model.speedup import Floats
-from boa.sim.truth import AdaptiveTruth, Truth
+from boa.sim.physics import AdaptiveTruth, Truth
 from boa.units import GpuName
 
 MOST_TABLES, MOST_SETTINGS = 20_000, 500_000

@@ -8,17 +8,17 @@ from boa.catalogue.calibration import Slowdown
 from boa.catalogue.estimate import check_gpus
 from boa.catalogue.figures import known_figures
 from boa.catalogue.formats import RUBICK_GPU
+from boa.catalogue.measured_profiles import Profiles, fitted_truth, read_truth
 from boa.catalogue.offers import gpu_types
-from boa.catalogue.truth import Profiles, fitted_truth, read_truth
 from boa.errors import InputError
 from boa.model.trace import Trace
 from boa.model.workload import GpuType
+from boa.policy.registry import Choice
 from boa.sim.knowledge import Arrivals, Knowledge, truths_of
-from boa.sim.policies import Choice
+from boa.sim.physics import AdaptiveTruth, PlanTruth, Truth
 from boa.sim.report import Report
 from boa.sim.settings import Settings
 from boa.sim.simulator import Listener, Progress, Simulation
-from boa.sim.truth import AdaptiveTruth, PlanTruth, Truth
 from boa.units import GpuName, Seconds, UsdPerHour
 
 

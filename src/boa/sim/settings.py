@@ -2,13 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
+from boa.policy.registry import ROUND_S, Learning
 from boa.units import GpuName, Seconds
-
-Learning: TypeAlias = Literal["class", "job", "perfect"]
-
-ROUND_S: Seconds = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

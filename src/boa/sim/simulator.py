@@ -22,7 +22,7 @@ from boa.model.cluster import (
     Share,
 )
 from boa.model.trace import TraceJob
-from boa.placement import Pool, allocate
+from boa.placement.packing import Pool, allocate
 from boa.policy.boa import REPLAN_S
 from boa.sim.jobs import NEVER, ActiveJob
 from boa.sim.knowledge import Knowledge

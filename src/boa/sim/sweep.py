@@ -17,14 +17,14 @@ from typing import Any
 import numpy as np
 
 from boa.errors import BoaError, InputError, UsageError
-from boa.policy.reservation import Reservation
-from boa.policy.tiresias import Tiresias
-from boa.sim.policies import POLICIES, Choice, Knobs, choose
+from boa.policy.registry import POLICIES, Choice, Knobs, Learning, choose
+from boa.policy.rivals.reservation import Reservation
+from boa.policy.rivals.tiresias import Tiresias
+from boa.sim.physics import Truth
 from boa.sim.report import Report
 from boa.sim.run import World, simulate
-from boa.sim.settings import Learning, Settings
+from boa.sim.settings import Settings
 from boa.sim.simulator import Listener, Progress
-from boa.sim.truth import Truth
 from boa.units import GpuName, Seconds, UsdPerHour
 
 NEVER_ALONE = ("boa", "rubick")

@@ -2,44 +2,19 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any, Protocol
 
 from boa.errors import BoaError
+from boa.model.changes import Changes
 from boa.model.cluster import JobId, NodeId
+from boa.model.held import Held, HeldOnNodes
 from boa.model.job import JobRecord
-from boa.model.live import Cell, ClassRecord, Event, Hold, NodeRecord, Point, Sample
+from boa.model.records import Cell, ClassRecord, Event, Hold, NodeRecord, Point, Sample
 from boa.units import Seconds
-
-Floats: TypeAlias = NDArray[np.float64]
 
 
 class StoreTrouble(BoaError):
     """The database is locked, full or away. Nothing was written."""
-
-
-@dataclass(slots=True, kw_only=True)
-class Changes:
-    """All that one step changes; written together or not at all. Records replace their like."""
-
-    jobs: dict[JobId, JobRecord] = field(default_factory=dict)
-    nodes: dict[NodeId, NodeRecord] = field(default_factory=dict)
-    holds: dict[tuple[JobId, NodeId, Seconds], Hold] = field(default_factory=dict)
-    """By job, node and beginning."""
-    cells: list[Cell] = field(default_factory=list)
-    classes: list[ClassRecord] = field(default_factory=list)
-    events: list[Event] = field(default_factory=list)
-    meta: dict[str, Any] = field(default_factory=dict)
-    """JSON by key: budget, pacing, plan, clock, secret, …"""
-    samples: list[Sample] = field(default_factory=list)
-    points: dict[JobId, Point] = field(default_factory=dict)
-    """At most one of a job."""
-
-    def __bool__(self) -> bool:
-        records = (self.jobs, self.nodes, self.holds, self.cells, self.classes)
-        return any((*records, self.events, self.meta, self.samples, self.points))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,31 +35,6 @@ class Saved:
     next_node: NodeId
     points: Mapping[JobId, Point] = field(default_factory=dict)
     """The last one of every job that has not ended and has any."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
-    """Holds by column: there can be hundreds of thousands."""
-
-    job_class: Sequence[str]
-    node: NDArray[np.int64]
-    gpus: Floats
-    since: Floats
-    until: Floats
-    """Infinity: still held."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HeldOnNodes:
-    """All that was held of each node, by column."""
-
-    node: NDArray[np.int64]
-    gpu_seconds: Floats
-    """Between the two moments that were asked for …"""
-    since: Floats
-    """… while the first of these holds may have begun before, …"""
-    until: Floats
-    """… and the last have ended after; infinity: still held."""
 
 
 @dataclass(frozen=True, slots=True)

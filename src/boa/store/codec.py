@@ -15,10 +15,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from boa.model.cluster import Allocation, JobId, Share
+from boa.model.held import Floats, Held, HeldOnNodes
 from boa.model.job import GpuLimits, JobRecord, JobSpec, Run
-from boa.model.live import Cell, CellKey, ClassRecord, Event, Hold, NodeRecord, Point, Sample
 from boa.model.plan import Variant
-from boa.store.base import Floats, Held, HeldOnNodes
+from boa.model.records import Cell, CellKey, ClassRecord, Event, Hold, NodeRecord, Point, Sample
 
 Row: TypeAlias = dict[str, Any]
 Stored: TypeAlias = Mapping[str, Any]

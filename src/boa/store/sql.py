@@ -17,12 +17,14 @@ from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError,
 from sqlalchemy.exc import TimeoutError as NoneFree
 
 from boa.errors import InputError
+from boa.model.changes import Changes
 from boa.model.cluster import JobId, NodeId
+from boa.model.held import Held, HeldOnNodes
 from boa.model.job import JobRecord
-from boa.model.live import Hold, NodeRecord, Point, Sample
+from boa.model.records import Hold, NodeRecord, Point, Sample
 from boa.store import codec, queries, tables
 from boa.store.backend import Backend
-from boa.store.base import Changes, Held, HeldOnNodes, Saved, Store, StoredEvent, StoreTrouble
+from boa.store.base import Saved, Store, StoredEvent, StoreTrouble
 from boa.store.errors import InUse, Overtaken
 from boa.store.migrations import MIGRATIONS, migrate
 from boa.store.postgresql import Postgresql

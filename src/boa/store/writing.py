@@ -6,8 +6,8 @@ from functools import lru_cache
 from sqlalchemy import Connection, Dialect, Table, delete, func, select
 from sqlalchemy.dialects import postgresql, sqlite
 
+from boa.model.changes import Changes
 from boa.store import codec, tables
-from boa.store.base import Changes
 from boa.store.codec import Row
 from boa.units import Seconds
 

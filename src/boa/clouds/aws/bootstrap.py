@@ -8,7 +8,7 @@ import json
 import shlex
 
 from boa.errors import InputError
-from boa.model.elsewhere import AwsSettings
+from boa.model.provider_settings import AwsSettings
 from boa.model.workload import GpuType
 from boa.units import Seconds
 

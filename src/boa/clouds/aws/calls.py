@@ -8,7 +8,7 @@ from typing import Any
 
 from boa.clouds.base import CloudTrouble
 from boa.errors import BoaError, InputError
-from boa.model.elsewhere import AwsSettings
+from boa.model.provider_settings import AwsSettings
 
 ATTEMPTS = 4
 """Of calls that may be repeated: botocore waits between them, up to 20 s."""

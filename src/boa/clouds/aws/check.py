@@ -6,8 +6,8 @@ from typing import Any
 
 from boa.clouds.aws.calls import CREDENTIALS, Api, AwsFailed
 from boa.errors import InputError
-from boa.model.elsewhere import AwsSettings
-from boa.model.elsewhere_file import TAG
+from boa.formats.providers import TAG
+from boa.model.provider_settings import AwsSettings
 from boa.model.workload import GpuType
 from boa.units import GpuName
 

@@ -16,8 +16,9 @@ from boa.clouds.aws.listing import ALIVE, Instance, instances, marked
 from boa.clouds.aws.prices import Prices
 from boa.clouds.aws.templates import Templates, is_missing
 from boa.clouds.aws.watching import Moment, Watch
-from boa.clouds.base import CloudNode, CloudTrouble, NoCapacity
-from boa.model.elsewhere import AwsSettings
+from boa.clouds.base import CloudTrouble, NoCapacity
+from boa.model.cloud import CloudNode
+from boa.model.provider_settings import AwsSettings
 from boa.model.workload import GpuType
 from boa.units import GpuName, Seconds, UsdPerHour
 

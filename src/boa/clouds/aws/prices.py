@@ -12,7 +12,7 @@ from boa.catalogue.cloud_offers import CloudOffer
 from boa.clouds.aws.calls import Api, AwsFailed
 from boa.clouds.aws.listing import Instance
 from boa.errors import InputError
-from boa.model.elsewhere import AwsSettings
+from boa.model.provider_settings import AwsSettings
 from boa.model.workload import GpuType
 from boa.units import GpuName, Seconds, UsdPerHour
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from boa.clouds.aws.bootstrap import script
-from boa.model.elsewhere import AwsMachine, AwsSettings
+from boa.model.provider_settings import AwsMachine, AwsSettings
 from boa.model.workload import GpuType
 from boa.units import GpuName
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from boa.clouds.aws import shapes
 from boa.clouds.aws.calls import Api, AwsFailed
-from boa.model.elsewhere import AwsSettings
+from boa.model.provider_settings import AwsSettings
 from boa.model.workload import GpuType
 from boa.units import GpuName
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from boa.clouds.aws.bootstrap import JOIN_S
 from boa.clouds.aws.listing import ALIVE, NOTICE_S, Instance
-from boa.clouds.base import CloudNode
+from boa.model.cloud import CloudNode
 from boa.units import Seconds, UsdPerHour
 
 LEFT_S: Seconds = 120.0

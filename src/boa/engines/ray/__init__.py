@@ -1,7 +1,7 @@
 """Runs on the nodes of a Ray cluster, which go on without the service.
 
 engine ── placement group per run, pinned to the planned nodes
-  └─ rank (actor, one per GPU) ── keeper (`shim.py`, tied to the actor) ── the user's command
+  └─ rank (actor, one per GPU) ── keeper (`run_supervisor`, tied to the actor) ── user's command
 
 | file | what it does |
 | --- | --- |

@@ -5,12 +5,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from boa.engines.base import Launch, LogFile, RunEvent, RunKey
 from boa.engines.ray.cluster import Cluster
 from boa.engines.ray.folders import Folders, Marker
 from boa.engines.ray.gang import Ending
 from boa.engines.ray.run import RayRun
 from boa.model.cluster import JobId
+from boa.model.runs import Launch, LogFile, RunEvent, RunKey
 from boa.units import Seconds
 
 

@@ -7,13 +7,13 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from boa.engines import shim
-from boa.engines.base import RunKey
 from boa.engines.folders import RunFolders
+from boa.engines.processes import run_supervisor
 from boa.engines.ray.gang import Ending
+from boa.model.runs import RunKey
 from boa.units import Seconds
 
-RESERVE, RESERVED = f"{shim.OUTCOME}.new", 2048
+RESERVE, RESERVED = f"{run_supervisor.OUTCOME}.new", 2048
 """Space for how a run ended, so that a full disk is no hindrance."""
 
 
@@ -53,7 +53,9 @@ class Folders(RunFolders):
 
     def end(self, key: RunKey, ending: Ending, at: Seconds) -> None:
         """It ended then, which `age` counts from."""
-        reserve, path = (os.path.join(self.folder(key), name) for name in (RESERVE, shim.OUTCOME))
+        reserve, path = (
+            os.path.join(self.folder(key), name) for name in (RESERVE, run_supervisor.OUTCOME)
+        )
         with suppress(OSError):  # found again, it is lost
             fd = os.open(reserve, os.O_WRONLY | os.O_CREAT, 0o600)
             with os.fdopen(fd, "wb") as file:
@@ -62,19 +64,19 @@ class Folders(RunFolders):
             os.replace(reserve, path)
 
     def ended(self, key: RunKey) -> Ending | None:
-        path = Path(self.folder(key), shim.OUTCOME)
+        path = Path(self.folder(key), run_supervisor.OUTCOME)
         with suppress(OSError, ValueError, TypeError):
             return Ending(**json.loads(path.read_bytes()))
         return None
 
 
-class Mirror(shim.Log):
+class Mirror(run_supervisor.Log):
     """What a rank prints elsewhere, in files here. Goes on where another left off."""
 
     def __init__(self, folder: str, rank: int, limit: int) -> None:
         self.path = os.path.join(folder, f"{rank}.log")
         self.old = os.path.join(folder, f"{rank}.old.log")
-        self.limit, self.part = limit, max(limit // 2, shim.LEAST_PART)
+        self.limit, self.part = limit, max(limit // 2, run_supervisor.LEAST_PART)
         self.lost, self.fd = 0, -1
         self.size, self.seen = _left_off(self.path)
         if not self.size:  # it may just have been turned over
@@ -93,7 +95,7 @@ class Mirror(shim.Log):
     def release(self) -> None:
         """No open file for each of thousands of ranks."""
         if self.fd >= 0:
-            shim.attempt(os.close, self.fd)
+            run_supervisor.attempt(os.close, self.fd)
             self.fd = -1
 
     def _open(self) -> None:

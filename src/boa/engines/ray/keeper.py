@@ -1,9 +1,9 @@
-"""The supervisor of one rank: `shim.py`, but it ends with the actor that began it.
+"""The supervisor of one rank: `run_supervisor.py`, but it ends with the actor that began it.
 
 Ray may kill the actor, or the whole node; it knows nothing of what the actor began. So the actor
 holds the other ends of two pipes. Through stdin it says how many seconds of grace a stop has; that
 it closes means that the actor is gone, and is a stop without grace. The worker's output goes to
-stdout. Like the shim, this runs without the rest of the package.
+stdout. Like it, this runs without the rest of the package.
 """
 
 import _thread
@@ -13,9 +13,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from boa.engines import shim
+    from boa.engines.processes import run_supervisor
 else:
-    import shim
+    import run_supervisor
 
 alone = False
 """The actor is gone: nobody will read how it ended."""
@@ -32,7 +32,7 @@ class Output:
             return  # the actor is gone, and soon so are we
 
 
-class Worker(shim.Worker):
+class Worker(run_supervisor.Worker):
     def __init__(self, plan: "dict[str, Any]", log_bytes: int) -> None:
         self.plan, self.log = plan, Output()  # type: ignore[assignment]
         self.pid = self.output = 0
@@ -46,19 +46,19 @@ def obey() -> None:
         words = os.read(0, 4096).split()
         alone = not words
         try:
-            with open(f"{shim.STOP}.new", "w") as file:
+            with open(f"{run_supervisor.STOP}.new", "w") as file:
                 file.write(words[-1].decode() if words else "0")
-            os.rename(f"{shim.STOP}.new", shim.STOP)
+            os.rename(f"{run_supervisor.STOP}.new", run_supervisor.STOP)
         except OSError:
             pass  # a full disk: the grace is then that of the job
-        os.kill(os.getpid(), shim.SIGTERM)
+        os.kill(os.getpid(), run_supervisor.SIGTERM)
 
 
 def main(folder: str) -> None:
     if os.fork():
         os._exit(0)  # Ray kills the children of an actor that ends: this is no child of its
     os.closerange(3, 65536)
-    shim.look_after(folder, Worker)
+    run_supervisor.look_after(folder, Worker)
     if alone:
         import shutil
 

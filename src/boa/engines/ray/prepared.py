@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from boa._version import __version__
 from boa.engines import launching
-from boa.engines.base import Launch, NodeSlots
+from boa.model.runs import Launch, NodeSlots
 
 Answer: TypeAlias = Mapping[str, Any]
 """See `Rank.prepare`."""

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from boa._version import __version__
-from boa.engines import launching, leftovers, shim
+from boa.engines import launching
+from boa.engines.processes import orphans, run_supervisor
 
 PATIENCE_S = 10.0
 """How long `news` waits for some."""
@@ -50,7 +51,7 @@ class Rank:
         self._outcome: tuple[int | None, bool, str] | None = None
         self._ended_at, self._ended, self._was_up = 0.0, 0.0, False
         self._folder = ""
-        self._marks: leftovers.Marks | None = None
+        self._marks: orphans.Marks | None = None
         self._grace_s: float | None = None
         self._keeper: subprocess.Popen[bytes] | None = None
         threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
@@ -84,14 +85,14 @@ class Rank:
             if self._state != "idle":
                 return self._state == "up"
             self._rank, self._limit = plan["rank"], limit
-            self._marks = leftovers.marks_of(plan["env"])
+            self._marks = orphans.marks_of(plan["env"])
             self._folder = tempfile.mkdtemp(prefix="boa-rank-")
             if own and not os.path.isdir(workdir):
                 workdir = os.path.join(self._folder, "work")
                 os.mkdir(workdir)
             document = {"plans": [plan], "workdir": workdir, "grace_s": grace_s, "log_bytes": limit}
-            Path(self._folder, shim.RESERVE).write_bytes(b" " * shim.RESERVED)
-            Path(self._folder, shim.LAUNCH).write_bytes(marshal.dumps(document, 2))
+            Path(self._folder, run_supervisor.RESERVE).write_bytes(b" " * run_supervisor.RESERVED)
+            Path(self._folder, run_supervisor.LAUNCH).write_bytes(marshal.dumps(document, 2))
             self._state = "up"
         self._keep()
         while not _is_up(self._folder) and self._outcome is None:
@@ -134,7 +135,8 @@ class Rank:
 
     def _keep(self) -> None:
         here = os.path.dirname(os.path.abspath(__file__))
-        command = [sys.executable, "-I", "-S", "-c", KEEP, here, os.path.dirname(here)]
+        beside = os.path.dirname(run_supervisor.__file__)
+        command = [sys.executable, "-I", "-S", "-c", KEEP, here, beside]
         keeper = subprocess.Popen(
             [*command, self._folder],
             stdin=subprocess.PIPE,
@@ -159,10 +161,10 @@ class Rank:
     def _listen(self, keeper: "subprocess.Popen[bytes]") -> None:
         """Until the output ends, which is when the keeper has."""
         assert keeper.stdout is not None
-        while data := os.read(keeper.stdout.fileno(), shim.CHUNK):
+        while data := os.read(keeper.stdout.fileno(), run_supervisor.CHUNK):
             with self._changed:
                 self._output += data
-                if len(self._output) > self._limit + shim.CHUNK:
+                if len(self._output) > self._limit + run_supervisor.CHUNK:
                     spare = len(self._output) - self._limit
                     del self._output[:spare]
                     self._first += spare
@@ -170,7 +172,7 @@ class Rank:
         self._was_up = _is_up(self._folder)
         outcome, ended_at, ended = outcome_in(self._folder), time.time(), time.monotonic()
         if outcome[0] is None and self._marks is not None:  # what the command had begun goes on
-            leftovers.kill({self._marks})
+            orphans.kill({self._marks})
         shutil.rmtree(self._folder, ignore_errors=True)  # who hears of the end kills this process
         with self._changed:
             self._outcome, self._state = outcome, "ended"
@@ -187,7 +189,7 @@ def environment_of_node() -> dict[str, str]:
 
 def outcome_in(folder: str) -> tuple[int | None, bool, str]:
     try:
-        text = Path(folder, shim.OUTCOME).read_text("utf-8", "replace")
+        text = Path(folder, run_supervisor.OUTCOME).read_text("utf-8", "replace")
     except FileNotFoundError:
         return None, False, "lost: its supervisor was killed"
     code, stopped, reason = text.split("\n")[:3]
@@ -204,7 +206,7 @@ def _end_with(raylet: int) -> None:
 
 def _is_up(folder: str) -> bool:
     with suppress(FileNotFoundError):
-        return any(name.startswith(shim.UP) for name in os.listdir(folder))
+        return any(name.startswith(run_supervisor.UP) for name in os.listdir(folder))
     return False
 
 

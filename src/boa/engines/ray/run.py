@@ -14,13 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from boa.engines import launching, shim
-from boa.engines.base import Launch, RunKey
+from boa.engines import launching
+from boa.engines.processes import run_supervisor
 from boa.engines.ray import prepared
 from boa.engines.ray.cluster import Cluster
 from boa.engines.ray.folders import Folders, Marker, Mirror
 from boa.engines.ray.gang import Ending, RankEnd, together
 from boa.model.job import JobSpec
+from boa.model.runs import Launch, RunKey
 from boa.units import Seconds
 
 PLACED_S: Seconds = 60.0
@@ -318,13 +319,15 @@ class RayRun:
             self._finish(together(ends), max(end.gone_at for end in ends))
         elif bad and not self._failing:
             self._failing = True
-            self._tell_to_stop(shim.FAILED_GRACE_S)
+            self._tell_to_stop(run_supervisor.FAILED_GRACE_S)
 
     def _give_up_waiting(self) -> None:
         for member in self._leads():
             if member.end is None:
                 reason = f"killed: no answer from node {member.node} after it was told to stop"
-                self._end(member, -shim.SIGKILL, reason, stopped=self._grace_s is not None)
+                self._end(
+                    member, -run_supervisor.SIGKILL, reason, stopped=self._grace_s is not None
+                )
 
     # Endings
 

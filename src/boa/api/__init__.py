@@ -1,0 +1,1 @@
+"""Shapes of everything that goes over the wire."""

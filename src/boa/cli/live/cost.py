@@ -1,0 +1,133 @@
+"""`boa cost`: where the money went, and where it is going."""
+
+import re
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from boa.cli import options
+from boa.cli.console import console, emit_json
+from boa.cli.live.shared import connect, dollars, listing, rate
+from boa.cli.options import Json
+from boa.errors import InputError
+from boa.plots.words import duration, percent
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from boa.api.answers import Cost, CostRow, Grouping
+
+GROUPINGS = ("day", "class", "job")
+FIGURES = ("jobs", "idle", "provisioning", "total", "GPU-hours")
+FIRST_TO_GO = ("provisioning", "idle", "jobs", "GPU-hours")
+"""On a terminal too narrow for all columns."""
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+
+
+def cost(
+    by: Annotated[
+        str | None,
+        typer.Option(
+            "--by",
+            metavar="|".join(GROUPINGS),
+            parser=options.one_of("--by", GROUPINGS),
+            help="List it by day (UTC), class or job.",
+        ),
+    ] = None,
+    since: Annotated[
+        str | None,
+        typer.Option(
+            "--since",
+            metavar="TIME",
+            help="Count from here: 7d, 12h, or a date such as 2026-07-01 (UTC).",
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Show what was spent, what is being spent, and what the month will cost.
+
+    Money goes to jobs, to GPUs that were ready but idle, and to provisioning
+    (nodes booting, or given back and still charged).
+
+    [bold]Examples[/bold]
+    [dim]$[/dim] boa cost
+    [dim]$[/dim] boa cost --by class --since 7d
+    [dim]$[/dim] boa cost --json | jq .forecast_month_usd
+    """
+    with connect() as client:
+        grouping: Grouping | None = by  # type: ignore[assignment]  # the parser has checked it
+        begin = None if since is None else moment(since, lambda: client.health()["now"])
+        found = client.cost(by=grouping, since=begin)
+    if json:
+        emit_json({key: value for key, value in found.items() if key not in ("now", "until")})
+        return
+    out = console()
+    for name, said in headline(found, since):
+        out.print(f"[bold]{name:<11}[/bold] {said}")
+    if by is not None:
+        out.print()
+        out.print(rows_table(by, found["rows"], out.width))
+
+
+def moment(text: str, now: Callable[[], float]) -> float:
+    """A time in Unix seconds: so long ago by the server's clock, or a date."""
+    if found := re.fullmatch(r"(\d{1,9})([smhdw])", text):
+        return max(now() - int(found[1]) * _SECONDS[found[2]], 0.0)
+    try:
+        when = datetime.fromisoformat(text)
+    except ValueError:
+        expected = "a time ago (30m, 12h, 7d, 2w) or a date such as 2026-07-01"
+        raise InputError("--since", text, expected) from None
+    return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
+
+
+def headline(found: "Cost", since: str | None) -> Iterator[tuple[str, str]]:
+    budget, cap = found["budget_per_hour"], found["max_spend_per_hour"]
+    limits = "" if cap is None else f", never more than {rate(cap)}"
+    yield (
+        "budget",
+        f"{rate(budget)}{limits}; planned with {rate(found['effective_budget_per_hour'])}",
+    )
+    yield "spend now", rate(found["spend_now_per_hour"])
+    average = found["average_spend_per_hour"]
+    over = found["until"] - found["since"]
+    share = f"{rate(average)} over {duration(over)}: {percent(average / budget)} of the budget"
+    yield "average", share if over >= 1 else "too soon to say"
+    parts = ", ".join(
+        f"{name} {dollars(amount)}"
+        for name, amount in (
+            ("jobs", found["jobs_usd"]),
+            ("idle", found["idle_usd"]),
+            ("provisioning", found["provisioning_usd"]),
+        )
+    )
+    when = "" if since is None else f" since {since}"
+    yield "spent", f"[bold green]{dollars(found['total_usd'])}[/bold green]{when}: {parts}"
+    yield (
+        "this month",
+        f"{dollars(found['forecast_month_usd'])} by its end, if it goes on like this",
+    )
+
+
+def rows_table(by: str, rows: "list[CostRow]", width: int) -> "Table":
+    from rich.markup import escape
+
+    named = (by, "name", "class") if by == "job" else (by,)
+    shown = []
+    for row in rows:
+        said: dict[str, Any] = {**row}
+        hours = row["gpu_hours"]
+        shown.append(
+            (
+                *(escape(str(said.get(name) or "–")) for name in named),
+                dollars(row["jobs_usd"]),
+                dollars(row["idle_usd"]),
+                dollars(row["provisioning_usd"]),
+                dollars(row["total_usd"]),
+                "<0.01" if 0 < hours < 0.01 else f"{hours:,.2f}",
+            )
+        )
+    cut = ("name", "class")
+    return listing((*named, *FIGURES), shown, width, right=FIGURES, cut=cut, drop=FIRST_TO_GO)

@@ -1,0 +1,136 @@
+"""What the demo shows: jobs while they run, then planned against measured."""
+
+import sys
+import time
+from collections import Counter
+from collections.abc import Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from boa.api.answers import Job
+from boa.cli.console import console, note
+from boa.model.job import ENDED
+from boa.plots.live import Outcome
+from boa.plots.words import duration, percent
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from boa.cli.live.demo_run import Demo
+
+SHOWN = 18
+QUIET_S = 10.0
+"""Where there is no terminal: a line every so often."""
+
+
+class Watching:
+    """Called with all jobs, as often as one likes."""
+
+    def __init__(self, story: "Demo", *, quiet: bool) -> None:
+        from rich.live import Live
+
+        self._story = story
+        self._said = 0.0
+        screen = console()
+        tty = not quiet and screen.is_terminal and sys.stdout.isatty()
+        self._live = Live(console=screen, refresh_per_second=4) if tty else None
+
+    def __enter__(self) -> Self:
+        note("boa serve is up; jobs arrive for 45 seconds, the last ends after about 80")
+        if self._live is not None:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        problem: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def __call__(self, jobs: Sequence[Job]) -> None:
+        if self._live is not None:
+            self._live.update(self._table(jobs))
+        elif time.monotonic() - self._said >= QUIET_S:
+            self._said = time.monotonic()
+            states = Counter(job["state"] for job in jobs)
+            gpus = sum(job["width"] for job in jobs)
+            told = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
+            note(f"jobs: {told or 'none yet'}; {gpus} GPUs in use")
+
+    def _table(self, jobs: Sequence[Job]) -> "Table":
+        from rich.table import Table
+
+        money = self._story.client.cost()
+        table = Table(
+            title=f"budget ${money['budget_per_hour']:g}/h, spending "
+            f"${money['spend_now_per_hour']:.3g}/h, ${money['total_usd']:.2f} so far",
+            title_justify="left",
+            box=None,
+            pad_edge=False,
+        )
+        for column in ("job", "class", "state", "GPUs", "epoch", "rescalings", "cost"):
+            table.add_column(column, justify="right" if column in ("GPUs", "cost") else "left")
+        active = [job for job in jobs if job["state"] not in ENDED]
+        ended = [job for job in jobs if job["state"] in ENDED]
+        for job in [*active, *ended][:SHOWN]:
+            width = f"{job['width']}×{job['gpu_type']}" if job["width"] else ""
+            style = "dim" if job["state"] in ENDED else ""
+            table.add_row(
+                job["name"],
+                job["class"],
+                job["state"],
+                width,
+                str(job["epoch"] + 1),
+                str(job["rescalings"]),
+                f"${job['cost_usd']:.2f}",
+                style=style,
+            )
+        return table
+
+
+def print_outcome(outcome: Outcome) -> None:
+    from rich.table import Table
+
+    out = console()
+    table = Table(box=None, pad_edge=False)
+    for column in ("class", "jobs", "JCT planned", "measured", "cost planned", "measured"):
+        table.add_column(column, justify="left" if column == "class" else "right")
+    for c in outcome.classes:
+        table.add_row(
+            c.name,
+            str(c.jobs),
+            duration(c.planned_jct),
+            f"{duration(c.jct)} ({_off(c.jct, c.planned_jct)})",
+            f"${c.planned_cost:.2f}",
+            f"${c.cost:.2f} ({_off(c.cost, c.planned_cost)})",
+        )
+    planned, measured = outcome.mean("planned_jct"), outcome.mean("jct")
+    paid, promised = outcome.per_hour("cost"), outcome.per_hour("planned_cost")
+    out.print()
+    out.print(table)
+    cost = outcome.cost
+    out.print(
+        f"\naverage JCT   {duration(measured)}, planned {duration(planned)} "
+        f"({_off(measured, planned)})\n"
+        f"spend on jobs ${paid:.2f}/h, planned ${promised:.2f}/h ({_off(paid, promised)})\n"
+        f"the bill      ${cost['total_usd']:.2f}: jobs ${cost['jobs_usd']:.2f}, idle "
+        f"${cost['idle_usd']:.2f}, provisioning ${cost['provisioning_usd']:.2f}\n"
+        f"real training {outcome.real['state']}, loss {_loss(outcome)}, "
+        f"{outcome.real['rescalings']} starts",
+        highlight=False,
+    )
+
+
+def _loss(outcome: Outcome) -> str:
+    loss = outcome.real["loss"]
+    return "unknown" if loss is None else f"{loss:.3g}"
+
+
+def _off(measured: float, planned: float) -> str:
+    if not planned:
+        return "–"
+    off = measured / planned - 1
+    return f"{'+' if off >= 0 else '−'}{percent(abs(off))}"

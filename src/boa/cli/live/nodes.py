@@ -1,0 +1,51 @@
+"""`boa nodes`: what is rented, and who uses it."""
+
+from boa.cli.console import console, emit_json
+from boa.cli.live.shared import ago, connect, listing, rate
+from boa.cli.options import Json
+
+MOST_JOBS = 6
+
+
+def nodes(json: Json = False) -> None:
+    """List the nodes that are paid for, and the jobs on them.
+
+    [bold]Examples[/bold]
+    [dim]$[/dim] boa nodes
+    [dim]$[/dim] boa nodes --json | jq '[.nodes[].price_per_hour] | add'
+    """
+    with connect() as client:
+        found = client.node_list()
+    if json:
+        emit_json({"nodes": found["nodes"]})
+        return
+    from rich.markup import escape
+
+    out = console()
+    if not found["nodes"]:
+        out.print("no nodes: none are rented until jobs need them")
+        return
+    rows = []
+    for node in found["nodes"]:
+        jobs = [f"{part['job']} ({part['gpus']})" for part in node["held"]]
+        more = f" and {len(jobs) - MOST_JOBS} more" if len(jobs) > MOST_JOBS else ""
+        rows.append(
+            (
+                str(node["id"]),
+                escape(f"{node['gpus']}×{node['gpu_type']}"),
+                str(node["used_gpus"]),
+                node["state"],
+                rate(node["price_per_hour"]),
+                ago(found["now"], node["billed_from"] or node["requested_at"]),
+                (", ".join(jobs[:MOST_JOBS]) + more) or "–",
+            )
+        )
+    columns = ("node", "GPUs", "in use", "state", "price", "since", "jobs")
+    cut = ("GPUs", "jobs")
+    out.print(
+        listing(columns, rows, out.width, right=("in use", "price"), cut=cut, drop=("since",))
+    )
+    used = sum(node["used_gpus"] for node in found["nodes"])
+    total = sum(node["gpus"] for node in found["nodes"])
+    price = sum(node["price_per_hour"] for node in found["nodes"])
+    out.print(f"\n{used} of {total} GPUs in use, {rate(price)}")

@@ -1,0 +1,161 @@
+"""`boa ps`: the jobs of the service."""
+
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from boa.cli.console import console, emit_json
+from boa.cli.live.shared import ago, coloured, connect, dollars, gpus, listing, span
+from boa.cli.options import Json
+from boa.errors import UsageError
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+
+    from boa.api.answers import Job, JobList
+    from boa.client import Client
+
+CONTRACT = (
+    "id",
+    "name",
+    "class",
+    "state",
+    "gpu_type",
+    "width",
+    "epoch",
+    "submitted_at",
+    "started_at",
+    "ended_at",
+    "rescalings",
+    "restarts",
+    "exit_code",
+    "cost_usd",
+)
+"""Keys of a job in the JSON, in this order."""
+COLUMNS = (
+    *("job", "name", "class", "state", "GPUs", "epoch", "submitted", "took", "rescaled"),
+    *("restarts", "cost"),
+)
+NUMBERS = ("epoch", "took", "rescaled", "restarts", "cost")
+FIRST_TO_GO = ("restarts", "rescaled", "epoch", "submitted", "took", "GPUs")
+"""On a terminal too narrow for all columns."""
+MOST_ASKED = 20
+"""Waiting jobs that are asked for what they wait for, one request each."""
+PAUSE_S = 1.0
+
+
+def ps(
+    all: Annotated[bool, typer.Option("--all", "-a", metavar="", help="Ended jobs too.")] = False,
+    job_class: Annotated[
+        str | None, typer.Option("--class", metavar="NAME", help="Only jobs of this class.")
+    ] = None,
+    limit: Annotated[
+        int, typer.Option("--limit", metavar="N", min=1, help="At most so many, the newest.")
+    ] = 1000,
+    watch: Annotated[
+        bool, typer.Option("--watch", "-w", metavar="", help="Show it again every second.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """List the jobs of the service, newest first.
+
+    Under the table: what jobs wait for. A terminal too narrow for all of it
+    gets shorter names, then fewer columns; --json has everything.
+
+    [bold]Examples[/bold]
+    [dim]$[/dim] boa ps
+    [dim]$[/dim] boa ps --all --class resnet18
+    [dim]$[/dim] boa ps --watch
+    [dim]$[/dim] boa ps --json | jq -r '.jobs[] | select(.state == "waiting") | .id'
+    """
+    if watch and (json or not sys.stdout.isatty()):
+        raise UsageError("--watch needs a terminal, and does not go with --json.")
+    with connect() as client:
+        if watch:
+            _watch(client, all, job_class, limit)
+            return
+        found = client.job_list(all=all, job_class=job_class, limit=limit)
+        if not json:
+            _print(client, found, all)
+            return
+    emit_json({"jobs": [contract(job) for job in found["jobs"]]})
+
+
+def contract(job: "Job") -> dict[str, Any]:
+    said: dict[str, Any] = {**job}
+    return {key: said[key] for key in CONTRACT}
+
+
+def _print(client: "Client", found: "JobList", all: bool) -> None:
+    out = console()
+    if found["jobs"]:
+        out.print(_shown(client, found, out.width))
+        if found["before"] is not None:
+            out.print(f"[dim]… and older ones (--limit {2 * len(found['jobs'])})[/dim]")
+    else:
+        out.print("no jobs" if all else "no active jobs (boa ps --all shows those that ended)")
+
+
+def _shown(client: "Client", found: "JobList", width: int) -> "RenderableType":
+    from rich.console import Group
+
+    waits = list(_waits(client, found["jobs"]))
+    made = job_table(found, width)
+    return Group(made, "", *waits) if waits else made
+
+
+def job_table(found: "JobList", width: int) -> "Table":
+    from rich.markup import escape
+
+    rows = []
+    for job in found["jobs"]:
+        end = found["now"] if job["ended_at"] is None else job["ended_at"]
+        failed = job["state"] == "failed" and job["exit_code"] is not None
+        rows.append(
+            (
+                job["id"],
+                escape(job["name"]),
+                escape(job["class"]),
+                coloured(job["state"]) + (f" ({job['exit_code']})" if failed else ""),
+                escape(gpus(job)),
+                str(job["epoch"] + 1),
+                ago(found["now"], job["submitted_at"]),
+                "–" if job["started_at"] is None else span(end - job["started_at"]),
+                str(max(job["rescalings"] - 1, 0)),
+                str(job["restarts"]),
+                dollars(job["cost_usd"]),
+            )
+        )
+    return listing(COLUMNS, rows, width, right=NUMBERS, cut=("name", "class"), drop=FIRST_TO_GO)
+
+
+def _waits(client: "Client", jobs: "Sequence[Job]") -> Iterator[str]:
+    """Which jobs wait for what, those that wait for the same together."""
+    from rich.markup import escape
+
+    waiting = [job["id"] for job in jobs if job["state"] == "waiting"]
+    by_reason: dict[str, list[str]] = {}
+    for asked in map(client.job, waiting[:MOST_ASKED]):
+        if asked["state"] == "waiting" and asked["reason"]:
+            by_reason.setdefault(asked["reason"], []).append(asked["id"])
+    for reason, ids in by_reason.items():
+        yield f"{escape(reason)} (job{'s' * (len(ids) > 1)} {', '.join(reversed(ids))})"
+    if len(waiting) > MOST_ASKED:
+        more = len(waiting) - MOST_ASKED
+        yield f"[dim]… and {more:,} more wait (boa show JOB says what for)[/dim]"
+
+
+def _watch(client: "Client", all: bool, job_class: str | None, limit: int) -> None:
+    from rich.live import Live
+
+    out = console()
+    with Live(console=out, auto_refresh=False, screen=True) as live:
+        while True:
+            found = client.job_list(all=all, job_class=job_class, limit=limit)
+            shown = _shown(client, found, out.width) if found["jobs"] else "no jobs"
+            live.update(shown, refresh=True)
+            time.sleep(PAUSE_S)

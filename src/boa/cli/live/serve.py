@@ -1,0 +1,170 @@
+"""`boa serve`: the service itself."""
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from boa.cli import options
+from boa.cli.console import emit_json, note
+from boa.cli.options import Json
+from boa.errors import InputError, UsageError
+
+if TYPE_CHECKING:
+    from boa.model.service import ServiceConfig
+
+
+def serve(
+    config: Annotated[
+        Path | None,
+        typer.Option("--config", metavar="FILE", help="boa.yaml (`boa schema config`)."),
+    ] = None,
+    budget: Annotated[
+        float | None,
+        typer.Option(
+            "--budget",
+            metavar="USD",
+            parser=options.money("--budget"),
+            help="Average spend per hour that is steered to.",
+        ),
+    ] = None,
+    max_spend: Annotated[
+        float | None,
+        typer.Option(
+            "--max-spend",
+            metavar="USD",
+            parser=options.money("--max-spend"),
+            help="Never spend more per hour than this at any moment.",
+        ),
+    ] = None,
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            "--engine", metavar="local|ray", help="What runs the jobs: this machine, or Ray."
+        ),
+    ] = None,
+    cloud: Annotated[
+        str | None,
+        typer.Option(
+            "--cloud",
+            metavar="local|ray|aws",
+            help="What rents the nodes; with engine ray: Ray's own autoscaler, or AWS.",
+        ),
+    ] = None,
+    db: Annotated[
+        str | None,
+        typer.Option(
+            "--db",
+            metavar="URL",
+            help="Where everything is kept: sqlite:///FILE (default: DIR/boa.db) or postgresql://…",
+        ),
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            "--data",
+            metavar="DIR",
+            help="Logs, checkpoints and the database; default: $BOA_HOME, else ~/.local/state/boa.",
+        ),
+    ] = None,
+    host: Annotated[
+        str | None,
+        typer.Option("--host", metavar="HOST", help="Where to listen (127.0.0.1)."),
+    ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option("--port", metavar="N", help="The port (8420); 0 takes a free one."),
+    ] = None,
+    speed: Annotated[
+        float | None,
+        typer.Option(
+            "--speed",
+            metavar="X",
+            parser=options.number("--speed", "a finite number > 0, such as 60"),
+            help="Compressed time, for demos and tests: so many seconds pass in one.",
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="With --cloud aws: print what would be done there, ask whether it may be, "
+            "change nothing and end.",
+        ),
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Run the service: take jobs, rent nodes, keep the budget.
+
+    Flags win over the file given with --config. Jobs outlive the service:
+    killed and started again, it finds them and goes on. With $BOA_TOKEN set,
+    every request must carry that token; without one, the service listens on
+    this machine only.
+
+    With --json one document on stdout says where it listens, once it does.
+
+    [bold]Examples[/bold]
+    [dim]$[/dim] boa serve --budget 14
+    [dim]$[/dim] boa serve --config boa.yaml --max-spend 30
+    [dim]$[/dim] BOA_TOKEN=$(openssl rand -hex 16) boa serve --budget 14 --host 0.0.0.0
+    """
+    from boa.catalogue.priors import catalogue_profile
+    from boa.formats.service import load_config
+    from boa.server import service
+
+    given = {
+        "budget_per_hour": budget,
+        "max_spend_per_hour": max_spend,
+        "engine": engine,
+        "cloud": cloud,
+        "db": db,
+        "data_dir": data,
+        "host": host,
+        "port": port,
+        "speed": speed,
+    }
+    settings = load_config(config, given, catalogue_profile)
+    if dry_run:
+        _show_dry_run(settings, json)
+        return
+    token = checked_token(settings.host)
+
+    def ready(url: str, in_force: float) -> None:
+        note(
+            f"boa: serving on {url}, budget ${in_force:g}/h, engine {settings.engine}, "
+            f"cloud {settings.cloud}"
+        )
+        if json:
+            emit_json({"url": url, "pid": os.getpid(), "budget_per_hour": in_force})
+            sys.stdout.flush()
+
+    service.run(settings, token, ready)
+
+
+def _show_dry_run(settings: "ServiceConfig", json: bool) -> None:
+    from boa.server.dry_run import dry_run
+
+    steps = dry_run(settings)
+    if json:
+        emit_json({"steps": [{"what": step.what, "text": step.text} for step in steps]})
+        return
+    for step in steps:
+        print(f"{step.what:<9} {step.text}")
+    note("boa: nothing was changed")
+
+
+def checked_token(host: str) -> str | None:
+    """$BOA_TOKEN; without it, nothing but this machine may be listened to."""
+    from boa.client.wire import is_loopback
+
+    token = os.environ.get("BOA_TOKEN") or None
+    if token is None and not is_loopback(host):
+        raise UsageError(
+            f"--host {host} can be reached by others, who could run anything here: set BOA_TOKEN "
+            "to a token that they need, or listen on 127.0.0.1."
+        )
+    if token is not None and not (token.isascii() and token.isprintable() and " " not in token):
+        raise InputError("BOA_TOKEN", "…", "printable ASCII without blanks", "has other characters")
+    return token

@@ -1,0 +1,172 @@
+"""What the commands that talk to a running service share."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+
+import typer
+
+from boa.plots.words import Money, unit_for
+from boa.units import Usd, UsdPerHour
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from boa.api.answers import LivePlan
+    from boa.client import Client
+    from boa.model.workload import Workload
+    from boa.solver.solution import Solution
+
+CENT: Usd = 0.01
+LEAST_RATE: UsdPerHour = 0.001
+GAP = 2
+"""Blanks between two columns."""
+NARROW = 8
+"""Characters that a name keeps, if whole columns have to go for them."""
+COLOURS = {
+    "waiting": "yellow",
+    "starting": "cyan",
+    "rescaling": "cyan",
+    "running": "green",
+    "succeeded": "dim",
+    "stopped": "dim",
+    "failed": "red",
+}
+JobId: TypeAlias = Annotated[
+    str, typer.Argument(metavar="JOB", help="The job's id.", show_default=False)
+]
+
+
+@contextmanager
+def connect() -> "Iterator[Client]":
+    """The service at $BOA_SERVER."""
+    from boa.client import Client
+
+    with Client() as client:
+        yield client
+
+
+def table(*columns: str, right: Collection[str] = ()) -> "Table":
+    from rich.table import Table
+
+    made = Table(box=None, header_style="bold", pad_edge=False, padding=(0, GAP, 0, 0))
+    for column in columns:
+        made.add_column(column, justify="right" if column in right else "left", no_wrap=True)
+    return made
+
+
+def listing(
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    width: int,
+    *,
+    right: Collection[str] = (),
+    cut: Collection[str] = (),
+    drop: Sequence[str] = (),
+) -> "Table":
+    """A table no wider than this, of rows in rich's markup.
+
+    What is too long is taken from the columns in `cut`; where those get too narrow, the ones in
+    `drop` are left out, in this order. All others are shown whole.
+    """
+    from rich.text import Text
+
+    by_column = {name: [row[n] for row in rows] for n, name in enumerate(columns)}
+    needed = {
+        name: max(Text.from_markup(cell).cell_len for cell in (name, *cells))
+        for name, cells in by_column.items()
+    }
+    least = {name: min(size, NARROW) if name in cut else size for name, size in needed.items()}
+    for name in drop:
+        if _with_gaps(least) > width:
+            del least[name]
+    made = table(*least, right=right)
+    left = width - _with_gaps({name: 0 if name in cut else size for name, size in least.items()})
+    shortest_first = sorted((name for name in least if name in cut), key=lambda name: needed[name])
+    for n, name in enumerate(shortest_first):
+        fair = max(left // (len(shortest_first) - n), 1)
+        given = min(needed[name], fair)
+        made.columns[list(least).index(name)].max_width = given
+        left -= given
+    for row in zip(*(by_column[name] for name in least), strict=True):
+        made.add_row(*row)
+    return made
+
+
+def _with_gaps(sizes: Mapping[str, int]) -> int:
+    return sum(sizes.values()) + GAP * (len(sizes) - 1)
+
+
+def span(seconds: float) -> str:
+    """In whole units: 42 s, 5 min, 3 h, 12 d."""
+    if seconds < 1:
+        return "<1 s"
+    length, sign = unit_for(seconds)
+    return f"{seconds / length:.0f} {sign}"
+
+
+def ago(now: float, then: float | None) -> str:
+    """When something was, in words."""
+    if then is None:
+        return "–"
+    passed = now - then
+    if abs(passed) < 1:
+        return "just now"
+    return f"{span(passed)} ago" if passed > 0 else f"in {span(-passed)}"
+
+
+def coloured(state: str) -> str:
+    return f"[{COLOURS[state]}]{state}[/{COLOURS[state]}]"
+
+
+def gpus(held: Mapping[str, Any] | None) -> str:
+    """4×T4, or a dash of a job that holds none."""
+    return f"{held['width']}×{held['gpu_type']}" if held and held["width"] else "–"
+
+
+class Dollars(Money):
+    """As a service counts: its budget is in dollars, whatever its GPUs cost. No exponents."""
+
+    __slots__ = ()
+
+    def rate(self, spend: UsdPerHour) -> str:
+        if 0 < abs(spend) < LEAST_RATE:
+            return f"<${LEAST_RATE}/h"
+        return f"${spend:,.2f}/h" if spend == 0 or abs(spend) >= 0.1 else f"${spend:#.2g}/h"
+
+    def job(self, cost: Usd) -> str:
+        return f"<${CENT}" if 0 < abs(cost) < CENT else f"${cost:,.2f}"
+
+
+DOLLARS = Dollars(counts_gpus=False)
+rate, dollars = DOLLARS.rate, DOLLARS.job
+
+
+def rebuilt(live: "LivePlan") -> "tuple[Workload, Solution]":
+    """The solution that the service plans with, from what it said of it."""
+    from boa.formats.plain_yaml import load_yaml
+    from boa.formats.plan import parse_plan
+    from boa.formats.workload import parse_workload
+    from boa.solver.objective import Rules, evaluate
+    from boa.solver.solution import Frugal, Solution
+
+    workload, document = parse_workload(load_yaml(live["workload"])), live["plan"]
+    plan, settings = parse_plan(document, workload)
+    rules = Rules(rescaling=settings.rescaling, routing=settings.routing, billing=settings.billing)
+    return workload, Solution(
+        workload=workload,
+        plan=plan,
+        rules=rules,
+        solver=document["solver"],
+        budget=document["budget_per_hour"],
+        outcome=evaluate(workload, plan, rules),
+        lower_bound=document["lower_bound_s"],
+        shadow_price=document["shadow_price_s"],
+        proven=document["proven_optimal"],
+        solve_time=document["solve_time_s"],
+        frugal=tuple(
+            Frugal(jct=got["cheapest_jct_s"], cost=got["cheapest_cost_per_job"])
+            for got in document["classes"]
+        ),
+        cheapest=document["cheapest_per_hour"],
+    )

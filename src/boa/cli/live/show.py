@@ -1,0 +1,249 @@
+"""`boa show`: everything about one job, or what was learned of a class."""
+
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import typer
+
+from boa.cli import options
+from boa.cli.console import check_writable, console, emit_json, note, working, write_file
+from boa.cli.live.shared import ago, coloured, connect, dollars, gpus, table
+from boa.cli.options import Json
+from boa.errors import InputError, Refused, UsageError, shown
+from boa.formats.job import SHELL
+from boa.model.records import RESCALE_PARTS
+from boa.plots.words import moment, significant
+
+if TYPE_CHECKING:
+    from boa.api.answers import Event, JobDetails
+    from boa.client import Client
+
+EVENTS = 12
+BATCH = ("batch_size", "accumulation", "noise_scale", "gain", "lr_factor")
+"""Metrics that have words of their own."""
+PARTS = (*RESCALE_PARTS, "other")
+NOT_FOUND = 404
+MOST_CLASSES = 10
+"""That an error lists."""
+MOST_REASONS = 12
+"""Stretches of epochs that are explained."""
+_T = TypeVar("_T")
+
+
+def show(
+    what: Annotated[
+        str,
+        typer.Argument(metavar="JOB|CLASS", help="A job's id, or a class.", show_default=False),
+    ],
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            "--plot",
+            metavar="FILE",
+            parser=options.picture("--plot", options.FIGURES),
+            help="Of a class: draw its speedups (.png, .svg, .pdf).",
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Show a job with its last events, or what was learned of a class.
+
+    Of a class: the speedup s(k) by GPU type as it is believed to be, with the
+    measurements behind it.
+
+    [bold]Examples[/bold]
+    [dim]$[/dim] boa show 17
+    [dim]$[/dim] boa show resnet18 --plot resnet18.svg
+    [dim]$[/dim] boa show 17 --json | jq .job.reason
+    """
+    check_writable(plot, "--plot")
+    with connect() as client:
+        job = _found(lambda: client.job(what)) if what.isdecimal() else None
+        if job is None:
+            document = _found(lambda: client.job_class(what))
+            if document is None:
+                raise _neither(what, client.classes())
+            reasons = None if json else _found(lambda: client.why(what))
+            _show_class(document, plot, json)
+            if reasons is not None:
+                _print_reasons(reasons["words"])
+            return
+        if plot is not None:
+            raise UsageError("--plot draws classes; of a job there is nothing to draw.")
+        events = client.history(job=what, limit=EVENTS)
+        now = client.health()["now"]
+        stays = not json and _stays_at_its_least(client, job)
+    if json:
+        emit_json({"job": job, "events": events})
+    else:
+        _print(job, events, now, stays)
+
+
+def _found(ask: Callable[[], _T]) -> _T | None:
+    """None of what there is not, or cannot be by its name."""
+    try:
+        return ask()
+    except InputError:
+        return None
+    except Refused as refused:
+        if refused.status == NOT_FOUND:
+            return None
+        raise
+
+
+def _neither(what: str, classes: Sequence[str]) -> InputError:
+    few = 0 < len(classes) <= MOST_CLASSES
+    named = f": {', '.join(classes)}" if few else f"; there are {len(classes) or 'none'}"
+    expected = f"a job (boa ps --all lists them) or a class (boa show CLASS{named})"
+    return InputError("JOB|CLASS", what, expected, f"{shown(what)} is neither a job nor a class")
+
+
+def _silent(job: "JobDetails") -> bool:
+    """Whether it has reported nothing, as far as can be told."""
+    return not (job["epoch"] or job["progress"]) and job["step"] is None and job["loss"] is None
+
+
+def _stays_at_its_least(client: "Client", job: "JobDetails") -> bool:
+    """Whether no plan may give it more GPUs, since nobody has reported what more of them do."""
+    least = job["spec"]["gpus"]["min"]
+    if job["ended_at"] is not None or not _silent(job) or not 0 < job["width"] <= least:
+        return False
+    learned = _found(lambda: client.job_class(job["class"]))
+    return learned is not None and all(kind["offered"] <= least for kind in learned["gpu_types"])
+
+
+def _show_class(document: dict[str, Any], plot: Path | None, json: bool) -> None:
+    if plot is not None:
+        from boa.plots.profile import profile_picture
+
+        with working("drawing"):
+            picture = profile_picture(document, plot.suffix)
+        write_file(plot, picture, "--plot")
+    if json:
+        emit_json(document)
+    else:
+        from boa.plots.profile import profile_text
+
+        console().print(profile_text(document))
+    if plot is not None:
+        note(f"picture written to {plot}")
+
+
+def _print_reasons(words: Sequence[str]) -> None:
+    """Why the plan has these widths for the class."""
+    from rich.markup import escape
+
+    if words:
+        console().print("\n[bold]Why these widths[/bold]")
+    for said in words[:MOST_REASONS]:
+        console().print(f"  {escape(said)}")
+    if len(words) > MOST_REASONS:
+        console().print(f"  … and {len(words) - MOST_REASONS} more (GET /api/v1/classes/CLASS/why)")
+
+
+def _print(job: "JobDetails", events: "list[Event]", now: float, stays: bool) -> None:
+    from rich.markup import escape
+
+    out = console()
+    for name, said in described(job, now, stays):
+        out.print(f"[bold]{name:<11}[/bold] {said}")
+    if events:
+        out.print()
+        made = table("when", "what", "")
+        made.columns[2].no_wrap = False
+        for event in events:
+            made.add_row(ago(now, event["at"]), event["kind"], escape(event["text"]))
+        out.print(made)
+
+
+def described(job: "JobDetails", now: float, stays: bool) -> Iterator[tuple[str, str]]:
+    """`stays`: it is left on its least GPUs because it reports nothing."""
+    from rich.markup import escape
+
+    spec = job["spec"]
+    yield "job", f"{job['id']}, [bold]{escape(job['name'])}[/bold], class {escape(job['class'])}"
+    yield "state", f"{coloured(job['state'])}{escape(_why(job))}"
+    yield "GPUs", escape(_where(job))
+    yield "progress", _progress(job, stays)
+    if training := ", ".join(_training(job.get("metrics", {}))):
+        yield "training", training
+    if others := ", ".join(_others(job.get("metrics", {}))):
+        yield "metrics", others
+    times = [("submitted", job["submitted_at"]), ("started", job["started_at"])]
+    times += [("ended", job["ended_at"]), ("next try", job["retry_at"])]
+    yield "times", ", ".join(f"{name} {ago(now, at)}" for name, at in times if at is not None)
+    yield (
+        "starts",
+        f"{job['attempts']}: {job['rescalings']} by decision, {job['restarts']} after failures "
+        f"(at most {spec['retries']} failures of its own)",
+    )
+    if took := _rescaled(job.get("rescale_s", {})):
+        yield "rescaling", took
+    yield "cost", dollars(job["cost_usd"])
+    run = spec["run"]
+    command = run[-1] if tuple(run[:-1]) == SHELL else shlex.join(run)
+    yield "command", escape(command)
+
+
+def _training(metrics: Mapping[str, float]) -> Iterator[str]:
+    """What boa.train.torch tells of the batch."""
+    if (size := metrics.get("batch_size")) is not None:
+        accumulated = metrics.get("accumulation", 1.0)
+        yield f"batch size {size:,.6g}" + (
+            f" in {accumulated:,.6g} passes" if accumulated > 1 else ""
+        )
+    if (noise := metrics.get("noise_scale")) is not None:
+        yield f"noise scale {significant(noise)} samples"
+    if (gain := metrics.get("gain")) is not None:
+        yield f"gain {significant(gain)} a step"
+    if (factor := metrics.get("lr_factor", 1.0)) != 1.0:
+        yield f"learning rate × {significant(factor)}"
+
+
+def _others(metrics: Mapping[str, float]) -> Iterator[str]:
+    from rich.markup import escape
+
+    for name, value in sorted(metrics.items()):
+        if name not in BATCH:
+            yield f"{escape(name)} {value:.4g}"
+
+
+def _rescaled(took: Mapping[str, float]) -> str:
+    """Of the run that is there now."""
+    if "total" not in took:
+        return ""
+    parts = [f"{part.replace('_', ' ')} {moment(took[part])}" for part in PARTS if part in took]
+    said = f"the last took {moment(took['total'])}"
+    return f"{said}: {', '.join(parts)}" if parts else said
+
+
+def _why(job: "JobDetails") -> str:
+    """Its reason, and how it ended where that does not say so."""
+    reason = f": {job['reason']}" if job["reason"] else ""
+    code = f"exit code {job['exit_code']}"
+    known = job["ended_at"] is not None and job["exit_code"] is not None
+    return f"{reason}, {code}" if known and code not in reason else reason
+
+
+def _where(job: "JobDetails") -> str:
+    nodes = ", ".join(str(part["node"]) for part in job["held"])
+    held = f"{gpus(job)} on node {nodes}" if nodes else gpus(job)
+    wanted = gpus(job["wanted"])
+    as_planned = job["ended_at"] is not None or wanted in ("–", gpus(job))
+    return held if as_planned else f"{held}; the plan has {wanted} for it"
+
+
+def _progress(job: "JobDetails", stays: bool) -> str:
+    if _silent(job) and job["started_at"] is not None:
+        if job["ended_at"] is not None:
+            return "it reported nothing"
+        least = job["spec"]["gpus"]["min"]
+        until = f": it stays at its least, {least} GPU{'s' * (least > 1)}" if stays else ""
+        return f"reports nothing so far{until}"
+    said = (
+        f"epoch {job['epoch'] + 1} of {job['spec']['epochs']}, {job['progress']:,.6g} units in it"
+    )
+    step = "" if job["step"] is None else f", step {job['step']:,}"
+    return said + step + ("" if job["loss"] is None else f", loss {job['loss']:.4g}")

@@ -1,0 +1,208 @@
+"""`boa submit`: hand a job to the service."""
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from boa.cli import options
+from boa.cli.console import emit_json, note
+from boa.cli.live.shared import connect
+from boa.cli.options import Json
+from boa.errors import FileError, InputError, UsageError, shown
+from boa.model.job import JobSpec
+
+if TYPE_CHECKING:
+    from boa.api.answers import JobDetails
+    from boa.client import Client
+
+STOPPED, SIGNALLED, INTERRUPTED = 143, 128, 130
+JOB_FILES = (".yaml", ".yml", ".json")
+NEEDS_CLASS = "a command needs --class NAME: boa submit --class NAME -- COMMAND..."
+
+
+def submit(
+    words: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="JOB.yaml | -- COMMAND...",
+            help="A job file (`boa schema job` describes it); or, with --class, a command.",
+            show_default=False,
+        ),
+    ],
+    job_class: Annotated[
+        str | None,
+        typer.Option("--class", metavar="NAME", help="Jobs that share model and data."),
+    ] = None,
+    name: Annotated[str | None, typer.Option("--name", metavar="N", help="For people.")] = None,
+    min_gpus: Annotated[
+        int | None, typer.Option("--min-gpus", metavar="K", help="The fewest it can run on.")
+    ] = None,
+    max_gpus: Annotated[
+        int | None, typer.Option("--max-gpus", metavar="K", help="The most it may get.")
+    ] = None,
+    gpus: Annotated[
+        str | None,
+        typer.Option("--gpus", metavar="T4,A100", help="GPU types it can run on; default: any."),
+    ] = None,
+    launcher: Annotated[
+        str | None,
+        typer.Option(
+            "--launcher",
+            metavar="workers|torchrun|single",
+            help="One process per GPU (default), one torchrun, or one process told its width.",
+        ),
+    ] = None,
+    epochs: Annotated[
+        int | None, typer.Option("--epochs", metavar="N", help="Epochs that the job reports.")
+    ] = None,
+    total_work: Annotated[
+        float | None,
+        typer.Option("--total-work", metavar="W", help="Its whole work in the units it reports."),
+    ] = None,
+    workdir: Annotated[
+        Path | None,
+        typer.Option("--workdir", metavar="DIR", help="Where it runs; default: this folder."),
+    ] = None,
+    env: Annotated[
+        list[str] | None,
+        typer.Option("--env", metavar="K=V", help="An environment variable; may be repeated."),
+    ] = None,
+    grace_s: Annotated[
+        float | None,
+        typer.Option("--grace-s", metavar="S", help="From SIGTERM to SIGKILL (30)."),
+    ] = None,
+    retries: Annotated[
+        int | None,
+        typer.Option("--retries", metavar="N", help="Restarts after failures of its own (3)."),
+    ] = None,
+    weight: Annotated[
+        float | None,
+        typer.Option("--weight", metavar="X", help="How much its JCT counts (1)."),
+    ] = None,
+    wait: Annotated[
+        bool,
+        typer.Option("--wait", metavar="", help="Show its log, and end with its exit code."),
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Submit a job, and print its id.
+
+    The job is a command and its class. It starts when the GPUs that the plan
+    has for it are there, and may be stopped (SIGTERM) and started again on
+    others: it should checkpoint into $BOA_CHECKPOINT_DIR and go on from there.
+
+    --wait shows what rank 0 prints until the job ends, then ends with the
+    job's exit code (128 + n after signal n, 143 if it was stopped). Ctrl-C
+    leaves the job running.
+
+    [bold]Examples[/bold]
+    [dim]$[/dim] boa submit job.yaml
+    [dim]$[/dim] boa submit --class resnet18 --max-gpus 8 -- python train.py --lr 0.1
+    [dim]$[/dim] boa submit job.yaml --wait
+    [dim]$[/dim] id=$(boa submit job.yaml); boa logs -f $id
+    """
+    fields = {
+        "name": name,
+        "gpus": _limits(min_gpus, max_gpus, gpus),
+        "launcher": launcher,
+        "epochs": epochs,
+        "total_work": total_work,
+        "workdir": None if workdir is None else _absolute(workdir),
+        "env": _variables(env or []),
+        "grace_s": grace_s,
+        "retries": retries,
+        "weight": weight,
+    }
+    given = {key: value for key, value in fields.items() if value not in (None, {})}
+    spec = _from_file(words, given) if job_class is None else _command(job_class, words, given)
+    with connect() as client:
+        job = client.submit(spec)
+        if not json:
+            print(job["id"], flush=True)
+        if wait:
+            job = _follow(client, job["id"], sys.stderr if json else sys.stdout)
+    if json:
+        emit_json({"job": job})
+    if wait:
+        raise typer.Exit(mirrored(job))
+
+
+def _limits(least: int | None, most: int | None, types: str | None) -> dict[str, Any]:
+    named = None if types is None else [name.strip() for name in types.split(",")]
+    fields = {"min": least, "max": most, "types": named}
+    return {key: value for key, value in fields.items() if value is not None}
+
+
+def _variables(given: list[str]) -> dict[str, str]:
+    found = {}
+    for text in given:
+        key, equals, value = text.partition("=")
+        if not equals:
+            raise InputError("--env", text, "K=V, such as SEED=1")
+        found[key] = value
+    return found
+
+
+def _absolute(folder: Path) -> str:
+    try:
+        return os.path.abspath(folder)
+    except FileNotFoundError:
+        expected = "a folder that is there: change to one, or name one with --workdir /..."
+        raise FileError("the present folder", "was deleted", expected) from None
+
+
+def _from_file(words: list[str], given: dict[str, Any]) -> JobSpec:
+    from boa.formats.job import load_job
+
+    if given:
+        option = "--gpus" if "gpus" in given else f"--{next(iter(given)).replace('_', '-')}"
+        raise UsageError(f"{option} goes with --class; a job file says it all itself.")
+    if len(words) != 1:
+        raise UsageError(NEEDS_CLASS)
+    path = Path(words[0])
+    try:
+        return options.read(load_job, path)
+    except InputError as wrong:
+        if path.suffix in JOB_FILES:
+            raise
+        found = str(wrong) if os.path.exists(path) else f"{shown(words[0])} is no file"
+        raise UsageError(f"{found}; and {NEEDS_CLASS}") from None
+
+
+def _command(job_class: str, words: list[str], given: dict[str, Any]) -> JobSpec:
+    from boa.formats.job import read_job_spec
+
+    path = Path(words[0])
+    if len(words) == 1 and path.suffix in JOB_FILES and os.path.isfile(path):
+        raise UsageError(
+            f"{path} is a job file, and --class goes with a command. Submit the file alone (boa "
+            f"submit {path}; it names its class itself), or a command: boa submit --class "
+            f"{job_class} -- COMMAND..."
+        )
+    if "workdir" not in given:
+        given = {"workdir": _absolute(Path()), **given}
+    return read_job_spec({"class": job_class, "run": words, **given})
+
+
+def _follow(client: "Client", job: str, out: Any) -> "JobDetails":
+    try:
+        for text in client.logs(job, follow=True):
+            out.write(text)
+            out.flush()
+        return client.wait(job)
+    except KeyboardInterrupt:
+        note(f"job {job} goes on: boa logs -f {job} shows it, boa stop {job} stops it")
+        raise typer.Exit(INTERRUPTED) from None
+
+
+def mirrored(job: "JobDetails") -> int:
+    """The exit code of a job as a shell would have it."""
+    code = job["exit_code"]
+    if job["state"] == "succeeded":
+        return 0
+    if job["state"] == "stopped":
+        return STOPPED
+    return 1 if not code else code if code > 0 else SIGNALLED - code

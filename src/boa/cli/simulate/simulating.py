@@ -1,0 +1,330 @@
+"""Options that `boa simulate` and `boa compare` share, each read with one clear error."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
+
+import typer
+
+from boa.cli import options
+from boa.cli.console import note, working
+from boa.errors import InputError, UsageError
+from boa.units import GpuName, Seconds, UsdPerHour
+
+if TYPE_CHECKING:
+    from boa.model.trace import Trace
+    from boa.sim.run import World
+    from boa.sim.sweep import Asked
+
+POLICY_NAMES = (
+    "boa",
+    "fixed",
+    "pollux",
+    "pollux-autoscale",
+    "sia",
+    "sia-autoscale",
+    "rubick",
+    "rubick-autoscale",
+    "rubick-autoscale-by-base",
+    "rubick-autoscale-queueing",
+    "reservation",
+    "tiresias",
+)
+"""As in `boa.policy.registry`, which takes a while to import and most commands do not need."""
+SLOWDOWNS = ("sia", "none")
+LONGEST_S = 604_800.0
+"""A week: what takes longer than this is a mistake in the unit."""
+LONGEST_ROUND_S = 86_400.0
+MOST_NODES = 10_000
+WORST_NOISE = 3.0
+CLUSTER = "nodes per GPU type, such as T4=16,A100=2"
+NAMES = "GPU types, such as T4,V100,A100"
+
+_T = TypeVar("_T")
+
+
+def between(
+    option: str, low: float, high: float, expected: str, *, above: bool = False, below: bool = False
+) -> Callable[[Any], float]:
+    """A parser of numbers from `low` to `high`; `above`, `below`: these themselves excluded."""
+
+    def parse(text: Any) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            raise InputError(option, text, expected) from None
+        inside = low <= value <= high  # not so for nan
+        if not inside or (above and value == low) or (below and value == high):
+            raise InputError(option, text, expected)
+        return value
+
+    return parse
+
+
+def seconds(option: str) -> Callable[[Any], float]:
+    return between(option, 0, LONGEST_S, f"a number of seconds from 0 to {LONGEST_S:g} (a week)")
+
+
+def interval(text: Any) -> float:
+    expected = f"0 (act at events) or a number of seconds from 1 to {LONGEST_ROUND_S:g} (a day)"
+    value = between("--interval-s", 0, LONGEST_ROUND_S, expected)(text)
+    if 0 < value < 1:
+        raise InputError("--interval-s", text, expected)
+    return value
+
+
+def target(option: str) -> Callable[[Any], float]:
+    return between(option, 0, 1, "an efficiency above 0 and at most 1, such as 0.5", above=True)
+
+
+def listed(option: str, each: Callable[[Any], _T], expected: str) -> Callable[[Any], list[_T]]:
+    """A parser of values between commas, each once."""
+
+    def parse(text: Any) -> list[_T]:
+        parts = [part.strip() for part in str(text).split(",")]
+        if not all(parts):
+            raise InputError(option, text, expected)
+        values = [each(part) for part in parts]
+        if len(set(map(str, values))) != len(values):
+            raise InputError(option, text, f"{expected}, each once")
+        return values
+
+    return parse
+
+
+def by_type(option: str, each: Callable[[Any], _T], expected: str) -> Callable[[Any], Any]:
+    """A parser of T4=…,A100=…, each GPU type once."""
+
+    def parse(text: Any) -> dict[GpuName, _T]:
+        found: dict[GpuName, _T] = {}
+        for part in str(text).split(","):
+            name, equals, value = (piece.strip() for piece in part.partition("="))
+            if not equals or not name or not value or name in found:
+                raise InputError(option, text, f"{expected}, each type once")
+            try:
+                found[name] = each(value)
+            except InputError as wrong:
+                raise InputError(f"{option} {name}", wrong.value, wrong.expected) from None
+        return found
+
+    return parse
+
+
+def node_count(option: str) -> Callable[[Any], int]:
+    def parse(text: Any) -> int:
+        count = options.whole(option, 1)(text)
+        if count > MOST_NODES:
+            raise InputError(option, text, f"at most {MOST_NODES:,} nodes of a type")
+        return count
+
+    return parse
+
+
+def _timed(option: str, meaning: str) -> Any:
+    return typer.Option(option, metavar="S", parser=seconds(option), help=meaning)
+
+
+Gpus: TypeAlias = Annotated[
+    Any,
+    typer.Option(
+        "--gpus",
+        metavar="T4,V100,...",
+        parser=listed("--gpus", str, NAMES),
+        help="GPU types that can be rented; by default the first of the profiles. One alone costs "
+        "1 per GPU-hour: spend then counts GPUs.",
+        show_default=False,
+    ),
+]
+Profiles: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--profiles",
+        metavar="DIR",
+        help="Folder of measurements (Sia, Pollux or Rubick). Without it the catalogue serves.",
+    ),
+]
+Prices: TypeAlias = Annotated[
+    Any,
+    typer.Option(
+        "--prices",
+        metavar="T4=USD,...",
+        parser=by_type(
+            "--prices", options.money("--prices"), "a price per GPU type, such as T4=1.09,A100=3.4"
+        ),
+        help="USD per GPU-hour, instead of list prices.",
+        show_default=False,
+    ),
+]
+Seed: TypeAlias = Annotated[
+    int,
+    typer.Option(
+        "--seed",
+        metavar="N",
+        parser=options.whole("--seed", 0),
+        help="The same seed, the same run.",
+    ),
+]
+Perfect: TypeAlias = Annotated[
+    bool,
+    typer.Option("--perfect", metavar="", help="Policies know every job's true speed."),
+]
+Noise: TypeAlias = Annotated[
+    float | None,
+    typer.Option(
+        "--noise",
+        metavar="X",
+        parser=between("--noise", 0, WORST_NOISE, f"a number from 0 to {WORST_NOISE:g}"),
+        help="They know it up to a factor: standard deviation of its logarithm.",
+    ),
+]
+Interval: TypeAlias = Annotated[
+    float | None,
+    typer.Option(
+        "--interval-s",
+        metavar="S",
+        parser=interval,
+        help="Seconds between rounds; 0: act at events. By default BOA acts at events, all others "
+        "every 60 s.",
+        show_default=False,
+    ),
+]
+Rescale: TypeAlias = Annotated[
+    float | None,
+    _timed("--rescale-s", "Rescaling time of every class, instead of each model's own."),
+]
+Provision: TypeAlias = Annotated[
+    float, _timed("--provision-s", "From renting a node until jobs can start on it.")
+]
+Reclaim: TypeAlias = Annotated[
+    float,
+    _timed("--reclaim-s", "From releasing a node until it costs nothing; reported apart."),
+]
+Cold: TypeAlias = Annotated[
+    float, _timed("--cold-s", "Added to a start on a node that no job has run on.")
+]
+Interference: TypeAlias = Annotated[
+    float,
+    typer.Option(
+        "--interference",
+        metavar="X",
+        parser=between(
+            "--interference", 0, 1, "a share of speed from 0 to below 1, such as 0.1", below=True
+        ),
+        help="Share of its speed that a job across nodes loses beside another such job.",
+    ),
+]
+Slowdown: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--slowdown",
+        metavar="|".join(SLOWDOWNS),
+        parser=options.one_of("--slowdown", SLOWDOWNS),
+        help="Per-model calibration: Sia's, or none. By default Sia's; none for Rubick's models.",
+        show_default=False,
+    ),
+]
+
+
+def world(
+    trace: Path,
+    profiles: Path | None,
+    gpus: list[GpuName] | None,
+    nodes: Mapping[GpuName, int] | None = None,
+    *,
+    slowdown: Any = None,
+    rescale: Seconds | None = None,
+    prices: Mapping[GpuName, UsdPerHour] | None = None,
+) -> "World":
+    """Trace and profiles, on the GPU types of the cluster if one is given."""
+    from boa.catalogue.traces import read_trace
+    from boa.sim.run import world_of
+
+    for gpu in nodes or ():
+        if gpus is not None and gpu not in gpus:
+            raise InputError("--nodes", gpu, f"a GPU type of --gpus: {', '.join(gpus)}")
+    with working("reading trace and profiles"), naming_flags(trace, "--nodes" if nodes else ""):
+        chosen = gpus if nodes is None else list(nodes)
+        found = world_of(
+            read_trace(trace), profiles, chosen, slowdown=slowdown, rescale=rescale, prices=prices
+        )
+    late = late_start(found.trace)
+    if late:
+        note(late)
+    return found
+
+
+def late_start(trace: "Trace") -> str | None:
+    """What to say of arrival times that look like dates: averages count from time 0."""
+    first = trace.jobs[0].arrival_s if trace.jobs else 0.0
+    if first <= max(86_400.0, trace.span_s - first):
+        return None
+    return (
+        f"note: the first job arrives {first / 86_400:,.0f} days after time 0, from where averages "
+        "are taken; subtract the trace's start from its arrival times if that is not meant"
+    )
+
+
+@contextmanager
+def naming_flags(trace: Path, types_from: str = "") -> Iterator[None]:
+    """Errors of the Python API, in the words of the command line."""
+    try:
+        yield
+    except InputError as wrong:
+        if wrong.field == "trace" or wrong.field.startswith("trace, "):
+            raise wrong.inside(str(trace)) from None
+        field = {"gpus": types_from or "--gpus"}.get(wrong.field)
+        if wrong.field.startswith("prices."):
+            field = "--prices"
+        if field is None:
+            raise
+        raise InputError(field, wrong.value, wrong.expected) from None
+
+
+def knowing(perfect: bool, noise: float | None, learning: Any = None) -> dict[str, Any]:
+    """What policies know, from options that exclude each other."""
+    if perfect and noise is not None:
+        raise UsageError("--perfect and --noise both say what is known: give one of them")
+    if learning is not None and (perfect or noise is not None):
+        other = "--perfect" if perfect else "--noise"
+        raise UsageError(f"{other} leaves nothing to learn: leave out --learning")
+    if perfect or noise is not None:
+        return {"learning": "perfect", "noise": noise or 0.0}
+    return {"learning": learning}
+
+
+def physics(asked: "Asked", slowdown: str, rescale: Seconds | None, policy: str | None) -> str:
+    """One line on what of the world is switched on, and what is not."""
+    from boa.plots.words import duration
+
+    on = [] if policy is None else _habits(asked, policy)
+    if asked.noise:
+        on.append(f"knowledge off by a factor of e^±{asked.noise:g}")
+    elif asked.learning == "perfect":
+        on.append("perfect knowledge")
+    on.append(
+        "each model's rescaling time" if rescale is None else f"rescaling {duration(rescale)}"
+    )
+    on.append("Sia's slowdown" if slowdown == "sia" else "no slowdown")
+    optional = {
+        "provisioning": duration(asked.provision_s) if asked.provision_s else "",
+        "cold starts": duration(asked.cold_s) if asked.cold_s else "",
+        "reclaiming": duration(asked.reclaim_s) if asked.reclaim_s else "",
+        "interference": f"{asked.interference:g}" if asked.interference else "",
+    }
+    on += [f"{name} {value}" for name, value in optional.items() if value]
+    off = [name for name, value in optional.items() if not value]
+    without = [f"without {', '.join(off)}"] if off else []
+    return "; ".join([", ".join(on), *without, f"seed {asked.seed}"])
+
+
+def _habits(asked: "Asked", policy: str) -> list[str]:
+    from boa.plots.words import duration
+
+    settings = asked.settings(policy, None)
+    every = settings.interval_s
+    habits = ["at events" if every is None else f"rounds of {duration(every)}"]
+    learning = {"class": "classes learn together", "job": "each job learns alone"}
+    if settings.learning in learning:  # otherwise the predictions are named beside
+        habits.append(learning[settings.learning])
+    return habits

@@ -1,0 +1,1 @@
+"""Nodes of a Ray cluster, brought and taken away by its autoscaler, or simply there."""

@@ -1,0 +1,415 @@
+"""The supervisor of one run of the local engine: a process of its own, begun by `main(FOLDER)`.
+
+It lives in a session of its own, so a run goes on whatever becomes of the service. It starts the
+run's processes, keeps their output within a limit, passes on a stop, says how it all ended, and
+leaves no process behind. The files of FOLDER:
+
+launch                    the run as the engine wrote it; the name of this file says how far it is:
+claimed.PID.TICKS.BOOT    a supervisor has taken it, and this is which;
+up.PID.TICKS.BOOT         its processes are up. (A rename is atomic and takes no space on the disk.)
+stop                      seconds of grace; written by the engine before it signals
+reserve, outcome          space set aside for how it ended; how it ended
+RANK.log, RANK.old.log    the newest output of each worker
+
+It runs without the rest of the package and imports next to nothing, so that hundreds of them are
+cheap. That is also why it reads marshal instead of JSON, and why it is one file. A warm parent
+(`parent_process.py`) runs it too, in the user's Python.
+"""
+
+import ctypes
+import marshal
+import os
+import select
+import time
+
+TYPE_CHECKING = False  # `typing`, and `signal` with its `enum`, would take longer than all the rest
+if TYPE_CHECKING:
+    import signal as _signal
+    from collections.abc import Callable
+    from typing import Any, NoReturn
+else:
+    import _signal
+
+SIGTERM, SIGKILL = _signal.SIGTERM, _signal.SIGKILL
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
+NOT_EXECUTABLE, NOT_FOUND = 126, 127
+"""Exit codes of what could not be started, as shells have them."""
+FAILED_GRACE_S = 5.0  # for the other workers, after one has failed
+LEFTOVERS_S = 5.0  # for what workers left behind, to die of SIGKILL
+LOOK_S, RETRY_S = 0.05, 1.0
+CHUNK, LEAST_PART = 64 * 1024, 1024
+RESERVED = 1024  # bytes set aside for the outcome
+LAUNCH, CLAIMED, UP = "launch", "claimed", "up"
+STOP, RESERVE, OUTCOME = "stop", "reserve", "outcome"
+
+
+class Log:
+    """What one worker prints: two parts, each at most half of the limit; older ones are cut."""
+
+    def __init__(self, rank: int, limit: int) -> None:
+        self.path, self.old = f"{rank}.log", f"{rank}.old.log"
+        self.limit = limit
+        self.part = max(limit // 2, LEAST_PART)
+        self.size = self.seen = self.lost = 0
+        self.fd = -1
+        self._append(b"")
+
+    def write(self, data: bytes) -> None:
+        while self.size + len(data) > self.part:
+            room = max(self.part - self.size, 0)
+            cut = data.rfind(b"\n", 0, room) + 1 or room
+            self._append(data[:cut])
+            data = data[cut:]
+            self._turn()
+        self._append(data)
+        if self.size > self.part * 15 // 16 and data.endswith(b"\n"):
+            self._turn()  # while it is between two lines
+
+    def _turn(self) -> None:
+        attempt(os.close, self.fd)
+        attempt(os.rename, self.path, self.old)
+        self.fd, self.size = -1, 0
+
+    def _append(self, data: bytes) -> None:
+        """Write, or count what could not be written: a full disk never stops a job."""
+        seen = self.seen + len(data)
+        try:
+            if self.fd < 0:
+                self._open()
+            if self.lost:
+                said = f"\n[boa] {self.lost} bytes of output could not be written here\n"
+                self.size += os.write(self.fd, said.encode())
+                self.lost = 0
+            while data:
+                count = os.write(self.fd, data)
+                self.size += count
+                data = data[count:]
+        except OSError:
+            self.lost += len(data)
+        self.seen = seen
+
+    def _open(self) -> None:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+        self.fd = os.open(self.path, flags, 0o600)
+        if self.seen:
+            said = f"[boa] {self.seen} bytes came before this line; the newest {self.limit} stay\n"
+            self.size += os.write(self.fd, said.encode())
+
+
+class Reborn(BaseException):
+    """Raised in a forked worker: out of the supervisor's frames, to go on as something else."""
+
+
+class Worker:
+    """One process of the run, and its output."""
+
+    def __init__(self, plan: "dict[str, Any]", log_bytes: int) -> None:
+        self.plan = plan
+        self.log = Log(plan["rank"], log_bytes)
+        self.pid = self.output = 0
+        self.code: int | None = None
+
+    def start(self, workdir: str, group: int) -> int:
+        """Fork; gives a pipe that closes when the command runs, or else says why it does not."""
+        self.output, out = os.pipe()
+        problem, told = os.pipe()
+        supervisor = os.getpid()
+        self.pid = os.fork()
+        if self.pid == 0:
+            self._become(workdir, group, supervisor, out, told)
+        os.close(out)
+        os.close(told)
+        os.set_blocking(self.output, False)
+        attempt(os.setpgid, self.pid, group)  # both sides do: either may be first
+        return problem
+
+    def _become(self, workdir: str, group: int, supervisor: int, out: int, told: int) -> "NoReturn":
+        """In the forked process: turn into the worker, or say why not."""
+        what = workdir
+        try:
+            attempt(os.setpgid, 0, group)
+            prctl(PR_SET_PDEATHSIG, SIGKILL)
+            if os.getppid() != supervisor:  # it was killed before it could take us along
+                os._exit(NOT_EXECUTABLE)
+            _signal.set_wakeup_fd(-1)
+            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+            os.dup2(out, 1)
+            os.dup2(out, 2)
+            os.chdir(workdir)
+            what = self.plan["argv"][0]
+            self.execute(told)
+        except Reborn:
+            raise
+        except BaseException as trouble:
+            missing = isinstance(trouble, FileNotFoundError) and what != workdir
+            why = getattr(trouble, "strerror", None) or str(trouble)
+            said = f"{NOT_FOUND if missing else NOT_EXECUTABLE} cannot start {what}: {why}"
+            os.write(told, said.encode("utf-8", "replace")[:RESERVED])
+        os._exit(NOT_EXECUTABLE)
+
+    def execute(self, told: int) -> "NoReturn":
+        """`told` closes by itself."""
+        for ignored in (_signal.SIGPIPE, _signal.SIGXFSZ):  # by Python, and by nobody else
+            _signal.signal(ignored, _signal.SIG_DFL)
+        os.execvpe(self.plan["argv"][0], self.plan["argv"], {**os.environ, **self.plan["env"]})
+
+    def copy(self) -> bool:
+        """One piece of output into the log; False if there is none."""
+        try:
+            data = os.read(self.output, CHUNK)
+        except BlockingIOError:
+            return False
+        self.log.write(data)
+        return bool(data)
+
+
+class Supervisor:
+    def __init__(self, launch: "dict[str, Any]", wake: int, kind: "type[Worker]") -> None:
+        self.wake, self.me = wake, os.getpid()
+        self.workdir: str = launch["workdir"]
+        self.grace_s: float = launch["grace_s"]
+        self.workers = [kind(plan, launch["log_bytes"]) for plan in launch["plans"]]
+        self.outputs: dict[int, Worker] = {}
+        self.poller = select.poll()
+        self.poller.register(wake, select.POLLIN)
+        self.stopped = self.killed = self.overdue = self.childless = False
+        self.failure: tuple[int, str] | None = None
+        self.deadline: float | None = None
+        self.told: set[int] = set()
+        self.group = 0
+
+    def start(self) -> bool:
+        """Whether all workers are up; if one cannot be, the others are killed."""
+        problems = []
+        for worker in self.workers:
+            problems.append(worker.start(self.workdir, self.group))
+            self.group = self.group or worker.pid
+            self.outputs[worker.output] = worker
+            self.poller.register(worker.output, select.POLLIN)
+        for worker, problem in zip(self.workers, problems, strict=True):
+            said = os.read(problem, RESERVED).decode("utf-8", "replace")
+            os.close(problem)
+            if said and self.failure is None:
+                code, _, why = said.partition(" ")
+                self.failure = (int(code), why)
+                worker.log.write(f"[boa] {why}\n".encode())
+        if self.failure is not None:
+            self.kill()
+        return self.failure is None
+
+    def run(self) -> None:
+        """Until no worker is left, nor, after a stop, what a worker's shell had begun."""
+        self.reap()
+        while self.living() or self.winding_down():
+            for fd, _ in self.poller.poll(self.patience_ms()):
+                if fd == self.wake:
+                    self.heed()
+                elif not self.outputs[fd].copy():
+                    self.poller.unregister(fd)
+            self.reap()
+            if self.deadline is not None and time.monotonic() >= self.deadline:
+                self.overdue = bool(self.living())
+                self.kill()
+
+    def living(self) -> "list[Worker]":
+        return [worker for worker in self.workers if worker.pid > 0 and worker.code is None]
+
+    def patience_ms(self) -> int | None:
+        if not self.living():
+            return int(LOOK_S * 1000)
+        if self.deadline is None:
+            return None
+        return max(0, int((self.deadline - time.monotonic()) * 1000) + 1)
+
+    def heed(self) -> None:
+        """Signals that have come."""
+        try:
+            signals = os.read(self.wake, CHUNK)
+        except BlockingIOError:
+            return
+        if SIGTERM in signals:
+            self.stop()
+
+    def stop(self) -> None:
+        """The first time, pass it on; asked again, the shorter grace holds."""
+        if os.path.exists(STOP):  # else it is not the engine that asks: the machine goes down, say
+            with open(STOP) as file:
+                self.grace_s = float(file.read())
+        if not self.killed:
+            self.set_deadline(self.grace_s)
+        if not self.stopped and self.failure is None:
+            self.stopped = True
+            self.signal(SIGTERM)
+
+    def set_deadline(self, seconds: float) -> None:
+        until = time.monotonic() + seconds
+        self.deadline = until if self.deadline is None else min(self.deadline, until)
+
+    def signal(self, number: int) -> None:
+        for worker in self.living():
+            os.kill(worker.pid, number)
+
+    def kill(self) -> None:
+        self.killed, self.deadline = True, None
+        self.signal(SIGKILL)
+
+    def reap(self) -> None:
+        """Who has ended: workers, and orphans of theirs, which are handed to us."""
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                self.childless = True
+                return
+            if pid == 0:
+                return
+            for worker in self.living():  # an orphan may have the number of one that ended
+                if worker.pid == pid:
+                    self.ended(worker, os.waitstatus_to_exitcode(status))
+
+    def ended(self, worker: Worker, code: int) -> None:
+        worker.code = code
+        fine = code == 0 or (self.stopped and code == worker.plan["code_when_stopped"])
+        if fine or self.failure is not None:
+            return
+        who = f"worker {worker.plan['rank']}: " if len(self.workers) > 1 else ""
+        self.failure = (code, who + described(code))
+        if not self.stopped:  # the others cannot go on without it
+            self.set_deadline(FAILED_GRACE_S)
+            self.signal(SIGTERM)
+
+    def winding_down(self) -> bool:
+        """A stop ends a shell at once; what it had begun gets SIGTERM too, and the same grace."""
+        if not self.stopped or self.killed or self.childless:
+            return False
+        left = children()
+        for pid in left - self.told:
+            self.told.add(pid)
+            attempt(os.kill, pid, SIGTERM)
+        return bool(left)
+
+    def clear(self) -> None:
+        """Kill what is left, also what has left the process group; then take the last output."""
+        if os.getpid() != self.me:
+            return  # a worker on its way out of these frames
+        end = time.monotonic() + LEFTOVERS_S
+        self.reap()
+        while not self.childless and time.monotonic() < end:
+            for pid in children():
+                attempt(os.kill, pid, SIGKILL)
+            if self.group > 0:
+                attempt(os.kill, -self.group, SIGKILL)
+            time.sleep(LOOK_S / 10)
+            self.reap()
+        for worker in self.outputs.values():
+            while worker.copy() and time.monotonic() < end:
+                pass
+
+    def outcome(self) -> "tuple[int, bool, str]":
+        self.heed()  # a stop that came while the last worker ended counts as one
+        if self.overdue and self.stopped:
+            return -SIGKILL, True, f"killed: still running {self.grace_s:g} s after SIGTERM"
+        if self.failure is not None:
+            return self.failure[0], self.stopped, self.failure[1]
+        return 0, self.stopped, "stopped when asked" if self.stopped else ""
+
+
+def described(code: int) -> str:
+    if code >= 0:
+        return f"exit code {code}"
+    names = [name for name in dir(_signal) if name.startswith("SIG") and "_" not in name]
+    named = [name for name in names if getattr(_signal, name) == -code]
+    return f"killed by {named[0] if named else f'signal {-code}'}"
+
+
+def prctl(option: int, value: int) -> None:
+    ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
+
+
+def attempt(action: "Callable[..., None]", *arguments: "Any") -> None:
+    """Something that may have become impossible, and is not needed then."""
+    try:
+        action(*arguments)
+    except OSError:
+        return
+
+
+def children() -> "set[int]":
+    me = os.getpid()
+    try:
+        with open(f"/proc/{me}/task/{me}/children") as file:
+            return {int(pid) for pid in file.read().split()}
+    except OSError:
+        return set()
+
+
+def identity(pid: int) -> str:
+    """A process beyond its number, which another may get: PID.TICKS.BOOT; empty if it is gone."""
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            state, *fields = file.read().rpartition(")")[2].split()
+        with open("/proc/sys/kernel/random/boot_id") as file:
+            boot = file.read().partition("-")[0]
+    except OSError:
+        return ""
+    return "" if state in "ZX" else f"{pid}.{fields[18]}.{boot}"
+
+
+def outcome_text(code: int | None, stopped: bool, reason: str) -> bytes:
+    said = f"{'' if code is None else code}\n{int(stopped)}\n{' '.join(reason.split())}"
+    return said.encode("utf-8", "replace")[: RESERVED - 1].ljust(RESERVED - 1) + b"\n"
+
+
+def write_outcome(folder: str, code: int | None, stopped: bool, reason: str) -> None:
+    """Into space set aside, so that a full disk is no hindrance; complete or not there."""
+    reserve = os.path.join(folder, RESERVE)
+    fd = os.open(reserve, os.O_WRONLY | os.O_CREAT, 0o600)
+    try:
+        if os.write(fd, outcome_text(code, stopped, reason)) < RESERVED:
+            raise OSError("disk full")
+    finally:
+        os.close(fd)
+    os.rename(reserve, os.path.join(folder, OUTCOME))
+
+
+def supervise(claimed: str, wake: int, kind: "type[Worker]") -> "tuple[int | None, bool, str]":
+    with open(claimed, "rb") as file:
+        supervisor = Supervisor(marshal.load(file), wake, kind)
+    if os.path.exists(STOP):
+        return 0, True, "stopped before it began"
+    try:
+        if supervisor.start():
+            os.rename(claimed, claimed.replace(CLAIMED, UP))
+        supervisor.run()
+    finally:
+        supervisor.clear()
+    return supervisor.outcome()
+
+
+def main(folder: str) -> None:
+    os.closerange(3, 65536)  # nothing of the service's may live on in what outlives it
+    look_after(folder, Worker)
+
+
+def look_after(folder: str, kind: "type[Worker]") -> None:
+    os.chdir(folder)
+    wake, signalled = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    _signal.set_wakeup_fd(signalled, warn_on_full_buffer=False)
+    for number in (SIGTERM, _signal.SIGCHLD):
+        _signal.signal(number, lambda *_: None)
+    claimed = f"{CLAIMED}.{identity(os.getpid())}"
+    try:
+        os.rename(LAUNCH, claimed)
+    except FileNotFoundError:
+        return  # another has it
+    prctl(PR_SET_CHILD_SUBREAPER, 1)
+    try:
+        outcome = supervise(claimed, wake, kind)
+    except Exception as trouble:
+        outcome = (None, False, f"lost: its supervisor failed: {trouble!r}")
+    while os.path.exists(folder):
+        try:
+            write_outcome(folder, *outcome)
+            return
+        except OSError:  # disk full
+            time.sleep(RETRY_S)

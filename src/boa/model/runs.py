@@ -1,0 +1,69 @@
+"""A run as engines and the scheduler speak of it: what starts it, what becomes of it."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from boa.model.cluster import JobId, NodeId
+from boa.model.job import JobSpec
+from boa.units import GpuName, Seconds
+
+
+@dataclass(frozen=True, slots=True)
+class RunKey:
+    job: JobId
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSlots:
+    """GPUs of one node that a run gets."""
+
+    node: NodeId
+    gpus: tuple[int, ...]
+    address: str = ""
+    """What the cloud said that the engine finds the node by."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launch:
+    """All that it takes to start a run."""
+
+    key: RunKey
+    spec: JobSpec
+    gpu_type: GpuName
+    slots: tuple[NodeSlots, ...]
+    checkpoint_dir: str
+    env: dict[str, str] = field(default_factory=dict)
+    """BOA_REPORT_URL, BOA_REPORT_TOKEN and the like, from the service."""
+
+    @property
+    def width(self) -> int:
+        return sum(len(node.gpus) for node in self.slots)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunEvent:
+    """What became of a run since it was last asked. `ended` is told until it is forgotten."""
+
+    key: RunKey
+    ended: bool
+    """False: its processes are up."""
+    exit_code: int | None = None
+    """0: it said that it was done, or had stopped when asked. A signal n: -n. None: lost, nobody
+    knows (its supervisor died, or the machine was restarted)."""
+    stopped: bool = False
+    """Its processes had been asked to stop before they ended: exit 0 is then no end of the job."""
+    node_lost: bool = False
+    """It ended because a node of its was gone, or could not be had: no failure of the job's."""
+    reason: str = ""
+    age_s: Seconds = 0.0
+    """How long ago it happened, in seconds of the wall, as far as the engine knows: a run that
+    ended while the service was down must not be charged until the restart."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogFile:
+    attempt: int
+    rank: int
+    path: Path
+    """Its newest part; what was cut for size is named in a line of the file."""

@@ -1,0 +1,1 @@
+"""Widths → GPUs on nodes; what fits; who gets less."""

@@ -1,0 +1,1 @@
+"""Policies that other systems published, each pure."""

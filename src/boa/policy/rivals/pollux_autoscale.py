@@ -1,0 +1,72 @@
+"""Pollux with autoscaling: the cluster whose efficiency is closest to a target."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from boa.model.cluster import ClusterView, Decision, Node
+from boa.placement.packing import resized
+from boa.policy.rivals.autoscale import closest_size_monotone, efficiency, outside_band
+from boa.policy.rivals.pollux import Optimised, Population, curve_of, most_gpus, optimise
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Remembered:
+    population: Population | None
+    target: float
+
+    @property
+    def report(self) -> dict[str, Any]:
+        return {"target_efficiency": self.target}
+
+
+@dataclass(frozen=True, slots=True)
+class PolluxAutoscale:
+    """Keeps the efficiency within the band around `target`; outside, searches for the size."""
+
+    target: float
+    seed: int = 0
+    name: str = "pollux-autoscale"
+
+    def decide(self, view: ClusterView) -> Decision:
+        last = view.memory.population if view.memory is not None else None
+        nodes, found = tuple(view.nodes), Optimised({}, last)
+        if not view.jobs:
+            return Decision(nodes=(), memory=Remembered(None, self.target))
+        if nodes:
+            found = optimise(view, nodes, last, self.seed)
+        if not nodes or outside_band(_efficiency(found, nodes), self.target):
+            nodes, found = self._resized(view, nodes, last, found)
+        return Decision(
+            placements=found.placements,
+            nodes=nodes,
+            memory=Remembered(found.found, self.target),
+        )
+
+    def _resized(
+        self,
+        view: ClusterView,
+        nodes: tuple[Node, ...],
+        last: Population | None,
+        here: Optimised,
+    ) -> tuple[tuple[Node, ...], Optimised]:
+        """The size closest to the target, by binary search: efficiency falls with size."""
+        gpu, kind = next(iter(view.gpu_types.items()))
+        held = {job.id: job.allocation for job in view.jobs if job.allocation is not None}
+        tried = {len(nodes): (nodes, here)} if nodes else {}
+
+        def at(size: int) -> tuple[tuple[Node, ...], Optimised]:
+            if size not in tried:
+                there = resized(view.nodes, {gpu: size}, view.gpu_types, held, view.next_node)
+                tried[size] = (there, optimise(view, there, last, self.seed))
+            return tried[size]
+
+        usable = sum(most_gpus(job, gpu, curve_of(job, gpu)) for job in view.jobs)
+        high = max(-(-usable // kind.gpus_per_node), 1)
+        size = closest_size_monotone(
+            1, high, lambda n: _efficiency(at(n)[1], at(n)[0]), self.target
+        )
+        return at(size)
+
+
+def _efficiency(found: Optimised, nodes: tuple[Node, ...]) -> float:
+    return efficiency([found.speedups], sum(node.gpus for node in nodes))

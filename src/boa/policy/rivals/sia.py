@@ -1,0 +1,163 @@
+"""Sia: every round, an integer program chooses a GPU type and a count for every job."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from boa.model.cluster import ClusterView, Decision, JobId, JobView, Share
+from boa.model.speedup import Floats
+from boa.model.workload import GpuType
+from boa.policy.rivals.assignment import Assignment, assign
+from boa.policy.rivals.common import WIDEST, least_width, restart_factor
+from boa.solver.tables import Ints
+from boa.units import GpuName, Seconds
+
+FAIRNESS = -0.5
+"""Power that a configuration's normalised goodput is raised to."""
+UNALLOCATED = 1.1
+CHANGED = 0.01
+MOST = 3000.0
+DIGITS = 2
+PENALTIES: Mapping[str, Seconds] = {"resnet18": 30.0, "yolov3": 45.0}
+"""What Sia believes a restart to take, where that is not what it takes."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Configurations:
+    """All (GPU type, count) that a job may be given."""
+
+    gpus: Ints
+    kinds: Ints
+    names: tuple[GpuName, ...]
+
+    @classmethod
+    def of(cls, gpu_types: Mapping[GpuName, GpuType]) -> "Configurations":
+        pairs = [
+            (count, n)
+            for n, kind in enumerate(gpu_types.values())
+            for count in counts(kind.gpus_per_node)
+        ]
+        sizes, kinds = np.array(pairs, dtype=np.int64).T
+        return cls(sizes, kinds, tuple(gpu_types))
+
+
+def counts(per_node: int) -> list[int]:
+    """Powers of two within a node, then whole nodes."""
+    within = [1 << n for n in range(per_node.bit_length()) if 1 << n < per_node]
+    return within + list(range(per_node, max(WIDEST, per_node) + 1, per_node))
+
+
+@dataclass(frozen=True, slots=True)
+class Sia:
+    """On a fixed cluster of one or several GPU types."""
+
+    name: str = "sia"
+
+    def decide(self, view: ClusterView) -> Decision:
+        capacity: dict[GpuName, int] = {}
+        for node in view.nodes:
+            capacity[node.gpu] = capacity.get(node.gpu, 0) + node.gpus
+        return Decision(shares=Round.of(view).shares(capacity), nodes=tuple(view.nodes))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Round:
+    """One round's program, for any capacity."""
+
+    jobs: Sequence[JobView]
+    configurations: Configurations
+    goodputs: Floats
+    """jobs × configurations, each job's least set to 1; 0 where not allowed."""
+    costs: Floats
+    current: Ints
+    """Each job's configuration now, −1 for none."""
+
+    @classmethod
+    def of(cls, view: ClusterView) -> "Round":
+        options = Configurations.of(view.gpu_types)
+        goodputs = np.array([_goodputs(j, options, view.gpu_types) for j in view.jobs])
+        goodputs = goodputs.reshape(len(view.jobs), len(options.gpus))
+        current = np.array([_current(job, options) for job in view.jobs], dtype=np.int64)
+        return cls(view.jobs, options, goodputs, _costs(view, goodputs, current), current)
+
+    def shares(self, capacity: Mapping[GpuName, int]) -> dict[JobId, Share]:
+        chosen = self.chosen(capacity)
+        options = self.configurations
+        return {
+            job.id: Share(options.names[options.kinds[at]], int(options.gpus[at]))
+            for job, at in zip(self.jobs, chosen, strict=True)
+            if at >= 0
+        }
+
+    def chosen(self, capacity: Mapping[GpuName, int]) -> Ints:
+        if not self.jobs:
+            return np.zeros(0, dtype=np.int64)
+        options = self.configurations
+        return assign(
+            Assignment(
+                costs=self.costs,
+                gpus=options.gpus,
+                kinds=options.kinds,
+                capacity=np.array([capacity.get(n, 0) for n in options.names], dtype=np.int64),
+                unallocated=UNALLOCATED,
+            )
+        )
+
+
+def _goodputs(
+    job: JobView, options: Configurations, gpu_types: Mapping[GpuName, GpuType]
+) -> Floats:
+    """Normalised by the least over all types; a type never tried counts as that, at one GPU.
+
+    A job may grow to twice the GPUs that it has tried, on whichever type.
+    """
+    found = np.zeros(len(options.gpus))
+    unknown = np.zeros(len(options.gpus), dtype=bool)
+    tried = max(job.tried.values(), default=0)
+    for n, (gpu, kind) in enumerate(gpu_types.items()):
+        mine = np.flatnonzero(options.kinds == n)
+        widths = options.gpus[mine]
+        known = job.prediction.rates(gpu, job.epoch)
+        if known is None:
+            unknown[mine] = widths == 1
+            continue
+        within = widths < known.shape[1]
+        rows = (widths[within] > kind.gpus_per_node).astype(np.intp)
+        rates = np.where(
+            widths[within] <= max(2 * tried, least_width(known)),
+            known[rows, widths[within]],
+            0.0,
+        )
+        found[mine[within]] = rates
+    least = float(found[found > 0].min()) if (found > 0).any() else 1.0
+    found /= least
+    found[unknown] = 1.0
+    return found
+
+
+def _current(job: JobView, options: Configurations) -> int:
+    held = job.allocation
+    if held is None:
+        return -1
+    same = (options.gpus == held.width) & (options.kinds == options.names.index(held.gpu))
+    return int(np.argmax(same)) if same.any() else -1
+
+
+def _costs(view: ClusterView, goodputs: Floats, current: Ints) -> Floats:
+    """What a configuration adds to the sum that is minimised."""
+    factors = np.array([_restart_factor(view.now, job) for job in view.jobs]).reshape(-1, 1)
+    changed = np.ones(goodputs.shape)
+    rows = np.flatnonzero(current >= 0)
+    changed[rows, current[rows]] = 0.0
+    values = np.where(changed > 0, goodputs * factors, goodputs)
+    with np.errstate(divide="ignore"):
+        costs = np.minimum(np.round(values**FAIRNESS, DIGITS), MOST)
+    return np.where(goodputs > 0, costs + CHANGED * changed, np.inf)
+
+
+def _restart_factor(now: Seconds, job: JobView) -> float:
+    age, penalty = now - job.arrival, PENALTIES.get(job.job_class, job.rescale_s)
+    if age < penalty:
+        return 1.0
+    return restart_factor(age, job.restarts, penalty)

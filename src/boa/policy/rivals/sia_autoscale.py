@@ -1,0 +1,99 @@
+"""Sia with autoscaling: every GPU type's cluster keeps the same efficiency, on its own."""
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from boa.model.cluster import ClusterView, Decision, JobId, Share
+from boa.model.speedup import Floats
+from boa.placement.packing import resized
+from boa.policy.rivals.autoscale import closest_size_monotone, efficiency, outside_band
+from boa.policy.rivals.sia import Round
+from boa.units import GpuName
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    efficiency: float
+
+    @property
+    def report(self) -> dict[str, Any]:
+        return {"target_efficiency": self.efficiency}
+
+
+@dataclass(frozen=True, slots=True)
+class SiaAutoscale:
+    target: float
+    name: str = "sia-autoscale"
+
+    def decide(self, view: ClusterView) -> Decision:
+        memory = Target(self.target)
+        if not view.jobs:
+            return Decision(nodes=(), memory=memory)
+        round_ = Round.of(view)
+        speedups = _normalised(round_)
+        sizes = dict.fromkeys(view.gpu_types, 0)
+        for node in view.nodes:
+            sizes[node.gpu] += 1
+        for gpu in view.gpu_types:
+            sizes[gpu] = self._size(view, round_, speedups, sizes, gpu)
+        held = {job.id: job.allocation for job in view.jobs if job.allocation is not None}
+        nodes = resized(view.nodes, sizes, view.gpu_types, held, view.next_node)
+        return Decision(shares=_shares(view, round_, sizes), nodes=nodes, memory=memory)
+
+    def _size(
+        self,
+        view: ClusterView,
+        round_: Round,
+        speedups: Floats,
+        sizes: dict[GpuName, int],
+        gpu: GpuName,
+    ) -> int:
+        """Nodes of one type; the other types stay as they are."""
+        per_node = view.gpu_types[gpu].gpus_per_node
+        kind = list(view.gpu_types).index(gpu)
+        mine = round_.configurations.kinds == kind
+
+        @cache
+        def at(nodes: int) -> float:
+            chosen = round_.chosen(_capacity(view, {**sizes, gpu: nodes}))
+            jobs = np.flatnonzero(chosen >= 0)
+            jobs = jobs[mine[chosen[jobs]]]
+            return efficiency(speedups[jobs, chosen[jobs]].tolist(), nodes * per_node)
+
+        here = sizes[gpu]
+        if here and not outside_band(at(here), self.target):
+            return here
+        widest = np.where((round_.goodputs > 0) & mine, round_.configurations.gpus, 0)
+        high = -(-int(widest.max(axis=1).sum()) // per_node)
+        if high == 0 or at(high) == 0:  # no job wants this type
+            return 0
+        # What is too small for anybody has no efficiency: only from there on does it fall.
+        low = next(size for size in range(1, high + 1) if at(size) > 0)
+        without = round_.chosen(_capacity(view, {**sizes, gpu: 0}))
+        if low > 1 and (without >= 0).all():  # all can do without
+            return 0
+        return closest_size_monotone(low, high, at, self.target)
+
+
+def _capacity(view: ClusterView, sizes: dict[GpuName, int]) -> dict[GpuName, int]:
+    return {gpu: n * view.gpu_types[gpu].gpus_per_node for gpu, n in sizes.items()}
+
+
+def _shares(view: ClusterView, round_: Round, sizes: dict[GpuName, int]) -> dict[JobId, Share]:
+    return round_.shares(_capacity(view, sizes))
+
+
+def _normalised(round_: Round) -> Floats:
+    """s̃ of every configuration: its goodput over that of the job's least on the same type."""
+    speedups = np.zeros_like(round_.goodputs)
+    kinds = round_.configurations.kinds
+    for kind in np.unique(kinds):
+        mine = np.flatnonzero(kinds == kind)
+        allowed = np.where(round_.goodputs[:, mine] > 0, round_.goodputs[:, mine], np.inf)
+        first = np.argmax(np.isfinite(allowed), axis=1)
+        base = allowed[np.arange(len(allowed)), first]
+        speedups[:, mine] = round_.goodputs[:, mine] / base[:, None]
+    return speedups

@@ -1,0 +1,249 @@
+"""Acting on what is stored: starts and stops for the engine, rents and releases for the cloud.
+
+Everything here is read off the state, and every call may be repeated, so a service that comes back
+after a crash simply says it all again.
+"""
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from boa.clock import Clock
+from boa.clouds.base import Cloud, CloudTrouble, NoCapacity
+from boa.engines.base import Engine
+from boa.model.cluster import NodeId
+from boa.model.job import JobRecord, Run
+from boa.model.records import NodeRecord
+from boa.model.runs import Launch, NodeSlots, RunKey
+from boa.runtime.inbox import Message
+from boa.runtime.report_tokens import report_token
+from boa.runtime.worker_threads import Hands, InlineHands, Task, ThreadHands
+from boa.scheduler.observe.messages import CloudListed, CloudRefused, EngineSaid, Trouble
+from boa.scheduler.observe.reconcile import Release, Rent
+from boa.scheduler.state import Draft, State
+from boa.units import Seconds
+
+EVERY = "BOA_REPORT_EVERY_S"
+Log = Callable[[str, str], None]
+"""(level, text)"""
+OVERDUE_S: Seconds = 60.0
+"""Of the wall: how long a cloud may take to do what it was asked."""
+REPORTS_PER_S = 200.0
+"""Of all jobs together: where there are more jobs than that, each is told to report less often
+than the once a second that it would by itself."""
+RETRY_S: Seconds = 5.0
+"""Of the wall: after an engine or a cloud failed, until it is asked again."""
+
+
+class Actor:
+    def __init__(
+        self,
+        engine: Engine,
+        cloud: Cloud,
+        clock: Clock,
+        *,
+        data_dir: Path,
+        url: str,
+        secret: bytes,
+        speed: float,
+        log: Log,
+        inline: bool = False,
+    ) -> None:
+        self._engine, self._cloud, self._clock = engine, cloud, clock
+        self._data_dir, self._url, self._secret, self._speed = data_dir, url, secret, speed
+        self.log = log
+        self._inline = inline
+        self._tell: Callable[[Message], None] = lambda message: None
+        self._told: set[tuple[str, RunKey]] = set()
+        self._asked: dict[tuple[str, str], Seconds] = {}
+        """(rent or release, token) -> when, by the wall."""
+        self._forget: list[RunKey] = []
+        self._later: deque[tuple[Seconds, Task]] = deque()
+        self._state = State()
+        self._first = True
+
+    def attach(self, tell: Callable[[Message], None]) -> None:
+        """Begin to watch: what engine and cloud say goes to `tell`."""
+        self._tell = tell
+        if self._inline:
+            self._for_engine: Hands = InlineHands(self.watch_engine)
+            self._for_cloud: Hands = InlineHands(self.watch_cloud)
+            return
+        often = 0.1 if self._speed <= 1 else 0.03
+        self._for_engine = ThreadHands("boa-engine", self.watch_engine, often, self._engine_trouble)
+        seldom = 2.0 if self._speed <= 1 else 0.1
+        self._for_cloud = ThreadHands("boa-cloud", self.watch_cloud, seldom, self._cloud_trouble)
+
+    def close(self) -> None:
+        self._for_engine.close()
+        self._for_cloud.close()
+        self._engine.close()
+
+    def watch_engine(self) -> None:
+        events = self._engine.poll()
+        if events:
+            self._tell(EngineSaid(events))
+
+    def watch_cloud(self) -> None:
+        try:
+            at = self._clock.now()
+            self._tell(CloudListed(self._cloud.nodes(), at))
+        except CloudTrouble as problem:
+            self._cloud_trouble(str(problem))
+
+    def ended(self, key: RunKey) -> None:
+        """To be forgotten by the engine once it is stored."""
+        self._forget.append(key)
+
+    def ask_again(self, wishes: Iterable[Rent | Release]) -> None:
+        """What the cloud was asked for long ago and has not done."""
+        for wish in wishes:
+            kind = "rent" if isinstance(wish, Rent) else "release"
+            asked = self._asked.get((kind, wish.node.token))
+            if asked is not None and time.monotonic() - asked > OVERDUE_S:
+                del self._asked[kind, wish.node.token]
+                self._node(wish.node)
+
+    def say_all_again(self) -> None:
+        """Something went wrong on the way: whatever the state asks for is asked for anew."""
+        self._first = True
+        self._told.clear()
+        self._asked.clear()
+
+    def undo(self) -> None:
+        """The step was not stored: what was learned in it will be told again."""
+        self._forget.clear()
+
+    def act(self, draft: Draft) -> None:
+        """After the draft is stored: everything at first, then whatever has changed."""
+        self._state = draft.state
+        if self._first:
+            known = {RunKey(j.id, j.run.attempt) for j in draft.jobs.values() if j.run}
+            self._for_engine.do(lambda: self._reattach(known))
+        jobs = draft.jobs.values() if self._first else draft.changes.jobs.values()
+        nodes = draft.nodes.values() if self._first else draft.changes.nodes.values()
+        self._first = False
+        for job in list(jobs):
+            if job.run is not None and not job.ended:
+                self._run(job, job.run)
+        for node in list(nodes):
+            self._node(node)
+        for _ in range(len(self._later)):
+            due, task = self._later.popleft()
+            if due <= time.monotonic():
+                task()
+            else:
+                self._later.append((due, task))
+        for key in self._forget:
+            self._told -= {("start", key), ("stop", key)}
+            self._for_engine.do(lambda key=key: self._engine.forget(key))  # type: ignore[misc]
+        self._forget.clear()
+
+    def _reattach(self, known: set[RunKey]) -> None:
+        """Runs that the engine has and the store has not: nobody may be charged for them."""
+        for key in self._engine.runs():
+            if key not in known:
+                self._stop(key, 0.0)
+
+    def _run(self, job: JobRecord, run: Run) -> None:
+        key = RunKey(job.id, run.attempt)
+        if run.state == "requested" and ("start", key) not in self._told:
+            self._told.add(("start", key))
+            launch = self._launch(job, run, key)
+            self._for_engine.do(lambda: self._start(launch))
+        elif run.state == "stopping" and ("stop", key) not in self._told:
+            self._told.add(("stop", key))
+            self._for_engine.do(lambda: self._stop(key, job.spec.grace_s))
+
+    def _start(self, launch: Launch) -> None:
+        job = self._state.jobs.get(launch.key.job)
+        if job is None or job.run is None or job.run.attempt != launch.key.attempt:
+            return  # asked again too late
+        try:
+            self._engine.start(launch)
+        except Exception as problem:  # a full disk, say: no folder to put the run into
+            self._engine_trouble(f"job {launch.key.job} cannot be started yet: {problem}")
+            self._again(lambda: self._for_engine.do(lambda: self._start(launch)))
+
+    def _stop(self, key: RunKey, grace_s: Seconds) -> None:
+        try:
+            self._engine.stop(key, grace_s)
+        except Exception as problem:
+            self._engine_trouble(f"job {key.job} cannot be stopped yet: {problem}")
+            self._again(lambda: self._for_engine.do(lambda: self._stop(key, grace_s)))
+
+    def _again(self, task: Task) -> None:
+        self._later.append((time.monotonic() + RETRY_S, task))
+
+    def _launch(self, job: JobRecord, run: Run, key: RunKey) -> Launch:
+        decided = time.time() - (run.requested_at - run.decided_at) / self._speed
+        return Launch(
+            key=key,
+            spec=job.spec,
+            gpu_type=run.allocation.gpu,
+            slots=tuple(
+                NodeSlots(node, slots, self._address(node))
+                for node, slots in sorted(run.slots.items())
+            ),
+            checkpoint_dir=job.spec.checkpoint_dir or str(self._data_dir / "checkpoints" / job.id),
+            env={
+                "BOA_REPORT_URL": f"{self._url}/api/v1/jobs/{job.id}/report",
+                "BOA_REPORT_TOKEN": report_token(self._secret, job.id, run.attempt),
+                "BOA_SPEED": f"{self._speed:g}",
+                "BOA_NODES": str(len(run.slots)),
+                "BOA_DECIDED_AT": f"{decided:.6f}",
+                **self._reporting(job),
+            },
+        )
+
+    def _reporting(self, job: JobRecord) -> dict[str, str]:
+        every_s = len(self._state.jobs) / REPORTS_PER_S
+        if every_s <= 1 or EVERY in job.spec.env:
+            return {}
+        return {EVERY: f"{every_s:.3g}"}
+
+    def _address(self, node: NodeId) -> str:
+        known = self._state.nodes.get(node)
+        return "" if known is None else known.address
+
+    def _node(self, node: NodeRecord) -> None:
+        if node.state == "requested" and node.billed_from is None:
+            if ("rent", node.token) not in self._asked:
+                self._asked["rent", node.token] = time.monotonic()
+                self._for_cloud.do(lambda: self._rent(node))
+        elif node.state == "releasing":
+            self._release(node.token)
+        elif node.state == "gone":
+            for kind in ("rent", "release"):
+                self._asked.pop((kind, node.token), None)
+
+    def _rent(self, node: NodeRecord) -> None:
+        now = self._state.nodes.get(node.id)
+        if now is None or now.state != "requested":
+            return  # asked again too late
+        try:
+            self._cloud.rent(node.token, node.gpu)
+        except NoCapacity as no:
+            self._tell(CloudRefused(node.id, str(no)))
+        except CloudTrouble as problem:
+            self._cloud_trouble(str(problem))
+            self._again(lambda: self._for_cloud.do(lambda: self._rent(node)))
+
+    def _release(self, token: str) -> None:
+        if ("release", token) not in self._asked:
+            self._asked["release", token] = time.monotonic()
+            self._for_cloud.do(lambda: self._give_back(token))
+
+    def _give_back(self, token: str) -> None:
+        try:
+            self._cloud.release(token)
+        except CloudTrouble as problem:
+            self._cloud_trouble(str(problem))
+            self._again(lambda: self._for_cloud.do(lambda: self._give_back(token)))
+
+    def _engine_trouble(self, text: str) -> None:
+        self._tell(Trouble("engine", text))
+
+    def _cloud_trouble(self, text: str) -> None:
+        self._tell(Trouble("cloud", text))

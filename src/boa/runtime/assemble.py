@@ -1,0 +1,131 @@
+"""From what was stored, a loop that goes on from there."""
+
+import hashlib
+import secrets
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from boa.clock import Clock
+from boa.clouds.base import Cloud
+from boa.engines.base import Engine
+from boa.model.changes import Changes
+from boa.model.cluster import Policy
+from boa.model.service import ServiceConfig
+from boa.model.workload import GpuType
+from boa.runtime.actor import Actor, Log
+from boa.runtime.loop import ControlLoop
+from boa.scheduler.decide.decider import UNPLANNED_S, Decider
+from boa.scheduler.learn.profiler import Profiler
+from boa.scheduler.money.ledger import Totals
+from boa.scheduler.money.purse import Purse
+from boa.scheduler.observe.nodes import DAY_S
+from boa.scheduler.observe.sampling import Sampling
+from boa.scheduler.plan.calculator import Calculator
+from boa.scheduler.plan.planning import Planner
+from boa.scheduler.state import State
+from boa.store.base import Saved, Store
+from boa.units import GpuName, Seconds
+
+
+def assemble(
+    config: ServiceConfig,
+    *,
+    url: str,
+    store: Store,
+    saved: Saved,
+    engine: Engine,
+    cloud: Cloud,
+    clock: Clock,
+    calculator: Calculator,
+    policy: Policy,
+    secret: bytes,
+    log: Log,
+    inline: bool = False,
+    cluster: str = "",
+) -> ControlLoop:
+    """`inline`: engine and cloud are called within the step; for tests."""
+    now = clock.now()
+    state = _state(saved, store, now, cluster or new_cluster(config.data_dir))
+    purse = Purse(config.budget, config.max_spend, config.pacing_h, now)
+    if "money" in saved.meta:
+        purse.load(saved.meta["money"], state, now)
+    began = saved.meta.get("began", now)
+    _store_first(store, saved, purse, state, began)
+    offers = _offers(config, cloud)
+    profiler = Profiler(offers, config.priors, began=began, engine=config.engine)
+    profiler.load(saved.cells, saved.classes)
+    actor = Actor(
+        engine,
+        cloud,
+        clock,
+        data_dir=config.data_dir,
+        url=url,
+        secret=secret,
+        speed=config.speed,
+        log=log,
+        inline=inline,
+    )
+    return ControlLoop(
+        config=config,
+        clock=clock,
+        store=store,
+        state=state,
+        decider=_decider(config, policy, offers, profiler),
+        profiler=profiler,
+        planner=Planner(calculator, profiler, config.replan_s),
+        purse=purse,
+        actor=actor,
+        sampling=Sampling(config.speed, saved.points),
+    )
+
+
+def _decider(
+    config: ServiceConfig, policy: Policy, offers: Mapping[GpuName, GpuType], profiler: Profiler
+) -> Decider:
+    return Decider(
+        policy=policy,
+        gpu_types=offers,
+        profiler=profiler,
+        round_s=config.round_s,
+        unplanned_s=UNPLANNED_S * max(config.speed, 1.0),
+    )
+
+
+def _offers(config: ServiceConfig, cloud: Cloud) -> dict[GpuName, GpuType]:
+    """What is configured and can be had, at the cloud's price."""
+    known = cloud.offers()
+    return {
+        name: replace(kind, price=known[name].price)
+        for name, kind in config.gpu_types.items()
+        if name in known
+    }
+
+
+def _store_first(store: Store, saved: Saved, purse: Purse, state: State, began: Seconds) -> None:
+    """Tokens must be known before the first node is rented under one."""
+    first = {"money": purse.document(), "cluster": state.cluster, "began": began}
+    if any(saved.meta.get(key) != value for key, value in first.items()):
+        store.commit(Changes(meta=first))
+
+
+def new_cluster(data_dir: Path) -> str:
+    """The service's own name, which its folder gives it, and one of this database."""
+    service = hashlib.sha256(str(data_dir.resolve()).encode()).hexdigest()[:8]
+    return f"boa-{service}-{secrets.token_hex(4)}"
+
+
+def _state(saved: Saved, store: Store, now: Seconds, cluster: str) -> State:
+    totals = saved.meta.get("totals")
+    lately = store.nodes_between(now - DAY_S, float("inf"))
+    return State(
+        jobs={job.id: job for job in saved.jobs},
+        nodes={node.id: node for node in saved.nodes},
+        holds={(hold.job, hold.node, hold.since): hold for hold in saved.holds},
+        totals=Totals() if totals is None else Totals.from_document(totals),
+        serials=dict(saved.meta.get("serials", {})),
+        next_job=saved.next_job,
+        next_node=max(saved.next_node, 1),
+        cluster=saved.meta.get("cluster") or cluster,
+        gone={node.token: node for node in lately if node.state == "gone"},
+    )

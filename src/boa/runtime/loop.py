@@ -1,0 +1,360 @@
+"""The loop: observe → view → policy → decision → placement → write down → act.
+
+One thread owns the state. A step works on a draft; the draft becomes the state when the store has
+it, and only then is anything done about it. What is to be done is read off the state (a run that
+is requested, a node that is to go), so a service that was killed finds the same things to do when
+it comes back, and engine and cloud take no harm from being told twice.
+"""
+
+import queue
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+from boa.clock import Clock
+from boa.model.cluster import JobId
+from boa.model.job import JobRecord, JobSpec
+from boa.model.profile import ClassProfile
+from boa.model.records import Cell, ClassRecord, Report
+from boa.model.service import ServiceConfig
+from boa.runtime.actor import Actor
+from boa.runtime.inbox import Asked, Message, Reply
+from boa.runtime.snapshot import Snapshot
+from boa.scheduler import lifecycle
+from boa.scheduler.decide.decider import Decider, room_for
+from boa.scheduler.learn.profiler import Profiler
+from boa.scheduler.money.money_state import MoneyState
+from boa.scheduler.money.purse import Purse, Remembered
+from boa.scheduler.observe import commands
+from boa.scheduler.observe.messages import CloudListed, CloudRefused, EngineSaid, Said
+from boa.scheduler.observe.nodes import forget_gone, give_back_empty, give_up_booting, observe_cloud
+from boa.scheduler.observe.reports import Reports
+from boa.scheduler.observe.sampling import Sampling
+from boa.scheduler.plan.planning import Planner
+from boa.scheduler.refusals import NotNow
+from boa.scheduler.state import Draft, State
+from boa.store.base import Store, StoreTrouble
+from boa.store.errors import Overtaken
+from boa.units import Seconds, UsdPerHour
+
+_T = TypeVar("_T")
+LATE_S = 1.0
+"""A step that takes longer than this, in seconds of the wall, is counted as late."""
+LEAST_PAUSE_S = 0.02
+"""Between two steps: what arrives meanwhile is decided together."""
+MOST_PAUSE_S = 0.5
+"""A pause is as long as the step before it, within these: the other half of the time is for
+requests and reports, which run in the same process."""
+TROUBLE_PAUSE_S = 1.0
+TROUBLE_EVERY_S: Seconds = 60.0
+BOOT_S: Seconds = 1800.0
+"""A node that takes longer to get ready, or ten times what it should take, is given back."""
+ANSWER_S = 10.0
+CLOCK_JUMP_S = 5.0
+"""How far the machine's clock may be moved before it is worth an event."""
+
+
+class ControlLoop:
+    """What `snapshot.Control` promises, and `step`, which a test may call by itself."""
+
+    def __init__(
+        self,
+        *,
+        config: ServiceConfig,
+        clock: Clock,
+        store: Store,
+        state: State,
+        decider: Decider,
+        profiler: Profiler,
+        planner: Planner,
+        purse: Purse,
+        actor: Actor,
+        sampling: Sampling,
+    ) -> None:
+        self.config, self.clock, self.store = config, clock, store
+        self.decider, self.profiler, self.planner = decider, profiler, planner
+        self.purse, self.actor, self._sampling = purse, actor, sampling
+        self.state = state
+        self.inbox: queue.SimpleQueue[Message] = queue.SimpleQueue()
+        self.counters: dict[str, float] = {}
+        self._reports = Reports(profiler, sampling)
+        self._incoming: deque[Report] = deque(maxlen=100_000)
+        self._wake = threading.Event()
+        self._closing = False
+        newest = store.events(limit=1, newest=True)
+        self._last_event = newest[-1].number if newest else 0
+        self._failing = False
+        self._fresh = True
+        self._unstored: list[Said] = []
+        self._drained: tuple[list[Cell], list[ClassRecord]] = ([], [])
+        self._quiet_until: dict[str, Seconds] = {}
+        """Of whose trouble nothing is told until then: it would bury all other events."""
+        self.on_overtaken: Callable[[], None] = lambda: None
+        """Called when another service has taken the store over: this one has to end."""
+        self._clock_moved: Seconds = 0.0
+        self._thread: threading.Thread | None = None
+        self._snapshot = self._look(clock.now())
+        actor.attach(self.tell)
+
+    # What others may ask, from any thread
+
+    @property
+    def snapshot(self) -> Snapshot:
+        return self._snapshot
+
+    def now(self) -> Seconds:
+        return self.clock.now()
+
+    def submit(self, spec: JobSpec) -> "Future[JobRecord]":
+        return self._ask(
+            lambda draft: commands.submit(
+                draft,
+                spec,
+                self.decider.gpu_types,
+                self.config.max_nodes,
+                one_machine=self.config.engine == "local",
+            )
+        )
+
+    def stop(self, job: JobId) -> "Future[JobRecord]":
+        def apply(draft: Draft) -> JobRecord:
+            known = None if job in draft.jobs else self.store.job(job)
+            return commands.stop(draft, job, known)
+
+        return self._ask(apply)
+
+    def set_budget(
+        self, budget: UsdPerHour | None, max_spend: UsdPerHour | None = None
+    ) -> "Future[MoneyState]":
+        def apply(draft: Draft) -> MoneyState:
+            commands.check_cap(max_spend, self.decider.gpu_types)
+            self.planner.hurry()
+            return self.purse.set(draft, budget, max_spend)
+
+        return self._ask(apply)
+
+    def report(self, report: Report) -> None:
+        self._incoming.append(report)
+        self._wake.set()
+
+    def class_document(self, job_class: str) -> Mapping[str, Any] | None:
+        found: Mapping[str, Any] | None = self._learned(
+            lambda draft: self.profiler.document(job_class, draft.now)
+        )
+        return found
+
+    def classes(self) -> list[str]:
+        found: list[str] = self._learned(lambda draft: self.profiler.classes())
+        return found
+
+    def profiles(self) -> Mapping[str, ClassProfile]:
+        found: Mapping[str, ClassProfile] = self._learned(lambda draft: self.profiler.profiles())
+        return found
+
+    def _learned(self, look: Callable[[Draft], Any]) -> Any:
+        """What was learned changes all the time: only the loop's own thread may look at it."""
+        if self._thread is None:
+            return look(Draft(self.state, self.clock.now()))
+        return self._ask(look).result(ANSWER_S)
+
+    def tell(self, message: Message) -> None:
+        """From engine and cloud."""
+        self.inbox.put(message)
+        self._wake.set()
+
+    def _ask(self, apply: Callable[[Draft], _T]) -> "Future[_T]":
+        future: Future[_T] = Future()
+        if self._closing:
+            future.set_exception(NotNow("the service is shutting down; nothing was changed"))
+        else:
+            self.tell(Asked(apply, future))
+        return future
+
+    # Running
+
+    def start(self) -> None:
+        self._thread = threading.Thread(target=self._run, name="boa-control", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Finish the step, let go of engine and cloud. Jobs go on; nodes stay rented."""
+        self._closing = True
+        self._wake.set()
+        if self._thread is not None:
+            self._thread.join()
+        self.actor.close()
+        self.planner.close()
+
+    def _run(self) -> None:
+        tick = 0.5 if self.config.speed <= 1 else 0.05
+        while not self._closing:
+            self._wake.wait(tick)
+            self._wake.clear()
+            try:
+                self.step()
+            except Exception as bug:  # after the step was stored: it is so, but not all is done
+                self._failing = True
+                self.actor.log("error", f"acting failed: {type(bug).__name__}: {bug}")
+                self.actor.say_all_again()
+            time.sleep(TROUBLE_PAUSE_S if self._failing else pause_after(self.counters["step_s"]))
+
+    def step(self) -> None:
+        """One turn. Everything in it is stored in one transaction, or has not happened."""
+        began = time.perf_counter()
+        draft = Draft(self.state, self.clock.now())
+        draft.replan = self._fresh  # limits may have changed since the state was stored
+        purse, said, asked = self.purse.remembered(), *self._messages()
+        replies: list[Reply] = [message.refuse for message in asked]
+        try:
+            for message in said:
+                self._take_in(draft, message)
+            replies = [message.take(draft) for message in asked]
+            self._decide(draft)
+            refused = self._store(draft)
+        except Exception as bug:
+            refused = NotNow(f"nothing was changed: unexpected {type(bug).__name__}: {bug}")
+            self.actor.log("error", f"step failed: {type(bug).__name__}: {bug}")
+            draft.count(crashes=1)
+        if refused is None:
+            self._adopt(draft)
+        else:
+            self._undo(said, purse)
+        self._failing = refused is not None
+        self._count(draft, began)
+        self._snapshot = self._look(draft.now)
+        for reply in replies:  # last: who is answered finds what he asked for in the snapshot
+            reply(refused)
+
+    def _decide(self, draft: Draft) -> None:
+        self._watch_clock(draft)
+        self._reports.take(draft, self._incoming)
+        self.purse.steer(draft, self.planner.plan)
+        if self.decider.by_job and self.planner.step(draft, self.purse.effective):
+            self.decider.planned(self.planner.memory)
+        for gpu in give_up_booting(draft, max(BOOT_S, 10 * self.config.provision_s)):
+            why = "the last one did not get ready"
+            self.decider.believe_none(draft, gpu, self.config.refused_s, why)
+        forget_gone(draft)
+        room = room_for(draft, self.config.max_nodes, self.decider.refused, self.purse.max_spend)
+        self.decider.decide(draft, room)
+        lifecycle.move(draft)
+        give_back_empty(draft, self.config.keep_warm_s, self.decider.unwanted)
+        self._sampling.look(draft, self.purse.budget, self.purse.effective)
+
+    def _adopt(self, draft: Draft) -> None:
+        """It is stored: from here on it is so, and is acted upon."""
+        self.state, self._fresh, self._drained = draft.state, False, ([], [])
+        self._sampling.stored(draft)
+        for job in draft.arrived:
+            self.profiler.arrived(job, draft.now)
+            self._wake.set()  # a class that nobody knew is planned for at once
+        for job in draft.changes.jobs.values():
+            if job.ended:
+                self.profiler.ended(job, draft.now)
+        self.actor.act(draft)
+
+    def _messages(self) -> tuple[list[Said], list[Asked]]:
+        """What was said, also in a step that was not stored, and what was asked, since then."""
+        said, self._unstored = self._unstored, []
+        asked: list[Asked] = []
+        while True:
+            try:
+                message = self.inbox.get_nowait()
+            except queue.Empty:
+                return said, asked
+            if isinstance(message, Asked):
+                asked.append(message)
+            else:
+                said.append(message)
+
+    def _take_in(self, draft: Draft, message: Said) -> None:
+        if isinstance(message, EngineSaid):
+            for event in message.events:
+                if event.ended:
+                    at = draft.now - event.age_s * self.config.speed
+                    lifecycle.run_ended(draft, event, at, self.config.backoff_s)
+                    self.actor.ended(event.key)
+                else:
+                    lifecycle.run_began(draft, event)
+        elif isinstance(message, CloudListed):
+            self.actor.ask_again(observe_cloud(draft, message.nodes, message.at))
+        elif isinstance(message, CloudRefused):
+            self.decider.refuse(draft, message, self.config.refused_s)
+            self.actor.log("warning", f"node {message.node}: {message.reason}")
+        else:
+            draft.count(**{f"{message.who}_trouble": 1})
+            if draft.now >= self._quiet_until.get(message.who, draft.now):
+                self._quiet_until[message.who] = draft.now + TROUBLE_EVERY_S
+                draft.tell("trouble", f"trouble with the {message.who}: {message.text}")
+
+    def _undo(self, said: list[Said], purse: Remembered) -> None:
+        """The step was not stored, so it has not happened. Who asked is told; what was said is
+        looked at again, unless it will be said again: ends of runs, and lists of nodes."""
+        for message in said:
+            if isinstance(message, EngineSaid):
+                began = [event for event in message.events if not event.ended]
+                self._unstored += [EngineSaid(began)] if began else []
+            elif isinstance(message, CloudRefused):
+                self._unstored.append(message)
+        self.profiler.keep(*self._drained)
+        self._drained = ([], [])
+        self.purse.restore(purse)
+        self.decider.forget_round()
+        self.actor.undo()
+
+    def _watch_clock(self, draft: Draft) -> None:
+        """Our own time goes on evenly; who reads both should know."""
+        moved = self.clock.jump()
+        if abs(moved - self._clock_moved) > CLOCK_JUMP_S:
+            by = moved - self._clock_moved
+            self._clock_moved = moved
+            text = f"the machine's clock was set by {by:+.0f} s; the service's own time goes on"
+            draft.tell("clock", text, by_s=by)
+
+    def _store(self, draft: Draft) -> NotNow | None:
+        """None, or why nothing of this step has happened."""
+        self._drained = self.profiler.drain()
+        draft.changes.cells, draft.changes.classes = self._drained
+        if not draft.changes:
+            return None
+        draft.put_meta("clock", [draft.now, time.time()])
+        try:
+            self._last_event = self.store.commit(draft.changes)
+        except Overtaken as problem:
+            self.actor.log("error", f"{problem}")
+            self._closing = True
+            self.on_overtaken()
+            return NotNow(f"nothing was changed: {problem}")
+        except StoreTrouble as problem:
+            draft.counted.clear()
+            draft.count(store_trouble=1)
+            self.actor.log("error", f"store: {problem}")
+            return NotNow(f"nothing was changed: {problem}. Try again")
+        return None
+
+    def _count(self, draft: Draft, began: float) -> None:
+        took = time.perf_counter() - began
+        counted = {**draft.counted, "steps": 1.0, "late_steps": float(took > LATE_S)}
+        for name, amount in counted.items():
+            self.counters[name] = self.counters.get(name, 0.0) + amount
+        self.counters["step_s"] = took
+        self.counters["slowest_step_s"] = max(self.counters.get("slowest_step_s", 0.0), took)
+
+    def _look(self, now: Seconds) -> Snapshot:
+        return Snapshot(
+            now=now,
+            jobs=self.state.jobs,
+            nodes=self.state.nodes,
+            holds=self.state.holds,
+            charged=self.purse.state_of(self.state, now),
+            plan=self.planner.plan,
+            last_event=self._last_event,
+            counters=dict(self.counters),
+        )
+
+
+def pause_after(step_s: float) -> float:
+    return min(max(step_s, LEAST_PAUSE_S), MOST_PAUSE_S)

@@ -1,0 +1,74 @@
+"""What the control loop shows to others, and what it can be asked: the server's side of it."""
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from boa.model.cluster import JobId, NodeId
+from boa.model.job import JobRecord, JobSpec
+from boa.model.profile import ClassProfile
+from boa.model.records import Hold, NodeRecord, Report
+from boa.scheduler.money.money_state import MoneyState
+from boa.scheduler.plan.plan_in_force import PlanState
+from boa.units import Seconds, UsdPerHour
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """The state after a step; never changes. Active jobs and nodes only: the rest is stored."""
+
+    now: Seconds
+    jobs: Mapping[JobId, JobRecord]
+    nodes: Mapping[NodeId, NodeRecord]
+    holds: Mapping[tuple[JobId, NodeId, Seconds], Hold]
+    """Open ones."""
+    charged: Callable[[], MoneyState]
+    """Added up when asked for: every node and hold counts, and most steps nobody looks."""
+    plan: PlanState | None
+    last_event: int
+    """Number of the newest stored event."""
+    counters: Mapping[str, float] = field(default_factory=dict)
+    """steps, step_s (the last), slowest_step_s, late_steps, submitted, succeeded, failed,
+    stopped, rescalings, restarts, jct_s (sum over succeeded), queueing_s (sum until first start),
+    store_trouble, cloud_trouble, plans, rescaling_stop, rescaling_stop_s (how many told of it, and
+    their sum; likewise the other parts), …: of this process's life."""
+
+    @property
+    def money(self) -> MoneyState:
+        return self.charged()
+
+
+class Control(Protocol):
+    """Thread-safe. Futures end when the change has been stored, or raise a BoaError."""
+
+    @property
+    def snapshot(self) -> Snapshot: ...
+
+    def submit(self, spec: JobSpec) -> "Future[JobRecord]": ...
+
+    def stop(self, job: JobId) -> "Future[JobRecord]":
+        """Of a job that has ended, nothing; NoSuchJob of one that never was."""
+        ...
+
+    def set_budget(
+        self, budget: UsdPerHour | None, max_spend: UsdPerHour | None = None
+    ) -> "Future[MoneyState]":
+        """None: as it is; `max_spend` infinity: none."""
+        ...
+
+    def report(self, report: Report) -> None:
+        """Never blocks; of a job or attempt that is not running, nothing."""
+        ...
+
+    def class_document(self, job_class: str) -> Mapping[str, Any] | None:
+        """What was learned of a class, as `boa show CLASS` prints it; None if unknown."""
+        ...
+
+    def classes(self) -> list[str]: ...
+
+    def profiles(self) -> Mapping[str, ClassProfile]:
+        """What is believed of the classes that something was measured or said of."""
+        ...
+
+    def now(self) -> Seconds: ...

@@ -1,0 +1,1 @@
+"""View → policy → decision → allocations, with the reasons."""

@@ -1,0 +1,375 @@
+"""View → policy → decision → placement, for the jobs in a draft. Pure: no clock, no I/O."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+from boa.model.cluster import (
+    Allocation,
+    ClusterView,
+    Decision,
+    JobId,
+    JobView,
+    Node,
+    NodeId,
+    Policy,
+    Prediction,
+    Share,
+)
+from boa.model.job import JobRecord
+from boa.model.records import NodeRecord
+from boa.model.trace import TraceJob
+from boa.model.workload import GpuType
+from boa.placement.fitting import Fitted, Room, Want, can_rent, fit
+from boa.placement.packing import allocate
+from boa.scheduler.decide.reasons import Cause, reason
+from boa.scheduler.learn.profiler import Profiler
+from boa.scheduler.lifecycle import drop_node
+from boa.scheduler.money.ledger import committed
+from boa.scheduler.observe.messages import CloudRefused
+from boa.scheduler.state import Draft, is_usable
+from boa.units import GpuName, Seconds
+
+UNPLANNED_S: Seconds = 10.0
+"""A job that no plan knows of waits so long for one, then starts on the least it can run on.
+Of the wall: that is where plans are made."""
+
+
+class Refused(NamedTuple):
+    """What the cloud's no taught."""
+
+    had: int
+    """Nodes of the type that we had then: no more are to be had,"""
+    until: Seconds
+    """as is believed until then."""
+    why: str
+
+
+@dataclass(slots=True, kw_only=True)
+class Decider:
+    """A policy with what it remembers. `by_job`: it is asked of single jobs, as soon as needed."""
+
+    policy: Policy
+    gpu_types: Mapping[GpuName, GpuType]
+    profiler: Profiler
+    round_s: Seconds
+    memory: Any = None
+    fresh_plan: bool = False
+    """A new plan is in force, and every job has to be asked about again."""
+    next_round: Seconds = 0.0
+    unplanned_s: Seconds = UNPLANNED_S
+    unwanted: frozenset[NodeId] = frozenset()
+    """Nodes that a policy which chooses its nodes has given up: they go as soon as they are
+    empty."""
+    refused: dict[GpuName, Refused] = field(default_factory=dict)
+    """Types that the cloud had no more of."""
+    short: Mapping[JobId, str] = field(default_factory=dict)
+    """Of jobs that have less than planned: why, as it was told."""
+    causes: dict[JobId, Cause] = field(default_factory=dict)
+    """Why jobs are to have something else since this step."""
+
+    @property
+    def by_job(self) -> bool:
+        return bool(getattr(self.policy, "by_job", False))
+
+    def decide(self, draft: Draft, room: Room) -> None:
+        """Give every job its GPUs; rent what is missing."""
+        self.causes.clear()
+        if not self.by_job:
+            if draft.now >= self.next_round:
+                self.next_round = draft.now + self.round_s
+                self._round(draft, room)
+            return
+        for gpu in [gpu for gpu, said in self.refused.items() if said.until <= draft.now]:
+            del self.refused[gpu]
+            draft.replan = True  # whoever was short may grow again
+        for job in [j for j in draft.jobs.values() if j.retry_at and j.retry_at <= draft.now]:
+            draft.put_job(replace(job, retry_at=None))
+            draft.replan = True
+        asked = [job for job in draft.jobs.values() if self._needs_a_decision(job, draft.now)]
+        if asked:
+            self._ask(draft, asked)
+        if asked or draft.replan:
+            self._fit(draft, room)
+        self.fresh_plan = False
+
+    def planned(self, memory: Any) -> None:
+        """A new plan is in force."""
+        self.memory, self.fresh_plan = memory, True
+
+    def forget_round(self) -> None:
+        """The last decision was not stored: make it again."""
+        self.fresh_plan, self.next_round, self.short = True, 0.0, {}
+
+    def refuse(self, draft: Draft, said: CloudRefused, for_s: Seconds) -> None:
+        """The cloud has no such node: whoever was to have it is placed anew, without it."""
+        record = draft.nodes.get(said.node)
+        if record is None or record.billed_from is not None:
+            return
+        draft.put_node(replace(record, state="gone", gone_at=draft.now, reason=said.reason))
+        self.believe_none(draft, record.gpu, for_s, said.reason)
+        drop_node(draft, record.id, draft.now)
+        draft.tell(
+            "shortage",
+            f"no {record.gpu} node to be had ({said.reason}); asking again in {for_s:.0f} s",
+            node=record.id,
+        )
+
+    def believe_none(self, draft: Draft, gpu: GpuName, for_s: Seconds, why: str) -> None:
+        """No more nodes of this type than there are, for a while."""
+        had = sum(node.gpu == gpu and is_usable(node) for node in draft.nodes.values())
+        self.refused[gpu] = Refused(had, draft.now + for_s, why)
+
+    # Policies that decide job by job
+
+    def _needs_a_decision(self, job: JobRecord, now: Seconds) -> bool:
+        if not _schedulable(job, now):
+            return False
+        return self.fresh_plan or job.share is None or _due(job)
+
+    def _ask(self, draft: Draft, jobs: Sequence[JobRecord]) -> None:
+        decision = self.policy.decide(self._view(draft, jobs)) if self.memory else Decision()
+        for job in jobs:
+            share = decision.shares.get(job.id)
+            if share is None and draft.now - job.submitted_at >= self.unplanned_s:
+                share = job.share or self._least(job)
+            share = share and self._within(share, job)
+            if share is not None and share != job.share:
+                self.causes[job.id] = "epoch" if _due(job) else "plan"
+                draft.put_job(replace(job, share=share))
+                draft.replan = True
+
+    def _least(self, job: JobRecord) -> Share | None:
+        """What a job starts on that nothing is planned for: the cheapest GPUs, the fewest."""
+        usable = self._usable(job)
+        if not usable:
+            return None
+        gpu = min(usable, key=lambda name: self.gpu_types[name].price)
+        return Share(gpu, job.spec.gpus.min)
+
+    def _usable(self, job: JobRecord) -> list[GpuName]:
+        """Of the types that its user allows, those that there are: a type may have been dropped
+        from the configuration since."""
+        return [gpu for gpu in job.spec.gpus.types or self.gpu_types if gpu in self.gpu_types]
+
+    def _within(self, share: Share, job: JobRecord) -> Share | None:
+        """Inside of what the job's own user allows."""
+        limits, usable = job.spec.gpus, self._usable(job)
+        if not usable:
+            return None
+        width = min(max(share.width, limits.min), limits.max)
+        gpu = share.gpu if share.gpu in usable else usable[0]
+        if (gpu, width) == (share.gpu, share.width):
+            return share
+        return replace(share, gpu=gpu, width=width)
+
+    def _fit(self, draft: Draft, room: Room) -> None:
+        """What is wanted → what can be had; a job that waits for a retry holds nothing."""
+        placed = [
+            job
+            for job in draft.jobs.values()
+            if job.share is not None and _schedulable(job, draft.now)
+        ]
+        wants = self._wants(placed, {job.id: job.share for job in placed if job.share})
+        usable = draft.usable_nodes()
+        fitted = fit(
+            wants,
+            current_allocations(draft.jobs.values()),
+            [record.node for record in usable],
+            self.gpu_types,
+            draft.state.next_node,
+            room,
+        )
+        _rent(draft, fitted.new_nodes, self.gpu_types)
+        self._apply(draft, fitted)
+
+    def _wants(self, jobs: Sequence[JobRecord], shares: Mapping[JobId, Share]) -> dict[JobId, Want]:
+        classes = {job.job_class for job in jobs}
+        predictions = {name: self.profiler.prediction(name) for name in classes}
+        return {
+            job.id: Want(
+                share=shares[job.id],
+                min=job.spec.gpus.min,
+                max=job.spec.gpus.max,
+                types=job.spec.gpus.types,
+                arrival=job.submitted_at,
+                prediction=predictions[job.job_class],
+                epoch=job.epoch,
+            )
+            for job in jobs
+        }
+
+    def _apply(self, draft: Draft, fitted: Fitted) -> None:
+        self.unwanted = frozenset(fitted.give_back)
+        for job in list(draft.jobs.values()):
+            if not job.stop_requested:
+                given = fitted.allocations.get(job.id)
+                self._give(draft, job, given, fitted.short.get(job.id, ""))
+        self.short = fitted.short
+
+    def _give(self, draft: Draft, job: JobRecord, given: Allocation | None, why: str) -> None:
+        """Write down what a job is to have, and why that is less than planned."""
+        if given == job.allocation and why in ("", job.reason):
+            return
+        state = job.state
+        if job.run is None:
+            state = "starting" if job.moved_at is None else "rescaling"
+            state = "waiting" if given is None else state
+        changed = replace(job, state=state, reason=why or job.reason)
+        if given != job.allocation:
+            cause = self.causes.get(job.id) if self.by_job else "round"
+            told = reason(job, given, cause, self.memory, self._left(job))
+            changed = replace(changed, allocation=given, why=told)
+        draft.put_job(changed)
+        if why and why not in (job.reason, self.short.get(job.id)):
+            draft.tell("shortage", f"job {job.id} ({job.name}): {why}", job=job.id)
+
+    # Policies that look at all jobs at once
+
+    def _round(self, draft: Draft, room: Room) -> None:
+        jobs = [job for job in draft.jobs.values() if _schedulable(job, draft.now)]
+        decision = self.policy.decide(self._view(draft, jobs))
+        self.memory = decision.memory
+        usable, current = self._nodes(draft), current_allocations(jobs)
+        after, nodes = allocate(decision, current, usable, self.gpu_types, draft.state.next_node)
+        here = {node.id for node in usable}
+        new = [node for node in nodes if node.id not in here]
+        rented = [record.node for record in draft.usable_nodes()]
+        why: Mapping[JobId, str] = {}
+        wanted = {job: Share(given.gpu, given.width) for job, given in after.items()}
+        if not can_rent(new, rented, self.gpu_types, room) or (room.spend_left or 0.0) < 0:
+            wants = self._wants([job for job in jobs if job.id in wanted], wanted)
+            fitted = fit(wants, current, usable, self.gpu_types, draft.state.next_node, room)
+            after, new, why = fitted.allocations, list(fitted.new_nodes), fitted.short
+        used = {node for given in after.values() for node, _ in given.nodes}
+        kept = used if why or decision.nodes is None else {node.id for node in nodes}
+        self.unwanted = (self.unwanted | (here - kept)) & draft.nodes.keys()
+        _rent(draft, new, self.gpu_types)
+        for job in jobs:
+            share = wanted.get(job.id)
+            if share != job.share:
+                job = draft.put_job(replace(job, share=share))
+            self._give(draft, job, after.get(job.id), why.get(job.id, ""))
+        self.short = why
+
+    def _nodes(self, draft: Draft) -> list[Node]:
+        kept = (r.node for r in draft.usable_nodes() if r.id not in self.unwanted)
+        return sorted(kept, key=lambda node: node.id)
+
+    def _view(self, draft: Draft, jobs: Sequence[JobRecord]) -> ClusterView:
+        known = {name: self._known(name) for name in {job.job_class for job in jobs}}
+        return ClusterView(
+            now=draft.now,
+            jobs=[self._job_view(draft, job, known[job.job_class]) for job in jobs],
+            nodes=self._nodes(draft),
+            gpu_types=self.gpu_types,
+            next_node=draft.state.next_node,
+            memory=self.memory,
+        )
+
+    def _known(self, job_class: str) -> "_Known":
+        of = self.profiler
+        return _Known(
+            of.epochs(job_class),
+            of.prediction(job_class),
+            of.rescale_s(job_class),
+            of.tried(job_class),
+        )
+
+    def _job_view(self, draft: Draft, job: JobRecord, known: "_Known") -> JobView:
+        running = job.run
+        open_s = (draft.now - running.requested_at) * running.allocation.width if running else 0.0
+        return JobView(
+            id=job.id,
+            job_class=job.job_class,
+            arrival=job.submitted_at,
+            serial=job.serial,
+            epoch=min(job.epoch, known.epochs - 1),
+            left=self._left(job),
+            prediction=known.prediction,
+            asked=TraceJob(
+                name=job.id,
+                arrival_s=job.submitted_at,
+                application=job.job_class,
+                gpus=job.spec.gpus.min,
+            ),
+            allocation=job.allocation,
+            restarts=max(job.attempts - 1, 0),
+            rescale_s=known.rescale_s,
+            service=job.held_gpu_s + open_s,
+            tried=known.tried,
+            note=job.share.note if job.share is not None else None,
+        )
+
+    def _left(self, job: JobRecord) -> float:
+        """Part of its current epoch."""
+        left = self.profiler.remaining(job)
+        whole = left[0] + job.progress if left else 0.0
+        return left[0] / whole if whole > 0 else 1.0
+
+
+class _Known(NamedTuple):
+    """Of a class: asked for once, not for every job of it."""
+
+    epochs: int
+    prediction: Prediction
+    rescale_s: Seconds
+    tried: Mapping[GpuName, int]
+
+
+def _schedulable(job: JobRecord, now: Seconds) -> bool:
+    return not job.stop_requested and (job.retry_at is None or job.retry_at <= now)
+
+
+def _due(job: JobRecord) -> bool:
+    """Whether an epoch has begun that its share does not reach into."""
+    share = job.share
+    return share is not None and share.until is not None and job.epoch >= share.until
+
+
+def current_allocations(jobs: Iterable[JobRecord]) -> dict[JobId, Allocation]:
+    return {job.id: job.allocation for job in jobs if job.allocation is not None}
+
+
+def _rent(draft: Draft, nodes: Sequence[Node], gpu_types: Mapping[GpuName, GpuType]) -> None:
+    """Write down that these are to be rented; who rents them reads it from there."""
+    for node in nodes:
+        price = gpu_types[node.gpu].price
+        draft.put_node(
+            NodeRecord(
+                id=node.id,
+                token=f"{draft.state.cluster}-{node.id}",
+                gpu=node.gpu,
+                gpus=node.gpus,
+                price=price,
+                requested_at=draft.now,
+            )
+        )
+        draft.state.next_node = max(draft.state.next_node, node.id + 1)
+        draft.tell(
+            "node_rented",
+            f"renting node {node.id}: {node.gpus}×{node.gpu} at ${price * node.gpus:g}/h",
+            node=node.id,
+            gpus=node.gpus,
+        )
+
+
+def room_for(
+    draft: Draft,
+    max_nodes: Mapping[GpuName, int],
+    refused: Mapping[GpuName, Refused],
+    max_spend: float | None,
+) -> Room:
+    """Configured limits, what refusals taught, and what the hard cap leaves."""
+    limits = dict(max_nodes)
+    giving_back: dict[GpuName, int] = {}
+    for node in draft.nodes.values():
+        if node.state == "releasing" or node.leaving_at is not None:
+            giving_back[node.gpu] = giving_back.get(node.gpu, 0) + 1
+    why: dict[GpuName, str] = {}
+    for gpu, said in refused.items():
+        if draft.now < said.until:
+            limits[gpu] = min(limits.get(gpu, said.had), said.had)
+            why[gpu] = said.why
+    left = None if max_spend is None else max_spend - committed(draft.nodes.values())
+    return Room(max_nodes=limits, spend_left=left, releasing=giving_back, why=why)

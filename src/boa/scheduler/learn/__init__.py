@@ -1,0 +1,1 @@
+"""Speedups, work, arrivals and rescaling times of job classes, as measured."""

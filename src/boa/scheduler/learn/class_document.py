@@ -1,0 +1,132 @@
+"""What was learned of a class, as one JSON document: what `boa show CLASS` prints and plots.
+
+Speedups are those of the whole training at one width throughout, against the least width of the
+first GPU type as it is believed to run: s(k) = T(least) / T(k), so s(least) = 1. Samples are held
+against the same T(least).
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from boa.model.speedup import Floats
+from boa.scheduler.learn.class_knowledge import Known, Picture
+from boa.scheduler.learn.curves import Point
+from boa.units import GpuName, Seconds
+
+
+def document_of(known: Known, now: Seconds) -> dict[str, Any]:
+    picture, gpus = known.picture, known.gpus
+    whole = {gpu: _training(picture, table) for gpu, table in picture.tables.items()}
+    unit = next((_least_time(_packed(known, gpu, times)) for gpu, times in whole.items()), 1.0)
+    return {
+        "class": known.name,
+        "prior": prior_in_words(known),
+        "jobs": known.jobs,
+        "succeeded": known.ended,
+        "gpus": {"min": gpus.min, "max": gpus.max, "types": list(gpus.types)},
+        "weight": known.weight,
+        "arrivals_per_hour": known.arrivals.per_hour(now),
+        "rescale_s": known.rescale_s,
+        "engine": known.engine,
+        "rescaling": {
+            engine: {
+                name: {"mean_s": timed.mean.value, "count": timed.count}
+                for name, timed in found.listed()
+            }
+            for engine, found in sorted(known.rescalings.items())
+        },
+        "epochs": known.epochs,
+        "work": picture.work.tolist(),
+        "noise_scale": [
+            known.noise[epoch].value if epoch in known.noise else None
+            for epoch in range(known.epochs)
+        ],
+        "gpu_types": [_type_document(known, picture, gpu, whole[gpu], unit) for gpu in whole],
+    }
+
+
+def _training(picture: Picture, table: Floats) -> Floats:
+    """Seconds of the whole training, 2 × (K + 1); infinite where it cannot run."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.tensordot(picture.work, 1.0 / table, axes=1))
+
+
+def _packed(known: Known, gpu: GpuName, whole: Floats) -> Floats:
+    """Seconds by width, on the fewest nodes."""
+    widths = np.arange(whole.shape[-1])
+    on_one = widths <= known.gpu_types[gpu].gpus_per_node
+    return np.asarray(np.where(on_one, whole[0], whole[1]))
+
+
+def _least_time(packed: Floats) -> Seconds:
+    return float(packed[np.isfinite(packed)][0])
+
+
+def _type_document(
+    known: Known, picture: Picture, gpu: GpuName, whole: Floats, unit: Seconds
+) -> dict[str, Any]:
+    kind, curve = known.gpu_types[gpu], picture.curves.get(gpu)
+    packed = _packed(known, gpu, whole)
+    runs = np.flatnonzero(np.isfinite(packed))
+    total = float(picture.work.sum())
+    points = [p for p in picture.learned.points if p.gpu == gpu]
+    return {
+        "name": gpu,
+        "gpus_per_node": kind.gpus_per_node,
+        "tried": known.tried.get(gpu, 0),
+        "offered": 0 if curve is None else curve.widths[-1],
+        "curve": {
+            "widths": runs.tolist(),
+            "speedup": (unit / packed[runs]).tolist(),
+            "rate": (total / packed[runs]).tolist(),
+        },
+        **_measured([_sample_document(known, p, whole, unit) for p in points]),
+    }
+
+
+def _measured(samples: list[dict[str, Any]]) -> dict[str, Any]:
+    """Beside what is held against the curve: each rate ÷ that at the least width measured."""
+    usable = [sample for sample in samples if sample["speedup"] is not None]
+    least = min(usable, key=lambda s: (s["width"], s["across_nodes"]), default=None)
+    for sample in samples:
+        speedup = sample["speedup"]
+        known = least is not None and speedup is not None
+        sample["measured_speedup"] = speedup / least["speedup"] if least and known else None
+    return {"measured_from": None if least is None else least["width"], "samples": samples}
+
+
+def _sample_document(known: Known, point: Point, whole: Floats, unit: Seconds) -> dict[str, Any]:
+    """What was measured, over all epochs. The curve goes through it, but for what a profile that
+    counts as measured holds it back by."""
+    at = (point.gpu, point.across, point.width)
+    cells = list(known.cells.values())
+    mine = [cell for cell in cells if (cell.key.gpu, cell.key.across, cell.key.width) == at]
+    seconds = sum(cell.seconds for cell in mine)
+    held = known.prior.measured_weight if known.prior and known.profile is not None else 0.0
+    ahead = math.exp(point.correction * held / point.reports)
+    inside = point.width < whole.shape[-1]
+    time = float(whole[int(point.across), point.width]) if inside else math.inf
+    return {
+        "width": point.width,
+        "across_nodes": point.across,
+        "rate": sum(cell.units for cell in mine) / seconds,
+        "seconds": seconds,
+        "reports": point.reports,
+        "speedup": unit / time * ahead if math.isfinite(time) else None,
+    }
+
+
+def prior_in_words(known: Known) -> str:
+    """Where the curves start from."""
+    if known.profile is not None and known.prior is not None:
+        weight = known.prior.measured_weight
+        worth = f"worth {weight:g} reports at every width" if weight else "until it is measured"
+        return f"the profile {known.profile.name} ({', '.join(known.profile.rates)}), {worth}"
+    words = "perfect scaling until measured, at most twice the widest width tried"
+    if known.total_work is not None:
+        return f"{words}; total work {known.total_work:g} by its spec"
+    if known.work:
+        return words
+    return f"{words}; an hour on one GPU until an epoch is done"

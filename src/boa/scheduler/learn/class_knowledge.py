@@ -1,0 +1,370 @@
+"""All that is known of one class: what its jobs said and did, and the curves that follow."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from boa.catalogue.estimate import Curves, job_class, packed_curves
+from boa.model.job import GpuLimits, JobSpec
+from boa.model.profile import ClassProfile
+from boa.model.records import Cell, CellKey, ClassRecord
+from boa.model.service import ClassPrior
+from boa.model.speedup import Floats
+from boa.model.workload import GpuType, JobClass
+from boa.scheduler.learn.curves import (
+    Learned,
+    Prior,
+    learned,
+    merged_work,
+    of_profile,
+    perfect_scaling,
+)
+from boa.scheduler.learn.fading_means import Arrivals, Mean
+from boa.scheduler.learn.measurements import MOST_EPOCHS, Stretch, added
+from boa.scheduler.learn.rescaling import Rescalings, Told, stored_before_engines
+from boa.units import GpuName, Seconds
+
+GPU_S: Seconds = 3600.0
+"""Nothing known of a job's work: an hour on one GPU."""
+RESCALE_S: Seconds = 30.0
+"""Nothing known of a rescaling: half a minute."""
+NOTICED = 0.01
+"""Part by which the rate of a cell must have moved for the curves to be made anew."""
+GROWN = 1.5
+"""Or so many times more must have been measured there: it counts for more against the rest."""
+PATIENCE = 0.02
+"""Part of all reports so far that must have been news of this kind, unless it is of a wider width:
+the more is known, the less one report can change."""
+NOISE_NOTICED = 0.05
+"""Part by which a noise scale must have moved to be stored again."""
+MOST_GPUS = 1024
+"""The widest that curves go, whatever a job allows."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Picture:
+    """What follows from all that is known, until that has changed."""
+
+    learned: Learned
+    tables: Mapping[GpuName, Floats]
+    """Rates within the limits of the class, on the types that it may use."""
+    curves: Mapping[GpuName, Curves]
+    """On the fewest nodes, at the widths that are offered to a plan."""
+    work: Floats
+    """Units of every epoch."""
+
+    @property
+    def times(self) -> dict[GpuName, Floats]:
+        """Seconds of the whole training at every offered width."""
+        return {gpu: self.work @ (1.0 / curve.rates) for gpu, curve in self.curves.items()}
+
+
+@dataclass(slots=True, kw_only=True)
+class Known:
+    name: str
+    gpu_types: Mapping[GpuName, GpuType]
+    prior: ClassPrior | None
+    arrivals: Arrivals
+    engine: str = "local"
+    """What starts jobs now."""
+    gpus: GpuLimits = field(default_factory=GpuLimits)
+    weight: float = 1.0
+    epochs_said: int = 1
+    epochs_seen: int = 0
+    """How many a job had that succeeded."""
+    total_work: float | None = None
+    work: dict[int, Mean] = field(default_factory=dict)
+    """Units by epoch, as jobs had them."""
+    rescalings: dict[str, Rescalings] = field(default_factory=dict)
+    """By engine."""
+    noise: dict[int, Mean] = field(default_factory=dict)
+    """Gradient noise scale in samples, by epoch; every report counts 5 % less with the next."""
+    gpu_s: Mean = field(default_factory=Mean)
+    """GPU-seconds of jobs that ended without a report."""
+    jobs: int = 0
+    ended: int = 0
+    cells: dict[CellKey, Cell] = field(default_factory=dict)
+    tried: Mapping[GpuName, int] = field(default_factory=dict)
+    """The most GPUs of each type that progress was made on."""
+    profile: ClassProfile | None = field(init=False)
+    """The prior's, unless it tells nothing of any type and width that the class may use."""
+    _noise_stored: dict[int, float] = field(default_factory=dict)
+    _noticed: dict[CellKey, Cell] = field(default_factory=dict)
+    _reports: int = 0
+    _news: int = 0
+    _picture: Picture | None = None
+    _planned: tuple[Picture, JobClass] | None = None
+    _resampled: tuple[int, Prior] | None = None
+
+    def __post_init__(self) -> None:
+        self.profile = self._usable_profile()
+
+    # What is told
+
+    def specified(self, spec: JobSpec) -> None:
+        """The newest job's word is the class's."""
+        said = (spec.gpus, spec.weight, spec.total_work, spec.epochs)
+        if said == (self.gpus, self.weight, self.total_work, self.epochs_said):
+            return
+        self.gpus, self.weight, self.total_work, self.epochs_said = said
+        self.profile, self._picture = self._usable_profile(), None
+
+    def measured(self, key: CellKey, stretch: Stretch) -> bool:
+        """Whether that changes the picture."""
+        cell = added(self.cells.get(key), key, stretch)
+        self._reports += 1
+        wider = self._remember(cell)
+        if not _is_news(cell, self._noticed.get(key)):
+            return False
+        self._noticed[key] = cell
+        self._news += 1
+        if not wider and self._news <= PATIENCE * self._reports:
+            return False
+        self._news, self._picture = 0, None
+        return True
+
+    def remember(self, cell: Cell) -> None:
+        """As it was when the service last ran."""
+        self._remember(cell)
+        self._noticed[cell.key] = cell
+        self._reports += cell.reports
+        self._picture = None
+
+    def _remember(self, cell: Cell) -> bool:
+        """Whether that is the widest so far on its type."""
+        key = cell.key
+        self.cells[key] = cell
+        if cell.units <= 0 or key.width <= self.tried.get(key.gpu, 0):
+            return False
+        self.tried = {**self.tried, key.gpu: key.width}
+        return True
+
+    def worked(self, epoch: int, units: float) -> None:
+        self.work[epoch] = self.work.get(epoch, Mean()).add(units)
+        self._picture = None
+
+    def rescaled(self, what: Told) -> None:
+        self.rescalings[self.engine] = self._own_rescalings.add(what)
+
+    def noisy(self, epoch: int, noise_scale: float) -> bool:
+        """Whether that is worth storing."""
+        mean = self.noise[epoch] = self.noise.get(epoch, Mean()).add(noise_scale)
+        stored = self._noise_stored.get(epoch, 0.0)
+        if abs(mean.value - stored) <= NOISE_NOTICED * stored:
+            return False
+        self._noise_stored[epoch] = mean.value
+        return True
+
+    def went_silently(self, gpu_s: float) -> None:
+        self.gpu_s = self.gpu_s.add(gpu_s)
+        self._picture = None
+
+    def had_epochs(self, epochs: int) -> None:
+        self.epochs_seen = max(self.epochs_seen, epochs)
+        self._picture = None
+
+    # What follows
+
+    @property
+    def epochs(self) -> int:
+        return min(max(self.epochs_said, self.epochs_seen, 1), MOST_EPOCHS)
+
+    @property
+    def rescale_s(self) -> Seconds:
+        """Of this engine; what another one took stands in until there is a measurement of it.
+
+        What a profile states counts as one; what nobody said is overruled by the first.
+        """
+        own = self._own_rescalings.total
+        others = (rescalings.total for rescalings in self.rescalings.values())
+        known = own if own.count else max(others, key=lambda timed: timed.count, default=own)
+        if self.profile is not None:
+            return known.mean.after(self.profile.rescale_s)
+        return known.mean.value if known.count else RESCALE_S
+
+    @property
+    def _own_rescalings(self) -> Rescalings:
+        return self.rescalings.get(self.engine, Rescalings())
+
+    @property
+    def usable(self) -> list[GpuName]:
+        return [gpu for gpu in self.gpu_types if not self.gpus.types or gpu in self.gpus.types]
+
+    @property
+    def picture(self) -> Picture:
+        found = self._picture
+        if found is None:
+            found = self._picture = self._drawn()
+        return found
+
+    def as_class(self, now: Seconds) -> JobClass | None:
+        """None: no type that can be rented runs it."""
+        picture = self.picture
+        if not picture.curves:
+            return None
+        if self._planned is None or self._planned[0] is not picture:
+            rates, work = picture.curves, picture.work
+            made = job_class(
+                self.name, arrivals_per_hour=1.0, rescaling=0.0, curves=rates, work=work, exact=True
+            )
+            self._planned = (picture, made)
+        return replace(
+            self._planned[1],
+            arrivals_per_hour=self.arrivals.per_hour(now),
+            rescale_s=self.rescale_s,
+            weight=self.weight,
+        )
+
+    def as_profile(self) -> ClassProfile | None:
+        """As far as a plan may go; None: nobody has measured anything, nor said it."""
+        picture = self.picture
+        if not picture.curves or not (self.tried or self.profile):
+            return None
+        return ClassProfile(
+            name=self.name,
+            work=tuple(picture.work.tolist()),
+            rates={
+                gpu: picture.tables[gpu][..., : curve.widths[-1] + 1]
+                for gpu, curve in picture.curves.items()
+            },
+            rescale_s=self.rescale_s,
+        )
+
+    def _usable_profile(self) -> ClassProfile | None:
+        profile = None if self.prior is None else self.prior.profile
+        if profile is None:
+            return None
+        low, high = self.gpus.min, self.gpus.max
+        tells = (profile.rates[gpu] for gpu in self.usable if gpu in profile.rates)
+        return profile if any((rates[..., low : high + 1] > 0).any() for rates in tells) else None
+
+    def _drawn(self) -> Picture:
+        found = learned(self._prior(), list(self.cells.values()))
+        tables = {gpu: self._limited(found, gpu) for gpu in self.usable if gpu in found.tables}
+        tables = {gpu: table for gpu, table in tables.items() if table.any()}
+        curves = {
+            gpu: packed_curves(table[..., : self._offered(gpu) + 1], self._per_node(gpu))
+            for gpu, table in tables.items()
+        }
+        curves = {gpu: curve for gpu, curve in curves.items() if curve.widths}
+        return Picture(found, tables, curves, self._work(tables))
+
+    def _offered(self, gpu: GpuName) -> int:
+        """With a profile, all it tells of; without, no more than twice what was tried."""
+        if self.profile is not None:
+            return self.gpus.max
+        return min(max(2 * self.tried.get(gpu, 0), self.gpus.min), self.gpus.max)
+
+    def _per_node(self, gpu: GpuName) -> int:
+        return self.gpu_types[gpu].gpus_per_node
+
+    def _limited(self, found: Learned, gpu: GpuName) -> Floats:
+        """0 where the class may not run, or not on one node."""
+        table = np.array(found.tables[gpu][..., : self.gpus.max + 1])
+        table[..., : self.gpus.min] = 0.0
+        table[:, 0, self._per_node(gpu) + 1 :] = 0.0
+        return table
+
+    def _prior(self) -> Prior:
+        if self.profile is not None:
+            if self._resampled is None or self._resampled[0] != self.epochs:
+                assert self.prior is not None
+                made = of_profile(self.profile, self.epochs, self.prior.measured_weight)
+                self._resampled = (self.epochs, made)
+            return self._resampled[1]
+        stated = self._stated_work()
+        unit = 1.0 if self.tried or stated is None else float(stated.sum()) / self._silent_s
+        widest = min(max([self.gpus.max, *self.tried.values()]), MOST_GPUS)
+        return perfect_scaling(self.gpu_types, unit, self.epochs, widest)
+
+    def _stated_work(self) -> Floats | None:
+        """Units of every epoch by the spec, by the profile, or by both; None: nobody said."""
+        work = None if self.profile is None else merged_work(self.profile, self.epochs)
+        if self.total_work is None:
+            return work
+        if work is None:
+            work = np.ones(self.epochs)
+        return work * (self.total_work / float(work.sum()))
+
+    def _work(self, tables: Mapping[GpuName, Floats]) -> Floats:
+        """What was stated counts as one job; what nobody said is overruled by the first."""
+        stated = self._stated_work()
+        seen = {epoch: mean for epoch, mean in list(self.work.items()) if epoch < self.epochs}
+        if stated is not None:
+            return np.array([seen.get(j, Mean()).after(stated[j]) for j in range(self.epochs)])
+        if seen:
+            usual = sum(mean.value for mean in seen.values()) / len(seen)
+        else:
+            usual = self._silent_s * _per_gpu(tables) / self.epochs
+        return np.array([seen[j].value if j in seen else usual for j in range(self.epochs)])
+
+    @property
+    def _silent_s(self) -> Seconds:
+        """How long a job takes on one GPU that tells nothing of itself."""
+        return self.gpu_s.value or GPU_S
+
+    # What is kept
+
+    def record(self) -> ClassRecord:
+        def pair(mean: Mean) -> list[float]:
+            return [mean.value, mean.weight]
+
+        gpus, arrivals = self.gpus, self.arrivals
+        return ClassRecord(
+            name=self.name,
+            document={
+                "gpus": {"min": gpus.min, "max": gpus.max, "types": list(gpus.types)},
+                "weight": self.weight,
+                "epochs_said": self.epochs_said,
+                "epochs_seen": self.epochs_seen,
+                "total_work": self.total_work,
+                "arrivals": [arrivals.jobs, arrivals.hours, arrivals.at],
+                "work": {str(epoch): pair(mean) for epoch, mean in self.work.items()},
+                "rescalings": {
+                    engine: found.as_document() for engine, found in self.rescalings.items()
+                },
+                "noise": {str(epoch): pair(mean) for epoch, mean in self.noise.items()},
+                "gpu_s": pair(self.gpu_s),
+                "jobs": self.jobs,
+                "ended": self.ended,
+            },
+        )
+
+    def restore(self, document: Mapping[str, Any]) -> None:
+        gpus = document["gpus"]
+        self.gpus = GpuLimits(min=gpus["min"], max=gpus["max"], types=tuple(gpus["types"]))
+        self.weight, self.total_work = document["weight"], document["total_work"]
+        self.epochs_said, self.epochs_seen = document["epochs_said"], document["epochs_seen"]
+        self.arrivals = Arrivals(*document["arrivals"])
+        self.work = {int(epoch): Mean(*pair) for epoch, pair in document["work"].items()}
+        self.gpu_s = Mean(*document["gpu_s"])
+        if "rescalings" in document:
+            kept = document["rescalings"].items()
+            self.rescalings = {engine: Rescalings.from_document(found) for engine, found in kept}
+        else:
+            self.rescalings = stored_before_engines(Mean(*document["rescale"]))
+        noise = document.get("noise", {}).items()
+        self.noise = {int(epoch): Mean(*pair) for epoch, pair in noise}
+        self._noise_stored = {epoch: mean.value for epoch, mean in self.noise.items()}
+        self.jobs, self.ended = document["jobs"], document["ended"]
+        self.profile, self._picture = self._usable_profile(), None
+
+
+def _is_news(cell: Cell, before: Cell | None) -> bool:
+    if before is None or not before.seconds:
+        return True
+    if cell.seconds > GROWN * before.seconds or cell.reports > GROWN * before.reports:
+        return True
+    was = before.units / before.seconds
+    return abs(cell.units / cell.seconds - was) > NOTICED * was
+
+
+def _per_gpu(tables: Mapping[GpuName, Floats]) -> float:
+    """Units per second and GPU at the least width of the first type."""
+    for table in tables.values():
+        rates = table.mean(axis=0).max(axis=0)
+        least = int(np.argmax(rates > 0))
+        return float(rates[least]) / least
+    return 1.0

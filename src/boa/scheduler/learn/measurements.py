@@ -1,0 +1,71 @@
+"""From what jobs report to what was measured where."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from boa.formats.checks import HUGE, TINY
+from boa.model.records import Cell, CellKey, Report
+from boa.units import Seconds
+
+HALF_LIFE_S: Seconds = 7200.0
+"""What was measured in a cell counts half after two more hours of training in that same cell."""
+MOST_EPOCHS = 1000
+"""Epochs that are told apart; those beyond count as the last."""
+
+
+LONGEST_S: Seconds = 30 * 86_400.0
+"""Longer than this nothing takes that is told in one piece: a clock was wrong."""
+
+
+def is_duration(seconds: Seconds) -> bool:
+    """Whether this can be a time between two reports, or of a rescaling."""
+    return 0 <= seconds <= LONGEST_S
+
+
+def is_amount(units: float) -> bool:
+    """Whether a job can have made so much progress."""
+    return TINY <= units <= HUGE
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Progress of one run inside one epoch."""
+
+    epoch: int
+    seconds: Seconds
+    units: float
+
+
+def stretches(before: Report, report: Report) -> Iterator[Stretch]:
+    """What happened between two reports of one attempt, by epoch; nothing where they make no sense.
+
+    Where epochs ended in between, the new one has the units that it reports and the others share
+    the rest equally; the time is split like the units, as if the rate had been the same throughout.
+    """
+    seconds, units = report.uptime_s - before.uptime_s, report.units - before.units
+    epochs = report.epoch - before.epoch
+    sane = is_duration(seconds) and seconds > 0 and (units == 0 or is_amount(units))
+    if not sane or before.attempt != report.attempt or epochs < 0 or before.epoch < 0:
+        return
+    if epochs == 0 or units == 0:
+        yield Stretch(before.epoch, seconds, units)
+        return
+    newest = min(report.progress, units) if is_amount(report.progress) else 0.0
+    each = (units - newest) / epochs
+    if is_amount(each):  # a job may count its epochs as far as it likes
+        for epoch in range(before.epoch, min(report.epoch, before.epoch + MOST_EPOCHS)):
+            yield Stretch(epoch, seconds * each / units, each)
+    if is_amount(newest):
+        yield Stretch(report.epoch, seconds * newest / units, newest)
+
+
+def added(cell: Cell | None, key: CellKey, stretch: Stretch) -> Cell:
+    """The cell with one more measurement, the older ones faded."""
+    left = 0.5 ** (stretch.seconds / HALF_LIFE_S)
+    before = cell or Cell(key, 0.0, 0.0, 0)
+    return Cell(
+        key,
+        before.seconds * left + stretch.seconds,
+        before.units * left + stretch.units,
+        before.reports + 1,
+    )

@@ -1,0 +1,333 @@
+"""What the service learns of its job classes: speedups, work, arrivals, rescaling times.
+
+Jobs of a class share what they learn. `docs/concepts/learning.md` states every rule; the curves are
+made in `curves.py`, what is believed before anything is measured is in `beliefs.py` and `known.py`.
+
+Pure state: no clock, no I/O. One thread tells it things; `document` and `classes` may be asked by
+others.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from boa.model.cluster import JobId, Prediction
+from boa.model.job import JobRecord, Run
+from boa.model.profile import ClassProfile
+from boa.model.records import Cell, CellKey, ClassRecord, Report
+from boa.model.service import ClassPrior
+from boa.model.speedup import Floats
+from boa.model.workload import GpuType, Workload
+from boa.scheduler.learn.class_document import document_of
+from boa.scheduler.learn.class_knowledge import Known
+from boa.scheduler.learn.fading_means import ARRIVALS_PER_HOUR, ARRIVALS_WEIGHT_H, Arrivals
+from boa.scheduler.learn.measurements import MOST_EPOCHS, Stretch, is_amount, stretches
+from boa.scheduler.learn.rescaling import Told, has_first_step
+from boa.units import GpuName, PerHour, Seconds
+
+MATERIAL = 0.05
+"""The whole training at some offered width takes so much longer or shorter than it did at the last
+plan: that is material. So is a new width, type, weight or number of epochs."""
+MATERIAL_COUNTED = 0.20
+"""The same for the rate of arrivals and the rescaling time, which come one by one."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    """What a class looked like when its plan was last called out of date."""
+
+    shape: tuple[object, ...]
+    times: Mapping[GpuName, Floats]
+    per_hour: PerHour
+    rescale_s: Seconds
+
+    def differs(self, other: "_Mark") -> bool:
+        return (
+            self.shape != other.shape
+            or _apart(self.per_hour, other.per_hour) > MATERIAL_COUNTED
+            or _apart(self.rescale_s, other.rescale_s) > MATERIAL_COUNTED
+            or any(
+                float(np.abs(times / other.times[gpu] - 1.0).max()) > MATERIAL
+                for gpu, times in self.times.items()
+            )
+        )
+
+
+def _apart(one: float, other: float) -> float:
+    return abs(one - other) / max(one, other) if one != other else 0.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Predicted:
+    """A class's rates as they were when it was asked for."""
+
+    tables: Mapping[GpuName, Floats]
+
+    def rates(self, gpu: GpuName, epoch: int) -> Floats | None:
+        table = self.tables.get(gpu)
+        return None if table is None else table[min(epoch, len(table) - 1)]
+
+
+class Profiler:
+    def __init__(
+        self,
+        gpu_types: Mapping[GpuName, GpuType],
+        priors: Mapping[str, ClassPrior],
+        *,
+        began: Seconds,
+        engine: str = "local",
+    ) -> None:
+        """`began`: when arrivals were first watched for. `engine`: what starts jobs, by name. A
+        class that a prior says all about (rates, work and how often it comes) is planned for
+        before its first job."""
+        self.gpu_types, self._priors, self._began = gpu_types, priors, began
+        self._engine = engine
+        self._known: dict[str, Known] = {}
+        self._marks: dict[str, _Mark] = {}
+        self._suspects: dict[str, Seconds] = {}
+        self._version = 0
+        self._dirty_cells: dict[CellKey, None] = {}
+        self._dirty_classes: set[str] = set()
+        self._last_done: dict[JobId, int] = {}
+        self._predictions: dict[str, tuple[object, _Predicted]] = {}
+        for name, prior in priors.items():
+            if prior.profile is not None and prior.arrivals_per_hour is not None:
+                known = self._class(name, began)
+                known.epochs_said = len(prior.profile.work)
+                self._suspects[name] = began
+
+    # What it is told
+
+    def load(self, cells: Iterable[Cell], classes: Iterable[ClassRecord]) -> None:
+        """At start, from the store."""
+        for record in classes:
+            self._class(record.name, self._began).restore(record.document)
+            self._suspects[record.name] = self._began
+        for cell in cells:
+            known = self._known.get(cell.key.job_class)
+            if known is not None:
+                known.remember(cell)
+
+    def arrived(self, job: JobRecord, now: Seconds) -> None:
+        """The newest job of a class says what the class is like.
+
+        Where a prior says how often a class comes it was watched for all along; otherwise its
+        watch begins with its first job, which itself says nothing of how often others follow.
+        """
+        name = job.job_class
+        new = name not in self._known
+        known = self._class(name, now)
+        known.specified(job.spec)
+        known.jobs += 1
+        if not new or self._stated(name) is not None:
+            known.arrivals = known.arrivals.arrived(now)
+        self._suspects[name] = now
+        self._dirty_classes.add(name)
+
+    def reported(self, job: JobRecord, before: Report | None, report: Report) -> None:
+        """Two reports of one attempt make a rate, where its run is; a first one makes none.
+
+        `job`: with what its run has told of its rescaling, this report included.
+        """
+        known, run = self._known.get(job.job_class), job.run
+        if known is None or run is None or report.attempt != run.attempt:
+            return
+        self._noisy(known, report)
+        if before is None:
+            return
+        steady = not has_first_step(run, before)
+        for stretch in stretches(before, report):
+            if steady:
+                self._measured(known, run, stretch)
+            if before.epoch + 1 < report.epoch > stretch.epoch:  # several ended unseen
+                begun = before.progress if stretch.epoch == before.epoch else 0.0
+                self.epoch_done(job, stretch.epoch, begun + stretch.units)
+
+    def _measured(self, known: Known, run: Run, stretch: Stretch) -> None:
+        at, epoch = run.allocation, min(stretch.epoch, MOST_EPOCHS - 1)
+        key = CellKey(known.name, at.gpu, len(at.nodes) > 1, at.width, epoch)
+        if known.measured(key, stretch):
+            self._suspects.setdefault(known.name, known.arrivals.at)
+        self._dirty_cells[key] = None
+
+    def epoch_done(self, job: JobRecord, epoch: int, units: float) -> None:
+        """What an epoch took, once for every epoch of a job: a restart may end it again."""
+        known = self._known.get(job.job_class)
+        if known is None or not is_amount(units):
+            return
+        if not self._last_done.get(job.id, -1) < epoch < MOST_EPOCHS:
+            return
+        self._last_done[job.id] = epoch
+        known.worked(epoch, units)
+        self._touched(job.job_class)
+
+    def ended(self, job: JobRecord, now: Seconds) -> None:
+        """After its holds were closed. Only a job that succeeded shows how much there was to do."""
+        known = self._known.get(job.job_class)
+        if known is None:
+            return
+        if job.state == "succeeded":
+            known.ended += 1
+            if job.progress > 0:
+                self.epoch_done(job, job.epoch, job.progress)
+            if job.epoch + (job.progress > 0) > 0:
+                known.had_epochs(job.epoch + (job.progress > 0))
+            elif is_amount(job.held_gpu_s):
+                known.went_silently(job.held_gpu_s)
+            self._touched(job.job_class)
+        self._last_done.pop(job.id, None)
+
+    def _noisy(self, known: Known, report: Report) -> None:
+        noise_scale = report.metrics.get("noise_scale", 0.0)
+        if not is_amount(noise_scale) or report.epoch < 0:
+            return
+        if known.noisy(min(report.epoch, MOST_EPOCHS - 1), noise_scale):
+            self._dirty_classes.add(known.name)
+
+    def rescaled(self, job: JobRecord, what: Told) -> None:
+        """What a report added to what is known of the rescaling before it."""
+        known = self._known.get(job.job_class)
+        if known is not None and what.parts:
+            known.rescaled(what)
+            self._touched(job.job_class)
+
+    # What is to be stored
+
+    def drain(self) -> tuple[list[Cell], list[ClassRecord]]:
+        """What has changed since it was last asked; to `keep` if it could not be stored."""
+        cells = [self._known[key.job_class].cells[key] for key in self._dirty_cells]
+        classes = [self._known[name].record() for name in sorted(self._dirty_classes)]
+        self._dirty_cells, self._dirty_classes = {}, set()
+        return cells, classes
+
+    def keep(self, cells: Iterable[Cell], classes: Iterable[ClassRecord]) -> None:
+        """Have these drained again, as they are by then."""
+        self._dirty_cells.update((cell.key, None) for cell in cells)
+        self._dirty_classes.update(record.name for record in classes)
+
+    # What it knows
+
+    @property
+    def version(self) -> int:
+        """Rises when the workload has changed materially: reason enough to plan anew."""
+        if self._suspects:
+            suspects, self._suspects = self._suspects, {}
+            for name, at in suspects.items():
+                mark, before = self._mark(self._known[name], at), self._marks.get(name)
+                if before is None or mark.differs(before):
+                    self._marks[name] = mark
+                    self._version += 1
+        return self._version
+
+    def workload(self, now: Seconds, active: Collection[str] | None = None) -> Workload | None:
+        """All classes that can run; None if there is none.
+
+        Of a class whose jobs have all failed, and that has none now (`active`: those that have),
+        nothing is known but a name: it is not planned for, unless a prior says that it comes.
+        """
+        names = [name for name in sorted(self._known) if self._comes(name, active)]
+        found = [self._known[name].as_class(now) for name in names]
+        classes = tuple(job_class for job_class in found if job_class is not None)
+        return Workload(gpu_types=self.gpu_types, classes=classes) if classes else None
+
+    def _comes(self, name: str, active: Collection[str] | None) -> bool:
+        tried = self._known[name].ended > 0 or self._stated(name) is not None
+        return tried or active is None or name in active
+
+    def prediction(self, job_class: str) -> Prediction:
+        """On types that were tried, or that a profile tells of; nothing of an unknown class."""
+        known = self._known.get(job_class)
+        if known is None:
+            return _Predicted({})
+        picture, cached = known.picture, self._predictions.get(job_class)
+        if cached is None or cached[0] is not picture:
+            told = picture.tables if known.profile is not None else known.tried
+            tables = {gpu: table for gpu, table in picture.tables.items() if gpu in told}
+            cached = self._predictions[job_class] = (picture, _Predicted(tables))
+        return cached[1]
+
+    def tried(self, job_class: str) -> Mapping[GpuName, int]:
+        """The most GPUs of each type that jobs of the class have made progress on.
+
+        A profile that counts as measured stands for jobs that have tried all its widths.
+        """
+        known, prior = self._known.get(job_class), self._priors.get(job_class)
+        if known is None:
+            return {}
+        if prior is not None and prior.profile is not None and prior.measured_weight > 0:
+            return {gpu: table.shape[2] - 1 for gpu, table in prior.profile.rates.items()}
+        return known.tried
+
+    def rescale_s(self, job_class: str) -> Seconds:
+        known = self._known.get(job_class)
+        return 0.0 if known is None else known.rescale_s
+
+    def epochs(self, job_class: str) -> int:
+        known = self._known.get(job_class)
+        return 1 if known is None else known.epochs
+
+    def units(self, job_class: str) -> tuple[float, ...]:
+        """Expected of every epoch; none of an unknown class."""
+        known = self._known.get(job_class)
+        return () if known is None else tuple(known.picture.work.tolist())
+
+    def remaining(self, job: JobRecord) -> tuple[float, ...]:
+        """Units that are expected to be left, by epoch, from the job's current one on."""
+        known = self._known.get(job.job_class)
+        if known is None:
+            return ()
+        work = known.picture.work
+        if job.spec.total_work is not None:
+            work = work * (job.spec.total_work / float(work.sum()))
+        left = work[min(job.epoch, len(work) - 1) :].tolist()
+        return (max(left[0] - job.progress, 0.0), *left[1:])
+
+    def profiles(self) -> dict[str, ClassProfile]:
+        """Of the classes that something was measured or said of."""
+        found = {name: self._known[name].as_profile() for name in self.classes()}
+        return {name: profile for name, profile in found.items() if profile is not None}
+
+    def classes(self) -> list[str]:
+        return sorted(self._known.copy())
+
+    def document(self, job_class: str, now: Seconds) -> Mapping[str, Any] | None:
+        """What `boa show CLASS` shows; None if there is no such class."""
+        known = self._known.get(job_class)
+        return None if known is None else document_of(known, now)
+
+    def _class(self, name: str, now: Seconds) -> Known:
+        known = self._known.get(name)
+        if known is None:
+            prior, stated = self._priors.get(name), self._stated(name)
+            if prior is None or stated is None:
+                arrivals = Arrivals.prior(ARRIVALS_PER_HOUR, ARRIVALS_WEIGHT_H, now)
+            else:
+                arrivals = Arrivals.prior(stated, prior.arrivals_weight_h, self._began)
+            known = self._known[name] = Known(
+                name=name,
+                gpu_types=self.gpu_types,
+                prior=prior,
+                arrivals=arrivals,
+                engine=self._engine,
+            )
+        return known
+
+    def _stated(self, name: str) -> PerHour | None:
+        prior = self._priors.get(name)
+        return None if prior is None else prior.arrivals_per_hour
+
+    def _touched(self, name: str) -> None:
+        self._suspects.setdefault(name, self._known[name].arrivals.at)
+        self._dirty_classes.add(name)
+
+    def _mark(self, known: Known, at: Seconds) -> _Mark:
+        picture = known.picture
+        offered = tuple((gpu, curve.widths) for gpu, curve in picture.curves.items())
+        return _Mark(
+            (offered, known.epochs, known.weight),
+            picture.times,
+            known.arrivals.per_hour(at),
+            known.rescale_s,
+        )

@@ -1,0 +1,337 @@
+"""What happens to a job: its runs begin, move, end, fail and are tried again. All pure."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from boa.model.cluster import Allocation, NodeId
+from boa.model.job import JobRecord, Run, State
+from boa.model.records import Report
+from boa.model.runs import RunEvent
+from boa.placement.packing import choose_slots
+from boa.scheduler.decide import reasons
+from boa.scheduler.observe.histogram import bucket
+from boa.scheduler.state import Draft
+from boa.units import Seconds
+
+LONGEST_BACKOFF_S: Seconds = 600.0
+MOST_METRICS = 100
+"""That are kept of a job."""
+KILLED = (-15, -9, 143, 137)
+"""How a process ends that does not handle SIGTERM."""
+
+
+# What the engine says
+
+
+def run_began(draft: Draft, event: RunEvent) -> None:
+    job = _running(draft, event)
+    if job is None or job.run is None or job.run.state != "requested":
+        return
+    run = replace(job.run, state="running", started_at=draft.now)
+    if job.started_at is None:
+        waited = draft.now - job.submitted_at
+        draft.count(**{"queueing_s": waited, "started": 1, bucket("queueing", waited): 1})
+        job = replace(job, started_at=draft.now)
+    draft.put_job(replace(job, run=run, state="running", reason=""))
+
+
+def run_ended(draft: Draft, event: RunEvent, at: Seconds, backoff_s: Seconds) -> None:
+    """It ended then, which may be a while ago: the service may have been away.
+
+    Of an end that was told before, or of a run that nobody knows, nothing.
+    """
+    job = _running(draft, event)
+    if job is None or job.run is None:
+        return
+    run = job.run
+    at = min(max(at, run.requested_at), draft.now)
+    job = replace(draft.close_holds(job, run, at), run=None)
+    draft.replan = True
+    asked = run.state == "stopping"
+    if job.stop_requested:
+        _end(draft, job, "stopped", event, at, "stopped on request")
+    elif event.exit_code == 0 and not event.stopped:
+        _end(draft, job, "succeeded", event, at, "")
+    elif asked or event.stopped:  # by us, or by a machine that shuts down
+        _between_runs(draft, job, run, event)
+    elif event.node_lost:
+        _lost_node(draft, job, event, backoff_s)
+    else:
+        _failed(draft, job, event, at, backoff_s)
+
+
+def _running(draft: Draft, event: RunEvent) -> JobRecord | None:
+    job = draft.jobs.get(event.key.job)
+    matches = job is not None and job.run is not None and job.run.attempt == event.key.attempt
+    return job if matches else None
+
+
+def _end(
+    draft: Draft, job: JobRecord, state: State, event: RunEvent, at: Seconds, reason: str
+) -> None:
+    job = replace(
+        job,
+        state=state,
+        ended_at=at,
+        allocation=None,
+        exit_code=event.exit_code,
+        reason=reason,
+    )
+    draft.put_job(job)
+    jct = at - job.submitted_at
+    draft.count(**{state: 1})
+    if state == "succeeded":
+        draft.count(**{"jct_s": jct, bucket("jct", jct): 1})
+    said = f": {reason}" if reason else ""
+    draft.tell(
+        state,
+        f"job {job.id} ({job.name}) {state} after {jct:.0f} s for ${job.cost_usd:.2f}{said}",
+        job=job.id,
+        jct_s=jct,
+        cost_usd=job.cost_usd,
+        exit_code=event.exit_code,
+    )
+
+
+def _between_runs(draft: Draft, job: JobRecord, run: Run, event: RunEvent) -> None:
+    """It stopped because it was told to, and goes on elsewhere."""
+    if event.exit_code not in (0, None, *KILLED):
+        draft.tell(
+            "trouble",
+            f"job {job.id} ({job.name}) ended with exit code {event.exit_code} when told to stop; "
+            "it goes on from its last checkpoint",
+            job=job.id,
+        )
+    lost = any(node not in draft.nodes for node in run.slots)
+    draft.put_job(
+        replace(
+            job,
+            state="waiting" if job.allocation is None else "rescaling",
+            moved_at=None if lost else run.stopping_at,
+        )
+    )
+
+
+def _failed(draft: Draft, job: JobRecord, event: RunEvent, at: Seconds, backoff_s: Seconds) -> None:
+    """It ended by itself, and badly: try again later, unless it has been tried often enough."""
+    why = event.reason or (
+        "its processes were lost" if event.exit_code is None else f"exit code {event.exit_code}"
+    )
+    failures = job.failures + 1
+    job = replace(job, failures=failures, exit_code=event.exit_code)
+    if failures > job.spec.retries:
+        again = f" {failures} times without progress" if failures > 1 else ""
+        _end(draft, job, "failed", event, at, f"{why}{again}")
+        return
+    wait = min(backoff_s * 2.0 ** (failures - 1), LONGEST_BACKOFF_S)
+    draft.put_job(
+        replace(
+            job,
+            state="waiting",
+            allocation=None,
+            retry_at=draft.now + wait,
+            moved_at=None,
+            reason=f"{why}; next try in {wait:.0f} s",
+        )
+    )
+    draft.tell(
+        "retry",
+        f"job {job.id} ({job.name}) failed ({why}): tried again in {wait:.0f} s "
+        f"({failures} of at most {job.spec.retries} times in a row)",
+        job=job.id,
+        exit_code=event.exit_code,
+    )
+
+
+def _lost_node(draft: Draft, job: JobRecord, event: RunEvent, backoff_s: Seconds) -> None:
+    """The engine knows before the cloud: no failure, but the node is still listed. Wait for the
+    cloud to say so, or the job would be placed there again."""
+    lost = replace(job, allocation=None, moved_at=None, exit_code=None)
+    why = f"{event.reason}; next try in {backoff_s:.0f} s"
+    draft.put_job(replace(lost, state="waiting", retry_at=draft.now + backoff_s, reason=why))
+    draft.tell(
+        "retry",
+        f"job {job.id} ({job.name}) lost a node ({event.reason}): it goes on elsewhere",
+        job=job.id,
+    )
+
+
+# What the job says
+
+
+def reported(draft: Draft, job: JobRecord, report: Report) -> JobRecord:
+    """Progress; a job that gets further than before is no longer failing."""
+    run = job.run
+    assert run is not None
+    reached = (report.epoch, report.progress)
+    best = (job.best_epoch, job.best_progress)
+    further = reached > best
+    best = max(reached, best)
+    if run.reported_at is None:
+        run = replace(run, reported_at=draft.now)
+    return draft.put_job(
+        replace(
+            job,
+            run=run,
+            epoch=report.epoch,
+            progress=report.progress,
+            step=report.step if report.step is not None else job.step,
+            loss=report.loss if report.loss is not None else job.loss,
+            metrics=_newest(job.metrics, report.metrics),
+            best_epoch=best[0],
+            best_progress=best[1],
+            failures=0 if further else job.failures,
+        )
+    )
+
+
+def _newest(before: Mapping[str, float], now: Mapping[str, float]) -> Mapping[str, float]:
+    """What a report leaves out stays as it was: a job that was just rescaled may not know yet."""
+    if len(before.keys() | now.keys()) > MOST_METRICS:
+        return dict(now)
+    return {**before, **now}
+
+
+# What the cloud did
+
+
+def drop_node(draft: Draft, node: NodeId, at: Seconds) -> None:
+    """A node is gone since then, or never came. Jobs that were to have it are placed anew; a run
+    that was on it is over, and its job goes on elsewhere without this counting as a failure."""
+    for job in draft.jobs_on(node):
+        if job.run is not None and node in job.run.slots:
+            draft.put_job(draft.close_holds(job, job.run, at, [node]))
+    leave_node(draft, node)
+
+
+def leave_node(draft: Draft, node: NodeId) -> None:
+    """Jobs leave it at once, also where nothing else is ready for them: their checkpoints count
+    more than the steps they could still make."""
+    draft.replan = True
+    for job in draft.jobs_on(node):
+        if job.allocation is not None and any(node == n for n, _ in job.allocation.nodes):
+            job = draft.put_job(replace(job, allocation=None))
+        run = job.run
+        if run is not None and node in run.slots and run.state != "stopping":
+            stopping = replace(run, state="stopping", stopping_at=draft.now)
+            draft.put_job(replace(job, run=stopping, state="rescaling"))
+        elif run is None and job.allocation is None:
+            draft.put_job(replace(job, state="waiting"))
+
+
+# What was decided
+
+
+def move(draft: Draft) -> None:
+    """Start whatever has its GPUs ready and free, then stop runs that are to be elsewhere.
+
+    A run whose next nodes are still booting goes on, unless somebody waits for its GPUs.
+    """
+    waited_for = _start_all(draft)
+    for job in list(draft.jobs.values()):
+        run = job.run
+        if run is None or run.state == "stopping":
+            continue
+        if job.stop_requested:
+            _stop(draft, job, run, "stop requested")
+        elif job.allocation != run.allocation and (
+            job.allocation is None
+            or _ready(draft, job.allocation)
+            or any(node in waited_for for node in run.slots)
+        ):
+            _stop(draft, job, run, "moving" if job.allocation else "GPUs are short")
+
+
+def _stop(draft: Draft, job: JobRecord, run: Run, reason: str) -> None:
+    stopping = replace(run, state="stopping", stopping_at=draft.now)
+    state: State = job.state if job.stop_requested else "rescaling"
+    draft.put_job(replace(job, run=stopping, state=state, reason=reason))
+
+
+def _ready(draft: Draft, allocation: Allocation) -> bool:
+    return all(
+        node in draft.nodes and draft.nodes[node].state == "ready" for node, _ in allocation.nodes
+    )
+
+
+def _startable(draft: Draft) -> list[JobRecord]:
+    return [
+        job
+        for job in draft.jobs.values()
+        if job.run is None
+        and job.allocation is not None
+        and not job.stop_requested
+        and _ready(draft, job.allocation)
+    ]
+
+
+def _start_all(draft: Draft) -> set[NodeId]:
+    """Nodes whose GPUs somebody waits for are returned."""
+    startable = _startable(draft)
+    if not startable:
+        return set()
+    waited_for: set[NodeId] = set()
+    busy = _busy_slots(draft.jobs.values())
+    for job in startable:
+        allocation = job.allocation
+        assert allocation is not None
+        gpus = {node: draft.nodes[node].gpus for node, _ in allocation.nodes}
+        slots = choose_slots(allocation, busy, gpus)
+        if slots is None:
+            waited_for.update(gpus)
+            continue
+        for node, chosen in slots.items():
+            busy.setdefault(node, set()).update(chosen)
+        _start(draft, job, allocation, slots)
+    return waited_for
+
+
+def _busy_slots(jobs: Iterable[JobRecord]) -> dict[NodeId, set[int]]:
+    busy: dict[NodeId, set[int]] = {}
+    for job in jobs:
+        if job.run is not None:
+            for node, slots in job.run.slots.items():
+                busy.setdefault(node, set()).update(slots)
+    return busy
+
+
+def _start(
+    draft: Draft, job: JobRecord, allocation: Allocation, slots: dict[NodeId, tuple[int, ...]]
+) -> None:
+    ready = max((draft.nodes[node].ready_at or draft.now for node in slots), default=draft.now)
+    decided = draft.now if job.moved_at is None else max(job.moved_at, min(ready, draft.now))
+    run = Run(
+        attempt=job.attempts + 1,
+        allocation=allocation,
+        slots=slots,
+        requested_at=draft.now,
+        decided_at=decided,
+    )
+    again = job.attempts > 0
+    retried = again and job.moved_at is None
+    job = replace(
+        job,
+        run=run,
+        attempts=run.attempt,
+        state="rescaling" if again and not retried else "starting",
+        rescalings=job.rescalings + (not retried),
+        restarts=job.restarts + retried,
+        retry_at=None,
+        moved_at=None,
+        reason="",
+    )
+    draft.put_job(replace(job, why={}))
+    draft.open_holds(job, run)
+    draft.count(rescalings=not retried, restarts=retried)
+    kind = "restarted" if retried else "rescaled" if again else "started"
+    draft.tell(
+        kind,
+        reasons.said(job, allocation),
+        job=job.id,
+        attempt=run.attempt,
+        gpu_type=allocation.gpu,
+        width=allocation.width,
+        epoch=job.epoch,
+        job_class=job.job_class,
+        **{key: job.why[key] for key in reasons.TOLD if key in job.why},
+    )

@@ -1,0 +1,1 @@
+"""The ledger, pacing, and views of both."""

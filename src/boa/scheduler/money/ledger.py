@@ -1,0 +1,161 @@
+"""Dollars: the only place where live ones are computed. Pure.
+
+A node is charged from `billed_from` until `gone_at`. While it boots and after it was given back
+nobody can use it: that is provisioning. In between, GPUs that jobs held are charged to them, and
+the rest was idle. So the three always add up to what the cloud is owed.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from boa.model.cluster import NodeId
+from boa.model.records import Hold, NodeRecord
+from boa.units import SECONDS_PER_HOUR, Seconds, Usd, UsdPerHour
+
+ALWAYS: Seconds = float("-inf")
+NEVER: Seconds = float("inf")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bill:
+    """total = jobs + idle + provisioning, none of them negative."""
+
+    total: Usd
+    jobs: Usd
+    idle: Usd
+    provisioning: Usd
+
+
+NOTHING = Bill(total=0.0, jobs=0.0, idle=0.0, provisioning=0.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Totals:
+    """What closed nodes and closed holds have cost, so that "now" needs only the open ones."""
+
+    total: Usd = 0.0
+    provisioning: Usd = 0.0
+    """Parts of gone nodes: holds of a node that is still there are in `jobs` already."""
+    jobs: Usd = 0.0
+
+    def as_document(self) -> dict[str, Any]:
+        return {
+            "total_usd": self.total,
+            "provisioning_usd": self.provisioning,
+            "jobs_usd": self.jobs,
+        }
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> "Totals":
+        return cls(
+            total=document["total_usd"],
+            provisioning=document["provisioning_usd"],
+            jobs=document["jobs_usd"],
+        )
+
+
+def bill(
+    nodes: Iterable[NodeRecord], holds: Iterable[Hold], since: Seconds, until: Seconds
+) -> Bill:
+    """What was charged between two moments; nothing if the second is not after the first.
+
+    A hold counts while its node was usable, at the node's price; one on a node that is not among
+    `nodes` was never paid for.
+    """
+    return _split(*_sums(nodes, holds, since, until))
+
+
+def closed_node(totals: Totals, node: NodeRecord) -> Totals:
+    """With a node that is gone."""
+    if node.billed_from is not None and node.gone_at is None:
+        raise ValueError(f"node {node.id} is still charged for: it has no gone_at")
+    total, provisioning, _ = _sums([node], (), ALWAYS, NEVER)
+    return Totals(
+        total=totals.total + total,
+        provisioning=totals.provisioning + provisioning,
+        jobs=totals.jobs,
+    )
+
+
+def closed_hold(totals: Totals, hold: Hold) -> Totals:
+    """With a hold that has ended."""
+    if hold.until is None:
+        raise ValueError(f"job {hold.job} still holds GPUs of node {hold.node}")
+    return Totals(
+        total=totals.total,
+        provisioning=totals.provisioning,
+        jobs=totals.jobs + hold_cost(hold, hold.until),
+    )
+
+
+def at(
+    totals: Totals, open_nodes: Iterable[NodeRecord], open_holds: Iterable[Hold], now: Seconds
+) -> Bill:
+    """Everything ever charged, up to now."""
+    total, provisioning, jobs = _sums(open_nodes, open_holds, ALWAYS, now)
+    return _split(totals.total + total, totals.provisioning + provisioning, totals.jobs + jobs)
+
+
+def hold_cost(hold: Hold, now: Seconds) -> Usd:
+    until = now if hold.until is None else min(hold.until, now)
+    return hold.price * hold.gpus * max(until - hold.since, 0.0) / SECONDS_PER_HOUR
+
+
+def spend_now(nodes: Iterable[NodeRecord]) -> UsdPerHour:
+    """What the cloud charges at this moment: nodes booting and nodes given back included."""
+    return sum(n.price * n.gpus for n in nodes if n.billed_from is not None and n.gone_at is None)
+
+
+def committed(nodes: Iterable[NodeRecord]) -> UsdPerHour:
+    """`spend_now` once every node asked for is there: what the hard cap is held against."""
+    return sum(node.price * node.gpus for node in nodes if node.state != "gone")
+
+
+def charged_between(node: NodeRecord, since: Seconds, until: Seconds) -> tuple[Seconds, Seconds]:
+    """When it was charged for; the end is before the beginning if it was not."""
+    begin = NEVER if node.billed_from is None else node.billed_from
+    end = NEVER if node.gone_at is None else node.gone_at
+    return max(begin, since), min(end, until)
+
+
+def usable_between(node: NodeRecord, since: Seconds, until: Seconds) -> tuple[Seconds, Seconds]:
+    """When jobs could run on it: charged for, ready, not given back."""
+    begin, end = charged_between(node, since, until)
+    ready = NEVER if node.ready_at is None else node.ready_at
+    released = NEVER if node.released_at is None else node.released_at
+    return max(begin, ready), min(end, released)
+
+
+def held_seconds(hold: Hold, usable: tuple[Seconds, Seconds]) -> Seconds:
+    """For how long a hold is charged, of the time that its node was usable."""
+    end = usable[1] if hold.until is None else min(hold.until, usable[1])
+    return max(end - max(hold.since, usable[0]), 0.0)
+
+
+def _sums(
+    nodes: Iterable[NodeRecord], holds: Iterable[Hold], since: Seconds, until: Seconds
+) -> tuple[Usd, Usd, Usd]:
+    """Total, provisioning, jobs."""
+    total = provisioning = jobs = 0.0
+    usable: dict[NodeId, tuple[tuple[Seconds, Seconds], UsdPerHour]] = {}
+    for node in nodes:
+        begin, end = charged_between(node, since, until)
+        if begin < end:
+            window = usable_between(node, since, until)
+            usable[node.id] = window, node.price
+            rate = node.price * node.gpus
+            total += rate * (end - begin)
+            provisioning += rate * (end - begin - max(window[1] - window[0], 0.0))
+    for hold in holds:
+        if hold.node in usable:
+            window, price = usable[hold.node]
+            jobs += price * hold.gpus * held_seconds(hold, window)
+    return total / SECONDS_PER_HOUR, provisioning / SECONDS_PER_HOUR, jobs / SECONDS_PER_HOUR
+
+
+def _split(total: Usd, provisioning: Usd, jobs: Usd) -> Bill:
+    """Jobs get no more than could be used: a hold may outlast its node by a look at the cloud."""
+    usable = max(total - provisioning, 0.0)
+    jobs = min(jobs, usable)
+    return Bill(total=total, jobs=jobs, idle=usable - jobs, provisioning=total - usable)

@@ -1,0 +1,1 @@
+"""What users, runs, nodes and the cloud did, taken into the draft."""

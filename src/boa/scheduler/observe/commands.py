@@ -1,0 +1,92 @@
+"""What users ask for: each changes the draft, or raises what they did wrong. All pure."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from boa.errors import InputError
+from boa.model.cluster import JobId
+from boa.model.job import JobRecord, JobSpec
+from boa.model.workload import GpuType
+from boa.scheduler.refusals import NoSuchJob
+from boa.scheduler.state import Draft
+from boa.units import GpuName, UsdPerHour
+
+UNLIMITED = 1_000_000
+"""Nodes of a type that has no limit."""
+
+
+ONE_PROCESS = (
+    "is one process (launcher single), which sees the GPUs of its first node only: where it is "
+    "spread over several, the others are paid for nothing. gpus.max: 1, or launcher workers or "
+    "torchrun"
+)
+
+
+def submit(
+    draft: Draft,
+    spec: JobSpec,
+    gpu_types: Mapping[GpuName, GpuType],
+    max_nodes: Mapping[GpuName, int],
+    *,
+    one_machine: bool = True,
+) -> JobRecord:
+    """`one_machine`: all nodes are this one, so that one process sees the GPUs of several."""
+    unknown = [name for name in spec.gpus.types if name not in gpu_types]
+    if unknown:
+        expected = f"GPU types that can be rented here: {', '.join(gpu_types)}"
+        raise InputError("gpus.types", unknown[0], expected)
+    _check_size(spec, gpu_types, max_nodes)
+    state = draft.state
+    serial = state.serials.get(spec.job_class, 0)
+    job = JobRecord(
+        id=str(state.next_job), spec=spec, serial=serial, submitted_at=draft.now, reason="new"
+    )
+    state.next_job += 1
+    state.serials[spec.job_class] = serial + 1
+    draft.put_meta("serials", dict(state.serials))
+    draft.put_job(job)
+    draft.arrived.append(job)
+    draft.count(submitted=1)
+    of = "" if job.name == job.job_class else f", of class {job.job_class}"
+    draft.tell("submitted", f"job {job.id} ({job.name}) was submitted{of}", job=job.id)
+    if spec.launcher == "single" and spec.gpus.max > 1 and not one_machine:
+        draft.tell("trouble", f"job {job.id} {ONE_PROCESS}", job=job.id)
+    return job
+
+
+def _check_size(
+    spec: JobSpec, gpu_types: Mapping[GpuName, GpuType], max_nodes: Mapping[GpuName, int]
+) -> None:
+    """A job that could never be given its least GPUs would wait for ever."""
+    usable = spec.gpus.types or tuple(gpu_types)
+    most = max(
+        (gpu_types[gpu].gpus_per_node * max_nodes.get(gpu, UNLIMITED) for gpu in usable), default=0
+    )
+    if spec.gpus.min > most:
+        expected = f"at most {most}: there are never more GPUs of one type here"
+        raise InputError("gpus.min", spec.gpus.min, expected)
+
+
+def check_cap(max_spend: UsdPerHour | None, gpu_types: Mapping[GpuName, GpuType]) -> None:
+    """A cap under which no node can be rented stops everything: that is never meant."""
+    cheapest = min((kind.price * kind.gpus_per_node for kind in gpu_types.values()), default=0.0)
+    if max_spend is not None and max_spend < cheapest:
+        expected = f"at least {cheapest:g}: the cheapest node costs so much an hour"
+        raise InputError("max_spend_per_hour", max_spend, expected)
+
+
+def stop(draft: Draft, job_id: JobId, known: JobRecord | None) -> JobRecord:
+    """`known` is what the store has of a job that is not active."""
+    job = draft.jobs.get(job_id)
+    if job is None:
+        if known is None:
+            raise NoSuchJob(job_id)
+        return known
+    if job.stop_requested:
+        return job
+    draft.tell("stop", f"job {job.id} ({job.name}) was asked to stop", job=job.id)
+    job = replace(job, stop_requested=True, reason="stop requested")
+    if job.run is None:
+        draft.count(stopped=1)
+        job = replace(job, state="stopped", ended_at=draft.now, allocation=None)
+    return draft.put_job(job)

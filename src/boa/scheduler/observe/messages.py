@@ -1,0 +1,38 @@
+"""What engine and cloud say, as messages to the scheduler."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from boa.model.cloud import CloudNode
+from boa.model.cluster import NodeId
+from boa.model.runs import RunEvent
+from boa.units import Seconds
+
+
+@dataclass(frozen=True, slots=True)
+class EngineSaid:
+    events: Sequence[RunEvent]
+
+
+@dataclass(frozen=True, slots=True)
+class CloudListed:
+    nodes: Sequence[CloudNode]
+    at: Seconds
+    """When the cloud was asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class CloudRefused:
+    node: NodeId
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    who: str
+    """engine or cloud."""
+    text: str
+
+
+Said: TypeAlias = EngineSaid | CloudListed | CloudRefused | Trouble

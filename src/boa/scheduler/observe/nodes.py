@@ -1,0 +1,107 @@
+"""Nodes: what the cloud really lists against what we believe, and which are to go. All pure."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from boa.model.cloud import CloudNode
+from boa.model.cluster import NodeId
+from boa.model.records import NodeRecord
+from boa.scheduler.lifecycle import drop_node, leave_node
+from boa.scheduler.observe.reconcile import Changed, Orphan, Release, Rent, adopted, reconcile
+from boa.scheduler.state import Draft, owner_of
+from boa.units import GpuName, Seconds
+
+DAY_S: Seconds = 86_400.0
+
+
+def observe_cloud(draft: Draft, listed: Sequence[CloudNode], at: Seconds) -> list[Rent | Release]:
+    """Believe what the cloud listed at that time. What it has to be asked again is returned."""
+    again: list[Rent | Release] = []
+    state, tokens = draft.state, {node.token for node in listed}
+    owner = owner_of(state.cluster)
+    state.missing &= {node.id for node in state.nodes.values() if node.token not in tokens}
+    known = (*state.nodes.values(), *state.gone.values())
+    ours = [node for node in listed if node.token.startswith(f"{owner}-")]
+    for action in reconcile(known, ours, at):
+        if isinstance(action, Changed):
+            unlisted = action.what == "lost" and action.node.token not in tokens
+            if unlisted and action.node.id not in state.missing:
+                state.missing.add(action.node.id)
+            else:
+                _changed(draft, action)
+        elif isinstance(action, Orphan):
+            found = adopted(action, draft.state.next_node, draft.now)
+            draft.state.next_node += 1
+            draft.put_node(found)
+            text = f"the cloud has a node that nobody wants ({found.gpu}): giving it back"
+            draft.tell("orphan", text, node=found.id)
+        else:
+            again.append(action)
+    return again
+
+
+def _changed(draft: Draft, change: Changed) -> None:
+    node = change.node
+    draft.put_node(node)
+    if change.what == "ready":
+        draft.tell("node_ready", f"node {node.id} is ready ({node.gpu})", node=node.id)
+    elif change.what == "leaving":
+        within = max((node.leaving_at or draft.now) - draft.now, 0.0)
+        text = f"the cloud takes node {node.id} ({node.gpu}) away in {within:.0f} s: jobs move"
+        draft.tell("node_leaving", text, node=node.id)
+        leave_node(draft, node.id)
+    elif change.what == "gone":
+        draft.tell("node_gone", f"node {node.id} ({node.gpu}) is gone", node=node.id)
+        draft.replan = True  # its money can be spent again
+    elif change.what == "lost":
+        draft.tell("node_lost", f"node {node.id} ({node.gpu}) is lost: {node.reason}", node=node.id)
+        drop_node(draft, node.id, draft.now if node.gone_at is None else node.gone_at)
+
+
+def give_back_empty(draft: Draft, keep_warm_s: Seconds, unwanted: Collection[NodeId]) -> None:
+    """Nodes that no job has are kept warm for a while, then go; unwanted ones go at once."""
+    used = {
+        node
+        for job in draft.jobs.values()
+        for held in (job.allocation, job.run.allocation if job.run is not None else None)
+        if held is not None
+        for node, _ in held.nodes
+    }
+    for node in list(draft.nodes.values()):
+        if node.state not in ("requested", "ready"):
+            continue
+        if node.id in used:
+            if node.empty_since is not None:
+                draft.put_node(replace(node, empty_since=None))
+            continue
+        since = draft.now if node.empty_since is None else node.empty_since
+        if node.leaving_at is not None or node.id in unwanted or draft.now - since >= keep_warm_s:
+            _give_back(draft, node)
+        elif node.empty_since is None:
+            draft.put_node(replace(node, empty_since=since))
+
+
+def _give_back(draft: Draft, node: NodeRecord, why: str = "") -> None:
+    draft.put_node(replace(node, state="releasing", released_at=draft.now, reason=why))
+    said = f": {why}" if why else ""
+    draft.tell("node_released", f"giving node {node.id} back ({node.gpu}){said}", node=node.id)
+
+
+def give_up_booting(draft: Draft, boot_s: Seconds) -> list[GpuName]:
+    """Nodes that do not come up are given back; types of which there were such are returned."""
+    late = [
+        node
+        for node in draft.nodes.values()
+        if node.state == "requested" and draft.now - node.requested_at > boot_s
+    ]
+    for node in late:
+        _give_back(draft, node, f"not ready after {boot_s:.0f} s")
+        drop_node(draft, node.id, draft.now)
+    return [node.gpu for node in late]
+
+
+def forget_gone(draft: Draft) -> None:
+    """Of nodes that went long ago no cloud speaks any more."""
+    old = [t for t, node in draft.state.gone.items() if (node.gone_at or 0) < draft.now - DAY_S]
+    for token in old:
+        del draft.state.gone[token]

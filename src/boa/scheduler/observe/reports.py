@@ -1,0 +1,61 @@
+"""What running jobs say of themselves, taken into the draft and to the profiler."""
+
+from collections import deque
+from dataclasses import replace
+
+from boa.model.job import JobRecord
+from boa.model.records import Report
+from boa.scheduler import lifecycle
+from boa.scheduler.learn import rescaling
+from boa.scheduler.learn.profiler import Profiler
+from boa.scheduler.observe.sampling import Sampling
+from boa.scheduler.state import Draft
+
+
+class Reports:
+    def __init__(self, profiler: Profiler, sampling: Sampling) -> None:
+        self._profiler, self._sampling = profiler, sampling
+        self._last: dict[str, Report] = {}
+        """The newest of every running attempt; rates are differences to it."""
+
+    def take(self, draft: Draft, incoming: deque[Report]) -> None:
+        for job_id in self._last.keys() - draft.jobs.keys():
+            ended = draft.changes.jobs.get(job_id)
+            if ended is None:  # it was stored as ended by a step before
+                del self._last[job_id]
+            else:
+                self._sampling.ended(draft, ended, self._last[job_id])
+        for _ in range(len(incoming)):
+            report = incoming.popleft()
+            job = draft.jobs.get(report.job)
+            if job is not None and job.run is not None and job.run.attempt == report.attempt:
+                self._take(draft, job, report)
+
+    def _take(self, draft: Draft, job: JobRecord, report: Report) -> None:
+        before = self._last.get(job.id)
+        if before is not None and before.attempt != report.attempt:
+            before = None
+        if before is not None and (report.uptime_s, report.units) < (before.uptime_s, before.units):
+            return  # overtaken on the way
+        job = self._rescaled(draft, job, report)
+        self._profiler.reported(job, before, report)
+        if before is not None and report.epoch == before.epoch + 1:
+            done = before.progress + (report.units - before.units) - report.progress
+            self._profiler.epoch_done(job, before.epoch, done)
+        self._last[job.id] = report
+        self._sampling.reported(draft, job, report)
+        lifecycle.reported(draft, job, report)
+
+    def _rescaled(self, draft: Draft, job: JobRecord, report: Report) -> JobRecord:
+        """The job with all that it told so far of the rescaling that its run began with."""
+        run = job.run
+        assert run is not None
+        told = rescaling.told(run, report, draft.now)
+        if not told.parts:
+            return job
+        self._profiler.rescaled(job, told)
+        for name, seconds in told.parts.items():
+            draft.count(**{f"rescaling_{name}": 1, f"rescaling_{name}_s": seconds})
+        if told.longer:
+            draft.count(rescaling_total_s=told.longer)
+        return replace(job, run=replace(run, rescale=told.on(run)))

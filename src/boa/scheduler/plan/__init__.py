@@ -1,0 +1,1 @@
+"""The plan in force, what another budget would buy, and why."""

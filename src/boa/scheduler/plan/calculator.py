@@ -1,0 +1,119 @@
+"""Questions to whoever solves: when to ask, what comes back, and an answer on the spot."""
+
+import time
+from dataclasses import dataclass
+from typing import Protocol
+
+from boa.errors import BoaError
+from boa.model.workload import Workload
+from boa.policy.boa import within_reach
+from boa.solver.solution import Solution
+from boa.units import Seconds, UsdPerHour
+
+QUIET_S: Seconds = 5.0
+"""No two plans are asked for within so short a time."""
+BUDGET_MOVED = 0.05
+"""Part by which pacing must have moved the budget for a new plan at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    workload: Workload
+    budget: UsdPerHour
+    number: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    number: int
+    solution: Solution | None
+    too_small: UsdPerHour | None = None
+    """The budget cannot keep up; the plan is the cheapest there is, and this is what it needs."""
+    error: str = ""
+    wall_s: float = 0.0
+
+
+class Calculator(Protocol):
+    """Every call returns at once. Asked again before it has answered, it answers the newest."""
+
+    @property
+    def busy(self) -> bool:
+        """Whether an answer is still to come."""
+        ...
+
+    def request(self, question: Question) -> None: ...
+
+    def poll(self) -> Answer | None:
+        """An answer that has come since the last poll."""
+        ...
+
+    def close(self) -> None: ...
+
+
+def due(
+    now: Seconds,
+    last_at: Seconds | None,
+    last_version: int,
+    version: int,
+    last_budget: UsdPerHour,
+    budget: UsdPerHour,
+    replan_s: Seconds,
+) -> str:
+    """Why to plan anew now; empty: no reason. The last of everything is that of the last plan asked
+    for, None if none was."""
+    if last_at is None:
+        return "there is no plan yet"
+    since = now - last_at
+    if 0 <= since < QUIET_S:  # a clock that was set back must not keep us waiting
+        return ""
+    if version != last_version:
+        return "the workload has changed"
+    if abs(budget - last_budget) > BUDGET_MOVED * last_budget:
+        return "the budget has changed"
+    if not 0 <= since < replan_s:  # rates of arrivals fade while nothing happens
+        return "it is time"
+    return ""
+
+
+def solved(question: Question) -> Answer:
+    """Every question has an answer, if only an error in words."""
+    began = time.perf_counter()
+    solution, needed, error = None, None, ""
+    try:
+        solution, needed = within_reach(question.workload, question.budget)
+    except BoaError as problem:
+        error = str(problem)
+    except Exception as problem:  # a bug in the solver must not end its process
+        error = bug_words(problem)
+    return Answer(
+        number=question.number,
+        solution=solution,
+        too_small=needed,
+        error=error,
+        wall_s=time.perf_counter() - began,
+    )
+
+
+class InlineCalculator:
+    """Solves when it is asked: for tests, whose time stands still meanwhile."""
+
+    def __init__(self) -> None:
+        self._answer: Answer | None = None
+
+    @property
+    def busy(self) -> bool:
+        return self._answer is not None
+
+    def request(self, question: Question) -> None:
+        self._answer = solved(question)
+
+    def poll(self) -> Answer | None:
+        answer, self._answer = self._answer, None
+        return answer
+
+    def close(self) -> None:
+        self._answer = None
+
+
+def bug_words(problem: Exception) -> str:
+    return f"{type(problem).__name__}: {problem}"

@@ -1,0 +1,16 @@
+"""What a request can be refused with."""
+
+from boa.errors import BoaError
+from boa.model.cluster import JobId
+
+
+class NoSuchJob(BoaError):
+    exit_code = 2
+
+    def __init__(self, job: JobId) -> None:
+        self.job = job
+        super().__init__(f"job: got {job!r}; expected the id of a job (boa ps --all lists them)")
+
+
+class NotNow(BoaError):
+    """The service could not write it down (database locked, disk full): nothing has changed."""

@@ -1,0 +1,184 @@
+"""The service's state, and a draft of the next one: nothing counts until it is stored."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from boa.model.changes import Changes
+from boa.model.cluster import JobId, NodeId
+from boa.model.job import JobRecord, Run
+from boa.model.records import Event, Hold, NodeRecord
+from boa.scheduler.money.ledger import Totals, closed_hold, closed_node, hold_cost
+from boa.units import Seconds
+
+HoldKey = tuple[JobId, NodeId, Seconds]
+
+
+def owner_of(cluster: str) -> str:
+    """The part of its name that stays when the database is lost."""
+    return cluster.rpartition("-")[0] or cluster
+
+
+@dataclass(slots=True, kw_only=True)
+class State:
+    """Everything that has not ended; records are frozen, a step replaces them."""
+
+    jobs: dict[JobId, JobRecord] = field(default_factory=dict)
+    nodes: dict[NodeId, NodeRecord] = field(default_factory=dict)
+    holds: dict[HoldKey, Hold] = field(default_factory=dict)
+    """Open."""
+    totals: Totals = field(default_factory=Totals)
+    """What closed ones have cost."""
+    serials: dict[str, int] = field(default_factory=dict)
+    """How many jobs of each class there have been."""
+    next_job: int = 1
+    next_node: NodeId = 1
+    cluster: str = "boa"
+    """Begins every token. Its part before the last dash is the service's own, and stays when its
+    database is lost: a cloud account can be shared by several services."""
+    gone: dict[str, NodeRecord] = field(default_factory=dict)
+    """Nodes that went not long ago, by token: one that turns up again is not paid for twice."""
+    missing: set[NodeId] = field(default_factory=set)
+    """Nodes that the last list left out: one list is not believed."""
+
+    def copy(self) -> "State":
+        return State(
+            jobs=dict(self.jobs),
+            nodes=dict(self.nodes),
+            holds=dict(self.holds),
+            totals=self.totals,
+            serials=dict(self.serials),
+            next_job=self.next_job,
+            next_node=self.next_node,
+            cluster=self.cluster,
+            gone=dict(self.gone),
+            missing=set(self.missing),
+        )
+
+
+class Draft:
+    """A state being changed, with the list of changes that one transaction will store."""
+
+    def __init__(self, state: State, now: Seconds) -> None:
+        self.now = now
+        self.state = state.copy()
+        self.changes = Changes()
+        self.replan = False
+        """Whether anything happened that placement has to look at."""
+        self.counted: dict[str, float] = {}
+        self.arrived: list[JobRecord] = []
+        self._by_node: dict[NodeId, dict[JobId, None]] | None = None
+
+    @property
+    def jobs(self) -> dict[JobId, JobRecord]:
+        return self.state.jobs
+
+    @property
+    def nodes(self) -> dict[NodeId, NodeRecord]:
+        return self.state.nodes
+
+    def put_job(self, job: JobRecord) -> JobRecord:
+        """An ended job is stored and leaves the state."""
+        self.changes.jobs[job.id] = job
+        if self._by_node is not None:
+            _note(self._by_node, job)
+        if job.ended:
+            self.jobs.pop(job.id, None)
+            self.replan = True
+        else:
+            self.jobs[job.id] = job
+        return job
+
+    def jobs_on(self, node: NodeId) -> list[JobRecord]:
+        """Those that run on it or are to; known by node once somebody asks, since whole racks of
+        nodes go at once and every job would be looked at for each of them."""
+        if self._by_node is None:
+            self._by_node = {}
+            for job in self.jobs.values():
+                _note(self._by_node, job)
+        found = (self.jobs.get(job) for job in self._by_node.get(node, ()))
+        return [job for job in found if job is not None and node in _nodes_of(job)]
+
+    def put_node(self, node: NodeRecord) -> None:
+        self.changes.nodes[node.id] = node
+        if node.state == "gone":
+            self.nodes.pop(node.id, None)
+            self.state.missing.discard(node.id)
+            self.state.gone[node.token] = node
+            self.state.totals = closed_node(self.state.totals, node)
+            self.put_meta("totals", self.state.totals.as_document())
+        else:
+            self.nodes[node.id] = node
+
+    def open_holds(self, job: JobRecord, run: Run) -> None:
+        """From now on the job is charged for what its run has."""
+        for node, slots in run.slots.items():
+            hold = Hold(
+                job=job.id,
+                job_class=job.job_class,
+                node=node,
+                gpus=len(slots),
+                price=self.nodes[node].price,
+                since=run.requested_at,
+            )
+            key = (job.id, node, run.requested_at)
+            self.state.holds[key] = self.changes.holds[key] = hold
+
+    def close_holds(
+        self, job: JobRecord, run: Run, at: Seconds, nodes: Iterable[NodeId] | None = None
+    ) -> JobRecord:
+        """Its run ended then (or lost these nodes); what it held is added to the job's cost."""
+        for node in run.slots if nodes is None else nodes:
+            key = (job.id, node, run.requested_at)
+            held = self.state.holds.pop(key, None)
+            if held is None:  # its node was lost before
+                continue
+            hold = replace(held, until=min(max(at, held.since), self.now))
+            self.changes.holds[key] = hold
+            self.state.totals = closed_hold(self.state.totals, hold)
+            job = replace(
+                job,
+                cost_usd=job.cost_usd + hold_cost(hold, self.now),
+                held_gpu_s=job.held_gpu_s + ((hold.until or at) - hold.since) * hold.gpus,
+            )
+        self.put_meta("totals", self.state.totals.as_document())
+        return job
+
+    def put_meta(self, key: str, value: Any) -> None:
+        self.changes.meta[key] = value
+
+    def tell(
+        self,
+        kind: str,
+        text: str,
+        *,
+        job: JobId | None = None,
+        node: NodeId | None = None,
+        **data: Any,
+    ) -> None:
+        event = Event(at=self.now, kind=kind, text=text, job=job, node=node, data=data)
+        self.changes.events.append(event)
+
+    def count(self, **amounts: float) -> None:
+        for name, amount in amounts.items():
+            self.counted[name] = self.counted.get(name, 0.0) + amount
+
+    def usable_nodes(self) -> list[NodeRecord]:
+        """Rented or on their way, ready ones first; not those given back, or about to be taken."""
+        found = filter(is_usable, self.nodes.values())
+        return sorted(found, key=lambda n: (n.state != "ready", n.id))
+
+
+def is_usable(node: NodeRecord) -> bool:
+    return node.state in ("requested", "ready") and node.leaving_at is None
+
+
+def _nodes_of(job: JobRecord) -> set[NodeId]:
+    given, run = job.allocation, job.run
+    found = set() if given is None else {node for node, _ in given.nodes}
+    return found if run is None else found.union(run.slots)
+
+
+def _note(by_node: dict[NodeId, dict[JobId, None]], job: JobRecord) -> None:
+    for node in _nodes_of(job):
+        by_node.setdefault(node, {})[job.id] = None

@@ -1,0 +1,1 @@
+"""Serving: who may ask, bodies, errors, streams, the dashboard."""

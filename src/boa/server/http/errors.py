@@ -1,0 +1,172 @@
+"""Errors as the API tells them: one shape, one status each.
+
+Of the service itself:
+
+BoaError
+├── Unauthorized      401   no token, or a wrong one
+├── WrongReportToken  401   not the one of the run that reports
+├── Forbidden         403   a browser was made to ask by somebody else's page
+├── NoSuchClass       404   (an InputError)
+├── NoPlanYet         404
+├── NotRunning        404   a report of a job that is not active
+├── OtherAttempt      409   a report of a run that is over
+├── TooLarge          413   a body over the limit
+├── Malformed         400   not JSON
+├── TooSlow           503   the control loop did not come to a change in time
+├── NoAnswer          503   nor to a question
+└── Stuck             503   it has not stepped for long
+"""
+
+from typing import Any
+
+from starlette.responses import JSONResponse
+
+from boa.api.answers import ErrorAnswer, Problem
+from boa.errors import BoaError, InputError, UsageError
+from boa.scheduler.refusals import NoSuchJob, NotNow
+from boa.store.base import StoreTrouble
+
+_STATUS: tuple[tuple[type[BoaError], int], ...] = (
+    (NoSuchJob, 404),
+    (NotNow, 503),
+    (StoreTrouble, 503),
+    (InputError, 422),
+    (UsageError, 422),
+)
+DESCRIPTIONS = {
+    400: "The body is not JSON.",
+    401: "No token, or a wrong one.",
+    403: "Sent by another site's page.",
+    404: "There is no such thing.",
+    405: "Not a method of this path.",
+    409: "The run that reports is over.",
+    413: "The body is too large.",
+    422: "A field or parameter is wrong: the error names it, and what would be accepted.",
+    500: "A bug in boa.",
+    503: "Not now: the database or the control loop is in trouble. Nothing has changed.",
+}
+
+
+class Unauthorized(BoaError):
+    exit_code = 2
+    status = 401
+
+    def __init__(self, given: bool) -> None:
+        problem = "the token is not this server's" if given else "this server wants a token"
+        super().__init__(f"{problem}: set BOA_TOKEN to the token that the server was started with")
+
+
+class WrongReportToken(BoaError):
+    exit_code = 2
+    status = 401
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the report token is not this run's: send 'Authorization: Bearer $BOA_REPORT_TOKEN'"
+        )
+
+
+class Forbidden(BoaError):
+    exit_code = 2
+    status = 403
+
+
+class NoSuchClass(InputError):
+    status = 404
+
+    def __init__(self, name: str) -> None:
+        super().__init__("class", name, "a class that jobs were submitted of (GET /api/v1/classes)")
+
+
+class NoPlanYet(BoaError):
+    status = 404
+
+    def __init__(self) -> None:
+        super().__init__("there is no plan yet: one is made when jobs have been submitted")
+
+
+class NotRunning(BoaError):
+    exit_code = 2
+    status = 404
+
+    def __init__(self, job: str) -> None:
+        super().__init__(f"job {job} is not active: it has ended, or never was")
+
+
+class OtherAttempt(BoaError):
+    exit_code = 2
+    status = 409
+
+    def __init__(self, job: str, attempt: int) -> None:
+        super().__init__(f"attempt {attempt} of job {job} is not the one that runs")
+
+
+class TooLarge(BoaError):
+    exit_code = 2
+    status = 413
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"the body is too large; expected at most {limit:,} bytes")
+
+
+class Malformed(BoaError):
+    exit_code = 2
+    status = 400
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(f"the body is {problem}; expected one JSON object")
+
+
+class TooSlow(BoaError):
+    status = 503
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(
+            f"the service did not come to it within {seconds:g} s; it may still do so. Look "
+            "before you ask again"
+        )
+
+
+class NoAnswer(BoaError):
+    status = 503
+
+    def __init__(self) -> None:
+        super().__init__("the control loop did not answer in time. Nothing was changed, try again")
+
+
+class Stuck(BoaError):
+    status = 503
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(
+            f"the control loop has not stepped for {seconds:.0f} s: jobs go on, but nothing is "
+            "decided. If it stays so, restart boa serve; its log may say why"
+        )
+
+
+def status_of(problem: BoaError) -> int:
+    own = getattr(problem, "status", None)
+    if isinstance(own, int):
+        return own
+    return next((status for kind, status in _STATUS if isinstance(problem, kind)), 500)
+
+
+def error_document(problem: BoaError) -> ErrorAnswer:
+    said: Problem = {"message": str(problem), "exit_code": problem.exit_code}
+    if isinstance(problem, InputError):
+        said |= {"field": problem.field, "expected": problem.expected}
+    return {"error": said}
+
+
+def error_answer(problem: BoaError) -> JSONResponse:
+    answer = JSONResponse(error_document(problem), status_of(problem))
+    if isinstance(problem, Unauthorized):
+        answer.headers["WWW-Authenticate"] = "Bearer"
+    if isinstance(problem, TooLarge):
+        answer.headers["Connection"] = "close"  # or the rest of the body would be read after all
+    return answer
+
+
+def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """For OpenAPI: the errors that a route may answer with."""
+    return {s: {"model": ErrorAnswer, "description": DESCRIPTIONS[s]} for s in sorted(statuses)}

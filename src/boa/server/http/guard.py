@@ -1,0 +1,90 @@
+"""Who may ask: every request passes here first.
+
+With a token, whoever has it. Without, only processes of this machine: a web page that a browser on
+it has open is kept out by its Origin, and by the Host it believes to talk to.
+"""
+
+import hmac
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from boa.client.wire import is_loopback
+from boa.errors import BoaError
+from boa.server.http.errors import Forbidden, Unauthorized, error_answer
+
+OPEN = frozenset({"/", "/api/v1/health", "/api/openapi.json"})
+"""Nothing secret, nothing that changes anything."""
+ASSETS = "/assets/"
+FAVICONS = ("/favicon.svg", "/favicon.ico")
+"""The dashboard's program is the same for everybody; what it shows is asked for with the token."""
+
+
+class Guard:
+    def __init__(self, app: ASGIApp, token: str | None) -> None:
+        self._app = app
+        self._token = None if token is None else token.encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            try:
+                self._check(scope["path"], Headers(scope=scope))
+            except BoaError as problem:
+                await error_answer(problem)(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+    def _check(self, path: str, headers: Headers) -> None:
+        check_origin(headers)
+        if self._token is None:
+            check_local(headers)
+        elif not is_open(path) and not is_report(path):  # a report has a token of its own
+            check_token(headers, self._token)
+
+
+def check_token(headers: Headers, token: bytes) -> None:
+    given = bearer(headers)
+    if given is None or not hmac.compare_digest(given, token):
+        raise Unauthorized(given is not None)
+
+
+def bearer(headers: Headers) -> bytes | None:
+    kind, _, token = headers.get("authorization", "").partition(" ")
+    return token.strip().encode("latin-1") if kind.lower() == "bearer" and token else None
+
+
+def check_origin(headers: Headers) -> None:
+    origin = headers.get("origin")
+    if origin is not None and not _names(origin, headers.get("host")):
+        raise Forbidden(f"Origin: got {origin[:60]!r}; expected the server's own, or none at all")
+
+
+def _names(origin: str, host: str | None) -> bool:
+    try:
+        return bool(host) and urlsplit(origin).netloc == host
+    except ValueError:  # no address at all
+        return False
+
+
+def check_local(headers: Headers) -> None:
+    """A name that was made to point here (DNS rebinding) is not one of ours."""
+    host = headers.get("host", "")
+    try:
+        name = urlsplit(f"//{host}").hostname
+    except ValueError:
+        name = None
+    if name is None or not is_loopback(name):
+        raise Forbidden(
+            f"Host: got {host[:60]!r}; expected localhost or 127.0.0.1: a server without a token "
+            "answers to its own machine only"
+        )
+
+
+def is_open(path: str) -> bool:
+    name = path.removeprefix(ASSETS)
+    return path in OPEN or path in FAVICONS or (name != path and "/" not in name)
+
+
+def is_report(path: str) -> bool:
+    return path.startswith("/api/v1/jobs/") and path.endswith("/report")

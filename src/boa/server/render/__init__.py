@@ -1,0 +1,1 @@
+"""From records to the documents that the API answers with."""

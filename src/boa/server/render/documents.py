@@ -1,0 +1,209 @@
+"""From records to the documents that the API answers with. Pure; all money is the ledger's."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from boa.api import answers
+from boa.formats.job import job_document
+from boa.formats.workload import dump_workload
+from boa.model.job import JobRecord
+from boa.model.records import Hold, NodeRecord
+from boa.runtime.snapshot import Snapshot
+from boa.scheduler.learn.estimates import Estimate
+from boa.scheduler.money.costs import cost_of_job, forecast_month
+from boa.scheduler.money.ledger import Bill
+from boa.scheduler.money.money_state import MoneyState
+from boa.scheduler.plan.plan_in_force import PlanState
+from boa.server.render.charges import Charged, Month
+from boa.server.render.watching import nodes_of
+from boa.solver.solution import as_document
+from boa.store.base import StoredEvent
+from boa.units import SECONDS_PER_HOUR, Seconds, Usd, UsdPerHour
+
+ENOUGH_H = 1.0
+"""Hours of history from which a month is forecast."""
+
+
+def holds_of(record: JobRecord, snapshot: Snapshot) -> list[Hold]:
+    """Open ones of a job: those that its run began with and has not lost. Looked up, since there
+    are thousands of others."""
+    run = snapshot.jobs.get(record.id, record).run
+    if run is None:
+        return []
+    keys = ((record.id, node, run.requested_at) for node in run.slots)
+    return [hold for key in keys if (hold := snapshot.holds.get(key)) is not None]
+
+
+def job(record: JobRecord, holds: Iterable[Hold], now: Seconds) -> answers.Job:
+    """`holds`: the open ones of this job."""
+    held = record.allocation if record.run is None else record.run.allocation
+    return {
+        "id": record.id,
+        "name": record.name,
+        "class": record.job_class,
+        "state": record.state,
+        "gpu_type": None if held is None else held.gpu,
+        "width": 0 if held is None else held.width,
+        "epoch": record.epoch,
+        "submitted_at": record.submitted_at,
+        "started_at": record.started_at,
+        "ended_at": record.ended_at,
+        "rescalings": record.rescalings,
+        "restarts": record.restarts,
+        "exit_code": record.exit_code,
+        "cost_usd": cost_of_job(record, holds, now),
+    }
+
+
+def job_row(
+    record: JobRecord, holds: Iterable[Hold], now: Seconds, believed: Estimate
+) -> answers.JobRow:
+    return {
+        **job(record, holds, now),
+        "epochs": believed.epochs,
+        "done": believed.done,
+        "left_s": believed.left_s,
+        "left_usd": believed.left_usd,
+        "stop_requested": record.stop_requested,
+        "reason": record.reason,
+    }
+
+
+def job_details(
+    record: JobRecord, holds: Sequence[Hold], now: Seconds, believed: Estimate
+) -> answers.JobDetails:
+    share = record.share
+    return {
+        **job_row(record, holds, now, believed),
+        "progress": record.progress,
+        "step": record.step,
+        "loss": record.loss,
+        "metrics": dict(record.metrics),
+        "attempt": None if record.run is None else record.run.attempt,
+        "rescale_s": {} if record.run is None else dict(record.run.rescale),
+        "attempts": record.attempts,
+        "failures": record.failures,
+        "retry_at": record.retry_at,
+        "wanted": None if share is None else {"gpu_type": share.gpu, "width": share.width},
+        "held": [part(hold) for hold in holds],
+        "spec": job_document(record.spec),
+    }
+
+
+def part(hold: Hold) -> answers.Part:
+    return {"job": hold.job, "node": hold.node, "gpus": hold.gpus}
+
+
+def nodes(snapshot: Snapshot) -> list[answers.Node]:
+    return [node(*seen) for _, seen in sorted(nodes_of(snapshot).items())]
+
+
+def node(record: NodeRecord, holds: Sequence[Hold]) -> answers.Node:
+    return {
+        "id": record.id,
+        "gpu_type": record.gpu,
+        "gpus": record.gpus,
+        "used_gpus": sum(hold.gpus for hold in holds),
+        "state": record.state,
+        "price": record.price,
+        "price_per_hour": record.price * record.gpus,
+        "requested_at": record.requested_at,
+        "billed_from": record.billed_from,
+        "ready_at": record.ready_at,
+        "released_at": record.released_at,
+        "empty_since": record.empty_since,
+        "address": record.address,
+        "reason": record.reason,
+        "held": [part(hold) for hold in holds],
+    }
+
+
+def budget(money: MoneyState, now: Seconds) -> answers.Budget:
+    return {
+        "budget_per_hour": money.budget,
+        "max_spend_per_hour": money.max_spend,
+        "effective_budget_per_hour": money.effective,
+        "average_spend_per_hour": money.average(now),
+        "spend_now_per_hour": money.now_per_hour,
+        "since": money.since,
+        "now": now,
+    }
+
+
+def cost(
+    money: MoneyState,
+    now: Seconds,
+    forecast: Usd,
+    window: Charged | None,
+) -> answers.Cost:
+    """`forecast`: at the month's end. `window`: what was charged in the time that was asked for;
+    None: everything there ever was."""
+    if window is None:
+        since, until, per_hour = money.since, now, money.average(now)
+        allowed: UsdPerHour | None = money.budget
+        charged = Bill(
+            total=money.total, jobs=money.jobs, idle=money.idle, provisioning=money.provisioning
+        )
+    else:
+        since, until, per_hour = window.since, window.until, average(window, money)
+        charged, allowed = window.bill, window.allowed
+    return {
+        "budget_per_hour": money.budget,
+        "max_spend_per_hour": money.max_spend,
+        "effective_budget_per_hour": money.effective,
+        "allowed_per_hour": money.budget if allowed is None else allowed,
+        "average_spend_per_hour": per_hour,
+        "spend_now_per_hour": money.now_per_hour,
+        "since": since,
+        "until": until,
+        "now": now,
+        "total_usd": charged.total,
+        "jobs_usd": charged.jobs,
+        "idle_usd": charged.idle,
+        "provisioning_usd": charged.provisioning,
+        "forecast_month_usd": forecast,
+    }
+
+
+def per_hour(amount: Usd, seconds: Seconds) -> UsdPerHour:
+    return amount / seconds * SECONDS_PER_HOUR if seconds > 0 else 0.0
+
+
+def average(found: Charged, money: MoneyState) -> UsdPerHour:
+    """There is nothing to average over before anything was rented."""
+    known = max(found.since, min(found.first, money.since, found.until))
+    return per_hour(found.bill.total, found.until - known)
+
+
+def forecast(month: Month, money: MoneyState) -> Usd:
+    """At the month's end. It goes on as it went so far, or by the budget where that is too short
+    to tell."""
+    hours = (month.at - month.first) / SECONDS_PER_HOUR
+    pace = month.spent / hours if hours >= ENOUGH_H else money.budget
+    return forecast_month(month.spent, pace, month.at)
+
+
+def plan(state: PlanState, now: Seconds) -> answers.LivePlan:
+    return {
+        "number": state.number,
+        "at": state.at,
+        "plan": as_document(state.solution),
+        "workload": dump_workload(state.workload),
+        "wall_s": state.wall_s,
+        "too_small_per_hour": state.too_small,
+        "now": now,
+    }
+
+
+def event(stored: StoredEvent) -> answers.Event:
+    said = stored.event
+    data: dict[str, Any] = dict(said.data)
+    return {
+        "number": stored.number,
+        "at": said.at,
+        "kind": said.kind,
+        "text": said.text,
+        "job": said.job,
+        "node": said.node,
+        "data": data,
+    }

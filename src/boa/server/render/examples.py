@@ -1,0 +1,142 @@
+"""Bodies that requests may have, and examples, for OpenAPI."""
+
+from typing import Any
+
+from boa.formats.schema_jobs import job_schema
+from boa.model.records import RESCALE_PARTS
+
+JOB_SPEC = {
+    "name": "first try",
+    "class": "resnet18",
+    "run": "python train.py",
+    "workdir": "/home/me/resnet",
+    "gpus": {"min": 1, "max": 16},
+    "epochs": 90,
+}
+WHAT_IF = {
+    "trace": "day",
+    "policies": ["boa", "sia-autoscale"],
+    "budgets": [60.0, 90.0, 120.0],
+    "targets": [0.3, 0.5, 0.7],
+}
+BUDGET_CHANGE = {"budget_per_hour": 14.0, "max_spend_per_hour": 30.0}
+REPORT = {
+    "attempt": 1,
+    "uptime_s": 61.5,
+    "epoch": 0,
+    "progress": 51200,
+    "units": 51200,
+    "step": 400,
+    "loss": 2.31,
+    "metrics": {"accuracy": 0.41},
+    "rescale": {"stop": 0.2, "save": 0.5, "start": 1.1, "load": 0.3, "first_step": 0.4},
+}
+_RATE = {"type": "number", "exclusiveMinimum": 0}
+_COUNT = {"type": "integer", "minimum": 0}
+_AMOUNT = {"type": "number", "minimum": 0}
+
+
+def body(schema: str, example: Any) -> dict[str, Any]:
+    """What `openapi_extra` takes: a body that is read by hand."""
+    content = {"schema": {"$ref": f"#/components/schemas/{schema}"}, "example": example}
+    return {"requestBody": {"required": True, "content": {"application/json": content}}}
+
+
+def schemas() -> dict[str, Any]:
+    """Of the bodies above."""
+    budget = {
+        "type": "object",
+        "minProperties": 1,
+        "additionalProperties": False,
+        "properties": {
+            "budget_per_hour": {
+                **_RATE,
+                "description": "Average spend per hour, USD. Left out: as it is, and averages go "
+                "on.",
+            },
+            "max_spend_per_hour": {
+                "anyOf": [_RATE, {"type": "null"}],
+                "description": "Never more than this at any moment. Left out: as it is; null: no "
+                "such cap.",
+            },
+        },
+    }
+    return {"JobSpec": job_schema(), "BudgetChange": budget, "Report": _REPORT, "WhatIf": _WHAT_IF}
+
+
+_REPORT = {
+    "type": "object",
+    "required": ["attempt", "uptime_s", "epoch", "progress", "units"],
+    "additionalProperties": False,
+    "properties": {
+        "attempt": {"type": "integer", "minimum": 1, "description": "BOA_ATTEMPT."},
+        "uptime_s": {
+            **_AMOUNT,
+            "description": "Since the process began, in the server's seconds (× BOA_SPEED).",
+        },
+        "epoch": {**_COUNT, "description": "Counted from 0."},
+        "progress": {
+            **_AMOUNT,
+            "description": "Units done of this epoch, those before a restart included.",
+        },
+        "units": {**_AMOUNT, "description": "Units done by this attempt, over all its epochs."},
+        "step": {"anyOf": [_COUNT, {"type": "null"}]},
+        "loss": {"anyOf": [{"type": "number"}, {"type": "null"}]},
+        "metrics": {
+            "type": "object",
+            "maxProperties": 100,
+            "propertyNames": {"maxLength": 100},
+            "additionalProperties": {"type": "number"},
+        },
+        "rescale": {
+            "type": "object",
+            "description": "What the rescaling before this attempt took, by part, in the server's "
+            "seconds.",
+            "additionalProperties": False,
+            "properties": {name: {"type": "number"} for name in RESCALE_PARTS},
+        },
+    },
+}
+
+
+def _several(entry: dict[str, Any], meaning: str) -> dict[str, Any]:
+    return {
+        "type": "array",
+        "minItems": 1,
+        "uniqueItems": True,
+        "items": entry,
+        "description": meaning,
+    }
+
+
+_WHAT_IF = {
+    "type": "object",
+    "required": ["policies", "budgets"],
+    "oneOf": [{"required": ["trace"]}, {"required": ["trace_file"]}],
+    "additionalProperties": False,
+    "properties": {
+        "trace": {"type": "string", "description": "Its name (GET /api/v1/what-if/traces)."},
+        "trace_file": {
+            "type": "object",
+            "required": ["name", "text"],
+            "additionalProperties": False,
+            "properties": {
+                "name": {"type": "string", "maxLength": 100, "description": "For errors to name."},
+                "text": {"type": "string", "description": "CSV, as boa simulate reads it."},
+            },
+        },
+        "policies": _several({"type": "string"}, "As GET /api/v1/what-if/traces lists them."),
+        "budgets": _several(
+            _RATE,
+            "USD per hour: of boa; fixed clusters (pollux, sia, rubick, tiresias) are as large.",
+        ),
+        "gpu_types": _several(
+            {"type": "string"}, "What can be rented; by default the first of the trace's."
+        ),
+        "targets": _several(
+            {"type": "number", "exclusiveMinimum": 0, "maximum": 1},
+            "Target efficiencies of autoscaled rivals; by default 0.3, 0.5 and 0.7.",
+        ),
+        "seed": {**_COUNT, "default": 0, "description": "The same seed, the same answer."},
+    },
+}

@@ -1,0 +1,132 @@
+"""The OpenAPI document: what FastAPI finds in the routes, and what it cannot know."""
+
+import ast
+import inspect
+from itertools import pairwise
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from pydantic import ConfigDict, TypeAdapter
+from typing_extensions import is_typeddict
+
+from boa.api import answers, history, plans, what_if
+from boa.server.http.errors import DESCRIPTIONS
+from boa.server.http.guard import OPEN
+from boa.server.render import examples
+
+PATH = "/api/openapi.json"
+REPORT_PATH = "/api/v1/jobs/{job}/report"
+ABOUT = """\
+Submit training jobs and a budget; the service learns how the jobs speed up, plans, rents nodes, and
+starts, rescales and stops the jobs so that they finish as soon as the budget allows.
+
+Times are Unix seconds of the server's clock, durations are seconds (`_s`), rates are per hour
+(`_per_hour`), money is USD. Every error is `{"error": {"message", "exit_code", "field"?,
+"expected"?}}`. Bodies are at most 1 MiB, of what-if 8 MiB.
+"""
+TAGS = [
+    {"name": "jobs", "description": "Submit jobs, look at them, stop them, read their logs."},
+    {"name": "money", "description": "The budget, and what was spent."},
+    {"name": "cluster", "description": "Rented nodes."},
+    {"name": "planning", "description": "The plan in force, and what was learned of classes."},
+    {"name": "what if", "description": "Simulate other policies and budgets."},
+    {"name": "events", "description": "What happened, as a list or as a stream."},
+    {"name": "service", "description": "Is it up? Metrics."},
+    {"name": "running jobs", "description": "What a job's own process asks for."},
+]
+_SCHEMES = {
+    "token": {
+        "type": "http",
+        "scheme": "bearer",
+        "description": "$BOA_TOKEN of the server. Started without one, it wants none, and answers "
+        "to its own machine only.",
+    },
+    "report token": {
+        "type": "http",
+        "scheme": "bearer",
+        "description": "$BOA_REPORT_TOKEN of the run.",
+    },
+}
+SHAPES = (answers, plans, history, what_if)
+_STRICT = ConfigDict(extra="forbid")
+_CLASS = "Jobs that share model and data."
+
+
+def forbid_extras() -> None:
+    """Let pydantic check the answers to the letter."""
+    for module in SHAPES:
+        for shape in vars(module).values():
+            if is_typeddict(shape):
+                shape.__pydantic_config__ = _STRICT
+
+
+def document(app: FastAPI) -> dict[str, Any]:
+    found = get_openapi(
+        title=app.title, version=app.version, description=ABOUT, routes=app.routes, tags=TAGS
+    )
+    components = found["components"]
+    components["securitySchemes"] = _SCHEMES
+    components["schemas"] |= examples.schemas()
+    components["schemas"]["Received"] = TypeAdapter(answers.Received).json_schema()
+    _explain(components["schemas"])
+    found["security"] = [{"token": []}]
+    for path in OPEN & found["paths"].keys():
+        for operation in found["paths"][path].values():
+            operation["security"] = []
+    found["paths"][REPORT_PATH] = {"post": _report()}
+    return found
+
+
+def _explain(schemas: dict[str, Any]) -> None:
+    """Give every field of our shapes the docstring below it in its module."""
+    classes = {
+        node.name: node
+        for module in SHAPES
+        for node in ast.parse(inspect.getsource(module)).body
+        if isinstance(node, ast.ClassDef)
+    }
+    for name in schemas.keys() & classes.keys():
+        for field, said in _docstrings(name, classes).items():
+            schemas[name]["properties"][field]["description"] = said
+
+
+def _docstrings(name: str, classes: dict[str, ast.ClassDef]) -> dict[str, str]:
+    """By field, those of its base included."""
+    found: dict[str, str] = {}
+    for base in classes[name].bases:
+        assert isinstance(base, ast.Name)
+        if base.id in classes:
+            found |= _docstrings(base.id, classes)
+        elif base.id.endswith("OfClass"):
+            found["class"] = _CLASS
+    for field, below in pairwise(classes[name].body):
+        match field, below:
+            case ast.AnnAssign(ast.Name(key)), ast.Expr(ast.Constant(str(said))):
+                found[key] = " ".join(said.split())
+    return found
+
+
+def _report() -> dict[str, Any]:
+    from boa.server.routes.report import report_handler
+
+    error = {"application/json": {"schema": {"$ref": "#/components/schemas/ErrorAnswer"}}}
+    received = {"application/json": {"schema": {"$ref": "#/components/schemas/Received"}}}
+    return {
+        "tags": ["running jobs"],
+        "summary": "Report",
+        "description": inspect.getdoc(report_handler),
+        "operationId": "report",
+        "security": [{"report token": []}],
+        "parameters": [
+            {"name": "job", "in": "path", "required": True, "schema": {"type": "string"}}
+        ],
+        **examples.body("Report", examples.REPORT),
+        "responses": {
+            "200": {"description": "It was taken.", "content": received},
+            **{
+                str(status): {"description": DESCRIPTIONS[status], "content": error}
+                for status in (400, 401, 403, 404, 409, 413, 422)
+            },
+        },
+    }

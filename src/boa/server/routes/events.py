@@ -1,0 +1,127 @@
+"""Events: a list, or a stream of them as they happen (server-sent events)."""
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator, Iterable
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Header, Query, Request
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response
+
+from boa.api import answers
+from boa.errors import InputError
+from boa.model.cluster import JobId
+from boa.server.context import Service, only_known_parameters
+from boa.server.http.errors import documented
+from boa.server.http.streams import LOOK_S, LiveStream
+from boa.server.render import documents
+from boa.store.base import StoredEvent, StoreTrouble
+
+PAGE = 1000
+HEARTBEAT_S = 15.0
+STREAM = "text/event-stream"
+
+
+class EventRoutes:
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    def router(self) -> APIRouter:
+        router = APIRouter(tags=["events"], dependencies=[Depends(only_known_parameters)])
+        stream = {
+            "description": "Events, by rising number. As a stream: `id` is the number, `event` the "
+            "kind, `data` one event as JSON; a comment every 15 s says that the server is there.",
+            "content": {STREAM: {"schema": {"type": "string"}}},
+        }
+        router.add_api_route(
+            "/events",
+            self.events,
+            response_model=answers.EventList,
+            responses={200: stream, **documented(401, 403, 422, 503)},
+        )
+        return router
+
+    async def events(
+        self,
+        request: Request,
+        after: Annotated[
+            int | None,
+            Query(ge=0, description="Those of larger numbers only. Left out: the newest."),
+        ] = None,
+        limit: Annotated[int, Query(ge=1, le=PAGE)] = 100,
+        job: Annotated[str | None, Query(description="Of this job only.")] = None,
+        last_event_id: Annotated[
+            str | None, Header(description="Where a stream goes on; what browsers send.")
+        ] = None,
+    ) -> answers.EventList | Response:
+        """What happened, in plain words.
+
+        With `Accept: text/event-stream`, what happens from now on (or after `after`, or
+        `Last-Event-ID`).
+        """
+        if STREAM in request.headers.get("accept", ""):
+            start = after if last_event_id is None else _number(last_event_id)
+            return await self._stream(start, job)
+        found, last = await run_in_threadpool(self._list, after, limit, job)
+        return {"events": [documents.event(stored) for stored in found], "last": last}
+
+    def _list(
+        self, after: int | None, limit: int, job: JobId | None
+    ) -> tuple[list[StoredEvent], int]:
+        store, newest = self._service.store, after is None
+        found = store.events(after=after or 0, job=job, limit=limit, newest=newest)
+        return list(found), self._last()
+
+    def _last(self) -> int:
+        newest = self._service.store.events(limit=1, newest=True)
+        return newest[-1].number if newest else 0
+
+    async def _stream(self, after: int | None, job: JobId | None) -> Response:
+        if after is None:
+            after = await run_in_threadpool(self._last)
+        return LiveStream(event_chunks(self._service, after, job), STREAM, {})
+
+
+def _number(text: str) -> int:
+    if not text.isascii() or not text.isdecimal() or len(text) > 18:
+        raise InputError("Last-Event-ID", text[:60], "the number of an event")
+    return int(text)
+
+
+async def event_chunks(
+    service: Service, after: int, job: JobId | None, heartbeat_s: float = HEARTBEAT_S
+) -> AsyncIterator[bytes]:
+    yield b": events follow\n\n"  # so that the client knows at once that it was let in
+    said = time.monotonic()
+    while not service.stopping.is_set():
+        last = service.control.snapshot.last_event
+        if last > after:
+            try:
+                found = await run_in_threadpool(
+                    service.store.events, after=after, job=job, limit=PAGE
+                )
+            except StoreTrouble:
+                found = ()
+            else:
+                newest = found[-1].number if found else 0
+                after = newest if len(found) == PAGE else max(last, newest)
+            if found:
+                yield spelled(found)
+                said = time.monotonic()
+                continue
+        if time.monotonic() - said >= heartbeat_s:
+            yield b": still here\n\n"
+            said = time.monotonic()
+        await asyncio.sleep(LOOK_S)
+
+
+def spelled(found: Iterable[StoredEvent]) -> bytes:
+    """As the standard for server-sent events has it; JSON has no raw line breaks."""
+    parts = (
+        f"id: {stored.number}\nevent: {stored.event.kind}\n"
+        f"data: {json.dumps(documents.event(stored))}\n\n"
+        for stored in found
+    )
+    return "".join(parts).encode()

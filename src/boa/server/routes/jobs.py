@@ -1,0 +1,144 @@
+"""Jobs: submit, list, look at, stop, read their logs."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Path, Query, Request
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import StreamingResponse
+
+from boa.api import answers
+from boa.formats.job import read_job_spec
+from boa.model.job import JobRecord
+from boa.server.context import Service, answer, only_known_parameters
+from boa.server.http.bodies import read_json
+from boa.server.http.errors import documented
+from boa.server.http.log_stream import LogReader, check_exists, log_chunks, log_offset, select
+from boa.server.http.streams import LiveStream
+from boa.server.render import documents, examples
+from boa.server.render.job_lists import PAGE, Asked, active_jobs, stored_jobs
+
+JobPath = Annotated[str, Path(description="The job's id.", examples=["17"])]
+
+
+class JobRoutes:
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    def router(self) -> APIRouter:
+        router = APIRouter(tags=["jobs"], dependencies=[Depends(only_known_parameters)])
+        add = router.add_api_route
+        add(
+            "/jobs",
+            self.submit,
+            methods=["POST"],
+            status_code=201,
+            openapi_extra=examples.body("JobSpec", examples.JOB_SPEC),
+            responses=documented(400, 401, 403, 413, 422, 503),
+        )
+        add("/jobs", self.jobs, responses=documented(401, 403, 422, 503))
+        add("/jobs/{job}", self.job, responses=documented(401, 403, 404, 422, 503))
+        add(
+            "/jobs/{job}/stop",
+            self.stop,
+            methods=["POST"],
+            responses=documented(401, 403, 404, 422, 503),
+        )
+        text = {"description": "Text, as the job printed it.", "content": {"text/plain": {}}}
+        add(
+            "/jobs/{job}/logs",
+            self.logs,
+            status_code=200,
+            response_class=LiveStream,
+            responses={200: text, **documented(401, 403, 404, 422, 503)},
+        )
+        return router
+
+    async def submit(self, request: Request) -> answers.JobAnswer:
+        """Submit a job: a command and its class.
+
+        Answers once the job is stored; it starts when its GPUs are there.
+        """
+        spec = read_job_spec(await read_json(request))
+        return self._details(await answer(self._service.control.submit(spec)))
+
+    def jobs(
+        self,
+        all: Annotated[bool, Query(description="Ended ones too.")] = False,
+        job_class: Annotated[
+            str | None, Query(alias="class", description="Of this class only.")
+        ] = None,
+        state: Annotated[
+            list[str] | None,
+            Query(
+                description="In these states only: several times, or with commas in between. "
+                "Those of ended jobs imply `all`."
+            ),
+        ] = None,
+        search: Annotated[
+            str | None,
+            Query(max_length=200, description="Only where this is in name, class or id."),
+        ] = None,
+        limit: Annotated[int, Query(ge=1, le=PAGE)] = PAGE,
+        before: Annotated[int | None, Query(ge=1, description="Of smaller ids only.")] = None,
+    ) -> answers.JobList:
+        """List jobs, newest first: the active ones, or all.
+
+        An answer may have fewer than `limit` though there are more: `before` tells.
+        """
+        service = self._service
+        asked = Asked.of(all, job_class, state, search)
+        snapshot = service.control.snapshot
+        if asked.ended:
+            found, more = stored_jobs(service.store, snapshot, asked, limit, before)
+        else:
+            found, more = active_jobs(snapshot, asked, limit, before)
+        now = service.control.now()
+        return {
+            "jobs": [service.job_row(record, snapshot, now) for record in found],
+            "now": now,
+            "before": more,
+        }
+
+    def job(self, job: JobPath) -> answers.JobAnswer:
+        """All there is to say of a job, active or ended."""
+        return self._details(self._service.job(job))
+
+    async def stop(self, job: JobPath) -> answers.JobAnswer:
+        """Ask a job to stop: SIGTERM, its grace time, then SIGKILL. Of one that ended, nothing."""
+        await run_in_threadpool(self._service.job, job)
+        return self._details(await answer(self._service.control.stop(job)))
+
+    async def logs(
+        self,
+        job: JobPath,
+        attempt: Annotated[int | None, Query(ge=1, description="Of this run only.")] = None,
+        rank: Annotated[int, Query(ge=0, description="Of this worker.")] = 0,
+        tail: Annotated[int | None, Query(ge=0, description="Only so many last lines.")] = None,
+        skip: Annotated[
+            int | None,
+            Query(
+                ge=0,
+                description="Leave out so many bytes: where another ended. "
+                "`tail` counts only where that is past what is kept of the log.",
+            ),
+        ] = None,
+        follow: Annotated[bool, Query(description="Go on until the job has ended.")] = False,
+    ) -> StreamingResponse:
+        """What a worker printed, over all runs of the job unless one is named.
+
+        The header `boa-log-offset` says with which byte the answer begins.
+        """
+        service = self._service
+        record = await run_in_threadpool(service.job, job)
+        which = (service.engine, job, attempt, rank)
+        await run_in_threadpool(check_exists, *which)
+        skip = await run_in_threadpool(lambda: log_offset(select(*which), tail, skip))
+        reader = LogReader(lambda: select(*which), skip)
+        chunks = log_chunks(service, reader, job, follow=follow and not record.ended)
+        return LiveStream(chunks, "text/plain; charset=utf-8", {"boa-log-offset": str(skip)})
+
+    def _details(self, record: JobRecord) -> answers.JobAnswer:
+        control, snapshot = self._service.control, self._service.control.snapshot
+        holds = documents.holds_of(record, snapshot)
+        believed = self._service.believed.of(record, snapshot.plan)
+        return {"job": documents.job_details(record, holds, control.now(), believed)}

@@ -1,0 +1,150 @@
+"""Money and what it buys: cost, budget, nodes, the plan, learned classes."""
+
+import asyncio
+import math
+from typing import Annotated, cast
+
+from fastapi import APIRouter, Depends, Path, Query, Request
+from starlette.concurrency import run_in_threadpool
+
+from boa.api import answers
+from boa.errors import InputError
+from boa.formats import checks
+from boa.scheduler.money.costs import month_of
+from boa.server.context import Service, answer, looked_up, only_known_parameters
+from boa.server.http.bodies import read_json
+from boa.server.http.errors import NoPlanYet, NoSuchClass, documented
+from boa.server.http.shared_answers import Shared, nearly
+from boa.server.render import documents, examples
+from boa.server.render.charges import Charged, Month, charged, this_month
+from boa.units import Seconds
+
+NO_CAP = math.inf
+"""What the control loop is told to take the cap away."""
+Moment = Annotated[
+    float | None,
+    Query(description="Unix seconds.", examples=[1790000000.0], allow_inf_nan=False),
+]
+
+
+class MoneyRoutes:
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._windows, self._months = Shared[Charged](), Shared[Month](most=1)
+
+    def router(self) -> APIRouter:
+        router = APIRouter(dependencies=[Depends(only_known_parameters)])
+        add = router.add_api_route
+        add("/cost", self.cost, tags=["money"], responses=documented(401, 403, 422, 503))
+        add("/budget", self.budget, tags=["money"], responses=documented(401, 403, 422))
+        add(
+            "/budget",
+            self.set_budget,
+            methods=["PUT"],
+            tags=["money"],
+            openapi_extra=examples.body("BudgetChange", examples.BUDGET_CHANGE),
+            responses=documented(400, 401, 403, 413, 422, 503),
+        )
+        add("/nodes", self.nodes, tags=["cluster"], responses=documented(401, 403, 422))
+        add("/plan", self.plan, tags=["planning"], responses=documented(401, 403, 404, 422))
+        add("/classes", self.classes, tags=["planning"], responses=documented(401, 403, 422, 503))
+        add(
+            "/classes/{name}",
+            self.job_class,
+            tags=["planning"],
+            responses=documented(401, 403, 404, 422, 503),
+        )
+        return router
+
+    async def cost(
+        self,
+        by: Annotated[
+            answers.Grouping | None, Query(description="List it by day (UTC), class or job.")
+        ] = None,
+        since: Moment = None,
+        until: Moment = None,
+    ) -> answers.Cost:
+        """What was spent, is being spent, and will have been by the month's end.
+
+        Totals are over everything, or between `since` and `until` if either is given. Of a time
+        that ends now the answer may be some seconds old: `since` and `until` say what it is of.
+        """
+        snapshot = self._service.control.snapshot
+        now = snapshot.now
+        begin, end = 0.0 if since is None else since, now if until is None else min(until, now)
+        if begin > end:
+            raise InputError("since", since, f"a time before {end:.0f}")
+        asked = since is not None or until is not None
+        window = await self._charged(begin, end, now, by) if asked or by is not None else None
+        month = window.month if window is not None else None
+        if month is None:
+            month = await self._this_month(now)
+        money = await run_in_threadpool(lambda: snapshot.money)
+        found = documents.cost(
+            money, now, documents.forecast(month, money), window if asked else None
+        )
+        if window is not None and by is not None:
+            found["rows"] = [cast(answers.CostRow, row) for row in window.rows]  # checked later
+        return found
+
+    async def _charged(
+        self, begin: Seconds, end: Seconds, now: Seconds, by: answers.Grouping | None
+    ) -> Charged:
+        store = self._service.store
+        # Rows add up to the totals of this very moment.
+        key = nearly(begin, end, now) if by is None else (begin, end)
+        found = self._windows.of((by, key), lambda: charged(store, begin, end, now, by))
+        return await asyncio.wrap_future(found)
+
+    async def _this_month(self, now: Seconds) -> Month:
+        store = self._service.store
+        found = self._months.of(month_of(now), lambda: this_month(store, now))
+        return await asyncio.wrap_future(found)
+
+    def budget(self) -> answers.Budget:
+        """The budget, and how spend compares with it."""
+        control = self._service.control
+        return documents.budget(control.snapshot.money, control.now())
+
+    async def set_budget(self, request: Request) -> answers.Budget:
+        """Change the budget, the cap or both. What is left out stays as it is; a cap of null is
+        taken away. With a budget, averages count from now."""
+        both = ("budget_per_hour", "max_spend_per_hour")
+        given = checks.mapping(await read_json(request), "", required=(), optional=both)
+        if not given:
+            expected = "a budget, max_spend_per_hour or both"
+            raise InputError("budget_per_hour", None, expected, "missing")
+        budget = cap = None
+        if "budget_per_hour" in given:
+            budget = checks.number(given["budget_per_hour"], "budget_per_hour", above=0)
+        if "max_spend_per_hour" in given:
+            wanted = given["max_spend_per_hour"]
+            cap = NO_CAP if wanted is None else checks.number(wanted, "max_spend_per_hour", above=0)
+        control = self._service.control
+        return documents.budget(await answer(control.set_budget(budget, cap)), control.now())
+
+    def nodes(self) -> answers.NodeList:
+        """Nodes that are paid for or about to be, and who holds their GPUs."""
+        control = self._service.control
+        return {"nodes": documents.nodes(control.snapshot), "now": control.now()}
+
+    def plan(self) -> answers.LivePlan:
+        """The plan in force, with its proof and the workload that it was made for."""
+        control = self._service.control
+        state = control.snapshot.plan
+        if state is None:
+            raise NoPlanYet
+        return documents.plan(state, control.now())
+
+    def classes(self) -> answers.ClassList:
+        """Names of the classes that something is known of."""
+        return {"classes": looked_up(self._service.control.classes)}
+
+    def job_class(
+        self, name: Annotated[str, Path(description="The class.", examples=["resnet18"])]
+    ) -> dict[str, object]:
+        """What was learned of a class: rates, work, arrivals, with the samples behind them."""
+        found = looked_up(lambda: self._service.control.class_document(name))
+        if found is None:
+            raise NoSuchClass(name)
+        return dict(found)

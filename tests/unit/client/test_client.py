@@ -1,0 +1,396 @@
+"""The Python client, over a real socket."""
+
+import math
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from boa.api import answers
+from boa.client import DEFAULT_URL, Client, NoServer, Refused, wire
+from boa.client.api import PATIENCE_S
+from boa.client.wire import is_loopback
+from boa.errors import BoaError, InputError
+from boa.model.job import GpuLimits, JobSpec
+from fakes import NOW, FakeService, locked
+from unit.server.routes.test_money import plan_state
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> FakeService:
+    return FakeService(tmp_path)
+
+
+@pytest.fixture
+def client(service: FakeService) -> Iterator[Client]:
+    with service.serving() as url, Client(url) as client:
+        yield client
+
+
+@contextmanager
+def later(seconds: float, act: Callable[[], object]) -> Iterator[None]:
+    timer = threading.Timer(seconds, act)
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.join()
+
+
+def test_a_job_is_submitted_as_a_spec_or_as_a_mapping(client: Client) -> None:
+    spec = JobSpec(job_class="bert", run=("python", "train.py"), gpus=GpuLimits(max=4))
+    first = client.submit(spec)
+    second = client.submit({"class": "bert", "run": ["python", "train.py"], "gpus": {"max": 4}})
+    assert (first["id"], second["id"]) == ("1", "2")
+    assert first["spec"] == second["spec"]
+
+
+def test_jobs_are_listed_over_as_many_pages_as_it_takes(
+    client: Client, service: FakeService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("boa.client.api.PAGE", 3)
+    for n in range(8):
+        service.submit("bert" if n % 2 else "resnet18")
+    ids = [job["id"] for job in client.jobs()]
+    assert ids == [str(n) for n in range(8, 0, -1)]
+    assert [job["id"] for job in client.jobs(limit=4)] == ids[:4]
+    assert [job["id"] for job in client.jobs(job_class="bert")] == ["8", "6", "4", "2"]
+    service.control.end("8", "succeeded", 0)
+    assert len(client.jobs()) == 7
+    assert len(client.jobs(all=True)) == 8
+    assert [job["id"] for job in client.jobs(job_class="bert", search="6")] == ["6"]
+    assert len(client.jobs(states=["waiting", "running"])) == 7
+    assert len(client.jobs(states=["waiting", "succeeded"])) == 8
+    assert [job["id"] for job in client.live()["jobs"]] == [job["id"] for job in client.jobs()]
+
+
+def test_a_job_can_be_looked_at_stopped_and_waited_for(
+    client: Client, service: FakeService
+) -> None:
+    job = service.submit()
+    assert client.job(job)["state"] == "waiting"
+    with later(0.3, lambda: service.control.end(job, "failed", exit_code=3)):
+        ended = client.wait(job, pause_s=0.05)
+    assert (ended["state"], ended["exit_code"]) == ("failed", 3)
+    other = service.submit()
+    assert client.stop(other)["state"] == "stopped"
+
+
+def test_cluster_money_and_plan(client: Client, service: FakeService) -> None:
+    service.control.rent(1)
+    service.control.plan = plan_state()
+    service.control.documents = {"bert": {"name": "bert"}}
+    assert [node["id"] for node in client.nodes()] == [1]
+    assert client.cost()["budget_per_hour"] == 14.0
+    assert client.cost(by="day", since=NOW - 7200)["rows"][0]["day"] == "2026-09-21"
+    assert client.set_budget(20.0, max_spend=40.0)["max_spend_per_hour"] == 40.0
+    assert client.set_budget(20.0)["max_spend_per_hour"] == 40.0, "as it is"
+    assert client.set_budget(20.0, max_spend=math.inf)["max_spend_per_hour"] is None
+    cap_alone = client.set_budget(max_spend=30.0)
+    assert (cap_alone["budget_per_hour"], cap_alone["max_spend_per_hour"]) == (20.0, 30.0)
+    assert client.budget()["budget_per_hour"] == 20.0
+    assert client.plan()["number"] == 3
+    assert client.classes() == ["bert"]
+    assert client.job_class("bert") == {"name": "bert"}
+    assert client.health()["status"] == "ok"
+
+
+def test_the_server_s_errors_come_back_with_words_field_and_exit_code(
+    client: Client, service: FakeService
+) -> None:
+    with pytest.raises(Refused) as refused:
+        client.submit({"class": "a", "run": "true", "retries": -1})
+    assert str(refused.value) == "retries: got -1; expected a whole number >= 0 and <= 1000"
+    assert (refused.value.status, refused.value.exit_code) == (422, 2)
+    assert refused.value.field == "retries"
+    with pytest.raises(Refused, match="got '9'; expected the id of a job") as unknown:
+        client.job("9")
+    assert (unknown.value.status, unknown.value.exit_code) == (404, 2)
+    service.control.busy = locked()
+    with pytest.raises(Refused, match="database is locked") as busy:
+        client.set_budget(3.0)
+    assert (busy.value.status, busy.value.exit_code) == (503, 1)
+
+
+@pytest.mark.parametrize("part", ["../health", "a/b", "", "x?y=1", "#", "1/stop", "é"])
+def test_what_can_be_no_id_or_class_is_refused_before_it_becomes_part_of_a_path(part: str) -> None:
+    with Client(free_url()) as client:
+        for ask in (client.job, client.stop, client.logs, client.job_class):
+            with pytest.raises(InputError) as refused:
+                list(ask(part))
+            assert refused.value.exit_code == 2
+
+
+# Tokens
+
+
+def test_the_token_comes_from_the_environment_or_is_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = FakeService(tmp_path, token="s3cret")
+    monkeypatch.delenv("BOA_TOKEN", raising=False)
+    with service.serving() as url:
+        with Client(url) as client, pytest.raises(Refused, match="BOA_TOKEN") as refused:
+            client.jobs()
+        assert (refused.value.status, refused.value.exit_code) == (401, 2)
+        with Client(url, token="s3cret") as client:
+            assert client.jobs() == []
+        monkeypatch.setenv("BOA_TOKEN", "s3cret")
+        monkeypatch.setenv("BOA_SERVER", url + "/")
+        with Client() as client:
+            assert client.url == url
+            assert client.jobs() == []
+
+
+@pytest.mark.parametrize("token", ["a\nb", "schlüssel"])
+def test_a_token_that_no_header_can_carry_is_refused_here(token: str) -> None:
+    with pytest.raises(InputError, match="BOA_TOKEN"):
+        Client(token=token)
+
+
+# No server
+
+
+def test_without_an_address_it_is_the_local_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("BOA_SERVER", raising=False)
+    with Client() as client:
+        assert client.url == DEFAULT_URL == "http://127.0.0.1:8420"
+
+
+@pytest.mark.parametrize(
+    "url", ["127.0.0.1:8420", "ftp://x", "http://", "http://x:port", "http://[::1", "nonsense"]
+)
+def test_an_address_that_is_none_is_refused(url: str) -> None:
+    with pytest.raises(InputError, match="BOA_SERVER") as refused:
+        Client(url)
+    assert "http://127.0.0.1:8420" in str(refused.value)
+
+
+def free_url() -> str:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        return f"http://127.0.0.1:{other.getsockname()[1]}"
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda client: client.jobs(),
+        lambda client: client.submit({"class": "a", "run": "true"}),
+        lambda client: list(client.logs("1", follow=True)),
+        lambda client: next(client.events()),
+        lambda client: client.wait("1"),
+    ],
+)
+def test_where_nobody_listens_there_is_no_server_and_nobody_waits(
+    ask: Callable[[Client], object],
+) -> None:
+    url = free_url()
+    began = time.monotonic()
+    with Client(url) as client, pytest.raises(NoServer) as gone:
+        ask(client)
+    assert time.monotonic() - began < PATIENCE_S / 2
+    assert gone.value.exit_code == 4
+    assert str(gone.value) == (
+        f"no boa server at {url}: connection refused. Start one with 'boa serve --budget USD', or "
+        "name another in $BOA_SERVER."
+    )
+
+
+def test_a_name_that_is_nobody_s_is_no_server() -> None:
+    with Client("http://nowhere.invalid:8420") as client, pytest.raises(NoServer):
+        client.jobs()
+
+
+def test_a_server_that_says_nothing_is_given_up() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        with Client(url, timeout=0.2) as client, pytest.raises(NoServer, match=r"within 0\.2 s"):
+            client.jobs()
+
+
+def test_a_change_is_waited_for_longer_than_the_server_would(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Else the client would not hear what came of it."""
+    assert wire.CHANGE_S > answers.PATIENCE_S
+    monkeypatch.setattr(wire, "CHANGE_S", 0.4)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        with Client(url, timeout=0.1) as client:
+            for change in (lambda: client.set_budget(1.0), lambda: client.stop("1")):
+                with pytest.raises(NoServer, match=r"within 0\.4 s"):
+                    change()
+            with pytest.raises(NoServer, match=r"within 0\.1 s"):
+                client.metrics()
+
+
+@contextmanager
+def saying(words: bytes) -> Iterator[str]:
+    """Something that answers every request with the same bytes."""
+    server = socket.create_server(("127.0.0.1", 0))
+
+    def answer() -> None:
+        connection, _ = server.accept()
+        with connection:
+            connection.recv(65_536)
+            connection.sendall(words)
+
+    thread = threading.Thread(target=answer)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.getsockname()[1]}"
+    finally:
+        thread.join()
+        server.close()
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (
+            b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 4\r\n\r\nhey!",
+            "text/html",
+        ),
+        (b"HTTP/1.1 404 Nope\r\nContent-Length: 2\r\n\r\n{}", "something else answers there (404"),
+        (b"HTTP/1.1 500 X\r\nContent-Length: 14\r\n\r\n" + b'{"error": "x"}', "something else"),
+        (b"220 mail.example ESMTP\r\n", "the connection broke off"),
+        (b"", "the connection broke off"),
+    ],
+)
+def test_what_is_no_boa_server_is_told_as_that(words: bytes, why: str) -> None:
+    with saying(words) as url, Client(url) as client, pytest.raises(NoServer) as gone:
+        client.jobs()
+    assert why in str(gone.value)
+
+
+def test_no_proxy_stands_between_a_machine_and_itself(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", free_url())
+    with Client(client.url) as other:
+        assert other.jobs() == []
+
+
+@pytest.mark.parametrize(
+    ("host", "is_ours"),
+    [("localhost", True), ("127.0.0.1", True), ("127.1.2.3", True), ("::1", True)]
+    + [(host, False) for host in ("0.0.0.0", "10.0.0.1", "example.com", "", "::")],
+)
+def test_which_hosts_only_this_machine_can_reach(host: str, is_ours: bool) -> None:
+    assert is_loopback(host) == is_ours
+
+
+# Streams
+
+
+def test_a_log_comes_whole_in_part_or_as_it_grows(client: Client, service: FakeService) -> None:
+    job = service.submit()
+    service.engine.write(job, "one\ntwo — “ü”\n")
+    assert "".join(client.logs(job)) == "one\ntwo — “ü”\n"
+    assert "".join(client.logs(job, tail=1)) == "two — “ü”\n"
+    pieces = client.logs(job, tail=0, follow=True)
+    heard = threading.Event()
+
+    def write() -> None:
+        """Again and again: what is written before the client follows is old, too."""
+        while not heard.wait(0.3):
+            service.engine.write(job, "three\n")
+
+    with later(0.0, write):
+        got = next(pieces)
+        heard.set()
+    service.control.end(job, "succeeded", 0)
+    assert set("".join([got, *pieces]).splitlines()) == {"three"}
+
+
+def test_bytes_that_are_no_text_do_not_break_a_log(client: Client, service: FakeService) -> None:
+    job = service.submit()
+    service.engine.write(job, "")
+    (service.folder / job / "1-0-1.log").write_bytes(b"a\xffb\xe2\x82")
+    assert "".join(client.logs(job)) == "a\ufffdb\ufffd"
+
+
+def test_a_log_goes_on_where_it_was_when_the_server_comes_back(service: FakeService) -> None:
+    job = service.submit()
+    service.engine.write(job, "skipped\none\n")
+    with service.serving() as url:
+        client = Client(url)
+        pieces = client.logs(job, tail=1, follow=True)
+        assert next(pieces) == "one\n"
+    port = int(url.rpartition(":")[2])
+    service.engine.write(job, "two\n")
+
+    def resume() -> None:
+        with service.serving(port):
+            ended.wait(60)
+
+    ended = threading.Event()
+    with later(0.8, resume):
+        assert next(piece for piece in pieces if piece) == "two\n"
+        service.engine.write(job, "three\n")
+        service.control.end(job, "succeeded", 0)
+        assert "".join(pieces) == "three\n"
+        ended.set()
+    client.close()
+
+
+def test_events_come_in_order_and_none_is_lost_to_a_restart(service: FakeService) -> None:
+    service.control.tell("x", "1")
+    with service.serving() as url:
+        client = Client(url)
+        events = client.events(after=0)
+        assert next(events)["number"] == 1
+    port = int(url.rpartition(":")[2])
+    service.control.tell("x", "2")
+    ended = threading.Event()
+
+    def resume() -> None:
+        with service.serving(port):
+            ended.wait(60)
+
+    with later(0.8, resume):
+        assert next(events)["number"] == 2
+        service.control.tell("x", "3", job="7")
+        assert next(events)["job"] == "7"
+        events.close()
+        ended.set()
+    client.close()
+
+
+def test_events_from_now_on_leave_out_the_old_ones(client: Client, service: FakeService) -> None:
+    service.control.tell("old", "…")
+    events = client.events()
+    heard = threading.Event()
+
+    def tell() -> None:
+        """Again and again: what is told before the client listens is old, too."""
+        while not heard.wait(0.3):
+            service.control.tell("new", "…")
+
+    with later(0.0, tell):
+        kind = next(events)["kind"]
+        heard.set()
+    assert kind == "new"
+    events.close()
+
+
+def test_patience_ends_when_a_server_stays_away(service: FakeService) -> None:
+    job = service.submit()
+    with service.serving() as url:
+        client = Client(url)
+        events = client.events(after=0, patience_s=0.2)
+        next(events)
+        pieces = client.logs(job, follow=True, patience_s=0.2)
+        service.engine.write(job, "x")
+        assert next(pieces) == "x"
+    for stream in (events, pieces):
+        began = time.monotonic()
+        with pytest.raises(BoaError) as gone:
+            list(stream)
+        assert gone.value.exit_code == 4
+        assert time.monotonic() - began < PATIENCE_S / 2
+    client.close()

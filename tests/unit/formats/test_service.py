@@ -1,0 +1,347 @@
+"""`boa.yaml`, flags over it, and defaults that need neither."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+from jsonschema import Draft202012Validator
+
+from boa.errors import InputError
+from boa.formats.profile import profile_document
+from boa.formats.schema_service import config_schema
+from boa.formats.service import load_config, short_name
+from boa.model.profile import ClassProfile
+from boa.model.provider_settings import AwsMachine, AwsSettings, RaySettings
+from boa.model.service import ServiceConfig
+from boa.model.workload import GpuType
+
+CONFIG: dict[str, Any] = {
+    "version": 1,
+    "budget_per_hour": 12,
+    "max_spend_per_hour": 40,
+    "policy": "boa",
+    "target_efficiency": 0.5,
+    "gpu_types": {"T4": {"price": 1.088, "gpus_per_node": 4, "max_nodes": 8}, "A100": None},
+    "engine": "local",
+    "cloud": "local",
+    "data_dir": "state",
+    "db": "postgresql+psycopg://localhost/boa",
+    "host": "127.0.0.1",
+    "port": 9000,
+    "speed": 60,
+    "round_s": 30,
+    "replan_s": 600,
+    "keep_warm_s": 0,
+    "pacing_h": 12,
+    "refused_s": 10,
+    "backoff_s": 1,
+    "warm_parents": 2,
+    "log_mb": 0.5,
+    "url": "http://10.0.0.5:8420",
+    "local": {"provision_s": 30, "release_s": 5},
+    "ray": {"address": "10.0.0.5:6379", "nodes": "fixed"},
+    "aws": {
+        "region": "us-east-1",
+        "image": "ami-0abc",
+        "subnets": ["subnet-0a", "subnet-0b"],
+        "security_groups": ["sg-0c"],
+        "key_name": "lab",
+        "instance_profile": "boa-node",
+        "head": "10.0.0.5:6379",
+        "setup": "mount /shared\n",
+        "tags": {"team": "vision"},
+        "endpoint": "http://127.0.0.1:5000",
+        "machines": {
+            "T4": {"instance_types": ["g4dn.12xlarge"], "spot": True},
+            "A100": {"instance_types": ["p4d.24xlarge", "p4de.24xlarge"]},
+        },
+    },
+    "classes": {
+        "resnet18": {"catalogue": "resnet18", "arrivals_per_hour": 4, "arrivals_weight_h": 2},
+        "bert": {"profile": "bert.json", "measured_weight": 10},
+        "new": None,
+    },
+}
+PROFILE = ClassProfile(name="bert", work=(1.0,), rates={"T4": np.array([[[0.0, 1.0], [0.0, 1.0]]])})
+
+
+def catalogue(model: str, gpu_types: Mapping[str, GpuType]) -> ClassProfile | None:
+    return PROFILE if model == "resnet18" and "T4" in gpu_types else None
+
+
+def load(path: Path | None = None, **overrides: Any) -> ServiceConfig:
+    return load_config(path, overrides, catalogue)
+
+
+@pytest.fixture(autouse=True)
+def no_gpus(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """No program is found but those that a test puts there."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    monkeypatch.setenv("PATH", str(programs))
+    monkeypatch.setenv("BOA_HOME", str(tmp_path / "home"))
+    return programs
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    (tmp_path / "bert.json").write_text(json.dumps(profile_document(PROFILE)))
+    return written(tmp_path, CONFIG)
+
+
+def written(folder: Path, document: Any) -> Path:
+    path = folder / "boa.yaml"
+    path.write_text(json.dumps(document))
+    return path
+
+
+def fits(document: Any) -> bool:
+    return bool(Draft202012Validator(config_schema()).is_valid(document))
+
+
+def test_every_field_arrives_in_the_config(file: Path) -> None:
+    assert fits(CONFIG)
+    config = load(file)
+    assert (config.budget, config.max_spend, config.target_efficiency) == (12.0, 40.0, 0.5)
+    assert config.gpu_types == {
+        "T4": GpuType(name="T4", price=1.088, gpus_per_node=4),
+        "A100": GpuType(name="A100"),
+    }
+    assert config.max_nodes == {"T4": 8}
+    assert config.data_dir == file.parent / "state", "relative to the file"
+    assert config.db == "postgresql+psycopg://localhost/boa"
+    assert (config.host, config.port, config.speed) == ("127.0.0.1", 9000, 60.0)
+    assert (config.round_s, config.replan_s, config.keep_warm_s) == (30.0, 600.0, 0.0)
+    assert (config.pacing_h, config.refused_s, config.backoff_s) == (12.0, 10.0, 1.0)
+    assert (config.provision_s, config.release_s, config.log_bytes) == (30.0, 5.0, 512 * 1024)
+    assert config.warm_parents == 2
+    assert (config.policy, config.engine, config.cloud) == ("boa", "local", "local")
+
+
+def test_what_is_said_of_ray_and_aws_arrives(file: Path) -> None:
+    config = load(file)
+    assert config.url == "http://10.0.0.5:8420"
+    assert config.unpriced == {"A100"}
+    assert config.ray == RaySettings(address="10.0.0.5:6379", nodes="fixed")
+    assert config.aws == AwsSettings(
+        region="us-east-1",
+        image="ami-0abc",
+        subnets=("subnet-0a", "subnet-0b"),
+        security_groups=("sg-0c",),
+        key_name="lab",
+        instance_profile="boa-node",
+        head="10.0.0.5:6379",
+        setup="mount /shared\n",
+        tags={"team": "vision"},
+        endpoint="http://127.0.0.1:5000",
+        machines={
+            "T4": AwsMachine(instance_types=("g4dn.12xlarge",), spot=True),
+            "A100": AwsMachine(instance_types=("p4d.24xlarge", "p4de.24xlarge")),
+        },
+    )
+
+
+def test_ray_brings_its_own_nodes_and_has_to_be_told_their_types(tmp_path: Path) -> None:
+    config = load(written(tmp_path, {"engine": "ray", "gpu_types": {"T4": None}}))
+    assert (config.cloud, config.ray) == ("ray", RaySettings())
+    with pytest.raises(InputError, match=r"^gpu_types: got None; .* with engine ray"):
+        load(engine="ray")
+
+
+def test_every_class_arrives_as_a_prior(file: Path) -> None:
+    priors = load(file).priors
+    known = priors["resnet18"]
+    assert known.profile is PROFILE
+    assert (known.arrivals_per_hour, known.arrivals_weight_h, known.measured_weight) == (4, 2, 0)
+    assert priors["bert"].profile is not None
+    assert np.array_equal(priors["bert"].profile.rates["T4"], PROFILE.rates["T4"])
+    assert priors["bert"].measured_weight == 10.0
+    assert (priors["new"].profile, priors["new"].arrivals_per_hour) == (None, None)
+
+
+def test_flags_win_over_the_file_and_none_is_no_flag(file: Path) -> None:
+    config = load(file, budget_per_hour=3.0, port=None, data_dir="/elsewhere")
+    assert (config.budget, config.port, config.data_dir) == (3.0, 9000, Path("/elsewhere"))
+
+
+def test_without_anything_there_are_sixteen_slots_at_a_budget_of_four(tmp_path: Path) -> None:
+    config = load()
+    assert config.budget == 4.0
+    assert config.gpu_types == {"slot": GpuType(name="slot", price=1.0, gpus_per_node=4)}
+    assert config.max_nodes == {"slot": 4}
+    assert config.data_dir == tmp_path / "home"
+    assert config.db == f"sqlite:///{tmp_path}/home/boa.db"
+
+
+def fake_gpus(programs: Path, script: str) -> None:
+    program = programs / "nvidia-smi"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+
+
+def test_a_machine_with_gpus_is_one_node_of_them(no_gpus: Path) -> None:
+    fake_gpus(no_gpus, "echo 'NVIDIA A100-SXM4-80GB'; echo 'NVIDIA A100-SXM4-80GB'; echo Tesla T4")
+    config = load()
+    assert config.gpu_types == {"A100": GpuType(name="A100", price=1.0, gpus_per_node=2)}
+    assert config.max_nodes == {"A100": 1}
+
+
+@pytest.mark.parametrize("script", ["echo no driver >&2; exit 9", "exit 0", "printf '\\377'"])
+def test_a_machine_whose_gpus_cannot_be_listed_has_slots(no_gpus: Path, script: str) -> None:
+    fake_gpus(no_gpus, script)
+    assert list(load().gpu_types) == ["slot"]
+
+
+@pytest.mark.parametrize(
+    ("product", "name"),
+    [
+        ("Tesla V100-SXM2-16GB", "V100"),
+        ("NVIDIA H100 80GB HBM3", "H100"),
+        ("NVIDIA GeForce RTX 2080 Ti", "RTX2080Ti"),
+        ("Quadro RTX 6000", "QuadroRTX6000"),
+        ("NVIDIA", "NVIDIA"),
+    ],
+)
+def test_gpus_go_by_the_names_that_the_catalogue_has(product: str, name: str) -> None:
+    assert short_name(product) == name
+
+
+def test_the_data_folder_follows_the_environment(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("BOA_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_STATE_HOME", "/state")
+    assert load().data_dir == Path("/state/boa")
+    monkeypatch.setenv("XDG_STATE_HOME", "relative/is/ignored")
+    assert load().data_dir == tmp_path / ".local/state/boa"
+
+
+@pytest.mark.parametrize("name", ["boa.yaml", "boa-ray.yaml", "boa-aws.yaml"])
+def test_the_shipped_examples_are_configs(examples: Path, name: str) -> None:
+    assert fits(yaml.safe_load((examples / name).read_text("utf-8")))
+    config = load_config(examples / name, {}, lambda model, types: PROFILE)
+    assert set(config.gpu_types) == {"T4", "A100"}
+
+
+def test_the_config_schema_is_a_valid_schema() -> None:
+    Draft202012Validator.check_schema(config_schema())
+    assert set(config_schema()["properties"]) == set(CONFIG)
+
+
+def changed(path: str, value: Any) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(json.dumps(CONFIG))
+    *way, last = path.split(".")
+    here = document
+    for key in way:
+        here = here[key]
+    here[last] = value
+    return document
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("version", 2),
+        ("budget_per_hour", 0),
+        ("budget_per_hour", None),
+        ("max_spend_per_hour", -1),
+        ("target_efficiency", 1.5),
+        ("policy", ""),
+        ("engine", 1),
+        ("engine", "slurm"),
+        ("cloud", "moon"),
+        ("gpu_types", {}),
+        ("gpu_types", ["T4"]),
+        ("gpu_types.T4.price", 0),
+        ("gpu_types.T4.gpus_per_node", 0),
+        ("gpu_types.T4.max_nodes", 0),
+        ("gpu_types.T4.nodes", 1),
+        ("data_dir", " "),
+        ("data_dir", 1),
+        ("db", "boa.db"),
+        ("port", 65_536),
+        ("port", -1),
+        ("port", "8420"),
+        ("speed", 0),
+        ("round_s", 0),
+        ("keep_warm_s", -1),
+        ("pacing_h", 0),
+        ("warm_parents", -1),
+        ("warm_parents", 101),
+        ("log_mb", 0),
+        ("local", {"provision": 1}),
+        ("local.provision_s", -1),
+        ("url", "10.0.0.5:8420"),
+        ("ray", []),
+        ("ray.address", "10.0.0.5"),
+        ("ray.nodes", "some"),
+        ("ray.adress", "auto"),
+        ("aws", None),
+        ("aws.region", ""),
+        ("aws.image", "my-image"),
+        ("aws.subnets", []),
+        ("aws.subnets", ["sg-0a"]),
+        ("aws.security_groups", "sg-0c"),
+        ("aws.head", "http://10.0.0.5"),
+        ("aws.setup", "x" * 8001),
+        ("aws.tags", ["team"]),
+        ("aws.tags", {"boa:token": "mine"}),
+        ("aws.tags", {"cost centre": "7"}),
+        ("aws.machines", {}),
+        ("aws.machines.T4.instance_types", []),
+        ("aws.machines.T4.spot", "yes"),
+        ("classes", []),
+        ("classes", {"a b": {}}),
+        ("classes.bert", {"profile": "bert.json", "catalogue": "bert"}),
+        ("classes.bert.catalog", "bert"),
+        ("classes.bert.profile", ""),
+        ("classes.bert.arrivals_per_hour", -1),
+        ("classes.bert.measured_weight", -1),
+        ("budget", 3),
+    ],
+)
+def test_reader_and_schema_refuse_the_same(tmp_path: Path, path: str, value: Any) -> None:
+    (tmp_path / "bert.json").write_text(json.dumps(profile_document(PROFILE)))
+    document = changed(path, value)
+    assert not fits(document)
+    file = written(tmp_path, document)
+    with pytest.raises(InputError) as caught:
+        load(file)
+    assert caught.value.field.startswith(f"{file}: {path}"), "names the file and the field"
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "said"),
+    [
+        ("aws.machines.H100", {"instance_types": ["p5.48xlarge"]}, "one of the gpu_types: T4, A10"),
+        ("aws.machines", {"T4": {"instance_types": ["g4dn.xlarge"]}}, "A100 has none"),
+    ],
+)
+def test_what_only_the_reader_sees_is_named_too(
+    tmp_path: Path, path: str, value: Any, said: str
+) -> None:
+    (tmp_path / "bert.json").write_text(json.dumps(profile_document(PROFILE)))
+    with pytest.raises(InputError, match=said):
+        load(written(tmp_path, changed(path, value)))
+
+
+def test_a_wrong_flag_is_not_blamed_on_the_file(file: Path) -> None:
+    with pytest.raises(InputError, match=r"^port: got 70000"):
+        load(file, port=70_000)
+    with pytest.raises(InputError, match=r"^budget: unknown field, perhaps budget_per_hour"):
+        load(file, budget=3)
+
+
+def test_a_model_that_nobody_measured_and_a_broken_profile_are_named(tmp_path: Path) -> None:
+    unknown = written(tmp_path, {**CONFIG, "classes": {"a": {"catalogue": "gpt9"}}})
+    with pytest.raises(InputError, match=r"classes\.a\.catalogue: got 'gpt9'; .* T4, A100"):
+        load(unknown)
+    (tmp_path / "bert.json").write_text('{"class": "bert"}')
+    broken = written(tmp_path, CONFIG)
+    with pytest.raises(InputError, match=r"bert\.json: work: missing"):
+        load(broken)
