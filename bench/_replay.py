@@ -53,7 +53,7 @@ def stream(data: str, jobs: str) -> dict[str, Any]:
     span_s = int(jobs) / spec.arrivals_per_hour * 3600
     arriving = synthetic_jobs(spec, 1)
     began = time.perf_counter()
-    report = Simulation(arriving, knowledge, Boa(140), settings, span_s=span_s).run()
+    report = Simulation(arriving, knowledge, Boa(), settings, span_s=span_s, budget=140).run()
     return {
         "seconds": time.perf_counter() - began,
         "peak_mb": _peak_gb() * 1000,

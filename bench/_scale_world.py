@@ -167,7 +167,7 @@ class World:
             cloud=self.cloud,
             clock=self.clock,
             calculator=self.calculator,
-            policy=Boa(self.config.budget, replan_s=float("inf")),
+            policy=Boa(),
             secret=b"secret",
             log=lambda level, text: print(level, text, file=sys.stderr),
             inline=True,

@@ -21,7 +21,6 @@ from _steps import scenes, temporary
 from _table import Measured, show, write
 from boa.model.cluster import Allocation, ClusterView, JobId, JobView, Node, NodeId, Share
 from boa.model.speedup import Floats
-from boa.model.trace import TraceJob
 from boa.model.workload import GpuType, JobClass, Workload
 from boa.placement.fitting import Room, Want, fit
 from boa.placement.packing import choose_slots
@@ -71,7 +70,7 @@ class Scene:
         view = ClusterView(
             now=0.0, jobs=views, nodes=(), gpu_types=self.gpu_types, memory=self.planned
         )
-        return Boa(self.planned.solution.budget).decide(view).shares
+        return Boa().decide(view).shares
 
     def wants(self, shares: Mapping[JobId, Share]) -> dict[JobId, Want]:
         return {
@@ -122,7 +121,6 @@ def _scene(jobs: int) -> Scene:
                 serial=n,
                 epoch=dice.randrange(len(of.job_class.epochs)),
                 prediction=of,
-                asked=TraceJob(name=str(n), arrival_s=float(n), application=of.job_class.name),
             )
         )
     return Scene(workload, planned, views)

@@ -113,7 +113,7 @@ class Live:
             cloud=self.cloud,
             clock=self.clock,
             calculator=InlineCalculator(),
-            policy=self.policy or Boa(self.config.budget, replan_s=float("inf")),
+            policy=self.policy or Boa(),
             secret=b"secret",
             log=lambda level, text: self.logged.append(f"{level}: {text}"),
             inline=True,

@@ -23,7 +23,7 @@ def new_trace(sia: Path) -> World:
 
 def run(shared_data: Path, budget: float, learning: Learning) -> dict[str, Any]:
     settings = Settings(learning=learning, interval_s=None)
-    report = simulate(new_trace(shared_data / "sia"), Choice(policy=Boa(budget)), settings)
+    report = simulate(new_trace(shared_data / "sia"), Choice(policy=Boa(), budget=budget), settings)
     return report.document()
 
 

@@ -1,6 +1,5 @@
 """A running job moves to a newer plan only if the rest of its training gains by it."""
 
-import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +12,6 @@ from boa.formats.workload import load_workload
 from boa.model.cluster import Allocation, ClusterView, JobView, Share
 from boa.model.plan import ClassPlan, Variant
 from boa.model.speedup import Floats, Speedup, Table
-from boa.model.trace import TraceJob
 from boa.model.workload import JobClass, Workload
 from boa.policy.boa import MARGIN, Boa, Planned, planned_of, within_reach
 from boa.solver.objective import holdings
@@ -38,14 +36,13 @@ def waiting(job_class: JobClass, serial: int, epoch: int) -> JobView:
         serial=serial,
         epoch=epoch,
         prediction=Unknown(),
-        asked=TraceJob(name=name, arrival_s=0.0, application=job_class.name),
     )
 
 
 def decide(planned: Planned, jobs: list[JobView]) -> dict[str, Share]:
     types = planned.solution.workload.gpu_types
     view = ClusterView(now=0.0, jobs=jobs, nodes=(), gpu_types=types, memory=planned)
-    return dict(Boa(1.0, replan_s=math.inf).decide(view).shares)
+    return dict(Boa().decide(view).shares)
 
 
 def running(planned: Planned, every: int = 1) -> list[JobView]:

@@ -6,9 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from boa.model.cluster import ClusterView, Decision, JobView, Node
+from boa.model.cluster import ClusterView, Decision, JobView, Node, UserRequest
 from boa.model.speedup import Floats
-from boa.model.trace import TraceJob
 from boa.model.workload import GpuType
 from boa.policy.rivals.autoscale import outside_band
 from boa.policy.rivals.rubick import Rubick, allot, ladder, requests_of
@@ -48,10 +47,7 @@ def views(draw: st.DrawFn) -> ClusterView:
             serial=n,
             epoch=0,
             prediction=Known(draw(st.sampled_from(shared))),
-            asked=TraceJob(
-                name=f"job-{n}",
-                arrival_s=60.0 * n,
-                application="any",
+            asked=UserRequest(
                 gpus=draw(st.sampled_from([None, 1, 2, 3, 5, 8, 16])),
                 guaranteed=draw(st.booleans()),
             ),

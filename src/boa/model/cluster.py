@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
 from boa.model.speedup import Floats
-from boa.model.trace import TraceJob
-from boa.model.workload import GpuType, Workload
+from boa.model.workload import GpuType
 from boa.units import GpuName, Seconds
 
 JobId: TypeAlias = str
@@ -56,6 +55,16 @@ class Prediction(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class UserRequest:
+    """What a job's user asked for: policies that trust users go by it."""
+
+    gpus: int | None = None
+    """None: its user did not say."""
+    guaranteed: bool = False
+    """Rubick: this job is not to get less than it asked for."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobView:
     """One active job: waiting, or holding GPUs."""
@@ -69,8 +78,7 @@ class JobView:
     left: float = 1.0
     """Part of the current epoch that is still to be done."""
     prediction: Prediction
-    asked: TraceJob
-    """What its user said: GPUs, batch size, execution plan, guaranteed or not."""
+    asked: UserRequest = UserRequest()
     allocation: Allocation | None = None
     restarts: int = 0
     """Starts after the first."""
@@ -81,17 +89,6 @@ class JobView:
     """The most GPUs of each type that the job has made progress on."""
     note: Any = None
     """What the policy said of this job in its last decision."""
-
-
-class Forecast(Protocol):
-    """What is expected of the jobs to come."""
-
-    @property
-    def version(self) -> int:
-        """Changes whenever the workload does."""
-        ...
-
-    def workload(self) -> Workload: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +103,6 @@ class ClusterView:
     gpu_types: Mapping[GpuName, GpuType]
     next_node: NodeId = 0
     """The first id that no node has had: what a policy calls the nodes it wants added."""
-    forecast: Forecast | None = None
     memory: Any = None
     """What the policy asked to remember in its last decision."""
 

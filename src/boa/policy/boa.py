@@ -8,7 +8,7 @@ near their optimum, and one that is solved again on slightly other figures looks
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from boa.errors import BudgetTooSmall
 from boa.model.cluster import ClusterView, Decision, JobView, Share
@@ -20,8 +20,6 @@ from boa.solver.solution import Solution
 from boa.units import Seconds, UsdPerHour
 
 GOLDEN = 0.6180339887498949
-REPLAN_S: Seconds = 900.0
-"""How often the widths are computed anew, if predictions have changed (the paper: 15 minutes)."""
 MARGIN = 0.05
 """Part of the value of its rest that a running job must gain to be moved, beyond the rescaling."""
 
@@ -48,15 +46,15 @@ class Planned:
 
 @dataclass(frozen=True, slots=True)
 class Boa:
-    budget: UsdPerHour
-    replan_s: Seconds = REPLAN_S
-    name: str = "boa"
-    by_job: bool = True
+    """The widths of the plan that is remembered; `scheduler/plan` makes it and keeps it new."""
+
+    name: ClassVar[str] = "boa"
+    by_job: ClassVar[bool] = True
     """Decides job by job, so it may be asked at events."""
 
     def decide(self, view: ClusterView) -> Decision:
         """A job of a class that is not in the plan gets nothing: it waits for the next plan."""
-        planned = self._planned(view)
+        planned: Planned | None = view.memory
         if planned is None:
             return Decision()
         shares = {
@@ -65,19 +63,6 @@ class Boa:
             if (variants := planned.by_class.get(job.job_class))
         }
         return Decision(shares=shares, memory=planned)
-
-    def _planned(self, view: ClusterView) -> Planned | None:
-        """Without a forecast the plan is made elsewhere, and is the one remembered, if any."""
-        known: Planned | None = view.memory
-        forecast = view.forecast
-        if forecast is None:
-            return known
-        if known is None:
-            return planned_of(solve(forecast.workload(), self.budget), forecast.version, view.now)
-        if view.now < known.at + self.replan_s or forecast.version == known.version:
-            return known
-        solution, _ = within_reach(forecast.workload(), self.budget)
-        return planned_of(solution, forecast.version, view.now, known.plans + 1)
 
 
 def planned_of(solution: Solution, version: int, at: Seconds, plans: int = 1) -> Planned:

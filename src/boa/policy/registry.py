@@ -42,6 +42,8 @@ class Choice:
     """A policy, with the habits of the system it comes from."""
 
     policy: Policy
+    budget: UsdPerHour | None = None
+    """What plans are made with, for a policy that follows one."""
     like_sia: bool = False
     """Jobs that learn alone start with one GPU of every type profiled, and predict no batch size
     above the one that their user asked for."""
@@ -61,7 +63,7 @@ class Known:
 
 
 POLICIES: Mapping[str, Known] = {
-    "boa": Known(make=lambda k: Boa(_given(k.budget)), knob="budget", interval_s=None),
+    "boa": Known(make=lambda k: Boa(), knob="budget", interval_s=None),
     "fixed": Known(make=lambda k: Fixed(_given(k.width)), knob="width", learning="job"),
     "pollux": Known(make=lambda k: Pollux(k.seed), knob="nodes", learning="job"),
     "pollux-autoscale": Known(
@@ -105,7 +107,7 @@ def choose(name: str, knobs: Knobs) -> Choice:
         if value is not None and knob != known.knob and knob not in known.also:
             takes = _FLAGS[known.knob] if known.knob else "neither"
             raise UsageError(f"--policy {name} does not take {flag} (it takes {takes})")
-    return Choice(policy=known.make(knobs), like_sia=known.like_sia)
+    return Choice(policy=known.make(knobs), budget=knobs.budget, like_sia=known.like_sia)
 
 
 def _given(value: _T | None) -> _T:

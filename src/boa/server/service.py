@@ -151,7 +151,7 @@ def _policy(config: ServiceConfig) -> Policy:
     from boa.policy.registry import Knobs, choose
 
     if config.policy == "boa":
-        return Boa(config.budget)
+        return Boa()
     if config.policy not in POLICIES[1:]:
         raise InputError("policy", config.policy, f"one of {', '.join(POLICIES)}")
     if config.target_efficiency is None:

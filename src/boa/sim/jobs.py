@@ -1,6 +1,6 @@
 """A job inside the simulator: where its training stands, what it holds, how fast it goes."""
 
-from boa.model.cluster import Allocation, JobId, JobView, Share
+from boa.model.cluster import Allocation, JobId, JobView, Share, UserRequest
 from boa.model.trace import TraceJob
 from boa.sim.learners import Learner, Pace
 from boa.sim.physics import Truth
@@ -28,6 +28,7 @@ class ActiveJob:
         "note",
         "pace",
         "paused_s",
+        "request",
         "restarts",
         "resume_at",
         "serial",
@@ -44,6 +45,7 @@ class ActiveJob:
     def __init__(self, asked: TraceJob, truth: Truth, learner: Learner, serial: int) -> None:
         self.id: JobId = asked.name
         self.asked, self.truth, self.learner, self.serial = asked, truth, learner, serial
+        self.request = UserRequest(asked.gpus, asked.guaranteed)
         self.arrival = self.clock = asked.arrival_s
         self.work: list[float] = truth.work(asked).tolist()
         self.epochs = len(self.work)
@@ -158,7 +160,7 @@ class ActiveJob:
             epoch=self.epoch,
             left=1.0 - self.done / self.work[self.epoch] if self.done else 1.0,
             prediction=self.learner,
-            asked=self.asked,
+            asked=self.request,
             allocation=self.allocation,
             restarts=max(self.restarts, 0),
             rescale_s=self.truth.rescale_s,

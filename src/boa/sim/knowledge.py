@@ -1,6 +1,6 @@
 """Everything known in a simulation: the truth of every class, and what has been learned of it."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -172,8 +172,15 @@ class Knowledge:
     def version(self) -> int:
         return sum(learner.version for learner in self._shared.values())
 
-    def workload(self) -> Workload:
-        """A start is taken to be on a fresh node: those who plan give empty nodes back at once."""
+    def units(self, job_class: str) -> tuple[float, ...]:
+        """Nothing: nobody asks a simulation how far its jobs are by the plan."""
+        return ()
+
+    def workload(self, now: Seconds = 0.0, active: Collection[str] | None = None) -> Workload:
+        """All classes of the trace, at its own rates of arrival, at any time.
+
+        A start is taken to be on a fresh node: those who plan give empty nodes back at once.
+        """
         rates = self.arrivals.per_hour
         if not rates:
             expected = "arrivals that spread over time: a plan is made for their rates"

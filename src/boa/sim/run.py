@@ -107,6 +107,7 @@ def simulate(
         choice.policy,
         settings,
         span_s=world.trace.span_s,
+        budget=choice.budget,
         listener=listener,
         keep_jcts=keep_jcts,
     )

@@ -23,13 +23,13 @@ from boa.model.cluster import (
 )
 from boa.model.trace import TraceJob
 from boa.placement.packing import Pool, allocate
-from boa.policy.boa import REPLAN_S
+from boa.scheduler.plan.planning import REPLAN_S, inline_planner, plan_now
 from boa.sim.jobs import NEVER, ActiveJob
 from boa.sim.knowledge import Knowledge
 from boa.sim.rental import Rental
 from boa.sim.report import Report, Sample, Tally
 from boa.sim.settings import Settings
-from boa.units import Seconds
+from boa.units import Seconds, UsdPerHour
 
 Event = Mapping[str, Any]
 Listener = Callable[[Event], None]
@@ -54,10 +54,14 @@ class Simulation:
         settings: Settings,
         *,
         span_s: Seconds,
+        budget: UsdPerHour | None = None,
         listener: Listener | None = None,
         keep_jcts: bool = False,
     ) -> None:
+        """`budget`: what plans are made with, for a policy that follows one."""
         self.settings, self.policy, self.knowledge = settings, policy, knowledge
+        self._budget = budget
+        self._planner = inline_planner(knowledge)
         self.clock = VirtualClock()
         self.span_s = span_s
         self.active: dict[JobId, ActiveJob] = {}
@@ -253,6 +257,8 @@ class Simulation:
     # Both
 
     def _decide(self, views: list[Any]) -> Decision:
+        if self._budget is not None:
+            self.memory = plan_now(self._planner, self.clock.now(), self._budget)
         decision = self.policy.decide(
             ClusterView(
                 now=self.clock.now(),
@@ -260,7 +266,6 @@ class Simulation:
                 nodes=self.rental.all_nodes() if self.settings.interval_s is not None else (),
                 gpu_types=self.knowledge.gpu_types,
                 next_node=self.rental.next_node,
-                forecast=self.knowledge,
                 memory=self.memory,
             )
         )

@@ -1,6 +1,5 @@
 """BOA as a policy: who gets which variant, and when the plan is made anew."""
 
-import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -11,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from boa.errors import BudgetTooSmall
-from boa.model.cluster import Allocation, ClusterView, Decision, Forecast, JobView, Share
+from boa.model.cluster import Allocation, ClusterView, Decision, JobView, Share
 from boa.model.plan import ClassPlan, Plan, Variant
 from boa.model.speedup import Amdahl, Floats, Table
-from boa.model.trace import TraceJob
 from boa.model.workload import Epoch, GpuType, JobClass, Workload
-from boa.policy.boa import REPLAN_S, Boa, Planned, dealt_to, planned_of
+from boa.policy.boa import Boa, Planned, dealt_to, planned_of
+from boa.scheduler.plan.planning import REPLAN_S, inline_planner, plan_now
 from boa.solver.planner import plan as solve
 
 T4 = {"T4": GpuType(name="T4", price=1.0, gpus_per_node=4)}
@@ -38,9 +37,12 @@ class Fixture:
     version: int = 1
     asked: int = 0
 
-    def workload(self) -> Workload:
+    def workload(self, now: float = 0.0, active: object = None) -> Workload:
         self.asked += 1
         return self.says
+
+    def units(self, job_class: str) -> tuple[float, ...]:
+        return ()
 
 
 @dataclass(frozen=True)
@@ -61,16 +63,21 @@ def job(
         serial=serial,
         epoch=epoch,
         prediction=Unknown(),
-        asked=TraceJob(name=name, arrival_s=0.0, application="one"),
         allocation=held,
         note=note,
     )
 
 
-def view(
-    *jobs: JobView, forecast: Forecast, now: float = 0.0, memory: object = None
-) -> ClusterView:
-    return ClusterView(now=now, jobs=jobs, nodes=(), gpu_types=T4, forecast=forecast, memory=memory)
+class Planning:
+    """BOA under the plans of one forecast, which may change."""
+
+    def __init__(self, budget: float, says: Workload) -> None:
+        self.budget, self.forecast = budget, Fixture(says)
+        self.planner = inline_planner(self.forecast)
+
+    def decide(self, *jobs: JobView, now: float = 0.0) -> Decision:
+        memory = plan_now(self.planner, now, self.budget)
+        return Boa().decide(ClusterView(now=now, jobs=jobs, nodes=(), gpu_types=T4, memory=memory))
 
 
 def planned(decision: Decision) -> Planned:
@@ -82,8 +89,7 @@ def planned(decision: Decision) -> Planned:
 
 
 def test_a_budget_between_two_widths_is_met_by_a_mix_of_jobs() -> None:
-    forecast = Fixture(workload())
-    decision = Boa(2.5).decide(view(*map(job, range(400)), forecast=forecast))
+    decision = Planning(2.5, workload()).decide(*map(job, range(400)))
     solution = planned(decision).solution
     variants = solution.plan["one"].variants
     assert len(variants) == 2
@@ -113,10 +119,10 @@ def test_after_any_number_of_jobs_every_share_is_met_almost_exactly(
 
 
 def test_a_job_gets_the_same_whoever_else_is_there() -> None:
-    forecast = Fixture(workload())
-    together = Boa(2.5).decide(view(*map(job, range(20)), forecast=forecast)).shares
+    boa = Planning(2.5, workload())
+    together = boa.decide(*map(job, range(20))).shares
     for serial in range(20):
-        alone = Boa(2.5).decide(view(job(serial), forecast=forecast)).shares
+        alone = boa.decide(job(serial)).shares
         assert alone == {f"job-{serial}": together[f"job-{serial}"]}
 
 
@@ -130,9 +136,8 @@ def with_plan(*variants: Variant) -> Planned:
 
 
 def shares_under(planned: Planned, *jobs: JobView) -> Mapping[str, Share]:
-    """Live, the plan comes from elsewhere: there is no forecast to plan from."""
     seen = ClusterView(now=1e9, jobs=jobs, nodes=(), gpu_types=T4, memory=planned)
-    return Boa(9.0, replan_s=math.inf).decide(seen).shares
+    return Boa().decide(seen).shares
 
 
 def test_the_next_change_of_width_is_named() -> None:
@@ -164,27 +169,27 @@ def test_a_job_of_a_class_that_is_not_in_the_plan_waits() -> None:
 
 def test_a_budget_that_cannot_keep_up_is_an_error_at_the_start() -> None:
     with pytest.raises(BudgetTooSmall) as caught:
-        Boa(1.0).decide(view(job(), forecast=Fixture(workload())))
+        Planning(1.0, workload()).decide(job())
     assert caught.value.needed == pytest.approx(2 + 60 / 3600)  # two hours and a start, one GPU
 
 
 def test_a_budget_that_turns_out_too_small_buys_the_cheapest_plan() -> None:
-    forecast = Fixture(workload())
-    first = Boa(2.5).decide(view(job(), forecast=forecast))
-    forecast.says, forecast.version = workload(work=7200.0), 2
-    again = Boa(2.5).decide(view(job(), forecast=forecast, now=REPLAN_S, memory=first.memory))
+    boa = Planning(2.5, workload())
+    boa.decide(job())
+    boa.forecast.says, boa.forecast.version = workload(work=7200.0), 2
+    again = boa.decide(job(), now=REPLAN_S)
     assert planned(again).solution.spend == pytest.approx(4 + 60 / 3600)
     assert again.shares["job-0"].width == 1
 
 
 def test_plans_are_made_anew_only_after_a_while_and_for_a_reason() -> None:
-    forecast = Fixture(workload())
-    policy = Boa(2.5)
-    first = policy.decide(view(job(), forecast=forecast, now=100.0))
+    boa = Planning(2.5, workload())
+    forecast = boa.forecast
+    first = boa.decide(job(), now=100.0)
     assert forecast.asked == 1
 
     def later(now: float) -> Planned:
-        return planned(policy.decide(view(job(1), forecast=forecast, now=now, memory=first.memory)))
+        return planned(boa.decide(job(1), now=now))
 
     assert later(100.0 + 2 * REPLAN_S) is first.memory, "nothing is new"
     forecast.version = 2
@@ -197,13 +202,12 @@ def test_plans_are_made_anew_only_after_a_while_and_for_a_reason() -> None:
 
 
 def test_a_running_job_keeps_its_variant_when_the_plan_changes() -> None:
-    forecast = Fixture(workload())
-    first = Boa(2.2).decide(view(job(epoch=1), forecast=forecast))
+    boa = Planning(2.2, workload())
+    first = boa.decide(job(epoch=1))
     old = first.shares["job-0"]
-    forecast.says, forecast.version = workload(work=60.0), 2
+    boa.forecast.says, boa.forecast.version = workload(work=60.0), 2
     running = job(epoch=1, note=old.note, held=Allocation("T4", ((0, old.width),)))
-    now = view(running, job(1), forecast=forecast, now=REPLAN_S, memory=first.memory)
-    second = Boa(2.2).decide(now)
+    second = boa.decide(running, job(1), now=REPLAN_S)
     assert planned(second).plans == 2
     assert second.shares["job-0"] == old, "a minute's work is not worth a rescaling of a minute"
     assert second.shares["job-1"].note != old.note
@@ -211,7 +215,7 @@ def test_a_running_job_keeps_its_variant_when_the_plan_changes() -> None:
 
 
 def test_what_was_planned_is_reported() -> None:
-    decision = Boa(2.5).decide(view(job(), forecast=Fixture(workload())))
+    decision = Planning(2.5, workload()).decide(job())
     solution = planned(decision).solution
     assert planned(decision).report == {
         "planned_jct_s": solution.average_jct,
@@ -223,7 +227,7 @@ def test_what_was_planned_is_reported() -> None:
 def test_widths_are_whole_numbers_on_smooth_curves_too() -> None:
     smooth = Epoch(work=3600.0, speedups={"T4": Amdahl(0.9)})
     one = replace(workload().classes[0], epochs=(smooth,))
-    forecast = Fixture(Workload(gpu_types=T4, classes=(one,)))
-    shares = Boa(1.2).decide(view(*map(job, range(30)), forecast=forecast)).shares
+    boa = Planning(1.2, Workload(gpu_types=T4, classes=(one,)))
+    shares = boa.decide(*map(job, range(30))).shares
     assert {type(share.width) for share in shares.values()} == {int}
     assert len({share.width for share in shares.values()}) == 2

@@ -14,7 +14,6 @@ from boa.formats.workload import load_workload
 from boa.model.cluster import Allocation, ClusterView, Decision, JobView, Share
 from boa.model.plan import ClassPlan, Plan, Variant
 from boa.model.speedup import Floats, Table
-from boa.model.trace import TraceJob
 from boa.model.workload import Epoch, GpuType, JobClass, Workload
 from boa.policy.boa import Boa, Planned, planned_of
 from boa.policy.registry import Choice
@@ -50,7 +49,6 @@ def job(
         epoch=epoch,
         left=left,
         prediction=Unknown(),
-        asked=TraceJob(name="1", arrival_s=0.0, application="net"),
         allocation=Allocation(gpu, ((0, width),)) if width else None,
         service=service,
         note=note,
@@ -71,7 +69,7 @@ def plan_of(widths: tuple[int, ...], rescale_s: float = 60.0) -> Planned:
 
 def decided(planned: Planned, seen: JobView) -> Share:
     view = ClusterView(now=9.0, jobs=[seen], nodes=(), gpu_types=TYPES, memory=planned)
-    return Boa(1.0, replan_s=math.inf).decide(view).shares["1"]
+    return Boa().decide(view).shares["1"]
 
 
 def constant(width: int, epochs: int = 1, gpu: str = "T4") -> Variant:
@@ -209,7 +207,7 @@ def test_a_thousand_jobs_are_decided_in_milliseconds(examples: Path) -> None:
         for n in range(1000)
     ]
     view = ClusterView(now=0.0, jobs=jobs, nodes=(), gpu_types=workload.gpu_types, memory=before)
-    policy = Boa(1.0, replan_s=math.inf)
+    policy = Boa()
     had = policy.decide(view).shares
     running = [
         replace(j, note=s.note, service=1.0, allocation=Allocation(s.gpu, ((0, s.width),)))

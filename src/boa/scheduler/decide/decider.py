@@ -15,10 +15,10 @@ from boa.model.cluster import (
     Policy,
     Prediction,
     Share,
+    UserRequest,
 )
 from boa.model.job import JobRecord
 from boa.model.records import NodeRecord
-from boa.model.trace import TraceJob
 from boa.model.workload import GpuType
 from boa.placement.fitting import Fitted, Room, Want, can_rent, fit
 from boa.placement.packing import allocate
@@ -287,12 +287,7 @@ class Decider:
             epoch=min(job.epoch, known.epochs - 1),
             left=self._left(job),
             prediction=known.prediction,
-            asked=TraceJob(
-                name=job.id,
-                arrival_s=job.submitted_at,
-                application=job.job_class,
-                gpus=job.spec.gpus.min,
-            ),
+            asked=UserRequest(job.spec.gpus.min),
             allocation=job.allocation,
             restarts=max(job.attempts - 1, 0),
             rescale_s=known.rescale_s,

@@ -58,13 +58,14 @@ def due(
     last_budget: UsdPerHour,
     budget: UsdPerHour,
     replan_s: Seconds,
+    quiet_s: Seconds = QUIET_S,
 ) -> str:
     """Why to plan anew now; empty: no reason. The last of everything is that of the last plan asked
     for, None if none was."""
     if last_at is None:
         return "there is no plan yet"
     since = now - last_at
-    if 0 <= since < QUIET_S:  # a clock that was set back must not keep us waiting
+    if 0 <= since < quiet_s:  # a clock that was set back must not keep us waiting
         return ""
     if version != last_version:
         return "the workload has changed"

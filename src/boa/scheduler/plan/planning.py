@@ -1,38 +1,80 @@
 """The plan in force: asked for in the background, taken over when it comes."""
 
-from collections.abc import Mapping
-from typing import Any
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import Protocol
 
+from boa.errors import BoaError, BudgetTooSmall
+from boa.model.job import JobRecord
 from boa.model.workload import Workload
-from boa.policy.boa import planned_of
-from boa.scheduler.learn.profiler import Profiler
-from boa.scheduler.plan.calculator import QUIET_S, Answer, Calculator, Question, due
+from boa.policy.boa import Planned, planned_of
+from boa.scheduler.plan.calculator import (
+    QUIET_S,
+    Answer,
+    Calculator,
+    InlineCalculator,
+    Question,
+    due,
+)
 from boa.scheduler.plan.plan_in_force import PlanState
 from boa.scheduler.state import Draft
 from boa.solver.solution import as_document
 from boa.units import Seconds, UsdPerHour
 
 NO_VERSION = -1
-"""Of a workload: none that there ever was."""
+"""A version that no forecast ever has."""
+REPLAN_S: Seconds = 900.0
+"""How often widths are computed anew, if predictions have changed (the paper: 15 minutes)."""
+
+
+class Forecast(Protocol):
+    """The jobs that are expected: by the profiler when live, by learners in simulations."""
+
+    @property
+    def version(self) -> int:
+        """Changes whenever the workload does."""
+        ...
+
+    def workload(self, now: Seconds, active: Collection[str] | None = None) -> Workload | None:
+        """None while no class can be planned for. `active`: classes that have jobs now."""
+        ...
+
+    def units(self, job_class: str) -> tuple[float, ...]:
+        """Units of progress that every epoch of the class is expected to take."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """The last question that was put to the calculator."""
+
+    number: int = 0
+    at: Seconds | None = None
+    version: int = NO_VERSION
+    budget: UsdPerHour = 0.0
+    workload: Workload | None = None
 
 
 class Planner:
     """Keeps a plan up to date for policies that follow one."""
 
-    def __init__(self, calculator: Calculator, profiler: Profiler, replan_s: Seconds) -> None:
-        self._calculator, self._profiler, self._replan_s = calculator, profiler, replan_s
+    def __init__(
+        self,
+        calculator: Calculator,
+        forecast: Forecast,
+        replan_s: Seconds,
+        quiet_s: Seconds = QUIET_S,
+    ) -> None:
+        """A plan is made anew after `replan_s` in any case, and never within `quiet_s`."""
+        self._calculator, self._forecast = calculator, forecast
+        self._replan_s, self._quiet_s = replan_s, quiet_s
         self.plan: PlanState | None = None
-        self.memory: Any = None
+        self.memory: Planned | None = None
         """The plan as the policy remembers it."""
-        self._asked: tuple[int, Seconds, int, UsdPerHour, Workload | None] = (
-            0,
-            0.0,
-            NO_VERSION,
-            0.0,
-            None,
-        )
+        self._asked = _Asked()
         self._units: Mapping[str, tuple[float, ...]] = {}
-        """Of every epoch, by class, as they were when it was asked."""
+        """Units of every epoch, by class, as they were when it was asked."""
         self._retry_s: Seconds | None = None
         """After an error: how long until it is asked again. None: the last answer was a plan."""
 
@@ -46,76 +88,110 @@ class Planner:
 
     def hurry(self) -> None:
         """Plan anew as soon as may be: somebody has set the budget."""
-        number, at, _, budget, workload = self._asked
-        self._asked = (number, at, NO_VERSION, budget, workload)
+        self._asked = replace(self._asked, version=NO_VERSION)
 
     def step(self, draft: Draft, budget: UsdPerHour) -> bool:
         """Whether a new plan is in force."""
-        answer = self._calculator.poll()
-        fresh = answer is not None and self._take(draft, answer)
-        if not self._calculator.busy:
-            self._ask(draft, budget)
-        return fresh
+        found = self.look(draft.now, budget, draft.jobs.values())
+        if isinstance(found, str):
+            draft.tell("trouble", f"no plan could be made: {found}")
+        if not isinstance(found, PlanState):
+            return False
+        draft.count(plans=1)
+        document = as_document(found.solution)
+        draft.put_meta("plan", {"at": draft.now, "number": found.number, **document})
+        draft.tell("planned", _said(found), number=found.number, gap=found.solution.gap)
+        return True
 
-    def _ask(self, draft: Draft, budget: UsdPerHour) -> None:
-        number, at, version, before, _ = self._asked
-        last = at if number else None
+    def look(
+        self, now: Seconds, budget: UsdPerHour, jobs: Collection[JobRecord] = ()
+    ) -> PlanState | str | None:
+        """A plan that has just come, or why none could be made; a new one is asked for if due."""
+        answer = self._calculator.poll()
+        found = None if answer is None else self._take(now, answer)
+        if not self._calculator.busy:
+            self._ask(now, budget, jobs)
+        return found
+
+    def _ask(self, now: Seconds, budget: UsdPerHour, jobs: Collection[JobRecord]) -> None:
+        asked, version = self._asked, self._forecast.version
         again_s = self._replan_s if self._retry_s is None else self._retry_s
-        why = due(draft.now, last, version, self._profiler.version, before, budget, again_s)
-        if not why and not (self._profiler.version != version and self._newcomers(draft)):
+        why = due(
+            now,
+            asked.at,
+            asked.version,
+            version,
+            asked.budget,
+            budget,
+            again_s,
+            self._quiet_s,
+        )
+        if not why and not (version != asked.version and self._newcomers(jobs)):
             return
-        active = {job.job_class for job in draft.jobs.values()}
-        workload = self._profiler.workload(draft.now, active)
+        workload = self._forecast.workload(now, {job.job_class for job in jobs})
         if workload is None:
             return
-        self._asked = (number + 1, draft.now, self._profiler.version, budget, workload)
-        self._units = {found.name: self._profiler.units(found.name) for found in workload.classes}
-        self._calculator.request(Question(workload, budget, number + 1))
+        self._asked = _Asked(
+            number=asked.number + 1, at=now, version=version, budget=budget, workload=workload
+        )
+        self._units = {found.name: self._forecast.units(found.name) for found in workload.classes}
+        self._calculator.request(Question(workload, budget, asked.number + 1))
 
-    def _newcomers(self, draft: Draft) -> bool:
+    def _newcomers(self, jobs: Collection[JobRecord]) -> bool:
         """Whether a job waits for a plan that knows its class: that cannot wait any longer."""
         planned = {} if self.memory is None else self.memory.by_class
-        jobs = draft.jobs.values()
         return any(job.share is None and job.job_class not in planned for job in jobs)
 
-    def _take(self, draft: Draft, answer: Answer) -> bool:
-        number, _, version, _, workload = self._asked
-        if answer.solution is None or workload is None:
-            draft.tell("trouble", f"no plan could be made: {answer.error}")
-            self._failed(draft.now)
-            return False
-        self._retry_s, solution = None, answer.solution
+    def _take(self, now: Seconds, answer: Answer) -> PlanState | str:
+        asked = self._asked
+        if answer.solution is None or asked.workload is None:
+            self._failed(now)
+            return answer.error
+        self._retry_s = None
         self.plan = PlanState(
-            number=number,
-            at=draft.now,
-            solution=solution,
-            workload=workload,
+            number=asked.number,
+            at=now,
+            solution=answer.solution,
+            workload=asked.workload,
             wall_s=answer.wall_s,
             too_small=answer.too_small,
             units=self._units,
         )
-        self.memory = planned_of(solution, version, draft.now, number)
-        draft.count(plans=1)
-        draft.put_meta("plan", {"at": draft.now, "number": number, **as_document(solution)})
-        draft.tell("planned", self._said(), number=number, gap=solution.gap)
-        return True
+        self.memory = planned_of(answer.solution, asked.version, now, asked.number)
+        return self.plan
 
     def _failed(self, now: Seconds) -> None:
         """What was wrong may pass, so ask again soon; if it does not, ever more seldom."""
         longer = QUIET_S if self._retry_s is None else 2 * self._retry_s
         self._retry_s = min(longer, self._replan_s)
-        number, _, version, budget, workload = self._asked
-        self._asked = (number, now, version, budget, workload)
+        self._asked = replace(self._asked, at=now)
 
-    def _said(self) -> str:
-        plan = self.plan
-        assert plan is not None
-        found = plan.solution
-        best = "proven best" if found.gap < 1e-4 else f"at most {found.gap:.2%} above the best"
-        text = (
-            f"plan {plan.number}: jobs take {found.average_jct:,.0f} s on average, for "
-            f"${found.spend:.4g}/h ({best}; solved in {plan.wall_s * 1000:.0f} ms)"
-        )
-        if plan.too_small is None:
-            return text
-        return f"{text}; the budget cannot keep up: the cheapest plan needs ${plan.too_small:.4g}/h"
+
+def inline_planner(forecast: Forecast) -> Planner:
+    """Plans on the spot, anew where predictions have changed, at most every `REPLAN_S`."""
+    return Planner(InlineCalculator(), forecast, replan_s=math.inf, quiet_s=REPLAN_S)
+
+
+def plan_now(planner: Planner, now: Seconds, budget: UsdPerHour) -> Planned | None:
+    """The plan in force, by a planner on the spot. A budget that cannot keep up is an error for
+    the first plan; later, what jobs turn out to need is met by the cheapest."""
+    found = planner.look(now, budget)
+    if planner.thinking:
+        found = planner.look(now, budget)
+    if isinstance(found, str):
+        raise BoaError(found)
+    if found is not None and found.number == 1 and found.too_small is not None:
+        raise BudgetTooSmall(budget, found.too_small)
+    return planner.memory
+
+
+def _said(plan: PlanState) -> str:
+    found = plan.solution
+    best = "proven best" if found.gap < 1e-4 else f"at most {found.gap:.2%} above the best"
+    text = (
+        f"plan {plan.number}: jobs take {found.average_jct:,.0f} s on average, for "
+        f"${found.spend:.4g}/h ({best}; solved in {plan.wall_s * 1000:.0f} ms)"
+    )
+    if plan.too_small is None:
+        return text
+    return f"{text}; the budget cannot keep up: the cheapest plan needs ${plan.too_small:.4g}/h"

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from boa.model.cluster import ClusterView, JobView, Node
 from boa.model.speedup import Floats
-from boa.model.trace import TraceJob
 from boa.model.workload import GpuType
 from boa.policy.rivals.autoscale import (
     band,
@@ -51,7 +50,6 @@ def job(name: str, rates: Floats, arrival: float = 0.0) -> JobView:
         serial=0,
         epoch=0,
         prediction=Known(rates),
-        asked=TraceJob(name=name, arrival_s=arrival, application=name),
         rescale_s=260.0,
     )
 

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from boa.model.cluster import Allocation, ClusterView, Decision, JobView, Node
 from boa.model.speedup import Floats
-from boa.model.trace import TraceJob
 from boa.model.workload import GpuType
 from boa.policy.rivals.autoscale import band
 from boa.policy.rivals.common import WIDEST, restart_factor
@@ -64,7 +63,6 @@ def job(
         serial=0,
         epoch=0,
         prediction=prediction or curve(),
-        asked=TraceJob(name=name, arrival_s=arrival, application="any"),
         allocation=Allocation("T4", held) if held else None,
         tried={"T4": tried} if tried else {},
         rescale_s=30.0,

@@ -4,9 +4,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from boa.model.cluster import Allocation, ClusterView, JobView, Node, Share
+from boa.model.cluster import Allocation, ClusterView, JobView, Node, Share, UserRequest
 from boa.model.speedup import Floats
-from boa.model.trace import TraceJob
 from boa.model.workload import GpuType
 from boa.policy.rivals.reservation import Reservation
 
@@ -29,7 +28,7 @@ ANYWHERE = Runs({"T4": tuple(range(1, 65)), "A100": tuple(range(1, 65))})
 
 
 def job(name: str, gpus: int | None, arrival: float, prediction: Runs = ANYWHERE) -> JobView:
-    asked = TraceJob(name=name, arrival_s=arrival, application="any", gpus=gpus)
+    asked = UserRequest(gpus)
     return JobView(
         id=name,
         job_class="any",

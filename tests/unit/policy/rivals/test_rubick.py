@@ -9,9 +9,8 @@ import pytest
 from boa.catalogue.plan_times import read_plan_times
 from boa.errors import InputError
 from boa.goodput.plans import PlanTimes
-from boa.model.cluster import Allocation, ClusterView, Decision, JobView, Node
+from boa.model.cluster import Allocation, ClusterView, Decision, JobView, Node, UserRequest
 from boa.model.speedup import Floats
-from boa.model.trace import TraceJob
 from boa.model.workload import GpuType
 from boa.policy.rivals.rubick import Rubick, ladder, restart_threshold
 
@@ -56,7 +55,7 @@ def job(name: str, prediction: Known, arrival: float = 0.0, **asked: int | bool)
         serial=0,
         epoch=0,
         prediction=prediction,
-        asked=TraceJob(name=name, arrival_s=arrival, application=name, **asked),  # type: ignore[arg-type]
+        asked=UserRequest(**asked),  # type: ignore[arg-type]
         rescale_s=260.0,
     )
 

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from boa.model.cluster import Allocation, ClusterView, Decision, JobView, Node
 from boa.model.speedup import Floats
-from boa.model.trace import TraceJob
 from boa.model.workload import GpuType
 from boa.placement.packing import place
 from boa.policy.rivals.autoscale import band, outside_band
@@ -57,7 +56,6 @@ def job(
         serial=0,
         epoch=0,
         prediction=prediction,
-        asked=TraceJob(name=name, arrival_s=arrival, application="any"),
         allocation=held,
         tried={"T4": tried} if tried else {},
         rescale_s=100.0,

@@ -6,9 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boa.model.cluster import Allocation, ClusterView, JobView, Node
+from boa.model.cluster import Allocation, ClusterView, JobView, Node, UserRequest
 from boa.model.speedup import Floats
-from boa.model.trace import TraceJob
 from boa.model.workload import GpuType
 from boa.policy.rivals.tiresias import Tiresias
 
@@ -29,7 +28,7 @@ def job(
         serial=0,
         epoch=0,
         prediction=Anywhere(),
-        asked=TraceJob(name=name, arrival_s=arrival, application="any", gpus=gpus),
+        asked=UserRequest(gpus=gpus),
         service=service,
         allocation=held,
     )

@@ -1,6 +1,5 @@
 """Learning and planning together, from nothing: jobs run at the widths that plans give them."""
 
-import math
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
 
@@ -10,7 +9,6 @@ import pytest
 from boa.model.cluster import ClusterView, JobView, Share
 from boa.model.job import JobRecord
 from boa.model.records import Report
-from boa.model.trace import TraceJob
 from boa.policy.boa import Boa, Planned, planned_of, within_reach
 from boa.scheduler.learn.profiler import Profiler
 from boa.scheduler.plan.calculator import InlineCalculator, Question, due
@@ -97,7 +95,7 @@ class Lab:
         view = ClusterView(
             now=self.now, jobs=views, nodes=(), gpu_types={"T4": T4}, memory=self.planned
         )
-        for name, share in Boa(self.budget, replan_s=math.inf).decide(view).shares.items():
+        for name, share in Boa().decide(view).shares.items():
             one = self.jobs[name]
             before, one.share = one.share, share
             if before is None or before.width != share.width:
@@ -115,7 +113,6 @@ class Lab:
             serial=record.serial,
             epoch=record.epoch,
             prediction=self.profiler.prediction("net"),
-            asked=TraceJob(name=record.id, arrival_s=0.0, application="net"),
             allocation=record.allocation,
             service=float(one.attempt),
             note=None if one.share is None else one.share.note,
