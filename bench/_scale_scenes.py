@@ -82,13 +82,13 @@ class Scenes:
         world.loop.actor.watch_engine()
 
     def _plan(self) -> None:
-        self._world.loop.decider.fresh_plan = True
+        self._world.loop.scheduler.decider.fresh_plan = True
 
     def _other_budget(self) -> None:
         """Half as much, or twice as much again: the step that takes the plan over is timed."""
         world = self._world
         budget = world.config.budget
-        if world.loop.purse.budget == budget:
+        if world.loop.scheduler.purse.budget == budget:
             budget /= 2
         world.loop.set_budget(budget)
         world.clock.advance_to(world.clock.now() + 10.0)
@@ -100,7 +100,7 @@ class Scenes:
         state = world.loop.state
         for gpu in TYPES:
             had = sum(node.gpu == gpu for node in state.nodes.values())
-            world.loop.decider.refused[gpu] = Refused(had, world.clock.now() + 0.5, "")
+            world.loop.scheduler.decider.refused[gpu] = Refused(had, world.clock.now() + 0.5, "")
         for _ in range(max(world.jobs // 50, 1)):
             world.submit()
 

@@ -37,7 +37,7 @@ def scenes(jobs: int, folder: Path) -> tuple[Live, dict[str, Callable[[], None]]
         live.loop.step()
 
     def new_plan() -> None:
-        live.loop.decider.fresh_plan = True
+        live.loop.scheduler.decider.fresh_plan = True
         live.loop.step()
 
     def listing() -> None:

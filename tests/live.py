@@ -153,7 +153,7 @@ class Live:
             self.loop.actor.watch_cloud()
             before = self.loop.state
             self.loop.step()
-            quiet = self.loop.inbox.empty() and not self.loop.planner.thinking
+            quiet = self.loop.inbox.empty() and not self.loop.scheduler.planner.thinking
             if quiet and _same(before, self.loop.state):
                 return
         raise AssertionError("the loop does not come to rest")

@@ -23,6 +23,7 @@ from boa.scheduler.observe.nodes import DAY_S
 from boa.scheduler.observe.sampling import Sampling
 from boa.scheduler.plan.calculator import Calculator
 from boa.scheduler.plan.planning import Planner
+from boa.scheduler.scheduler import Limits, Scheduler
 from boa.scheduler.state import State
 from boa.store.base import Saved, Store
 from boa.units import GpuName, Seconds
@@ -71,12 +72,27 @@ def assemble(
         clock=clock,
         store=store,
         state=state,
-        decider=_decider(config, policy, offers, profiler),
+        scheduler=Scheduler(
+            _limits(config),
+            decider=_decider(config, policy, offers, profiler),
+            beliefs=profiler,
+            planner=Planner(calculator, profiler, config.replan_s),
+            purse=purse,
+            sampling=Sampling(config.speed, saved.points),
+        ),
         profiler=profiler,
-        planner=Planner(calculator, profiler, config.replan_s),
-        purse=purse,
         actor=actor,
-        sampling=Sampling(config.speed, saved.points),
+    )
+
+
+def _limits(config: ServiceConfig) -> Limits:
+    return Limits(
+        max_nodes=config.max_nodes,
+        keep_warm_s=config.keep_warm_s,
+        refused_s=config.refused_s,
+        backoff_s=config.backoff_s,
+        provision_s=config.provision_s,
+        speed=config.speed,
     )
 
 
@@ -86,7 +102,7 @@ def _decider(
     return Decider(
         policy=policy,
         gpu_types=offers,
-        profiler=profiler,
+        beliefs=profiler,
         round_s=config.round_s,
         unplanned_s=UNPLANNED_S * max(config.speed, 1.0),
     )

@@ -23,18 +23,13 @@ from boa.model.service import ServiceConfig
 from boa.runtime.actor import Actor
 from boa.runtime.inbox import Asked, Message, Reply
 from boa.runtime.snapshot import Snapshot
-from boa.scheduler import lifecycle
-from boa.scheduler.decide.decider import Decider, room_for
 from boa.scheduler.learn.profiler import Profiler
 from boa.scheduler.money.money_state import MoneyState
-from boa.scheduler.money.purse import Purse, Remembered
+from boa.scheduler.money.purse import Remembered
 from boa.scheduler.observe import commands
-from boa.scheduler.observe.messages import CloudListed, CloudRefused, EngineSaid, Said
-from boa.scheduler.observe.nodes import forget_gone, give_back_empty, give_up_booting, observe_cloud
-from boa.scheduler.observe.reports import Reports
-from boa.scheduler.observe.sampling import Sampling
-from boa.scheduler.plan.planning import Planner
+from boa.scheduler.observe.messages import CloudRefused, EngineSaid, Said
 from boa.scheduler.refusals import NotNow
+from boa.scheduler.scheduler import Scheduler
 from boa.scheduler.state import Draft, State
 from boa.store.base import Store, StoreTrouble
 from boa.store.errors import Overtaken
@@ -49,9 +44,6 @@ MOST_PAUSE_S = 0.5
 """A pause is as long as the step before it, within these: the other half of the time is for
 requests and reports, which run in the same process."""
 TROUBLE_PAUSE_S = 1.0
-TROUBLE_EVERY_S: Seconds = 60.0
-BOOT_S: Seconds = 1800.0
-"""A node that takes longer to get ready, or ten times what it should take, is given back."""
 ANSWER_S = 10.0
 CLOCK_JUMP_S = 5.0
 """How far the machine's clock may be moved before it is worth an event."""
@@ -67,20 +59,15 @@ class ControlLoop:
         clock: Clock,
         store: Store,
         state: State,
-        decider: Decider,
+        scheduler: Scheduler,
         profiler: Profiler,
-        planner: Planner,
-        purse: Purse,
         actor: Actor,
-        sampling: Sampling,
     ) -> None:
         self.config, self.clock, self.store = config, clock, store
-        self.decider, self.profiler, self.planner = decider, profiler, planner
-        self.purse, self.actor, self._sampling = purse, actor, sampling
+        self.scheduler, self.profiler, self.actor = scheduler, profiler, actor
         self.state = state
         self.inbox: queue.SimpleQueue[Message] = queue.SimpleQueue()
         self.counters: dict[str, float] = {}
-        self._reports = Reports(profiler, sampling)
         self._incoming: deque[Report] = deque(maxlen=100_000)
         self._wake = threading.Event()
         self._closing = False
@@ -90,8 +77,6 @@ class ControlLoop:
         self._fresh = True
         self._unstored: list[Said] = []
         self._drained: tuple[list[Cell], list[ClassRecord]] = ([], [])
-        self._quiet_until: dict[str, Seconds] = {}
-        """Of whose trouble nothing is told until then: it would bury all other events."""
         self.on_overtaken: Callable[[], None] = lambda: None
         """Called when another service has taken the store over: this one has to end."""
         self._clock_moved: Seconds = 0.0
@@ -113,7 +98,7 @@ class ControlLoop:
             lambda draft: commands.submit(
                 draft,
                 spec,
-                self.decider.gpu_types,
+                self.scheduler.decider.gpu_types,
                 self.config.max_nodes,
                 one_machine=self.config.engine == "local",
             )
@@ -130,9 +115,9 @@ class ControlLoop:
         self, budget: UsdPerHour | None, max_spend: UsdPerHour | None = None
     ) -> "Future[MoneyState]":
         def apply(draft: Draft) -> MoneyState:
-            commands.check_cap(max_spend, self.decider.gpu_types)
-            self.planner.hurry()
-            return self.purse.set(draft, budget, max_spend)
+            commands.check_cap(max_spend, self.scheduler.decider.gpu_types)
+            self.scheduler.planner.hurry()
+            return self.scheduler.purse.set(draft, budget, max_spend)
 
         return self._ask(apply)
 
@@ -186,7 +171,7 @@ class ControlLoop:
         if self._thread is not None:
             self._thread.join()
         self.actor.close()
-        self.planner.close()
+        self.scheduler.planner.close()
 
     def _run(self) -> None:
         tick = 0.5 if self.config.speed <= 1 else 0.05
@@ -206,13 +191,14 @@ class ControlLoop:
         began = time.perf_counter()
         draft = Draft(self.state, self.clock.now())
         draft.replan = self._fresh  # limits may have changed since the state was stored
-        purse, said, asked = self.purse.remembered(), *self._messages()
+        purse, said, asked = self.scheduler.purse.remembered(), *self._messages()
         replies: list[Reply] = [message.refuse for message in asked]
         try:
             for message in said:
                 self._take_in(draft, message)
             replies = [message.take(draft) for message in asked]
-            self._decide(draft)
+            self._watch_clock(draft)
+            self.scheduler.decide(draft, self._incoming)
             refused = self._store(draft)
         except Exception as bug:
             refused = NotNow(f"nothing was changed: unexpected {type(bug).__name__}: {bug}")
@@ -228,32 +214,12 @@ class ControlLoop:
         for reply in replies:  # last: who is answered finds what he asked for in the snapshot
             reply(refused)
 
-    def _decide(self, draft: Draft) -> None:
-        self._watch_clock(draft)
-        self._reports.take(draft, self._incoming)
-        self.purse.steer(draft, self.planner.plan)
-        if self.decider.by_job and self.planner.step(draft, self.purse.effective):
-            self.decider.planned(self.planner.memory)
-        for gpu in give_up_booting(draft, max(BOOT_S, 10 * self.config.provision_s)):
-            why = "the last one did not get ready"
-            self.decider.believe_none(draft, gpu, self.config.refused_s, why)
-        forget_gone(draft)
-        room = room_for(draft, self.config.max_nodes, self.decider.refused, self.purse.max_spend)
-        self.decider.decide(draft, room)
-        lifecycle.move(draft)
-        give_back_empty(draft, self.config.keep_warm_s, self.decider.unwanted)
-        self._sampling.look(draft, self.purse.budget, self.purse.effective)
-
     def _adopt(self, draft: Draft) -> None:
         """It is stored: from here on it is so, and is acted upon."""
         self.state, self._fresh, self._drained = draft.state, False, ([], [])
-        self._sampling.stored(draft)
-        for job in draft.arrived:
-            self.profiler.arrived(job, draft.now)
+        self.scheduler.adopt(draft)
+        if draft.arrived:
             self._wake.set()  # a class that nobody knew is planned for at once
-        for job in draft.changes.jobs.values():
-            if job.ended:
-                self.profiler.ended(job, draft.now)
         self.actor.act(draft)
 
     def _messages(self) -> tuple[list[Said], list[Asked]]:
@@ -271,24 +237,12 @@ class ControlLoop:
                 said.append(message)
 
     def _take_in(self, draft: Draft, message: Said) -> None:
-        if isinstance(message, EngineSaid):
-            for event in message.events:
-                if event.ended:
-                    at = draft.now - event.age_s * self.config.speed
-                    lifecycle.run_ended(draft, event, at, self.config.backoff_s)
-                    self.actor.ended(event.key)
-                else:
-                    lifecycle.run_began(draft, event)
-        elif isinstance(message, CloudListed):
-            self.actor.ask_again(observe_cloud(draft, message.nodes, message.at))
-        elif isinstance(message, CloudRefused):
-            self.decider.refuse(draft, message, self.config.refused_s)
+        to_do = self.scheduler.observe(draft, message)
+        for key in to_do.forget:
+            self.actor.ended(key)
+        self.actor.ask_again(to_do.ask_again)
+        if isinstance(message, CloudRefused):
             self.actor.log("warning", f"node {message.node}: {message.reason}")
-        else:
-            draft.count(**{f"{message.who}_trouble": 1})
-            if draft.now >= self._quiet_until.get(message.who, draft.now):
-                self._quiet_until[message.who] = draft.now + TROUBLE_EVERY_S
-                draft.tell("trouble", f"trouble with the {message.who}: {message.text}")
 
     def _undo(self, said: list[Said], purse: Remembered) -> None:
         """The step was not stored, so it has not happened. Who asked is told; what was said is
@@ -301,8 +255,7 @@ class ControlLoop:
                 self._unstored.append(message)
         self.profiler.keep(*self._drained)
         self._drained = ([], [])
-        self.purse.restore(purse)
-        self.decider.forget_round()
+        self.scheduler.undo(purse)
         self.actor.undo()
 
     def _watch_clock(self, draft: Draft) -> None:
@@ -349,8 +302,8 @@ class ControlLoop:
             jobs=self.state.jobs,
             nodes=self.state.nodes,
             holds=self.state.holds,
-            charged=self.purse.state_of(self.state, now),
-            plan=self.planner.plan,
+            charged=self.scheduler.purse.state_of(self.state, now),
+            plan=self.scheduler.planner.plan,
             last_event=self._last_event,
             counters=dict(self.counters),
         )

@@ -141,7 +141,7 @@ def build(config: ServiceConfig, url: str) -> Parts:
         engine=engine,
         secret=secret,
         folder=folder,
-        simulations=Simulations(config.data_dir / "what-if", control.decider.gpu_types),
+        simulations=Simulations(config.data_dir / "what-if", control.scheduler.decider.gpu_types),
     )
 
 

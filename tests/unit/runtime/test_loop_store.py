@@ -90,7 +90,7 @@ def test_a_start_that_could_not_be_stored_is_looked_at_again(lives: Any, monkeyp
 def test_a_bug_in_a_step_is_answered_and_undone(lives: Any, monkeypatch: Any) -> None:
     live = lives()
     with monkeypatch.context() as patched:
-        patched.setattr(live.loop.decider, "policy", None)
+        patched.setattr(live.loop.scheduler.decider, "policy", None)
         asked = live.loop.submit(spec("halves"))
         live.loop.step()
     with pytest.raises(NotNow, match="nothing was changed"):

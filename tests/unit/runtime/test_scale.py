@@ -123,7 +123,10 @@ def test_money_is_that_of_the_snapshot_even_if_nobody_looked_until_all_had_chang
 ) -> None:
     live.submit(spec("a", epochs=2))
     live.advance(600.0)
-    then, expected = live.loop.snapshot, live.loop.purse.state(live.loop.state, live.clock.now())
+    then, expected = (
+        live.loop.snapshot,
+        live.loop.scheduler.purse.state(live.loop.state, live.clock.now()),
+    )
     live.loop.set_budget(3.0)
     live.finish()
     assert then.money == expected

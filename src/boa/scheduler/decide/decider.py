@@ -1,6 +1,6 @@
 """View → policy → decision → placement, for the jobs in a draft. Pure: no clock, no I/O."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -13,7 +13,6 @@ from boa.model.cluster import (
     Node,
     NodeId,
     Policy,
-    Prediction,
     Share,
     UserRequest,
 )
@@ -23,7 +22,7 @@ from boa.model.workload import GpuType
 from boa.placement.fitting import Fitted, Room, Want, can_rent, fit
 from boa.placement.packing import allocate
 from boa.scheduler.decide.reasons import Cause, reason
-from boa.scheduler.learn.profiler import Profiler
+from boa.scheduler.learn.beliefs import Beliefs, Believed
 from boa.scheduler.lifecycle import drop_node
 from boa.scheduler.money.ledger import committed
 from boa.scheduler.observe.messages import CloudRefused
@@ -51,7 +50,7 @@ class Decider:
 
     policy: Policy
     gpu_types: Mapping[GpuName, GpuType]
-    profiler: Profiler
+    beliefs: Beliefs
     round_s: Seconds
     memory: Any = None
     fresh_plan: bool = False
@@ -184,8 +183,7 @@ class Decider:
         self._apply(draft, fitted)
 
     def _wants(self, jobs: Sequence[JobRecord], shares: Mapping[JobId, Share]) -> dict[JobId, Want]:
-        classes = {job.job_class for job in jobs}
-        predictions = {name: self.profiler.prediction(name) for name in classes}
+        believed = self._believed(jobs)
         return {
             job.id: Want(
                 share=shares[job.id],
@@ -193,7 +191,7 @@ class Decider:
                 max=job.spec.gpus.max,
                 types=job.spec.gpus.types,
                 arrival=job.submitted_at,
-                prediction=predictions[job.job_class],
+                prediction=believed[self.beliefs.kin(job)].prediction,
                 epoch=job.epoch,
             )
             for job in jobs
@@ -218,7 +216,7 @@ class Decider:
         changed = replace(job, state=state, reason=why or job.reason)
         if given != job.allocation:
             cause = self.causes.get(job.id) if self.by_job else "round"
-            told = reason(job, given, cause, self.memory, self._left(job))
+            told = reason(job, given, cause, self.memory, self.beliefs.left(job))
             changed = replace(changed, allocation=given, why=told)
         draft.put_job(changed)
         if why and why not in (job.reason, self.short.get(job.id)):
@@ -257,26 +255,22 @@ class Decider:
         return sorted(kept, key=lambda node: node.id)
 
     def _view(self, draft: Draft, jobs: Sequence[JobRecord]) -> ClusterView:
-        known = {name: self._known(name) for name in {job.job_class for job in jobs}}
+        believed = self._believed(jobs)
         return ClusterView(
             now=draft.now,
-            jobs=[self._job_view(draft, job, known[job.job_class]) for job in jobs],
+            jobs=[self._job_view(draft, job, believed[self.beliefs.kin(job)]) for job in jobs],
             nodes=self._nodes(draft),
             gpu_types=self.gpu_types,
             next_node=draft.state.next_node,
             memory=self.memory,
         )
 
-    def _known(self, job_class: str) -> "_Known":
-        of = self.profiler
-        return _Known(
-            of.epochs(job_class),
-            of.prediction(job_class),
-            of.rescale_s(job_class),
-            of.tried(job_class),
-        )
+    def _believed(self, jobs: Sequence[JobRecord]) -> dict[Hashable, Believed]:
+        """Of every kin, asked for once."""
+        kin = {self.beliefs.kin(job): job for job in jobs}
+        return {key: self.beliefs.of(job) for key, job in kin.items()}
 
-    def _job_view(self, draft: Draft, job: JobRecord, known: "_Known") -> JobView:
+    def _job_view(self, draft: Draft, job: JobRecord, known: Believed) -> JobView:
         running = job.run
         open_s = (draft.now - running.requested_at) * running.allocation.width if running else 0.0
         return JobView(
@@ -285,7 +279,7 @@ class Decider:
             arrival=job.submitted_at,
             serial=job.serial,
             epoch=min(job.epoch, known.epochs - 1),
-            left=self._left(job),
+            left=self.beliefs.left(job),
             prediction=known.prediction,
             asked=UserRequest(job.spec.gpus.min),
             allocation=job.allocation,
@@ -295,21 +289,6 @@ class Decider:
             tried=known.tried,
             note=job.share.note if job.share is not None else None,
         )
-
-    def _left(self, job: JobRecord) -> float:
-        """Part of its current epoch."""
-        left = self.profiler.remaining(job)
-        whole = left[0] + job.progress if left else 0.0
-        return left[0] / whole if whole > 0 else 1.0
-
-
-class _Known(NamedTuple):
-    """Of a class: asked for once, not for every job of it."""
-
-    epochs: int
-    prediction: Prediction
-    rescale_s: Seconds
-    tried: Mapping[GpuName, int]
 
 
 def _schedulable(job: JobRecord, now: Seconds) -> bool:

@@ -1,7 +1,8 @@
 """What the service learns of its job classes: speedups, work, arrivals, rescaling times.
 
 Jobs of a class share what they learn. `docs/concepts/learning.md` states every rule; the curves are
-made in `curves.py`, what is believed before anything is measured is in `beliefs.py` and `known.py`.
+made in `curves.py`, what is believed before anything is measured is in `fading_means.py` and
+`class_knowledge.py`.
 
 Pure state: no clock, no I/O. One thread tells it things; `document` and `classes` may be asked by
 others.
@@ -20,6 +21,7 @@ from boa.model.records import Cell, CellKey, ClassRecord, Report
 from boa.model.service import ClassPrior
 from boa.model.speedup import Floats
 from boa.model.workload import GpuType, Workload
+from boa.scheduler.learn.beliefs import Believed
 from boa.scheduler.learn.class_document import document_of
 from boa.scheduler.learn.class_knowledge import Known
 from boa.scheduler.learn.fading_means import ARRIVALS_PER_HOUR, ARRIVALS_WEIGHT_H, Arrivals
@@ -259,6 +261,20 @@ class Profiler:
         if prior is not None and prior.profile is not None and prior.measured_weight > 0:
             return {gpu: table.shape[2] - 1 for gpu, table in prior.profile.rates.items()}
         return known.tried
+
+    def kin(self, job: JobRecord) -> str:
+        return job.job_class
+
+    def of(self, job: JobRecord) -> Believed:
+        name = job.job_class
+        epochs, rescale_s = self.epochs(name), self.rescale_s(name)
+        return Believed(epochs, self.prediction(name), rescale_s, self.tried(name))
+
+    def left(self, job: JobRecord) -> float:
+        """Part of its current epoch."""
+        left = self.remaining(job)
+        whole = left[0] + job.progress if left else 0.0
+        return left[0] / whole if whole > 0 else 1.0
 
     def rescale_s(self, job_class: str) -> Seconds:
         known = self._known.get(job_class)

@@ -7,14 +7,14 @@ from boa.model.job import JobRecord
 from boa.model.records import Report
 from boa.scheduler import lifecycle
 from boa.scheduler.learn import rescaling
-from boa.scheduler.learn.profiler import Profiler
+from boa.scheduler.learn.beliefs import Beliefs
 from boa.scheduler.observe.sampling import Sampling
 from boa.scheduler.state import Draft
 
 
 class Reports:
-    def __init__(self, profiler: Profiler, sampling: Sampling) -> None:
-        self._profiler, self._sampling = profiler, sampling
+    def __init__(self, beliefs: Beliefs, sampling: Sampling) -> None:
+        self._beliefs, self._sampling = beliefs, sampling
         self._last: dict[str, Report] = {}
         """The newest of every running attempt; rates are differences to it."""
 
@@ -38,10 +38,10 @@ class Reports:
         if before is not None and (report.uptime_s, report.units) < (before.uptime_s, before.units):
             return  # overtaken on the way
         job = self._rescaled(draft, job, report)
-        self._profiler.reported(job, before, report)
+        self._beliefs.reported(job, before, report)
         if before is not None and report.epoch == before.epoch + 1:
             done = before.progress + (report.units - before.units) - report.progress
-            self._profiler.epoch_done(job, before.epoch, done)
+            self._beliefs.epoch_done(job, before.epoch, done)
         self._last[job.id] = report
         self._sampling.reported(draft, job, report)
         lifecycle.reported(draft, job, report)
@@ -53,7 +53,7 @@ class Reports:
         told = rescaling.told(run, report, draft.now)
         if not told.parts:
             return job
-        self._profiler.rescaled(job, told)
+        self._beliefs.rescaled(job, told)
         for name, seconds in told.parts.items():
             draft.count(**{f"rescaling_{name}": 1, f"rescaling_{name}_s": seconds})
         if told.longer:

@@ -1,0 +1,54 @@
+"""The protocol behind which jobs are learned from: the profiler's when live, a simulation's own."""
+
+from collections.abc import Collection, Hashable, Mapping
+from typing import NamedTuple, Protocol
+
+from boa.model.cluster import Prediction
+from boa.model.job import JobRecord
+from boa.model.records import Report
+from boa.model.workload import Workload
+from boa.scheduler.learn.rescaling import Told
+from boa.units import GpuName, Seconds
+
+
+class Believed(NamedTuple):
+    """What a policy is shown of a job's speed."""
+
+    epochs: int
+    prediction: Prediction
+    rescale_s: Seconds
+    tried: Mapping[GpuName, int]
+    """The most GPUs of each type that progress was made on."""
+
+
+class Beliefs(Protocol):
+    """Told what jobs do; asked what to expect of them."""
+
+    def arrived(self, job: JobRecord, now: Seconds) -> None: ...
+
+    def reported(self, job: JobRecord, before: Report | None, report: Report) -> None: ...
+
+    def epoch_done(self, job: JobRecord, epoch: int, units: float) -> None: ...
+
+    def rescaled(self, job: JobRecord, what: Told) -> None: ...
+
+    def ended(self, job: JobRecord, now: Seconds) -> None: ...
+
+    def kin(self, job: JobRecord) -> Hashable:
+        """Jobs of one kin are believed the same of, and asked about once."""
+        ...
+
+    def of(self, job: JobRecord) -> Believed: ...
+
+    def left(self, job: JobRecord) -> float:
+        """Part of its current epoch that is still to be done."""
+        ...
+
+    # The forecast that plans are made from (`scheduler/plan/planning.py`)
+
+    @property
+    def version(self) -> int: ...
+
+    def workload(self, now: Seconds, active: Collection[str] | None = None) -> Workload | None: ...
+
+    def units(self, job_class: str) -> tuple[float, ...]: ...

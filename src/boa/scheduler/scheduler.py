@@ -1,0 +1,131 @@
+"""One step of deciding: what was said is taken into a draft, and what follows is decided.
+
+Pure but for what it remembers: no clock, no thread, no I/O. A driver makes the draft, has it
+stored, and acts on it: `runtime/loop.py` on the wall's clock, `sim/scheduled.py` on a virtual one.
+"""
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from boa.model.records import Report
+from boa.model.runs import RunKey
+from boa.scheduler import lifecycle
+from boa.scheduler.decide.decider import Decider, room_for
+from boa.scheduler.learn.beliefs import Beliefs
+from boa.scheduler.money.purse import Purse, Remembered
+from boa.scheduler.observe.messages import CloudListed, CloudRefused, EngineSaid, Said
+from boa.scheduler.observe.nodes import (
+    forget_gone,
+    give_back_empty,
+    give_up_booting,
+    observe_cloud,
+)
+from boa.scheduler.observe.reconcile import Release, Rent
+from boa.scheduler.observe.reports import Reports
+from boa.scheduler.observe.sampling import Sampling
+from boa.scheduler.plan.planning import Planner
+from boa.scheduler.state import Draft
+from boa.units import GpuName, Seconds
+
+TROUBLE_EVERY_S: Seconds = 60.0
+BOOT_S: Seconds = 1800.0
+"""A node that takes longer to get ready, or ten times what it should take, is given back."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What nodes may be had, and how patient to be."""
+
+    max_nodes: Mapping[GpuName, int] = field(default_factory=dict)
+    keep_warm_s: Seconds = 0.0
+    refused_s: Seconds = 60.0
+    backoff_s: Seconds = 5.0
+    provision_s: Seconds = 0.0
+    speed: float = 1.0
+    """Seconds of ours in a second of the wall, which is what engines tell ages in."""
+
+
+class ToDo(NamedTuple):
+    """What a message asks of the driver, once the draft is stored."""
+
+    forget: tuple[RunKey, ...] = ()
+    """Runs whose end was taken in: the engine may forget them."""
+    ask_again: tuple[Rent | Release, ...] = ()
+    """What the cloud was asked for and has not done."""
+
+
+class Scheduler:
+    def __init__(
+        self,
+        limits: Limits,
+        *,
+        decider: Decider,
+        beliefs: Beliefs,
+        planner: Planner,
+        purse: Purse,
+        sampling: Sampling,
+    ) -> None:
+        self.limits, self.decider, self.beliefs = limits, decider, beliefs
+        self.planner, self.purse, self._sampling = planner, purse, sampling
+        self._reports = Reports(beliefs, sampling)
+        self._quiet_until: dict[str, Seconds] = {}
+        """Of whose trouble nothing is told until then: it would bury all other events."""
+
+    def observe(self, draft: Draft, said: Said) -> ToDo:
+        """Take in what engine or cloud said."""
+        if isinstance(said, EngineSaid):
+            return self._runs(draft, said)
+        if isinstance(said, CloudListed):
+            return ToDo(ask_again=tuple(observe_cloud(draft, said.nodes, said.at)))
+        if isinstance(said, CloudRefused):
+            self.decider.refuse(draft, said, self.limits.refused_s)
+            return ToDo()
+        draft.count(**{f"{said.who}_trouble": 1})
+        if draft.now >= self._quiet_until.get(said.who, draft.now):
+            self._quiet_until[said.who] = draft.now + TROUBLE_EVERY_S
+            draft.tell("trouble", f"trouble with the {said.who}: {said.text}")
+        return ToDo()
+
+    def _runs(self, draft: Draft, said: EngineSaid) -> ToDo:
+        forget = []
+        for event in said.events:
+            if event.ended:
+                at = draft.now - event.age_s * self.limits.speed
+                lifecycle.run_ended(draft, event, at, self.limits.backoff_s)
+                forget.append(event.key)
+            else:
+                lifecycle.run_began(draft, event)
+        return ToDo(forget=tuple(forget))
+
+    def decide(self, draft: Draft, reports: deque[Report]) -> None:
+        """Learn, plan, decide, place; write down who is to run where, and which nodes are to be."""
+        limits = self.limits
+        self._reports.take(draft, reports)
+        self.purse.steer(draft, self.planner.plan)
+        if self.decider.by_job and self.planner.step(draft, self.purse.effective):
+            self.decider.planned(self.planner.memory)
+        for gpu in give_up_booting(draft, max(BOOT_S, 10 * limits.provision_s)):
+            why = "the last one did not get ready"
+            self.decider.believe_none(draft, gpu, limits.refused_s, why)
+        forget_gone(draft)
+        room = room_for(draft, limits.max_nodes, self.decider.refused, self.purse.max_spend)
+        self.decider.decide(draft, room)
+        lifecycle.move(draft)
+        give_back_empty(draft, limits.keep_warm_s, self.decider.unwanted)
+        self._sampling.look(draft, self.purse.budget, self.purse.effective)
+
+    def adopt(self, draft: Draft) -> None:
+        """The draft is stored: from here on it is so, and is learned from."""
+        self._sampling.stored(draft)
+        for job in draft.arrived:
+            self.beliefs.arrived(job, draft.now)
+        for job in draft.changes.jobs.values():
+            if job.ended:
+                self.beliefs.ended(job, draft.now)
+
+    def undo(self, purse: Remembered) -> None:
+        """The draft was not stored: nothing of it has happened."""
+        self.purse.restore(purse)
+        self.decider.forget_round()
