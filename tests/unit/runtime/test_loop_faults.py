@@ -310,4 +310,4 @@ def test_a_restart_is_counted_when_it_comes(lives: Any) -> None:
     assert live.job(job_id).restarts == 0
     live.advance(61.0)
     job = live.job(job_id)
-    assert (job.restarts, job.rescalings, job.attempts) == (1, 1, 2)
+    assert (job.restarts, job.rescalings, job.attempts) == (1, 0, 2)

@@ -294,7 +294,7 @@ class Decider:
                 gpus=job.spec.gpus.min,
             ),
             allocation=job.allocation,
-            rescalings=max(job.attempts - 1, 0),
+            rescalings=job.rescalings,
             rescale_s=known.rescale_s,
             service=job.held_gpu_s + open_s,
             tried=known.tried,
