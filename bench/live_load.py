@@ -103,7 +103,7 @@ def _run(folder: Path, options: argparse.Namespace, status: Console) -> dict[str
         "start_p50_s": float(np.median(waits)),
         "start_p99_s": float(np.quantile(waits, 0.99)),
         "starts_planned": planned,
-        "starts": sum(j["rescalings"] for j in jobs) / len(jobs),
+        "starts": 1 + sum(j["rescalings"] for j in jobs) / len(jobs),
         "steps": metrics["boa_steps_total"],
         "late_steps": metrics["boa_late_steps_total"],
         "slowest_step_s": metrics["boa_slowest_step_seconds"],

@@ -142,7 +142,7 @@ def _live(world: World, case: Case, budget: float, speed: float) -> dict[str, An
         "jobs": len(ended),
         "jct": sum((j["ended_at"] or 0) - j["submitted_at"] for j in ended) / len(ended),
         "spend": sum(job["cost_usd"] for job in ended) / span_h,
-        "rescalings": sum(job["rescalings"] - 1 for job in ended) / len(ended),
+        "rescalings": sum(job["rescalings"] for job in ended) / len(ended),
         "late_steps": late,
     }
 

@@ -94,7 +94,7 @@ class Arms:
             submitted_at=job["submitted_at"] / self.speed,
             ended_at=job["ended_at"] / self.speed,
             gpu_s=job["cost_usd"] / KIND.price * 3600 / self.speed,
-            starts=job["rescalings"] + job["restarts"],
+            starts=1 + job["rescalings"] + job["restarts"],
         )
 
     def row(self, nodes: Sequence[Launched], ran: Sequence[Ran]) -> dict[str, Cell]:

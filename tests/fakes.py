@@ -201,7 +201,7 @@ class FakeControl:
                 allocation=allocation,
                 run=run,
                 attempts=attempt,
-                rescalings=1,
+                rescalings=attempt - 1,
             )
         )
 

@@ -51,7 +51,7 @@ def _is_done(lab: Lab, simulation: str) -> bool:
 
 def _interest(job: JobRow) -> tuple[bool, bool, float]:
     """How much there is to see of it; where all have just ended, of one that has."""
-    return job["ended_at"] is None, job["rescalings"] > 1, job["left_s"] or 0.0
+    return job["ended_at"] is None, job["rescalings"] > 0, job["left_s"] or 0.0
 
 
 def _addresses(lab: Lab) -> dict[str, str]:

@@ -131,6 +131,8 @@ def test_a_crash_at_any_call_loses_nothing_and_does_nothing_twice(
         assert all(job.state == "succeeded" for job in stored)
         starts = Counter((key.job, key.attempt) for key in live.engine.started)
         assert set(starts.values()) <= {1}, "a run was started twice"
+        counted = [1 + job.rescalings + job.restarts for job in stored]
+        assert counted == [job.attempts for job in stored], "a start is of one kind"
         failures = sum(job.restarts for job in stored)
         assert vanish or not failures, "a crash of ours is no failure of theirs"
         assert all(node.gone_at is not None for node in live.cloud.nodes()), "a forgotten node"  # type: ignore[union-attr]

@@ -27,7 +27,7 @@ def searches(draw: st.DrawFn, max_jobs: int = 7, max_nodes: int = 6, gpus: int =
     search = Search(
         rates=rates,
         current=np.zeros((jobs, nodes), dtype=np.intp),
-        restart_factors=rng.choice([0.0, 0.3, 0.9, 1.0], jobs),
+        rescale_factors=rng.choice([0.0, 0.3, 0.9, 1.0], jobs),
         max_gpus=most,
         min_gpus=np.where(rng.random(jobs) < 0.2, rng.integers(1, 4, jobs), 1),
         capacity=capacity,
@@ -42,7 +42,7 @@ def with_current(search: Search, current: Ints) -> Search:
     return Search(
         rates=search.rates,
         current=current,
-        restart_factors=search.restart_factors,
+        rescale_factors=search.rescale_factors,
         max_gpus=search.max_gpus,
         min_gpus=search.min_gpus,
         capacity=search.capacity,
@@ -130,7 +130,7 @@ def test_fitness_is_the_harmonic_mean_of_the_speedups(search: Search, seed: int)
             across = 1 if (row > 0).sum() > 1 else 0
             speedup = search.rates[j, across, row.sum()]
             if (row != search.current[j]).any():
-                speedup *= search.restart_factors[j]
+                speedup *= search.rescale_factors[j]
             inverses.append(1 / (speedup + 0.001))
         assert value == pytest.approx(len(inverses) / sum(inverses), rel=1e-12)
 

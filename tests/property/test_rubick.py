@@ -52,7 +52,7 @@ def views(draw: st.DrawFn) -> ClusterView:
                 guaranteed=draw(st.booleans()),
             ),
             rescale_s=draw(st.sampled_from([0.0, 260.0])),
-            restarts=draw(st.integers(0, 3)),
+            rescalings=draw(st.integers(0, 3)),
         )
         for n in range(draw(st.integers(0, 9)))
     ]

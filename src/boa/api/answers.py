@@ -45,9 +45,9 @@ class Job(_OfClass):
     """First start of its first run."""
     ended_at: float | None
     rescalings: int
-    """Starts by decision, the first included."""
+    """Changes of GPUs by decision, after the first start."""
     restarts: int
-    """Starts after a failure."""
+    """Starts after a failure of its own, a lost node or a lost worker."""
     exit_code: int | None
     """A signal n: -n. Null while it runs, or if nobody knows."""
     cost_usd: float

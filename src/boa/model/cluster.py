@@ -80,8 +80,8 @@ class JobView:
     prediction: Prediction
     asked: UserRequest = UserRequest()
     allocation: Allocation | None = None
-    restarts: int = 0
-    """Starts after the first."""
+    rescalings: int = 0
+    """Changes of GPUs after its first start."""
     rescale_s: Seconds = 0.0
     service: float = 0.0
     """GPU-seconds held so far."""

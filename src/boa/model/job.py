@@ -110,8 +110,9 @@ class JobRecord:
     moved_at: Seconds | None = None
     """Between two runs: when the last one was told to stop."""
     attempts: int = 0
+    """Starts so far: the first, rescalings and restarts."""
     rescalings: int = 0
-    """Starts by decision, the first included."""
+    """Changes of GPUs by decision, after the first start."""
     restarts: int = 0
     """Starts after a failure of its own, a lost node or a lost worker."""
     best_epoch: int = 0

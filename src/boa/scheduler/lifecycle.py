@@ -309,12 +309,13 @@ def _start(
     )
     again = job.attempts > 0
     retried = again and job.moved_at is None
+    rescaled = again and not retried
     job = replace(
         job,
         run=run,
         attempts=run.attempt,
-        state="rescaling" if again and not retried else "starting",
-        rescalings=job.rescalings + (not retried),
+        state="rescaling" if rescaled else "starting",
+        rescalings=job.rescalings + rescaled,
         restarts=job.restarts + retried,
         retry_at=None,
         moved_at=None,
@@ -322,8 +323,8 @@ def _start(
     )
     draft.put_job(replace(job, why={}))
     draft.open_holds(job, run)
-    draft.count(rescalings=not retried, restarts=retried)
-    kind = "restarted" if retried else "rescaled" if again else "started"
+    draft.count(rescalings=rescaled, restarts=retried)
+    kind = "restarted" if retried else "rescaled" if rescaled else "started"
     draft.tell(
         kind,
         reasons.said(job, allocation),

@@ -29,12 +29,12 @@ class ActiveJob:
         "pace",
         "paused_s",
         "request",
-        "restarts",
         "resume_at",
         "serial",
         "service",
         "speed",
         "stamp",
+        "starts",
         "tried",
         "truth",
         "until",
@@ -56,7 +56,7 @@ class ActiveJob:
         self.pace: Pace | None = None
         self.speed = 1.0  # less than 1 under interference
         self.resume_at: Seconds = 0.0
-        self.restarts = -1
+        self.starts = 0  # the first one and every rescaling
         self.service = 0.0  # GPU-seconds held
         self.held_s = 0.0  # seconds with GPUs
         self.paused_s = 0.0  # of those, rescaling
@@ -69,6 +69,11 @@ class ActiveJob:
     def finished(self) -> bool:
         return self.epoch >= self.epochs
 
+    @property
+    def rescalings(self) -> int:
+        """Changes of GPUs after its first start."""
+        return max(self.starts - 1, 0)
+
     def reallocate(self, allocation: Allocation | None, now: Seconds, ready: Seconds) -> None:
         """Move to other GPUs at `now`; progress goes on at `ready`."""
         self.allocation = allocation
@@ -76,7 +81,7 @@ class ActiveJob:
         self.stamp += 1
         self.width = 0 if allocation is None else allocation.width
         if allocation is not None:
-            self.restarts += 1
+            self.starts += 1
             self.resume_at = ready
 
     def advance(self, now: Seconds) -> None:
@@ -162,7 +167,7 @@ class ActiveJob:
             prediction=self.learner,
             asked=self.request,
             allocation=self.allocation,
-            restarts=max(self.restarts, 0),
+            rescalings=self.rescalings,
             rescale_s=self.truth.rescale_s,
             service=self.service,
             tried=self.tried,

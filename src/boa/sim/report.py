@@ -26,7 +26,8 @@ class Tally:
     gpu_seconds: dict[GpuName, float] = field(default_factory=dict)
     queueing_s: float = 0.0
     paused_s: float = 0.0
-    restarts: int = 0
+    rescalings: int = 0
+    """Changes of GPUs after the first starts."""
     last_end: Seconds = 0.0
     named: dict[str, Seconds] | None = None
     """JCT by job, if they are to be kept."""
@@ -42,7 +43,7 @@ class Tally:
         waited = jct - job.held_s
         self.queueing_s += waited if waited > ROUNDING_S else 0.0
         self.paused_s += job.paused_s
-        self.restarts += job.restarts
+        self.rescalings += job.rescalings
         self.last_end = max(self.last_end, job.clock)
 
     def held(self, gpu: GpuName, gpu_seconds: float) -> None:
@@ -126,7 +127,7 @@ class Report:
             "rented_spend_per_hour": price_of(rented, self.gpu_types) / self._hours,
             "reclaiming_gpus": sum(reclaiming.values()) / SECONDS_PER_HOUR / self._hours,
             "reclaiming_spend_per_hour": price_of(reclaiming, self.gpu_types) / self._hours,
-            "rescalings_per_job": self.tally.restarts / ended,
+            "rescalings_per_job": self.tally.rescalings / ended,
             "rescaling_s_per_job": self.tally.paused_s / ended,
             "average_efficiency": self.average_efficiency,
             "average_queueing_s": self.tally.queueing_s / ended,

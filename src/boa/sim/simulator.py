@@ -38,7 +38,7 @@ Progress = Callable[[int, Seconds], None]
 NOBODY_RUNS_S: Seconds = 86_400.0
 """With nobody left to arrive and no job on any GPU for so long, the rest will never run."""
 NO_PROGRESS_S: Seconds = 30 * 86_400.0
-"""Jobs that hold GPUs but are restarted over and over get so long to make any progress."""
+"""Jobs that hold GPUs but are rescaled over and over get so long to make any progress."""
 
 
 SAMPLE_S: Seconds = 37.3
@@ -312,7 +312,7 @@ class Simulation:
             if not self.rental.used.issuperset(nodes):
                 ready += self.settings.cold_s
                 self.rental.used.update(nodes)
-        kind = "stop" if new is None else "start" if job.restarts < 0 else "rescale"
+        kind = "stop" if new is None else "start" if job.starts == 0 else "rescale"
         job.reallocate(new, now, ready)
         self._tell(now, kind, job)
 

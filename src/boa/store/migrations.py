@@ -1,17 +1,39 @@
 """How the database comes to its present form: numbered steps, forward only, never edited.
 
-Statements are such as SQLite and PostgreSQL both take; {id} is each one's 64-bit integer key.
+Statements are such as SQLite and PostgreSQL both take; {id} is each one's 64-bit integer key. What
+no such statement can say, as inside the JSON of a record, is a function.
 """
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from sqlalchemy import Connection, func, insert, inspect, select
+from sqlalchemy import text as sql
 
 from boa.errors import BoaError
 from boa.store.tables import schema_version
 
-Migration: TypeAlias = tuple[str, ...]
+Migration: TypeAlias = tuple[str | Callable[[Connection], None], ...]
+_AT_ONCE = 1000
+"""Records that are held in memory while they are changed."""
+
+
+def _rescalings_without_the_first_start(connection: Connection) -> None:
+    """Jobs used to count their first start as a rescaling, where they had one."""
+    some = "SELECT number, record FROM jobs WHERE number > {after} ORDER BY number LIMIT {most}"
+    after = -1
+    while rows := connection.exec_driver_sql(some.format(after=after, most=_AT_ONCE)).all():
+        after = rows[-1][0]
+        changed = []
+        for number, text in rows:
+            record = json.loads(text)
+            if record["attempts"] > 0:
+                record["rescalings"] = max(record["rescalings"] - 1, 0)
+                changed.append({"of": number, "new": json.dumps(record, separators=(",", ":"))})
+        if changed:
+            connection.execute(sql("UPDATE jobs SET record = :new WHERE number = :of"), changed)
+
 
 MIGRATIONS: tuple[Migration, ...] = (
     (
@@ -78,6 +100,7 @@ MIGRATIONS: tuple[Migration, ...] = (
         """CREATE INDEX holds_by_time
             ON holds (until, since, job, node, gpus, job_class, price)""",
     ),
+    (_rescalings_without_the_first_start,),
 )
 
 
@@ -112,5 +135,8 @@ def _apply(connection: Connection, number: int, statements: Migration) -> None:
     key = "INTEGER" if connection.dialect.name == "sqlite" else "BIGINT"
     schema_version.create(connection, checkfirst=True)
     for statement in statements:
-        connection.exec_driver_sql(statement.format(id=key))
+        if callable(statement):
+            statement(connection)
+        else:
+            connection.exec_driver_sql(statement.format(id=key))
     connection.execute(insert(schema_version), {"version": number})

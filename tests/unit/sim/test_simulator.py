@@ -211,7 +211,7 @@ class Growing:
         if view_of.epoch == 0:
             return Decision(shares={view_of.id: Share("T4", 1, until=1, note="young")})
         assert view_of.note == "young"
-        assert view_of.restarts == 0
+        assert view_of.rescalings == 0
         return Decision(shares={view_of.id: Share("T4", 4)})
 
 

@@ -7,13 +7,14 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from sqlalchemy import inspect, text
 
 from boa.errors import BoaError, InputError
-from boa.store import sql, tables
+from boa.store import migrations, sql, tables
 from boa.store.base import Store, StoreTrouble
 from boa.store.errors import InUse, Overtaken
 from boa.store.migrations import MIGRATIONS, NewerDatabase, version_of
@@ -270,6 +271,32 @@ def test_a_database_of_the_first_version_is_brought_up_to_date(
         store.commit(changes(samples=[sample(7.0)], points=(point(1, 8.0),)))
         assert store.samples_between(0.0, 9.0) == [sample(7.0)]
         assert store.load().points == {"1": point(1, 8.0)}
+
+
+def test_jobs_of_an_older_database_no_longer_count_their_first_start_as_a_rescaling(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where a job has only failed since, has not started yet, or has ended; nothing else of a
+    record changes, whatever text is in it."""
+    monkeypatch.setattr(migrations, "_AT_ONCE", 2)
+    odd = "half a \ud800, none \0, é"
+    before = (
+        running(1, rescalings=3, loss=float("nan"), reason=odd),
+        job(2, attempts=2, rescalings=1, restarts=1),
+        job(3),
+        job(4, state="succeeded", attempts=4, rescalings=3, restarts=1, ended_at=900.0),
+        job(5, state="failed", attempts=3, rescalings=0, restarts=2),
+    )
+    with monkeypatch.context() as older:
+        older.setattr(sql, "MIGRATIONS", MIGRATIONS[:2])
+        with opened(database.url) as store:
+            store.commit(changes(jobs=before))
+    for _ in range(2):  # the second time there is nothing to do
+        with opened(database.url) as store:
+            after = {found.id: found for found in store.jobs(limit=9)}
+    assert [after[old.id].rescalings for old in before] == [2, 0, 0, 2, 0]
+    as_before = [replace(after[old.id], rescalings=old.rescalings) for old in before]
+    assert repr(as_before) == repr([*before]), "by their text: NaN is not itself"
 
 
 def test_a_migration_that_fails_leaves_everything_as_it_was(

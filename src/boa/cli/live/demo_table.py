@@ -119,7 +119,7 @@ def print_outcome(outcome: Outcome) -> None:
         f"the bill      ${cost['total_usd']:.2f}: jobs ${cost['jobs_usd']:.2f}, idle "
         f"${cost['idle_usd']:.2f}, provisioning ${cost['provisioning_usd']:.2f}\n"
         f"real training {outcome.real['state']}, loss {_loss(outcome)}, "
-        f"{outcome.real['rescalings']} starts",
+        f"{outcome.real['attempts']} starts",
         highlight=False,
     )
 

@@ -125,7 +125,7 @@ def job_table(found: "JobList", width: int) -> "Table":
                 str(job["epoch"] + 1),
                 ago(found["now"], job["submitted_at"]),
                 "–" if job["started_at"] is None else span(end - job["started_at"]),
-                str(max(job["rescalings"] - 1, 0)),
+                str(job["rescalings"]),
                 str(job["restarts"]),
                 dollars(job["cost_usd"]),
             )

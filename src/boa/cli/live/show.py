@@ -176,15 +176,20 @@ def described(job: "JobDetails", now: float, stays: bool) -> Iterator[tuple[str,
     yield "times", ", ".join(f"{name} {ago(now, at)}" for name, at in times if at is not None)
     yield (
         "starts",
-        f"{job['attempts']}: {job['rescalings']} by decision, {job['restarts']} after failures "
+        f"{job['attempts']}: {_times(job['rescalings'], 'rescaling')}, "
+        f"{_times(job['restarts'], 'restart')} after failures "
         f"(at most {spec['retries']} failures of its own)",
     )
-    if took := _rescaled(job.get("rescale_s", {})):
-        yield "rescaling", took
+    if took := _last_start(job.get("rescale_s", {})):
+        yield "last start", took
     yield "cost", dollars(job["cost_usd"])
     run = spec["run"]
     command = run[-1] if tuple(run[:-1]) == SHELL else shlex.join(run)
     yield "command", escape(command)
+
+
+def _times(count: int, what: str) -> str:
+    return f"{count} {what}{'s' * (count != 1)}"
 
 
 def _training(metrics: Mapping[str, float]) -> Iterator[str]:
@@ -210,12 +215,12 @@ def _others(metrics: Mapping[str, float]) -> Iterator[str]:
             yield f"{escape(name)} {value:.4g}"
 
 
-def _rescaled(took: Mapping[str, float]) -> str:
-    """Of the run that is there now."""
+def _last_start(took: Mapping[str, float]) -> str:
+    """How long the run that is there now took until it trained, and by part."""
     if "total" not in took:
         return ""
     parts = [f"{part.replace('_', ' ')} {moment(took[part])}" for part in PARTS if part in took]
-    said = f"the last took {moment(took['total'])}"
+    said = f"took {moment(took['total'])} until it trained"
     return f"{said}: {', '.join(parts)}" if parts else said
 
 

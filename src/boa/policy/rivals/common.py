@@ -1,4 +1,4 @@
-"""What several rivals share: what a restart costs them, and where their curves begin."""
+"""What several rivals share: what a rescaling costs them, and where their curves begin."""
 
 import numpy as np
 
@@ -10,9 +10,9 @@ WIDEST = DEFAULT_MAX_GPUS
 """GPUs of one job: its profiles go no further."""
 
 
-def restart_factor(age: Seconds, restarts: int, penalty: Seconds) -> float:
-    """How much less a job is worth that would be restarted now: max(a − n·p, 0) / (a + p)."""
-    return max(age - restarts * penalty, 0.0) / ((age + penalty) or 1.0)
+def rescale_factor(age: Seconds, rescalings: int, penalty: Seconds) -> float:
+    """How much less a job is worth that would be rescaled now: max(a − n·p, 0) / (a + p)."""
+    return max(age - rescalings * penalty, 0.0) / ((age + penalty) or 1.0)
 
 
 def least_width(rates: Floats) -> int:

@@ -1,7 +1,7 @@
 """The genetic search of the Pollux policy (OSDI'21): which job gets which GPUs of which node.
 
 A state is a matrix jobs × nodes of GPU counts. Its fitness is Pollux's: the harmonic mean of the
-jobs' speedups (+0.001), where a job whose row differs from its current one would be restarted and
+jobs' speedups (+0.001), where a job whose row differs from its current one would be rescaled and
 counts for less. The population, the one-point crossover over jobs, the mutations (back to the
 current row, elements to zero, more where GPUs are free) and the repair are Pollux's too.
 
@@ -15,7 +15,7 @@ Liberties, none of which changes what is optimised:
   the best of what is left.
 - The search ends early when the best has not improved for `patience` generations.
 - Where fitness differs by less than about a billionth, the state that leaves fewer jobs without
-  GPUs goes first, then the one that restarts fewer.
+  GPUs goes first, then the one that rescales fewer.
 
 `_genetic.c` does this where there is a C compiler. The NumPy version here works on a whole
 generation at once with fewer kinds of mutation: a hundred times slower, and on a large cluster up
@@ -37,7 +37,7 @@ FLOOR = 0.001
 """Added to every speedup, so that a job without GPUs costs much but not everything."""
 
 TIE = 1e-9
-"""What a restart costs where nothing else counts; a job left without GPUs costs twice that."""
+"""What a rescaling costs where nothing else counts; a job left without GPUs costs twice that."""
 
 IMPROVED = 1.0 - 1e-7
 """The best counts as improved if its total cost falls below this share of what it was."""
@@ -58,7 +58,7 @@ class Search:
     over that at the fair share; nothing with none"""
     current: Ints
     """jobs × nodes: GPUs now held"""
-    restart_factors: Floats
+    rescale_factors: Floats
     """jobs: what a changed row multiplies the speedup by"""
     max_gpus: Ints
     """jobs"""
@@ -82,7 +82,7 @@ def fitness(search: Search, states: Ints) -> Floats:
     jobs = states.shape[1]
     if jobs == 0:
         return np.zeros(len(states))
-    factors = np.where((states != search.current).any(axis=2), search.restart_factors, 1.0)
+    factors = np.where((states != search.current).any(axis=2), search.rescale_factors, 1.0)
     across = (np.count_nonzero(states, axis=2) > 1).astype(np.intp)
     gpus = np.minimum(states.sum(axis=2), search.rates.shape[2] - 1)
     speedups = search.rates[np.arange(jobs), across, gpus] * factors
@@ -179,7 +179,7 @@ def _most(search: Search) -> Ints:
 
 def _costs(search: Search) -> Floats:
     """jobs × across × changed × (K+1): a job's part of the sum that the search makes small."""
-    factors = np.stack([np.ones_like(search.restart_factors), search.restart_factors], axis=1)
+    factors = np.stack([np.ones_like(search.rescale_factors), search.rescale_factors], axis=1)
     costs: Floats = 1.0 / (search.rates[:, :, None, :] * factors[:, None, :, None] + FLOOR)
     costs[:, :, 1, :] += TIE
     costs[:, :, :, 0] += 2 * TIE

@@ -8,7 +8,7 @@ import numpy as np
 from boa.model.cluster import Allocation, ClusterView, Decision, JobId, JobView, Node, NodeId
 from boa.model.speedup import Floats
 from boa.policy.rivals.autoscale import normalised_speedup
-from boa.policy.rivals.common import WIDEST, least_width, restart_factor
+from boa.policy.rivals.common import WIDEST, least_width, rescale_factor
 from boa.policy.rivals.genetic import Search, evolve
 from boa.solver.tables import Ints
 from boa.units import GpuName, Seconds
@@ -98,8 +98,8 @@ def _search(
     return Search(
         rates=rates,
         current=current,
-        restart_factors=np.array(
-            [restart_factor(now - j.arrival, j.restarts, j.rescale_s) for j in jobs]
+        rescale_factors=np.array(
+            [rescale_factor(now - j.arrival, j.rescalings, j.rescale_s) for j in jobs]
         ),
         max_gpus=most,
         min_gpus=np.array([least_width(curve) for curve in curves], dtype=np.int64),

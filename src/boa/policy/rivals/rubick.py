@@ -84,7 +84,7 @@ class Request:
     """GPUs it has now; 0 if it waits."""
     guaranteed: bool
     worthwhile: float
-    """By which factor a running job's speed must rise for a restart to pay."""
+    """By which factor a running job's speed must rise for a rescaling to pay."""
 
 
 def ladder(gpus_per_node: int, max_gpus: int) -> tuple[int, ...]:
@@ -97,13 +97,13 @@ def ladder(gpus_per_node: int, max_gpus: int) -> tuple[int, ...]:
     return (*(step for step in (1, *reversed(steps)) if step <= max_gpus), *whole)
 
 
-def restart_threshold(age: Seconds, restarts: int, rescale_s: Seconds) -> float:
-    """The gain that pays for a restart: all restarts, this one too, within the job's age.
+def rescale_threshold(age: Seconds, rescalings: int, rescale_s: Seconds) -> float:
+    """The gain that pays for a rescaling: all of them, this one too, within the job's age.
 
     How long a job will still run is not known; that it runs as long again as it has lived is the
-    usual guess. So young jobs and those often restarted are left alone.
+    usual guess. So young jobs and those often rescaled are left alone.
     """
-    lost = rescale_s * (1 + restarts)
+    lost = rescale_s * (1 + rescalings)
     return 1.0 + lost / age if age > 0 else float("inf") if lost > 0 else 1.0
 
 
@@ -155,8 +155,8 @@ def requests_of(view: ClusterView, gpu: GpuName) -> list[Request]:
                     curve=curve,
                     held=held if held in curve.speeds else 0,
                     guaranteed=job.asked.guaranteed,
-                    worthwhile=restart_threshold(
-                        view.now - job.arrival, job.restarts, job.rescale_s
+                    worthwhile=rescale_threshold(
+                        view.now - job.arrival, job.rescalings, job.rescale_s
                     ),
                 )
             )

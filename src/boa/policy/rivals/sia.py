@@ -9,7 +9,7 @@ from boa.model.cluster import ClusterView, Decision, JobId, JobView, Share
 from boa.model.speedup import Floats
 from boa.model.workload import GpuType
 from boa.policy.rivals.assignment import Assignment, assign
-from boa.policy.rivals.common import WIDEST, least_width, restart_factor
+from boa.policy.rivals.common import WIDEST, least_width, rescale_factor
 from boa.solver.tables import Ints
 from boa.units import GpuName, Seconds
 
@@ -20,7 +20,7 @@ CHANGED = 0.01
 MOST = 3000.0
 DIGITS = 2
 PENALTIES: Mapping[str, Seconds] = {"resnet18": 30.0, "yolov3": 45.0}
-"""What Sia believes a restart to take, where that is not what it takes."""
+"""What Sia believes a rescaling to take, where that is not what it takes."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -146,7 +146,7 @@ def _current(job: JobView, options: Configurations) -> int:
 
 def _costs(view: ClusterView, goodputs: Floats, current: Ints) -> Floats:
     """What a configuration adds to the sum that is minimised."""
-    factors = np.array([_restart_factor(view.now, job) for job in view.jobs]).reshape(-1, 1)
+    factors = np.array([_rescale_factor(view.now, job) for job in view.jobs]).reshape(-1, 1)
     changed = np.ones(goodputs.shape)
     rows = np.flatnonzero(current >= 0)
     changed[rows, current[rows]] = 0.0
@@ -156,8 +156,8 @@ def _costs(view: ClusterView, goodputs: Floats, current: Ints) -> Floats:
     return np.where(goodputs > 0, costs + CHANGED * changed, np.inf)
 
 
-def _restart_factor(now: Seconds, job: JobView) -> float:
+def _rescale_factor(now: Seconds, job: JobView) -> float:
     age, penalty = now - job.arrival, PENALTIES.get(job.job_class, job.rescale_s)
     if age < penalty:
         return 1.0
-    return restart_factor(age, job.restarts, penalty)
+    return rescale_factor(age, job.rescalings, penalty)

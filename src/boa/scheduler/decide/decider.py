@@ -283,7 +283,7 @@ class Decider:
             prediction=known.prediction,
             asked=UserRequest(job.spec.gpus.min),
             allocation=job.allocation,
-            restarts=max(job.attempts - 1, 0),
+            rescalings=job.rescalings,
             rescale_s=known.rescale_s,
             service=job.held_gpu_s + open_s,
             tried=known.tried,

@@ -24,8 +24,8 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 ACTIVE: tuple[State, ...] = ("waiting", "starting", "running", "rescaling")
 _COUNTED = (
     ("boa_jobs_submitted", "submitted", "Jobs submitted."),
-    ("boa_rescalings", "rescalings", "Starts by decision, each job's first included."),
-    ("boa_restarts", "restarts", "Starts after a failure."),
+    ("boa_rescalings", "rescalings", "Changes of GPUs by decision, after jobs' first starts."),
+    ("boa_restarts", "restarts", "Starts after a failure or loss."),
     ("boa_plans", "plans", "Plans made."),
     ("boa_steps", "steps", "Steps of the control loop."),
     ("boa_late_steps", "late_steps", "Steps that took too long."),
@@ -100,7 +100,7 @@ def _training(snapshot: Snapshot) -> Iterator[Metric]:
     count = snapshot.counters.get
     rescaling = SummaryMetricFamily(
         "boa_rescaling_seconds",
-        "Rescalings, as a whole and by part as far as jobs tell.",
+        "What rescalings and other starts took: as a whole, and by part as far as jobs tell.",
         labels=["part"],
     )
     for part in ORDER:

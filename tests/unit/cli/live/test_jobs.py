@@ -154,13 +154,13 @@ def test_show_tells_all_about_a_job(run: Boa, service: FakeService) -> None:
     assert document["events"][0]["kind"] == "submitted"
 
 
-def test_show_tells_what_a_job_says_of_its_batch_and_of_the_last_rescaling(
+def test_show_tells_what_a_job_says_of_its_batch_and_of_its_last_start(
     run: Boa, service: FakeService
 ) -> None:
     service.submit()
     record = service.control.run("1")
     assert record.run is not None
-    for words in ("training", "metrics", "rescaling"):
+    for words in ("training", "metrics", "last start"):
         assert words not in run("show", 1)
     metrics = {"batch_size": 1024.0, "accumulation": 2.0, "noise_scale": 3210.5, "gain": 1.5}
     metrics |= {"lr_factor": 2.0, "accuracy": 0.91234, "[bold]": 1.0}
@@ -172,11 +172,21 @@ def test_show_tells_what_a_job_says_of_its_batch_and_of_the_last_rescaling(
         "batch size 1,024 in 2 passes, noise scale 3,210 samples, gain 1.50 a step",
         "learning rate × 2.00",
         "[bold] 1, accuracy 0.9123",
-        "the last took 2.50 s: start 1.00 s, first step 0.25 s, other 1.25 s",
+        "last start  took 2.50 s until it trained: start 1.00 s, first step 0.25 s, other 1.25 s",
     ):
         assert words in said
     document = run.json("show", 1)["job"]
     assert (document["metrics"], document["rescale_s"]) == (metrics, took)
+
+
+def test_show_says_of_which_kind_its_starts_were(run: Boa, service: FakeService) -> None:
+    service.submit(retries=5)
+    record = service.control.run("1")
+    assert "1: 0 rescalings, 0 restarts after failures (at most 5 " in run("show", 1)
+    service.control.put(replace(record, attempts=5, rescalings=3, restarts=1))
+    assert "5: 3 rescalings, 1 restart after failures (at most 5 " in run("show", 1)
+    document = run.json("show", 1)["job"]
+    assert (document["attempts"], document["rescalings"], document["restarts"]) == (5, 3, 1)
 
 
 def test_show_says_once_how_a_job_ended_and_nothing_of_plans_for_it(

@@ -27,16 +27,16 @@ def problem(
 
 
 def random_problem(seed: int, jobs: int, types: int, decimals: int, classes: int) -> Assignment:
-    """Concave goodput, less of it after a restart: costs as Sia makes them, and rounds them."""
+    """Concave goodput, less of it after a rescaling: costs as Sia makes them, and rounds them."""
     rng = np.random.default_rng(seed)
     gpus, kinds = np.tile(COUNTS, types), np.repeat(np.arange(types), len(COUNTS))
     speed = rng.choice([1.0, 1.5, 2.5], (classes, types))[:, kinds]
     goodput = np.minimum(speed * gpus ** rng.uniform(0.3, 1.0, (classes, 1)), 20.0)
     goodput = goodput[rng.integers(0, classes, jobs)]
     here = rng.integers(0, len(gpus), jobs)
-    restart = np.repeat(rng.uniform(0.6, 1.0, (jobs, 1)), len(gpus), axis=1)
-    restart[np.arange(jobs), here] = 1.0
-    costs = np.round((goodput * restart) ** -0.5, decimals)
+    rescaled = np.repeat(rng.uniform(0.6, 1.0, (jobs, 1)), len(gpus), axis=1)
+    rescaled[np.arange(jobs), here] = 1.0
+    costs = np.round((goodput * rescaled) ** -0.5, decimals)
     costs[gpus > rng.choice([8, 16, 64], (jobs, 1))] = np.inf
     capacity = rng.integers(10, 120, types)
     return Assignment(costs=costs, gpus=gpus, kinds=kinds, capacity=capacity, unallocated=1.1)

@@ -14,7 +14,7 @@ both_versions = pytest.mark.parametrize("compiled", [True, False], ids=["C", "Nu
 
 
 def cluster(
-    current: list[list[int]], *, restart: float = 1.0, exponent: float = 0.8, gpus: int = 4
+    current: list[list[int]], *, rescale: float = 1.0, exponent: float = 0.8, gpus: int = 4
 ) -> Search:
     """Equal jobs that are slower across nodes."""
     held = np.array(current, dtype=np.intp)
@@ -23,7 +23,7 @@ def cluster(
     return Search(
         rates=np.tile(np.stack([one, 0.7 * one]), (jobs, 1, 1)),
         current=held,
-        restart_factors=np.full(jobs, restart),
+        rescale_factors=np.full(jobs, rescale),
         max_gpus=np.full(jobs, nodes * gpus),
         min_gpus=np.ones(jobs, dtype=np.intp),
         capacity=np.full(nodes, gpus),
@@ -59,21 +59,21 @@ def test_a_job_alone_takes_the_cluster_if_that_is_faster(compiled: bool) -> None
 @both_versions
 def test_jobs_stay_where_they_are_if_moving_gains_less_than_it_costs(compiled: bool) -> None:
     uneven = [[4, 0, 0], [0, 3, 0], [0, 0, 3]]
-    search = cluster(uneven, restart=0.7)  # (3 / 4) ** 0.8 = 0.79
+    search = cluster(uneven, rescale=0.7)  # (3 / 4) ** 0.8 = 0.79
     assert answer(search, compiled=compiled).tolist() == uneven
-    free = answer(cluster(uneven, restart=0.95), compiled=compiled)
+    free = answer(cluster(uneven, rescale=0.95), compiled=compiled)
     assert free.tolist() == [[4, 0, 0], [0, 4, 0], [0, 0, 4]]
 
 
 @both_versions
-def test_a_free_restart_is_not_made_for_nothing(compiled: bool) -> None:
+def test_a_free_rescaling_is_not_made_for_nothing(compiled: bool) -> None:
     settled = [[0, 4, 0], [0, 0, 4], [4, 0, 0]]
     assert answer(cluster(settled), compiled=compiled).tolist() == settled
 
 
 @both_versions
-def test_a_new_job_gets_gpus_though_the_others_restart_for_it(compiled: bool) -> None:
-    search = cluster([[4, 0], [0, 4], [0, 0]], restart=0.5)
+def test_a_new_job_gets_gpus_though_the_others_rescale_for_it(compiled: bool) -> None:
+    search = cluster([[4, 0], [0, 4], [0, 0]], rescale=0.5)
     found = answer(search, compiled=compiled)
     assert (found.sum(axis=1) > 0).all()
     assert (found != search.current).any(axis=1).sum() == 2  # one of the others is left alone
@@ -86,9 +86,9 @@ def test_with_fewer_gpus_than_jobs_all_gpus_are_used(compiled: bool) -> None:
 
 
 @both_versions
-def test_a_job_that_a_restart_leaves_nothing_still_gets_free_gpus(compiled: bool) -> None:
+def test_a_job_that_a_rescaling_leaves_nothing_still_gets_free_gpus(compiled: bool) -> None:
     """A job of age zero: its factor is zero, and so is its fitness wherever it goes."""
-    found = answer(cluster([[4, 0], [0, 0]], restart=0.0), compiled=compiled)
+    found = answer(cluster([[4, 0], [0, 0]], rescale=0.0), compiled=compiled)
     assert found[0].tolist() == [4, 0]
     assert found[1].sum() > 0
 
@@ -99,7 +99,7 @@ def test_no_jobs_or_no_nodes_is_an_empty_state(compiled: bool) -> None:
         search = Search(
             rates=np.zeros((jobs, 2, 1)),
             current=np.zeros((jobs, nodes), dtype=np.intp),
-            restart_factors=np.ones(jobs),
+            rescale_factors=np.ones(jobs),
             max_gpus=np.ones(jobs, dtype=np.intp),
             min_gpus=np.ones(jobs, dtype=np.intp),
             capacity=np.full(nodes, 4),

@@ -12,7 +12,7 @@ from boa.model.cluster import Allocation, ClusterView, Decision, JobView, Node
 from boa.model.speedup import Floats
 from boa.model.workload import GpuType
 from boa.policy.rivals.autoscale import band
-from boa.policy.rivals.common import WIDEST, restart_factor
+from boa.policy.rivals.common import WIDEST, rescale_factor
 from boa.policy.rivals.pollux import (
     Pollux,
     Population,
@@ -53,7 +53,7 @@ def job(
     tried: int = 16,
     arrival: float = 0.0,
     service: float = 0.0,
-    restarts: int = 0,
+    rescalings: int = 0,
     job_class: str = "any",
 ) -> JobView:
     return JobView(
@@ -66,7 +66,7 @@ def job(
         allocation=Allocation("T4", held) if held else None,
         tried={"T4": tried} if tried else {},
         rescale_s=30.0,
-        restarts=restarts,
+        rescalings=rescalings,
         service=service,
     )
 
@@ -129,15 +129,15 @@ def test_a_running_job_doubles() -> None:
     assert widths(Pollux().decide(view(grown))) == {"a": 4}
 
 
-def test_a_restart_must_be_worth_it() -> None:
-    assert restart_factor(100.0, 0, 30.0) == pytest.approx(100 / 130)
-    assert restart_factor(100.0, 2, 30.0) == pytest.approx(40 / 130)
-    assert restart_factor(100.0, 9, 30.0) == 0.0
-    assert restart_factor(0.0, 0, 30.0) == 0.0
-    # 4 -> 8 GPUs gains a factor of 2**0.8 * 0.8 = 1.39: not for a job that restarted so often.
-    often = job("a", held=((0, 4),), restarts=40)
+def test_a_rescaling_must_be_worth_it() -> None:
+    assert rescale_factor(100.0, 0, 30.0) == pytest.approx(100 / 130)
+    assert rescale_factor(100.0, 2, 30.0) == pytest.approx(40 / 130)
+    assert rescale_factor(100.0, 9, 30.0) == 0.0
+    assert rescale_factor(0.0, 0, 30.0) == 0.0
+    # 4 -> 8 GPUs gains a factor of 2**0.8 * 0.8 = 1.39: not for a job that rescaled so often.
+    often = job("a", held=((0, 4),), rescalings=40)
     assert widths(Pollux().decide(view(often))) == {"a": 4}
-    assert widths(Pollux().decide(view(replace(often, restarts=0)))) == {"a": 8}
+    assert widths(Pollux().decide(view(replace(often, rescalings=0)))) == {"a": 8}
 
 
 def test_jobs_that_had_the_least_go_first() -> None:

@@ -12,7 +12,7 @@ from boa.goodput.plans import PlanTimes
 from boa.model.cluster import Allocation, ClusterView, Decision, JobView, Node, UserRequest
 from boa.model.speedup import Floats
 from boa.model.workload import GpuType
-from boa.policy.rivals.rubick import Rubick, ladder, restart_threshold
+from boa.policy.rivals.rubick import Rubick, ladder, rescale_threshold
 
 TIMES = PlanTimes.of(
     [
@@ -196,9 +196,9 @@ def test_guaranteed_jobs_push_best_effort_ones_out() -> None:
     assert widths(Rubick().decide(view(*running, promised))) == {"c": 8}
 
 
-def test_a_restart_must_pay_within_the_jobs_age() -> None:
-    assert restart_threshold(age=520.0, restarts=0, rescale_s=260.0) == 1.5
-    assert restart_threshold(age=520.0, restarts=1, rescale_s=260.0) == 2.0
+def test_a_rescaling_must_pay_within_the_jobs_age() -> None:
+    assert rescale_threshold(age=520.0, rescalings=0, rescale_s=260.0) == 1.5
+    assert rescale_threshold(age=520.0, rescalings=1, rescale_s=260.0) == 2.0
     pair = (job("a", SMALL), job("b", SMALL))
     running = holding(pair, Rubick().decide(view(*pair)))
     left = running[:1]  # at 4, with a gain of a third at 8

@@ -13,7 +13,7 @@ from boa.model.speedup import Floats
 from boa.model.workload import GpuType
 from boa.placement.packing import place
 from boa.policy.rivals.autoscale import band, outside_band
-from boa.policy.rivals.sia import MOST, Configurations, Round, Sia, _restart_factor, counts
+from boa.policy.rivals.sia import MOST, Configurations, Round, Sia, _rescale_factor, counts
 from boa.policy.rivals.sia_autoscale import SiaAutoscale
 
 TYPES = {
@@ -46,7 +46,7 @@ def job(
     held: Allocation | None = None,
     tried: int = 64,
     arrival: float = 0.0,
-    restarts: int = 0,
+    rescalings: int = 0,
     job_class: str = "any",
 ) -> JobView:
     return JobView(
@@ -59,7 +59,7 @@ def job(
         allocation=held,
         tried={"T4": tried} if tried else {},
         rescale_s=100.0,
-        restarts=restarts,
+        rescalings=rescalings,
     )
 
 
@@ -121,7 +121,7 @@ def test_a_job_that_needs_several_gpus_may_start_on_them() -> None:
 
 
 def test_the_value_is_the_normalised_goodput_to_the_power_of_a_half() -> None:
-    found = costs(job("a"))  # so old that a restart costs nothing
+    found = costs(job("a"))  # so old that a rescaling costs nothing
     assert found["T4", 1] == pytest.approx(1.0 + 0.01)
     assert found["T4", 4] == pytest.approx(round((4**0.8) ** -0.5, 2) + 0.01)
     assert found["T4", 8] == pytest.approx(round((0.9 * 8**0.8) ** -0.5, 2) + 0.01), "two nodes"
@@ -135,7 +135,7 @@ def test_a_type_never_tried_counts_as_the_least_and_at_one_gpu() -> None:
     assert not np.isfinite([found["A100", n] for n in counts(8)[1:]]).any()
 
 
-def test_staying_costs_neither_a_restart_nor_a_change() -> None:
+def test_staying_costs_neither_a_rescaling_nor_a_change() -> None:
     young = job("a", held=Allocation("T4", ((0, 2),)), arrival=-200.0)
     found = costs(young, now=0.0)
     factor = 200 / 300
@@ -143,18 +143,18 @@ def test_staying_costs_neither_a_restart_nor_a_change() -> None:
     assert found["T4", 4] == pytest.approx(round((factor * 4**0.8) ** -0.5, 2) + 0.01)
 
 
-def test_the_restart_factor() -> None:
-    assert _restart_factor(99.0, job("a")) == 1.0, "younger than its penalty"
-    assert _restart_factor(100.0, job("a")) == pytest.approx(0.5)
-    assert _restart_factor(400.0, job("a", restarts=2)) == pytest.approx(200 / 500)
-    assert _restart_factor(400.0, job("a", restarts=9)) == 0.0
+def test_the_rescale_factor() -> None:
+    assert _rescale_factor(99.0, job("a")) == 1.0, "younger than its penalty"
+    assert _rescale_factor(100.0, job("a")) == pytest.approx(0.5)
+    assert _rescale_factor(400.0, job("a", rescalings=2)) == pytest.approx(200 / 500)
+    assert _rescale_factor(400.0, job("a", rescalings=9)) == 0.0
     # What Sia believes of these is not what they take.
-    assert _restart_factor(40.0, job("a", job_class="resnet18")) == pytest.approx(40 / 70)
-    assert _restart_factor(40.0, job("a", job_class="yolov3")) == 1.0
+    assert _rescale_factor(40.0, job("a", job_class="resnet18")) == pytest.approx(40 / 70)
+    assert _rescale_factor(40.0, job("a", job_class="yolov3")) == 1.0
 
 
 def test_a_worthless_configuration_is_capped() -> None:
-    assert costs(job("a", restarts=9), now=400.0)["T4", 1] == MOST + 0.01
+    assert costs(job("a", rescalings=9), now=400.0)["T4", 1] == MOST + 0.01
 
 
 # What it gets
@@ -177,7 +177,7 @@ def test_new_jobs_share_the_cluster_one_gpu_each() -> None:
     assert sorted(found.values()) == [("T4", 1)] * 4, "and one waits"
 
 
-def test_a_job_stays_rather_than_restart_for_little() -> None:
+def test_a_job_stays_rather_than_rescale_for_little() -> None:
     held = Allocation("T4", ((0, 2),))
     young = job("a", held=held, arrival=-110.0)
     alone = view(young, nodes={"T4": 1}, now=0.0)
@@ -275,8 +275,8 @@ def test_a_job_too_large_for_one_node_gets_two() -> None:
         assert decision.shares["a"].width >= 8, target
 
 
-def test_a_running_job_does_not_lose_its_nodes_because_fewer_are_not_worth_a_restart() -> None:
-    """On one node it would rather wait than restart: that is no reason to have none."""
+def test_a_running_job_does_not_lose_its_nodes_because_fewer_are_not_worth_a_rescaling() -> None:
+    """On one node it would rather wait than rescale: that is no reason to have none."""
     flat = Known({"T4": table(0.2)})
     held = Allocation("T4", ((0, 4), (1, 4)))
     young = job("a", flat, held=held, arrival=-110.0)

@@ -192,7 +192,8 @@ def test_answers_are_described_by_the_docstrings_of_their_shapes(document: dict[
     schemas = document["components"]["schemas"]
     assert schemas["Cost"]["properties"]["idle_usd"]["description"].startswith("GPUs that were")
     inherited = schemas["JobDetails"]["properties"]
-    assert inherited["rescalings"]["description"] == "Starts by decision, the first included."
+    said = inherited["rescalings"]["description"]
+    assert said == "Changes of GPUs by decision, after the first start."
     assert inherited["class"]["description"]
     assert set(schemas["JobRow"]["required"]) == set(answers.JobRow.__annotations__)
     assert schemas["JobRow"]["additionalProperties"] is False

@@ -6,16 +6,7 @@ import { Card, Progress, Stat } from "../../parts/basics";
 import { linkTo, useNow } from "../../state/hooks";
 import { hasEnded, type SeenJob } from "../../state/live";
 import { rescaleParts } from "./timeline";
-import {
-  capital,
-  costNow,
-  endText,
-  epochText,
-  leftNow,
-  leftText,
-  leftUsdNow,
-  rescaled,
-} from "./words";
+import { capital, costNow, endText, epochText, leftNow, leftText, leftUsdNow } from "./words";
 
 export type SeenDetails = JobDetails & SeenJob;
 
@@ -94,8 +85,8 @@ export function Facts({ job }: { job: SeenDetails }) {
     ["Started", job.started_at === null ? "not yet" : moment(job.started_at)],
     ["Waited for its start", waited === null ? "–" : duration(waited)],
     ...(job.ended_at === null ? [] : [["Ended", moment(job.ended_at)] satisfies Fact]),
-    ["Rescaled", plural(rescaled(job), "time")],
-    ["Started again after a failure", plural(job.restarts, "time")],
+    ["Rescalings", job.rescalings],
+    ["Restarts after failures or losses", job.restarts],
     ["Exit code", job.exit_code === null ? "–" : exitText(job.exit_code)],
     ...(hasEnded(job.state) ? [] : running),
     ["Step", job.step === null ? "not reported" : job.step.toLocaleString("en-US")],

@@ -5,7 +5,7 @@ import type { Column } from "../../parts/Table";
 import { linkTo, live } from "../../state/hooks";
 import type { SeenJob } from "../../state/live";
 import { AgeCell, CostCell, LeftCell, LeftUsdCell, ProgressCell, StopCell } from "./cells";
-import { ageOf, costNow, epochText, leftNow, leftUsdNow, pricesOf, rescaled } from "./words";
+import { ageOf, costNow, epochText, leftNow, leftUsdNow, pricesOf } from "./words";
 
 /** `from`: the least width of the window, in pixels, that has room for it. */
 type JobColumn = Column<SeenJob> & { from?: number };
@@ -127,15 +127,15 @@ const MONEY: readonly JobColumn[] = [
 const PAST: readonly JobColumn[] = [
   {
     key: "rescalings",
-    head: "Rescaled",
-    track: "4.2rem",
+    head: "Rescalings",
+    track: "5rem",
     optional: true,
     from: 1200,
     numeric: true,
-    value: rescaled,
+    value: (row) => row.rescalings,
     cell: (row) => (
-      <span title={`and started ${plural(row.restarts, "time")} after a failure`}>
-        {rescaled(row)}
+      <span title={`and ${plural(row.restarts, "restart")} after failures or losses`}>
+        {row.rescalings}
       </span>
     ),
   },

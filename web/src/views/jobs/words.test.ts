@@ -10,7 +10,6 @@ import {
   leftText,
   leftUsdNow,
   reasonOf,
-  rescaled,
 } from "./words";
 
 const PRICES = new Map([["T4", 0.9]]);
@@ -64,11 +63,6 @@ describe("words", () => {
   test("epochs count from one and never past the last", () => {
     expect(epochText(job(1))).toBe("3 of 9");
     expect(epochText(job(1, { epoch: 9 }))).toBe("9 of 9");
-  });
-
-  test("the first start is no rescaling", () => {
-    expect(rescaled(job(1))).toBe(1);
-    expect(rescaled(job(1, { rescalings: 0 }))).toBe(0);
   });
 
   test("an ended job gets no older", () => {

@@ -63,11 +63,6 @@ export function epochText(row: JobRow): string {
   return `${Math.min(row.epoch + 1, row.epochs)} of ${whole(row.epochs)}`;
 }
 
-/** How often it got other GPUs; its first start is none. */
-export function rescaled(row: JobRow): number {
-  return Math.max(0, row.rescalings - 1);
-}
-
 /** From its submission until now, or until it ended. */
 export function ageOf(row: JobRow, now: number): number {
   return Math.max(0, (row.ended_at ?? now) - row.submitted_at);
