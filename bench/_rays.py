@@ -14,14 +14,13 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import time
 import uuid
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -35,6 +34,7 @@ SETTINGS = {
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # nodes take 127.0.0.1, not this machine's address
     "RAY_enable_autoscaler_v2": "1",
     "AUTOSCALER_UPDATE_INTERVAL_S": "1",
+    "AUTOSCALER_METRIC_PORT": "0",  # any that is free, not always the same
     # a dead node is known after 3 missed checks, not after 10 s and more
     "RAY_health_check_initial_delay_ms": "500",
     "RAY_health_check_period_ms": "500",
@@ -50,6 +50,7 @@ HEAD_IP = "127.0.0.2"
 look for the head at this machine's own address."""
 HEAD_ID = "f" * 51 + "00000"
 """What Ray's fake provider takes for the head."""
+HEAD_TYPE = "ray.head.default"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +109,7 @@ class Rays:
 @contextlib.contextmanager
 def fixed_cluster(nodes: Sequence[tuple[str, int]]) -> Iterator[Rays]:
     """A head without GPUs, and these: (GPU type, GPUs)."""
-    with _tried_twice(lambda folder: _started({"nodes": nodes}, folder)) as rays:
+    with _folder() as folder, _started({"nodes": nodes}, folder) as rays:
         yield rays
 
 
@@ -117,33 +118,16 @@ def autoscaled_cluster(
     types: Mapping[str, Kind], *, idle_s: float, launch_delay_s: float = 0.0
 ) -> Iterator[Rays]:
     """A head alone, and an autoscaler that may launch these, and takes idle ones away."""
-
-    def start(folder: Path) -> contextlib.AbstractContextManager[Rays]:
-        port, config = _free_port(), folder / "autoscaling.json"
-        config.write_text(json.dumps(_autoscaling(types, idle_s, launch_delay_s, port, folder)))
-        return _started({"autoscaling": str(config), "port": port}, folder)
-
-    with _tried_twice(start) as rays:
-        yield rays
-
-
-@contextlib.contextmanager
-def _tried_twice(
-    start: Callable[[Path], contextlib.AbstractContextManager[Rays]],
-) -> Iterator[Rays]:
-    """Ray gives its processes 30 s to come up; on a busy machine that is not always enough."""
-    with contextlib.ExitStack() as stack:
-        try:
-            rays = stack.enter_context(start(stack.enter_context(_folder())))
-        except RuntimeError:
-            rays = stack.enter_context(start(stack.enter_context(_folder())))
-        yield rays
+    with _folder() as folder:
+        config = _autoscaling(types, idle_s, launch_delay_s, folder)
+        with _started({"autoscaling": config}, folder) as rays:
+            yield rays
 
 
 def _autoscaling(
-    types: Mapping[str, Kind], idle_s: float, launch_delay_s: float, port: int, folder: Path
+    types: Mapping[str, Kind], idle_s: float, launch_delay_s: float, folder: Path
 ) -> dict[str, object]:
-    """What Ray's autoscaler reads: JSON is YAML."""
+    """What Ray's autoscaler reads: JSON is YAML. The head adds its own address."""
     workers = {
         name: {
             "resources": {
@@ -168,12 +152,11 @@ def _autoscaling(
             "module": "_rays_provider.DiaryProvider",
             "head_node_id": HEAD_ID,
             "disable_node_updaters": True,  # nothing to install
-            "gcs_address": f"{HEAD_IP}:{port}",
             "launch_delay_s": launch_delay_s,
             "diary": str(folder / "diary.jsonl"),
         },
-        "available_node_types": {**workers, "ray.head.default": head},
-        "head_node_type": "ray.head.default",
+        "available_node_types": {**workers, HEAD_TYPE: head},
+        "head_node_type": HEAD_TYPE,
         "upscaling_speed": 100,
         # what its reader looks for, and an `external` provider has no defaults for
         "auth": {},
@@ -245,20 +228,6 @@ def _folder() -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind((HEAD_IP, 0))
-        return int(found.getsockname()[1])
-
-
-def sockets(number: int) -> dict[str, str]:
-    """Of a node: for nodes that start together, Ray itself would find the same names."""
-    folder = os.environ["RAY_TMPDIR"]
-    return {
-        f"{name}_socket_name": f"{folder}/{name}{number}" for name in ("raylet", "plasma_store")
-    }
 
 
 # Processes

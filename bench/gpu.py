@@ -6,7 +6,6 @@ It needs torch and NumPy alone: PYTHONPATH=src python bench/gpu.py [--only noise
 
 import argparse
 import json
-import os
 import sys
 import tempfile
 import time
@@ -272,9 +271,9 @@ SECTIONS = {
 
 def main() -> None:
     options = _arguments()
-    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT="29511")
     backend = "nccl" if DEVICE.type == "cuda" else "gloo"
-    dist.init_process_group(backend, rank=0, world_size=1)
+    alone = dist.TCPStore("127.0.0.1", 0, world_size=1, is_master=True)  # at any free port
+    dist.init_process_group(backend, store=alone, rank=0, world_size=1)
     tables: list[Measured] = []
     for section in options.only:
         for model in models(tiny=options.tiny).values():

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
+from _planned import until_planned
 from _table import Measured, show, write
 from boa.client import Client
 from boa.client.spawn import OwnService
@@ -83,7 +84,7 @@ def _run(folder: Path, options: argparse.Namespace, status: Console) -> dict[str
     }
     service = OwnService(folder, config)
     with service, service.client() as client:
-        time.sleep(2.0)
+        until_planned(client)
         began = time.monotonic()
         for _ in range(options.jobs):
             client.submit(spec)

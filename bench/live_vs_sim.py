@@ -18,6 +18,7 @@ from typing import Any
 
 from rich.console import Console
 
+from _planned import until_planned
 from _table import Measured, show, write
 from boa.client.spawn import OwnService
 from boa.model.job import ENDED
@@ -123,7 +124,8 @@ def _live(world: World, case: Case, budget: float, speed: float) -> dict[str, An
         jobs = list(replay_jobs(world, folder / "profiles"))
         service = OwnService(folder, _config(world, case, budget, speed, folder))
         with service, service.client() as client:
-            time.sleep(2.0)  # the first plan
+            if case.policy == "boa":  # the others have none
+                until_planned(client)
             began, left, ids = time.monotonic(), list(jobs), []
             while left:
                 wait = left[0][0] / speed - (time.monotonic() - began)

@@ -22,6 +22,7 @@ from typing import Any
 
 from rich.console import Console
 
+from _planned import until_planned
 from _ray_stream import GPU, WIDTHS, Ran, Stream, careful, row, stream
 from _rays import Kind, Launched, Rays, autoscaled_cluster
 from _table import Cell, Measured, show, write
@@ -72,7 +73,7 @@ class Arms:
         with self.cluster() as rays:
             service = OwnService(folder, self.config(rays.address, budget))
             with service, service.client() as client:
-                time.sleep(2.0)  # the first plan
+                until_planned(client)
                 began = time.monotonic()
                 for at, spec in self.stream.jobs:
                     time.sleep(max(0.0, began + at / self.speed - time.monotonic()))

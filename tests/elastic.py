@@ -11,7 +11,7 @@ from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from typing import Any
 
-from boa.engines.launching import free_port
+from ports import held_port
 
 DEADLINE_S = 600.0
 _forks = multiprocessing.get_context("forkserver")
@@ -53,29 +53,29 @@ def _attempt(
     at: Attempt,
     given: Mapping[str, Any],
 ) -> Ended:
-    port = free_port()
     results = [home / f"result-{number}-{rank}" for rank in range(at.width)]
     home.mkdir(exist_ok=True)
-    processes = []
-    for rank in range(at.width):
-        environment = {
-            "OMP_NUM_THREADS": "1",
-            "RANK": str(rank),
-            "WORLD_SIZE": str(at.width),
-            "LOCAL_RANK": str(rank),
-            "LOCAL_WORLD_SIZE": str(at.width),
-            "MASTER_ADDR": "127.0.0.1",
-            "MASTER_PORT": str(port),
-            "BOA_JOB_ID": "1",
-            "BOA_WIDTH": str(at.width),
-            "BOA_ATTEMPT": str(number),
-            "BOA_CHECKPOINT_DIR": str(home / "checkpoints"),
-        }
-        arguments = (job, environment, at, results[rank], dict(given))
-        processes.append(_forks.Process(target=_rank, args=arguments))
-    for process in processes:
-        process.start()
-    _wait(processes)
+    with held_port() as port:
+        processes = []
+        for rank in range(at.width):
+            environment = {
+                "OMP_NUM_THREADS": "1",
+                "RANK": str(rank),
+                "WORLD_SIZE": str(at.width),
+                "LOCAL_RANK": str(rank),
+                "LOCAL_WORLD_SIZE": str(at.width),
+                "MASTER_ADDR": "127.0.0.1",
+                "MASTER_PORT": str(port),
+                "BOA_JOB_ID": "1",
+                "BOA_WIDTH": str(at.width),
+                "BOA_ATTEMPT": str(number),
+                "BOA_CHECKPOINT_DIR": str(home / "checkpoints"),
+            }
+            arguments = (job, environment, at, results[rank], dict(given))
+            processes.append(_forks.Process(target=_rank, args=arguments))
+        for process in processes:
+            process.start()
+        _wait(processes)
     told = [pickle.loads(path.read_bytes()) for path in results if path.exists()]
     return Ended([process.exitcode or 0 for process in processes], told)
 

@@ -19,7 +19,6 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from boa.engines.launching import free_port
 from boa.train.torch.noise import NoiseMeter, _Average
 from boa.train.torch.ranks import Ranks
 
@@ -272,7 +271,8 @@ def compared(groups: dict[int, Any], rank: int) -> Iterator[tuple[str, Any]]:
 
 def worker(rank: int, folder: Path) -> None:
     torch.set_num_threads(1)
-    dist.init_process_group("gloo", rank=rank, world_size=WORLD)
+    meeting = f"file://{folder / 'meeting'}"  # no port that somebody else may have
+    dist.init_process_group("gloo", init_method=meeting, rank=rank, world_size=WORLD)
     groups = {n: dist.new_group(list(range(n))) for n in (1, 2, 3, 4)}
     results: dict[str, Any] = {}
     for case in cases():
@@ -286,8 +286,8 @@ def worker(rank: int, folder: Path) -> None:
 
 def launch(folder: Path) -> list[dict[str, Any]]:
     """The results of every rank."""
-    environment = {**os.environ, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
-    environment |= {"OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    path = os.pathsep.join(filter(None, sys.path))
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": path}
     done = subprocess.run(
         [sys.executable, __file__, str(folder)],
         env=environment,

@@ -1,6 +1,7 @@
 """A store in memory, and an engine that has only logs: what the server reads from."""
 
 import math
+import threading
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,10 +56,13 @@ class FakeStore:
         self.kept_points: list[Point] = []
         self.told: list[Event] = []
         self.trouble: StoreTrouble | None = None
+        self.failed = threading.Event()
+        """Set once somebody was told of the trouble."""
 
     def _check(self) -> None:
-        if self.trouble is not None:
-            raise self.trouble
+        if (trouble := self.trouble) is not None:
+            self.failed.set()
+            raise trouble
 
     def load(self) -> Saved:
         raise AssertionError("the server reads; only the control loop loads")

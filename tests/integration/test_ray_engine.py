@@ -63,6 +63,21 @@ def pids(runs: RayRuns, key: RunKey, rank: int = 0) -> list[int]:
     return [int(word) for word in line.split()[1:]]
 
 
+# Where they are
+
+
+def test_every_node_has_names_and_ports_of_its_own(rays: Rays) -> None:
+    nodes = raylink.connect(rays.address, NAMESPACE).nodes()
+    count = len(KINDS) + 1
+    assert len(nodes) == count, "none was started in vain"
+    names = ("RayletSocketName", "ObjectStoreSocketName", "NodeManagerPort", "ObjectManagerPort")
+    assert {name: len({node[name] for node in nodes}) for name in names} == dict.fromkeys(
+        names, count
+    )
+    logs = rays.folder.glob("ray/session_2*/logs/dashboard_agent*.log")
+    assert len(list(logs)) == count
+
+
 # What they see
 
 

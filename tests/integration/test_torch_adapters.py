@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from boa.engines.launching import free_port
 from boa.train import checkpoints
+from ports import held_port
 
 SCRIPTS = Path(__file__).parent.parent
 PATIENCE_S = 600.0
@@ -74,18 +74,18 @@ class Training:
 
     @contextmanager
     def _started(self, width: int, options: list[str]) -> Iterator[list[subprocess.Popen[str]]]:
-        port = free_port()
-        ranks = [self._start(rank, width, port, options) for rank in range(width)]
-        watchdog = threading.Timer(PATIENCE_S, _kill, [ranks])
-        watchdog.start()
-        try:
-            yield ranks
-        finally:
-            watchdog.cancel()
-            for rank in ranks:
-                rank.kill()
-                with rank:  # closes its pipes
-                    pass
+        with held_port() as port:
+            ranks = [self._start(rank, width, port, options) for rank in range(width)]
+            watchdog = threading.Timer(PATIENCE_S, _kill, [ranks])
+            watchdog.start()
+            try:
+                yield ranks
+            finally:
+                watchdog.cancel()
+                for rank in ranks:
+                    rank.kill()
+                    with rank:  # closes its pipes
+                        pass
 
     def _start(self, rank: int, width: int, port: int, options: list[str]) -> subprocess.Popen[str]:
         environment = {

@@ -9,6 +9,7 @@ import pytest
 from fakes import FakeService
 from integration.runner import Boa
 from live import Live, config, prior, profile
+from ports import held_port
 
 
 @pytest.fixture
@@ -43,3 +44,10 @@ def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeSer
     with service.serving() as url:
         monkeypatch.setenv("BOA_SERVER", url)
         yield service
+
+
+@pytest.fixture
+def port() -> Iterator[int]:
+    """The test's own, also while nobody listens there."""
+    with held_port() as port:
+        yield port

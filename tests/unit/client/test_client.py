@@ -17,6 +17,7 @@ from boa.client.wire import is_loopback
 from boa.errors import BoaError, InputError
 from boa.model.job import GpuLimits, JobSpec
 from fakes import NOW, FakeService, locked
+from ports import held_port
 from unit.server.routes.test_money import plan_state
 
 
@@ -118,7 +119,7 @@ def test_the_server_s_errors_come_back_with_words_field_and_exit_code(
 
 @pytest.mark.parametrize("part", ["../health", "a/b", "", "x?y=1", "#", "1/stop", "é"])
 def test_what_can_be_no_id_or_class_is_refused_before_it_becomes_part_of_a_path(part: str) -> None:
-    with Client(free_url()) as client:
+    with nobody_listens() as url, Client(url) as client:
         for ask in (client.job, client.stop, client.logs, client.job_class):
             with pytest.raises(InputError) as refused:
                 list(ask(part))
@@ -170,9 +171,11 @@ def test_an_address_that_is_none_is_refused(url: str) -> None:
     assert "http://127.0.0.1:8420" in str(refused.value)
 
 
-def free_url() -> str:
-    with socket.create_server(("127.0.0.1", 0)) as other:
-        return f"http://127.0.0.1:{other.getsockname()[1]}"
+@contextmanager
+def nobody_listens() -> Iterator[str]:
+    """An address."""
+    with held_port() as port:
+        yield f"http://127.0.0.1:{port}"
 
 
 @pytest.mark.parametrize(
@@ -188,9 +191,12 @@ def free_url() -> str:
 def test_where_nobody_listens_there_is_no_server_and_nobody_waits(
     ask: Callable[[Client], object],
 ) -> None:
-    url = free_url()
     began = time.monotonic()
-    with Client(url) as client, pytest.raises(NoServer) as gone:
+    with (
+        nobody_listens() as url,
+        Client(url) as client,
+        pytest.raises(NoServer) as gone,
+    ):
         ask(client)
     assert time.monotonic() - began < PATIENCE_S / 2
     assert gone.value.exit_code == 4
@@ -270,9 +276,10 @@ def test_what_is_no_boa_server_is_told_as_that(words: bytes, why: str) -> None:
 def test_no_proxy_stands_between_a_machine_and_itself(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("HTTP_PROXY", free_url())
-    with Client(client.url) as other:
-        assert other.jobs() == []
+    with nobody_listens() as proxy:
+        monkeypatch.setenv("HTTP_PROXY", proxy)
+        with Client(client.url) as other:
+            assert other.jobs() == []
 
 
 @pytest.mark.parametrize(
@@ -314,14 +321,15 @@ def test_bytes_that_are_no_text_do_not_break_a_log(client: Client, service: Fake
     assert "".join(client.logs(job)) == "a\ufffdb\ufffd"
 
 
-def test_a_log_goes_on_where_it_was_when_the_server_comes_back(service: FakeService) -> None:
+def test_a_log_goes_on_where_it_was_when_the_server_comes_back(
+    service: FakeService, port: int
+) -> None:
     job = service.submit()
     service.engine.write(job, "skipped\none\n")
-    with service.serving() as url:
+    with service.serving(port) as url:
         client = Client(url)
         pieces = client.logs(job, tail=1, follow=True)
         assert next(pieces) == "one\n"
-    port = int(url.rpartition(":")[2])
     service.engine.write(job, "two\n")
 
     def resume() -> None:
@@ -338,13 +346,14 @@ def test_a_log_goes_on_where_it_was_when_the_server_comes_back(service: FakeServ
     client.close()
 
 
-def test_events_come_in_order_and_none_is_lost_to_a_restart(service: FakeService) -> None:
+def test_events_come_in_order_and_none_is_lost_to_a_restart(
+    service: FakeService, port: int
+) -> None:
     service.control.tell("x", "1")
-    with service.serving() as url:
+    with service.serving(port) as url:
         client = Client(url)
         events = client.events(after=0)
         assert next(events)["number"] == 1
-    port = int(url.rpartition(":")[2])
     service.control.tell("x", "2")
     ended = threading.Event()
 

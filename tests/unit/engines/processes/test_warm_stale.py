@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from boa.engines.launching import HERE, _torchrun, free_port
+from boa.engines.launching import HERE, _torchrun
 from local_runs import until
 from warm_runs import Scripts
 
@@ -34,11 +34,11 @@ def test_a_parent_that_was_ready_may_be_killed_once(runs: Scripts) -> None:
 
 
 @pytest.mark.slow
-def test_torchrun_passes_on_options_that_look_like_its_own(tmp_path: Path) -> None:
+def test_torchrun_passes_on_options_that_look_like_its_own(tmp_path: Path, port: int) -> None:
     script = tmp_path / "said.py"
     script.write_text("import sys; print(sys.argv[1:])")
     place = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    agent = _torchrun(0, 1, 1, (HERE, free_port()))
+    agent = _torchrun(0, 1, 1, (HERE, port))
     command = [*agent, sys.executable, str(script), "--n", "5", "--log", "x"]
     said = subprocess.run(
         command, env={**os.environ, "PATH": place}, capture_output=True, text=True, timeout=600

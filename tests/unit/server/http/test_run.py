@@ -82,12 +82,11 @@ def test_a_host_that_is_none_of_ours_is_one_clear_error(host: str) -> None:
         listen(host, 0)
 
 
-def test_a_port_can_be_taken_again_at_once(tmp_path: Path) -> None:
+def test_a_port_can_be_taken_again_at_once(tmp_path: Path, port: int) -> None:
     """A service that was killed comes back on the port that its jobs report to."""
     service = FakeService(tmp_path)
-    with service.serving() as url:
+    with service.serving(port) as url:
         httpx.get(f"{url}/api/v1/health")
-    port = httpx.URL(url).port or 0
     with service.serving(port) as again:
         assert again == url
         assert httpx.get(f"{again}/api/v1/health").json()["version"] == "1.2.3"

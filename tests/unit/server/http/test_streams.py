@@ -141,7 +141,7 @@ def test_a_store_in_trouble_only_delays_events(service: FakeService) -> None:
     with service.serving() as url, listening(url) as lines:
         service.control.store.trouble = StoreTrouble("locked")
         service.control.tell("x", "…")
-        time.sleep(0.5)
+        assert service.control.store.failed.wait(SOON_S)
         service.control.store.trouble = None
         assert one(lines)[0] == 1
 

@@ -18,7 +18,6 @@ import pytest
 import torch
 from torch.utils.data import Dataset, IterableDataset, Subset, get_worker_info
 
-from boa.engines.launching import free_port
 from boa.train.torch.data import ElasticLoader, Position, moved, order
 from boa.train.torch.ranks import Ranks
 from local_runs import until
@@ -382,9 +381,9 @@ assert [os.waitpid(pid, 0)[1] for pid in pids] == [0] * 4
 
 @pytest.mark.slow
 def test_real_ranks_take_the_steps_of_one_process(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, port: int
 ) -> None:
-    monkeypatch.setenv("MASTER_PORT", str(free_port()))
+    monkeypatch.setenv("MASTER_PORT", str(port))
     monkeypatch.setenv("MASTER_ADDR", "127.0.0.1")
     with script(tmp_path, RANKS) as process:
         output, _ = process.communicate(timeout=300)
