@@ -14,7 +14,6 @@ import numpy as np
 
 from boa.clock import VirtualClock
 from boa.clouds.base import NoCapacity
-from boa.engines.scripted import ScriptedEngine
 from boa.model.cloud import CloudNode
 from boa.model.profile import ClassProfile
 from boa.model.service import ServiceConfig
@@ -24,6 +23,7 @@ from boa.runtime.assemble import assemble
 from boa.runtime.calculator import BackgroundCalculator
 from boa.runtime.loop import ControlLoop
 from boa.runtime.worker_threads import InlineHands
+from boa.sim.engine import SimulatedEngine, acting_out
 from boa.store.base import Store
 from boa.store.sql import open_store
 from boa.units import SECONDS_PER_HOUR, GpuName, Seconds
@@ -150,7 +150,7 @@ class World:
             provision_s=BOOT_S,
             priors={name: prior(found, each) for name, found in self.profiles.items()},
         )
-        self.engine = ScriptedEngine(self.clock, self.profiles, report_s=self.report_s)
+        self.engine = SimulatedEngine(self.clock, acting_out(self.profiles), report_s=self.report_s)
         self.cloud = ListCloud(self.clock, most)
         self.begin()
 
@@ -200,7 +200,7 @@ class World:
             work = np.array(self.profiles[name].work)
             at = float(self.random.uniform()) * float(work.sum())
             epoch = int(np.searchsorted(np.cumsum(work), at, side="right"))
-            self.engine._checkpoints[str(first + n)] = (epoch, at - float(work[:epoch].sum()))
+            self.engine.checkpoints[str(first + n)] = (epoch, at - float(work[:epoch].sum()))
             self.submit(name)
         for _ in range(4):
             self.turn(60.0)

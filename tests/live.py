@@ -12,7 +12,6 @@ import numpy as np
 from boa.clock import VirtualClock
 from boa.clouds.base import Cloud
 from boa.clouds.local import LocalCloud
-from boa.engines.scripted import NEVER, ScriptedEngine
 from boa.model.cluster import Policy
 from boa.model.job import GpuLimits, JobRecord, JobSpec
 from boa.model.profile import ClassProfile
@@ -22,6 +21,8 @@ from boa.policy.boa import Boa
 from boa.runtime.assemble import assemble
 from boa.runtime.loop import ControlLoop
 from boa.scheduler.plan.calculator import InlineCalculator
+from boa.sim.engine import SimulatedEngine, acting_out
+from boa.sim.jobs import NEVER
 from boa.store.base import Store
 from boa.store.sql import open_store
 from boa.units import Seconds
@@ -90,7 +91,7 @@ class Live:
     store: Store | None = None
 
     def __post_init__(self) -> None:
-        self.engine = ScriptedEngine(self.clock, self.profiles)
+        self.engine = SimulatedEngine(self.clock, acting_out(self.profiles))
         self.logged: list[str] = []
         self.loop = self._begin()
 

@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from boa.server.run import listen
+from boa.server.http.run import listen
 from ports import held_port
 
 

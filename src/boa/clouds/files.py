@@ -4,12 +4,33 @@ import json
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from boa.clouds.base import CloudTrouble
 from boa.errors import FileError
 
 _T = TypeVar("_T")
+
+
+class Keeping(Protocol[_T]):
+    """A value that is replaced as a whole."""
+
+    def get(self) -> _T: ...
+
+    def put(self, value: _T) -> None: ...
+
+
+class InMemory(Generic[_T]):
+    """A value that nobody has to find again."""
+
+    def __init__(self, value: _T) -> None:
+        self._value = value
+
+    def get(self) -> _T:
+        return self._value
+
+    def put(self, value: _T) -> None:
+        self._value = value
 
 
 class Kept(Generic[_T]):

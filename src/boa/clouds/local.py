@@ -1,4 +1,5 @@
 """A cloud that is only a file: it keeps its nodes through any crash of the service, as a real one.
+Or, for simulations, only memory.
 
 The file is replaced as a whole and is on the disk before a call returns, so a node is either rented
 or it is not. A token that was used once does not rent again, not even after its node is gone.
@@ -12,7 +13,7 @@ from typing import Any
 
 from boa.clock import Clock
 from boa.clouds.base import NoCapacity
-from boa.clouds.files import Kept
+from boa.clouds.files import InMemory, Keeping, Kept
 from boa.model.cloud import CloudNode
 from boa.model.workload import GpuType
 from boa.units import SECONDS_PER_HOUR, GpuName, Seconds, UsdPerHour
@@ -69,7 +70,7 @@ class LocalCloud:
 
     def __init__(
         self,
-        path: Path,
+        path: Path | None,
         gpu_types: Mapping[GpuName, GpuType],
         max_nodes: Mapping[GpuName, int],
         clock: Clock,
@@ -79,7 +80,11 @@ class LocalCloud:
         self._gpu_types, self._max_nodes = dict(gpu_types), dict(max_nodes)
         self._clock, self._provision_s, self._release_s = clock, provision_s, release_s
         self._lock = threading.Lock()
-        self._kept = Kept(path, "the local cloud's", _of_document, _document, _Truth())
+        self._kept: Keeping[_Truth] = (
+            InMemory(_Truth())
+            if path is None
+            else Kept(path, "the local cloud's", _of_document, _document, _Truth())
+        )
 
     def offers(self) -> Mapping[GpuName, GpuType]:
         return self._gpu_types

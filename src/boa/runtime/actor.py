@@ -22,6 +22,7 @@ from boa.runtime.worker_threads import Hands, InlineHands, Task, ThreadHands
 from boa.scheduler.observe.messages import CloudListed, CloudRefused, EngineSaid, Trouble
 from boa.scheduler.observe.reconcile import Release, Rent
 from boa.scheduler.state import Draft, State
+from boa.scheduler.wishes import RentNode, StartRun, StopRun, Wish, wishes
 from boa.units import Seconds
 
 EVERY = "BOA_REPORT_EVERY_S"
@@ -96,14 +97,15 @@ class Actor:
         """To be forgotten by the engine once it is stored."""
         self._forget.append(key)
 
-    def ask_again(self, wishes: Iterable[Rent | Release]) -> None:
+    def ask_again(self, overdue: Iterable[Rent | Release]) -> None:
         """What the cloud was asked for long ago and has not done."""
-        for wish in wishes:
+        for wish in overdue:
             kind = "rent" if isinstance(wish, Rent) else "release"
             asked = self._asked.get((kind, wish.node.token))
             if asked is not None and time.monotonic() - asked > OVERDUE_S:
                 del self._asked[kind, wish.node.token]
-                self._node(wish.node)
+                for again in wishes((), [wish.node]):
+                    self._carry_out(again)
 
     def say_all_again(self) -> None:
         """Something went wrong on the way: whatever the state asks for is asked for anew."""
@@ -124,11 +126,12 @@ class Actor:
         jobs = draft.jobs.values() if self._first else draft.changes.jobs.values()
         nodes = draft.nodes.values() if self._first else draft.changes.nodes.values()
         self._first = False
-        for job in list(jobs):
-            if job.run is not None and not job.ended:
-                self._run(job, job.run)
-        for node in list(nodes):
-            self._node(node)
+        for wish in wishes(list(jobs), list(nodes)):
+            self._carry_out(wish)
+        for node in nodes:
+            if node.state == "gone":
+                for kind in ("rent", "release"):
+                    self._asked.pop((kind, node.token), None)
         for _ in range(len(self._later)):
             due, task = self._later.popleft()
             if due <= time.monotonic():
@@ -146,15 +149,24 @@ class Actor:
             if key not in known:
                 self._stop(key, 0.0)
 
-    def _run(self, job: JobRecord, run: Run) -> None:
-        key = RunKey(job.id, run.attempt)
-        if run.state == "requested" and ("start", key) not in self._told:
-            self._told.add(("start", key))
-            launch = self._launch(job, run, key)
-            self._for_engine.do(lambda: self._start(launch))
-        elif run.state == "stopping" and ("stop", key) not in self._told:
-            self._told.add(("stop", key))
-            self._for_engine.do(lambda: self._stop(key, job.spec.grace_s))
+    def _carry_out(self, wish: Wish) -> None:
+        """Once; what engine and cloud were told already they are not told again."""
+        if isinstance(wish, StartRun):
+            if ("start", wish.key) not in self._told:
+                self._told.add(("start", wish.key))
+                launch = self._launch(wish.job, wish.run, wish.key)
+                self._for_engine.do(lambda: self._start(launch))
+        elif isinstance(wish, StopRun):
+            if ("stop", wish.key) not in self._told:
+                self._told.add(("stop", wish.key))
+                self._for_engine.do(lambda: self._stop(wish.key, wish.job.spec.grace_s))
+        elif isinstance(wish, RentNode):
+            if ("rent", wish.node.token) not in self._asked:
+                self._asked["rent", wish.node.token] = time.monotonic()
+                self._for_cloud.do(lambda: self._rent(wish.node))
+        elif ("release", wish.node.token) not in self._asked:
+            self._asked["release", wish.node.token] = time.monotonic()
+            self._for_cloud.do(lambda: self._give_back(wish.node.token))
 
     def _start(self, launch: Launch) -> None:
         job = self._state.jobs.get(launch.key.job)
@@ -207,17 +219,6 @@ class Actor:
         known = self._state.nodes.get(node)
         return "" if known is None else known.address
 
-    def _node(self, node: NodeRecord) -> None:
-        if node.state == "requested" and node.billed_from is None:
-            if ("rent", node.token) not in self._asked:
-                self._asked["rent", node.token] = time.monotonic()
-                self._for_cloud.do(lambda: self._rent(node))
-        elif node.state == "releasing":
-            self._release(node.token)
-        elif node.state == "gone":
-            for kind in ("rent", "release"):
-                self._asked.pop((kind, node.token), None)
-
     def _rent(self, node: NodeRecord) -> None:
         now = self._state.nodes.get(node.id)
         if now is None or now.state != "requested":
@@ -229,11 +230,6 @@ class Actor:
         except CloudTrouble as problem:
             self._cloud_trouble(str(problem))
             self._again(lambda: self._for_cloud.do(lambda: self._rent(node)))
-
-    def _release(self, token: str) -> None:
-        if ("release", token) not in self._asked:
-            self._asked["release", token] = time.monotonic()
-            self._for_cloud.do(lambda: self._give_back(token))
 
     def _give_back(self, token: str) -> None:
         try:

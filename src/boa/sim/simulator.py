@@ -24,6 +24,7 @@ from boa.model.cluster import (
 from boa.model.trace import TraceJob
 from boa.placement.packing import Pool, allocate
 from boa.scheduler.plan.planning import REPLAN_S, inline_planner, plan_now
+from boa.sim.engine import crowded
 from boa.sim.jobs import NEVER, ActiveJob
 from boa.sim.knowledge import Knowledge
 from boa.sim.rental import Rental
@@ -334,19 +335,9 @@ class Simulation:
 
     def _interfere(self, now: Seconds) -> None:
         """Jobs across nodes that share a node slow each other down."""
-        beside: dict[int, int] = {}
-        across = [j for j in self.active.values() if j.allocation and len(j.allocation.nodes) > 1]
-        for job in across:
-            assert job.allocation is not None
-            for node, _ in job.allocation.nodes:
-                beside[node] = beside.get(node, 0) + 1
+        slow = crowded(self.active.values())
         for job in list(self.active.values()):
-            shared = (
-                job.allocation is not None
-                and len(job.allocation.nodes) > 1
-                and any(beside[node] > 1 for node, _ in job.allocation.nodes)
-            )
-            speed = 1.0 - self.settings.interference if shared else 1.0
+            speed = 1.0 - self.settings.interference if job.id in slow else 1.0
             if speed != job.speed:
                 self._advance(job, now)
                 job.speed = speed

@@ -133,6 +133,15 @@ def held_seconds(hold: Hold, usable: tuple[Seconds, Seconds]) -> Seconds:
     return max(end - max(hold.since, usable[0]), 0.0)
 
 
+def charged_gpu_seconds(node: NodeRecord) -> tuple[float, float]:
+    """Of a node that is gone: GPU-seconds until it was given back, and from then on."""
+    begin, end = charged_between(node, ALWAYS, NEVER)
+    if end <= begin:
+        return 0.0, 0.0
+    released = end if node.released_at is None else min(max(node.released_at, begin), end)
+    return (released - begin) * node.gpus, (end - released) * node.gpus
+
+
 def _sums(
     nodes: Iterable[NodeRecord], holds: Iterable[Hold], since: Seconds, until: Seconds
 ) -> tuple[Usd, Usd, Usd]:

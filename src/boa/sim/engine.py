@@ -1,0 +1,281 @@
+"""An engine that acts jobs out in the clock's time, without any process.
+
+The physics is `ActiveJob`'s, as everywhere in simulations. With it the service's own scheduler is
+simulated (`sim/scheduled.py`), and the real control loop steps through days in seconds in tests
+and load tests, where everything but the training is real. A poll looks only at runs that something
+happens to, so that thousands can be acted out.
+"""
+
+import heapq
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from boa.clock import Clock
+from boa.model.cluster import Allocation, JobId, NodeId
+from boa.model.profile import ClassProfile
+from boa.model.records import Report
+from boa.model.runs import Launch, LogFile, RunEvent, RunKey
+from boa.model.trace import TraceJob
+from boa.sim.jobs import NEVER, ActiveJob
+from boa.sim.learners import PerfectLearner
+from boa.sim.physics import TableTruth
+from boa.units import Seconds
+
+EVERY_EPOCH = 0
+"""As `ActiveJob.until`: it wakes at the end of every epoch."""
+Cast = Callable[[Launch], ActiveJob]
+"""The job that a first run is to act out."""
+
+
+def acting_out(profiles: Mapping[str, ClassProfile]) -> Cast:
+    """Jobs of these classes, each as its profile says when its first job starts."""
+    known: dict[str, tuple[TableTruth, PerfectLearner]] = {}
+
+    def cast(launch: Launch) -> ActiveJob:
+        name = launch.spec.job_class
+        if name not in known:
+            truth = TableTruth(profile=profiles[name], scales=defaultdict(lambda: 1.0))
+            known[name] = (truth, PerfectLearner(truth))
+        asked = TraceJob(name=launch.key.job, arrival_s=0.0, application=name)
+        job = ActiveJob(asked, *known[name], serial=0)
+        job.until = EVERY_EPOCH
+        return job
+
+    return cast
+
+
+@dataclass(slots=True, eq=False)
+class _Acted:
+    """One run being acted out."""
+
+    number: int
+    """Runs are told of in the order they were started in."""
+    key: RunKey
+    job: ActiveJob
+    began: Seconds
+    units_before: float
+    """Progress that the job had made when this run began."""
+    epoch: int
+    """The last one that was told of."""
+    says_at: Seconds = NEVER
+    """When it next reports by itself."""
+    told: bool = False
+    ended: RunEvent | None = None
+    ended_at: Seconds = NEVER
+
+    def wakes_at(self) -> Seconds:
+        return NEVER if self.ended is not None else min(self.job.wakes_at(), self.says_at)
+
+
+class SimulatedEngine:
+    """`report_s`: how often runs report besides when their epoch changes; None: not at all.
+    `cold_s`: added to a start on a node that no run has been on. `interference`: share of its
+    speed that a run across nodes loses beside another such run."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        cast: Cast,
+        report: Callable[[Report], None] = lambda report: None,
+        report_s: Seconds | None = None,
+        *,
+        cold_s: Seconds = 0.0,
+        interference: float = 0.0,
+    ) -> None:
+        self._clock, self._cast, self._report_s = clock, cast, report_s
+        self._cold_s, self._interference = cold_s, interference
+        self.report = report
+        self.jobs: dict[JobId, ActiveJob] = {}
+        """What became of them so far, checkpoint and all; those that have ended are gone."""
+        self.checkpoints: dict[JobId, tuple[int, float]] = {}
+        """Where jobs that have not started yet are to go on from: (epoch, units done of it)."""
+        self._runs: dict[RunKey, _Acted] = {}
+        self._wakes: list[tuple[Seconds, int, int, _Acted]] = []
+        """A heap; of every run that has not ended, one entry that holds."""
+        self._pending: dict[int, _Acted] = {}
+        """Runs that a poll has something to tell of, whatever the time."""
+        self._polled_at: Seconds = clock.now()
+        self._warm: set[NodeId] = set()
+        self._seen: set[RunKey] = set()
+        self.started: list[RunKey] = []
+        """Every start that was not a repetition, in order."""
+
+    def start(self, launch: Launch) -> None:
+        if launch.key in self._seen:
+            return
+        self._seen.add(launch.key)
+        self.started.append(launch.key)
+        now, job = self._clock.now(), self.jobs.get(launch.key.job)
+        if job is None:
+            job = self.jobs[launch.key.job] = self._cast(launch)
+            job.epoch, job.done = self.checkpoints.pop(launch.key.job, (0, 0.0))
+        job.advance(now)  # which only lets time pass: it holds nothing
+        nodes = {slots.node: len(slots.gpus) for slots in launch.slots}
+        cold_s = 0.0 if self._warm.issuperset(nodes) else self._cold_s
+        self._warm.update(nodes)
+        job.reallocate(
+            Allocation(launch.gpu_type, tuple(sorted(nodes.items()))),
+            now,
+            now + job.truth.rescale_s + cold_s,
+        )
+        run = _Acted(len(self.started), launch.key, job, now, _made(job), job.epoch)
+        if self._report_s is not None:
+            run.says_at = job.resume_at + self._report_s
+        self._runs[launch.key] = self._pending[run.number] = run
+        self._set_alarm(run)
+        self._interfere(now)
+
+    def stop(self, key: RunKey, grace_s: Seconds) -> None:
+        run = self._runs.get(key)
+        if run is None or run.ended is not None:
+            return
+        self._advance(run, self._clock.now())
+        if run.ended is None:
+            self._end(run, RunEvent(key=key, ended=True, exit_code=0, stopped=True))
+
+    def kill(self, key: RunKey, exit_code: int | None = -9) -> None:
+        """A worker dies: what it did since it was last looked at is lost."""
+        run = self._runs[key]
+        if run.ended is None:
+            self._advance(run, self._polled_at)
+        if run.ended is None:
+            self._end(run, RunEvent(key=key, ended=True, exit_code=exit_code))
+
+    def poll(self) -> Sequence[RunEvent]:
+        """Ages are in the clock's seconds."""
+        now = self._polled_at = self._clock.now()
+        for run in self._due(now):
+            self._advance(run, now)
+            self._set_alarm(run)
+        found = []
+        for number, run in sorted(self._pending.items()):
+            if not run.told:
+                run.told = True
+                found.append(RunEvent(key=run.key, ended=False))
+            if run.ended is not None:
+                found.append(replace(run.ended, age_s=max(now - run.ended_at, 0.0)))
+            else:
+                del self._pending[number]
+        return found
+
+    def look(self) -> None:
+        """Bring every run up to now, and have those report whose epoch has changed."""
+        now = self._clock.now()
+        for run in self._running():
+            self._advance(run, now)
+            self._set_alarm(run)
+
+    def runs(self) -> Collection[RunKey]:
+        return list(self._runs)
+
+    def forget(self, key: RunKey) -> None:
+        run = self._runs.pop(key, None)
+        if run is not None:
+            self._pending.pop(run.number, None)
+            if run.job.finished:
+                self.jobs.pop(key.job, None)
+
+    def logs(self, job: JobId) -> Sequence[LogFile]:
+        return ()
+
+    def close(self) -> None:
+        return
+
+    def wakes_at(self) -> Seconds:
+        """When something next happens by itself."""
+        while self._wakes:
+            due, _, stamp, run = self._wakes[0]
+            if run.ended is None and stamp == run.job.stamp and due == run.wakes_at():
+                return due
+            heapq.heappop(self._wakes)
+        return NEVER
+
+    def waits_for(self, job: JobId, epoch: int | None) -> None:
+        """Have a job wake at the beginning of an epoch (None: only at its end), not of each."""
+        acted = self.jobs.get(job)
+        if acted is not None and acted.until != epoch:
+            acted.until = epoch
+            for run in self._running():
+                if run.job is acted:
+                    self._set_alarm(run)
+
+    def _running(self) -> Iterable[_Acted]:
+        return [run for run in self._runs.values() if run.ended is None]
+
+    def _due(self, now: Seconds) -> list[_Acted]:
+        found = []
+        while (at := self.wakes_at()) <= now and at < NEVER:
+            found.append(heapq.heappop(self._wakes)[3])
+        return found
+
+    def _set_alarm(self, run: _Acted) -> None:
+        if run.ended is None and (due := run.wakes_at()) < NEVER:
+            heapq.heappush(self._wakes, (due, run.number, run.job.stamp, run))
+
+    def _end(self, run: _Acted, event: RunEvent, at: Seconds | None = None) -> None:
+        now = self._clock.now()
+        run.ended, run.ended_at = event, now if at is None else at
+        self._pending[run.number] = run
+        if not run.job.finished:
+            run.job.reallocate(None, now, now)
+        self._interfere(now)
+
+    def _advance(self, run: _Acted, now: Seconds) -> None:
+        """Up to now, stopping wherever it has something to say."""
+        job = run.job
+        while run.ended is None and job.clock < now:
+            job.advance(min(run.wakes_at(), now))
+            if job.finished:
+                self._end(run, RunEvent(key=run.key, ended=True, exit_code=0), job.clock)
+            elif job.epoch != run.epoch or job.clock >= run.says_at:
+                self._say(run)
+
+    def _say(self, run: _Acted) -> None:
+        job, run.epoch = run.job, run.job.epoch
+        if self._report_s is not None:
+            run.says_at = job.clock + self._report_s
+        self.report(
+            Report(
+                job=run.key.job,
+                attempt=run.key.attempt,
+                uptime_s=job.clock - run.began,
+                epoch=job.epoch,
+                progress=job.done,
+                units=_made(job) - run.units_before,
+            )
+        )
+
+    def _interfere(self, now: Seconds) -> None:
+        """Runs across nodes that share a node slow each other down."""
+        if not self._interference:
+            return
+        running = list(self._running())
+        slow = crowded(run.job for run in running)
+        for run in running:
+            speed = 1.0 - self._interference if run.job.id in slow else 1.0
+            if speed != run.job.speed:
+                self._advance(run, now)
+                run.job.speed = speed
+                run.job.stamp += 1
+                self._set_alarm(run)
+
+
+def _made(job: ActiveJob) -> float:
+    """Units of progress so far."""
+    return sum(job.work[: job.epoch]) + job.done
+
+
+def crowded(jobs: Iterable[ActiveJob]) -> set[JobId]:
+    """Jobs across nodes that share a node with another such job."""
+    across = [job for job in jobs if job.allocation and len(job.allocation.nodes) > 1]
+    beside: dict[NodeId, int] = {}
+    for job in across:
+        assert job.allocation is not None
+        for node, _ in job.allocation.nodes:
+            beside[node] = beside.get(node, 0) + 1
+    return {
+        job.id
+        for job in across
+        if job.allocation and any(beside[node] > 1 for node, _ in job.allocation.nodes)
+    }
