@@ -20,8 +20,9 @@ from boa.units import GpuName, Seconds, UsdPerHour
 
 _T = TypeVar("_T")
 
-Learning: TypeAlias = Literal["class", "job", "perfect"]
-"""Jobs of a class share what they learn; each learns alone; all know the truth."""
+Learning: TypeAlias = Literal["class", "job", "perfect", "service"]
+"""Jobs of a class share what they learn; each learns alone; all know the truth; the service's own
+profiler learns from what they report."""
 ROUND_S: Seconds = 60.0
 
 Knob: TypeAlias = Literal["budget", "target", "nodes", "width"]

@@ -4,6 +4,7 @@ Pure but for what it remembers: no clock, no thread, no I/O. A driver makes the 
 stored, and acts on it: `runtime/loop.py` on the wall's clock, `sim/scheduled.py` on a virtual one.
 """
 
+import math
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -26,7 +27,7 @@ from boa.scheduler.observe.reconcile import Release, Rent
 from boa.scheduler.observe.reports import Reports
 from boa.scheduler.observe.sampling import Sampling
 from boa.scheduler.plan.planning import Planner
-from boa.scheduler.state import Draft
+from boa.scheduler.state import Draft, State
 from boa.units import GpuName, Seconds
 
 TROUBLE_EVERY_S: Seconds = 60.0
@@ -106,7 +107,7 @@ class Scheduler:
         self.purse.steer(draft, self.planner.plan)
         if self.decider.by_job and self.planner.step(draft, self.purse.effective):
             self.decider.planned(self.planner.memory)
-        for gpu in give_up_booting(draft, max(BOOT_S, 10 * limits.provision_s)):
+        for gpu in give_up_booting(draft, self._boot_s):
             why = "the last one did not get ready"
             self.decider.believe_none(draft, gpu, limits.refused_s, why)
         forget_gone(draft)
@@ -115,6 +116,24 @@ class Scheduler:
         lifecycle.move(draft)
         give_back_empty(draft, limits.keep_warm_s, self.decider.unwanted)
         self._sampling.look(draft, self.purse.budget, self.purse.effective)
+
+    def wakes_at(self, state: State, now: Seconds) -> Seconds:
+        """When something is next due that nobody says: a round, a look at the ledger, a node's or
+        a job's patience that ends. For drivers whose clock stands still until it is moved."""
+        moments = [self.purse.looks_at, self.planner.due_at]
+        moments += [said.until for said in self.decider.refused.values()]
+        moments += [self.decider.wakes_at(job) for job in state.jobs.values()]
+        boot_s = self._boot_s
+        for node in state.nodes.values():
+            if node.empty_since is not None:
+                moments.append(node.empty_since + self.limits.keep_warm_s)
+            elif node.state == "requested":
+                moments.append(math.nextafter(node.requested_at + boot_s, math.inf))
+        return min((moment for moment in moments if moment > now), default=math.inf)
+
+    @property
+    def _boot_s(self) -> Seconds:
+        return max(BOOT_S, 10 * self.limits.provision_s)
 
     def adopt(self, draft: Draft) -> None:
         """The draft is stored: from here on it is so, and is learned from."""

@@ -166,6 +166,15 @@ class SimulatedEngine:
             self._advance(run, now)
             self._set_alarm(run)
 
+    @property
+    def news(self) -> bool:
+        """Whether a poll would tell of anything."""
+        return bool(self._pending) or self.wakes_at() <= self._clock.now()
+
+    def knows(self, key: RunKey) -> bool:
+        """Whether this run was ever started."""
+        return key in self._seen
+
     def runs(self) -> Collection[RunKey]:
         return list(self._runs)
 

@@ -13,6 +13,7 @@ from boa.goodput.measured import Timing
 from boa.goodput.plans import PlanTimes
 from boa.goodput.tuning import Limits, Setting, gains_of, grid
 from boa.model.cluster import Shape
+from boa.model.job import GpuLimits
 from boa.model.profile import ClassProfile
 from boa.model.speedup import Floats
 from boa.model.trace import TraceJob
@@ -52,6 +53,17 @@ class Truth(Protocol):
     def base_rates(self, gpu: GpuName) -> list[float]:
         """The true best rate of every epoch at the smallest width that can run."""
         ...
+
+
+def gpu_limits(rates: Mapping[GpuName, Floats]) -> GpuLimits:
+    """What a job with these rates (epochs × 2 × (K + 1)) can run on, in every epoch."""
+    found = [np.flatnonzero(table.max(axis=1).min(axis=0) > 0) for table in rates.values()]
+    widths = [possible for possible in found if len(possible)]
+    return GpuLimits(
+        min=int(min(possible[0] for possible in widths)),
+        max=int(max(possible[-1] for possible in widths)),
+        types=tuple(rates),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,18 +8,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from boa.catalogue.rounding import rounded
 from boa.formats.fields import VERSION
 from boa.formats.profile import profile_document
 from boa.formats.service import PRIOR_WEIGHTS
-from boa.model.job import GpuLimits, JobSpec
+from boa.model.job import JobSpec
 from boa.model.profile import ClassProfile
-from boa.model.speedup import Floats
 from boa.model.trace import Trace, TraceJob
 from boa.model.workload import GpuType
-from boa.sim.physics import Truth
+from boa.sim.physics import Truth, gpu_limits
 from boa.sim.run import World
 from boa.train import replay
 from boa.units import GpuName, Seconds
@@ -74,28 +71,17 @@ def replay_spec(
     """A job that acts out the profile in this file; `work`, where it is not the profile's own."""
     total = sum(profile.work)
     scaled = () if work is None or work == total else ("--scale", repr(work / total))
-    widths = [_widths(table) for table in profile.rates.values()]
     return JobSpec(
         job_class=profile.name,
         # Isolated and without site-packages: it starts in a fraction of the time.
         run=(sys.executable, "-I", "-S", os.path.abspath(replay.__file__), str(file), *scaled),
         name=name,
-        gpus=GpuLimits(
-            min=min(least for least, _ in widths),
-            max=max(most for _, most in widths),
-            types=tuple(profile.rates),
-        ),
+        gpus=gpu_limits(profile.rates),
         launcher="single",
         epochs=len(profile.work),
         total_work=total if work is None else work,
         grace_s=GRACE_S,
     )
-
-
-def _widths(table: Floats) -> tuple[int, int]:
-    """The smallest and the largest width that runs every epoch."""
-    possible = np.flatnonzero(table.max(axis=1).min(axis=0) > 0)
-    return int(possible[0]), int(possible[-1])
 
 
 def replay_jobs(world: World, folder: Path) -> Iterator[tuple[Seconds, JobSpec]]:

@@ -16,9 +16,11 @@ from boa.model.workload import GpuType
 from boa.policy.registry import Choice
 from boa.sim.knowledge import Arrivals, Knowledge, truths_of
 from boa.sim.physics import AdaptiveTruth, PlanTruth, Truth
+from boa.sim.recording import Listener
 from boa.sim.report import Report
+from boa.sim.scheduled import ScheduledSimulation
 from boa.sim.settings import Settings
-from boa.sim.simulator import Listener, Progress, Simulation
+from boa.sim.simulator import Progress, Simulation
 from boa.units import GpuName, Seconds, UsdPerHour
 
 
@@ -101,7 +103,8 @@ def simulate(
         settings,
         like_sia=choice.like_sia,
     )
-    simulation = Simulation(
+    kind = ScheduledSimulation if settings.scheduled else Simulation
+    simulation = kind(
         world.trace.jobs,
         knowledge,
         choice.policy,

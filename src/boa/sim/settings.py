@@ -1,11 +1,11 @@
 """What of the world is switched on in a simulation; the report repeats it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from boa.policy.registry import ROUND_S, Learning
-from boa.units import GpuName, Seconds
+from boa.units import GpuName, Seconds, UsdPerHour
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,8 +29,22 @@ class Settings:
     seed: int = 0
     cluster: Mapping[GpuName, int] | None = None
     """Nodes of a fixed cluster; None: nodes come and go."""
+    max_spend: UsdPerHour | None = None
+    """Never rent more than this costs at any moment."""
+    max_nodes: Mapping[GpuName, int] = field(default_factory=dict)
+    """At most so many nodes of a type; types left out have no limit."""
+    keep_warm_s: Seconds = 0.0
+    """How long an empty node is kept before it is given back."""
+    pacing_h: float | None = None
+    """Over how many hours an overspent or underspent dollar is made good; None: never."""
     samples: int = 5000
     """At most so many points of the time series until the last arrival."""
+
+    @property
+    def scheduled(self) -> bool:
+        """Whether it takes the service's own scheduler: its limits, its pacing, its profiler."""
+        limited = self.max_spend is not None or bool(self.max_nodes) or self.keep_warm_s > 0
+        return limited or self.pacing_h is not None or self.learning == "service"
 
     def document(self) -> dict[str, Any]:
         return {
@@ -43,4 +57,8 @@ class Settings:
             "noise": self.noise,
             "seed": self.seed,
             "nodes": None if self.cluster is None else dict(self.cluster),
+            "max_spend_per_hour": self.max_spend,
+            "max_nodes": dict(self.max_nodes) or None,
+            "keep_warm_s": self.keep_warm_s,
+            "pacing_h": self.pacing_h,
         }

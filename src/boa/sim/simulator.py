@@ -8,7 +8,7 @@ decide job by job, and costs nothing for jobs that nothing happens to.
 import heapq
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from boa.clock import VirtualClock
@@ -27,23 +27,15 @@ from boa.scheduler.plan.planning import REPLAN_S, inline_planner, plan_now
 from boa.sim.engine import crowded
 from boa.sim.jobs import NEVER, ActiveJob
 from boa.sim.knowledge import Knowledge
+from boa.sim.recording import Listener, Recording
 from boa.sim.rental import Rental
-from boa.sim.report import Report, Sample, Tally
+from boa.sim.report import Report
 from boa.sim.settings import Settings
+from boa.sim.stuck import Patience
 from boa.units import Seconds, UsdPerHour
 
-Event = Mapping[str, Any]
-Listener = Callable[[Event], None]
 Progress = Callable[[int, Seconds], None]
 """(jobs ended, virtual time)"""
-NOBODY_RUNS_S: Seconds = 86_400.0
-"""With nobody left to arrive and no job on any GPU for so long, the rest will never run."""
-NO_PROGRESS_S: Seconds = 30 * 86_400.0
-"""Jobs that hold GPUs but are rescaled over and over get so long to make any progress."""
-
-
-SAMPLE_S: Seconds = 37.3
-OFF_BEAT = 1.0309
 
 
 class Simulation:
@@ -67,24 +59,20 @@ class Simulation:
         self.span_s = span_s
         self.active: dict[JobId, ActiveJob] = {}
         self.rental = Rental(knowledge.gpu_types, settings.provision_s, settings.reclaim_s)
-        self.tally = Tally(named={} if keep_jcts else None)
-        self.series: list[Sample] = []
+        self.recording = Recording(knowledge, span_s, listener, keep_jcts=keep_jcts)
+        self.tally = self.recording.tally
         self.memory: Any = None
         self._arrivals: Iterator[TraceJob] = iter(jobs)
         self._next: TraceJob | None = next(self._arrivals, None)
         self._arrived = 0
         self._serials: dict[str, int] = {}
-        self._listener = listener
         self._pools = {
             gpu: Pool(gpu, kind.gpus_per_node) for gpu, kind in knowledge.gpu_types.items()
         }
         self._wakes: list[tuple[Seconds, int, ActiveJob, int]] = []
         self._order = 0
-        # No multiple of a round: what lasts less than a round must be seen as often as it is there.
-        self._sample_every = max(SAMPLE_S, span_s / settings.samples * OFF_BEAT)
-        self._next_sample = 0.0
         self._replan_at = REPLAN_S
-        self._stood_still: tuple[float, Seconds] = (-1.0, 0.0)
+        self._patience = Patience(settings.interval_s)
 
     def run(self, progress: Progress | None = None) -> Report:
         began = time.perf_counter()
@@ -109,7 +97,7 @@ class Simulation:
             span_s=self.span_s,
             tally=self.tally,
             rental=self.rental,
-            series=self.series,
+            series=self.recording.series,
             wall_s=time.perf_counter() - began,
             notes=dict(getattr(self.memory, "report", {}) or {}),
         )
@@ -140,17 +128,8 @@ class Simulation:
         self._apply_round(decision, now)
         if self.settings.interference:
             self._interfere(now)
-        return self._next is not None or not self._is_stuck(now)
-
-    def _is_stuck(self, now: Seconds) -> bool:
-        """Whether the jobs that are left would never end: a policy may never place them."""
-        assert self.settings.interval_s is not None
-        waiting = all(job.allocation is None for job in self.active.values())
-        patience = max(NOBODY_RUNS_S, 10 * self.settings.interval_s) if waiting else NO_PROGRESS_S
-        standing = sum(job.epoch + job.done for job in self.active.values()) + len(self.tally.jcts)
-        if standing != self._stood_still[0]:
-            self._stood_still = (standing, now)
-        return bool(self.active) and now - self._stood_still[1] > patience
+        ended = len(self.tally.jcts)
+        return self._next is not None or not self._patience.lost(now, self.active.values(), ended)
 
     def _admit(self, now: Seconds) -> None:
         while self._next is not None and self._next.arrival_s <= now:
@@ -205,12 +184,27 @@ class Simulation:
                     self._interfere(now)
                 return True
         if job.allocation is None or (job.until is not None and job.epoch >= job.until):
-            decision = self._decide([job.as_view()])
-            self._apply_share(job, decision.shares.get(job.id), now)
-            if self.settings.interference:
-                self._interfere(now)
+            self._ask([job], now)
         self._schedule(job)
         return True
+
+    def _ask(self, jobs: list[ActiveJob], now: Seconds) -> None:
+        """These jobs get their GPUs; under a new plan everybody else is asked about as well."""
+        before = self.memory
+        decision = self._decide([job.as_view() for job in jobs])
+        if before is not None and self.memory is not before:
+            others = [job for job in self.active.values() if job not in jobs]
+            for job in others:
+                self._advance(job, now)
+            others = [job for job in others if not job.finished]
+            decision = self._decide([job.as_view() for job in (*jobs, *others)])
+            for job in others:
+                self._apply_share(job, decision.shares.get(job.id), now)
+                self._schedule(job)
+        for job in jobs:
+            self._apply_share(job, decision.shares.get(job.id), now)
+        if self.settings.interference:
+            self._interfere(now)
 
     def _schedule(self, job: ActiveJob) -> None:
         at = job.wakes_at()
@@ -284,7 +278,7 @@ class Simulation:
         job = ActiveJob(asked, truth, self.knowledge.learner(truth, asked), serial)
         job.tried.update(self.knowledge.tried_before(truth))
         self.active[job.id] = job
-        self._tell(asked.arrival_s, "arrive", job)
+        self.recording.tell(asked.arrival_s, "arrive", job)
         return job
 
     def _advance(self, job: ActiveJob, now: Seconds) -> None:
@@ -299,7 +293,7 @@ class Simulation:
         self.tally.ended(job)
         job.stamp += 1
         del self.active[job.id]
-        self._tell(job.clock, "finish", job)
+        self.recording.tell(job.clock, "finish", job)
         if self.settings.interval_s is None:
             assert job.allocation is not None
             self._pools[job.allocation.gpu].give(job.allocation)
@@ -315,17 +309,15 @@ class Simulation:
                 self.rental.used.update(nodes)
         kind = "stop" if new is None else "start" if job.starts == 0 else "rescale"
         job.reallocate(new, now, ready)
-        self._tell(now, kind, job)
+        self.recording.tell(now, kind, job)
 
     def _rent(self, node: Node, now: Seconds, *, ready_at_once: bool = False) -> None:
         self.rental.rent(node, now, ready_at_once=ready_at_once)
-        if self._listener is not None:
-            self._listener({"time_s": now, "event": "rent", "node": node.id, "gpu_type": node.gpu})
+        self.recording.tell_node(now, "rent", node.id, gpu_type=node.gpu)
 
     def _release(self, node: int, now: Seconds) -> None:
         self.rental.release(node, now)
-        if self._listener is not None:
-            self._listener({"time_s": now, "event": "release", "node": node})
+        self.recording.tell_node(now, "release", node)
 
     def _refresh(self, now: Seconds) -> None:
         """In rounds, before every decision; at events, when it is time to plan anew."""
@@ -345,39 +337,9 @@ class Simulation:
                 if self.settings.interval_s is None and not job.finished:
                     self._schedule(job)
 
-    # Telling
-
-    def _tell(self, now: Seconds, kind: str, job: ActiveJob) -> None:
-        if self._listener is None:
-            return
-        event: dict[str, Any] = {"time_s": now, "event": kind, "job": job.id, "epoch": job.epoch}
-        if job.allocation is not None and kind in ("start", "rescale"):
-            event |= {
-                "gpu_type": job.allocation.gpu,
-                "width": job.width,
-                "nodes": [list(pair) for pair in job.allocation.nodes],
-                "resume_s": job.resume_at,
-            }
-        self._listener(event)
-
     def _sample_to(self, now: Seconds) -> None:
-        while self._next_sample <= now:
-            self._sample(self._next_sample)
-            self._next_sample += self._sample_every
-
-    def _sample(self, now: Seconds) -> None:
-        busy, waiting, speedups = 0, 0, 0.0
-        for job in list(self.active.values()):
-            if job.allocation is None:
-                waiting += 1
-                continue
-            if job.clock < now:
-                self._advance(job, now)
-                if job.finished:
-                    continue
-            busy += job.width
-            held = job.allocation
-            speedups += self.knowledge.true_speedup(job.truth, held.gpu, held.shape, job.epoch)
-        efficiency = speedups / self.rental.gpus if self.rental.gpus else None
-        sample = Sample(now, len(self.active), waiting, busy, self.rental.gpus, efficiency)
-        self.series.append(sample)
+        for moment in self.recording.due(now):
+            for job in list(self.active.values()):
+                if job.allocation is not None and job.clock < moment:
+                    self._advance(job, moment)
+            self.recording.sample(moment, self.active.values(), self.rental.gpus)

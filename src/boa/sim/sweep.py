@@ -21,10 +21,11 @@ from boa.policy.registry import POLICIES, Choice, Knobs, Learning, choose
 from boa.policy.rivals.reservation import Reservation
 from boa.policy.rivals.tiresias import Tiresias
 from boa.sim.physics import Truth
+from boa.sim.recording import Listener
 from boa.sim.report import Report
 from boa.sim.run import World, simulate
 from boa.sim.settings import Settings
-from boa.sim.simulator import Listener, Progress
+from boa.sim.simulator import Progress
 from boa.units import GpuName, Seconds, UsdPerHour
 
 NEVER_ALONE = ("boa", "rubick")

@@ -16,9 +16,9 @@ from boa.errors import BoaError, FileError
 
 if TYPE_CHECKING:
     from boa.policy.registry import Knobs
+    from boa.sim.recording import Listener
     from boa.sim.report import Report
     from boa.sim.run import World
-    from boa.sim.simulator import Listener
     from boa.sim.sweep import Asked
 
 LEARNINGS = ("class", "job")

@@ -1,5 +1,6 @@
 """View → policy → decision → placement, for the jobs in a draft. Pure: no clock, no I/O."""
 
+import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -91,6 +92,14 @@ class Decider:
         if asked or draft.replan:
             self._fit(draft, room)
         self.fresh_plan = False
+
+    def wakes_at(self, job: JobRecord) -> Seconds:
+        """When this job is to be asked about next though nothing happens to it."""
+        if not self.by_job:
+            return self.next_round
+        if job.retry_at is not None:
+            return job.retry_at
+        return job.submitted_at + self.unplanned_s if job.share is None else math.inf
 
     def planned(self, memory: Any) -> None:
         """A new plan is in force."""

@@ -62,6 +62,11 @@ class Purse:
         return self._pace.budget
 
     @property
+    def looks_at(self) -> Seconds:
+        """When the effective budget is next worked out; never, where nothing is made good."""
+        return math.inf if math.isinf(self._horizon_h) else self._pace.at + LOOK_S
+
+    @property
     def effective(self) -> UsdPerHour:
         """What to plan with: more than the cap allows would only be planned in vain."""
         effective = pacing.effective(self._pace, self._horizon_h)

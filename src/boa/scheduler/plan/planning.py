@@ -86,6 +86,12 @@ class Planner:
         """Whether a plan is on its way."""
         return self._calculator.busy
 
+    @property
+    def due_at(self) -> Seconds:
+        """When a plan is next made anew though nothing has changed."""
+        again_s = self._replan_s if self._retry_s is None else self._retry_s
+        return -math.inf if self._asked.at is None else self._asked.at + again_s
+
     def hurry(self) -> None:
         """Plan anew as soon as may be: somebody has set the budget."""
         self._asked = replace(self._asked, version=NO_VERSION)

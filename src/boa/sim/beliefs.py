@@ -1,0 +1,52 @@
+"""A simulation's learners as the scheduler asks them."""
+
+from collections.abc import Collection, Hashable, Mapping
+
+from boa.model.cluster import JobId
+from boa.model.job import JobRecord
+from boa.model.records import Report
+from boa.model.workload import Workload
+from boa.scheduler.learn.beliefs import Believed
+from boa.scheduler.learn.rescaling import Told
+from boa.sim.jobs import ActiveJob
+from boa.sim.knowledge import Knowledge
+from boa.units import Seconds
+
+
+class LearnerBeliefs:
+    """Learners see what their jobs run at by themselves: what jobs report teaches nothing more."""
+
+    def __init__(self, knowledge: Knowledge, jobs: Mapping[JobId, ActiveJob]) -> None:
+        self._knowledge, self._jobs = knowledge, jobs
+        self._alone = knowledge.settings.learning == "job"
+
+    def arrived(self, job: JobRecord, now: Seconds) -> None: ...
+
+    def reported(self, job: JobRecord, before: Report | None, report: Report) -> None: ...
+
+    def epoch_done(self, job: JobRecord, epoch: int, units: float) -> None: ...
+
+    def rescaled(self, job: JobRecord, what: Told) -> None: ...
+
+    def ended(self, job: JobRecord, now: Seconds) -> None: ...
+
+    def kin(self, job: JobRecord) -> Hashable:
+        return job.id if self._alone else job.job_class
+
+    def of(self, job: JobRecord) -> Believed:
+        known = self._jobs[job.id]
+        return Believed(known.epochs, known.learner, known.truth.rescale_s, known.tried)
+
+    def left(self, job: JobRecord) -> float:
+        known = self._jobs[job.id]
+        return 1.0 if known.finished else 1.0 - known.done / known.work[known.epoch]
+
+    @property
+    def version(self) -> int:
+        return self._knowledge.version
+
+    def workload(self, now: Seconds, active: Collection[str] | None = None) -> Workload:
+        return self._knowledge.workload(now, active)
+
+    def units(self, job_class: str) -> tuple[float, ...]:
+        return self._knowledge.units(job_class)
