@@ -1,7 +1,7 @@
 """Why a class has the widths that it has: time against money. Pure.
 
 A plan minimises Σ w_i λ_i E[T_i] / Σ w λ within its budget; with the shadow price μ of the budget
-that is, for every job of class i alone (see `policy/rest.py`),
+that is, for every job of class i alone (see `policy/courses.py`),
 
     w_i / Σ w λ · time  +  μ · cost
 
