@@ -1,4 +1,4 @@
-"""What was learned of known models: constants, never the measurements they came from.
+"""Figures of known models: learned constants, never the measurements they came from.
 
 A workload is always made from these figures, whether they were learned from a profile folder a
 moment ago or ship with the package. They are rounded when they are learned, so both ways give
