@@ -188,7 +188,7 @@ def described(job: "JobDetails", now: float, stays: bool) -> Iterator[tuple[str,
 
 
 def _training(metrics: Mapping[str, float]) -> Iterator[str]:
-    """What boa.train.torch tells of the batch."""
+    """Lines on the batch, as boa.train.torch reports it."""
     if (size := metrics.get("batch_size")) is not None:
         accumulated = metrics.get("accumulation", 1.0)
         yield f"batch size {size:,.6g}" + (
@@ -211,7 +211,7 @@ def _others(metrics: Mapping[str, float]) -> Iterator[str]:
 
 
 def _rescaled(took: Mapping[str, float]) -> str:
-    """Of the run that is there now."""
+    """Seconds that the rescaling before the present run took, in words, by part."""
     if "total" not in took:
         return ""
     parts = [f"{part.replace('_', ' ')} {moment(took[part])}" for part in PARTS if part in took]
