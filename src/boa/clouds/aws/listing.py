@@ -1,4 +1,4 @@
-"""What AWS lists, as instances of ours. Pure."""
+"""Instances of ours, read from AWS's lists. Pure."""
 
 import re
 from collections.abc import Iterable, Mapping
