@@ -101,7 +101,8 @@ def _limit_threads(wanted: str) -> None:
 
 
 def _be_another() -> None:
-    """What a process makes up when it begins must not be the same in all that are forked."""
+    """Make anew whatever a process makes up when it begins: it must not be the same in all
+    forks."""
     numpy_random = sys.modules.get("numpy.random")
     if numpy_random is not None:
         numpy_random.seed()  # `random` does this by itself

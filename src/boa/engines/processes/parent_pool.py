@@ -49,7 +49,7 @@ class _Parent:
     control: socket.socket
     used_at: Seconds
     files: dict[str, int] | None = None
-    """What must not change on the disk, by time of change; None while it is importing."""
+    """Files that must not change on the disk, by time of change; None while it is importing."""
     runs: set[str] = field(default_factory=set)
     """Folders it was asked to look after, and that are not over."""
 

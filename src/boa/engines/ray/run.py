@@ -82,7 +82,7 @@ class RayRun:
 
     @property
     def name(self) -> str:
-        """Of its group; its actors have a number behind."""
+        """The name of its placement group; its actors have a number behind."""
         return f"{self.key.job}.{self.key.attempt}.{self._marker.tag}"
 
     def refs(self) -> dict[Any, int]:
