@@ -263,7 +263,7 @@ def allocate(
     gpu_types: Mapping[GpuName, GpuType],
     next_node: NodeId,
 ) -> tuple[Mapping[JobId, Allocation], tuple[Node, ...]]:
-    """What any policy's decision comes to: who gets which GPUs, and all the nodes to have."""
+    """Allocations that any policy's decision comes to, and all the nodes to have."""
     if decision.placements:
         return decision.placements, tuple(nodes) if decision.nodes is None else decision.nodes
     placed = place(
