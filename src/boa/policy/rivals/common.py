@@ -1,4 +1,4 @@
-"""What several rivals share: what a restart costs them, and where their curves begin."""
+"""Rules that several rivals share: the price of a restart, and where curves begin."""
 
 import numpy as np
 

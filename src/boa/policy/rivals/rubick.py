@@ -185,7 +185,7 @@ class _Book:
         self.widths = {request.id: request.held for request in requests if request.held}
         self.free = capacity - sum(self.widths.values())
         self.failed: list[tuple[int, float, bool]] = []
-        """What could not be reclaimed (GPUs, slope, eviction) since a job was last admitted."""
+        """Reclaims that failed (GPUs, slope, eviction) since a job was last admitted."""
 
     def set(self, job: JobId, width: int) -> None:
         self.free += self.widths.pop(job, 0) - width
