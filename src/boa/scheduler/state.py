@@ -28,7 +28,7 @@ class State:
     holds: dict[HoldKey, Hold] = field(default_factory=dict)
     """Open."""
     totals: Totals = field(default_factory=Totals)
-    """What closed ones have cost."""
+    """Cost of closed nodes and closed holds, added up."""
     serials: dict[str, int] = field(default_factory=dict)
     """How many jobs of each class there have been."""
     next_job: int = 1

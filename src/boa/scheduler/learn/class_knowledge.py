@@ -45,7 +45,7 @@ MOST_GPUS = 1024
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Picture:
-    """What follows from all that is known, until that has changed."""
+    """Consequences of all that is known, until that has changed."""
 
     learned: Learned
     tables: Mapping[GpuName, Floats]
@@ -68,7 +68,7 @@ class Known:
     prior: ClassPrior | None
     arrivals: Arrivals
     engine: str = "local"
-    """What starts jobs now."""
+    """The engine that starts jobs now."""
     gpus: GpuLimits = field(default_factory=GpuLimits)
     weight: float = 1.0
     epochs_said: int = 1
@@ -173,7 +173,7 @@ class Known:
 
     @property
     def rescale_s(self) -> Seconds:
-        """Of this engine; what another one took stands in until there is a measurement of it.
+        """Seconds of a rescaling on this engine; another engine's stand in until one is measured.
 
         What a profile states counts as one; what nobody said is overruled by the first.
         """
@@ -289,7 +289,8 @@ class Known:
         return work * (self.total_work / float(work.sum()))
 
     def _work(self, tables: Mapping[GpuName, Floats]) -> Floats:
-        """What was stated counts as one job; what nobody said is overruled by the first."""
+        """Units of every epoch: a stated work counts as one job; where none is, the first job's
+        counts."""
         stated = self._stated_work()
         seen = {epoch: mean for epoch, mean in list(self.work.items()) if epoch < self.epochs}
         if stated is not None:

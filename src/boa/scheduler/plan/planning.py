@@ -13,7 +13,7 @@ from boa.solver.solution import as_document
 from boa.units import Seconds, UsdPerHour
 
 NO_VERSION = -1
-"""Of a workload: none that there ever was."""
+"""The version of no workload that there ever was."""
 
 
 class Planner:
@@ -32,7 +32,7 @@ class Planner:
             None,
         )
         self._units: Mapping[str, tuple[float, ...]] = {}
-        """Of every epoch, by class, as they were when it was asked."""
+        """Units of every epoch, by class, as they were when the plan was asked for."""
         self._retry_s: Seconds | None = None
         """After an error: how long until it is asked again. None: the last answer was a plan."""
 
@@ -101,7 +101,7 @@ class Planner:
         return True
 
     def _failed(self, now: Seconds) -> None:
-        """What was wrong may pass, so ask again soon; if it does not, ever more seldom."""
+        """Ask again soon, as what was wrong may pass; if it does not, ever more seldom."""
         longer = QUIET_S if self._retry_s is None else 2 * self._retry_s
         self._retry_s = min(longer, self._replan_s)
         number, _, version, budget, workload = self._asked
