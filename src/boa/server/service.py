@@ -161,7 +161,7 @@ def _policy(config: ServiceConfig) -> Policy:
 
 
 def _secret(store: Store, saved: Saved) -> bytes:
-    """What report tokens are made with: the same after a restart, for jobs that go on."""
+    """The secret of report tokens: the same after a restart, for jobs that go on."""
     known = saved.meta.get("secret")
     if known is None:
         known = secrets.token_hex(32)

@@ -73,7 +73,7 @@ def everything(service: Service) -> answers.Live:
 
 
 def opening(service: Service, snapshot: Snapshot) -> answers.Live:
-    """What a page can be painted with before it has a single row."""
+    """The message that a page can be painted with before it has a single row."""
     now = service.control.now()
     return {
         "now": now,
@@ -125,7 +125,7 @@ class Teller:
         return spelled(self._told(snapshot, news, complete=not self.watch.behind))
 
     def next(self, heartbeat: bool) -> bytes | None:
-        """What has changed since; None: nothing, and it is no time to say so."""
+        """Changes since the last message; None: there are none, and it is no time to say so."""
         snapshot = self._service.control.snapshot
         news = self.watch.look(snapshot)
         if not news and not heartbeat:
