@@ -28,7 +28,7 @@ from boa.units import GpuName, PerHour, Seconds
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrivals:
-    """What is expected of the jobs to come: the rates and sizes of the past."""
+    """Expectations of the jobs to come: the rates and sizes of the past."""
 
     per_hour: Mapping[str, PerHour]
     """By application."""

@@ -56,7 +56,7 @@ class Truth(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What an epoch shows at one batch size."""
+    """An epoch's measurements at one batch size."""
 
     gradients: tuple[float, float]
     """(grad_sqr, grad_var)."""
@@ -217,7 +217,7 @@ class TableTruth:
 
     @property
     def mean_work(self) -> Floats:
-        """Of its jobs."""
+        """Mean work of its jobs, by epoch."""
         return np.array(self.profile.work) * float(np.mean(list(self.scales.values())))
 
     def widest(self, gpu: GpuName) -> int:

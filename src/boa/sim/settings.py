@@ -1,4 +1,4 @@
-"""What of the world is switched on in a simulation; the report repeats it."""
+"""Settings: the parts of the world that a simulation switches on; the report repeats them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -216,7 +216,7 @@ class Grid:
     budgets: Sequence[UsdPerHour] = ()
     targets: Sequence[float] = TARGETS
     clusters: Sequence[Mapping[GpuName, int]] = ()
-    """Of policies on a fixed cluster; without any, clusters about as large as the budgets."""
+    """Clusters for policies on a fixed one; without any, some about as large as the budgets."""
     widths: Sequence[int] = WIDTHS
 
 
