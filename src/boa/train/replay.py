@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
 REPORT_EVERY_S = 2.0
-"""Of the wall. Epoch boundaries are reported when they come."""
+"""Seconds of the wall between reports. Epoch boundaries are reported when they come."""
 LEAST_GAP_S = 0.05
 """Boundaries that come faster than this share a report, so that fast jobs flood nobody."""
 TIMEOUT_S = 1.0

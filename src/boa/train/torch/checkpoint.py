@@ -52,7 +52,7 @@ class Loaded:
     own: dict[str, Any] | None
     """This rank's; None if another number of ranks saved it."""
     world_size: int
-    """Of those who saved it."""
+    """Ranks that saved it."""
     parts: Seconds
 
 

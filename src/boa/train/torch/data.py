@@ -46,14 +46,14 @@ class Position:
     """How far training is in the data: what a checkpoint keeps."""
 
     number: int = 0
-    """Of the pass."""
+    """The pass's number."""
     cursor: int = 0
     """Samples of it that were trained on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What one rank takes in one forward and backward pass."""
+    """Samples that one rank takes in one forward and backward pass."""
 
     indices: tuple[int, ...]
     """Never empty: a rank for which nothing is left gets one sample that counts for nothing."""
@@ -65,7 +65,8 @@ class Cell:
     total: int
     """Samples of the iteration, over all ranks and forward passes."""
     last: bool
-    """Of its iteration: here gradients are synchronised and the optimiser steps."""
+    """Whether it is its iteration's last: here gradients are synchronised and the optimiser
+    steps."""
 
 
 def order(samples: int, seed: int, number: int, shuffle: bool) -> Order:
