@@ -1,5 +1,4 @@
-"""Views that policies are shown and decisions they answer with: frozen, alike simulated and
-live."""
+"""Policies' views and decisions: frozen values, the same in the simulator and live."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
