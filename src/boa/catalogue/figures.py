@@ -59,7 +59,7 @@ class PlanFigures:
     """A model trained at a fixed global batch under one of many execution plans (Rubick)."""
 
     devices: Mapping[GpuName, tuple[PlanTime, ...]]
-    """By rising width, the best plan for each."""
+    """Best plan for each width, by rising width."""
 
 
 ModelFigures: TypeAlias = AdaptiveFigures | PlanFigures

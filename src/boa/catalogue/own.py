@@ -28,7 +28,7 @@ class OwnFigures:
     step_s: Mapping[int, Seconds]
     """Seconds of an iteration, by batch size."""
     rescale_s: Seconds
-    """From the stop of one run to the first step of the next, forked from a warm parent."""
+    """Seconds from the stop of one run to the first step of the next, forked from a warm parent."""
 
 
 @cache

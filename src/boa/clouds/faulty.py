@@ -31,7 +31,7 @@ class Faults:
     vanish: float = 0.0
     """A node is taken away, and is not listed any more."""
     vanish_within_s: Seconds = 3600.0
-    """At some moment in so long after it was rented."""
+    """Seconds after it was rented within which a node vanishes, at some moment."""
     boot_delay_s: Seconds = 0.0
     """A node takes up to so much longer to get ready."""
 

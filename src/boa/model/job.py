@@ -50,7 +50,7 @@ class JobSpec:
     preload: tuple[str, ...] | None = None
     """Modules that a warm parent imports; none: no warm parent; None: found out from the script."""
     grace_s: Seconds = 30.0
-    """From SIGTERM to SIGKILL."""
+    """Seconds from SIGTERM to SIGKILL."""
     retries: int = 3
     """How often it is started again after it failed by itself."""
     weight: float = 1.0
@@ -109,7 +109,7 @@ class JobRecord:
     why: Mapping[str, Any] = field(default_factory=dict)
     """Why it was given that, until its run there begins: what is then told (`decide/reasons`)."""
     moved_at: Seconds | None = None
-    """Between two runs: when the last one was told to stop."""
+    """The moment at which the last run was told to stop; set between two runs."""
     attempts: int = 0
     rescalings: int = 0
     """Starts by decision, the first included."""

@@ -118,7 +118,7 @@ class Report:
     job: JobId
     attempt: int
     uptime_s: Seconds
-    """Since its process began; differences of it are what rates are made from."""
+    """Seconds since its process began; differences of it are what rates are made from."""
     epoch: int
     progress: float
     """Units done of this epoch, those before a restart included."""
@@ -144,7 +144,7 @@ class Sample:
     wanted: Mapping[GpuName, int]
     """GPUs that the plan had for all active jobs."""
     active: int
-    """Jobs."""
+    """Jobs that have not ended."""
     waiting: int
 
 
@@ -158,7 +158,7 @@ class Point:
     epoch: int
     progress: float
     units: float
-    """By this attempt, as in the report."""
+    """Units done by this attempt, as in the report."""
     uptime_s: Seconds
     step: int | None = None
     loss: float | None = None

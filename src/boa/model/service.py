@@ -16,7 +16,7 @@ class ClassPrior:
 
     name: str
     profile: ClassProfile | None = None
-    """From a profile file, or of a model of the catalogue."""
+    """The class's rates, from a profile file or of a model of the catalogue."""
     arrivals_per_hour: PerHour | None = None
     arrivals_weight_h: float = 1.0
     """How many hours of history the rate above is worth."""
@@ -34,7 +34,7 @@ class ServiceConfig:
     unpriced: frozenset[GpuName] = frozenset()
     """Types whose price nobody gave: the cloud's own is taken, where it has one."""
     max_nodes: Mapping[GpuName, int] = field(default_factory=dict)
-    """At most so many nodes of a type; types left out have no limit."""
+    """Nodes of a type that may be rented at most; types left out have no limit."""
     policy: str = "boa"
     target_efficiency: float | None = None
     """The efficiency that some policies scale to instead of a budget."""

@@ -77,7 +77,7 @@ class Evidence:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
     rows: Sequence[Row]
-    """For the CSV file; the columns are those of the first row and of any after it."""
+    """Rows of the CSV file; the columns are those of the first row and of any after it."""
     measured: str
     """Our finding, beside the paper's claim: one line."""
     verdict: Verdict

@@ -24,7 +24,7 @@ class Fitted:
     allocations: Mapping[JobId, Allocation]
     """A job left out waits."""
     new_nodes: tuple[Node, ...] = ()
-    """To be rented. Nodes that no job is on are left as they are."""
+    """Nodes to be rented. Nodes that no job is on are left as they are."""
     short: Mapping[JobId, str] = field(default_factory=dict)
     """Jobs that have less than was wanted, and why, in plain words."""
     give_back: tuple[NodeId, ...] = ()

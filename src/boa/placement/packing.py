@@ -20,7 +20,7 @@ class Pool:
         self.gpu, self.per_node = gpu, gpus_per_node
         self.free: dict[NodeId, int] = {}
         self.gpus_free = 0
-        """On all nodes together."""
+        """Free GPUs on all nodes together."""
         self._with: list[dict[NodeId, None]] = [{} for _ in range(gpus_per_node + 1)]
         for node in nodes:
             self.add(node)

@@ -53,7 +53,7 @@ class Want(NamedTuple):
     """Empty: any."""
     arrival: Seconds = 0.0
     prediction: Prediction | None = None
-    """To tell which other type comes nearest."""
+    """Predicted speeds, to tell which other type comes nearest."""
     epoch: int = 0
 
     def speeds(self, gpu: GpuName) -> list[float] | None:

@@ -40,11 +40,11 @@ class Course:
     steps: list[Step]
     """GPU type and width of every epoch."""
     runs: list[float]
-    """Cost of training every epoch, on its GPUs already."""
+    """Addition to the objective by training every epoch, on its GPUs already."""
     afters: list[float]
-    """From the end of every epoch to the end of the job."""
+    """Addition to the objective from the end of every epoch to the end of the job."""
     entries: list[float]
-    """Cost of getting onto the GPUs of every epoch."""
+    """Addition to the objective by getting onto the GPUs of every epoch."""
     changes: list[int | None]
     """The epoch of the next change, from every epoch on."""
     times: Floats

@@ -15,7 +15,7 @@ from boa.units import Seconds
 
 LONGEST_BACKOFF_S: Seconds = 600.0
 MOST_METRICS = 100
-"""That are kept of a job."""
+"""Metrics of a job that are kept, at most."""
 KILLED = (-15, -9, 143, 137)
 """How a process ends that does not handle SIGTERM."""
 

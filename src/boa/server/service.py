@@ -26,7 +26,7 @@ from boa.store.base import Saved, Store
 from boa.units import UsdPerHour
 
 POLICIES = ("boa", "pollux-autoscale", "sia-autoscale", "rubick-autoscale")
-"""Those that decide on the cluster's size, too."""
+"""Policies that decide on the cluster's size, too."""
 
 
 class GaveWay(BoaError):

@@ -31,7 +31,7 @@ class Arrivals:
     """Expectations of the jobs to come: the rates and sizes of the past."""
 
     per_hour: Mapping[str, PerHour]
-    """By application."""
+    """Arrivals per hour, by application."""
     mean_steps: Mapping[str, float]
     """Where the work is a number of steps."""
 

@@ -202,7 +202,7 @@ class TableTruth:
 
     profile: ClassProfile
     scales: Mapping[str, float]
-    """By job, its work over the profile's."""
+    """Work of each job over the profile's."""
 
     @property
     def name(self) -> str:

@@ -13,9 +13,9 @@ class Settings:
     interval_s: Seconds | None = ROUND_S
     """Every so often the policy sees all jobs. None: it acts at once, job by job."""
     provision_s: Seconds = 0.0
-    """From renting a node until a job can start on it."""
+    """Seconds from renting a node until a job can start on it."""
     reclaim_s: Seconds = 0.0
-    """From giving a node back until the cloud stops charging for it; reported apart."""
+    """Seconds from giving a node back until the cloud stops charging for it; reported apart."""
     cold_s: Seconds = 0.0
     """Added to a start on a node that no job has run on."""
     interference: float = 0.0
@@ -30,7 +30,7 @@ class Settings:
     cluster: Mapping[GpuName, int] | None = None
     """Nodes of a fixed cluster; None: nodes come and go."""
     samples: int = 5000
-    """At most so many points of the time series until the last arrival."""
+    """Points of the time series until the last arrival, at most."""
 
     def document(self) -> dict[str, Any]:
         return {

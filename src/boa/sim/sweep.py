@@ -291,7 +291,7 @@ def _clusters(
 
 
 _worker: tuple[World, Asked] | None = None
-"""In a process of the pool: what all of its points share."""
+"""The world and the question that all points of a pool's process share."""
 
 
 def run_points(

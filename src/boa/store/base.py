@@ -26,7 +26,7 @@ class Saved:
     nodes: Sequence[NodeRecord]
     """Not gone, by id."""
     holds: Sequence[Hold]
-    """Open."""
+    """Open holds."""
     cells: Sequence[Cell]
     classes: Sequence[ClassRecord]
     meta: Mapping[str, Any]

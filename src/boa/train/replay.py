@@ -217,7 +217,7 @@ class Replay:
         # Rescaling began when it was decided on: starting this process is part of it.
         since = max(0.0, time.time() - self._number("BOA_DECIDED_AT", time.time()))
         self._began = time.monotonic() + max(0.0, rescale_s / self._speed - since)
-        """On the wall's steady clock: when training goes on."""
+        """The moment, on the wall's steady clock, at which training goes on."""
         self._start_s = (self._began - started) * self._speed
 
     def _number(self, name: str, default: float) -> float:

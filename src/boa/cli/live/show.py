@@ -26,7 +26,7 @@ BATCH = ("batch_size", "accumulation", "noise_scale", "gain", "lr_factor")
 PARTS = (*RESCALE_PARTS, "other")
 NOT_FOUND = 404
 MOST_CLASSES = 10
-"""That an error lists."""
+"""Classes that an error lists, at most."""
 MOST_REASONS = 12
 """Stretches of epochs that are explained."""
 _T = TypeVar("_T")

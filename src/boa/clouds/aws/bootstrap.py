@@ -13,7 +13,7 @@ from boa.model.workload import GpuType
 from boa.units import Seconds
 
 JOIN_S: Seconds = 900.0
-"""From the start of the script until the node must have joined."""
+"""Seconds from the start of the script until the node must have joined."""
 MAX_BYTES = 16_384
 """Bytes of user data that AWS takes."""
 

@@ -37,7 +37,7 @@ MEND = {
     "InvalidFleetConfig": "mend aws.machines and aws.subnets",
     "InvalidParameterValue": "mend the aws section of the config file",
 }
-"""By error code, or the part of it before the dot."""
+"""Advice by error code, or by the part of it before the dot."""
 
 
 class AwsFailed(CloudTrouble):

@@ -20,7 +20,7 @@ REFRESH_S: Seconds = 300.0
 """How old spot prices may be."""
 PRODUCT = "Linux/UNIX"
 Points: TypeAlias = Sequence[tuple[Seconds, UsdPerHour]]
-"""From when on which price, oldest first."""
+"""Prices and the moments from which they hold, oldest first."""
 
 
 def average(points: Points, since: Seconds, until: Seconds) -> UsdPerHour:

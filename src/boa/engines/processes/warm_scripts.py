@@ -57,7 +57,7 @@ class Finder:
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[_Stamp, tuple[str, ...] | None]] = {}
-        """By path, the one looked at last at the end."""
+        """Scripts by path, the one looked at last at the end."""
 
     def find(self, spec: JobSpec, workdir: str, env: Mapping[str, str]) -> Script | None:
         """None: to be started as any other command. `env`: what the parent would see."""

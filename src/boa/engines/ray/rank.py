@@ -23,12 +23,14 @@ from boa.engines.processes import orphans, run_supervisor
 PATIENCE_S = 10.0
 """How long `news` waits for some."""
 GATHER_S = 0.1
-"""From the first output to the answer, so that a worker that prints much is not many answers."""
+"""Seconds from the first output to the answer, so that a worker that prints much is not many
+answers."""
 PIECE = 1024 * 1024
 """Bytes of output in one answer: what is kept of much of it is soon told."""
 LOOK_S = 1.0
 SEEN_S = 5.0
-"""Until a file that the service has left is seen here: network file systems take their time."""
+"""Seconds until a file that the service has left is seen here: network file systems take their
+time."""
 OF_RAY = (
     "RAY_CLIENT_MODE",
     "RAY_JOB_ID",

@@ -39,13 +39,13 @@ class Curve:
     """Widths worth having and the speed there, in GPUs at the base width's efficiency."""
 
     speeds: Mapping[int, float]
-    """By rising width."""
+    """Speed by rising width."""
     base: int
     """The width that speeds are relative to."""
     entry: int
     """The base width or the first option above: what the job is admitted at if it can be."""
     downs: Mapping[int, Step]
-    """From each width but the smallest, the step to fewer GPUs that loses the least."""
+    """The step to fewer GPUs that loses the least, from each width but the smallest."""
 
     @classmethod
     def of(cls, speeds: Mapping[int, float], base: int) -> "Curve":
@@ -84,7 +84,7 @@ class Request:
     """GPUs it has now; 0 if it waits."""
     guaranteed: bool
     worthwhile: float
-    """By which factor a running job's speed must rise for a restart to pay."""
+    """Factor by which a running job's speed must rise for a restart to pay."""
 
 
 def ladder(gpus_per_node: int, max_gpus: int) -> tuple[int, ...]:

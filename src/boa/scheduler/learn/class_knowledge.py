@@ -51,7 +51,7 @@ class Picture:
     tables: Mapping[GpuName, Floats]
     """Rates within the limits of the class, on the types that it may use."""
     curves: Mapping[GpuName, Curves]
-    """On the fewest nodes, at the widths that are offered to a plan."""
+    """Curves on the fewest nodes, at the widths that are offered to a plan."""
     work: Floats
     """Units of every epoch."""
 
@@ -78,7 +78,7 @@ class Known:
     work: dict[int, Mean] = field(default_factory=dict)
     """Units by epoch, as jobs had them."""
     rescalings: dict[str, Rescalings] = field(default_factory=dict)
-    """By engine."""
+    """Rescaling times by engine."""
     noise: dict[int, Mean] = field(default_factory=dict)
     """Gradient noise scale in samples, by epoch; every report counts 5 % less with the next."""
     gpu_s: Mean = field(default_factory=Mean)

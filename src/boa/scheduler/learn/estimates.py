@@ -40,11 +40,11 @@ class _Ahead:
 
     course: Course
     runs: list[_Amount]
-    """To train an epoch, on its GPUs already."""
+    """Seconds and USD to train an epoch, on its GPUs already."""
     entries: list[_Amount]
-    """To get onto the GPUs of an epoch."""
+    """Seconds and USD to get onto the GPUs of an epoch."""
     later: list[_Amount]
-    """To train all epochs after this one."""
+    """Seconds and USD to train all epochs after this one."""
     moves: list[_Amount]
     """The rescalings after the beginning of the next one."""
 

@@ -25,7 +25,7 @@ class Told:
     parts: Mapping[str, Seconds]
     """Seconds by part (`ORDER`), each once per run."""
     longer: Seconds = 0.0
-    """By so much the total that was told before has grown."""
+    """Seconds by which the total that was told before has grown."""
 
     def on(self, run: Run) -> dict[str, Seconds]:
         """All that is known of this run's rescaling by now."""

@@ -14,13 +14,13 @@ class MoneyState:
     since: Seconds
     """Beginning of averages: the first start of the service, or the last change of the budget."""
     spent: Usd
-    """Since then, everything included."""
+    """USD spent since then, everything included."""
     total: Usd
     """Ever; the three parts add up to it."""
     jobs: Usd
     idle: Usd
     provisioning: Usd
-    """From the beginning of the charge until ready, and from release until gone."""
+    """USD from the beginning of the charge until ready, and from release until gone."""
     now_per_hour: UsdPerHour
     """USD per hour of everything that is rented at this moment."""
     gain: float = 1.0

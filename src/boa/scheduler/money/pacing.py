@@ -61,7 +61,7 @@ class Pace:
     credit: Usd = 0.0
     """Allowed and not spent, within bounds; negative: a debt."""
     held: UsdPerHour
-    """By jobs: a moving average over the horizon, while there was demand …"""
+    """USD per hour that jobs held: a moving average over the horizon, while there was demand …"""
     planned: UsdPerHour
     """… and of what the plans in force promised at the same time."""
     lull_h: float = 0.0

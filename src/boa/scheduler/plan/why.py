@@ -26,7 +26,7 @@ from boa.solver.solution import Solution
 from boa.units import GpuName, Seconds, Usd
 
 MOST_WIDTHS = 64
-"""That are told of a stretch."""
+"""Widths of a stretch that are told, at most."""
 AS_GOOD = 1e-3
 """Part by which what a dollar saves may differ and still be worded as the same."""
 WORTH_A_WORD = 0.005

@@ -22,7 +22,7 @@ from boa.server.routes.events import STREAM
 from boa.store.base import StoreTrouble
 
 EVERY_S = 1.0
-"""At most one message in so long, of the wall."""
+"""Seconds of the wall between two messages, at least."""
 HEARTBEAT_S = 5.0
 """And at least one with the budget and how many jobs there are."""
 MOST_ENDED = 200

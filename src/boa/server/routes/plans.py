@@ -39,7 +39,7 @@ class PlanRoutes:
     def __init__(self, service: Service, clock: Callable[[], float] = time.monotonic) -> None:
         self._service = service
         self._frontiers = Shared[answers.Frontier](most=1, keep=for_ever)
-        """For the plan in force."""
+        """The frontier for the plan in force."""
         self._spreads = _Spreads(service.store, clock)
 
     def router(self) -> APIRouter:

@@ -34,7 +34,7 @@ class Own:
     trace: Trace
     profiles: Mapping[str, ClassProfile]
     scales: Mapping[str, float]
-    """By job: its work over that of its class's mean job."""
+    """Work of each job over that of its class's mean job."""
     left_out: int
     """Jobs of classes that nothing is known of, or that got nowhere."""
     gpu_types: Mapping[GpuName, GpuType]

@@ -58,7 +58,7 @@ class Cell:
     indices: tuple[int, ...]
     """Never empty: a rank for which nothing is left gets one sample that counts for nothing."""
     samples: int
-    """That count."""
+    """Samples that count."""
     weight: float
     """Times the mean loss: then DDP's mean over ranks, summed over the forward passes, is the
     gradient of the mean over all samples of the iteration."""
