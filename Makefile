@@ -12,7 +12,7 @@ NPM := cd web && npm
 NODE := node -e 'const [a, b] = process.versions.node.split("."); process.exit(a > 22 || (a == 22 && b >= 12) || (a == 20 && b >= 19) ? 0 : 1)' && command -v npm >/dev/null
 BROWSERS := chromium chromium-browser google-chrome google-chrome-stable
 
-.PHONY: demo web test lint screenshots clean node chromium
+.PHONY: demo web test lint matrix screenshots clean node chromium
 .DEFAULT_GOAL := demo
 
 $(VENV)/.base: pyproject.toml hatch_build.py $(wildcard src/boa/*/_*.c src/boa/*/*/_*.c)
@@ -69,8 +69,12 @@ lint: $(VENV)/.dev $(MODULES)
 	$(NPM) run --silent typecheck
 	$(NPM) run --silent types:check
 
+matrix: $(VENV)/.dev
+	$(BIN)/python tests/matrix.py --strict  # every other Python that is here, and a few tests
+
 test: node chromium lint web
 	$(NPM) run --silent test
+	$(BIN)/python tests/matrix.py
 	$(BIN)/python -m pytest -m "not ray and not browser" -n auto --dist loadfile --no-loadscope-reorder
 	$(BIN)/python -m pytest -m browser  # alone: a page that waits for a processor looks broken
 	$(BIN)/python -m pytest -m ray  # alone: Ray gives its processes 30 s to come up
@@ -79,4 +83,4 @@ screenshots: node chromium $(VENV)/.dev web
 	$(BIN)/python -m pytest tests/browser/test_screenshots.py --screenshots docs/dashboard
 
 clean:
-	rm -rf $(VENV) demo bench/out $(STATIC) web/node_modules
+	rm -rf $(VENV) .venv-* demo bench/out $(STATIC) web/node_modules

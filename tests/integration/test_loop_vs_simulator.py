@@ -1,86 +1,195 @@
 """The control loop and the simulator replay one trace in virtual time: they must agree.
 
-Same policies, same placement, same physics; only the machinery between them differs.
+One scheduler, two drivers. The loop comes with its store, its actor and a cloud that is a file; the
+simulator is all in memory.
 """
 
+import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from boa.clock import VirtualClock
+from boa.model.cluster import Policy
+from boa.model.service import ClassPrior
 from boa.model.trace import Trace, TraceJob
-from boa.policy.registry import POLICIES, Knobs, choose
-from boa.policy.rivals.pollux_autoscale import PolluxAutoscale
+from boa.policy.registry import POLICIES, Choice, Knobs, choose
 from boa.sim.knowledge import Arrivals, Knowledge
 from boa.sim.replay_jobs import profiles_of, replay_spec
+from boa.sim.report import Report
 from boa.sim.run import World, simulate, world_of
+from boa.sim.scheduled import ScheduledSimulation
 from boa.sim.settings import Settings
 from boa.solver.planner import frontier
-from live import START, Live, config, prior
+from live import Live, config, prior
 
 MIX = ("cifar10", "bert", "cifar10", "deepspeech2", "cifar10")
+JOBS = 200
+GAP_S = 300.0
+PER_HOUR = 1e6
+"""Hours of history that the believed rates of arrival are worth: no job changes them."""
+NEAR = 1e-9
+LOOSE = {"max_spend": 1e9, "keep_warm_s": 0.0}
+"""A limit that never binds: all it does is have the scheduler itself decide."""
 
 
-def world(jobs: int) -> World:
-    trace = Trace(
-        tuple(
-            TraceJob(name=str(n), arrival_s=420.0 * n, application=MIX[n % len(MIX)])
-            for n in range(jobs)
-        )
-    )
-    return world_of(trace, None, ["T4"])
+def world(jobs: int = JOBS, seed: int = 1) -> World:
+    """Arrivals by chance, so that jobs meet at all sorts of moments."""
+    chance, at, found = random.Random(seed), 0.0, []
+    for n in range(jobs):
+        at += chance.expovariate(1 / GAP_S)
+        found.append(TraceJob(name=str(n), arrival_s=at, application=chance.choice(MIX)))
+    return world_of(Trace(tuple(found)), None, ["T4"])
 
 
-def live_of(of: World, folder: Path, budget: float, policy: PolluxAutoscale | None = None) -> Live:
-    profiles = {profile.name: profile for profile in profiles_of(of).values()}
-    rates = of.trace.arrivals_per_hour()
-    priors = {
-        name: prior(profiles[name], rate, 1e6)
-        for app, rate in rates.items()
-        if (name := of.truths[app].name)
-    }
-    settings = config(folder, budget=budget, gpu_types=of.gpu_types, priors=priors, pacing_h=8760.0)
-    return Live(settings, profiles, policy=policy)
-
-
-def replay(of: World, live: Live, tick: float) -> tuple[float, float]:
-    """Average JCT and spend per hour, as the simulator reports them."""
-    live.settle()
-    ids = []
-    for job in of.trace.jobs:
-        wait = START + job.arrival_s - live.clock.now()
-        if wait > 0:
-            live.advance(wait, tick=tick)
-        profile = live.profiles[of.truths[job.application].name]
-        ids.append(live.submit(replay_spec(profile, Path("unused"))))
-    while live.loop.snapshot.jobs:
-        live.advance(tick, tick=tick)
-    jobs = [live.job(job_id) for job_id in ids]
-    live.close()
-    jcts = [(job.ended_at or 0.0) - job.submitted_at for job in jobs]
-    spend = sum(job.cost_usd for job in jobs) / of.trace.span_s * 3600
-    return sum(jcts) / len(jcts), spend
-
-
-@pytest.mark.slow
-def test_boa_does_live_exactly_what_was_simulated(tmp_path: Path) -> None:
-    of = world(15)
+def cheapest(of: World) -> float:
     known = Knowledge(of.truths, of.gpu_types, Arrivals.of(of.trace), Settings(learning="perfect"))
-    budget = 1.5 * frontier(known.workload()).cheapest
-    settings = Settings(interval_s=None, learning="perfect")
-    simulated = simulate(of, choose("boa", Knobs(budget=budget)), settings).document()
-    jct, spend = replay(of, live_of(of, tmp_path, budget), tick=600.0)
-    assert jct == pytest.approx(simulated["average_jct_s"], rel=1e-6)
-    assert spend == pytest.approx(simulated["spend_per_hour"], rel=1e-6)
+    return frontier(known.workload()).cheapest
+
+
+def priors_of(of: World) -> dict[str, ClassPrior]:
+    profiles, rates = profiles_of(of), of.trace.arrivals_per_hour()
+    return {profiles[app].name: prior(profiles[app], rates[app], PER_HOUR) for app in rates}
+
+
+# The simulator beside the real loop
+
+
+def simulated(of: World, choice: Choice, settings: Settings) -> Report:
+    known = Knowledge(of.truths, of.gpu_types, Arrivals.of(of.trace), settings)
+    return ScheduledSimulation(
+        of.trace.jobs,
+        known,
+        choice.policy,
+        settings,
+        span_s=of.trace.span_s,
+        budget=choice.budget,
+        keep_jcts=True,
+        priors=priors_of(of),
+    ).run()
+
+
+def live_of(of: World, folder: Path, settings: Settings, budget: float, policy: Policy) -> Live:
+    assert settings.pacing_h is not None
+    return Live(
+        config(
+            folder,
+            budget=budget,
+            gpu_types=of.gpu_types,
+            priors=priors_of(of),
+            max_spend=settings.max_spend,
+            max_nodes=settings.max_nodes,
+            keep_warm_s=settings.keep_warm_s,
+            pacing_h=settings.pacing_h,
+            provision_s=settings.provision_s,
+            release_s=settings.reclaim_s,
+        ),
+        {profile.name: profile for profile in profiles_of(of).values()},
+        policy=policy,
+        clock=VirtualClock(),
+    )
+
+
+def replay(of: World, live: Live) -> dict[str, tuple[float, float]]:
+    """JCT and dollars of every job; the loop steps whenever anything is due."""
+    ids = {}
+    for job in of.trace.jobs:
+        go_to(live, job.arrival_s)
+        profile = live.profiles[of.truths[job.application].name]
+        ids[job.name] = live.submit(replay_spec(profile, Path("unused"), name=job.name))
+    while live.loop.snapshot.jobs:
+        go_to(live, next_moment(live))
+    ended = {name: live.job(job_id) for name, job_id in ids.items()}
+    live.close()
+    return {name: ((j.ended_at or 0) - j.submitted_at, j.cost_usd) for name, j in ended.items()}
+
+
+def go_to(live: Live, moment: float) -> None:
+    while (due := next_moment(live)) < moment:
+        live.clock.advance_to(due)
+        live.settle()
+    live.clock.advance_to(moment)
+    if not live.loop.snapshot.jobs or moment == due:
+        live.settle()
+
+
+def next_moment(live: Live) -> float:
+    now, state = live.clock.now(), live.loop.state
+    moments = [live.engine.wakes_at(), live.loop.scheduler.wakes_at(state, now)]
+    for node in state.nodes.values():
+        if node.released_at is not None:
+            moments.append(node.released_at + live.config.release_s)
+        elif node.ready_at is None:
+            moments.append(node.requested_at + live.config.provision_s)
+    return max(min(moment for moment in moments if moment > now), now)
+
+
+def held_equal(of: World, choice: Choice, settings: Settings, budget: float, at: Path) -> None:
+    report = simulated(of, choice, settings)
+    lived = replay(of, live_of(of, at, settings, budget, choice.policy))
+    assert report.tally.named is not None
+    assert len(lived) == len(report.tally.named) == JOBS
+    for name, (jct, _) in lived.items():
+        assert jct == pytest.approx(report.tally.named[name], rel=NEAR), name
+    dollars = sum(cost for _, cost in lived.values())
+    assert dollars == pytest.approx(report.spend_per_hour * of.trace.span_s / 3600, rel=NEAR)
+
+
+LIMITED = Settings(
+    interval_s=None,
+    learning="service",
+    provision_s=90.0,
+    reclaim_s=30.0,
+    keep_warm_s=120.0,
+    pacing_h=4.0,
+)
 
 
 @pytest.mark.slow
-def test_pollux_with_autoscaling_does_live_about_what_was_simulated(tmp_path: Path) -> None:
-    """Its rounds fall at other moments, and what it remembers starts from another population."""
-    of = world(10)
-    known = POLICIES["pollux-autoscale"]
-    settings = Settings(interval_s=known.interval_s, learning="perfect")
+def test_boa_under_caps_shortage_and_pacing_does_live_what_was_simulated(tmp_path: Path) -> None:
+    of = world()
+    budget = 1.4 * cheapest(of)
+    settings = replace(LIMITED, max_spend=1.3 * budget, max_nodes={"T4": 15})
+    held_equal(of, choose("boa", Knobs(budget=budget)), settings, budget, tmp_path)
+
+
+@pytest.mark.slow
+def test_a_rival_under_caps_and_shortage_does_live_what_was_simulated(tmp_path: Path) -> None:
+    of = world()
+    settings = replace(LIMITED, interval_s=60.0, max_spend=60.0, max_nodes={"T4": 18})
+    choice = choose("sia-autoscale", Knobs(target=0.6))
+    held_equal(of, choice, settings, 1.0, tmp_path)
+
+
+# The quick simulator beside the scheduler
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("learning", ["perfect", "class"])
+def test_without_limits_the_quick_simulator_does_what_the_scheduler_does(learning: str) -> None:
+    of = world()
+    choice = choose("boa", Knobs(budget=1.3 * cheapest(of)))
+    quick = Settings(interval_s=None, learning=learning)  # type: ignore[arg-type]
+    assert not quick.scheduled
+    one, other = (
+        simulate(of, choice, settings, keep_jcts=True)
+        for settings in (quick, replace(quick, **LOOSE))  # type: ignore[arg-type]
+    )
+    assert one.tally.named == pytest.approx(other.tally.named, rel=NEAR)
+    ours, theirs = one.document(), other.document()
+    for key in ("spend_per_hour", "rented_spend_per_hour", "rescalings_per_job", "plans"):
+        assert ours[key] == pytest.approx(theirs[key], rel=NEAR), key
+
+
+@pytest.mark.slow
+def test_a_rival_in_rounds_does_about_what_the_scheduler_does() -> None:
+    """As published, rounds fall on the full minute and see what ended since the last one; the
+    service's begin with the first job, and an end is seen at once."""
+    of = world()
+    settings = Settings(interval_s=POLICIES["pollux-autoscale"].interval_s, learning="perfect")
     choice = choose("pollux-autoscale", Knobs(target=0.6))
-    simulated = simulate(of, choice, settings).document()
-    jct, spend = replay(of, live_of(of, tmp_path, 1.0, PolluxAutoscale(0.6)), tick=60.0)
-    assert jct == pytest.approx(simulated["average_jct_s"], rel=0.10)
-    assert spend == pytest.approx(simulated["spend_per_hour"], rel=0.10)
+    one = simulate(of, choice, settings).document()
+    other = simulate(of, choice, replace(settings, **LOOSE)).document()  # type: ignore[arg-type]
+    for key in ("average_jct_s", "spend_per_hour"):
+        assert one[key] == pytest.approx(other[key], rel=0.05), key

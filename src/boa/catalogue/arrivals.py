@@ -105,10 +105,10 @@ class Bursts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceSpec:
-    """What a synthetic trace is to be: which jobs, how many, how often, how bursty."""
+    """A synthetic trace to be made: which jobs, how many, how often, how bursty."""
 
     pool: tuple[TraceJob, ...]
-    """What arrives: each job is like one of these, in all but name and time."""
+    """Jobs to draw from: each job that arrives is like one of these, in all but name and time."""
     weights: tuple[float, ...] | None = None
     """How often each of them is drawn, relative to the others; None: all equally often."""
     arrivals_per_hour: PerHour = NEWTRACE_PER_HOUR

@@ -1,4 +1,4 @@
-"""What the public simulators assume beside the profiles: rescaling times and calibration."""
+"""Assumptions of the public simulators beside the profiles: rescaling times and calibration."""
 
 from collections.abc import Mapping
 from typing import Literal, TypeAlias

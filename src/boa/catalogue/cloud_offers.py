@@ -44,14 +44,14 @@ class CloudOffer:
     """As in `catalogue.offers`, whatever its memory: an A100 has 40 or 80 GB."""
     gpus: int
     gpu_memory_gb: float
-    """Of one GPU."""
+    """Memory of one GPU, in GB."""
     vcpus: int
     memory_gb: float
     region: str
     price_per_hour: UsdPerHour | None
-    """Of the whole instance, on demand; None: not known, or not sold that way."""
+    """USD per hour for the whole instance on demand; None: not known, or not sold that way."""
     spot_price_per_hour: UsdPerHour | None
-    """Of the whole instance; None: not known, or no such market."""
+    """USD per hour for the whole instance on spot; None: not known, or no such market."""
     source: str
     date: str
     """When the source said so: YYYY-MM-DD."""
@@ -113,7 +113,7 @@ def offers(refreshed: Path | None = None) -> tuple[CloudOffer, ...]:
 
 
 def find(provider: str, instance_type: str, region: str | None = None) -> CloudOffer | None:
-    """What is known of an instance type, or None.
+    """The offer of an instance type, or None where it is unknown.
 
     Where nobody has said what it costs in this region, the answer is the machine without a price:
     that of another region is no price.

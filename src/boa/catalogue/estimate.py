@@ -49,7 +49,7 @@ def workload_from_files(
     rescale: Seconds | None = None,
     prices: Mapping[GpuName, UsdPerHour] | None = None,
 ) -> Workload:
-    """What `boa workload from-trace` does. Without profiles the catalogue's figures serve."""
+    """The workload of `boa workload from-trace`. Without profiles the catalogue's figures serve."""
     arrived = read_trace(trace)
     if profiles is None:
         learned = known_figures("rubick" if set(gpus) == {RUBICK_GPU} else "sia")

@@ -1,4 +1,4 @@
-"""What was learned of known models: constants, never the measurements they came from.
+"""Figures of known models: learned constants, never the measurements they came from.
 
 A workload is always made from these figures, whether they were learned from a profile folder a
 moment ago or ship with the package. They are rounded when they are learned, so both ways give
@@ -59,7 +59,7 @@ class PlanFigures:
     """A model trained at a fixed global batch under one of many execution plans (Rubick)."""
 
     devices: Mapping[GpuName, tuple[PlanTime, ...]]
-    """By rising width, the best plan for each."""
+    """Best plan for each width, by rising width."""
 
 
 ModelFigures: TypeAlias = AdaptiveFigures | PlanFigures

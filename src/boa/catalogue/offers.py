@@ -13,7 +13,7 @@ PRICE_SOURCE = "Azure on-demand list prices, eastus, May 2026 (the paper's appen
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
-    """What is known of a GPU type before anything is measured."""
+    """Facts of a GPU type that are known before anything is measured."""
 
     name: GpuName
     gpus_per_node: int

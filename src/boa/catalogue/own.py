@@ -22,13 +22,13 @@ WORK = 1000.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnFigures:
-    """Of one model on one GPU type."""
+    """Figures of one model on one GPU type."""
 
     batch: int
     step_s: Mapping[int, Seconds]
-    """Of an iteration, by batch size."""
+    """Seconds of an iteration, by batch size."""
     rescale_s: Seconds
-    """From the stop of one run to the first step of the next, forked from a warm parent."""
+    """Seconds from the stop of one run to the first step of the next, forked from a warm parent."""
 
 
 @cache

@@ -1,4 +1,4 @@
-"""What the catalogue knows of a class before any of its jobs has run."""
+"""Priors from the catalogue: beliefs about a class before any of its jobs has run."""
 
 from collections.abc import Mapping
 

@@ -12,7 +12,7 @@ from boa.catalogue.formats import SOURCES, read_profiles
 
 SIA_APPLICATIONS = ("cifar10", "deepspeech2", "bert", "yolov3", "imagenet")
 POLLUX_APPLICATIONS = ("ncf",)
-"""What Sia dropped; measured on T4 only."""
+"""Applications that Sia dropped; measured on T4 only."""
 RUBICK_APPLICATIONS = ("gpt2", "bert", "t5", "roberta", "llama7", "llama30", "vit")
 
 

@@ -74,7 +74,7 @@ def refresh(sources: Iterable[Prices], known: Sequence[CloudOffer], now: datetim
 
 
 def merged(old: Iterable[CloudOffer], fresh: Iterable[CloudOffer]) -> tuple[CloudOffer, ...]:
-    """What was refreshed earlier, and now: of a cloud's region only the latest rows."""
+    """Rows refreshed earlier and now: of a cloud's region only the latest."""
     new = tuple(fresh)
     places = {(offer.cloud, offer.region) for offer in new}
     return (*(o for o in old if (o.cloud, o.region) not in places), *new)
@@ -164,7 +164,7 @@ def _on_demand(product: Mapping[str, Any]) -> UsdPerHour:
 
 
 def _keep_dearest(found: dict[str, UsdPerHour], name: str, price: UsdPerHour) -> None:
-    """Of several prices for the same thing the highest: a bill is then never a surprise."""
+    """Keep the highest of several prices for the same thing: a bill is then never a surprise."""
     if price > 0:
         found[name] = max(found.get(name, price), price)
 
@@ -243,7 +243,7 @@ def _read_azure(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LambdaPrices:
-    """What Lambda says to an account: the same in all of its regions."""
+    """Lambda's prices, as it tells them to an account: the same in all of its regions."""
 
     cloud: str = "lambda"
     endpoint: str = LAMBDA

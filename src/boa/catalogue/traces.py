@@ -32,7 +32,7 @@ OWN_COLUMNS = (
 REQUIRED = ("name", "application")
 CSV, PARQUET = ".csv", ".parquet"
 SUFFIXES = (CSV, PARQUET)
-"""What our own format can be written as; the suffix of the file says which."""
+"""Suffixes that our own format can be written with; the file's says which."""
 BATCH = 1 << 16
 """Rows written to, or read from, a Parquet file at a time."""
 MAX_ROWS = 20_000_000

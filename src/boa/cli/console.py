@@ -106,7 +106,7 @@ def write_file(path: Path, content: str | bytes, option: str) -> None:
 
 
 class Progress:
-    """What a long step is doing, for the line on stderr to say."""
+    """The doing of a long step, for the line on stderr."""
 
     def __init__(self, doing: str) -> None:
         self.doing = doing

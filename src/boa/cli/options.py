@@ -130,7 +130,7 @@ def read(load: Callable[[Path], _T], path: Path) -> _T:
 
 @contextmanager
 def solving(path: Path) -> Iterator[None]:
-    """What only shows when a workload is solved (a cap, a missing type) names its file too."""
+    """Name the file in errors that show only when a workload is solved (a cap, a missing type)."""
     try:
         yield
     except InputError as wrong:

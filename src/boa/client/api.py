@@ -21,7 +21,7 @@ PATIENCE_S = 60.0
 """How long a server that was there may be away (a restart), or say that it cannot answer now (its
 database is locked), before that is an error."""
 NOT_NOW = 503
-"""What it says so with."""
+"""The HTTP status of a server that cannot answer now."""
 QUIET_S = 60.0
 """A stream that says nothing for so long is asked for anew; events have heartbeats in between."""
 PAUSE_S = 0.5
@@ -142,7 +142,7 @@ class Client:
         follow: bool = False,
         patience_s: float = PATIENCE_S,
     ) -> Generator[str, None, None]:
-        """What a worker printed, in pieces. `follow`: until the job has ended."""
+        """A worker's output, in pieces. `follow`: until the job has ended."""
         decode = codecs.getincrementaldecoder("utf-8")("replace").decode
         asked: Parameters = {"attempt": attempt, "rank": rank, "tail": tail, "follow": follow}
         skip: int | None = None
@@ -221,7 +221,7 @@ class Client:
         return cast(answers.ClassList, self._wire.ask("GET", "classes"))["classes"]
 
     def job_class(self, name: str) -> dict[str, Any]:
-        """What was learned of it."""
+        """The document of a class: all that was learned of it."""
         return cast(dict[str, Any], self._wire.ask("GET", f"classes/{class_name(name, 'class')}"))
 
     def why(self, name: str) -> plan_answers.Why:
@@ -236,13 +236,13 @@ class Client:
     def preview(
         self, budget: float | None = None, *, jct_s: float | None = None
     ) -> plan_answers.Preview:
-        """What the plan would be for another budget (USD per hour), or for a wished average JCT:
-        one of the two. Changes nothing."""
+        """The plan for another budget (USD per hour), or for a wished average JCT (seconds): one of
+        the two. Changes nothing."""
         asked: Parameters = {"budget_per_hour": budget, "jct_s": jct_s}
         return cast(plan_answers.Preview, self._wire.ask("GET", "preview", asked))
 
     def metrics(self) -> dict[str, float]:
-        """What Prometheus would read, by name: the figures that have no labels."""
+        """Prometheus figures without labels, by name."""
         with self._wire.stream(f"{self.url}/metrics") as answer:
             lines = [line.rpartition(" ") for line in answer.iter_lines()]
         return {
@@ -254,7 +254,7 @@ class Client:
     # What if
 
     def what_if_traces(self) -> what_if_answers.TraceChoices:
-        """What can be asked about."""
+        """Traces and policies that a simulation can be asked about."""
         found = self._wire.ask("GET", "what-if/traces")
         return cast(what_if_answers.TraceChoices, found)
 

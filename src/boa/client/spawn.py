@@ -17,7 +17,7 @@ from boa.errors import BoaError, NoServer
 from boa.units import Seconds
 
 PATIENCE_S: Seconds = 60.0
-"""For a service to come up or to let go, on a machine that has other things to do."""
+"""Seconds for a service to come up or to let go, on a machine that has other things to do."""
 
 
 class ServiceFailed(BoaError):

@@ -1,1 +1,1 @@
-"""What rents and releases nodes."""
+"""Clouds: rent and release nodes, on this machine, from Ray's autoscaler, or from AWS."""

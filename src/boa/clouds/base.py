@@ -1,4 +1,4 @@
-"""What rents and releases nodes. Repeating any call is harmless."""
+"""The protocol of clouds, which rent and release nodes. Repeating any call is harmless."""
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol
@@ -21,7 +21,7 @@ class Cloud(Protocol):
     """Calls may block (a network); the loop makes them on a thread of their own."""
 
     def offers(self) -> Mapping[GpuName, GpuType]:
-        """What can be rented, at which price."""
+        """GPU types that can be rented, with their prices."""
         ...
 
     def rent(self, token: str, gpu: GpuName) -> None:

@@ -31,7 +31,7 @@ class Faults:
     vanish: float = 0.0
     """A node is taken away, and is not listed any more."""
     vanish_within_s: Seconds = 3600.0
-    """At some moment in so long after it was rented."""
+    """Seconds after it was rented within which a node vanishes, at some moment."""
     boot_delay_s: Seconds = 0.0
     """A node takes up to so much longer to get ready."""
 
@@ -77,7 +77,7 @@ class FaultyCloud:
         return random.Random(f"{self._faults.seed} {call} {times}")
 
     def _fate(self, node: CloudNode) -> random.Random:
-        """Of a node, the same after any restart."""
+        """Random numbers of a node's fate: the same after any restart."""
         return random.Random(f"{self._faults.seed} node {node.token}")
 
     def _maybe_fail(self, luck: random.Random, probability: float) -> None:
@@ -85,7 +85,7 @@ class FaultyCloud:
             raise CloudTrouble("the cloud did not answer")
 
     def _has(self, token: str) -> bool:
-        """What was rented under this token is not turned down afterwards."""
+        """Whether a node was rented under this token: it is not turned down afterwards."""
         return any(node.token == token for node in self._cloud.nodes())
 
     def _vanishes_at(self, node: CloudNode) -> Seconds:

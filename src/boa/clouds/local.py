@@ -60,7 +60,7 @@ class _Rented:
 @dataclass(frozen=True, slots=True)
 class _Truth:
     nodes: Mapping[str, _Rented] = field(default_factory=dict)
-    """By token: those that are still listed."""
+    """Nodes that are still listed, by token."""
     used: Sequence[str] = ()
     """Tokens of nodes that there were, the newest last."""
 

@@ -1,1 +1,1 @@
-"""What starts, rescales and stops jobs for real."""
+"""Engines: start, rescale and stop jobs for real, as local processes or on Ray."""

@@ -1,4 +1,4 @@
-"""What starts and stops jobs for real. Repeating any call is harmless."""
+"""The protocol of engines, which start and stop jobs for real. Repeating any call is harmless."""
 
 from collections.abc import Collection, Sequence
 from typing import Protocol
@@ -23,7 +23,7 @@ class Engine(Protocol):
         ...
 
     def poll(self) -> Sequence[RunEvent]:
-        """What happened. An end is told again until `forget`."""
+        """Events since the last call. An end is told again until `forget`."""
         ...
 
     def runs(self) -> Collection[RunKey]:

@@ -20,7 +20,7 @@ from boa.model.runs import LogFile, RunKey
 from boa.units import Seconds
 
 KEPT_ATTEMPTS = 20
-"""Of every job: whose logs are kept."""
+"""Attempts of every job whose logs are kept."""
 
 
 class RunFolders:
@@ -54,8 +54,8 @@ class RunFolders:
         return [LogFile(attempt, rank, path) for attempt, rank, _, path in sorted(found)]
 
     def tidy(self, key: RunKey, others: Collection[RunKey]) -> None:
-        """Of a run that is forgotten, only the logs stay; of old attempts of its job, unless they
-        are among `others`, nothing."""
+        """Remove all but the logs of a forgotten run, and all of old attempts of its job, unless
+        they are among `others`."""
         with suppress(FileNotFoundError):
             for name in os.listdir(self.folder(key)):
                 if not name.endswith(".log"):  # what was launched has the job's token in it

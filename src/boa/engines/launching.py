@@ -59,7 +59,8 @@ def free_port() -> int:
 
 
 def inherited(environment: Mapping[str, str]) -> dict[str, str]:
-    """What workers see of the service's own environment: not its token, nor another job's rank."""
+    """The part of the service's own environment that workers see: not its token, nor another job's
+    rank."""
     return {
         name: value
         for name, value in environment.items()
@@ -68,7 +69,7 @@ def inherited(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def shared(launch: "Launch", environment: Mapping[str, str]) -> dict[str, str]:
-    """What workers of all runs of such jobs see: what a warm parent may see."""
+    """The environment that workers of all runs of such jobs see: the one a warm parent may see."""
     return {**inherited(environment), **_BY_DEFAULT, **launch.spec.env}
 
 

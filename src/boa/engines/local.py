@@ -195,7 +195,7 @@ class LocalEngine:
     # Beginnings
 
     def _files_of(self, launch: Launch) -> tuple[dict[str, bytes], Recipe | None]:
-        """What is in its folder, and the warm parent that can begin it, if one can."""
+        """The contents of a run's folder, and the warm parent that can begin it, if one can."""
         workdir = launch.spec.workdir or self._folders.work(launch.key.job)
         with suppress(OSError):  # the job itself will say what is wrong with it
             os.makedirs(launch.checkpoint_dir, exist_ok=True)

@@ -10,7 +10,7 @@ from boa.model.speedup import Floats
 
 @dataclass(frozen=True)
 class Convergence:
-    """What the validation runs of one model say, one row per statistical epoch.
+    """Validation runs of one model, one row per statistical epoch.
 
     Progress counts useful iterations at the smallest batch size B0: one iteration at B0 is worth
     one, an iteration at B is worth its gain.

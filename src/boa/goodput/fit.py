@@ -34,7 +34,7 @@ class Measurements:
     gpus: Floats
     local_batch: Floats
     step_s: Floats
-    """Of a whole iteration, where `passes` are given."""
+    """Seconds of a step; of a whole iteration where `passes` are given."""
     accumulation_s: Floats
     """Step time less synchronisation: what one accumulation pass takes. NaN: not known."""
     passes: Floats | None = None

@@ -49,7 +49,7 @@ COMPILED = _library is not None
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """What one configuration of a job was measured to take; hashable, so that fits can be kept."""
+    """Measured times of one configuration of a job; hashable, so that fits can be kept."""
 
     nodes: int
     gpus: int
@@ -205,7 +205,7 @@ def _look(x: Floats, points: Floats) -> tuple[float, Floats, Floats]:
 
 
 def _penalties(x: Floats) -> tuple[float, Floats, Floats]:
-    """Of a γ over 1, and of networks that slow down much with every GPU."""
+    """Penalties for a γ over 1, and for networks that slow down much with every GPU."""
     excess = x[GAMMA] - 1.0
     loss, gradient, curvature = GAMMA_WEIGHT * excess**2, np.zeros(7), np.zeros((7, 7))
     gradient[GAMMA], curvature[GAMMA, GAMMA] = 2 * GAMMA_WEIGHT * excess, 2 * GAMMA_WEIGHT

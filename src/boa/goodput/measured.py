@@ -59,7 +59,7 @@ class MeasuredTimes:
     """One model on one GPU type, as it was measured."""
 
     placements: Mapping[Shape, Curve]
-    """By placement, each rotated to be the smallest."""
+    """Curves by placement, each rotated to be the smallest."""
     counts: Mapping[int, Mapping[int, Curve]]
     """Nodes -> GPUs -> curve."""
     _known: dict[tuple[Shape, int], Times] = field(default_factory=dict, compare=False, repr=False)

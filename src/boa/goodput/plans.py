@@ -23,7 +23,7 @@ class PlanTimes:
     """The fastest measured plan of every measured placement."""
 
     fastest: Mapping[Shape, Best]
-    """By placement, the fullest node first."""
+    """Best plan by placement, the fullest node first."""
     _known: dict[Shape, Best | None] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod

@@ -38,7 +38,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What a job runs at."""
+    """The batch size of a job: per GPU and pass, and passes per step."""
 
     local_batch: int
     passes: int

@@ -16,7 +16,7 @@ class Changes:
     jobs: dict[JobId, JobRecord] = field(default_factory=dict)
     nodes: dict[NodeId, NodeRecord] = field(default_factory=dict)
     holds: dict[tuple[JobId, NodeId, Seconds], Hold] = field(default_factory=dict)
-    """By job, node and beginning."""
+    """Holds by job, node and beginning."""
     cells: list[Cell] = field(default_factory=list)
     classes: list[ClassRecord] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
@@ -24,7 +24,7 @@ class Changes:
     """JSON by key: budget, pacing, plan, clock, secret, …"""
     samples: list[Sample] = field(default_factory=list)
     points: dict[JobId, Point] = field(default_factory=dict)
-    """At most one of a job."""
+    """Points to keep, at most one of a job."""
 
     def __bool__(self) -> bool:
         records = (self.jobs, self.nodes, self.holds, self.cells, self.classes)

@@ -22,4 +22,4 @@ class CloudNode:
     leaving_at: Seconds | None = None
     """The cloud has said that it will take the node away then: jobs are to leave it now."""
     address: str = ""
-    """What the engine finds the node by: of the Ray cluster, its node id."""
+    """The name that the engine finds the node by: on a Ray cluster, its node id."""

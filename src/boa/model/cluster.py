@@ -1,4 +1,4 @@
-"""What a policy sees and what it answers: frozen values, the same in the simulator and live."""
+"""Policies' views and decisions: frozen values, the same in the simulator and live."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -88,7 +88,7 @@ class JobView:
     tried: Mapping[GpuName, int] = field(default_factory=dict)
     """The most GPUs of each type that the job has made progress on."""
     note: Any = None
-    """What the policy said of this job in its last decision."""
+    """The policy's note on this job in its last decision."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +104,7 @@ class ClusterView:
     next_node: NodeId = 0
     """The first id that no node has had: what a policy calls the nodes it wants added."""
     memory: Any = None
-    """What the policy asked to remember in its last decision."""
+    """The policy's memory, as it asked for in its last decision."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,11 +121,11 @@ class Share:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """What every job in the view gets. A job left out gets nothing: it waits."""
+    """The GPUs of every job in the view. A job left out gets nothing: it waits."""
 
     shares: Mapping[JobId, Share] = field(default_factory=dict)
     placements: Mapping[JobId, Allocation] = field(default_factory=dict)
-    """Of policies that choose nodes themselves; these jobs are not in `shares`."""
+    """Placements by policies that choose nodes themselves; these jobs are not in `shares`."""
     nodes: tuple[Node, ...] | None = None
     """The cluster to have: others are released, new ids rented. None: what the shares need."""
     memory: Any = None

@@ -28,7 +28,7 @@ class HeldOnNodes:
 
     node: NDArray[np.int64]
     gpu_seconds: Floats
-    """Between the two moments that were asked for …"""
+    """GPU-seconds between the two moments that were asked for …"""
     since: Floats
     """… while the first of these holds may have begun before, …"""
     until: Floats

@@ -19,7 +19,7 @@ RunState: TypeAlias = Literal["requested", "running", "stopping"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuLimits:
-    """What a job can run on."""
+    """GPU types and widths that a job can run on."""
 
     min: int = 1
     max: int = DEFAULT_MAX_GPUS
@@ -29,7 +29,7 @@ class GpuLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobSpec:
-    """What `boa submit` sends: a command and its class."""
+    """A job as `boa submit` sends it: a command and its class."""
 
     job_class: str
     run: tuple[str, ...]
@@ -50,7 +50,7 @@ class JobSpec:
     preload: tuple[str, ...] | None = None
     """Modules that a warm parent imports; none: no warm parent; None: found out from the script."""
     grace_s: Seconds = 30.0
-    """From SIGTERM to SIGKILL."""
+    """Seconds from SIGTERM to SIGKILL."""
     retries: int = 3
     """How often it is started again after it failed by itself."""
     weight: float = 1.0
@@ -75,7 +75,7 @@ class Run:
     reported_at: Seconds | None = None
     """Its first report: the rescaling was over by then."""
     rescale: Mapping[str, Seconds] = field(default_factory=dict)
-    """What is known of the rescaling it began with: total, other, and what its job told."""
+    """Seconds of the rescaling it began with: total, other, and the parts that its job told."""
     stopping_at: Seconds | None = None
 
 
@@ -100,15 +100,16 @@ class JobRecord:
     metrics: Mapping[str, float] = field(default_factory=dict)
     """The newest of each that it reported."""
     share: Share | None = None
-    """What the policy wants it to have."""
+    """GPUs that the policy wants for it."""
     allocation: Allocation | None = None
-    """What it was given: less than its share where GPUs are short. Its run may be elsewhere yet."""
+    """GPUs it was given: fewer than its share where they are short. Its run may be elsewhere
+    yet."""
     run: Run | None = None
-    """What is really there, until the engine has said that it ended."""
+    """The run that is really there, until the engine has said that it ended."""
     why: Mapping[str, Any] = field(default_factory=dict)
     """Why it was given that, until its run there begins: what is then told (`decide/reasons`)."""
     moved_at: Seconds | None = None
-    """Between two runs: when the last one was told to stop."""
+    """The moment at which the last run was told to stop; set between two runs."""
     attempts: int = 0
     """Starts so far: the first, rescalings and restarts."""
     rescalings: int = 0
@@ -127,7 +128,7 @@ class JobRecord:
     reason: str = ""
     """Why it is in the state it is in, in plain words."""
     cost_usd: Usd = 0.0
-    """Of closed holds; open ones are added when shown."""
+    """USD of closed holds; open ones are added when shown."""
     held_gpu_s: float = 0.0
     """GPU-seconds of closed holds."""
 

@@ -37,7 +37,7 @@ class Route:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassPlan:
-    """What one class gets: variants chosen at arrival, or routes drawn anew in every epoch."""
+    """The plan of one class: variants chosen at arrival, or routes drawn anew in every epoch."""
 
     name: str
     variants: tuple[Variant, ...] = ()

@@ -1,4 +1,4 @@
-"""What is known of a class's speed: rates of progress by GPU type, epoch and width."""
+"""A class's speed: rates of progress by GPU type, epoch and width."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -23,7 +23,7 @@ class RaySettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwsMachine:
-    """What a GPU type is on AWS."""
+    """The machines that a GPU type means on AWS."""
 
     instance_types: tuple[str, ...]
     """The first that can be had; all with the same GPUs."""

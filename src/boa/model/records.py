@@ -1,4 +1,4 @@
-"""What the service keeps beside its jobs: nodes, holds, events, learned profiles. Frozen values."""
+"""Records that the service keeps beside its jobs: nodes, holds, events, profiles. Frozen values."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,9 +10,10 @@ from boa.units import GpuName, Seconds, UsdPerHour
 NodeState: TypeAlias = Literal["requested", "ready", "releasing", "gone"]
 """requested: rented or about to be, not yet usable; releasing: given back, still charged."""
 RESCALE_PARTS = ("stop", "save", "start", "load", "first_step")
-"""What a job can tell of a rescaling: SIGTERM until all ranks have stopped; until its checkpoint is
-published; from the beginning of the new process until its process group and device are there; until
-model and checkpoint are loaded; by how much the first step is longer than others."""
+"""Parts of a rescaling that a job can tell of: SIGTERM until all ranks have stopped; until its
+checkpoint is published; from the beginning of the new process until its process group and device
+are there; until model and checkpoint are loaded; by how much the first step is longer than
+others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +22,7 @@ class NodeRecord:
 
     id: NodeId
     token: str
-    """What the cloud knows it by; the same request under the same token rents nothing twice."""
+    """The cloud's name for it; the same request under the same token rents nothing twice."""
     gpu: GpuName
     gpus: int
     price: UsdPerHour
@@ -92,7 +93,7 @@ class CellKey:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What was measured there, added up (with old measurements fading)."""
+    """Measurements there, added up (with old ones fading)."""
 
     key: CellKey
     seconds: Seconds
@@ -103,7 +104,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassRecord:
-    """What is known of a class beside its cells."""
+    """Facts of a class beside its cells."""
 
     name: str
     document: Mapping[str, Any]
@@ -112,12 +113,12 @@ class ClassRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What a running job said of itself. Times are the server's seconds."""
+    """A running job's report of itself. Times are the server's seconds."""
 
     job: JobId
     attempt: int
     uptime_s: Seconds
-    """Since its process began; differences of it are what rates are made from."""
+    """Seconds since its process began; differences of it are what rates are made from."""
     epoch: int
     progress: float
     """Units done of this epoch, those before a restart included."""
@@ -132,7 +133,8 @@ class Report:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """What the service was steered to and had to do at some moment: what the ledger cannot say."""
+    """The service at some moment, as the ledger cannot show it: what it steered to and had to
+    do."""
 
     at: Seconds
     every_s: Seconds
@@ -142,7 +144,7 @@ class Sample:
     wanted: Mapping[GpuName, int]
     """GPUs that the plan had for all active jobs."""
     active: int
-    """Jobs."""
+    """Jobs that have not ended."""
     waiting: int
 
 
@@ -156,7 +158,7 @@ class Point:
     epoch: int
     progress: float
     units: float
-    """By this attempt, as in the report."""
+    """Units done by this attempt, as in the report."""
     uptime_s: Seconds
     step: int | None = None
     loss: float | None = None

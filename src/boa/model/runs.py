@@ -21,7 +21,7 @@ class NodeSlots:
     node: NodeId
     gpus: tuple[int, ...]
     address: str = ""
-    """What the cloud said that the engine finds the node by."""
+    """The name that the engine finds the node by, as the cloud said."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ class Launch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEvent:
-    """What became of a run since it was last asked. `ended` is told until it is forgotten."""
+    """News of a run since it was last asked about. `ended` is told until it is forgotten."""
 
     key: RunKey
     ended: bool

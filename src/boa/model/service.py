@@ -12,11 +12,11 @@ from boa.units import GpuName, PerHour, Seconds, UsdPerHour
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassPrior:
-    """What is believed of a class before its jobs have shown anything."""
+    """Beliefs about a class before its jobs have shown anything."""
 
     name: str
     profile: ClassProfile | None = None
-    """From a profile file, or of a model of the catalogue."""
+    """The class's rates, from a profile file or of a model of the catalogue."""
     arrivals_per_hour: PerHour | None = None
     arrivals_weight_h: float = 1.0
     """How many hours of history the rate above is worth."""
@@ -34,10 +34,10 @@ class ServiceConfig:
     unpriced: frozenset[GpuName] = frozenset()
     """Types whose price nobody gave: the cloud's own is taken, where it has one."""
     max_nodes: Mapping[GpuName, int] = field(default_factory=dict)
-    """At most so many nodes of a type; types left out have no limit."""
+    """Nodes of a type that may be rented at most; types left out have no limit."""
     policy: str = "boa"
     target_efficiency: float | None = None
-    """Of policies that scale to an efficiency instead of a budget."""
+    """The efficiency that some policies scale to instead of a budget."""
     engine: str = "local"
     cloud: str = "local"
     ray: RaySettings = field(default_factory=RaySettings)
@@ -61,9 +61,9 @@ class ServiceConfig:
     refused_s: Seconds = 60.0
     """After the cloud said no: how long until it is asked again."""
     provision_s: Seconds = 0.0
-    """Of the local cloud: from renting a node until jobs can start on it."""
+    """Seconds from renting a node of the local cloud until jobs can start on it."""
     release_s: Seconds = 0.0
-    """Of the local cloud: how long a node is charged for after it was given back."""
+    """Seconds that a node of the local cloud is charged for after it was given back."""
     backoff_s: Seconds = 5.0
     """Before the first restart of a job that failed; doubles each time, up to ten minutes."""
     warm_parents: int = 4

@@ -103,7 +103,7 @@ class Trace:
         return {app: n * SECONDS_PER_HOUR / span for app, n in self.counts().items()}
 
     def mix(self) -> list[Portion]:
-        """What the trace is made of, most frequent first."""
+        """Portions that the trace is made of, most frequent first."""
         asked: dict[str, list[int]] = {}
         for job in self.jobs:
             if job.gpus is not None:

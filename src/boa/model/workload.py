@@ -1,4 +1,4 @@
-"""What the solver reads: GPU types that can be rented, and the job classes that arrive."""
+"""The solver's input: GPU types that can be rented, and the job classes that arrive."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from boa.units import GpuName, PerHour, Seconds, UsdPerHour
 
 DEFAULT_MAX_GPUS = 64
 Billing: TypeAlias = Literal["gpu", "node"]
-"""What a job pays for: the GPUs it uses, or all of the nodes they lie on."""
+"""GPUs that a job pays for: those it uses, or all of the nodes they lie on."""
 BILLINGS: tuple[Billing, ...] = get_args(Billing)
 
 

@@ -16,7 +16,8 @@ from boa.solver.planner import frontier, plan
 WORKLOADS: Mapping[str, str] = {"pollux": "newTrace, T4", "sia": "newTrace, three GPU types"}
 FACTORS = np.geomspace(1.02, 3.0, 10)
 AS_WELL = 0.05
-"""What we take "as well as" to mean: the paper's own tolerance for its exact solver."""
+"""The gap up to which we take "as well as" to hold: the paper's own tolerance for its exact
+solver."""
 
 
 def result(evidence: Evidence) -> Outcome:

@@ -194,7 +194,7 @@ def most_saved(points: Iterable[AtKnob]) -> Mean | None:
 
 @dataclass(frozen=True, slots=True)
 class Tuned:
-    """What is still to run, and the best so far."""
+    """Runs still to be made, and the best so far."""
 
     wanted: list[Run]
     best: Document | None = None

@@ -104,7 +104,7 @@ def find_data(given: Path | None) -> Path:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cut:
-    """What of a setting's trace is replayed."""
+    """The part of a setting's trace that is replayed."""
 
     draw: int = 1
     """Which of the published draws; of arrivals drawn anew, their seed too."""
@@ -167,7 +167,8 @@ def world_for(data: Path, setting: str, cut: Cut, rescale: Seconds | None = None
 
 @lru_cache(maxsize=4)
 def workload_for(data: Path, setting: str, draw: int = 1) -> Workload:
-    """What `boa workload from-trace` makes of the setting: for what needs no simulation."""
+    """The workload that `boa workload from-trace` makes of the setting: for studies without
+    simulation."""
     chosen = SETTINGS[setting]
     trace = trace_of(data, setting, Cut(draw=draw))
     learned = read_profiles(

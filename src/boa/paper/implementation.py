@@ -30,7 +30,7 @@ COLD: Mapping[str, Any] = {
     "reclaim_s": RECLAIM_S,
 }
 PHYSICS = {"simulation": (SIMULATED, SPEND), "cold starts": (COLD, "rented_gpus")}
-"""What is switched on, and what counts as the GPUs that were paid for."""
+"""Settings that are switched on, and the figure that counts as the GPUs that were paid for."""
 
 
 def grid(evidence: Evidence, physics: Mapping[str, Any]) -> dict[str, list[Run]]:
@@ -90,7 +90,7 @@ def result(evidence: Evidence) -> Outcome:
 
 
 def figures_of(found: Mapping[str, Sequence[Document]], by: str) -> dict[str, float | None]:
-    """What the paper reads off its figure, off ours."""
+    """The figures that the paper reads off its picture, read off ours."""
     boa, rival = found["boa"], found[RIVAL]
     jct, rivals = (at_spend(docs, AT_GPUS, JCT, by) for docs in (boa, rival))
     spend, rivals_spend = (spend_for(docs, FOR_JCT_S, by) for docs in (boa, rival))

@@ -144,7 +144,7 @@ def _mean(values: list[Any]) -> float | None:
 
 @lru_cache(maxsize=1)
 def fingerprint() -> str:
-    """Of the code that simulates: results of two versions are not to be mixed unnoticed."""
+    """A hash of the code that simulates: results of two versions are not to be mixed unnoticed."""
     digest = hashlib.sha256()
     root = resources.files("boa")
     packages = ("sim", "policy", "solver", "goodput", "catalogue", "model")

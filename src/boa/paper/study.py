@@ -1,4 +1,4 @@
-"""What a figure or table of the paper is here: a claim, the runs it takes, and what they say."""
+"""A figure or table of the paper as it is redone here: a claim, the runs it takes, the verdict."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -35,11 +35,11 @@ class Scale:
     """The 85-job experiment is cut after so many hours."""
     cv2s: tuple[float, ...] = (1.0, 2.65, 5.0, 10.0, 20.0)
     seeds: tuple[int, ...] = (1, 2, 3)
-    """Of redrawn arrivals, per C²."""
+    """Seeds of redrawn arrivals, per C²."""
 
     @property
     def newtrace(self) -> str:
-        """What of newTrace is replayed, in words."""
+        """The part of newTrace that is replayed, in words."""
         draws = "draw 1" if len(self.draws) == 1 else f"{len(self.draws)} draws"
         return draws if self.hours is None else f"first {self.hours:g} h of {draws}"
 
@@ -60,7 +60,7 @@ QUICK = Scale(
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What a study may look at: the runs so far, the scale, and the public data."""
+    """Everything that a study may look at: the runs so far, the scale, and the public data."""
 
     store: Store
     scale: Scale
@@ -77,15 +77,15 @@ class Evidence:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
     rows: Sequence[Row]
-    """For the CSV file; the columns are those of the first row and of any after it."""
+    """Rows of the CSV file; the columns are those of the first row and of any after it."""
     measured: str
-    """What we found, beside the paper's claim: one line."""
+    """Our finding, beside the paper's claim: one line."""
     verdict: Verdict
     reason: str
     numbers: Mapping[str, Any] = field(default_factory=dict)
     """The figures in `measured`, for programs."""
     drawn: Mapping[str, Any] = field(default_factory=dict)
-    """What only the picture needs."""
+    """Values that only the picture needs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +96,7 @@ class Study:
     claim: str
     """The paper's words, short."""
     runs: Callable[[Evidence], list[Run]]
-    """What it needs, as far as that can be told from what is there: asked again after each batch,
+    """Runs it needs, as far as that can be told from what is there: asked again after each batch,
     since a target may have to be tuned to a spend."""
     result: Callable[[Evidence], Outcome]
     draw: Callable[[Outcome], Figure]

@@ -1,4 +1,4 @@
-"""What the policy wants → what can be had: nodes to rent, and GPUs on them. Pure.
+"""The policy's wishes → nodes to rent, and GPUs on them, as far as they can be had. Pure.
 
 Where everything can be had, it is had, by the same placement as in the simulator. Where the cloud
 has no more nodes or the hard cap on the spend leaves no room, `shortage` says who gets less.
@@ -24,7 +24,7 @@ class Fitted:
     allocations: Mapping[JobId, Allocation]
     """A job left out waits."""
     new_nodes: tuple[Node, ...] = ()
-    """To be rented. Nodes that no job is on are left as they are."""
+    """Nodes to be rented. Nodes that no job is on are left as they are."""
     short: Mapping[JobId, str] = field(default_factory=dict)
     """Jobs that have less than was wanted, and why, in plain words."""
     give_back: tuple[NodeId, ...] = ()
@@ -172,7 +172,7 @@ def _still_there(
     nodes: Sequence[Node],
     gpu_types: Types,
 ) -> dict[JobId, Allocation]:
-    """What jobs hold on nodes that they can go on using."""
+    """Allocations of jobs on nodes that they can go on using."""
     by_type: dict[GpuName, dict[JobId, Allocation]] = {gpu: {} for gpu in gpu_types}
     for job in wants:
         if job in current and current[job].gpu in by_type:

@@ -20,7 +20,7 @@ class Pool:
         self.gpu, self.per_node = gpu, gpus_per_node
         self.free: dict[NodeId, int] = {}
         self.gpus_free = 0
-        """On all nodes together."""
+        """Free GPUs on all nodes together."""
         self._with: list[dict[NodeId, None]] = [{} for _ in range(gpus_per_node + 1)]
         for node in nodes:
             self.add(node)
@@ -263,7 +263,7 @@ def allocate(
     gpu_types: Mapping[GpuName, GpuType],
     next_node: NodeId,
 ) -> tuple[Mapping[JobId, Allocation], tuple[Node, ...]]:
-    """What any policy's decision comes to: who gets which GPUs, and all the nodes to have."""
+    """Allocations that any policy's decision comes to, and all the nodes to have."""
     if decision.placements:
         return decision.placements, tuple(nodes) if decision.nodes is None else decision.nodes
     placed = place(

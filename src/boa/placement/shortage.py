@@ -21,27 +21,27 @@ from boa.model.workload import DEFAULT_MAX_GPUS, GpuType
 from boa.units import GpuName, Seconds, UsdPerHour
 
 ROUNDING = 1e-9
-"""Of a node's price: what sums of prices may be off by."""
+"""The share of a node's price that sums of prices may be off by."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Room:
-    """What can be had beyond the nodes that are there."""
+    """Room for more beyond the nodes that are there."""
 
     max_nodes: Mapping[GpuName, int] = field(default_factory=dict)
     """At most so many nodes of a type, all that are rented included; types left out: any number.
     After the cloud has said no: as many as are rented."""
     spend_left: UsdPerHour | None = None
-    """What the hard cap leaves beyond all that is rented; negative where the cap was lowered.
-    None: there is no cap."""
+    """USD per hour that the hard cap leaves beyond all that is rented; negative where the cap was
+    lowered. None: there is no cap."""
     why: Mapping[GpuName, str] = field(default_factory=dict)
-    """What the cloud said, of types that it had no more of."""
+    """The cloud's words on types that it had no more of."""
     releasing: Mapping[GpuName, int] = field(default_factory=dict)
     """Nodes that were given back and are still rented: of no use, but within both limits."""
 
 
 class Want(NamedTuple):
-    """What the policy wants for a job, and what it could run on instead.
+    """The policy's wish for a job, and everything that it could run on instead.
 
     A tuple because there is one of every job at every decision, and frozen dataclasses are slow.
     """
@@ -53,7 +53,7 @@ class Want(NamedTuple):
     """Empty: any."""
     arrival: Seconds = 0.0
     prediction: Prediction | None = None
-    """To tell which other type comes nearest."""
+    """Predicted speeds, to tell which other type comes nearest."""
     epoch: int = 0
 
     def speeds(self, gpu: GpuName) -> list[float] | None:
@@ -96,7 +96,7 @@ class Want(NamedTuple):
 
 
 def _powers(most: int) -> list[int]:
-    """Of two, the largest first."""
+    """Powers of two, the largest first."""
     return [1 << n for n in range(most.bit_length() - 1, -1, -1)]
 
 
@@ -199,7 +199,8 @@ class Seats:
         """Heaps, made when first needed; entries that no longer hold are skipped."""
 
     def keep(self, current: Mapping[JobId, Allocation]) -> None:
-        """What jobs have, but no more than is wanted for them. Before anything else is done."""
+        """Take what jobs have, but no more than is wanted for them. Before anything else is
+        done."""
         for job, want in self._wants.items():
             held = current.get(job)
             rungs = self.rungs(job, held.gpu) if held is not None else ()

@@ -1,4 +1,4 @@
-"""What a frontier picture shows, as numbers: the curve, the chosen plan, Algorithm 1's points."""
+"""Numbers behind a frontier picture: the curve, the chosen plan, Algorithm 1's points."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace

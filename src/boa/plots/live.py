@@ -1,4 +1,4 @@
-"""What a service did, drawn: planned against measured on the frontier, and GPUs over time."""
+"""A service's work, drawn: planned against measured on the frontier, and GPUs over time."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ class Outcome:
     span_s: Seconds
     """Jobs arrived over so long: what a spend per hour is over, as in a plan."""
     workload: Workload
-    """What was planned for."""
+    """The workload that was planned for."""
     classes: tuple[ClassOutcome, ...]
     cost: Mapping[str, Any]
     """As `boa cost --json`."""

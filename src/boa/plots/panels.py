@@ -1,4 +1,4 @@
-"""What a width picture shows, as numbers: one panel per class, its lines and their words."""
+"""Numbers behind a width picture: one panel per class, its lines and their words."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

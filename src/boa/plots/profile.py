@@ -1,4 +1,4 @@
-"""What was learned of a class: s(k) by GPU type with its samples, as a picture and as text.
+"""A learned class: s(k) by GPU type with its samples, as a picture and as text.
 
 Both are made from the document that the service gives out (`scheduler/learn/class_document.py`).
 """
@@ -22,7 +22,7 @@ DOTS = (12.0, 160.0)
 BAR = 32
 """Characters of the longest bar in the terminal."""
 MOST_ROWS = 12
-"""Of one GPU type in the terminal."""
+"""Rows of one GPU type in the terminal, at most."""
 LONGEST = 60
 """Characters of a class's name that are shown."""
 DASHES = (0, (4, 3))
@@ -178,7 +178,7 @@ def profile_text(document: Document) -> str:
 
 
 def _training_lines(document: Document) -> Iterator[str]:
-    """What jobs tell of their training, where they do."""
+    """Lines on the batch size and the noise, where jobs tell of them."""
     engines = document.get("rescaling", {})
     for engine, parts in sorted(engines.items(), key=lambda e: e[0] != document.get("engine")):
         yield from _rescaling_lines(engine, parts)
@@ -190,7 +190,8 @@ def _training_lines(document: Document) -> Iterator[str]:
 
 
 def _rescaling_lines(engine: str, parts: Mapping[str, Document]) -> Iterator[str]:
-    """Of one engine; parts that were told more or less often than the whole say how often."""
+    """Lines on one engine's rescalings; parts that were told more or less often than the whole say
+    how often."""
     total = parts.get("total", {"mean_s": None, "count": 0})
     count, took = total["count"], total["mean_s"]
     said = "by parts" if took is None else f"{moment(took)}, measured {count:,}×"

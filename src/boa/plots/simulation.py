@@ -23,12 +23,12 @@ SIZE = (9.6, 6.4)
 BINS = 360
 """Points of every line: samples are averaged in between, or bursts would smear into a carpet."""
 ROOM = 1.16
-"""Of an axis's height over its highest value, for the labels."""
+"""The height of an axis over its highest value, for the labels."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeline:
-    """What the picture shows, as numbers: averages over stretches of equal length."""
+    """Numbers behind the picture: averages over stretches of equal length."""
 
     title: str
     ends: Floats

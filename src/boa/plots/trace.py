@@ -46,7 +46,7 @@ class Layer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrivals:
-    """What the picture shows, as numbers."""
+    """Numbers behind the picture."""
 
     title: str
     span_s: Seconds

@@ -108,7 +108,7 @@ def _line(axes: Axes, line: Line, colours: Mapping[GpuName, str]) -> None:
 
 
 def _labels(axes: Axes, panel: Panel, colours: Mapping[GpuName, str]) -> None:
-    """What the longest stretch of each line is; the lower line's label below it."""
+    """Label the longest stretch of each line; the lower line's label goes below it."""
     longest = [max(line.stretches, key=lambda s: s.end - s.first) for line in panel.lines]
     lowest = min(stretch.width for stretch in longest)
     for line, stretch in zip(panel.lines, longest, strict=True):

@@ -26,7 +26,7 @@ MARGIN = 0.05
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
-    """What BOA remembers: its plan, and of which forecast and when it was made."""
+    """BOA's memory: its plan, and of which forecast and when it was made."""
 
     solution: Solution
     version: int
@@ -66,7 +66,7 @@ class Boa:
 
 
 def planned_of(solution: Solution, version: int, at: Seconds, plans: int = 1) -> Planned:
-    """What BOA is to remember of a plan: the forecast it was made from, when, the how many-th."""
+    """BOA's memory of a plan: the forecast it was made from, when, the how many-th."""
     return Planned(
         solution=solution,
         version=version,
@@ -96,7 +96,7 @@ def _share(planned: Planned, variants: tuple[Variant, ...], job: JobView) -> Sha
 
 
 def _kept(planned: Planned, job: JobView) -> Course | None:
-    """What the job goes on with if it is left alone; None before it has started."""
+    """The course that the job goes on with if it is left alone; None before it has started."""
     held = job.allocation
     if held is None and not job.service:
         return None

@@ -1,4 +1,4 @@
-"""What the rest of a job's training is worth, on its own widths or on those of a newer plan.
+"""Value of the rest of a job's training, on its own widths or on those of a newer plan.
 
 A plan minimises Σ w_i λ_i E[T_i] / Σ w λ subject to Σ λ_i E[cost_i] ≤ b. With the multiplier μ on
 the budget (the plan's shadow price) that is a sum over classes, λ_i times
@@ -38,13 +38,13 @@ class Course:
 
     variant: Variant
     steps: list[Step]
-    """What it runs on in every epoch."""
+    """GPU type and width of every epoch."""
     runs: list[float]
-    """What it costs to train every epoch, on its GPUs already."""
+    """Addition to the objective by training every epoch, on its GPUs already."""
     afters: list[float]
-    """From the end of every epoch to the end of the job."""
+    """Addition to the objective from the end of every epoch to the end of the job."""
     entries: list[float]
-    """What it costs to get onto the GPUs of every epoch."""
+    """Addition to the objective by getting onto the GPUs of every epoch."""
     changes: list[int | None]
     """The epoch of the next change, from every epoch on."""
     times: Floats
@@ -52,7 +52,7 @@ class Course:
     rates: Floats
     """Dollars per second of every epoch's GPUs."""
     restart_s: Seconds
-    """What it takes to get onto other GPUs."""
+    """Seconds that it takes to get onto other GPUs."""
     _shares: dict[int, Share] = field(default_factory=dict)
 
     def rest(self, epoch: int, left: float, held: Step | None) -> float:
@@ -130,7 +130,7 @@ class Rests:
         )
 
     def _times_on(self, name: str, gpu: GpuName) -> Floats:
-        """Of every epoch at widths 1 … K; infinite where it cannot run."""
+        """Seconds of every epoch at widths 1 … K; infinite where it cannot run."""
         known = self._times.get((name, gpu))
         if known is None:
             job_class, _ = self._classes[name]

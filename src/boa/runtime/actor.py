@@ -29,12 +29,12 @@ EVERY = "BOA_REPORT_EVERY_S"
 Log = Callable[[str, str], None]
 """(level, text)"""
 OVERDUE_S: Seconds = 60.0
-"""Of the wall: how long a cloud may take to do what it was asked."""
+"""Seconds of the wall that a cloud may take to do what it was asked."""
 REPORTS_PER_S = 200.0
-"""Of all jobs together: where there are more jobs than that, each is told to report less often
-than the once a second that it would by itself."""
+"""Reports a second that all jobs together may send: where there are more jobs than that, each is
+told to report less often than the once a second that it would by itself."""
 RETRY_S: Seconds = 5.0
-"""Of the wall: after an engine or a cloud failed, until it is asked again."""
+"""Seconds of the wall after an engine or a cloud failed, until it is asked again."""
 
 
 class Actor:
@@ -98,7 +98,7 @@ class Actor:
         self._forget.append(key)
 
     def ask_again(self, overdue: Iterable[Rent | Release]) -> None:
-        """What the cloud was asked for long ago and has not done."""
+        """Ask the cloud again for everything that it was asked for long ago and has not done."""
         for wish in overdue:
             kind = "rent" if isinstance(wish, Rent) else "release"
             asked = self._asked.get((kind, wish.node.token))

@@ -109,7 +109,7 @@ def _decider(
 
 
 def _offers(config: ServiceConfig, cloud: Cloud) -> dict[GpuName, GpuType]:
-    """What is configured and can be had, at the cloud's price."""
+    """GPU types that are configured and can be had, at the cloud's price."""
     known = cloud.offers()
     return {
         name: replace(kind, price=known[name].price)

@@ -38,7 +38,7 @@ class BackgroundCalculator:
 
     @property
     def pid(self) -> int | None:
-        """Of the process, while there is one."""
+        """The id of the process, while there is one."""
         process = self._process
         return None if process is None else process.pid
 

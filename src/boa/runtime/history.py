@@ -1,4 +1,4 @@
-"""What was, over time: averages of equal stretches from the ledger and from samples. Pure.
+"""The past, over time: averages of equal stretches from the ledger and from samples. Pure.
 
 Everything in it lasts from one moment to another and counts so much all the while: a node its
 price, a hold its GPUs, a sample what it says until the next one. `Stretches.mean` adds that up.
@@ -41,7 +41,7 @@ class Stretches:
         return self.since + self.step_s * np.arange(1, self.number + 1, dtype=np.float64)
 
     def mean(self, begins: ArrayLike, ends: ArrayLike, weights: ArrayLike) -> Floats:
-        """Of each stretch: the average of what all that was there then weighs together.
+        """Average weight, over each stretch, of everything that was there then.
 
         Exactly zero where nothing was.
         """
@@ -80,7 +80,7 @@ class Stretches:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rented:
-    """What was paid for and what jobs held of it."""
+    """GPUs that were paid for, and how many of them jobs held."""
 
     spend: Floats
     """USD per hour."""
@@ -140,14 +140,14 @@ def _used(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Noted:
-    """What samples say."""
+    """Samples, averaged over the stretches."""
 
     budget: Known
     wanted: Mapping[GpuName, Known]
     active: Known
     waiting: Known
     none: Known
-    """What is wanted of a type that no sample names: nothing, where there are samples."""
+    """GPUs wanted of a type that no sample names: none, where there are samples."""
 
 
 def noted(stretches: Stretches, samples: Sequence[Sample]) -> Noted:
@@ -226,7 +226,7 @@ def rates(points: Sequence[Point]) -> list[float | None]:
 
 
 def average_budget(samples: Sequence[Sample], since: Seconds, until: Seconds) -> UsdPerHour | None:
-    """What was allowed in between, as noted down; each holds until the next. None: nothing was."""
+    """Average budget in between, as noted down; each holds until the next. None: there was none."""
     ends = [*(sample.at for sample in samples), until][1:]
     held = [
         (min(end, until) - max(sample.at, since), sample.budget)

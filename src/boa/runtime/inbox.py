@@ -1,4 +1,4 @@
-"""What the loop is told: by users, by the engine, by the cloud."""
+"""Messages to the loop: from users, from the engine, from the cloud."""
 
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -39,7 +39,7 @@ class Asked:
         )
 
     def refuse(self, problem: NotNow | None) -> None:
-        """Of what was never looked at."""
+        """Refuse a request that was never looked at."""
         self.future.set_exception(problem or NotNow("nothing was changed"))
 
 

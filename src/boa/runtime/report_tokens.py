@@ -1,4 +1,4 @@
-"""What a run proves itself with when it reports."""
+"""Tokens that a run proves itself with when it reports."""
 
 import hashlib
 import hmac

@@ -1,4 +1,4 @@
-"""What the control loop shows to others, and what it can be asked: the server's side of it."""
+"""The control loop as the server sees it: what it shows, and what it can be asked."""
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
@@ -48,7 +48,7 @@ class Control(Protocol):
     def submit(self, spec: JobSpec) -> "Future[JobRecord]": ...
 
     def stop(self, job: JobId) -> "Future[JobRecord]":
-        """Of a job that has ended, nothing; NoSuchJob of one that never was."""
+        """Stop a job; one that has ended stays as it is. Raises NoSuchJob of one that never was."""
         ...
 
     def set_budget(
@@ -62,13 +62,13 @@ class Control(Protocol):
         ...
 
     def class_document(self, job_class: str) -> Mapping[str, Any] | None:
-        """What was learned of a class, as `boa show CLASS` prints it; None if unknown."""
+        """All that was learned of a class, as `boa show CLASS` prints it; None if unknown."""
         ...
 
     def classes(self) -> list[str]: ...
 
     def profiles(self) -> Mapping[str, ClassProfile]:
-        """What is believed of the classes that something was measured or said of."""
+        """Profiles of the classes that something was measured or said of."""
         ...
 
     def now(self) -> Seconds: ...

@@ -1,1 +1,1 @@
-"""The live brain: observe, decide, write down, act."""
+"""The scheduler, pure: a state and what was said go in, decisions come out."""

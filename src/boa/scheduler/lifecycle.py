@@ -1,4 +1,4 @@
-"""What happens to a job: its runs begin, move, end, fail and are tried again. All pure."""
+"""A job's life: its runs begin, move, end, fail and are tried again. All pure."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -15,7 +15,7 @@ from boa.units import Seconds
 
 LONGEST_BACKOFF_S: Seconds = 600.0
 MOST_METRICS = 100
-"""That are kept of a job."""
+"""Metrics of a job that are kept, at most."""
 KILLED = (-15, -9, 143, 137)
 """How a process ends that does not handle SIGTERM."""
 
@@ -186,7 +186,8 @@ def reported(draft: Draft, job: JobRecord, report: Report) -> JobRecord:
 
 
 def _newest(before: Mapping[str, float], now: Mapping[str, float]) -> Mapping[str, float]:
-    """What a report leaves out stays as it was: a job that was just rescaled may not know yet."""
+    """The newest of each; a figure that a report leaves out stays: a job just rescaled may not know
+    yet."""
     if len(before.keys() | now.keys()) > MOST_METRICS:
         return dict(now)
     return {**before, **now}

@@ -1,4 +1,4 @@
-"""What a request can be refused with."""
+"""Refusals: errors that a request can be answered with."""
 
 from boa.errors import BoaError
 from boa.model.cluster import JobId

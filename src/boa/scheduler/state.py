@@ -26,9 +26,9 @@ class State:
     jobs: dict[JobId, JobRecord] = field(default_factory=dict)
     nodes: dict[NodeId, NodeRecord] = field(default_factory=dict)
     holds: dict[HoldKey, Hold] = field(default_factory=dict)
-    """Open."""
+    """Open holds."""
     totals: Totals = field(default_factory=Totals)
-    """What closed ones have cost."""
+    """Cost of closed nodes and closed holds, added up."""
     serials: dict[str, int] = field(default_factory=dict)
     """How many jobs of each class there have been."""
     next_job: int = 1

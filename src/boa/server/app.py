@@ -161,7 +161,7 @@ async def _invalid(request: Request, problem: RequestValidationError) -> Respons
 
 
 async def _http(request: Request, problem: HTTPException) -> Response:
-    """What the router says by itself: no such path, not this method."""
+    """The router's own refusals: no such path, not this method."""
     path = request.url.path[:60]
     said = {
         404: f"there is no {path} here; {openapi.PATH} lists what there is",

@@ -1,4 +1,4 @@
-"""What every route works with."""
+"""The context of every route: the service, its control loop, its store."""
 
 import asyncio
 import re
@@ -56,7 +56,7 @@ class Service:
 
 
 async def answer(future: "Future[_T]") -> _T:
-    """What the control loop says. It goes on with what it was asked, even if nobody waits."""
+    """The control loop's answer. It goes on with what it was asked, even if nobody waits."""
     try:
         return await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(future)), PATIENCE_S)
     except TimeoutError:
@@ -64,7 +64,7 @@ async def answer(future: "Future[_T]") -> _T:
 
 
 def looked_up(look: Callable[[], _T]) -> _T:
-    """What only the control loop's own thread may look at. Blocks."""
+    """Look at something that only the control loop's own thread may look at. Blocks."""
     try:
         return look()
     except TimeoutError:

@@ -32,7 +32,7 @@ def dry_run(config: ServiceConfig) -> "Sequence[Step]":
 
 
 def _stored(config: ServiceConfig) -> tuple[str, list[str]]:
-    """What the service calls itself, and the tokens of its nodes."""
+    """The service's name for itself, and the tokens of its nodes."""
     with (
         closing(DataFolder(config.data_dir)) as folder,
         closing(open_store(config.db)) as store,

@@ -26,7 +26,7 @@ from boa.store.base import Saved, Store
 from boa.units import UsdPerHour
 
 POLICIES = ("boa", "pollux-autoscale", "sia-autoscale", "rubick-autoscale")
-"""Those that decide on the cluster's size, too."""
+"""Policies that decide on the cluster's size, too."""
 
 
 class GaveWay(BoaError):
@@ -161,7 +161,7 @@ def _policy(config: ServiceConfig) -> Policy:
 
 
 def _secret(store: Store, saved: Saved) -> bytes:
-    """What report tokens are made with: the same after a restart, for jobs that go on."""
+    """The secret of report tokens: the same after a restart, for jobs that go on."""
     known = saved.meta.get("secret")
     if known is None:
         known = secrets.token_hex(32)

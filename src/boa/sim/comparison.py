@@ -19,7 +19,7 @@ class NoPoint(BoaError):
 
 
 def compared(world: World, outcomes: Sequence[Outcome]) -> tuple[dict[str, Any], list[Outcome]]:
-    """What `boa compare` prints as JSON, and the points that came to nothing."""
+    """The JSON document of `boa compare`, and the points that came to nothing."""
     points = [outcome.document for outcome in outcomes if outcome.document]
     left_out = [outcome for outcome in outcomes if not outcome.document]
     if not points:

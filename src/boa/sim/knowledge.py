@@ -28,10 +28,10 @@ from boa.units import GpuName, PerHour, Seconds
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrivals:
-    """What is expected of the jobs to come: the rates and sizes of the past."""
+    """Expectations of the jobs to come: the rates and sizes of the past."""
 
     per_hour: Mapping[str, PerHour]
-    """By application."""
+    """Arrivals per hour, by application."""
     mean_steps: Mapping[str, float]
     """Where the work is a number of steps."""
 

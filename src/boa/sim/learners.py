@@ -1,4 +1,4 @@
-"""What is known of a job's speed, and at which batch size it therefore runs.
+"""Beliefs about a job's speed, and the batch size at which it therefore runs.
 
 Every learner gives the policy its predictions and the simulator the true pace that follows from
 the batch sizes chosen by them. Three kinds: a job that learns alone, from nothing, as in Pollux
@@ -56,7 +56,7 @@ class Learner(Protocol):
 
 
 class Fits:
-    """What was worked out before, by what it was worked out from.
+    """Results worked out before, by what they were worked out from.
 
     Jobs of a class often see the same, and each would fit, tune and tabulate it again.
     """

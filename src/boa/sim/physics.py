@@ -68,7 +68,7 @@ def gpu_limits(rates: Mapping[GpuName, Floats]) -> GpuLimits:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What an epoch shows at one batch size."""
+    """An epoch's measurements at one batch size."""
 
     gradients: tuple[float, float]
     """(grad_sqr, grad_var)."""
@@ -214,7 +214,7 @@ class TableTruth:
 
     profile: ClassProfile
     scales: Mapping[str, float]
-    """By job, its work over the profile's."""
+    """Work of each job over the profile's."""
 
     @property
     def name(self) -> str:
@@ -229,7 +229,7 @@ class TableTruth:
 
     @property
     def mean_work(self) -> Floats:
-        """Of its jobs."""
+        """Mean work of its jobs, by epoch."""
         return np.array(self.profile.work) * float(np.mean(list(self.scales.values())))
 
     def widest(self, gpu: GpuName) -> int:

@@ -22,7 +22,7 @@ from boa.train import replay
 from boa.units import GpuName, Seconds
 
 DIGITS = 12
-"""Of rates in files: what has more than 15 takes a process three times as long to read."""
+"""Digits of rates in files: what has more than 15 takes a process three times as long to read."""
 GRACE_S = 10.0
 """Far more than a replay job takes to save a few bytes, however busy the machine."""
 
@@ -104,7 +104,7 @@ def replay_jobs(world: World, folder: Path) -> Iterator[tuple[Seconds, JobSpec]]
 def service_document(
     world: World, files: Mapping[str, Path], *, perfect: bool = False
 ) -> dict[str, Any]:
-    """What a service has to be told (`boa.yaml`) to run the world's jobs as the simulator does.
+    """The `boa.yaml` of a service that runs the world's jobs as the simulator does.
 
     `perfect`: it knows every class for good; otherwise what jobs report soon overrules the files.
     """

@@ -1,4 +1,4 @@
-"""What came of a simulation: the figures of the contract, and the series behind the plots."""
+"""Results of a simulation: the figures of the contract, and the series behind the plots."""
 
 from array import array
 from collections.abc import Mapping
@@ -75,7 +75,7 @@ class Report:
     series: list[Sample]
     wall_s: Seconds
     notes: Mapping[str, Any]
-    """What the policy wants told: its plan's promise, its target."""
+    """Facts that the policy wants told: its plan's promise, its target."""
 
     @property
     def average_jct(self) -> Seconds:

@@ -26,14 +26,14 @@ from boa.units import GpuName, Seconds, UsdPerHour
 
 @dataclass(frozen=True, kw_only=True)
 class World:
-    """What does not change between runs on one trace: profiles, GPU types, prices."""
+    """Everything that does not change between runs on one trace: profiles, GPU types, prices."""
 
     trace: Trace
     truths: Mapping[str, Truth]
     gpu_types: Mapping[GpuName, GpuType]
     slowdown: Slowdown = "sia"
     rescale: Seconds | None = None
-    """What replaces every class's own rescaling time, if anything."""
+    """Seconds that replace every class's own rescaling time, if given."""
 
 
 def world_of(

@@ -1,4 +1,4 @@
-"""What of the world is switched on in a simulation; the report repeats it."""
+"""Settings: the parts of the world that a simulation switches on; the report repeats them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,9 +13,9 @@ class Settings:
     interval_s: Seconds | None = ROUND_S
     """Every so often the policy sees all jobs. None: it acts at once, job by job."""
     provision_s: Seconds = 0.0
-    """From renting a node until a job can start on it."""
+    """Seconds from renting a node until a job can start on it."""
     reclaim_s: Seconds = 0.0
-    """From giving a node back until the cloud stops charging for it; reported apart."""
+    """Seconds from giving a node back until the cloud stops charging for it; reported apart."""
     cold_s: Seconds = 0.0
     """Added to a start on a node that no job has run on."""
     interference: float = 0.0
@@ -38,7 +38,7 @@ class Settings:
     pacing_h: float | None = None
     """Over how many hours an overspent or underspent dollar is made good; None: never."""
     samples: int = 5000
-    """At most so many points of the time series until the last arrival."""
+    """Points of the time series until the last arrival, at most."""
 
     @property
     def scheduled(self) -> bool:

@@ -217,7 +217,7 @@ class Grid:
     budgets: Sequence[UsdPerHour] = ()
     targets: Sequence[float] = TARGETS
     clusters: Sequence[Mapping[GpuName, int]] = ()
-    """Of policies on a fixed cluster; without any, clusters about as large as the budgets."""
+    """Clusters for policies on a fixed one; without any, some about as large as the budgets."""
     widths: Sequence[int] = WIDTHS
 
 
@@ -292,7 +292,7 @@ def _clusters(
 
 
 _worker: tuple[World, Asked] | None = None
-"""In a process of the pool: what all of its points share."""
+"""The world and the question that all points of a pool's process share."""
 
 
 def run_points(

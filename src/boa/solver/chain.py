@@ -1,4 +1,4 @@
-"""What is known of one class's own trade-off: the vertices of its (cost, time) frontier.
+"""One class's own trade-off, as far as known: the vertices of its (cost, time) frontier.
 
 Each vertex is a width sequence that is optimal for some multiplier μ; the class's true frontier
 is convex and touches every one of them. A vertex remembers the range of μ for which it was

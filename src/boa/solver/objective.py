@@ -27,7 +27,7 @@ Routing: TypeAlias = Literal["class", "epoch", "migrate"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """What a job may do and what is charged."""
+    """Rules of a plan: the moves that a job may make, and the GPUs that it is charged for."""
 
     rescaling: bool = True
     routing: Routing = "class"
@@ -114,12 +114,12 @@ class ClassOutcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What a plan does to a workload."""
+    """Effect of a plan on a workload."""
 
     average_jct: Seconds
     """E[T] = Σ λ_i E[T_i] / Σ λ_i."""
     objective: Seconds
-    """What is minimised: Σ w_i λ_i E[T_i] / Σ w_i λ_i."""
+    """Objective, which is minimised: Σ w_i λ_i E[T_i] / Σ w_i λ_i."""
     spend: UsdPerHour
     """The operating budget Σ λ_i E[cost_i]."""
     classes: tuple[ClassOutcome, ...]

@@ -27,7 +27,7 @@ _OVERSPENT = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a solver found: a plan, a bound on its objective, and whether nothing can beat it."""
+    """A solver's answer: a plan, a bound on its objective, and whether nothing can beat it."""
 
     plan: Plan
     lower_bound: Seconds
@@ -36,7 +36,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """What every solver is given: the problem, its bound, and how hard to try."""
+    """A solver's task: the problem, its bound, and how hard to try."""
 
     pricing: Pricing
     budget: UsdPerHour

@@ -50,7 +50,7 @@ class Walk:
         )
 
     def step(self, edge: Edge) -> tuple[float, float, float]:
-        """What taking an edge adds to spend, objective and average JCT."""
+        """Spend, objective and average JCT that taking an edge adds."""
         rate = self.arrivals[edge.class_index]
         saved = rate * (edge.faster.time - edge.slower.time)
         return (

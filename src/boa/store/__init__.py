@@ -1,1 +1,1 @@
-"""What must survive a crash."""
+"""The store: everything that must survive a crash, in SQLite or PostgreSQL."""

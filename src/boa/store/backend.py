@@ -1,4 +1,4 @@
-"""What SQLite and PostgreSQL do differently, behind one protocol."""
+"""Differences between SQLite and PostgreSQL, behind one protocol."""
 
 from typing import Protocol
 
@@ -22,7 +22,7 @@ class Backend(Protocol):
         ...
 
     def reason(self, error: DBAPIError) -> str:
-        """What went wrong, in plain words."""
+        """The cause of an error, in plain words."""
         ...
 
     def close(self) -> None: ...

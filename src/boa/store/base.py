@@ -1,4 +1,4 @@
-"""What must survive a crash: one transaction per change, made before it is acted on."""
+"""The store's protocol: one transaction per change, made before it is acted on."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,14 +19,14 @@ class StoreTrouble(BoaError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Saved:
-    """What a service needs to go on: everything that has not ended."""
+    """Everything that a service needs to go on: all that has not ended."""
 
     jobs: Sequence[JobRecord]
     """Not ended, by number."""
     nodes: Sequence[NodeRecord]
     """Not gone, by id."""
     holds: Sequence[Hold]
-    """Open."""
+    """Open holds."""
     cells: Sequence[Cell]
     classes: Sequence[ClassRecord]
     meta: Mapping[str, Any]

@@ -63,7 +63,8 @@ _plain_node = _plain(NodeRecord, ["id"])
 _plain_event = _plain(Event, ["job"])
 _plain_sample = _plain(Sample, ["at", "wanted"])
 _POINT = tuple(field.name for field in fields(Point) if field.name not in ("job", "at"))
-"""In this order, without names, since there are millions of them: new ones only at the end."""
+"""Fields of a point in this order, without names, since there are millions of them: new ones only
+at the end."""
 _values_of_point = attrgetter(*_POINT)
 
 

@@ -86,7 +86,7 @@ class Postgresql:
 
 
 def _with_settings(url: URL) -> URL:
-    """What the URL itself says comes first."""
+    """The URL with our settings; those that it has itself come first."""
     url = url.set(drivername="postgresql+psycopg")
     query = {**FROM_HERE, **url.query}
     given = query.get("options", "")

@@ -1,4 +1,4 @@
-"""What is read: the questions as statements."""
+"""Questions to the store, as statements."""
 
 import math
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from boa.units import Seconds
 
 Query: TypeAlias = Select[Any]
 LARGEST = 2**63 - 1
-"""What fits into a column."""
+"""The largest number that fits into a column."""
 
 
 def number_of(job: JobId) -> int | None:
@@ -110,7 +110,7 @@ def points(number: int) -> Query:
 
 
 def last_points() -> Query:
-    """Of every job that has not ended."""
+    """The last point of every job that has not ended."""
     job, point, other = tables.jobs.c, tables.points.c, tables.points.alias()
     newest = select(func.max(other.c.at)).where(other.c.job == job.number).scalar_subquery()
     here = (point.job == job.number) & (point.at == newest)

@@ -37,7 +37,7 @@ _Record = TypeVar("_Record")
 SETTLE_S = 5.0
 """How long a commit tries to find out what came of it, after its connection broke."""
 MOST_IN = 500
-"""Of one list in a question."""
+"""Entries of one list in a question, at most."""
 BATCH = 20_000
 """Rows that are read at a time, where there are many."""
 ACCEPTED = "sqlite:///PATH (a file) or postgresql://USER:PASSWORD@HOST/DATABASE"
@@ -259,7 +259,7 @@ class SqlStore:
 
     @contextmanager
     def _told(self, bugs: tuple[type[DBAPIError], ...] = _BUGS) -> Iterator[None]:
-        """What the driver raises, in plain words; but a mistake of ours stays what it is."""
+        """Raise the driver's errors in plain words; but a mistake of ours stays what it is."""
         try:
             yield
         except DBAPIError as error:

@@ -21,7 +21,7 @@ PRUNE_S: Seconds = 3600.0
 
 
 def rows_of(changes: Changes, first_event: int) -> list[tuple[Table, list[Row]]]:
-    """What to write into which table; only tables that change."""
+    """Rows to write, by table; only tables that change."""
     rows = [
         (tables.jobs, [codec.job_row(job) for job in changes.jobs.values()]),
         (tables.nodes, [codec.node_row(node) for node in changes.nodes.values()]),

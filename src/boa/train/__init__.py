@@ -1,4 +1,4 @@
-"""What a training script imports. Nothing but the standard library, and harmless anywhere.
+"""The library of training scripts. Nothing but the standard library, and harmless anywhere.
 
     from boa import train
 

@@ -35,7 +35,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What `boa.json` says of its checkpoint."""
+    """The contents of a checkpoint's `boa.json`."""
 
     progress: Progress
     world_size: int | None = None
@@ -125,7 +125,7 @@ def _document(manifest: Manifest) -> dict[str, Any]:
 
 
 def remove_leftovers(home: Path) -> None:
-    """Of saves that were interrupted. Only for who writes here: nobody else may be at it."""
+    """Remove saves that were interrupted. Only for who writes here: nobody else may be at it."""
     for path in leftovers(home):
         abandon(path)
 

@@ -1,4 +1,4 @@
-"""What a process knows of the job that it belongs to."""
+"""The job that this process belongs to, as its environment tells."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -31,7 +31,8 @@ class JobContext:
 
 
 def read(environment: Mapping[str, str] = os.environ) -> JobContext:
-    """What is missing or makes no sense counts as not said: a script must run anywhere."""
+    """The context from the environment. Whatever is missing or makes no sense counts as not said: a
+    script must run anywhere."""
 
     def value(name: str, kind: Callable[[str], _T], default: _T) -> _T:
         try:

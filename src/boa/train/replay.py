@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
 REPORT_EVERY_S = 2.0
-"""Of the wall. Epoch boundaries are reported when they come."""
+"""Seconds of the wall between reports. Epoch boundaries are reported when they come."""
 LEAST_GAP_S = 0.05
 """Boundaries that come faster than this share a report, so that fast jobs flood nobody."""
 TIMEOUT_S = 1.0
@@ -217,7 +217,7 @@ class Replay:
         # Rescaling began when it was decided on: starting this process is part of it.
         since = max(0.0, time.time() - self._number("BOA_DECIDED_AT", time.time()))
         self._began = time.monotonic() + max(0.0, rescale_s / self._speed - since)
-        """On the wall's steady clock: when training goes on."""
+        """The moment, on the wall's steady clock, at which training goes on."""
         self._start_s = (self._began - started) * self._speed
 
     def _number(self, name: str, default: float) -> float:

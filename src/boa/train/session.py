@@ -1,4 +1,4 @@
-"""What this process has done so far, and the calls that say so."""
+"""This process's progress so far, and the calls that tell of it."""
 
 import atexit
 import math
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 MOST_METRICS = 100
 LONGEST_NAME = 100
-"""Of a metric, in printable characters: the service refuses reports with others."""
+"""Printable characters of a metric's name, at most: the service refuses reports with others."""
 PARTS = ("stop", "save", "start", "load", "first_step")
-"""What a rescaling consists of, as far as a job can tell (`rescaled`)."""
+"""Parts of a rescaling, as far as a job can tell (`rescaled`)."""
 
 
 class Session:
@@ -163,7 +163,7 @@ def session() -> Session:
 
 
 def context() -> JobContext:
-    """What is known of the job. From here on SIGTERM only sets what `stop_requested` tells."""
+    """The job's context. From here on SIGTERM only sets what `stop_requested` tells."""
     stopping.listen()
     return session().context
 
@@ -218,7 +218,7 @@ def ready() -> None:
 
 
 def rescaled(parts: Mapping[str, float]) -> None:
-    """What the rescaling before this attempt took, in seconds of the wall, by part (`PARTS`).
+    """Tell what the rescaling before this attempt took, in seconds of the wall, by part (`PARTS`).
 
     Goes with the next report and all later ones. Parts may come one after another: the newest
     value of each counts. What is no finite number >= 0, or no known part, is left out.

@@ -8,7 +8,7 @@ from types import FrameType
 _asked: float | None = None
 """When, by the monotonic clock."""
 _listening: int | None = None
-"""In which process. Forked ones inherit the handler, but are not ours to keep alive."""
+"""The process that listens. Forked ones inherit the handler, but are not ours to keep alive."""
 _handler: object = None
 
 

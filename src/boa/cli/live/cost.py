@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 GROUPINGS = ("day", "class", "job")
 FIGURES = ("jobs", "idle", "provisioning", "total", "GPU-hours")
 FIRST_TO_GO = ("provisioning", "idle", "jobs", "GPU-hours")
-"""On a terminal too narrow for all columns."""
+"""Columns that go first on a terminal too narrow for all."""
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
 

@@ -30,7 +30,7 @@ MIX = {"cifar10": 10, "bert": 3, "deepspeech2": 3}
 BUDGET = 40.0
 REAL = "train_numpy.yaml"
 MOST_S = 170.0
-"""Of the wall: a demo that takes longer has gone wrong."""
+"""Seconds of the wall after which a demo has gone wrong."""
 
 
 class DemoTooSlow(BoaError):
@@ -102,7 +102,7 @@ class Demo:
             time.sleep(min(max(next_s, 0.02), 0.5))
 
     def _plan(self) -> LivePlan:
-        """What is promised before a dollar is spent."""
+        """The plan in force: its promise, before a dollar is spent."""
         for _ in range(200):
             try:
                 return self.client.plan()

@@ -1,4 +1,4 @@
-"""What the demo shows: jobs while they run, then planned against measured."""
+"""Tables of the demo: jobs while they run, then planned against measured."""
 
 import sys
 import time

@@ -42,7 +42,7 @@ COLUMNS = (
 )
 NUMBERS = ("epoch", "took", "rescaled", "restarts", "cost")
 FIRST_TO_GO = ("restarts", "rescaled", "epoch", "submitted", "took", "GPUs")
-"""On a terminal too narrow for all columns."""
+"""Columns that go first on a terminal too narrow for all."""
 MOST_ASKED = 20
 """Waiting jobs that are asked for what they wait for, one request each."""
 PAUSE_S = 1.0

@@ -115,7 +115,7 @@ def job(
 
 
 def known_profile(model: str, gpu: GpuName) -> "ClassProfile":
-    """Of a class or an application, on one GPU type of the catalogue."""
+    """The profile of a class or an application, on one GPU type of the catalogue."""
     from boa.catalogue.calibration import class_name
     from boa.catalogue.offers import OFFERS, gpu_types
     from boa.catalogue.priors import catalogue_classes, catalogue_profile

@@ -1,4 +1,4 @@
-"""What the commands that talk to a running service share."""
+"""Shared parts of the commands that talk to a running service."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager

@@ -26,7 +26,7 @@ BATCH = ("batch_size", "accumulation", "noise_scale", "gain", "lr_factor")
 PARTS = (*RESCALE_PARTS, "other")
 NOT_FOUND = 404
 MOST_CLASSES = 10
-"""That an error lists."""
+"""Classes that an error lists, at most."""
 MOST_REASONS = 12
 """Stretches of epochs that are explained."""
 _T = TypeVar("_T")
@@ -193,7 +193,7 @@ def _times(count: int, what: str) -> str:
 
 
 def _training(metrics: Mapping[str, float]) -> Iterator[str]:
-    """What boa.train.torch tells of the batch."""
+    """Lines on the batch, as boa.train.torch reports it."""
     if (size := metrics.get("batch_size")) is not None:
         accumulated = metrics.get("accumulation", 1.0)
         yield f"batch size {size:,.6g}" + (

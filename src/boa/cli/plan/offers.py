@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 CLOUDS = ("aws", "gcp", "azure", "lambda")
 SORTS = ("price", "memory", "gpus", "cloud")
 UNKNOWN = float("inf")
-"""What has no price comes last."""
+"""The sort key of an offer without a price: it comes last."""
 
 
 class NothingRefreshed(BoaError):

@@ -27,11 +27,11 @@ FAINT = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """What a plan does not say of the service that follows it."""
+    """Facts of the service that follows a plan, which the plan itself does not hold."""
 
     budget: UsdPerHour
     effective: UsdPerHour
-    """What it plans with now, so that the average comes out at the budget."""
+    """USD per hour that it plans with now, so that the average comes out at the budget."""
     too_small: UsdPerHour | None
     """The least that could keep up, where the budget cannot."""
 

@@ -27,7 +27,7 @@ def money_of(world: "World") -> Money:
 
 
 def knob_words(world: "World", knobs: "Knobs") -> str:
-    """What the policy was told, in words."""
+    """The policy's knobs, in words."""
     if knobs.budget is not None:
         return f"with a budget of {money_of(world).rate(knobs.budget)}"
     if knobs.target is not None:

@@ -255,7 +255,7 @@ def world(
 
 
 def late_start(trace: "Trace") -> str | None:
-    """What to say of arrival times that look like dates: averages count from time 0."""
+    """A warning where arrival times look like dates: averages count from time 0."""
     first = trace.jobs[0].arrival_s if trace.jobs else 0.0
     if first <= max(86_400.0, trace.span_s - first):
         return None
@@ -282,7 +282,7 @@ def naming_flags(trace: Path, types_from: str = "") -> Iterator[None]:
 
 
 def knowing(perfect: bool, noise: float | None, learning: Any = None) -> dict[str, Any]:
-    """What policies know, from options that exclude each other."""
+    """Arguments for the policies' knowledge, from options that exclude each other."""
     if perfect and noise is not None:
         raise UsageError("--perfect and --noise both say what is known: give one of them")
     if learning is not None and (perfect or noise is not None):

@@ -304,7 +304,7 @@ def describe(
 
 
 def description(trace: Trace, load: "Load") -> dict[str, Any]:
-    """What `describe` says, as its JSON has it."""
+    """The JSON document of `boa trace describe`."""
     span = trace.span_s
     rate = sum(trace.arrivals_per_hour().values()) if span > 0 else None
     return {

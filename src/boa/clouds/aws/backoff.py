@@ -11,7 +11,7 @@ class Backoff:
 
     def __init__(self) -> None:
         self._waits: dict[GpuName, tuple[Seconds, Seconds, str]] = {}
-        """Until when, how long that was, and why."""
+        """Waits by type: until when, how long that was, and why."""
 
     def waiting(self, gpu: GpuName, now: Seconds) -> str | None:
         """Why it is not to be asked for yet."""

@@ -1,4 +1,4 @@
-"""What a node does when it boots: join the Ray cluster, or end, so that nobody pays for nothing.
+"""Boot script of a node: join the Ray cluster, or end, so that nobody pays for nothing.
 
 The script is the same on every node of a type; under which token a node was rented it reads from
 its own tags. BOA_METADATA, BOA_STATE and BOA_PROC are for tests.
@@ -13,9 +13,9 @@ from boa.model.workload import GpuType
 from boa.units import Seconds
 
 JOIN_S: Seconds = 900.0
-"""From the start of the script until the node must have joined."""
+"""Seconds from the start of the script until the node must have joined."""
 MAX_BYTES = 16_384
-"""What AWS takes."""
+"""Bytes of user data that AWS takes."""
 
 _SCRIPT = """\
 #!/bin/bash

@@ -11,7 +11,7 @@ from boa.errors import BoaError, InputError
 from boa.model.provider_settings import AwsSettings
 
 ATTEMPTS = 4
-"""Of calls that may be repeated: botocore waits between them, up to 20 s."""
+"""Attempts of a call that may be repeated: botocore waits between them, up to 20 s."""
 CONNECT_S, READ_S = 5, 20
 REPEATABLE = ("terminate_instances", "delete_launch_template")
 """Changes that do no more the second time. To create anything again blindly may create two."""
@@ -37,7 +37,7 @@ MEND = {
     "InvalidFleetConfig": "mend aws.machines and aws.subnets",
     "InvalidParameterValue": "mend the aws section of the config file",
 }
-"""By error code, or the part of it before the dot."""
+"""Advice by error code, or by the part of it before the dot."""
 
 
 class AwsFailed(CloudTrouble):
@@ -106,7 +106,7 @@ class Api:
         return _call(client, operation, params)
 
     def would(self, operation: str, **params: Any) -> str:
-        """What AWS says to a change that is only tried: "" if it would be done."""
+        """AWS's objection to a change that is only tried: "" if it would be done."""
         try:
             _call(self._patient, operation, {**params, "DryRun": True})
         except AwsFailed as failed:

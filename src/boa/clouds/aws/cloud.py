@@ -144,7 +144,7 @@ class AwsCloud:
             return seen
 
     def instances(self) -> list[Instance]:
-        """Of this owner, those included that were terminated within the hour."""
+        """Instances of this owner, those included that were terminated within the hour."""
         mine = [{"Name": f"tag:{shapes.OWNER}", "Values": [self.owner]}]
         pages = self.api.pages(
             "describe_instances", Filters=mine, PaginationConfig={"PageSize": PAGE}

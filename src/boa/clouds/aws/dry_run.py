@@ -1,4 +1,4 @@
-"""What a service would do at AWS when it starts, and whether it may. Changes nothing."""
+"""Steps that a service would take at AWS when it starts, and whether it may. Changes nothing."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ What: TypeAlias = Literal[
     "price", "rent", "limit", "template", "delete", "terminate", "allowed", "denied", "untried"
 ]
 LATER = {"create_fleet": "a launch template", "terminate_instances": "an instance"}
-"""What there must be before it can be tried."""
+"""Things that must be there before an operation can be tried."""
 
 
 @dataclass(frozen=True, slots=True)

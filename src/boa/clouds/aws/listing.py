@@ -1,4 +1,4 @@
-"""What AWS lists, as instances of ours. Pure."""
+"""Instances of ours, read from AWS's lists. Pure."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -11,7 +11,7 @@ from boa.units import GpuName, Seconds
 
 ALIVE = ("pending", "running")
 NOTICE_S: Seconds = 120.0
-"""From the notice that a spot instance is taken away until it is."""
+"""Seconds from the notice that a spot instance is taken away until it is."""
 MARKED = ("marked-for-termination", "marked-for-stop")
 _WHEN = re.compile(r"\((\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) (?:GMT|UTC)\)")
 
@@ -22,7 +22,8 @@ class Instance:
 
     id: str
     token: str
-    """That it was rented under; its own id behind the owner's name where that cannot be it."""
+    """The token that it was rented under; its own id behind the owner's name where that cannot be
+    it."""
     gpu: GpuName
     kind: str
     zone: str

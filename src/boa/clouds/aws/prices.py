@@ -1,4 +1,4 @@
-"""What nodes cost per GPU and hour: the user's word, else AWS's spot prices, else the catalogue."""
+"""USD per GPU and hour of nodes: the user's word, else AWS's spot prices, else the catalogue."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -20,7 +20,7 @@ REFRESH_S: Seconds = 300.0
 """How old spot prices may be."""
 PRODUCT = "Linux/UNIX"
 Points: TypeAlias = Sequence[tuple[Seconds, UsdPerHour]]
-"""From when on which price, oldest first."""
+"""Prices and the moments from which they hold, oldest first."""
 
 
 def average(points: Points, since: Seconds, until: Seconds) -> UsdPerHour:
@@ -67,7 +67,7 @@ class SpotPrices:
         return average(sorted(points.items()), since, until) if points else None
 
     def now(self, kinds: Collection[str]) -> list[UsdPerHour]:
-        """Of these types, in our zones."""
+        """Newest spot prices of these instance types in our zones, USD per hour."""
         return [
             points[max(points)]
             for (kind, zone), points in self._points.items()
@@ -107,7 +107,8 @@ class Prices:
             return  # a list of nodes is worth more than the newest price
 
     def gpus(self, instance: Instance) -> int:
-        """Of a type that is no longer configured, as many as the catalogue knows."""
+        """GPUs of an instance; of a type that is no longer configured, as many as the catalogue
+        knows."""
         kind = self._gpu_types.get(instance.gpu)
         if kind is not None:
             return kind.gpus_per_node
@@ -131,7 +132,7 @@ class Prices:
         return 0.0 if offer is None else offer.price
 
     def dearest(self, name: GpuName) -> UsdPerHour:
-        """What a node of it may cost: AWS chooses among the types and zones."""
+        """USD per hour that a node may cost at most: AWS chooses among the types and zones."""
         offer, machine = self.offers[name], self._settings.machines[name]
         listed = offer.price * offer.gpus_per_node
         if name not in self._unpriced:

@@ -1,4 +1,4 @@
-"""What AWS is asked, as it is asked. Pure."""
+"""Requests to AWS, spelled as AWS takes them. Pure."""
 
 import base64
 import hashlib

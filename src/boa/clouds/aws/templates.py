@@ -76,7 +76,7 @@ class Templates:
         return self._found(Filters=[{"Name": f"tag:{shapes.OWNER}", "Values": [self._owner]}])
 
     def unused(self) -> list[Found]:
-        """Of types that are no longer configured."""
+        """Launch templates of types that are no longer configured."""
         names = {shapes.template_name(self._owner, gpu) for gpu in self._data}
         return [one for one in self.ours() if one.name not in names]
 
@@ -86,7 +86,7 @@ class Templates:
             _log.info("deleted the launch template %s: no GPU type is so called now", one.name)
 
     def creation(self, gpu: GpuName) -> dict[str, Any]:
-        """What AWS is asked for, for a type that has no template yet."""
+        """The request that creates the template of a type that has none yet."""
         tags = shapes.tags(self._settings, self._owner, gpu)
         return {
             "LaunchTemplateName": shapes.template_name(self._owner, gpu),

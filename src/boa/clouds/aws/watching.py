@@ -14,7 +14,7 @@ LEFT_S: Seconds = 120.0
 
 @dataclass(slots=True)
 class _Memory:
-    """What AWS does not say: when things happened, in the service's time."""
+    """Moments that AWS does not tell: when things happened, in the service's time."""
 
     first_seen: Seconds
     joined_at: Seconds | None = None

@@ -70,7 +70,7 @@ class Entry:
 @dataclass(frozen=True, slots=True)
 class Book:
     entries: Mapping[str, Entry] = field(default_factory=dict)
-    """By token."""
+    """Entries by token."""
     used: Sequence[str] = ()
     """Tokens that there were, the newest last."""
     strangers: Mapping[str, GpuName] = field(default_factory=dict)

@@ -25,7 +25,7 @@ from boa.model.workload import GpuType
 from boa.units import GpuName, Seconds
 
 AGAIN_S: Seconds = 30.0
-"""Of the wall: Ray is told again what is wanted, even if nothing has changed."""
+"""Seconds of the wall after which Ray is told again what is wanted, even if nothing has changed."""
 
 
 class RayCloud:
@@ -130,7 +130,7 @@ class RayCloud:
     # Ray
 
     def _look(self) -> Book:
-        """What the cluster shows, written down where it is new."""
+        """The book with everything that the cluster shows now, written down where it is new."""
         book, now = self._kept.get(), self._clock.now()
         nodes = self._nodes()
         if self._fixed:
@@ -150,7 +150,7 @@ class RayCloud:
             raise CloudTrouble(f"Ray does not answer: {_first_line(problem)}") from problem
 
     def _say(self, book: Book) -> None:
-        """What is wanted, unless Ray was told just now."""
+        """Tell Ray what is wanted, unless it was told just now."""
         if self._fixed:
             return
         wanted, now = bookkeeping.demands(book), time.monotonic()

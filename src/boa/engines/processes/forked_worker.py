@@ -25,7 +25,7 @@ from typing import Any, NoReturn
 
 THREADS = "OMP_NUM_THREADS"
 STORE_S = 10.0
-"""For the first rank to open its store, before torch waits for it in its own way."""
+"""Seconds for the first rank to open its store, before torch waits for it in its own way."""
 OURS = ("parent_process", "forked_worker", "shadowed_modules", "run_supervisor")
 """Modules of ours, under names that a script may have for its own."""
 _OPENBLAS = tuple(
@@ -101,7 +101,8 @@ def _limit_threads(wanted: str) -> None:
 
 
 def _be_another() -> None:
-    """What a process makes up when it begins must not be the same in all that are forked."""
+    """Make anew whatever a process makes up when it begins: it must not be the same in all
+    forks."""
     numpy_random = sys.modules.get("numpy.random")
     if numpy_random is not None:
         numpy_random.seed()  # `random` does this by itself

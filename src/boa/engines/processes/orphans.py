@@ -9,9 +9,9 @@ from typing import TypeAlias
 from boa.engines.processes import run_supervisor
 
 MARKS = ("BOA_JOB_ID", "BOA_ATTEMPT", "BOA_CHECKPOINT_DIR")
-"""What the environment of a run's processes, and only theirs, says."""
+"""Variables in the environment of a run's processes, and only of theirs."""
 WARM = "BOA_WARM"
-"""What the environment of warm parents says, and so of all that is forked from them."""
+"""A variable in the environment of warm parents, and so of all that is forked from them."""
 Marks: TypeAlias = tuple[str, ...]
 _ROUNDS = 3
 """A process may begin another one while they are looked through."""
@@ -66,7 +66,7 @@ def _boot() -> str:
 
 
 def _is_gone(supervisor: str) -> bool:
-    """Of this boot, and its number is not that of another process by now."""
+    """Whether a supervisor of this boot is gone, and its number is no other process's by now."""
     number, boot = supervisor.split(".")[0], supervisor.split(".")[-1]
     return boot == _boot() and not run_supervisor.identity(int(number))
 

@@ -28,7 +28,7 @@ IDLE_S: Seconds = 900.0
 AGAIN_S: Seconds = 600.0
 """A parent that failed is not tried again for so long."""
 GOING_S: Seconds = 1.0
-"""For parents to be gone when all are ended."""
+"""Seconds for parents to be gone when all are ended."""
 BEGIN = (
     "import sys; known = set(sys.modules); p = sys.path; p[:] = p[p[:1] == ['']:]; "
     "p.insert(0, sys.argv[1]); import parent_process; del p[0]; "
@@ -49,7 +49,7 @@ class _Parent:
     control: socket.socket
     used_at: Seconds
     files: dict[str, int] | None = None
-    """What must not change on the disk, by time of change; None while it is importing."""
+    """Files that must not change on the disk, by time of change; None while it is importing."""
     runs: set[str] = field(default_factory=set)
     """Folders it was asked to look after, and that are not over."""
 
@@ -83,7 +83,7 @@ class WarmParents:
         self._most = most
         self._parents: dict[Recipe, _Parent] = {}
         self._refused: dict[Recipe, Seconds] = {}
-        """Until when they are not tried again."""
+        """Moments until which recipes are not tried again."""
         self._died: dict[Recipe, Seconds] = {}
         """When parents that had been ready ended last."""
         self._given_up: set[str] = set()

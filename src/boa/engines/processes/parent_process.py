@@ -49,7 +49,7 @@ LATER = {
         "torch.utils.serialization.config",  # of torch.save
     )
 }
-"""What modules import only when they are used: worth having before that."""
+"""Modules that others import only when they are used: worth having before that."""
 
 
 class Dirty(Exception):

@@ -44,7 +44,7 @@ STOP, RESERVE, OUTCOME = "stop", "reserve", "outcome"
 
 
 class Log:
-    """What one worker prints: two parts, each at most half of the limit; older ones are cut."""
+    """The output of one worker: two parts, each at most half of the limit; older ones are cut."""
 
     def __init__(self, rank: int, limit: int) -> None:
         self.path, self.old = f"{rank}.log", f"{rank}.old.log"

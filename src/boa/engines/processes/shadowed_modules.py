@@ -28,11 +28,11 @@ _KINDS = (  # as Python has them, in its order
     (SourcelessFileLoader, BYTECODE_SUFFIXES),
 )
 _ANYWHERE = (BuiltinImporter, FrozenImporter)
-"""What they have is found before any folder is searched."""
+"""Importers whose modules are found before any folder is searched."""
 
 
 class Imports:
-    """What was asked for in this process, and what came of it."""
+    """Modules that were asked for in this process, and what came of it."""
 
     def __init__(
         self,

@@ -23,7 +23,7 @@ HEAVY = (
 )
 """Modules whose import takes longer than a fork. Not JAX, which begins threads."""
 MOST_BYTES = 1024**2
-"""Of a script that is looked at."""
+"""Bytes of the longest script that is looked at."""
 MOST_KNOWN = 1000
 """Scripts that are remembered."""
 _PYTHON = re.compile(r"python(3(\.\d+)?)?")
@@ -34,7 +34,7 @@ _Stamp: TypeAlias = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """What a warm parent must be for a command; parents of equal recipes are the same."""
+    """Requirements of a command on its warm parent; parents of equal recipes are the same."""
 
     python: str
     """Absolute, links not followed: a virtual environment is where the link is."""
@@ -49,7 +49,7 @@ class Recipe:
 class Script:
     recipe: Recipe
     words: tuple[str, ...]
-    """What follows `python` in the command."""
+    """Words after `python` in the command."""
 
 
 class Finder:
@@ -57,7 +57,7 @@ class Finder:
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[_Stamp, tuple[str, ...] | None]] = {}
-        """By path, the one looked at last at the end."""
+        """Scripts by path, the one looked at last at the end."""
 
     def find(self, spec: JobSpec, workdir: str, env: Mapping[str, str]) -> Script | None:
         """None: to be started as any other command. `env`: what the parent would see."""
@@ -81,7 +81,7 @@ class Finder:
         return Script(Recipe(python, modules, tuple(sorted(env.items())), folder), rest)
 
     def _look(self, source: str) -> tuple[str, ...] | None:
-        """What it imports that takes long; None: no text, so what Python would do is unknown."""
+        """Heavy imports of a script; None: no text, so what Python would do is unknown."""
         old = self._known.pop(source, None)
         try:
             stat = os.stat(source)
@@ -104,7 +104,7 @@ def _imports_of(source: str) -> tuple[str, ...] | None:
 
 
 def heavy_imports(source: bytes) -> tuple[str, ...]:
-    """Of the modules that a script imports when it begins, those worth having already."""
+    """Modules worth having already, among those that a script imports when it begins."""
     try:
         found = set(_imported(ast.parse(source).body))
     except (SyntaxError, ValueError, RecursionError, MemoryError):

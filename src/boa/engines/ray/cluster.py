@@ -15,7 +15,7 @@ PREFIX = "boa-run"
 AT_ONCE = 8
 """Calls that an actor takes while others wait: some may be of a service that is gone."""
 FETCH_S: Seconds = 5.0
-"""For an answer that has come, and whose node may just have gone."""
+"""Seconds for an answer that has come, and whose node may just have gone."""
 LOOK_S: Seconds = 1.0
 
 

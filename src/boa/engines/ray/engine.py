@@ -32,7 +32,7 @@ class RayEngine:
         self._cluster.sweep(going)
 
     def start(self, launch: Launch) -> None:
-        """What Ray refuses: not yet; to be asked again."""
+        """Begin a run. If Ray refuses, nothing was started: to be asked again."""
         key = launch.key
         if key in self._runs:
             return

@@ -1,4 +1,4 @@
-"""What the engine keeps on the service's disk: markers of runs, how they ended, what they print."""
+"""Files of the engine on the service's disk: markers of runs, their ends, their output."""
 
 import json
 import os
@@ -19,12 +19,12 @@ RESERVE, RESERVED = f"{run_supervisor.OUTCOME}.new", 2048
 
 @dataclass(slots=True, kw_only=True)
 class Marker:
-    """What it takes to find a run again."""
+    """All that it takes to find a run again."""
 
     tag: str = ""
-    """Of its names in the cluster: another start of the same run has another."""
+    """The part of its names in the cluster that another start of the same run has otherwise."""
     nodes: list[str] = field(default_factory=list)
-    """Of every actor, Ray's id of its node, once it is known."""
+    """Ray's node id for every actor, once it is known."""
     leads: list[tuple[int, int]] = field(default_factory=list)
     """Actors that have a command to run, by number, and their ranks."""
     launched: bool = False
@@ -71,7 +71,7 @@ class Folders(RunFolders):
 
 
 class Mirror(run_supervisor.Log):
-    """What a rank prints elsewhere, in files here. Goes on where another left off."""
+    """The output of a rank elsewhere, in files here. Goes on where another left off."""
 
     def __init__(self, folder: str, rank: int, limit: int) -> None:
         self.path = os.path.join(folder, f"{rank}.log")

@@ -13,9 +13,9 @@ class RankEnd:
     stopped: bool = False
     reason: str = ""
     at: Seconds = 0.0
-    """By its node's clock: who was first, to within what the clocks differ."""
+    """Seconds of its node's clock: who was first, to within what the clocks differ."""
     gone_at: Seconds = 0.0
-    """By our own clock: what the run is charged for."""
+    """Seconds of our own clock: what the run is charged for."""
     node_lost: bool = False
 
 

@@ -1,4 +1,4 @@
-"""What the actors of a run say of their nodes → what each of them is to run. All pure."""
+"""Commands for a run's actors, made from what they say of their nodes. All pure."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence

@@ -23,12 +23,14 @@ from boa.engines.processes import orphans, run_supervisor
 PATIENCE_S = 10.0
 """How long `news` waits for some."""
 GATHER_S = 0.1
-"""From the first output to the answer, so that a worker that prints much is not many answers."""
+"""Seconds from the first output to the answer, so that a worker that prints much is not many
+answers."""
 PIECE = 1024 * 1024
-"""Of output, in one answer: what is kept of much of it is soon told."""
+"""Bytes of output in one answer: what is kept of much of it is soon told."""
 LOOK_S = 1.0
 SEEN_S = 5.0
-"""Until a file that the service has left is seen here: network file systems take their time."""
+"""Seconds until a file that the service has left is seen here: network file systems take their
+time."""
 OF_RAY = (
     "RAY_CLIENT_MODE",
     "RAY_JOB_ID",
@@ -36,7 +38,7 @@ OF_RAY = (
     "RAY_LD_PRELOAD_ON_WORKERS",
     "SPT_NOENV",
 )
-"""What Ray tells its own workers."""
+"""Variables that Ray sets for its own workers."""
 KEEP = "import sys; sys.path += sys.argv[1:3]; import keeper; keeper.main(sys.argv[3])"
 
 
@@ -47,7 +49,7 @@ class Rank:
         """idle, up, ended"""
         self._rank = -1
         self._output, self._first, self._limit = bytearray(), 0, 0
-        """What is kept of the output, and how much came before."""
+        """The output that is kept, the bytes that came before it, and the most that are kept."""
         self._outcome: tuple[int | None, bool, str] | None = None
         self._ended_at, self._ended, self._was_up = 0.0, 0.0, False
         self._folder = ""
@@ -106,7 +108,7 @@ class Rank:
             self._pass_on()
 
     def news(self, offset: int, state: str) -> dict[str, Any]:
-        """What is new to who knows so much of the output, and this state; or soon that nothing is.
+        """News for who knows so much of the output, and this state; or soon that there is none.
 
         The end is told when all of the output has been.
         """

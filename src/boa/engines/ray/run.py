@@ -25,9 +25,9 @@ from boa.model.runs import Launch, RunKey
 from boa.units import Seconds
 
 PLACED_S: Seconds = 60.0
-"""Until all GPUs of a run are its own: those of the run before are freed within seconds."""
+"""Seconds until all GPUs of a run are its own: those of the run before are freed within seconds."""
 PREPARED_S: Seconds = 120.0
-"""Until all actors answer; each is a new Python process."""
+"""Seconds until all actors answer; each is a new Python process."""
 OVERDUE_S: Seconds = 60.0
 """Whoever has not answered by then, though `news` never takes so long, is silent: it hangs."""
 UNREACHABLE_S: Seconds = 30.0
@@ -73,7 +73,7 @@ class RayRun:
         self._launch: Launch | None = None
         self._group: Any = None
         self.in_cluster = False
-        """There may be something of it there: GPUs that nobody else can have."""
+        """Whether there may be something of it there: GPUs that nobody else can have."""
         self._began = self._prepared_at = time.monotonic()
         self._placed = False
         self._failing = False
@@ -82,7 +82,7 @@ class RayRun:
 
     @property
     def name(self) -> str:
-        """Of its group; its actors have a number behind."""
+        """The name of its placement group; its actors have a number behind."""
         return f"{self.key.job}.{self.key.attempt}.{self._marker.tag}"
 
     def refs(self) -> dict[Any, int]:

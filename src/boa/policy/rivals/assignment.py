@@ -47,7 +47,8 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True)
 class _Choices:
-    """What each job may sensibly choose, job after job in one list; the last is always nothing."""
+    """Choices that make sense for each job, job after job in one list; the last is always
+    nothing."""
 
     job: Ints
     option: Ints  # the configuration, −1 for none

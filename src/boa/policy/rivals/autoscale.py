@@ -51,7 +51,7 @@ def normalised_speedup(
 
 
 def contribution(speedup: float, base: int, *, by_base: bool = False) -> float:
-    """What a job adds to the cluster's efficiency: its normalised speedup, by the paper's formula.
+    """A job's share in the cluster's efficiency: its normalised speedup, by the paper's formula.
 
     By that formula a job on its base of 8 GPUs puts one of them to use, and the appendix's example
     (such a job raises the efficiency when a cluster grows from 4 GPUs to 12) does not come out;
@@ -62,7 +62,7 @@ def contribution(speedup: float, base: int, *, by_base: bool = False) -> float:
 
 
 def efficiency(contributions: Iterable[float], gpus: int) -> float:
-    """Of a cluster: the sum over running jobs ÷ its GPUs. An empty cluster has none."""
+    """Efficiency of a cluster: the sum over running jobs ÷ its GPUs. An empty cluster has none."""
     return sum(contributions) / gpus if gpus > 0 else 0.0
 
 

@@ -1,4 +1,4 @@
-"""What several rivals share: what a rescaling costs them, and where their curves begin."""
+"""Rules that several rivals share: the price of a rescaling, and where curves begin."""
 
 import numpy as np
 

@@ -37,7 +37,7 @@ FLOOR = 0.001
 """Added to every speedup, so that a job without GPUs costs much but not everything."""
 
 TIE = 1e-9
-"""What a rescaling costs where nothing else counts; a job left without GPUs costs twice that."""
+"""Cost of a rescaling where nothing else counts; a job left without GPUs costs twice that."""
 
 IMPROVED = 1.0 - 1e-7
 """The best counts as improved if its total cost falls below this share of what it was."""
@@ -172,7 +172,7 @@ def _padded(counts: Ints, width: int) -> NDArray[np.uint8]:
 
 
 def _most(search: Search) -> Ints:
-    """What a job may have, as far as its speedups are known."""
+    """GPUs that each job may have at most, as far as its speedups are known."""
     most: Ints = np.minimum(search.max_gpus, search.rates.shape[2] - 1)
     return most
 
@@ -187,7 +187,7 @@ def _costs(search: Search) -> Floats:
 
 
 def _costs_at_home(search: Search, costs: Floats) -> Floats:
-    """What each job's current row costs; infinite if it has none or may not keep it."""
+    """Cost of each job's current row; infinite if it has none or may not keep it."""
     gpus = search.current.sum(axis=1)
     nodes = np.count_nonzero(search.current, axis=1)
     allowed = (gpus >= search.min_gpus) & (gpus <= _most(search)) & (gpus > 0)

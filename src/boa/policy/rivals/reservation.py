@@ -40,7 +40,7 @@ def asked_width(job: JobView) -> int:
 
 
 def asked_type(job: JobView, gpu_types: Mapping[GpuName, GpuType]) -> GpuName | None:
-    """What it holds, else the first type that can run it at its width; None if none can.
+    """The type it holds, else the first that can run it at its width; None if none can.
 
     A type of which nothing is known yet is taken only if none is known to do.
     """

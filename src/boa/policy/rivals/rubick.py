@@ -39,13 +39,13 @@ class Curve:
     """Widths worth having and the speed there, in GPUs at the base width's efficiency."""
 
     speeds: Mapping[int, float]
-    """By rising width."""
+    """Speed by rising width."""
     base: int
     """The width that speeds are relative to."""
     entry: int
     """The base width or the first option above: what the job is admitted at if it can be."""
     downs: Mapping[int, Step]
-    """From each width but the smallest, the step to fewer GPUs that loses the least."""
+    """The step to fewer GPUs that loses the least, from each width but the smallest."""
 
     @classmethod
     def of(cls, speeds: Mapping[int, float], base: int) -> "Curve":
@@ -185,7 +185,7 @@ class _Book:
         self.widths = {request.id: request.held for request in requests if request.held}
         self.free = capacity - sum(self.widths.values())
         self.failed: list[tuple[int, float, bool]] = []
-        """What could not be reclaimed (GPUs, slope, eviction) since a job was last admitted."""
+        """Reclaims that failed (GPUs, slope, eviction) since a job was last admitted."""
 
     def set(self, job: JobId, width: int) -> None:
         self.free += self.widths.pop(job, 0) - width

@@ -85,7 +85,7 @@ class RubickAutoscale:
     def efficiency(
         self, requests: Sequence[Request], widths: Mapping[JobId, int], gpus: int
     ) -> float:
-        """Of a cluster of so many GPUs on which jobs run at these widths."""
+        """Efficiency of a cluster of so many GPUs on which jobs run at these widths."""
         return efficiency(
             (
                 contribution(

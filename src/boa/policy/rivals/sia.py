@@ -20,7 +20,7 @@ CHANGED = 0.01
 MOST = 3000.0
 DIGITS = 2
 PENALTIES: Mapping[str, Seconds] = {"resnet18": 30.0, "yolov3": 45.0}
-"""What Sia believes a rescaling to take, where that is not what it takes."""
+"""Seconds that Sia believes a rescaling to take, where that is not what it takes."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -145,7 +145,7 @@ def _current(job: JobView, options: Configurations) -> int:
 
 
 def _costs(view: ClusterView, goodputs: Floats, current: Ints) -> Floats:
-    """What a configuration adds to the sum that is minimised."""
+    """Terms that the configurations add to the sum that is minimised."""
     factors = np.array([_rescale_factor(view.now, job) for job in view.jobs]).reshape(-1, 1)
     changed = np.ones(goodputs.shape)
     rows = np.flatnonzero(current >= 0)

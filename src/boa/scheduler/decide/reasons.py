@@ -28,7 +28,7 @@ Reason: TypeAlias = Mapping[str, Any]
 """As a job keeps it: `why` (a cause), `epoch`, `from` (type and width, while it has not started),
 and where they are known `saves_s` and `extra_usd`."""
 TOLD = ("why", "saves_s", "extra_usd")
-"""What the event's data have of it."""
+"""Keys of a reason that the event's data have too."""
 _NO_TIME_S = 0.05
 
 
@@ -39,8 +39,9 @@ def reason(
     memory: object,
     left: float,
 ) -> Reason:
-    """Of giving a job these GPUs. `decided`: why the policy was asked about it; `memory`: what the
-    policy remembers; `left`: the part of its current epoch that is to be done yet."""
+    """The reason for giving a job these GPUs. `decided`: why the policy was asked about it;
+    `memory`: what the policy remembers; `left`: the part of its current epoch that is to be done
+    yet."""
     held = _held(job)
     known = {} if held is None else {"from": list(held)}
     if given is None:
@@ -54,7 +55,7 @@ def reason(
 
 
 def _held(job: JobRecord) -> Step | None:
-    """What it has run on last."""
+    """GPU type and width that it has run on last."""
     if job.run is not None:
         return job.run.allocation.gpu, job.run.allocation.width
     before = job.why.get("from")
@@ -109,7 +110,7 @@ def _all_on(gpu: GpuName, width: int) -> Variant:
 
 
 def _spent(course: Course, epoch: int, left: float, until: int | None) -> tuple[Seconds, Usd]:
-    """Of what is left of an epoch and the epochs after it, up to `until`."""
+    """Seconds and USD of the rest of an epoch and the epochs after it, up to `until`."""
     times = course.times[epoch:until].copy()
     with np.errstate(invalid="ignore"):  # where an epoch cannot run, which is then not told
         times[0] *= left
@@ -120,7 +121,7 @@ def _spent(course: Course, epoch: int, left: float, until: int | None) -> tuple[
 
 
 def said(job: JobRecord, given: Allocation) -> str:
-    """Of a job that starts on these GPUs."""
+    """The sentence on a job that starts on these GPUs."""
     parts, why = [_words(job, given)], job.why.get("why")
     if why in ("first", "epoch", "plan") and is_short(job, given.width):
         parts.append(_short(job, given))

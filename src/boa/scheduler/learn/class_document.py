@@ -1,4 +1,4 @@
-"""What was learned of a class, as one JSON document: what `boa show CLASS` prints and plots.
+"""A class as one JSON document, as `boa show CLASS` prints and plots it.
 
 Speedups are those of the whole training at one width throughout, against the least width of the
 first GPU type as it is believed to run: s(k) = T(least) / T(k), so s(least) = 1. Samples are held
@@ -98,7 +98,7 @@ def _measured(samples: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _sample_document(known: Known, point: Point, whole: Floats, unit: Seconds) -> dict[str, Any]:
-    """What was measured, over all epochs. The curve goes through it, but for what a profile that
+    """A measured point, over all epochs. The curve goes through it, but for what a profile that
     counts as measured holds it back by."""
     at = (point.gpu, point.across, point.width)
     cells = list(known.cells.values())

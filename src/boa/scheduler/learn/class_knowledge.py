@@ -45,13 +45,13 @@ MOST_GPUS = 1024
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Picture:
-    """What follows from all that is known, until that has changed."""
+    """Consequences of all that is known, until that has changed."""
 
     learned: Learned
     tables: Mapping[GpuName, Floats]
     """Rates within the limits of the class, on the types that it may use."""
     curves: Mapping[GpuName, Curves]
-    """On the fewest nodes, at the widths that are offered to a plan."""
+    """Curves on the fewest nodes, at the widths that are offered to a plan."""
     work: Floats
     """Units of every epoch."""
 
@@ -68,7 +68,7 @@ class Known:
     prior: ClassPrior | None
     arrivals: Arrivals
     engine: str = "local"
-    """What starts jobs now."""
+    """The engine that starts jobs now."""
     gpus: GpuLimits = field(default_factory=GpuLimits)
     weight: float = 1.0
     epochs_said: int = 1
@@ -78,7 +78,7 @@ class Known:
     work: dict[int, Mean] = field(default_factory=dict)
     """Units by epoch, as jobs had them."""
     rescalings: dict[str, Rescalings] = field(default_factory=dict)
-    """By engine."""
+    """Rescaling times by engine."""
     noise: dict[int, Mean] = field(default_factory=dict)
     """Gradient noise scale in samples, by epoch; every report counts 5 % less with the next."""
     gpu_s: Mean = field(default_factory=Mean)
@@ -173,7 +173,7 @@ class Known:
 
     @property
     def rescale_s(self) -> Seconds:
-        """Of this engine; what another one took stands in until there is a measurement of it.
+        """Seconds of a rescaling on this engine; another engine's stand in until one is measured.
 
         What a profile states counts as one; what nobody said is overruled by the first.
         """
@@ -289,7 +289,8 @@ class Known:
         return work * (self.total_work / float(work.sum()))
 
     def _work(self, tables: Mapping[GpuName, Floats]) -> Floats:
-        """What was stated counts as one job; what nobody said is overruled by the first."""
+        """Units of every epoch: a stated work counts as one job; where none is, the first job's
+        counts."""
         stated = self._stated_work()
         seen = {epoch: mean for epoch, mean in list(self.work.items()) if epoch < self.epochs}
         if stated is not None:

@@ -38,7 +38,7 @@ Tables: TypeAlias = Mapping[GpuName, Floats]
 
 @dataclass(frozen=True, slots=True)
 class Prior:
-    """What the rates are believed to be before any is measured."""
+    """Rates as they are believed to be before any is measured."""
 
     tables: Tables
     shaped: bool

@@ -1,8 +1,8 @@
-"""What is believed of a job's end: how much of it is done, how long the rest takes and costs. Pure.
+"""Estimates of a job's end: how much of it is done, how long the rest takes and costs. Pure.
 
 All of it follows from the plan in force, and from the units of progress that an epoch was known to
-have when that plan was made: times and prices are those of `policy/rest.py`. What a job waits for
-GPUs is not in it: nobody knows that.
+have when that plan was made: times and prices are those of `policy/courses.py`. What a job waits
+for GPUs is not in it: nobody knows that.
 """
 
 from collections.abc import Mapping
@@ -40,30 +40,30 @@ class _Ahead:
 
     course: Course
     runs: list[_Amount]
-    """To train an epoch, on its GPUs already."""
+    """Seconds and USD to train an epoch, on its GPUs already."""
     entries: list[_Amount]
-    """To get onto the GPUs of an epoch."""
+    """Seconds and USD to get onto the GPUs of an epoch."""
     later: list[_Amount]
-    """To train all epochs after this one."""
+    """Seconds and USD to train all epochs after this one."""
     moves: list[_Amount]
     """The rescalings after the beginning of the next one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Work:
-    """What there is to do in a class."""
+    """The work of a class."""
 
     units: tuple[float, ...]
     total: float
-    """Of them."""
+    """Units of all epochs."""
     parts: list[float]
-    """Of the whole training by work, that every epoch is."""
+    """The share of the whole training, by work, that every epoch is."""
     before: list[float]
     """The same, done when it begins."""
 
 
 class Estimates:
-    """Of all jobs, under one plan. What it works out is kept: it is to be made once per plan."""
+    """Estimates of all jobs, under one plan. They are kept: to be made once per plan."""
 
     def __init__(self, plan: PlanState) -> None:
         self._rests = Rests(plan.solution)
@@ -190,7 +190,7 @@ def _part_left(job: JobRecord, work: _Work, scale: float) -> float:
 
 
 def _given(job: JobRecord) -> Step | None:
-    """What it is on, or is to be on next."""
+    """GPU type and width that it is on, or is to be on next."""
     if job.allocation is not None:
         return job.allocation.gpu, job.allocation.width
     return None if job.share is None else (job.share.gpu, job.share.width)

@@ -8,14 +8,14 @@ from boa.units import SECONDS_PER_HOUR, PerHour, Seconds
 HALF_LIFE_H = 24.0
 """An arrival of a day ago counts half as much as one of now."""
 ARRIVALS_PER_HOUR: PerHour = 1.0
-"""What is believed of a class whose prior says nothing; worth `ARRIVALS_WEIGHT_H` of history."""
+"""Arrivals per hour of a class whose prior says nothing; worth `ARRIVALS_WEIGHT_H` of history."""
 ARRIVALS_WEIGHT_H = 1.0
 LEAST_WATCH_H = 1 / 60
 """A minute: what a watch that has only just begun, with a prior worth nothing, is taken for."""
 RAREST: PerHour = 1e-6
 """No class is ever believed to be rarer: a plan needs some rate, and a job of it may yet come."""
 FADE = 0.95
-"""What is left of the weight of every older value when a new one comes: some 20 values count."""
+"""Weight that is left to every older value when a new one comes: some 20 values count."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from boa.model.records import Cell, CellKey, Report
 from boa.units import Seconds
 
 HALF_LIFE_S: Seconds = 7200.0
-"""What was measured in a cell counts half after two more hours of training in that same cell."""
+"""Seconds of more training in a cell after which a measurement there counts half."""
 MOST_EPOCHS = 1000
 """Epochs that are told apart; those beyond count as the last."""
 
@@ -37,7 +37,7 @@ class Stretch:
 
 
 def stretches(before: Report, report: Report) -> Iterator[Stretch]:
-    """What happened between two reports of one attempt, by epoch; nothing where they make no sense.
+    """Stretches between two reports of one attempt, by epoch; none where they make no sense.
 
     Where epochs ended in between, the new one has the units that it reports and the others share
     the rest equally; the time is split like the units, as if the rate had been the same throughout.

@@ -1,4 +1,4 @@
-"""What the service learns of its job classes: speedups, work, arrivals, rescaling times.
+"""The profiler: learns the speedups, work, arrivals and rescaling times of job classes.
 
 Jobs of a class share what they learn. `docs/concepts/learning.md` states every rule; the curves are
 made in `curves.py`, what is believed before anything is measured is in `fading_means.py` and
@@ -38,7 +38,7 @@ MATERIAL_COUNTED = 0.20
 
 @dataclass(frozen=True, slots=True)
 class _Mark:
-    """What a class looked like when its plan was last called out of date."""
+    """A class as it was when its plan was last called out of date."""
 
     shape: tuple[object, ...]
     times: Mapping[GpuName, Floats]
@@ -155,7 +155,7 @@ class Profiler:
         self._dirty_cells[key] = None
 
     def epoch_done(self, job: JobRecord, epoch: int, units: float) -> None:
-        """What an epoch took, once for every epoch of a job: a restart may end it again."""
+        """Learn an epoch's units, once for every epoch of a job: a restart may end it again."""
         known = self._known.get(job.job_class)
         if known is None or not is_amount(units):
             return
@@ -189,7 +189,7 @@ class Profiler:
             self._dirty_classes.add(known.name)
 
     def rescaled(self, job: JobRecord, what: Told) -> None:
-        """What a report added to what is known of the rescaling before it."""
+        """Learn from what a report added to what is known of the rescaling before it."""
         known = self._known.get(job.job_class)
         if known is not None and what.parts:
             known.rescaled(what)
@@ -198,7 +198,8 @@ class Profiler:
     # What is to be stored
 
     def drain(self) -> tuple[list[Cell], list[ClassRecord]]:
-        """What has changed since it was last asked; to `keep` if it could not be stored."""
+        """Cells and classes that have changed since the last call; to `keep` if they could not be
+        stored."""
         cells = [self._known[key.job_class].cells[key] for key in self._dirty_cells]
         classes = [self._known[name].record() for name in sorted(self._dirty_classes)]
         self._dirty_cells, self._dirty_classes = {}, set()
@@ -301,7 +302,7 @@ class Profiler:
         return (max(left[0] - job.progress, 0.0), *left[1:])
 
     def profiles(self) -> dict[str, ClassProfile]:
-        """Of the classes that something was measured or said of."""
+        """Profiles of the classes that something was measured or said of."""
         found = {name: self._known[name].as_profile() for name in self.classes()}
         return {name: profile for name, profile in found.items() if profile is not None}
 
@@ -309,7 +310,7 @@ class Profiler:
         return sorted(self._known.copy())
 
     def document(self, job_class: str, now: Seconds) -> Mapping[str, Any] | None:
-        """What `boa show CLASS` shows; None if there is no such class."""
+        """The document of `boa show CLASS`; None if there is no such class."""
         known = self._known.get(job_class)
         return None if known is None else document_of(known, now)
 

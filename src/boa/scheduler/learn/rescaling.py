@@ -1,4 +1,4 @@
-"""What rescalings took: measured by the service as a whole, and by its jobs in parts."""
+"""Rescaling times: measured by the service as a whole, and by its jobs in parts."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -20,12 +20,12 @@ UNKNOWN = "unknown"
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What one report adds to what is known of the rescaling that its run began with."""
+    """One report's addition to what is known of the rescaling that its run began with."""
 
     parts: Mapping[str, Seconds]
-    """Of `ORDER`, each once per run."""
+    """Seconds by part (`ORDER`), each once per run."""
     longer: Seconds = 0.0
-    """By so much the total that was told before has grown."""
+    """Seconds by which the total that was told before has grown."""
 
     def on(self, run: Run) -> dict[str, Seconds]:
         """All that is known of this run's rescaling by now."""
@@ -92,7 +92,7 @@ class Rescalings:
     """Those of one class under one engine."""
 
     parts: Mapping[str, Timed] = field(default_factory=dict)
-    """Of `ORDER`."""
+    """Times by part (`ORDER`)."""
 
     @property
     def total(self) -> Timed:

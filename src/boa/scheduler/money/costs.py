@@ -33,7 +33,7 @@ def cost_rows(
     since: Seconds,
     until: Seconds,
 ) -> list[dict[str, Any]]:
-    """What was charged between two moments, in rows that add up to the bill, GPU-hours too.
+    """Charges between two moments, in rows that add up to the bill, GPU-hours too.
 
     By UTC day, in order; or by class or job, the dearest first. What no job held (idle and
     provisioning) is the last row then, with None for its class or job.
@@ -50,7 +50,7 @@ def bill_by_node(
     since: Seconds,
     until: Seconds,
 ) -> Bill:
-    """What `bill` says, in less time still; `apart` as in `charged_sums`."""
+    """The same as `bill`, in less time still; `apart` as in `charged_sums`."""
     whole = bill(nodes, (), since, until)
     if not nodes:
         return whole
@@ -69,7 +69,7 @@ def _held_of(whole: Bill, jobs: Usd) -> Bill:
 def costs_by_class(
     nodes: Sequence[NodeRecord], held: Held, since: Seconds, until: Seconds
 ) -> tuple[Bill, list[dict[str, Any]]]:
-    """What `bill` and `cost_rows` by class say, in a fraction of the time."""
+    """The same as `bill` and `cost_rows` by class, in a fraction of the time."""
     whole = bill(nodes, (), since, until)
     if not nodes:
         return whole, []
@@ -212,7 +212,7 @@ def _not_held(
     since: Seconds,
     until: Seconds,
 ) -> list[dict[str, Any]]:
-    """What was rented and no job held; no row if nothing was rented."""
+    """The row of GPUs that were rented and no job held; none if nothing was rented."""
     whole = _figures(nodes, holds, since, until)
     if not whole["gpu_hours"]:
         return []

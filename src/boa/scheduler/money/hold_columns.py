@@ -17,7 +17,7 @@ Spans: TypeAlias = tuple[Ids, Floats, Floats]
 
 
 def charged_spans(nodes: Sequence[NodeRecord], held: Held, since: Seconds, until: Seconds) -> Spans:
-    """Of each hold: the place of its node, and from when until when it is charged.
+    """Charged time of each hold: the place of its node, from when, until when.
 
     That is while its node was usable, as in `ledger.bill`; it ends when it begins, or before, where
     it is not charged at all. There is at least one node.
@@ -36,7 +36,7 @@ def charged_sums(
     since: Seconds,
     until: Seconds,
 ) -> Floats:
-    """Of each node: the GPU-seconds that jobs are charged for, as in `charged_spans`.
+    """GPU-seconds of each node that jobs are charged for, as in `charged_spans`.
 
     `apart`: all holds of some nodes. It is asked where one began before its node was usable or
     lasted longer, which is seldom: there a sum does not tell how much of it to charge.

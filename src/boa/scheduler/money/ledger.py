@@ -32,7 +32,7 @@ NOTHING = Bill(total=0.0, jobs=0.0, idle=0.0, provisioning=0.0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Totals:
-    """What closed nodes and closed holds have cost, so that "now" needs only the open ones."""
+    """Cost of closed nodes and closed holds, so that "now" needs only the open ones."""
 
     total: Usd = 0.0
     provisioning: Usd = 0.0
@@ -58,7 +58,7 @@ class Totals:
 def bill(
     nodes: Iterable[NodeRecord], holds: Iterable[Hold], since: Seconds, until: Seconds
 ) -> Bill:
-    """What was charged between two moments; nothing if the second is not after the first.
+    """Charges between two moments; none if the second is not after the first.
 
     A hold counts while its node was usable, at the node's price; one on a node that is not among
     `nodes` was never paid for.
@@ -103,7 +103,7 @@ def hold_cost(hold: Hold, now: Seconds) -> Usd:
 
 
 def spend_now(nodes: Iterable[NodeRecord]) -> UsdPerHour:
-    """What the cloud charges at this moment: nodes booting and nodes given back included."""
+    """USD per hour that the cloud charges now: nodes booting and nodes given back included."""
     return sum(n.price * n.gpus for n in nodes if n.billed_from is not None and n.gone_at is None)
 
 

@@ -10,19 +10,19 @@ class MoneyState:
     budget: UsdPerHour
     max_spend: UsdPerHour | None
     effective: UsdPerHour
-    """What is planned with, so that the average comes out at the budget."""
+    """USD per hour that is planned with, so that the average comes out at the budget."""
     since: Seconds
-    """What averages are over: the first start of the service, or the last change of the budget."""
+    """Beginning of averages: the first start of the service, or the last change of the budget."""
     spent: Usd
-    """Since then, everything included."""
+    """USD spent since then, everything included."""
     total: Usd
     """Ever; the three parts add up to it."""
     jobs: Usd
     idle: Usd
     provisioning: Usd
-    """From the beginning of the charge until ready, and from release until gone."""
+    """USD from the beginning of the charge until ready, and from release until gone."""
     now_per_hour: UsdPerHour
-    """What is rented at this moment costs so much."""
+    """USD per hour of everything that is rented at this moment."""
     gain: float = 1.0
     """Dollars on the bill per dollar planned, as measured: nodes are idle and boot."""
 
@@ -31,6 +31,6 @@ class MoneyState:
         return self.spent / hours if hours > 0 else 0.0
 
     def planned_with(self, budget: UsdPerHour) -> UsdPerHour:
-        """What plans would be made with if this became the budget now."""
+        """USD per hour that plans would be made with if this became the budget now."""
         wanted = budget / self.gain
         return wanted if self.max_spend is None else min(wanted, self.max_spend)

@@ -1,4 +1,4 @@
-"""What to plan with, so that what is really spent averages to the budget. Pure.
+"""Pacing: the budget to plan with, so that what is really spent averages to the budget. Pure.
 
 A plan promises what jobs will hold; what comes of it is more or less by some factor, the *gain*,
 which the next plan is divided by. It has two parts. The *overhead*, dollars charged per dollar
@@ -21,18 +21,18 @@ BOUND = 2.0
 """Horizons of budget that can be saved up, or owed: beyond it, a dollar left over is forgone and
 one overspent is forgiven. With the default horizon that is a week-end without jobs."""
 PAYOUT = 1.0
-"""Of the budget: what savings add to it at most, so that a dead week ends in no spree."""
+"""Share of the budget that savings add to it at most, so that a dead week ends in no spree."""
 GAIN = (1 / 3, 3.0)
-"""What spent ÷ planned is believed to be at least and at most, and the overhead at most."""
+"""Bounds within which spent ÷ planned is believed to be; the upper one is the overhead's too."""
 OVERHEAD_HORIZONS = 1 / 4
-"""Of budget: the newest dollars, by which the overhead is measured …"""
+"""Horizons of budget, the newest dollars, by which the overhead is measured …"""
 OVERHEAD_LEAST_H = 1.0
 """… and hours of budget that they are at least, or one boot would upset a short horizon."""
 LESSON = 2.0
-"""Of the budget: dollars an hour that teach, at most. What winds down after the budget was cut is
-not what is usual under the new one."""
+"""Most dollars an hour that teach, as a share of the budget. What winds down after the budget was
+cut is not what is usual under the new one."""
 BELIEVED = 1 / 12
-"""Of those dollars: as many are taken at first to have gone to jobs alone, so that the first nodes
+"""Share of those dollars that is taken at first to have gone to jobs alone, so that the first nodes
 to boot, which no job can hold yet, are not taken for what is usual."""
 NO_DEMAND = 0.25
 """Where jobs hold less than this share of the plan there are none, which says nothing of the gain
@@ -40,7 +40,7 @@ if it lasts …"""
 NIGHT_HORIZONS = 1 / 24
 """… longer than this. A lull between two jobs is part of what the plan promised."""
 EFFECTIVE = (0.25, 4.0)
-"""Of the budget: what is planned with at least and at most."""
+"""Least and most that is planned with, as shares of the budget."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,7 @@ class Pace:
 
     budget: UsdPerHour
     since: Seconds
-    """What averages are over: the first start, or the last change of the budget."""
+    """Beginning of averages: the first start, or the last change of the budget."""
     spent_before: Usd
     """The ledger's total then."""
     at: Seconds
@@ -61,7 +61,7 @@ class Pace:
     credit: Usd = 0.0
     """Allowed and not spent, within bounds; negative: a debt."""
     held: UsdPerHour
-    """By jobs: a moving average over the horizon, while there was demand …"""
+    """USD per hour that jobs held: a moving average over the horizon, while there was demand …"""
     planned: UsdPerHour
     """… and of what the plans in force promised at the same time."""
     lull_h: float = 0.0

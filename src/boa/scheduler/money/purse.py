@@ -22,7 +22,8 @@ Remembered: TypeAlias = tuple[pacing.Pace, UsdPerHour | None]
 
 
 class Purse:
-    """What was spent is the ledger's to say, and what follows from it the pacing's."""
+    """The budget in force: what was spent is the ledger's to say, what follows from it the
+    pacing's."""
 
     def __init__(
         self, budget: UsdPerHour, max_spend: UsdPerHour | None, horizon_h: float, now: Seconds
@@ -44,7 +45,7 @@ class Purse:
             self._pace = pacing.with_budget(pace, self._pace.budget, bill, now)
 
     def remembered(self) -> Remembered:
-        """What a step may change, to be restored if it is not stored."""
+        """Everything that a step may change, to be restored if it is not stored."""
         return self._pace, self.max_spend
 
     def restore(self, remembered: Remembered) -> None:
@@ -68,7 +69,7 @@ class Purse:
 
     @property
     def effective(self) -> UsdPerHour:
-        """What to plan with: more than the cap allows would only be planned in vain."""
+        """USD per hour to plan with: more than the cap allows would only be planned in vain."""
         effective = pacing.effective(self._pace, self._horizon_h)
         return effective if self.max_spend is None else min(effective, self.max_spend)
 

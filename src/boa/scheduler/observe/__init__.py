@@ -1,1 +1,1 @@
-"""What users, runs, nodes and the cloud did, taken into the draft."""
+"""Acts of users, runs, nodes and the cloud, taken into the draft."""

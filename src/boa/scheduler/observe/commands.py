@@ -1,4 +1,4 @@
-"""What users ask for: each changes the draft, or raises what they did wrong. All pure."""
+"""Users' commands: each changes the draft, or raises what they did wrong. All pure."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -23,7 +23,7 @@ BOUNDS: tuple[Seconds, ...] = (
     345_600.0,
     604_800.0,
 )
-"""From a minute to a week."""
+"""Upper bounds of the buckets, from a minute to a week."""
 
 
 def bucket(name: str, seconds: Seconds) -> str:

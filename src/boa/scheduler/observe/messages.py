@@ -1,4 +1,4 @@
-"""What engine and cloud say, as messages to the scheduler."""
+"""Messages of engine and cloud to the scheduler."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

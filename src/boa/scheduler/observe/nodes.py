@@ -101,7 +101,7 @@ def give_up_booting(draft: Draft, boot_s: Seconds) -> list[GpuName]:
 
 
 def forget_gone(draft: Draft) -> None:
-    """Of nodes that went long ago no cloud speaks any more."""
+    """Forget nodes that went long ago: no cloud speaks of them any more."""
     old = [t for t, node in draft.state.gone.items() if (node.gone_at or 0) < draft.now - DAY_S]
     for token in old:
         del draft.state.gone[token]

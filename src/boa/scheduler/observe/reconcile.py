@@ -1,4 +1,4 @@
-"""What the cloud lists against what was written down: no node is forgotten or paid for twice.
+"""The cloud's list against what was written down: no node is forgotten or paid for twice.
 
 Pure: it says what to write down and what to ask the cloud. All of it follows from the records and
 the list alone, so after a crash the same comes out again.
@@ -47,7 +47,7 @@ class Orphan:
 
     listed: CloudNode
     since: Seconds
-    """What was charged before is on another record."""
+    """Beginning of the charge: what was charged before is on another record."""
 
 
 Action: TypeAlias = Changed | Rent | Release | Orphan

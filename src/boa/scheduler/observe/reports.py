@@ -1,4 +1,4 @@
-"""What running jobs say of themselves, taken into the draft and to the profiler."""
+"""Reports of running jobs, taken into the draft and to the profiler."""
 
 from collections import deque
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What is kept to show later how things went: samples of the service, points of its jobs.
+"""Samples of the service and points of its jobs, kept to show later how things went.
 
 Each is part of a step's changes. What was last kept counts once it is stored, so that a step that
 is not stored leaves nothing out and keeps nothing twice.
@@ -68,7 +68,7 @@ class Sampling:
             draft.changes.points[job.id] = _point(job, report, job.ended_at, turns)
 
     def stored(self, draft: Draft) -> None:
-        """What this step kept is there."""
+        """Count this step's samples and points as kept."""
         if draft.changes.samples:
             self._sample = draft.changes.samples[-1]
         self._points.update(draft.changes.points)

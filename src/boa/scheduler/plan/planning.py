@@ -167,7 +167,7 @@ class Planner:
         return self.plan
 
     def _failed(self, now: Seconds) -> None:
-        """What was wrong may pass, so ask again soon; if it does not, ever more seldom."""
+        """Ask again soon, as what was wrong may pass; if it does not, ever more seldom."""
         longer = QUIET_S if self._retry_s is None else 2 * self._retry_s
         self._retry_s = min(longer, self._replan_s)
         self._asked = replace(self._asked, at=now)

@@ -1,4 +1,4 @@
-"""What the plan would be for another budget, or for a wished JCT. Pure; changes nothing."""
+"""Plans for another budget, or for a wished JCT. Pure; changes nothing."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ class Previewed:
     budget: UsdPerHour
     """As asked for; for a wished JCT: the least that reaches it. On the bill."""
     planned_with: UsdPerHour
-    """What the plan is made with, so that the bill comes out at the budget."""
+    """USD per hour that the plan is made with, so that the bill comes out at the budget."""
     solution: Solution
     too_small: UsdPerHour | None = None
     """Where that budget cannot keep up: the least that could. The plan is then the one for it."""
@@ -92,7 +92,7 @@ def _out_of_reach(jct: Seconds, fastest: Seconds, slowest: Seconds) -> InputErro
 
 
 def spread_of(jobs: Sequence[JobRecord]) -> Spread:
-    """Of a class, newest first; jobs that did not succeed say nothing."""
+    """The spread of a class's JCTs, newest first; jobs that did not succeed say nothing."""
     jcts = [
         job.ended_at - job.submitted_at
         for job in jobs

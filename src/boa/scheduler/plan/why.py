@@ -1,7 +1,7 @@
 """Why a class has the widths that it has: time against money. Pure.
 
 A plan minimises Σ w_i λ_i E[T_i] / Σ w λ within its budget; with the shadow price μ of the budget
-that is, for every job of class i alone (see `policy/rest.py`),
+that is, for every job of class i alone (see `policy/courses.py`),
 
     w_i / Σ w λ · time  +  μ · cost
 
@@ -26,7 +26,7 @@ from boa.solver.solution import Solution
 from boa.units import GpuName, Seconds, Usd
 
 MOST_WIDTHS = 64
-"""That are told of a stretch."""
+"""Widths of a stretch that are told, at most."""
 AS_GOOD = 1e-3
 """Part by which what a dollar saves may differ and still be worded as the same."""
 WORTH_A_WORD = 0.005

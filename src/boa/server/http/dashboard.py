@@ -38,7 +38,7 @@ HEADERS = {
 }
 ASK_AGAIN = "no-cache"
 FOREVER = "public, max-age=31536000, immutable"
-"""For files whose names change with what is in them."""
+"""Cache-Control of files whose names change with what is in them."""
 TYPES = {
     ".css": "text/css; charset=utf-8",
     ".html": "text/html; charset=utf-8",

@@ -7,7 +7,7 @@ from typing import Any, TextIO
 
 _OTHERS = {"message", "asctime", "color_message", "_ray_timestamp_ns"}
 _PLAIN = frozenset(vars(logging.makeLogRecord({})).keys() | _OTHERS)
-"""What every record has, or gets from others; anything beside it was given as `extra`."""
+"""Fields that every record has, or gets from others; any other was given as `extra`."""
 
 
 class JsonLines(logging.Formatter):
@@ -36,5 +36,5 @@ def configure(stream: TextIO | None = None, level: int = logging.INFO) -> None:
 
 
 def log(level: str, text: str) -> None:
-    """What the control loop has to say."""
+    """Log a line of the control loop's."""
     logging.getLogger("boa.runtime").log(logging.getLevelNamesMapping()[level.upper()], text)

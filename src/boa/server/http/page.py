@@ -1,4 +1,4 @@
-"""What a browser sees at `/` where no dashboard was built: complete in itself."""
+"""The page at `/` where no dashboard was built: complete in itself."""
 
 from html import escape
 

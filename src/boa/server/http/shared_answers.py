@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 from boa.units import Seconds
 
 CHEAP_S = 0.05
-"""What takes no longer, in seconds of the wall, is worked out anew for whoever asks later."""
+"""Seconds of the wall: an answer that takes no longer is worked out anew for whoever asks later."""
 TIMES = 20
 """Anything else is kept so many times as long as it took: no question takes more than a twentieth
 of a processor, however often it is asked."""
@@ -19,8 +19,7 @@ LONGEST_S = 300.0
 AT_ONCE = 4
 """Answers of a kind that are worked out at the same time; others wait for their turn."""
 SHARE = 1000
-"""Of a time that ends now: how much of its length its beginning may be off, as one part of so
-many …"""
+"""Parts of a time that ends now, by one of which its beginning may be off …"""
 COARSEST_S: Seconds = 3600.0
 """… and how much at most."""
 _T = TypeVar("_T")

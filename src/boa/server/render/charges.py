@@ -1,4 +1,4 @@
-"""What the ledger says of some time, read from the store."""
+"""Charges of some time, read from the store."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class Month:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Charged:
-    """What was charged between two moments."""
+    """Charges between two moments."""
 
     since: Seconds
     until: Seconds

@@ -37,13 +37,13 @@ _AMOUNT = {"type": "number", "minimum": 0}
 
 
 def body(schema: str, example: Any) -> dict[str, Any]:
-    """What `openapi_extra` takes: a body that is read by hand."""
+    """An `openapi_extra` for a body that is read by hand."""
     content = {"schema": {"$ref": f"#/components/schemas/{schema}"}, "example": example}
     return {"requestBody": {"required": True, "content": {"application/json": content}}}
 
 
 def schemas() -> dict[str, Any]:
-    """Of the bodies above."""
+    """JSON Schemas of the bodies above."""
     budget = {
         "type": "object",
         "minProperties": 1,

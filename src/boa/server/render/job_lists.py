@@ -26,7 +26,7 @@ class Asked:
     states: frozenset[str] = frozenset()
     """None: any."""
     search: str = ""
-    """In lower case."""
+    """The text to look for, in lower case."""
 
     @classmethod
     def of(

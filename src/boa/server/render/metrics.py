@@ -1,4 +1,4 @@
-"""What Prometheus collects: read off the snapshot when asked, nothing kept."""
+"""Prometheus metrics: read off the snapshot when asked, nothing kept."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ _COUNTED = (
     ("boa_engine_trouble", "engine_trouble", "Times that the engine could not be asked."),
     ("boa_crashes", "crashes", "Steps ended by a bug."),
 )
-"""Of this process's life."""
+"""Counters of this process's life: metric, counter, help."""
 
 
 class SnapshotCollector(Collector):

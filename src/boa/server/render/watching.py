@@ -1,4 +1,4 @@
-"""What has changed for somebody who watches: everything at first, then rows. Pure.
+"""Changes for somebody who watches: everything at first, then rows. Pure.
 
 Records are frozen and replaced as a whole, so one that is the same object says the same. What a
 row says of a job's end changes with the plan as well: then all of them are told again.
@@ -73,7 +73,7 @@ class Watch:
         self._nodes_due = dict.fromkeys(sorted(self._nodes))
 
     def look(self, snapshot: Snapshot) -> News:
-        """What is to be told now."""
+        """News to be told now."""
         counts, plan, last_event = self._notice(snapshot)
         return News(
             jobs=self._some_jobs(),
@@ -86,7 +86,7 @@ class Watch:
         )
 
     def again(self, left: Iterable[JobId]) -> None:
-        """What became of these could not be found out: try the next time."""
+        """Try these the next time: it could not be found out what became of them."""
         self._left.update(dict.fromkeys(left))
 
     def _some_jobs(self) -> list[JobRecord]:

@@ -56,7 +56,7 @@ class EventRoutes:
             str | None, Header(description="Where a stream goes on; what browsers send.")
         ] = None,
     ) -> answers.EventList | Response:
-        """What happened, in plain words.
+        """Events, in plain words.
 
         With `Accept: text/event-stream`, what happens from now on (or after `after`, or
         `Last-Event-ID`).

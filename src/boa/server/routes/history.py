@@ -1,4 +1,4 @@
-"""What was, over time: the cluster and its cost, and how a job went."""
+"""The past, over time: the cluster and its cost, and how a job went."""
 
 import asyncio
 import math

@@ -124,7 +124,7 @@ class JobRoutes:
         ] = None,
         follow: Annotated[bool, Query(description="Go on until the job has ended.")] = False,
     ) -> StreamingResponse:
-        """What a worker printed, over all runs of the job unless one is named.
+        """A worker's output, over all runs of the job unless one is named.
 
         The header `boa-log-offset` says with which byte the answer begins.
         """

@@ -22,7 +22,7 @@ from boa.server.routes.events import STREAM
 from boa.store.base import StoreTrouble
 
 EVERY_S = 1.0
-"""At most one message in so long, of the wall."""
+"""Seconds of the wall between two messages, at least."""
 HEARTBEAT_S = 5.0
 """And at least one with the budget and how many jobs there are."""
 MOST_ENDED = 200
@@ -73,7 +73,7 @@ def everything(service: Service) -> answers.Live:
 
 
 def opening(service: Service, snapshot: Snapshot) -> answers.Live:
-    """What a page can be painted with before it has a single row."""
+    """The message that a page can be painted with before it has a single row."""
     now = service.control.now()
     return {
         "now": now,
@@ -125,7 +125,7 @@ class Teller:
         return spelled(self._told(snapshot, news, complete=not self.watch.behind))
 
     def next(self, heartbeat: bool) -> bytes | None:
-        """What has changed since; None: nothing, and it is no time to say so."""
+        """Changes since the last message; None: there are none, and it is no time to say so."""
         snapshot = self._service.control.snapshot
         news = self.watch.look(snapshot)
         if not news and not heartbeat:

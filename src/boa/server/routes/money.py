@@ -20,7 +20,7 @@ from boa.server.render.charges import Charged, Month, charged, this_month
 from boa.units import Seconds
 
 NO_CAP = math.inf
-"""What the control loop is told to take the cap away."""
+"""The cap that stands for none."""
 Moment = Annotated[
     float | None,
     Query(description="Unix seconds.", examples=[1790000000.0], allow_inf_nan=False),
@@ -64,7 +64,7 @@ class MoneyRoutes:
         since: Moment = None,
         until: Moment = None,
     ) -> answers.Cost:
-        """What was spent, is being spent, and will have been by the month's end.
+        """Money spent, being spent, and to be spent by the month's end.
 
         Totals are over everything, or between `since` and `until` if either is given. Of a time
         that ends now the answer may be some seconds old: `since` and `until` say what it is of.
@@ -143,7 +143,7 @@ class MoneyRoutes:
     def job_class(
         self, name: Annotated[str, Path(description="The class.", examples=["resnet18"])]
     ) -> dict[str, object]:
-        """What was learned of a class: rates, work, arrivals, with the samples behind them."""
+        """A class as learned: rates, work, arrivals, with the samples behind them."""
         found = looked_up(lambda: self._service.control.class_document(name))
         if found is None:
             raise NoSuchClass(name)

@@ -1,4 +1,4 @@
-"""What more or less money would buy, and why a class has the widths that it has."""
+"""Plans for more or less money, and why a class has the widths that it has."""
 
 import asyncio
 import threading
@@ -27,7 +27,7 @@ from boa.solver.solution import as_document
 from boa.store.base import Store
 
 MOST_POINTS = 200
-"""Of a frontier, that are told."""
+"""Points of a frontier that are told, at most."""
 FRESH_S = 30.0
 """How long a class's spread is taken to stay as it is, in seconds of the wall: whoever drags a
 slider asks many times a second."""
@@ -39,7 +39,7 @@ class PlanRoutes:
     def __init__(self, service: Service, clock: Callable[[], float] = time.monotonic) -> None:
         self._service = service
         self._frontiers = Shared[answers.Frontier](most=1, keep=for_ever)
-        """For the plan in force."""
+        """The frontier for the plan in force."""
         self._spreads = _Spreads(service.store, clock)
 
     def router(self) -> APIRouter:
@@ -81,8 +81,8 @@ class PlanRoutes:
             ),
         ] = None,
     ) -> answers.Preview:
-        """What the plan would be for another budget, or for a wished average JCT: one of the two
-        is to be given. Nothing is changed."""
+        """The plan for another budget, or for a wished average JCT: one of the two is to be given.
+        Nothing is changed."""
         began = time.perf_counter()
         snapshot = self._service.control.snapshot
         state, money = self._plan(snapshot), snapshot.money
@@ -186,7 +186,7 @@ def _billed(found: answers.Frontier, gain: float, now: float) -> answers.Frontie
 
 
 def _frontier(state: PlanState) -> answers.Frontier:
-    """Of the plan's own dollars."""
+    """The frontier in the plan's own dollars."""
     found = sweep(state.workload, state.solution.rules)
     return {
         "plan": state.number,

@@ -1,4 +1,4 @@
-"""What running jobs say of themselves: hundreds a second, so checked by hand and passed on."""
+"""Reports of running jobs: hundreds a second, so checked by hand and passed on."""
 
 import hmac
 import math
@@ -27,7 +27,7 @@ _RECEIVED = {"ok": True}
 
 
 def report_handler(service: Service) -> Callable[[Request], Awaitable[Response]]:
-    """What a running job says of itself. Its token is its own ($BOA_REPORT_TOKEN).
+    """A running job's report of itself. Its token is its own ($BOA_REPORT_TOKEN).
 
     404 or 409: the job has ended or goes on in another run; nothing more need be reported.
     """
@@ -75,7 +75,7 @@ def read_report(given: Mapping[str, Any], job: str, attempt: int) -> Report:
 
 
 def _rescale(value: Any) -> dict[str, float]:
-    """What cannot be a time is left out, like a loss that diverged."""
+    """Seconds by part; a figure that cannot be a time is left out, like a loss that diverged."""
     if value is None:
         return {}
     found = {}

@@ -1,4 +1,4 @@
-"""What if: simulations of other policies and budgets, beside the live service."""
+"""Simulations of other policies and budgets, beside the live service."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -36,7 +36,7 @@ class WhatIfRoutes:
     def __init__(self, service: Service, simulations: Simulations) -> None:
         self._service, self._simulations = service, simulations
         self._choices = Shared[answers.TraceChoices](most=1)
-        """What the service has seen is read from thousands of jobs."""
+        """The traces on offer: the service's own is read from thousands of jobs."""
 
     def router(self) -> APIRouter:
         router = APIRouter(tags=["what if"], dependencies=[Depends(only_known_parameters)])

@@ -1,4 +1,4 @@
-"""What the service itself has seen, as a trace: its jobs, with the speeds that it has learned."""
+"""The service's own past as a trace: its jobs, with the speeds that it has learned."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,11 +20,11 @@ from boa.units import GpuName, UsdPerHour
 
 OWN = "own"
 LEAST_JOBS = 10
-"""Of fewer, there is nothing to say of how often they come."""
+"""Jobs that it takes to say how often they come."""
 MOST_OWN = 5000
-"""Of the newest jobs: all of them are read whenever somebody looks."""
+"""Newest jobs that count: all of them are read whenever somebody looks."""
 BUDGETS = (0.5, 0.75, 1.0, 1.5, 2.0)
-"""Of the service's own."""
+"""Budgets to try, as shares of the service's own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +34,7 @@ class Own:
     trace: Trace
     profiles: Mapping[str, ClassProfile]
     scales: Mapping[str, float]
-    """By job: its work over that of its class's mean job."""
+    """Work of each job over that of its class's mean job."""
     left_out: int
     """Jobs of classes that nothing is known of, or that got nowhere."""
     gpu_types: Mapping[GpuName, GpuType]

@@ -59,7 +59,7 @@ class Question:
     """Everything that a process needs to answer; all of it was checked."""
 
     trace: str
-    """What it is called."""
+    """The trace's name."""
     world: World
     policies: tuple[str, ...]
     grid: Grid
@@ -97,7 +97,7 @@ class Simulations:
 
     @property
     def pid(self) -> int | None:
-        """Of the process that simulates, while there is one."""
+        """The id of the process that simulates, while there is one."""
         process = self._process
         return None if process is None else process.pid
 
@@ -151,7 +151,7 @@ class Simulations:
         return self.get(number)
 
     def close(self) -> None:
-        """What runs or waits is given up."""
+        """Give up everything that runs or waits."""
         with self._changed:
             self._closing = True
             self._waiting.clear()

@@ -81,7 +81,8 @@ def hours_of(trace: Trace) -> float:
 
 
 def uploaded_trace(name: str, text: str) -> Trace:
-    """Of CSV text as `boa simulate` reads it. Its length is looked at before anything else."""
+    """A trace from CSV text as `boa simulate` reads it. Its length is looked at before anything
+    else."""
     jobs = sum(1 for line in text.splitlines() if line.strip()) - 1
     if jobs > MOST_JOBS:
         raise InputError(name, f"{jobs:,} lines", f"a trace of at most {MOST_JOBS:,} jobs")

@@ -34,7 +34,8 @@ from boa.train.torch.ranks import join
 
 
 class ElasticRun:
-    """What changes with the width of a job. `batch_size`: of all ranks together, at every width."""
+    """The parts of a run that change with its width. `batch_size`: of all ranks together, at every
+    width."""
 
     def __init__(
         self,
@@ -105,7 +106,7 @@ class ElasticRun:
 
     @property
     def weight(self) -> float:
-        """What the mean loss of this batch counts for. 1 where all shares are equal."""
+        """Weight of this batch's mean loss. 1 where all shares are equal."""
         cell = self._companion.cell
         return 1.0 if cell is None else cell.weight * self._accumulated
 
@@ -128,7 +129,7 @@ class ElasticRun:
         return cell.last
 
     def act(self) -> None:
-        """What was agreed on: for `Batches`, between two batches."""
+        """Do what was agreed on: for `Batches`, between two batches."""
         if self._companion.cell is None:
             self._companion.act(self._state)
 
@@ -138,7 +139,7 @@ class ElasticRun:
 
 
 class Batches:
-    """What is left of the current epoch. It tells Accelerate where a step ends, as Accelerate's own
+    """The rest of the current epoch. It tells Accelerate where a step ends, as Accelerate's own
     loaders tell it where the data end."""
 
     remainder = 0
@@ -158,7 +159,7 @@ class Batches:
             self._state.dataloader_references = others
 
     def __len__(self) -> int:
-        """Of a whole epoch."""
+        """Batches of a whole epoch."""
         return self._companion.length
 
     @property

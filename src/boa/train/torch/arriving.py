@@ -28,7 +28,7 @@ class Arriving:
 
 
 class Sums:
-    """Of scalars, one sum for every iteration."""
+    """Sums of scalars, one for every iteration."""
 
     def __init__(self) -> None:
         self._sum: torch.Tensor | None = None
@@ -44,7 +44,7 @@ class Sums:
             self._sum = None
 
     def newest(self) -> float | None:
-        """Of those that have arrived since the last time; None if there is none."""
+        """The newest sum that has arrived since the last call; None if there is none."""
         found = None
         while self._sent and self._sent[0].here:
             found = self._sent.popleft().values()

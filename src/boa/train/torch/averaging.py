@@ -17,7 +17,7 @@ CHUNK = 64 * 2**20
 
 
 def averaged(group: dist.ProcessGroup, bucket: GradBucket) -> Reduced:
-    """What DDP does without a hook, to the last digit."""
+    """The average as DDP makes it without a hook, to the last digit."""
     work = dist.all_reduce(
         bucket.buffer(), _prepared(bucket.buffer(), group), group=group, async_op=True
     )
@@ -34,7 +34,7 @@ def reduced_by(model: DistributedDataParallel) -> list[torch.nn.Parameter]:
 
 
 def average(model: DistributedDataParallel, parameters: Sequence[torch.nn.Parameter]) -> None:
-    """What DDP would have done at the end of a backward that was not synchronised.
+    """Average as DDP would have at the end of a backward that was not synchronised.
 
     All `parameters` take part on every rank, zeros standing for a gradient that is missing here,
     so ranks never disagree about what is sent. What is missing on all ranks stays missing; what any
@@ -58,7 +58,7 @@ def average(model: DistributedDataParallel, parameters: Sequence[torch.nn.Parame
 
 
 def _chunks(gradients: Iterable[torch.Tensor]) -> Iterator[Tensors]:
-    """Of one kind each; what is larger than a chunk is one by itself."""
+    """Chunks of one kind each; a gradient that is larger than a chunk is one by itself."""
     kinds: dict[tuple[torch.dtype, torch.device], list[torch.Tensor]] = {}
     for gradient in gradients:
         kinds.setdefault((gradient.dtype, gradient.device), []).append(gradient)

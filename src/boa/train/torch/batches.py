@@ -1,4 +1,4 @@
-"""What a script iterates over in an epoch."""
+"""Batches: the iterable of an epoch in a script."""
 
 from collections.abc import Callable, Iterator
 from typing import Any

@@ -52,7 +52,7 @@ class Loaded:
     own: dict[str, Any] | None
     """This rank's; None if another number of ranks saved it."""
     world_size: int
-    """Of those who saved it."""
+    """Ranks that saved it."""
     parts: Seconds
 
 
@@ -64,7 +64,7 @@ class _Taken:
     values: Callable[[], Mapping[str, Any]]
     """May take a while: for the background."""
     pickles: Mapping[str, bytes]
-    """By the names of their files."""
+    """Pickled bytes by the names of their files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class _Job:
 
     take: Callable[[], _Taken]
     manifest: Callable[[], Manifest]
-    """For rank 0, when all is written."""
+    """The manifest, made on rank 0 when all is written."""
 
     def taken(self) -> "_Job":
         """With what `take` gives, or raises, at this moment."""

@@ -45,7 +45,7 @@ class Circle:
         return answer  # type: ignore[no-any-return]
 
     def first(self, make: Callable[[], _T]) -> _T:
-        """What it gives on rank 0."""
+        """The result on rank 0, on every rank."""
         return self.exchange(lambda: None, lambda all_: [make()] * len(all_))
 
     def agree(self, mine: Callable[[], bool]) -> bool:
@@ -95,7 +95,7 @@ class Circle:
         return [merged] * len(everyone) if isinstance(merged, _Failure) else list(merged)
 
     def _attempt(self, work: Callable[[], Any]) -> Any:
-        """What it gives, or a `_Failure`."""
+        """The result, or a `_Failure`."""
         try:
             return work()
         except Exception as problem:  # whatever it is, the others wait for our answer

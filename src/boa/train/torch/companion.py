@@ -41,7 +41,7 @@ class Stopped(SystemExit):
 
 
 class More:
-    """What else ranks agree on, in the same exchange."""
+    """Further values that ranks agree on, in the same exchange."""
 
     def offers(self) -> list[float]:
         """This rank's values, always as many."""
@@ -80,7 +80,7 @@ class Companion:
         """Mean over all ranks, of a step or two ago: nobody waited for it."""
         self._stop = self._save_now = False
         self.cell: Cell | None = None
-        """Of the batch in progress."""
+        """The cell of the batch in progress."""
         atexit.register(self._leave)
 
     # Data

@@ -46,26 +46,27 @@ class Position:
     """How far training is in the data: what a checkpoint keeps."""
 
     number: int = 0
-    """Of the pass."""
+    """The pass's number."""
     cursor: int = 0
     """Samples of it that were trained on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What one rank takes in one forward and backward pass."""
+    """Samples that one rank takes in one forward and backward pass."""
 
     indices: tuple[int, ...]
     """Never empty: a rank for which nothing is left gets one sample that counts for nothing."""
     samples: int
-    """That count."""
+    """Samples that count."""
     weight: float
     """Times the mean loss: then DDP's mean over ranks, summed over the forward passes, is the
     gradient of the mean over all samples of the iteration."""
     total: int
     """Samples of the iteration, over all ranks and forward passes."""
     last: bool
-    """Of its iteration: here gradients are synchronised and the optimiser steps."""
+    """Whether it is its iteration's last: here gradients are synchronised and the optimiser
+    steps."""
 
 
 def order(samples: int, seed: int, number: int, shuffle: bool) -> Order:

@@ -185,12 +185,12 @@ class Elastic(More):
 
     @property
     def statistics(self) -> Statistics | None:
-        """Of the gradient, as far as they are known."""
+        """Statistics of the gradient, as far as they are known."""
         return None if self._noise is None else self._noise.statistics
 
     @property
     def steps(self) -> int:
-        """Of the optimiser, over all attempts."""
+        """Steps of the optimiser, over all attempts."""
         return session.session().at.step
 
     @property

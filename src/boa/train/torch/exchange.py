@@ -1,4 +1,4 @@
-"""What ranks agree on: a small vector, summed over all of them while the next step runs."""
+"""The exchange of ranks: a small vector, summed over all of them while the next step runs."""
 
 from collections.abc import Sequence
 

@@ -24,7 +24,8 @@ from boa.train.torch.ranks import join
 
 
 class ElasticCallback(Callback):
-    """What changes with the width of a job. `batch_size`: of all ranks together, at every width."""
+    """The parts of a run that change with its width. `batch_size`: of all ranks together, at every
+    width."""
 
     def __init__(
         self,
@@ -62,7 +63,7 @@ class ElasticCallback(Callback):
 
     @property
     def weight(self) -> float:
-        """What the mean loss of this batch counts for. 1 where all shares are equal."""
+        """Weight of this batch's mean loss. 1 where all shares are equal."""
         cell = self._companion.cell
         return 1.0 if cell is None else cell.weight * self._accumulated
 
@@ -146,7 +147,7 @@ class ElasticCallback(Callback):
 
 
 class Batches:
-    """What is left of the current epoch. Lightning adds no sampler to it."""
+    """The rest of the current epoch. Lightning adds no sampler to it."""
 
     def __init__(self, companion: Companion, between: Callable[[], None]) -> None:
         self._companion, self._between = companion, between
@@ -159,7 +160,7 @@ class Batches:
             self._between()
 
     def __len__(self) -> int:
-        """Of a whole epoch."""
+        """Batches of a whole epoch."""
         return self._companion.length
 
     def state_dict(self) -> dict[str, int]:

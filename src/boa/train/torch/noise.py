@@ -45,7 +45,7 @@ Scale: TypeAlias = float | torch.Tensor | None
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """Of the gradient at the base batch size B0; gain(B) = (var + sqr) / (var · B0/B + sqr)."""
+    """Gradient statistics at the base batch size B0; gain(B) = (var + sqr) / (var · B0/B + sqr)."""
 
     grad_sqr: float
     """|G|², the squared norm of the true gradient."""
@@ -71,11 +71,11 @@ class _Reading:
 
 @dataclass(frozen=True, slots=True)
 class _Share:
-    """What a rank has to add to a reading, once its norms have arrived."""
+    """A rank's addition to a reading, once its norms have arrived."""
 
     norms: Arriving
     parts: list[float]
-    """What the squares of the first norms count in the sum over parts;"""
+    """Weights of the squares of the first norms in the sum over parts;"""
     whole: list[float]
     """and those of the others in the sum for the whole."""
     taking: int
@@ -175,7 +175,7 @@ class NoiseMeter:
         self._buckets.clear()
 
     def pop(self) -> list[float]:
-        """What this rank adds to the sum over ranks; zeros unless something has arrived."""
+        """This rank's addition to the sum over ranks; zeros unless something has arrived."""
         if self._share is None or (norms := self._share.norms.values()) is None:
             return [0.0] * self.LENGTH
         share, self._share = self._share, None
@@ -309,7 +309,7 @@ class NoiseMeter:
         self._reading, self._share = reading, _Share(arriving, parts, whole, taking)
 
     def _gradients(self) -> tuple[list[torch.Tensor], list[float] | None]:
-        """What this rank holds of the gradient, and which part it answers for if not for all."""
+        """Gradients that this rank holds, and the part it answers for if not for all."""
         found = [p.grad for p in self._parameters if p.grad is not None and not p.grad.is_sparse]
         if self._hooked or self._watched is not None or self._ranks.alone:
             return [local(gradient) for gradient in found], None
@@ -323,7 +323,7 @@ class NoiseMeter:
 
 
 class _Average:
-    """Of both quantities apart, since a mean of ratios is noisier and off.
+    """Averages of both quantities apart, since a mean of ratios is noisier and off.
 
     Weights are kept beside the sums, so that the first readings count in full.
     """

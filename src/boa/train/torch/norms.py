@@ -10,7 +10,7 @@ Tensors: TypeAlias = tuple[torch.Tensor, ...] | list[torch.Tensor]
 
 
 def norm(tensors: Tensors, weights: list[float] | None = None) -> torch.Tensor:
-    """Of all together, at least in single precision; a tensor on their device.
+    """The norm of all together, at least in single precision; a tensor on their device.
 
     `weights` count the square of each. There has to be one at least.
     """
@@ -28,7 +28,7 @@ def joint(norms: list[torch.Tensor]) -> torch.Tensor:
 
 
 def held(gradients: list[torch.Tensor], world: int) -> tuple[list[torch.Tensor], list[float]]:
-    """What this rank holds of gradients, and which part of each it answers for.
+    """Gradients that this rank holds, and the part of each it answers for.
 
     Of a shard that r ranks hold alike, each answers for 1/r.
     """

@@ -35,7 +35,7 @@ class Pace:
         self._choosing: tuple[Setting, Future[Setting]] | None = None  # instead of what
 
     def first(self, statistics: Statistics | None) -> Setting:
-        """What to begin with, by what was measured before: as rank 0 sees it."""
+        """The setting to begin with, by what was measured before: as rank 0 sees it."""
         chosen = self._choose(statistics) if self._ranks.rank == 0 else self.setting
         if not self._ranks.alone:
             sizes = torch.tensor([chosen.local_batch, chosen.passes])
@@ -45,7 +45,7 @@ class Pace:
         return chosen
 
     def interrupted(self) -> None:
-        """What comes next (an evaluation, say) is no part of an iteration."""
+        """Leave out whatever comes next (an evaluation, say): it is no part of an iteration."""
         self._last = None
 
     def stepped(self, *, full: bool) -> None:

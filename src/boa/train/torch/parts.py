@@ -1,4 +1,4 @@
-"""What a rescaling consists of, as this process sees it; and when it is time to save again."""
+"""Parts of a rescaling, as this process sees them; and when it is time to save again."""
 
 import time
 from collections.abc import Mapping
@@ -47,7 +47,8 @@ class Parts:
         self._stopping = stopping.asked_s_ago(), time.monotonic()
 
     def so_far(self) -> dict[str, float]:
-        """Of a save that is about to be published: nothing unless it is the one of a stop."""
+        """Seconds by part of a save that is about to be published: none unless it is the one of a
+        stop."""
         if self._stopping is None:
             return {}
         stop, since = self._stopping

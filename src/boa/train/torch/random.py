@@ -18,7 +18,8 @@ def state() -> dict[str, Any]:
 
 
 def restore(state: dict[str, Any]) -> None:
-    """What the state does not have, or this process lacks, stays as it is."""
+    """Restore the random states; one that is not given, or that this process lacks, stays as it
+    is."""
     random.setstate(state["python"])
     torch.set_rng_state(state["torch"])
     if "numpy" in state:

@@ -15,7 +15,7 @@ Rule: TypeAlias = Literal["none", "linear", "sqrt", "adascale"]
 
 
 def gain(batch: int, base_batch: int, statistics: Statistics | None) -> float:
-    """What an iteration is worth, in iterations at `base_batch`; 1 while nothing is known."""
+    """Worth of an iteration, in iterations at `base_batch`; 1 while nothing is known."""
     if statistics is None:
         return 1.0
     gains = gains_of(base_batch, statistics.grad_sqr, statistics.grad_var)
@@ -23,7 +23,7 @@ def gain(batch: int, base_batch: int, statistics: Statistics | None) -> float:
 
 
 def factor(rule: Rule, batch: int, base_batch: int, statistics: Statistics | None) -> float:
-    """What to multiply the learning rate with that was tuned for `base_batch`.
+    """The factor for the learning rate that was tuned for `base_batch`.
 
     AdaScale's is the gain: as much further as an iteration gets.
     """

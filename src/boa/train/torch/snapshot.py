@@ -40,7 +40,8 @@ class Snapshots:
         return snapshot
 
     def hold(self, values: Mapping[str, Any]) -> "Snapshot":
-        """What is on the host as it is: for who changes nothing before all is written."""
+        """A snapshot with host values as they are: for who changes nothing before all is
+        written."""
         local = {name: _local(value) for name, value in values.items()}
         moving = {name: value for name, value in local.items() if getattr(value, "is_cuda", False)}
         return Snapshot(self._buffers, local, moving, self._device)

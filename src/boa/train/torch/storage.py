@@ -38,7 +38,7 @@ _T = TypeVar("_T")
 
 
 class Draft:
-    """What this rank has to write of a state that all ranks have, and the plan of it.
+    """This rank's part of a state that all ranks have, to be written, and the plan of it.
 
     A DTensor's shards are written where they are. Of other tensors every rank is taken to have the
     same; where a small one differs after all (batch norm's running statistics), rank 0's counts, as

@@ -15,7 +15,8 @@ from boa.train.torch.noise import Statistics
 BETTER = 1.05
 """A change has to promise this much more goodput, and one pass instead of two on one GPU."""
 GROWTH = 2
-"""Of what one GPU takes, in a pass and in an iteration: so many times the largest tried so far."""
+"""Factor over the largest batch tried so far that one GPU may take next, in a pass and in a
+step."""
 NEWS = 0.02
 """A measured time that has moved less is no reason to fit again."""
 FADING = 0.2
@@ -35,7 +36,7 @@ class Where:
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """What was measured there; NaN where it was not."""
+    """Measured times; NaN where nothing was measured."""
 
     iteration_s: float
     accumulation_s: float
@@ -144,7 +145,7 @@ class Tuner:
         self._observed = dict(_of_row(row) for row in own["observed"])
 
     def _current(self, nodes: int, gpus: int) -> Setting | None:
-        """What ran last on this placement, if it is still allowed."""
+        """The setting that ran last on this placement, if it is still allowed."""
         for where in reversed(self._observed):
             if (where.nodes, where.gpus) == (nodes, gpus):
                 at, limits = where.setting, self._limits
@@ -153,7 +154,7 @@ class Tuner:
         return None
 
     def _best(self, nodes: int, gpus: int, statistics: Statistics) -> Setting | None:
-        """Of what is allowed now; None if nothing is.
+        """The best setting of those allowed now; None if none is.
 
         On one GPU only several passes tell the gradient's noise exactly. They are preferred where
         they cost next to nothing: not where a GPU takes a larger batch in hardly more time.
