@@ -5,6 +5,8 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from boa.model.cluster import (
     Allocation,
     ClusterView,
@@ -14,11 +16,13 @@ from boa.model.cluster import (
     Node,
     NodeId,
     Policy,
+    Prediction,
     Share,
     UserRequest,
 )
 from boa.model.job import JobRecord
 from boa.model.records import NodeRecord
+from boa.model.speedup import Floats
 from boa.model.workload import GpuType
 from boa.placement.fitting import Fitted, Room, Want, can_rent, fit
 from boa.placement.packing import allocate
@@ -279,6 +283,14 @@ class Decider:
         kin = {self.beliefs.kin(job): job for job in jobs}
         return {key: self.beliefs.of(job) for key, job in kin.items()}
 
+    def _allowed(self, job: JobRecord, prediction: Prediction) -> Prediction:
+        """Types that its user does not allow are shown as types that it cannot run on: a policy
+        may try one that it knows nothing of."""
+        allowed = job.spec.gpus.types
+        if not allowed or self.gpu_types.keys() <= set(allowed):
+            return prediction
+        return _OnTypes(prediction, allowed, np.zeros((2, job.spec.gpus.max + 1)))
+
     def _job_view(self, draft: Draft, job: JobRecord, known: Believed) -> JobView:
         running = job.run
         open_s = (draft.now - running.requested_at) * running.allocation.width if running else 0.0
@@ -289,7 +301,7 @@ class Decider:
             serial=job.serial,
             epoch=min(job.epoch, known.epochs - 1),
             left=self.beliefs.left(job),
-            prediction=known.prediction,
+            prediction=self._allowed(job, known.prediction),
             asked=UserRequest(job.spec.gpus.min),
             allocation=job.allocation,
             rescalings=job.rescalings,
@@ -298,6 +310,18 @@ class Decider:
             tried=known.tried,
             note=job.share.note if job.share is not None else None,
         )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _OnTypes:
+    """A prediction for some types; on all others a job makes no progress at any width."""
+
+    prediction: Prediction
+    allowed: tuple[GpuName, ...]
+    nothing: Floats
+
+    def rates(self, gpu: GpuName, epoch: int) -> Floats | None:
+        return self.prediction.rates(gpu, epoch) if gpu in self.allowed else self.nothing
 
 
 def _schedulable(job: JobRecord, now: Seconds) -> bool:
