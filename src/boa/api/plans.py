@@ -38,7 +38,8 @@ class ClassChange(TypedDict):
     """That a change would reach."""
     before: dict[str, Any] | None
     """As in `classes` of `boa plan --json`: average_jct_s, spend_per_hour, cost_per_job,
-    rescalings, variants. Null: the plan in force does not know the class."""
+    rescalings (the first start included), variants. Null: the plan in force does not know the
+    class."""
     after: dict[str, Any]
     changed: bool
     """Whether any width, type or share differs."""

@@ -121,7 +121,7 @@ class Report:
     """Seconds since its process began; differences of it are what rates are made from."""
     epoch: int
     progress: float
-    """Units done of this epoch, those before a restart included."""
+    """Units done of this epoch, those of earlier runs included."""
     units: float
     """Units done by this attempt, over all its epochs: never falls within an attempt."""
     step: int | None = None

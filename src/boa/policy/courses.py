@@ -24,7 +24,7 @@ from boa.model.cluster import Share
 from boa.model.plan import Variant
 from boa.model.speedup import Floats
 from boa.model.workload import JobClass
-from boa.solver.objective import cost_rates, restart_time, run_times
+from boa.solver.objective import cost_rates, rescale_time, run_times
 from boa.solver.solution import Solution
 from boa.units import GpuName, Seconds
 
@@ -51,7 +51,7 @@ class Course:
     """Seconds of every epoch, on its GPUs already; infinite where it cannot run."""
     rates: Floats
     """Dollars per second of every epoch's GPUs."""
-    restart_s: Seconds
+    rescale_s: Seconds
     """Seconds that it takes to get onto other GPUs."""
     _shares: dict[int, Share] = field(default_factory=dict)
 
@@ -112,8 +112,8 @@ class Rests:
             kind, rules = self._solution.workload.gpu_types[gpu], self._solution.rules
             dollars[here] = cost_rates(widths.astype(float), kind, rules.billing)
         values = weight + self._solution.shadow_price * dollars  # of a second in every epoch
-        restart_s = restart_time(job_class, self._solution.rules)
-        entries = restart_s * values
+        rescale_s = rescale_time(job_class, self._solution.rules)
+        entries = rescale_s * values
         moves = np.where([False, *(a != b for a, b in pairwise(steps))], entries, 0.0)
         runs = times * values
         afters = np.append(np.cumsum((runs + moves)[:0:-1])[::-1], 0.0)
@@ -126,7 +126,7 @@ class Rests:
             changes=_next_changes(steps),
             times=times,
             rates=dollars,
-            restart_s=restart_s,
+            rescale_s=rescale_s,
         )
 
     def _times_on(self, name: str, gpu: GpuName) -> Floats:

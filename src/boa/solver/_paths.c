@@ -18,7 +18,7 @@ typedef struct {
     int64_t epochs, states;
     const double *durations;  /* rows × epochs × states */
     const double *cost_rates; /* rows × states */
-    const double *restarts;   /* rows */
+    const double *rescale_s;  /* rows */
     const int64_t *lengths;   /* epochs that each row really has */
 } Block;
 
@@ -66,7 +66,7 @@ static void sweep(const Block *b, int64_t row, const double *worth, double *star
                   double *values, double *minima, int32_t *best) {
     const int64_t K = b->states;
     const double *duration = b->durations + row * b->epochs * K;
-    for (int64_t k = 0; k < K; k++) values[k] = starting[k] = worth[k] * b->restarts[row];
+    for (int64_t k = 0; k < K; k++) values[k] = starting[k] = worth[k] * b->rescale_s[row];
     minima[0] = 0.0;
     for (int64_t j = 0; j < b->lengths[row]; j++, duration += K) {
         minima[j + 1] = advance(values, starting, worth, duration, minima[j], K);
@@ -77,17 +77,17 @@ static void sweep(const Block *b, int64_t row, const double *worth, double *star
 static void trace_back(const Block *b, int64_t row, const double *worth, const double *minima,
                        const int32_t *best, double *time, double *cost, int32_t *states) {
     const int64_t K = b->states;
-    const double restart = b->restarts[row];
+    const double rescale_s = b->rescale_s[row];
     *time = *cost = 0.0;
     for (int64_t end = b->lengths[row]; end > 0;) {
         const int64_t k = best[end];
         const double *duration = b->durations + row * b->epochs * K + k;
         int64_t begin = end - 1;
-        double least = INFINITY, ran = 0.0, held = restart;
+        double least = INFINITY, ran = 0.0, held = rescale_s;
         for (int64_t a = end - 1; a >= 0; a--) {
             ran += duration[a * K];
-            double value = minima[a] + worth[k] * (restart + ran);
-            if (value <= least) least = value, begin = a, held = restart + ran;
+            double value = minima[a] + worth[k] * (rescale_s + ran);
+            if (value <= least) least = value, begin = a, held = rescale_s + ran;
         }
         *time += held;
         *cost += held * b->cost_rates[row * K + k];
@@ -126,7 +126,7 @@ int boa_shortest_paths(const Block *b, int64_t n, const int64_t *at, const doubl
         const int64_t row = at[q];
         for (int64_t k = 0; k < K; k++)
             worth[k] = time_weights[q] + money_weights[q] * b->cost_rates[row * K + k];
-        if (b->restarts[row] > 0.0) {
+        if (b->rescale_s[row] > 0.0) {
             sweep(b, row, worth, starting, values, minima, best);
             trace_back(b, row, worth, minima, best, times + q, costs + q, states + q * b->epochs);
         } else {

@@ -122,9 +122,9 @@ class Ladder:
     def with_rescaling(self, taken: Ints) -> tuple[Floats, Floats]:
         """Mean JCT and cost of a job after so many steps, by the theorem on rescaling."""
         states = self.states_after(taken)
-        restart = np.full(states.shape, self.row.restart)
-        restart[1:][states[1:] == states[:-1]] = 0.0
-        held = np.take_along_axis(self.times, states, axis=1) + restart
+        rescale_s = np.full(states.shape, self.row.rescale_s)
+        rescale_s[1:][states[1:] == states[:-1]] = 0.0
+        held = np.take_along_axis(self.times, states, axis=1) + rescale_s
         return held.sum(axis=0), (held * self.row.cost_rates[states]).sum(axis=0)
 
     def sequence(self, taken: int) -> list[int]:

@@ -17,7 +17,7 @@ class _Block(ctypes.Structure):
         ("states", ctypes.c_int64),
         ("durations", ctypes.c_void_p),
         ("cost_rates", ctypes.c_void_p),
-        ("restarts", ctypes.c_void_p),
+        ("rescale_s", ctypes.c_void_p),
         ("lengths", ctypes.c_void_p),
     )
 
@@ -38,7 +38,7 @@ def compiled_paths(
     weights = [np.ascontiguousarray(w, dtype=float) for w in (time_weights, money_weights)]
     times, costs = np.empty(n), np.empty(n)
     found = np.zeros((n, epochs), dtype=np.int32)
-    floats = (block.durations, block.cost_rates, block.restarts)
+    floats = (block.durations, block.cost_rates, block.rescale_s)
     arrays = (*(np.ascontiguousarray(a, dtype=float) for a in floats), lengths)
     described = _Block(epochs, states, *(_address(a) for a in arrays))
     failed = _library.boa_shortest_paths(

@@ -64,7 +64,7 @@ class LabelSearch:
         row, worth = self.row, self._worth
         to_go = self._values_to_go()
         every = np.arange(len(row.widths))
-        begun = row.restart + row.times[0]
+        begun = row.rescale_s + row.times[0]
         labels = _Labels(every, every, begun, begun * row.cost_rates)
         labels = labels[np.flatnonzero(begun * worth + to_go[0] <= self.ceiling)]
         history = [(labels.states, labels.parents)]
@@ -85,14 +85,14 @@ class LabelSearch:
         values = np.zeros_like(times)
         for j in range(len(times) - 2, -1, -1):
             stay = worth * times[j + 1] + values[j + 1]
-            values[j] = np.minimum(stay, (stay + worth * self.row.restart).min())
+            values[j] = np.minimum(stay, (stay + worth * self.row.rescale_s).min())
         return values
 
     def _grow(self, old: _Labels, j: int, to_go: Floats) -> _Labels:
         """Labels after epoch j: every old one stays in its state or is started in another."""
         row, worth = self.row, self._worth
         values = self.time_weight * old.times + self.money_weight * old.costs
-        started = row.restart + row.times[j]
+        started = row.rescale_s + row.times[j]
         pool = undominated(old.times, old.costs)
         pool = pool[np.argsort(values[pool], kind="stable")]
         room = self.ceiling - (worth * started + to_go)

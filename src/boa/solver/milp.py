@@ -153,7 +153,7 @@ def _program(
         arrivals = tables.arrivals[row.class_index]
         barred = ~np.isfinite(row.times)
         seconds[at.x] = np.where(barred, 0.0, row.times)
-        seconds[at.y] = row.restart
+        seconds[at.y] = row.rescale_s
         program.upper[at.x[barred]] = 0.0
         for part in (at.x, at.y):
             spend[part] = seconds[part] * row.cost_rates * arrivals

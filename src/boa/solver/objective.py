@@ -57,7 +57,8 @@ def cost_rates(widths: Floats, gpu: GpuType, billing: Billing) -> Floats:
     return billed_gpus(widths, gpu, billing) * (gpu.price / SECONDS_PER_HOUR)
 
 
-def restart_time(job_class: JobClass, rules: Rules) -> Seconds:
+def rescale_time(job_class: JobClass, rules: Rules) -> Seconds:
+    """r_i, or 0 where rescaling takes no time."""
     return job_class.rescale_s if rules.rescaling else 0.0
 
 
@@ -70,7 +71,7 @@ class Holding:
     width: float
     time: Seconds
     starts: float
-    """Rescalings at the beginning of this holding: 1, or how likely one is."""
+    """Starts on these GPUs, the first or a rescaling: 1, or how likely one is."""
 
     def cost(self, billing: Billing) -> Usd:
         return self.time * float(cost_rates(np.float64(self.width), self.gpu, billing))  # type: ignore[arg-type]
@@ -80,11 +81,11 @@ def holdings(
     workload: Workload, job_class: JobClass, plan: ClassPlan, rules: Rules
 ) -> Iterator[Holding]:
     """Everything a job of the class holds under the plan, in any of its variants or routes."""
-    restart = restart_time(job_class, rules)
+    rescale_s = rescale_time(job_class, rules)
     for variant in plan.variants:
         for first, end, name, width in variant.stretches():
             times = run_times(job_class.epochs[first:end], name, np.array([float(width)]))
-            held = float(times.sum()) + restart
+            held = float(times.sum()) + rescale_s
             yield Holding(variant.share, workload.gpu_types[name], width, held, 1)
     before: dict[tuple[GpuName, float], float] = defaultdict(float)
     for epoch, routes in zip(job_class.epochs, plan.routes, strict=False):
@@ -92,7 +93,7 @@ def holdings(
             times = run_times([epoch], route.gpu_type, np.array([float(route.width)]))
             # Routes are drawn anew in every epoch: a job may happen to stay where it is.
             starts = 1.0 - before[route.gpu_type, route.width]
-            held = float(times[0, 0]) + restart * starts
+            held = float(times[0, 0]) + rescale_s * starts
             yield Holding(
                 route.share, workload.gpu_types[route.gpu_type], route.width, held, starts
             )
@@ -110,6 +111,7 @@ class ClassOutcome:
     cost: Usd
     spend: UsdPerHour
     rescalings: float
+    """Per job, the first start included: r is paid for it too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

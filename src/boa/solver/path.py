@@ -59,7 +59,7 @@ def _solve_part(
 ) -> tuple[Floats, Floats, NDArray[np.int32]]:
     rows = _as_slice(at)
     worth = time_weights[:, None] + money_weights[:, None] * block.cost_rates[rows]
-    if block.restarts[rows].any():
+    if block.rescale_s[rows].any():
         minima, argmin = _sweep(block, rows, worth)
         return _trace_back(block, at, worth, minima, argmin)
     return _free_moves(block, rows, worth)
@@ -77,7 +77,7 @@ def _sweep(block: Block, rows: slice | Ints, worth: Floats) -> tuple[Floats, NDA
     """m_j and the state that attains it, for every epoch j."""
     epochs, n = block.durations.shape[1], len(worth)
     each = np.arange(n)
-    starting = worth * block.restarts[rows][:, None]
+    starting = worth * block.rescale_s[rows][:, None]
     values = starting.copy()
     scratch = np.empty_like(worth)
     minima = np.zeros((epochs + 1, n))
@@ -117,7 +117,7 @@ def _trace_back(
     while n:
         state = argmin[end, each]
         ran = np.where(before < end[:, None], block.durations[at[each], :, state], 0.0)
-        held = block.restarts[at[each]][:, None] + np.cumsum(ran[:, ::-1], axis=1)[:, ::-1]
+        held = block.rescale_s[at[each]][:, None] + np.cumsum(ran[:, ::-1], axis=1)[:, ::-1]
         value = minima[:-1, each].T + worth[each, state][:, None] * held
         begin = np.where(before < end[:, None], value, np.inf).argmin(axis=1)
         held = held[np.arange(len(each)), begin]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from boa.errors import InputError
 from boa.model.speedup import Floats
 from boa.model.workload import JobClass, Workload
-from boa.solver.objective import Rules, cost_rates, restart_time, run_times
+from boa.solver.objective import Rules, cost_rates, rescale_time, run_times
 from boa.units import GpuName
 
 Ints = NDArray[np.intp]
@@ -36,7 +36,8 @@ class Row:
     """E[X_ij]/s_ij(k): epochs × states; infinite where the epoch cannot run there."""
     cost_rates: Floats
     """Dollars per second in each state."""
-    restart: float
+    rescale_s: float
+    """r: what every start takes; 0 where rescaling takes no time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ class Block:
     """Time of each epoch in each state, rows × epochs × states; infinite if it cannot run there."""
     cost_rates: Floats
     """Rows × states."""
-    restarts: Floats
+    rescale_s: Floats
     """One per row."""
 
 
@@ -110,7 +111,7 @@ def _class_rows(workload: Workload, i: int, job_class: JobClass, rules: Rules) -
             tuple(k for row in single for k in row.widths),
             np.concatenate([row.times for row in single], axis=1),
             np.concatenate([row.cost_rates for row in single]),
-            single[0].restart,
+            single[0].rescale_s,
         )
         if np.isfinite(merged.times).any(axis=1).all():
             yield merged
@@ -135,7 +136,7 @@ def _type_row(
                 times[j, open_] = run_times([job_class.epochs[j]], name, widths[open_])[0]
     rates = cost_rates(widths, workload.gpu_types[name], rules.billing)
     whole = tuple(int(k) for k in widths)
-    return Row(i, (name,) * len(whole), whole, times, rates, restart_time(job_class, rules))
+    return Row(i, (name,) * len(whole), whole, times, rates, rescale_time(job_class, rules))
 
 
 def _can_finish(row: Row) -> bool:
@@ -168,7 +169,7 @@ def _without_useless(row: Row) -> Row:
         tuple(row.widths[k] for k in at.tolist()),
         row.times[:, at],
         row.cost_rates[at],
-        row.restart,
+        row.rescale_s,
     )
 
 
@@ -213,5 +214,5 @@ def _stack(rows: list[Row], group: list[int]) -> Block:
         epochs=np.array([len(rows[n].times) for n in group]),
         durations=durations,
         cost_rates=rates,
-        restarts=np.array([rows[n].restart for n in group], dtype=float),
+        rescale_s=np.array([rows[n].rescale_s for n in group], dtype=float),
     )

@@ -4,7 +4,7 @@
 
 Hundreds of these run at once, so it imports next to nothing and starts in a few milliseconds; it
 stands alone in its file for that reason. Progress follows from the time that has passed, never
-from how well the process slept: `Course` says where training is at any moment.
+from how well the process slept: `Timeline` says where training is at any moment.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Unusable(Exception):
     """The profile or a variable is not what it has to be."""
 
 
-class Course:
+class Timeline:
     """Training from a checkpoint to its end, at the speed of one allocation.
 
     Times are server seconds since training went on.
@@ -208,12 +208,12 @@ class Replay:
         epoch, progress = self._checkpoint.load() if self._checkpoint else (0, 0.0)
         if epoch >= len(work):
             epoch, progress = len(work) - 1, work[-1]
-        self.course = Course(
+        self.timeline = Timeline(
             work, rates_on(profile, gpu, width, nodes), epoch, min(progress, work[epoch])
         )
         self.title = f"{profile['class']} on {width} x {gpu}"
         self._epochs, self._said = len(work), -1
-        rescale_s = float(profile.get("rescale_s", 0.0)) if self.course.over else 0.0
+        rescale_s = float(profile.get("rescale_s", 0.0)) if self.timeline.over else 0.0
         # Rescaling began when it was decided on: starting this process is part of it.
         since = max(0.0, time.time() - self._number("BOA_DECIDED_AT", time.time()))
         self._began = time.monotonic() + max(0.0, rescale_s / self._speed - since)
@@ -239,11 +239,11 @@ class Replay:
         _say(f"{self.title}: starting")
         self._wait(0.0)
         self._tell(0.0)
-        last, ends = 0.0, self.course.ends
-        while last < self.course.over:
+        last, ends = 0.0, self.timeline.ends
+        while last < self.timeline.over:
             boundary = ends[bisect_right(ends, last)]
             soonest, latest = (last + gap * self._speed for gap in (LEAST_GAP_S, REPORT_EVERY_S))
-            due = min(max(boundary, soonest), latest, self.course.over)
+            due = min(max(boundary, soonest), latest, self.timeline.over)
             self._wait(due)
             last = max(due, min(self.now(), boundary))  # woken late: as of now, or of the boundary
             self._tell(last)
@@ -255,7 +255,7 @@ class Replay:
 
     def _tell(self, seconds: float) -> None:
         """Save, then report: what the server was told is never lost."""
-        epoch, progress, units = self.course.at(seconds)
+        epoch, progress, units = self.timeline.at(seconds)
         if epoch != self._said:
             self._said = epoch
             _say(f"{self.title}: epoch {epoch + 1} of {self._epochs}")
@@ -273,7 +273,7 @@ class Replay:
 
     def save(self, seconds: float) -> bool:
         """Whether it could. Training goes on where it could not: a later one may succeed."""
-        epoch, progress, _ = self.course.at(max(0.0, seconds))
+        epoch, progress, _ = self.timeline.at(max(0.0, seconds))
         try:
             if self._checkpoint is not None:
                 self._checkpoint.save(epoch, progress)

@@ -56,6 +56,7 @@ export interface PlanClass {
   average_jct_s: number;
   spend_per_hour: number;
   cost_per_job: number;
+  /** Per job, the first start included: only plans count it. */
   rescalings: number;
   variants?: PlanVariant[];
   /** Where every epoch is routed by itself, instead of variants. */

@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from boa.cli.console import console, emit_json
-from boa.cli.live.shared import ago, coloured, connect, dollars, gpus, listing, span
+from boa.cli.live.shared import (
+    ago,
+    coloured,
+    connect,
+    dollars,
+    gpus,
+    listing,
+    passed,
+    ran,
+    took,
+)
 from boa.cli.options import Json
 from boa.errors import UsageError
 
@@ -37,11 +47,12 @@ CONTRACT = (
 )
 """Keys of a job in the JSON, in this order."""
 COLUMNS = (
-    *("job", "name", "class", "state", "GPUs", "epoch", "submitted", "took", "rescaled"),
+    *("job", "name", "class", "state", "GPUs", "epoch", "submitted", "ran", "took", "rescalings"),
     *("restarts", "cost"),
 )
-NUMBERS = ("epoch", "took", "rescaled", "restarts", "cost")
-FIRST_TO_GO = ("restarts", "rescaled", "epoch", "submitted", "took", "GPUs")
+"""`ran`: since its first start; `took`: from its submission to its end, if any has ended."""
+NUMBERS = ("epoch", "ran", "took", "rescalings", "restarts", "cost")
+FIRST_TO_GO = ("restarts", "rescalings", "epoch", "submitted", "ran", "took", "GPUs")
 """Columns that go first on a terminal too narrow for all."""
 MOST_ASKED = 20
 """Waiting jobs that are asked for what they wait for, one request each."""
@@ -113,7 +124,6 @@ def job_table(found: "JobList", width: int) -> "Table":
 
     rows = []
     for job in found["jobs"]:
-        end = found["now"] if job["ended_at"] is None else job["ended_at"]
         failed = job["state"] == "failed" and job["exit_code"] is not None
         rows.append(
             (
@@ -124,13 +134,24 @@ def job_table(found: "JobList", width: int) -> "Table":
                 escape(gpus(job)),
                 str(job["epoch"] + 1),
                 ago(found["now"], job["submitted_at"]),
-                "–" if job["started_at"] is None else span(end - job["started_at"]),
+                passed(ran(job, found["now"])),
+                passed(took(job)),
                 str(job["rescalings"]),
                 str(job["restarts"]),
                 dollars(job["cost_usd"]),
             )
         )
-    return listing(COLUMNS, rows, width, right=NUMBERS, cut=("name", "class"), drop=FIRST_TO_GO)
+    active = all(job["ended_at"] is None for job in found["jobs"])
+    unused = ("took",) if active else ()
+    return listing(
+        COLUMNS,
+        rows,
+        width,
+        right=NUMBERS,
+        cut=("name", "class"),
+        drop=FIRST_TO_GO,
+        without=unused,
+    )
 
 
 def _waits(client: "Client", jobs: "Sequence[Job]") -> Iterator[str]:

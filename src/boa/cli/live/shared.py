@@ -12,7 +12,7 @@ from boa.units import Usd, UsdPerHour
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from boa.api.answers import LivePlan
+    from boa.api.answers import Job, LivePlan
     from boa.client import Client
     from boa.model.workload import Workload
     from boa.solver.solution import Solution
@@ -63,15 +63,18 @@ def listing(
     right: Collection[str] = (),
     cut: Collection[str] = (),
     drop: Sequence[str] = (),
+    without: Collection[str] = (),
 ) -> "Table":
     """A table no wider than this, of rows in rich's markup.
 
     What is too long is taken from the columns in `cut`; where those get too narrow, the ones in
-    `drop` are left out, in this order. All others are shown whole.
+    `drop` are left out, in this order. All others are shown whole, but for those in `without`.
     """
     from rich.text import Text
 
-    by_column = {name: [row[n] for row in rows] for n, name in enumerate(columns)}
+    by_column = {
+        name: [row[n] for row in rows] for n, name in enumerate(columns) if name not in without
+    }
     needed = {
         name: max(Text.from_markup(cell).cell_len for cell in (name, *cells))
         for name, cells in by_column.items()
@@ -79,7 +82,7 @@ def listing(
     least = {name: min(size, NARROW) if name in cut else size for name, size in needed.items()}
     for name in drop:
         if _with_gaps(least) > width:
-            del least[name]
+            least.pop(name, None)
     made = table(*least, right=right)
     left = width - _with_gaps({name: 0 if name in cut else size for name, size in least.items()})
     shortest_first = sorted((name for name in least if name in cut), key=lambda name: needed[name])
@@ -103,6 +106,22 @@ def span(seconds: float) -> str:
         return "<1 s"
     length, sign = unit_for(seconds)
     return f"{seconds / length:.0f} {sign}"
+
+
+def passed(seconds: float | None) -> str:
+    return "–" if seconds is None else span(seconds)
+
+
+def ran(job: "Job", now: float) -> float | None:
+    """Seconds since its first start, up to its end; None before it."""
+    if job["started_at"] is None:
+        return None
+    return (now if job["ended_at"] is None else job["ended_at"]) - job["started_at"]
+
+
+def took(job: "Job") -> float | None:
+    """Seconds from its submission to its end, its JCT; None before it."""
+    return None if job["ended_at"] is None else job["ended_at"] - job["submitted_at"]
 
 
 def ago(now: float, then: float | None) -> str:

@@ -9,7 +9,7 @@ import typer
 
 from boa.cli import options
 from boa.cli.console import check_writable, console, emit_json, note, working, write_file
-from boa.cli.live.shared import ago, coloured, connect, dollars, gpus, table
+from boa.cli.live.shared import ago, coloured, connect, dollars, gpus, ran, span, table, took
 from boa.cli.options import Json
 from boa.errors import InputError, Refused, UsageError, shown
 from boa.formats.job import SHELL
@@ -173,15 +173,18 @@ def described(job: "JobDetails", now: float, stays: bool) -> Iterator[tuple[str,
         yield "metrics", others
     times = [("submitted", job["submitted_at"]), ("started", job["started_at"])]
     times += [("ended", job["ended_at"]), ("next try", job["retry_at"])]
-    yield "times", ", ".join(f"{name} {ago(now, at)}" for name, at in times if at is not None)
+    said = [f"{name} {ago(now, at)}" for name, at in times if at is not None]
+    lasted = [("ran", ran(job, now)), ("took", took(job))]
+    said += [f"{name} {span(seconds)}" for name, seconds in lasted if seconds is not None]
+    yield "times", ", ".join(said)
     yield (
         "starts",
         f"{job['attempts']}: {_times(job['rescalings'], 'rescaling')}, "
         f"{_times(job['restarts'], 'restart')} after failures "
         f"(at most {spec['retries']} failures of its own)",
     )
-    if took := _last_start(job.get("rescale_s", {})):
-        yield "last start", took
+    if starting := _last_start(job.get("rescale_s", {})):
+        yield "last start", starting
     yield "cost", dollars(job["cost_usd"])
     run = spec["run"]
     command = run[-1] if tuple(run[:-1]) == SHELL else shlex.join(run)
@@ -215,12 +218,13 @@ def _others(metrics: Mapping[str, float]) -> Iterator[str]:
             yield f"{escape(name)} {value:.4g}"
 
 
-def _last_start(took: Mapping[str, float]) -> str:
+def _last_start(parts_s: Mapping[str, float]) -> str:
     """How long the run that is there now took until it trained, and by part."""
-    if "total" not in took:
+    if "total" not in parts_s:
         return ""
-    parts = [f"{part.replace('_', ' ')} {moment(took[part])}" for part in PARTS if part in took]
-    said = f"took {moment(took['total'])} until it trained"
+    told = [part for part in PARTS if part in parts_s]
+    parts = [f"{part.replace('_', ' ')} {moment(parts_s[part])}" for part in told]
+    said = f"took {moment(parts_s['total'])} until it trained"
     return f"{said}: {', '.join(parts)}" if parts else said
 
 

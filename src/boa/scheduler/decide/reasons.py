@@ -98,8 +98,8 @@ def _gained(
         until = None
     stay_s, stay_usd = _spent(stay, epoch, left, until)
     go_s, go_usd = _spent(go, epoch, left, until)
-    moving_usd = go.restart_s * float(go.rates[epoch])
-    saves, extra = stay_s - go_s - go.restart_s, go_usd + moving_usd - stay_usd
+    moving_usd = go.rescale_s * float(go.rates[epoch])
+    saves, extra = stay_s - go_s - go.rescale_s, go_usd + moving_usd - stay_usd
     return (saves, extra) if math.isfinite(saves) and math.isfinite(extra) else None
 
 

@@ -213,7 +213,7 @@ def _work_of(units: tuple[float, ...], work: list[Seconds]) -> _Work:
 def _ahead(course: Course) -> _Ahead:
     seconds = course.times
     dollars = np.where(np.isfinite(seconds), seconds, 0.0) * course.rates
-    entry_s = np.full(len(course.steps), course.restart_s)
+    entry_s = np.full(len(course.steps), course.rescale_s)
     entry_usd = entry_s * course.rates
     moved = np.array([False, *(a != b for a, b in pairwise(course.steps))])
     # The move into the next epoch depends on where a job is now: it is counted there.

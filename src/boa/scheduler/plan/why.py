@@ -21,7 +21,7 @@ from boa.model.plan import Variant
 from boa.model.speedup import Floats
 from boa.model.workload import JobClass
 from boa.scheduler.decide.wording import dollars, per_dollar, seconds
-from boa.solver.objective import cost_rates, restart_time, run_times
+from boa.solver.objective import cost_rates, rescale_time, run_times
 from boa.solver.solution import Solution
 from boa.units import GpuName, Seconds, Usd
 
@@ -104,7 +104,7 @@ def _choices(
 ) -> tuple[WidthChoice, ...]:
     epochs, rules = job_class.epochs[first:end], solution.rules
     widths = _widths(job_class, first, end, gpu, planned)
-    times = run_times(epochs, gpu, widths).sum(axis=0) + restart_time(job_class, rules)
+    times = run_times(epochs, gpu, widths).sum(axis=0) + rescale_time(job_class, rules)
     costs = times * cost_rates(widths, solution.workload.gpu_types[gpu], rules.billing)
     found: list[WidthChoice] = []
     for width, time, cost in zip(widths.tolist(), times.tolist(), costs.tolist(), strict=True):

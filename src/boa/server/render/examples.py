@@ -77,7 +77,7 @@ _REPORT = {
         "epoch": {**_COUNT, "description": "Counted from 0."},
         "progress": {
             **_AMOUNT,
-            "description": "Units done of this epoch, those before a restart included.",
+            "description": "Units done of this epoch, those of earlier runs included.",
         },
         "units": {**_AMOUNT, "description": "Units done by this attempt, over all its epochs."},
         "step": {"anyOf": [_COUNT, {"type": "null"}]},

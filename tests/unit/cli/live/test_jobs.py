@@ -70,6 +70,29 @@ def test_ps_says_how_long_a_job_ran_that_has_just_begun(run: Boa, service: FakeS
     assert " <1 s " in run("ps")
 
 
+def test_jobs_ran_since_their_start_and_took_from_submission_to_end(
+    run: Boa, service: FakeService
+) -> None:
+    service.submit()
+    now = service.control.clock
+    record = service.control.run("1")
+    service.control.put(replace(record, submitted_at=now - 7200, started_at=now - 3600))
+    head, row = run("ps").splitlines()
+    assert "took" not in head, "nothing has ended"
+    assert "2 h ago 60 min" in " ".join(row.split())
+    assert "submitted 2 h ago, started 60 min ago, ran 60 min\n" in run("show", 1)
+    service.submit()
+    ended = service.control.end("1", "succeeded", exit_code=0)
+    service.control.put(
+        replace(ended, submitted_at=now - 7200, started_at=now - 3600, ended_at=now - 1800)
+    )
+    assert {"ran", "took"} <= set(run("ps", "--all").splitlines()[0].split())
+    waiting, row = run("ps", "--all").splitlines()[1:3]
+    assert "30 min  90 min" in row
+    assert "–" in waiting
+    assert "ended 30 min ago, ran 30 min, took 90 min" in run("show", 1)
+
+
 def test_ps_says_what_jobs_wait_for(run: Boa, service: FakeService) -> None:
     for _ in range(24):
         service.submit()

@@ -4,16 +4,16 @@ from typing import Any
 
 import pytest
 
-from boa.train.replay import Course, Reporter, Unusable, rates_on
+from boa.train.replay import Reporter, Timeline, Unusable, rates_on
 from replaying import PROFILE, TOTAL
 
 RATES = [1.0, 2.0, 4.0]
 
 
 def test_epochs_end_when_their_work_is_done() -> None:
-    course = Course(PROFILE["work"], RATES)
-    assert course.ends == [100.0, 200.0, 225.0]
-    assert course.over == 225.0
+    timeline = Timeline(PROFILE["work"], RATES)
+    assert timeline.ends == [100.0, 200.0, 225.0]
+    assert timeline.over == 225.0
 
 
 @pytest.mark.parametrize(
@@ -31,22 +31,22 @@ def test_epochs_end_when_their_work_is_done() -> None:
 def test_progress_follows_from_the_time_alone(
     seconds: float, position: tuple[int, float, float]
 ) -> None:
-    assert Course(PROFILE["work"], RATES).at(seconds) == position
+    assert Timeline(PROFILE["work"], RATES).at(seconds) == position
 
 
 def test_a_resumed_run_counts_its_own_units_and_the_epoch_s_whole_progress() -> None:
-    course = Course(PROFILE["work"], RATES, epoch=1, progress=150.0)
-    assert course.ends == [25.0, 50.0]
-    assert course.at(0.0) == (1, 150.0, 0.0)
-    assert course.at(10.0) == (1, 170.0, 20.0)
-    assert course.at(25.0) == (2, 0.0, 50.0)
-    assert course.at(50.0) == (2, 100.0, 150.0)
+    timeline = Timeline(PROFILE["work"], RATES, epoch=1, progress=150.0)
+    assert timeline.ends == [25.0, 50.0]
+    assert timeline.at(0.0) == (1, 150.0, 0.0)
+    assert timeline.at(10.0) == (1, 170.0, 20.0)
+    assert timeline.at(25.0) == (2, 0.0, 50.0)
+    assert timeline.at(50.0) == (2, 100.0, 150.0)
 
 
 def test_nothing_is_left_of_a_training_that_is_done() -> None:
-    course = Course(PROFILE["work"], RATES, epoch=2, progress=100.0)
-    assert course.over == 0.0
-    assert course.at(0.0) == (2, 100.0, 0.0)
+    timeline = Timeline(PROFILE["work"], RATES, epoch=2, progress=100.0)
+    assert timeline.over == 0.0
+    assert timeline.at(0.0) == (2, 100.0, 0.0)
 
 
 @pytest.mark.parametrize(

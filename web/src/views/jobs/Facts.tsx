@@ -6,7 +6,17 @@ import { Card, Progress, Stat } from "../../parts/basics";
 import { linkTo, useNow } from "../../state/hooks";
 import { hasEnded, type SeenJob } from "../../state/live";
 import { rescaleParts } from "./timeline";
-import { capital, costNow, endText, epochText, leftNow, leftText, leftUsdNow } from "./words";
+import {
+  capital,
+  costNow,
+  endText,
+  epochText,
+  leftNow,
+  leftText,
+  leftUsdNow,
+  ranOf,
+  tookOf,
+} from "./words";
 
 export type SeenDetails = JobDetails & SeenJob;
 
@@ -30,11 +40,7 @@ export function Figures({
         note={`epoch ${epochText(job)}`}
       />
       {over ? (
-        <Stat
-          label="Took"
-          value={duration((job.ended_at ?? now) - job.submitted_at)}
-          note="from submission to end"
-        />
+        <Stat label="Took" value={duration(tookOf(job) ?? 0)} note="from submission to end" />
       ) : (
         <Stat
           label="Time left"
@@ -75,6 +81,7 @@ type Fact = [name: string, value: ReactNode];
 
 export function Facts({ job }: { job: SeenDetails }) {
   const { total } = job.rescale_s;
+  const ran = ranOf(job, useNow());
   const waited = job.started_at === null ? null : job.started_at - job.submitted_at;
   const running: Fact[] = [
     ["Last start took", total === undefined ? "–" : `${duration(total)} until it trained`],
@@ -85,6 +92,7 @@ export function Facts({ job }: { job: SeenDetails }) {
     ["Started", job.started_at === null ? "not yet" : moment(job.started_at)],
     ["Waited for its start", waited === null ? "–" : duration(waited)],
     ...(job.ended_at === null ? [] : [["Ended", moment(job.ended_at)] satisfies Fact]),
+    ["Ran", ran === null ? "–" : duration(ran)],
     ["Rescalings", job.rescalings],
     ["Restarts after failures or losses", job.restarts],
     ["Exit code", job.exit_code === null ? "–" : exitText(job.exit_code)],

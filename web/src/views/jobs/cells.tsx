@@ -1,11 +1,11 @@
 /** Cells of the table that move with the clock. Only those in sight are there, and tick. */
 import { createContext, useContext, type MouseEvent, type ReactNode } from "react";
 
-import { clock, duration, moment, usd } from "../../format";
+import { duration, moment, usd } from "../../format";
 import { Progress } from "../../parts/basics";
 import { useNow } from "../../state/hooks";
 import { hasEnded, type SeenJob } from "../../state/live";
-import { ageOf, costNow, endText, leftNow, leftText, leftUsdNow } from "./words";
+import { costNow, endText, inOneUnit, leftNow, leftText, leftUsdNow, tookOf } from "./words";
 
 export const Prices = createContext<ReadonlyMap<string, number>>(new Map());
 /** Jobs that were asked to stop from here. */
@@ -24,10 +24,11 @@ export function CostCell({ row }: { row: SeenJob }) {
 export function LeftCell({ row }: { row: SeenJob }) {
   const now = useContext(Now);
   const left = leftNow(row, now);
-  if (row.ended_at !== null) {
+  const took = tookOf(row);
+  if (row.ended_at !== null && took !== null) {
     return (
-      <span className="faint" title={moment(row.ended_at)}>
-        {`ended ${shortly(row.ended_at, now)}`}
+      <span className="faint" title={`from submission to end, ${moment(row.ended_at)}`}>
+        {`took ${coarse(took)}`}
       </span>
     );
   }
@@ -54,13 +55,6 @@ function coarse(seconds: number): string {
   return duration(seconds < 3600 && seconds > 60 ? Math.floor(seconds / 60) * 60 : seconds);
 }
 
-/** The time of a day, or of another day the day. */
-function shortly(at: number, now: number): string {
-  const [then, today] = [new Date(at * 1000), new Date(now * 1000)];
-  if (then.toDateString() === today.toDateString()) return clock(at).slice(0, 5);
-  return then.toLocaleDateString([], { month: "short", day: "numeric" });
-}
-
 export function ProgressCell({ row }: { row: SeenJob }) {
   return (
     <>
@@ -70,9 +64,9 @@ export function ProgressCell({ row }: { row: SeenJob }) {
   );
 }
 
-export function AgeCell({ row }: { row: SeenJob }) {
-  const now = useContext(Now);
-  return <span title={`submitted ${moment(row.submitted_at)}`}>{duration(ageOf(row, now))}</span>;
+export function SubmittedCell({ row }: { row: SeenJob }) {
+  const passed = Math.max(0, useContext(Now) - row.submitted_at);
+  return <span title={moment(row.submitted_at)}>{`${inOneUnit(passed)} ago`}</span>;
 }
 
 /** Must not open the row that it is in. */

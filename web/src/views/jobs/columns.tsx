@@ -4,8 +4,8 @@ import { StateBadge } from "../../parts/basics";
 import type { Column } from "../../parts/Table";
 import { linkTo, live } from "../../state/hooks";
 import type { SeenJob } from "../../state/live";
-import { AgeCell, CostCell, LeftCell, LeftUsdCell, ProgressCell, StopCell } from "./cells";
-import { ageOf, costNow, epochText, leftNow, leftUsdNow, pricesOf } from "./words";
+import { CostCell, LeftCell, LeftUsdCell, ProgressCell, StopCell, SubmittedCell } from "./cells";
+import { costNow, epochText, leftNow, leftUsdNow, pricesOf } from "./words";
 
 /** `from`: the least width of the window, in pixels, that has room for it. */
 type JobColumn = Column<SeenJob> & { from?: number };
@@ -92,7 +92,7 @@ const HOW_FAR: readonly JobColumn[] = [
   {
     key: "left",
     head: "Time left",
-    track: "7rem",
+    track: "7.4rem",
     optional: true,
     numeric: true,
     value: (row) => leftNow(row, live.picture.now),
@@ -140,14 +140,14 @@ const PAST: readonly JobColumn[] = [
     ),
   },
   {
-    key: "age",
-    head: "Age",
-    track: "6.2rem",
+    key: "submitted",
+    head: "Submitted",
+    track: "5.8rem",
     optional: true,
     from: 1140,
     numeric: true,
-    value: (row) => ageOf(row, live.picture.now),
-    cell: (row) => <AgeCell row={row} />,
+    value: (row) => row.submitted_at,
+    cell: (row) => <SubmittedCell row={row} />,
   },
 ];
 

@@ -2,14 +2,16 @@ import { describe, expect, test } from "vitest";
 
 import { job } from "./sample";
 import {
-  ageOf,
   costNow,
   endText,
   epochText,
+  inOneUnit,
   leftNow,
   leftText,
   leftUsdNow,
+  ranOf,
   reasonOf,
+  tookOf,
 } from "./words";
 
 const PRICES = new Map([["T4", 0.9]]);
@@ -65,9 +67,26 @@ describe("words", () => {
     expect(epochText(job(1, { epoch: 9 }))).toBe("9 of 9");
   });
 
-  test("an ended job gets no older", () => {
-    expect(ageOf(job(1, { ended_at: 1500 }), 9000)).toBe(500);
-    expect(ageOf(job(1), 9000)).toBe(8000);
+  test("a job ran since its first start; when it has ended that stands still", () => {
+    expect(ranOf(job(1, { started_at: null }), 9000)).toBeNull();
+    expect(ranOf(job(1), 9000)).toBe(7990);
+    expect(ranOf(job(1, { ended_at: 1500 }), 9000)).toBe(490);
+  });
+
+  test("how long ago something was is said in one unit", () => {
+    expect([0, 42.9, 60, 3599, 7300, 900_000].map(inOneUnit)).toEqual([
+      "0 s",
+      "42 s",
+      "1 min",
+      "59 min",
+      "2 h",
+      "10 d",
+    ]);
+  });
+
+  test("a job took from its submission to its end", () => {
+    expect(tookOf(job(1))).toBeNull();
+    expect(tookOf(job(1, { ended_at: 1500 }))).toBe(500);
   });
 
   test("the reason is a sentence, the service's own where it gave one", () => {

@@ -63,9 +63,22 @@ export function epochText(row: JobRow): string {
   return `${Math.min(row.epoch + 1, row.epochs)} of ${whole(row.epochs)}`;
 }
 
-/** From its submission until now, or until it ended. */
-export function ageOf(row: JobRow, now: number): number {
-  return Math.max(0, (row.ended_at ?? now) - row.submitted_at);
+const UNITS_S = [86_400, 3600, 60];
+
+/** 42 s, 5 min, 3 h, 12 d: how long ago something was need not be said to the second. */
+export function inOneUnit(seconds: number): string {
+  const size = UNITS_S.find((unit) => seconds >= unit) ?? 1;
+  return duration(Math.floor(seconds / size) * size);
+}
+
+/** Seconds since its first start, up to its end; null before it. */
+export function ranOf(row: JobRow, now: number): number | null {
+  return row.started_at === null ? null : Math.max(0, (row.ended_at ?? now) - row.started_at);
+}
+
+/** Seconds from its submission to its end, its JCT; null before it. */
+export function tookOf(row: JobRow): number | null {
+  return row.ended_at === null ? null : Math.max(0, row.ended_at - row.submitted_at);
 }
 
 const REASONS: Readonly<Record<string, string>> = {
