@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from boa.paper.compare import JCT, duels, row
-from boa.paper.figures import NAMES, colour, drawing, new_figure, panel
+from boa.paper.figures import colour, drawing, new_figure, panel, title_of
 from boa.paper.figures import logarithmic as log_axis
 from boa.paper.implementation import COLD, RECLAIM_S, RIVAL, grid
 from boa.paper.runs import Document, Run
@@ -84,7 +84,7 @@ def draw(outcome: Outcome) -> Figure:
                     color=colour(policy), ls="-" if key == EFFECTIVE else "--", lw=1.8,
                     marker="o" if policy == "boa" else "s", ms=4.5,
                     mfc=colour(policy) if key == EFFECTIVE else "white",
-                    label=f"{NAMES[policy]}, {word}",
+                    label=f"{title_of(policy)}, {word}",
                 )  # fmt: skip
         log_axis(axes, values)
         axes.legend(frameon=False, fontsize=9)

@@ -9,13 +9,13 @@ from matplotlib.figure import Figure
 from boa.paper.compare import JCT, P95, AtKnob, Duel, Mean, by_knob, duels, mean_at, most_saved, row
 from boa.paper.data import SETTINGS
 from boa.paper.figures import (
-    NAMES,
     drawing,
     frontier_panel,
     new_figure,
     panel,
     ratio_panel,
     spend_label,
+    title_of,
 )
 from boa.paper.runs import Document, Run
 from boa.paper.study import Evidence, Outcome, Study, judge, nothing
@@ -116,8 +116,8 @@ class Frontiers:
             drawn={
                 "runs": found,
                 "points": points,
-                "title": f"{NAMES[rival]}: jobs take {least.value:.2f} to {jct.value:.2f} times as "
-                "long as under BOA",
+                "title": f"{title_of(rival)}: jobs take {least.value:.2f} to {jct.value:.2f} times "
+                "as long as under BOA",
                 "counts_gpus": SETTINGS[self.setting].counts_gpus,
             },
         )

@@ -11,7 +11,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from boa.paper.compare import JCT, SPEND, Mean, at_spend, row
-from boa.paper.figures import NAMES, colour, drawing, new_figure, panel
+from boa.paper.figures import colour, drawing, new_figure, panel, title_of
 from boa.paper.figures import logarithmic as log_axis
 from boa.paper.runs import Document, Run
 from boa.paper.study import Evidence, Outcome, Study, judge, nothing
@@ -117,7 +117,7 @@ def draw(outcome: Outcome) -> Figure:
                 ms=4,
                 lw=1.7,
                 alpha=alpha,
-                label=f"{NAMES[policy]}, {words[kind]}",
+                label=f"{title_of(policy)}, {words[kind]}",
             )
         log_axis(axes, values)
         axes.legend(frameon=False, fontsize=9)

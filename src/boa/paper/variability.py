@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from boa.paper.compare import JCT, SPEND, WITHIN, Mean, Tuned, row, tune
-from boa.paper.figures import BOA, NAMES, RIVAL, drawing, new_figure, panel
+from boa.paper.figures import BOA, RIVAL, drawing, new_figure, panel, title_of
 from boa.paper.runs import Document, Run
 from boa.paper.study import Evidence, Outcome, Study, nothing
 from boa.plots import style
@@ -113,7 +113,7 @@ def draw(outcome: Outcome) -> Figure:
                 cv2s,
                 [mean.value / 60 for mean in means],
                 yerr=[(mean.half or 0) / 60 for mean in means],
-                color=ink, marker=marker, ms=5.5, lw=2, capsize=3, label=NAMES[policy],
+                color=ink, marker=marker, ms=5.5, lw=2, capsize=3, label=title_of(policy),
             )  # fmt: skip
         axes.set_ylim(bottom=0)
         axes.legend(frameon=False, fontsize=9, loc="lower right")

@@ -8,7 +8,7 @@ near their optimum, and one that is solved again on slightly other figures looks
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from boa.errors import BudgetTooSmall
 from boa.model.cluster import ClusterView, Decision, JobView, Share
@@ -51,8 +51,7 @@ class Boa:
     budget: UsdPerHour
     replan_s: Seconds = REPLAN_S
     name: str = "boa"
-    by_job: bool = True
-    """Decides job by job, so it may be asked at events."""
+    by_job: ClassVar[bool] = True
 
     def decide(self, view: ClusterView) -> Decision:
         """A job of a class that is not in the plan gets nothing: it waits for the next plan."""

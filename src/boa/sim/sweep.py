@@ -17,9 +17,8 @@ from typing import Any
 import numpy as np
 
 from boa.errors import BoaError, InputError, UsageError
+from boa.model.policies import KNOB_NAMES
 from boa.policy.registry import POLICIES, Choice, Knobs, Learning, choose
-from boa.policy.rivals.reservation import Reservation
-from boa.policy.rivals.tiresias import Tiresias
 from boa.sim.physics import Truth
 from boa.sim.report import Report
 from boa.sim.run import World, simulate
@@ -27,25 +26,6 @@ from boa.sim.settings import Settings
 from boa.sim.simulator import Listener, Progress
 from boa.units import GpuName, Seconds, UsdPerHour
 
-NEVER_ALONE = ("boa", "rubick")
-"""Policies whose jobs cannot learn alone, from nothing."""
-ONE_TYPE = (
-    "fixed",
-    "pollux",
-    "pollux-autoscale",
-    "rubick",
-    "rubick-autoscale",
-    "rubick-autoscale-by-base",
-    "rubick-autoscale-queueing",
-)
-"""Policies that would take no notice of a second GPU type."""
-KNOB_NAMES = {
-    "budget": "budget",
-    "target": "target_efficiency",
-    "nodes": "nodes",
-    "width": "width",
-    None: None,
-}
 TARGETS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 WIDTHS = (1, 2, 4, 8, 16)
 
@@ -65,10 +45,10 @@ class Asked:
     seed: int = 0
 
     def settings(self, name: str, nodes: Mapping[GpuName, int] | None) -> Settings:
-        known = POLICIES[name]
+        facts = POLICIES[name]
         return Settings(
-            interval_s=known.interval_s if self.interval_s is None else self.interval_s or None,
-            learning=self.learning or known.learning,
+            interval_s=facts.interval_s if self.interval_s is None else self.interval_s or None,
+            learning=self.learning or facts.learning,
             noise=self.noise,
             provision_s=self.provision_s,
             reclaim_s=self.reclaim_s,
@@ -93,7 +73,7 @@ def run_one(
     choice = choose(name, knobs)
     settings = asked.settings(name, knobs.nodes)
     check_goes_together(world, name, choice, settings)
-    check_can_run(world, name, choice, knobs, settings)
+    check_can_run(world, name, knobs, settings)
     return simulate(
         world, choice, settings, progress=progress, listener=listener, keep_jcts=keep_jcts
     )
@@ -115,24 +95,23 @@ def document_of(report: Report, name: str, world: World) -> dict[str, Any]:
 
 
 def check_goes_together(world: World, name: str, choice: Choice, settings: Settings) -> None:
-    if settings.interval_s is None and not getattr(choice.policy, "by_job", False):
+    facts = POLICIES[name]
+    if settings.interval_s is None and not choice.policy.by_job:
         raise UsageError(
             f"--interval-s 0 (act at events) is not for --policy {name}, which looks at all jobs "
             "in rounds: give the length of a round, such as 60"
         )
-    if name in ONE_TYPE and len(world.gpu_types) > 1:
+    if not facts.several_types and len(world.gpu_types) > 1:
         raise UsageError(
             f"--policy {name} runs on one GPU type, not on {', '.join(world.gpu_types)}"
         )
-    if settings.learning == "job" and name.startswith(NEVER_ALONE):
+    if settings.learning == "job" and not facts.learns_alone:
         raise UsageError(
             f"--learning job is not for --policy {name}, which has to know a job before it has run"
         )
 
 
-def check_can_run(
-    world: World, name: str, choice: Choice, knobs: Knobs, settings: Settings
-) -> None:
+def check_can_run(world: World, name: str, knobs: Knobs, settings: Settings) -> None:
     """Jobs that could never start would be waited for in vain."""
     room = {
         gpu: None if knobs.nodes is None else knobs.nodes.get(gpu, 0) * kind.gpus_per_node
@@ -140,7 +119,7 @@ def check_can_run(
     }
     if knobs.width is not None:
         _check_width(world, knobs.width)
-    elif isinstance(choice.policy, Reservation | Tiresias):
+    elif POLICIES[name].as_asked:
         _check_requests(world, room, alone=settings.learning == "job")
     elif knobs.nodes is not None:
         _check_room(world, knobs.nodes, room)
@@ -230,7 +209,8 @@ class Point:
 
     @property
     def knob(self) -> str | None:
-        return KNOB_NAMES[POLICIES[self.policy].knob]
+        knob = POLICIES[self.policy].knob
+        return None if knob is None else KNOB_NAMES[knob]
 
     def document(self) -> dict[str, Any]:
         return {"policy": self.policy, "knob": self.knob, "value": self.value}

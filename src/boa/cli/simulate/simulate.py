@@ -13,6 +13,7 @@ from boa.cli.options import Json
 from boa.cli.simulate import simulating
 from boa.cli.simulate.trace import TracePath
 from boa.errors import BoaError, FileError
+from boa.model.policies import POLICIES, policies_with
 
 if TYPE_CHECKING:
     from boa.policy.registry import Knobs
@@ -31,8 +32,8 @@ def simulate(
         typer.Option(
             "--policy",
             metavar="P",
-            parser=options.one_of("--policy", simulating.POLICY_NAMES),
-            help=f"One of {', '.join(simulating.POLICY_NAMES)}.",
+            parser=options.one_of("--policy", tuple(POLICIES)),
+            help=f"One of {', '.join(POLICIES)}.",
             show_default=False,
         ),
     ],
@@ -62,7 +63,8 @@ def simulate(
             parser=simulating.by_type(
                 "--nodes", simulating.node_count("--nodes"), simulating.CLUSTER
             ),
-            help="Of pollux, sia, rubick, tiresias (and reservation): the fixed cluster, in nodes.",
+            help=f"Of {', '.join(policies_with('nodes'))} (and reservation): the fixed cluster, "
+            "in nodes.",
             show_default=False,
         ),
     ] = None,
