@@ -2,7 +2,6 @@
 
 import json
 import multiprocessing
-import os
 import signal
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -11,6 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from boa.atomic_file import replace_file
 from boa.errors import FileError
 from boa.paper.runs import Document, Run, execute, fingerprint
 
@@ -18,15 +18,10 @@ Say = Callable[[str], None]
 
 
 def write(path: Path, content: str | bytes) -> None:
-    """Through a file beside it: nobody ever reads half a result."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    """As `replace_file`, in a folder that is made for it: nobody ever reads half a result."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            beside.write_bytes(content.encode("utf-8") if isinstance(content, str) else content)
-            beside.replace(path)
-        finally:
-            beside.unlink(missing_ok=True)
+        replace_file(path, content)
     except OSError as problem:
         reason = problem.strerror or str(problem)
         raise FileError(f"--output {path}", reason, "a file that can be written") from None

@@ -3,7 +3,7 @@
 Ray may kill the actor, or the whole node; it knows nothing of what the actor began. So the actor
 holds the other ends of two pipes. Through stdin it says how many seconds of grace a stop has; that
 it closes means that the actor is gone, and is a stop without grace. The worker's output goes to
-stdout. Like it, this runs without the rest of the package.
+stdout. Like it, this runs without the rest of the package, and replaces a file by itself.
 """
 
 import _thread
