@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from boa.backoff import doubled
 from boa.model.workload import Workload
 from boa.policy.boa import planned_of
 from boa.scheduler.learn.profiler import Profiler
@@ -33,8 +34,8 @@ class Planner:
         )
         self._units: Mapping[str, tuple[float, ...]] = {}
         """Of every epoch, by class, as they were when it was asked."""
-        self._retry_s: Seconds | None = None
-        """After an error: how long until it is asked again. None: the last answer was a plan."""
+        self._failures = 0
+        """Answers since the last plan, all of them errors."""
 
     def close(self) -> None:
         self._calculator.close()
@@ -60,7 +61,8 @@ class Planner:
     def _ask(self, draft: Draft, budget: UsdPerHour) -> None:
         number, at, version, before, _ = self._asked
         last = at if number else None
-        again_s = self._replan_s if self._retry_s is None else self._retry_s
+        failed = self._failures
+        again_s = doubled(QUIET_S, failed, self._replan_s) if failed else self._replan_s
         why = due(draft.now, last, version, self._profiler.version, before, budget, again_s)
         if not why and not (self._profiler.version != version and self._newcomers(draft)):
             return
@@ -84,7 +86,7 @@ class Planner:
             draft.tell("trouble", f"no plan could be made: {answer.error}")
             self._failed(draft.now)
             return False
-        self._retry_s, solution = None, answer.solution
+        self._failures, solution = 0, answer.solution
         self.plan = PlanState(
             number=number,
             at=draft.now,
@@ -102,8 +104,7 @@ class Planner:
 
     def _failed(self, now: Seconds) -> None:
         """What was wrong may pass, so ask again soon; if it does not, ever more seldom."""
-        longer = QUIET_S if self._retry_s is None else 2 * self._retry_s
-        self._retry_s = min(longer, self._replan_s)
+        self._failures += 1
         number, _, version, budget, workload = self._asked
         self._asked = (number, now, version, budget, workload)
 
