@@ -29,7 +29,7 @@ SHORT: dict[str, Any] = {"policies": ["boa", "sia-autoscale"], "budgets": [1, 10
 ORPHAN = """
 import sys, time
 from pathlib import Path
-from boa.server.what_if import Question, Simulations
+from boa.server.what_if.runner import Question, Simulations
 from boa.server.what_if.traces import catalogue_world, generated_trace
 from boa.sim.sweep import Asked, Grid
 

@@ -6,7 +6,6 @@ policy is fast with enough GPUs.
 """
 
 import multiprocessing
-import os
 import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -25,6 +24,7 @@ from boa.sim.run import World, simulate
 from boa.sim.settings import Settings
 from boa.sim.simulator import Listener, Progress
 from boa.units import GpuName, Seconds, UsdPerHour
+from boa.worker_process import end_with_parent
 
 TARGETS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 WIDTHS = (1, 2, 4, 8, 16)
@@ -319,14 +319,6 @@ def _start(world: World, asked: Asked) -> None:
     _worker = (world, asked)
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # interrupted, it ends without a traceback
     threading.Thread(target=end_with_parent, daemon=True).start()
-
-
-def end_with_parent() -> None:
-    """For a thread: a parent that is killed says nothing, and its child would go on for good."""
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-    parent.join()
-    os._exit(1)
 
 
 def _run(point: Point) -> Outcome:
