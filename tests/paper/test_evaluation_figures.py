@@ -13,7 +13,7 @@ from boa.paper.compare import duels
 from boa.paper.pool import Store
 from boa.paper.registry import STUDIES
 from boa.paper.results import finish, run_missing
-from boa.paper.study import Evidence, Outcome, Scale
+from boa.paper.study import Evidence, Scale, StudyOutcome
 
 TINY = Scale(
     name="tiny",
@@ -27,7 +27,7 @@ TINY = Scale(
     cv2s=(1.0, 20.0),
     seeds=(1,),
 )
-Redone = Callable[[str], Outcome]
+Redone = Callable[[str], StudyOutcome]
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def redone(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Redon
     folder = tmp_path_factory.mktemp("paper")
     evidence = Evidence(Store(folder), TINY, shared_data)
 
-    def redo(name: str) -> Outcome:
+    def redo(name: str) -> StudyOutcome:
         study = STUDIES[name]
         run_missing([study], evidence, jobs=1, say=lambda line: None)
         assert not evidence.store.failed

@@ -7,10 +7,10 @@ from matplotlib.figure import Figure
 
 from boa.paper.pool import Store
 from boa.paper.registry import STUDIES
-from boa.paper.study import QUICK, Evidence, Outcome
+from boa.paper.study import QUICK, Evidence, StudyOutcome
 
 
-def redone(name: str, data: Path, folder: Path) -> Outcome:
+def redone(name: str, data: Path, folder: Path) -> StudyOutcome:
     evidence = Evidence(Store(folder), QUICK, data)
     study = STUDIES[name]
     assert study.runs(evidence) == []

@@ -9,7 +9,7 @@ from typing import Any
 
 from boa.errors import FileError
 from boa.paper.pool import Say, Store, run_all, write
-from boa.paper.study import Evidence, Outcome, Row, Scale, Study
+from boa.paper.study import Evidence, Row, Scale, Study, StudyOutcome
 from boa.plots.style import saved
 
 BATCHES = 8
@@ -67,7 +67,7 @@ def finish(study: Study, evidence: Evidence, folder: Path) -> dict[str, Any]:
     return _entry(study, evidence.scale, outcome, files)
 
 
-def _entry(study: Study, scale: Scale, outcome: Outcome, files: list[str]) -> dict[str, Any]:
+def _entry(study: Study, scale: Scale, outcome: StudyOutcome, files: list[str]) -> dict[str, Any]:
     return {
         "name": study.name,
         "where": study.where,

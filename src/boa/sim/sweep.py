@@ -200,7 +200,7 @@ class Grid:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Point:
+class SweepPoint:
     """One policy at one value of its knob."""
 
     policy: str
@@ -217,18 +217,18 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    point: Point
+class PointOutcome:
+    point: SweepPoint
     document: dict[str, Any] = field(default_factory=dict)
     problem: str = ""
     """Why there is no document."""
     exit_code: int = 1
 
 
-def points_of(world: World, policies: Iterable[str], grid: Grid, seed: int = 0) -> list[Point]:
+def points_of(world: World, policies: Iterable[str], grid: Grid, seed: int = 0) -> list[SweepPoint]:
     """Every policy over its own knob."""
     return [
-        Point(policy=name, value=value, knobs=knobs)
+        SweepPoint(policy=name, value=value, knobs=knobs)
         for name in policies
         for value, knobs in _values(world, name, grid, seed)
     ]
@@ -276,12 +276,12 @@ _worker: tuple[World, Asked] | None = None
 
 def run_points(
     world: World,
-    points: Sequence[Point],
+    points: Sequence[SweepPoint],
     asked: Asked,
     *,
     jobs: int = 1,
     progress: Callable[[int, int], None] | None = None,
-) -> list[Outcome]:
+) -> list[PointOutcome]:
     """Simulate every point, several at a time; a point that cannot be is no reason to stop.
 
     With more than one process, a script has to call this under `if __name__ == "__main__"`.
@@ -321,18 +321,18 @@ def _start(world: World, asked: Asked) -> None:
     threading.Thread(target=end_with_parent, daemon=True).start()
 
 
-def _run(point: Point) -> Outcome:
+def _run(point: SweepPoint) -> PointOutcome:
     assert _worker is not None
     return _outcome(*_worker, point)
 
 
-def _outcome(world: World, asked: Asked, point: Point) -> Outcome:
+def _outcome(world: World, asked: Asked, point: SweepPoint) -> PointOutcome:
     try:
         report = run_one(world, point.policy, point.knobs, asked)
     except BoaError as problem:  # not all of them can be pickled, their words can
-        return Outcome(point=point, problem=str(problem), exit_code=problem.exit_code)
+        return PointOutcome(point=point, problem=str(problem), exit_code=problem.exit_code)
     document = document_of(report, point.policy, world)
     if document["completed"] < document["jobs"]:
         ended = f"{document['completed']:,} of {document['jobs']:,}"
-        return Outcome(point=point, problem=f"only {ended} jobs ever ended")
-    return Outcome(point=point, document={**point.document(), **document})
+        return PointOutcome(point=point, problem=f"only {ended} jobs ever ended")
+    return PointOutcome(point=point, document={**point.document(), **document})

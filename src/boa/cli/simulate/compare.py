@@ -18,7 +18,7 @@ from boa.units import GpuName
 
 if TYPE_CHECKING:
     from boa.sim.run import World
-    from boa.sim.sweep import Asked, Grid, Outcome
+    from boa.sim.sweep import Asked, Grid, PointOutcome
 
 CLUSTERS = "clusters, such as 16,32 or T4=16+A100=2,T4=32+A100=4"
 CSV_KEYS = (
@@ -227,7 +227,7 @@ def _grid(
 
 def _sweep(
     world: "World", policies: Sequence[str], grid: "Grid", asked: "Asked", jobs: int | None
-) -> "list[Outcome]":
+) -> "list[PointOutcome]":
     from boa.sim.sweep import points_of, run_points
 
     points = points_of(world, policies, grid, asked.seed)
