@@ -2,7 +2,7 @@
 
 import threading
 
-from boa.scheduler.plan.calculator import Answer, Question, bug_words, solved
+from boa.scheduler.plan.calculator import PlanAnswer, PlanQuestion, bug_words, solved
 from boa.worker_process import Tell, WorkerClosed, WorkerKilled, WorkerProcess, WorkerTooSlow
 
 LIMIT_S = 300.0
@@ -19,11 +19,11 @@ class BackgroundCalculator:
     def __init__(self, limit_s: float = LIMIT_S) -> None:
         self._limit_s = limit_s
         self._changed = threading.Condition()
-        self._question: Question | None = None
-        self._answer: Answer | None = None
+        self._question: PlanQuestion | None = None
+        self._answer: PlanAnswer | None = None
         self._working = self._closing = False
         self._thread: threading.Thread | None = None
-        self._worker: WorkerProcess[Question, Answer] = WorkerProcess(_solve, "boa-solver")
+        self._worker: WorkerProcess[PlanQuestion, PlanAnswer] = WorkerProcess(_solve, "boa-solver")
 
     @property
     def busy(self) -> bool:
@@ -35,7 +35,7 @@ class BackgroundCalculator:
         """Of the process, while there is one."""
         return self._worker.pid
 
-    def request(self, question: Question) -> None:
+    def request(self, question: PlanQuestion) -> None:
         with self._changed:
             if self._closing:
                 return
@@ -47,7 +47,7 @@ class BackgroundCalculator:
                 self._thread.start()
             self._changed.notify()
 
-    def poll(self) -> Answer | None:
+    def poll(self) -> PlanAnswer | None:
         with self._changed:
             answer, self._answer = self._answer, None
             return answer
@@ -70,14 +70,14 @@ class BackgroundCalculator:
                     self._answer = answer
         self._worker.let_go()
 
-    def _next(self) -> Question | None:
+    def _next(self) -> PlanQuestion | None:
         with self._changed:
             self._changed.wait_for(lambda: self._question is not None or self._closing)
             question, self._question = self._question, None
             self._working = question is not None and not self._closing
             return question if self._working else None
 
-    def _asked(self, question: Question) -> Answer:
+    def _asked(self, question: PlanQuestion) -> PlanAnswer:
         """Whatever goes wrong on the way is an answer too: the thread lives on."""
         try:
             return self._worker.ask(question, limit_s=self._limit_s, tries=2)
@@ -89,8 +89,8 @@ class BackgroundCalculator:
             error = "the service is shutting down"
         except Exception as problem:
             error = bug_words(problem)
-        return Answer(number=question.number, solution=None, error=error)
+        return PlanAnswer(number=question.number, solution=None, error=error)
 
 
-def _solve(question: Question, tell: Tell) -> Answer:
+def _solve(question: PlanQuestion, tell: Tell) -> PlanAnswer:
     return solved(question)

@@ -7,7 +7,7 @@ from boa.backoff import doubled
 from boa.model.workload import Workload
 from boa.policy.boa import planned_of
 from boa.scheduler.learn.profiler import Profiler
-from boa.scheduler.plan.calculator import QUIET_S, Answer, Calculator, Question, due
+from boa.scheduler.plan.calculator import QUIET_S, Calculator, PlanAnswer, PlanQuestion, due
 from boa.scheduler.plan.plan_in_force import PlanState
 from boa.scheduler.state import Draft
 from boa.solver.solution import as_document
@@ -72,7 +72,7 @@ class Planner:
             return
         self._asked = (number + 1, draft.now, self._profiler.version, budget, workload)
         self._units = {found.name: self._profiler.units(found.name) for found in workload.classes}
-        self._calculator.request(Question(workload, budget, number + 1))
+        self._calculator.request(PlanQuestion(workload, budget, number + 1))
 
     def _newcomers(self, draft: Draft) -> bool:
         """Whether a job waits for a plan that knows its class: that cannot wait any longer."""
@@ -80,7 +80,7 @@ class Planner:
         jobs = draft.jobs.values()
         return any(job.share is None and job.job_class not in planned for job in jobs)
 
-    def _take(self, draft: Draft, answer: Answer) -> bool:
+    def _take(self, draft: Draft, answer: PlanAnswer) -> bool:
         number, _, version, _, workload = self._asked
         if answer.solution is None or workload is None:
             draft.tell("trouble", f"no plan could be made: {answer.error}")

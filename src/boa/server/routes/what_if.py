@@ -19,7 +19,7 @@ from boa.server.http.shared_answers import Shared
 from boa.server.render import examples
 from boa.server.what_if import own_trace as own
 from boa.server.what_if import traces as traces
-from boa.server.what_if.runner import Question, Simulations
+from boa.server.what_if.runner import SimulationQuestion, Simulations
 from boa.sim.run import World
 from boa.sim.sweep import WIDTHS, Asked, Grid
 from boa.units import GpuName
@@ -94,7 +94,7 @@ class WhatIfRoutes:
         """Stop a simulation at once. Of one that is over, nothing."""
         return {"simulation": self._simulations.stop(simulation)}
 
-    def _question(self, body: Any) -> Question:
+    def _question(self, body: Any) -> SimulationQuestion:
         """Everything that can be wrong is found here, before anything starts."""
         given = checks.mapping(
             body,
@@ -112,7 +112,7 @@ class WhatIfRoutes:
         gpus = _listed(given, "gpu_types", checks.text) if "gpu_types" in given else None
         name, world = self._world(given, gpus)
         _check_types(policies, world)
-        return Question(
+        return SimulationQuestion(
             trace=name,
             world=world,
             policies=tuple(policies),

@@ -51,7 +51,7 @@ class ShuttingDown(BoaError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class SimulationQuestion:
     """Everything that a process needs to answer; all of it was checked."""
 
     trace: str
@@ -82,10 +82,10 @@ class Simulations:
         self._changed = threading.Condition()
         self._known: dict[str, Simulation] = {}
         """Oldest first."""
-        self._waiting: deque[tuple[str, Question]] = deque()
+        self._waiting: deque[tuple[str, SimulationQuestion]] = deque()
         self._closing = False
         self._thread: threading.Thread | None = None
-        self._worker: WorkerProcess[Question, tuple[str, dict[str, Any]]] = WorkerProcess(
+        self._worker: WorkerProcess[SimulationQuestion, tuple[str, dict[str, Any]]] = WorkerProcess(
             _work, "boa-what-if", niceness=NICENESS
         )
         for found in self._shelf.load():
@@ -98,7 +98,7 @@ class Simulations:
         """Of the process that simulates, while there is one."""
         return self._worker.pid
 
-    def ask(self, question: Question) -> Simulation:
+    def ask(self, question: SimulationQuestion) -> Simulation:
         with self._changed:
             if self._closing:
                 raise ShuttingDown
@@ -192,7 +192,7 @@ class Simulations:
                 self._end(number, "failed", error=f"it could not be started: {problem}")
             self._worker.let_go()  # only now: nobody stops this one any more, or kills the next
 
-    def _next(self) -> tuple[str, Question] | None:
+    def _next(self) -> tuple[str, SimulationQuestion] | None:
         with self._changed:
             self._changed.wait_for(lambda: self._waiting or self._closing)
             if self._closing:
@@ -201,7 +201,7 @@ class Simulations:
             self._change(number, state="running")
             return number, question
 
-    def _run(self, number: str, question: Question) -> None:
+    def _run(self, number: str, question: SimulationQuestion) -> None:
         def heard(news: tuple[str, int]) -> None:
             told, value = news
             with self._changed:
@@ -216,7 +216,7 @@ class Simulations:
                 self._change(number, state=state, **fields)
 
 
-def _work(question: Question, tell: Tell) -> tuple[str, dict[str, Any]]:
+def _work(question: SimulationQuestion, tell: Tell) -> tuple[str, dict[str, Any]]:
     """In the process: tells how far it is; the state it ends in, with a result or an error."""
     world = question.world
     try:

@@ -15,7 +15,7 @@ from boa.model.trace import TraceJob
 from boa.policy.registry import Knobs
 from boa.server.routes import what_if
 from boa.server.what_if.own_trace import Own, own_of, own_world
-from boa.server.what_if.runner import MOST_KEPT, Question, Simulations
+from boa.server.what_if.runner import MOST_KEPT, SimulationQuestion, Simulations
 from boa.server.what_if.shelf import Shelf
 from boa.server.what_if.traces import catalogue_world, generated_trace
 from boa.sim.physics import TableTruth
@@ -296,10 +296,12 @@ def test_files_that_are_no_simulations_are_left_alone(tmp_path: Path) -> None:
     assert [s["id"] for s in Simulations(tmp_path).all()] == ["3"]
 
 
-def question() -> Question:
+def question() -> SimulationQuestion:
     world = catalogue_world("day", generated_trace("day"), None, {})
     grid = Grid(budgets=[60.0])
-    return Question(trace="day", world=world, policies=("boa",), grid=grid, asked=Asked(), points=1)
+    return SimulationQuestion(
+        trace="day", world=world, policies=("boa",), grid=grid, asked=Asked(), points=1
+    )
 
 
 def test_the_newest_fifty_are_kept(tmp_path: Path) -> None:
