@@ -25,7 +25,7 @@ from boa.model.cluster import Shape
 from boa.model.trace import Trace, TraceJob
 from boa.model.workload import GpuType
 from boa.policy.registry import POLICIES, Knobs, Learning
-from boa.sim.knowledge import Arrivals, Knowledge
+from boa.sim.knowledge import ExpectedArrivals, Knowledge
 from boa.sim.physics import AdaptiveTruth, PlanTruth, Truth
 from boa.sim.report import Report
 from boa.sim.run import World
@@ -238,7 +238,7 @@ def replay(of: World, policy: str, knobs: Knobs, asked: Asked | None = None) -> 
 def cheapest(of: World, asked: Asked) -> float:
     """The least budget that BOA could start with."""
     settings = asked.settings("boa", None)
-    knowledge = Knowledge(of.truths, of.gpu_types, Arrivals.of(of.trace), settings)
+    knowledge = Knowledge(of.truths, of.gpu_types, ExpectedArrivals.of(of.trace), settings)
     try:
         plan(knowledge.workload(), 1e-9)
     except BudgetTooSmall as problem:

@@ -10,7 +10,7 @@ import pytest
 from boa.model.trace import Trace, TraceJob
 from boa.policy.registry import POLICIES, Knobs, choose
 from boa.policy.rivals.pollux_autoscale import PolluxAutoscale
-from boa.sim.knowledge import Arrivals, Knowledge
+from boa.sim.knowledge import ExpectedArrivals, Knowledge
 from boa.sim.replay_jobs import profiles_of, replay_spec
 from boa.sim.run import World, simulate, world_of
 from boa.sim.settings import Settings
@@ -64,7 +64,9 @@ def replay(of: World, live: Live, tick: float) -> tuple[float, float]:
 @pytest.mark.slow
 def test_boa_does_live_exactly_what_was_simulated(tmp_path: Path) -> None:
     of = world(15)
-    known = Knowledge(of.truths, of.gpu_types, Arrivals.of(of.trace), Settings(learning="perfect"))
+    known = Knowledge(
+        of.truths, of.gpu_types, ExpectedArrivals.of(of.trace), Settings(learning="perfect")
+    )
     budget = 1.5 * frontier(known.workload()).cheapest
     settings = Settings(interval_s=None, learning="perfect")
     simulated = simulate(of, choose("boa", Knobs(budget=budget)), settings).document()

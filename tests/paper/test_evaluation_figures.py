@@ -10,7 +10,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from boa.paper.compare import duels
-from boa.paper.pool import Store
+from boa.paper.pool import ResultStore
 from boa.paper.registry import STUDIES
 from boa.paper.results import finish, run_missing
 from boa.paper.study import Evidence, Scale, StudyOutcome
@@ -34,7 +34,7 @@ Redone = Callable[[str], StudyOutcome]
 def redone(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Redone:
     """Runs what a study needs; figures share their runs here as they do in the command."""
     folder = tmp_path_factory.mktemp("paper")
-    evidence = Evidence(Store(folder), TINY, shared_data)
+    evidence = Evidence(ResultStore(folder), TINY, shared_data)
 
     def redo(name: str) -> StudyOutcome:
         study = STUDIES[name]

@@ -28,7 +28,7 @@ def write(path: Path, content: str | bytes) -> None:
 
 
 @dataclass(slots=True)
-class Store:
+class ResultStore:
     """Results by run, in memory and in a folder. A run that failed is tried again next time."""
 
     folder: Path
@@ -66,7 +66,7 @@ class Store:
         return self.folder / "runs" / f"{run.key}.json"
 
 
-def run_all(store: Store, runs: Sequence[Run], data: Path, *, jobs: int, say: Say) -> None:
+def run_all(store: ResultStore, runs: Sequence[Run], data: Path, *, jobs: int, say: Say) -> None:
     """Simulate what is not there yet, the longest first."""
     missing = store.missing(runs)
     if not missing:
@@ -83,7 +83,7 @@ def run_all(store: Store, runs: Sequence[Run], data: Path, *, jobs: int, say: Sa
 
 
 def _in_processes(
-    store: Store, missing: Sequence[Run], data: Path, jobs: int, count: "_Count"
+    store: ResultStore, missing: Sequence[Run], data: Path, jobs: int, count: "_Count"
 ) -> None:
     strangers = set(multiprocessing.active_children())
     pool = ProcessPoolExecutor(
@@ -131,7 +131,7 @@ class _Count:
         self._done = 0
         self._spent = 0.0
 
-    def ended(self, run: Run, store: Store) -> None:
+    def ended(self, run: Run, store: ResultStore) -> None:
         self._done += 1
         self._spent += self._costs[run]
         elapsed = time.monotonic() - self._began

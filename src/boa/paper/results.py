@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from boa.errors import FileError
-from boa.paper.pool import Say, Store, run_all, write
+from boa.paper.pool import ResultStore, Say, run_all, write
 from boa.paper.study import Evidence, Row, Scale, Study, StudyOutcome
 from boa.plots.style import saved
 
@@ -28,7 +28,7 @@ def redo(
     tell: Callable[[Mapping[str, Any]], None],
 ) -> dict[str, Any]:
     """Run what is missing, write every study's files, and tell each result as it is known."""
-    store = Store(folder)
+    store = ResultStore(folder)
     evidence = Evidence(store, scale, data)
     run_missing(chosen, evidence, jobs=jobs, say=say)
     summary = _known(folder, scale)

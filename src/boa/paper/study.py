@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias
 
 from matplotlib.figure import Figure
 
-from boa.paper.pool import Store
+from boa.paper.pool import ResultStore
 from boa.paper.runs import Document, Run
 
 Verdict: TypeAlias = Literal["matches", "partly", "differs"]
@@ -62,7 +62,7 @@ QUICK = Scale(
 class Evidence:
     """What a study may look at: the runs so far, the scale, and the public data."""
 
-    store: Store
+    store: ResultStore
     scale: Scale
     data: Path
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from boa.model.speedup import Floats
 from boa.scheduler.learn.class_knowledge import Known, Picture
-from boa.scheduler.learn.curves import Point
+from boa.scheduler.learn.curves import MeasuredPoint
 from boa.units import GpuName, Seconds
 
 
@@ -97,7 +97,9 @@ def _measured(samples: list[dict[str, Any]]) -> dict[str, Any]:
     return {"measured_from": None if least is None else least["width"], "samples": samples}
 
 
-def _sample_document(known: Known, point: Point, whole: Floats, unit: Seconds) -> dict[str, Any]:
+def _sample_document(
+    known: Known, point: MeasuredPoint, whole: Floats, unit: Seconds
+) -> dict[str, Any]:
     """What was measured, over all epochs. The curve goes through it, but for what a profile that
     counts as measured holds it back by."""
     at = (point.gpu, point.across, point.width)

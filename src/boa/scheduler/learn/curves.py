@@ -48,7 +48,7 @@ class Prior:
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class MeasuredPoint:
     """All that was measured on one type, placement and width, over the epochs."""
 
     gpu: GpuName
@@ -65,7 +65,7 @@ class Learned:
     """Curves with what they were made from."""
 
     tables: Tables
-    points: tuple[Point, ...]
+    points: tuple[MeasuredPoint, ...]
 
 
 def perfect_scaling(gpus: Iterable[GpuName], unit: float, epochs: int, widest: int) -> Prior:
@@ -151,7 +151,7 @@ def _rows(prior: Prior, cells: Iterable[Cell], epochs: int) -> dict[_RowKey, _Ro
 
 def _fitted(
     prior: Prior, rows: Mapping[_RowKey, _Row], epochs: int
-) -> tuple[tuple[Point, ...], Floats]:
+) -> tuple[tuple[MeasuredPoint, ...], Floats]:
     """Corrections of the points and factors of the epochs, both as logarithms."""
     if not rows:
         return (), np.zeros(epochs)
@@ -168,7 +168,7 @@ def _fitted(
     trust = [row.reports / (row.reports + prior.reports) for row in found]
     lasted = seconds.sum(axis=1)
     points = tuple(
-        Point(*key, float(offs[n] * trust[n]), float(lasted[n]), rows[key].reports)
+        MeasuredPoint(*key, float(offs[n] * trust[n]), float(lasted[n]), rows[key].reports)
         for n, key in enumerate(rows)
     )
     return points, factors
@@ -183,7 +183,7 @@ def _two_way(weights: Floats, logs: Floats) -> tuple[Floats, Floats]:
     return np.asarray(alphas), (weighted.sum(axis=0) - alphas @ weights) / held
 
 
-def _corrections(tables: Tables, points: Sequence[Point]) -> dict[GpuName, Floats]:
+def _corrections(tables: Tables, points: Sequence[MeasuredPoint]) -> dict[GpuName, Floats]:
     """At every width, 2 × (K + 1), for every type."""
     ran = {gpu: [p for p in points if p.gpu == gpu] for gpu in {p.gpu for p in points}}
     total = sum(p.seconds for p in points)
@@ -195,7 +195,7 @@ def _corrections(tables: Tables, points: Sequence[Point]) -> dict[GpuName, Float
     return {gpu: known.get(gpu, common)[:, : t.shape[-1]] for gpu, t in tables.items()}
 
 
-def _interpolated(points: Sequence[Point], size: int) -> Floats:
+def _interpolated(points: Sequence[MeasuredPoint], size: int) -> Floats:
     widths = np.log(np.maximum(np.arange(size), 1))
     rows = []
     for across in (False, True):
