@@ -126,14 +126,14 @@ _ALL = (
     PolicyFacts(
         name="rubick-autoscale-by-base",
         title="Rubick, efficiency by base width",
-        meaning="the same, with GPUs up to a job's base width counted as fully used",
+        meaning="rubick-autoscale, with GPUs up to a job's base width counted as fully used",
         knob="target",
         learns_alone=False,
     ),
     PolicyFacts(
         name="rubick-autoscale-queueing",
         title="Rubick, letting jobs queue",
-        meaning="the same, also on clusters that are too small for all jobs",
+        meaning="rubick-autoscale, also on clusters that are too small for all jobs",
         knob="target",
         learns_alone=False,
     ),

@@ -12,7 +12,7 @@ from boa.api.what_if import Simulation
 from boa.model.cluster import Shape
 from boa.model.job import JobRecord, State
 from boa.model.trace import TraceJob
-from boa.policy.registry import Knobs
+from boa.policy.registry import POLICIES, Knobs
 from boa.server.routes import what_if
 from boa.server.what_if.own_trace import Own, own_of, own_world
 from boa.server.what_if.runner import MOST_KEPT, SimulationQuestion, Simulations
@@ -109,7 +109,11 @@ def test_a_simulation_that_nobody_asked_for_is_not_found(service: FakeService) -
 def test_the_paper_s_mix_is_always_there_at_the_service_s_prices(service: FakeService) -> None:
     found = service.get("what-if/traces")
     assert [choice["name"] for choice in found["traces"]] == ["day", "steady-day"]
-    assert found["policies"][0] == "boa"
+    assert found["policies"] == list(POLICIES)
+    told = {
+        one["name"]: (one["about"], one["several_gpu_types"]) for one in found["policy_choices"]
+    }
+    assert told == {name: (of.meaning, of.several_types) for name, of in POLICIES.items()}
     for choice in found["traces"]:
         trace = generated_trace(choice["name"])
         assert choice["jobs"] == len(trace.jobs)
