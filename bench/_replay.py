@@ -12,7 +12,7 @@ from boa.catalogue.arrivals import spec_like, synthetic_jobs
 from boa.catalogue.traces import read_trace
 from boa.policy.boa import Boa
 from boa.policy.registry import POLICIES, Knobs, choose
-from boa.sim.knowledge import Arrivals, Knowledge
+from boa.sim.knowledge import ExpectedArrivals, Knowledge
 from boa.sim.run import World, simulate, world_of
 from boa.sim.settings import Settings
 from boa.sim.simulator import Simulation
@@ -48,7 +48,7 @@ def stream(data: str, jobs: str) -> dict[str, Any]:
     """So many synthetic jobs of newTrace's mix and rate under BOA, never all in memory."""
     world = _world(data, ("T4",))
     settings = Settings(interval_s=None)
-    knowledge = Knowledge(world.truths, world.gpu_types, Arrivals.of(world.trace), settings)
+    knowledge = Knowledge(world.truths, world.gpu_types, ExpectedArrivals.of(world.trace), settings)
     spec = spec_like(world.trace, jobs=int(jobs))
     span_s = int(jobs) / spec.arrivals_per_hour * 3600
     arriving = synthetic_jobs(spec, 1)

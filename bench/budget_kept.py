@@ -27,7 +27,7 @@ from boa.model.profile import ClassProfile
 from boa.model.trace import Trace, TraceJob
 from boa.scheduler.money.ledger import Bill
 from boa.scheduler.money.ledger import at as bill_at
-from boa.sim.knowledge import Arrivals, Knowledge
+from boa.sim.knowledge import ExpectedArrivals, Knowledge
 from boa.sim.replay_jobs import profiles_of, replay_spec
 from boa.sim.run import World, world_of
 from boa.sim.settings import Settings
@@ -154,7 +154,7 @@ def run(case: Case) -> Result:
 
 
 def _budget(case: Case, world: World) -> UsdPerHour:
-    arrivals = Arrivals(per_hour=case.rates, mean_steps={})
+    arrivals = ExpectedArrivals(per_hour=case.rates, mean_steps={})
     perfect = Settings(learning="perfect")
     workload = Knowledge(world.truths, world.gpu_types, arrivals, perfect).workload()
     return LOAD * frontier(workload).cheapest

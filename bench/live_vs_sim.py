@@ -24,7 +24,7 @@ from boa.client.spawn import OwnService
 from boa.model.job import ENDED
 from boa.paper.data import Cut, world_for
 from boa.policy.registry import POLICIES, Knobs, choose
-from boa.sim.knowledge import Arrivals, Knowledge
+from boa.sim.knowledge import ExpectedArrivals, Knowledge
 from boa.sim.replay_jobs import profiles_of, replay_jobs, write_profiles
 from boa.sim.run import World, simulate
 from boa.sim.settings import Settings
@@ -107,7 +107,7 @@ def _budget(world: World, case: Case) -> float:
     if case.policy != "boa":
         return 1.0
     settings = Settings(learning="perfect")
-    known = Knowledge(world.truths, world.gpu_types, Arrivals.of(world.trace), settings)
+    known = Knowledge(world.truths, world.gpu_types, ExpectedArrivals.of(world.trace), settings)
     return frontier(known.workload()).cheapest * case.knob
 
 

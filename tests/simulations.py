@@ -25,11 +25,11 @@ from boa.model.cluster import Shape
 from boa.model.trace import Trace, TraceJob
 from boa.model.workload import GpuType
 from boa.policy.registry import POLICIES, Knobs, Learning
-from boa.sim.knowledge import Arrivals, Knowledge
+from boa.sim.knowledge import ExpectedArrivals, Knowledge
 from boa.sim.physics import AdaptiveTruth, PlanTruth, Truth
 from boa.sim.report import Report
 from boa.sim.run import World
-from boa.sim.sweep import ONE_TYPE, Asked, run_one
+from boa.sim.sweep import Asked, run_one
 from boa.solver.planner import plan
 from boa.units import GpuName, Seconds
 
@@ -50,7 +50,7 @@ RESCALE_S: Mapping[str, Seconds] = {"quick": 0.0, "patient": 30.0, "steady": 30.
 STEADY: Mapping[Shape, Seconds] = {(1,): 2.0, (2,): 1.25, (4,): 0.8, (2, 2): 1.0, (1, 1): 1.6}
 LARGE: Mapping[Shape, Seconds] = {(2,): 1.0, (4,): 0.6, (2, 2): 0.8, (4, 4): 0.5}
 """Seconds per iteration of plans on a T4; one GPU is too small for the large model."""
-NEVER_ALONE = tuple(name for name in POLICIES if name.startswith(("boa", "rubick")))
+NEVER_ALONE = tuple(name for name, facts in POLICIES.items() if not facts.learns_alone)
 """Policies that need to know a job before it has run: it cannot learn alone, from nothing."""
 
 
@@ -238,7 +238,7 @@ def replay(of: World, policy: str, knobs: Knobs, asked: Asked | None = None) -> 
 def cheapest(of: World, asked: Asked) -> float:
     """The least budget that BOA could start with."""
     settings = asked.settings("boa", None)
-    knowledge = Knowledge(of.truths, of.gpu_types, Arrivals.of(of.trace), settings)
+    knowledge = Knowledge(of.truths, of.gpu_types, ExpectedArrivals.of(of.trace), settings)
     try:
         plan(knowledge.workload(), 1e-9)
     except BudgetTooSmall as problem:
@@ -325,7 +325,8 @@ def knobs_for(draw: st.DrawFn, policy: str, of: World, asked: Asked) -> Knobs:
 @st.composite
 def setups(draw: st.DrawFn, policy: str, *, classes: Sequence[str] = ADAPTIVE + PLANNED) -> Setup:
     jobs = draw(traces(classes))
-    per_node = draw(st.sampled_from([p for p in PER_NODE if len(p) == 1 or policy not in ONE_TYPE]))
+    several = POLICIES[policy].several_types
+    per_node = draw(st.sampled_from([p for p in PER_NODE if len(p) == 1 or several]))
     asked = draw(physics(policy))
     knobs = draw(knobs_for(policy, world(jobs, per_node), asked))
     return Setup(jobs=jobs, per_node=per_node, policy=policy, knobs=knobs, asked=asked)

@@ -322,12 +322,13 @@ def test_numbers_that_json_lacks_become_null(capsys: pytest.CaptureFixture[str])
 
 
 def test_a_failed_write_leaves_the_old_file_whole(tmp_path: Path) -> None:
+    from boa.atomic_file import draft_of
     from boa.cli.console import write_file
     from boa.errors import FileError
 
     path = tmp_path / "plan.json"
     path.write_text("old")
-    (tmp_path / f".plan.json.{os.getpid()}.part").mkdir()
+    draft_of(path).mkdir()
     with pytest.raises(FileError):
         write_file(path, "new", "--output")
     assert path.read_text() == "old"

@@ -18,7 +18,7 @@ from boa.model.service import ClassPrior
 from boa.model.trace import Trace, TraceJob
 from boa.model.workload import GpuType
 from boa.policy.registry import POLICIES, Choice, Knobs, choose
-from boa.sim.knowledge import Arrivals, Knowledge
+from boa.sim.knowledge import ExpectedArrivals, Knowledge
 from boa.sim.physics import TableTruth
 from boa.sim.replay_jobs import profiles_of, replay_spec
 from boa.sim.report import Report
@@ -68,7 +68,9 @@ def truth(name: str) -> TableTruth:
 
 
 def cheapest(of: World) -> float:
-    known = Knowledge(of.truths, of.gpu_types, Arrivals.of(of.trace), Settings(learning="perfect"))
+    known = Knowledge(
+        of.truths, of.gpu_types, ExpectedArrivals.of(of.trace), Settings(learning="perfect")
+    )
     return frontier(known.workload()).cheapest
 
 
@@ -81,7 +83,7 @@ def priors_of(of: World) -> dict[str, ClassPrior]:
 
 
 def simulated(of: World, choice: Choice, settings: Settings) -> Report:
-    known = Knowledge(of.truths, of.gpu_types, Arrivals.of(of.trace), settings)
+    known = Knowledge(of.truths, of.gpu_types, ExpectedArrivals.of(of.trace), settings)
     return ScheduledSimulation(
         of.trace.jobs,
         known,

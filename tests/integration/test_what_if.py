@@ -29,14 +29,14 @@ SHORT: dict[str, Any] = {"policies": ["boa", "sia-autoscale"], "budgets": [1, 10
 ORPHAN = """
 import sys, time
 from pathlib import Path
-from boa.server.what_if import Question, Simulations
+from boa.server.what_if.runner import SimulationQuestion, Simulations
 from boa.server.what_if.traces import catalogue_world, generated_trace
 from boa.sim.sweep import Asked, Grid
 
 if __name__ == "__main__":
     world = catalogue_world("day", generated_trace("day"), None, {})
     simulations = Simulations(Path(sys.argv[1]))
-    simulations.ask(Question(
+    simulations.ask(SimulationQuestion(
         trace="day", world=world, policies=("pollux-autoscale",), grid=Grid(), asked=Asked(),
         points=8,
     ))

@@ -10,7 +10,7 @@ from boa.cli import main
 from boa.errors import FileError
 from boa.paper.compare import Mean, at_spend, spend_for, tune
 from boa.paper.data import Cut, find_data, trace_of
-from boa.paper.pool import Store, run_all
+from boa.paper.pool import ResultStore, run_all
 from boa.paper.registry import STUDIES
 from boa.paper.runs import Document, Run
 from boa.paper.study import QUICK, Evidence, judge
@@ -90,10 +90,10 @@ def test_the_data_may_be_named_by_the_environment(
 
 def test_a_run_is_kept_and_never_made_twice(shared_data: Path, tmp_path: Path) -> None:
     lines: list[str] = []
-    run_all(Store(tmp_path), [RUN, RUN], shared_data, jobs=1, say=lines.append)
+    run_all(ResultStore(tmp_path), [RUN, RUN], shared_data, jobs=1, say=lines.append)
     assert len(lines) == 1
     assert lines[0].startswith("[1/1] rubick draw 0, boa 1.5: done")
-    again = Store(tmp_path)
+    again = ResultStore(tmp_path)
     assert again.missing([RUN]) == []
     found = again.get(RUN)
     assert found is not None
@@ -106,18 +106,18 @@ def test_a_run_that_fails_stops_nothing_and_is_tried_again(
     shared_data: Path, tmp_path: Path
 ) -> None:
     impossible = replace(RUN, knob=0.5)
-    store, lines = Store(tmp_path), list[str]()
+    store, lines = ResultStore(tmp_path), list[str]()
     run_all(store, [impossible, RUN], shared_data, jobs=1, say=lines.append)
     assert "BudgetTooSmall" in store.failed[impossible]
     assert store.get(RUN) is not None
     assert sum("FAILED" in line for line in lines) == 1
-    assert Store(tmp_path).missing([impossible, RUN]) == [impossible]
+    assert ResultStore(tmp_path).missing([impossible, RUN]) == [impossible]
 
 
 @pytest.mark.slow
 def test_two_processes_give_the_results_of_one(shared_data: Path, tmp_path: Path) -> None:
     runs = [RUN, replace(RUN, knob=1.2)]
-    one, two = Store(tmp_path / "one"), Store(tmp_path / "two")
+    one, two = ResultStore(tmp_path / "one"), ResultStore(tmp_path / "two")
     run_all(one, runs, shared_data, jobs=1, say=lambda line: None)
     run_all(two, runs, shared_data, jobs=2, say=lambda line: None)
     for run in runs:
@@ -155,7 +155,7 @@ def test_confidence_intervals_are_student_s() -> None:
 
 def test_tuning_asks_for_the_grid_then_between_it(tmp_path: Path) -> None:
     """A policy that spends 100 / knob, tuned to 160."""
-    store = Store(tmp_path)
+    store = ResultStore(tmp_path)
     evidence = Evidence(store, QUICK, tmp_path)
 
     def make(knob: float) -> Run:

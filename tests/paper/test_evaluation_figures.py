@@ -10,10 +10,10 @@ import pytest
 from matplotlib.figure import Figure
 
 from boa.paper.compare import duels
-from boa.paper.pool import Store
+from boa.paper.pool import ResultStore
 from boa.paper.registry import STUDIES
 from boa.paper.results import finish, run_missing
-from boa.paper.study import Evidence, Outcome, Scale
+from boa.paper.study import Evidence, Scale, StudyOutcome
 
 TINY = Scale(
     name="tiny",
@@ -27,16 +27,16 @@ TINY = Scale(
     cv2s=(1.0, 20.0),
     seeds=(1,),
 )
-Redone = Callable[[str], Outcome]
+Redone = Callable[[str], StudyOutcome]
 
 
 @pytest.fixture(scope="module")
 def redone(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Redone:
     """Runs what a study needs; figures share their runs here as they do in the command."""
     folder = tmp_path_factory.mktemp("paper")
-    evidence = Evidence(Store(folder), TINY, shared_data)
+    evidence = Evidence(ResultStore(folder), TINY, shared_data)
 
-    def redo(name: str) -> Outcome:
+    def redo(name: str) -> StudyOutcome:
         study = STUDIES[name]
         run_missing([study], evidence, jobs=1, say=lambda line: None)
         assert not evidence.store.failed

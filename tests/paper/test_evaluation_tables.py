@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 from matplotlib.figure import Figure
 
-from boa.paper.pool import Store
+from boa.paper.pool import ResultStore
 from boa.paper.registry import STUDIES
-from boa.paper.study import QUICK, Evidence, Outcome
+from boa.paper.study import QUICK, Evidence, StudyOutcome
 
 
-def redone(name: str, data: Path, folder: Path) -> Outcome:
-    evidence = Evidence(Store(folder), QUICK, data)
+def redone(name: str, data: Path, folder: Path) -> StudyOutcome:
+    evidence = Evidence(ResultStore(folder), QUICK, data)
     study = STUDIES[name]
     assert study.runs(evidence) == []
     outcome = study.result(evidence)

@@ -19,9 +19,25 @@ class TraceChoice(TypedDict):
     """Sensible ones to start with, in USD per hour."""
 
 
+class PolicyChoice(TypedDict):
+    """A policy that can be picked."""
+
+    name: str
+    about: str
+    """One line: what every job gets, and on which cluster."""
+    knob: str | None
+    """What it is swept over: budget, target_efficiency, nodes (a fixed cluster about as large as
+    each budget buys) or width; null: nothing."""
+    several_gpu_types: bool
+    """Whether it uses more than one."""
+
+
 class TraceChoices(TypedDict):
     traces: list[TraceChoice]
     policies: list[str]
+    """Their names."""
+    policy_choices: list[PolicyChoice]
+    """The same, with what tells them apart."""
 
 
 class Simulation(TypedDict):

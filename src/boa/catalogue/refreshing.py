@@ -48,14 +48,16 @@ class Prices(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class RefreshOutcome:
     fresh: tuple[CloudOffer, ...]
     skipped: Mapping[str, str]
     """Cloud -> why."""
     failed: Mapping[str, str]
 
 
-def refresh(sources: Iterable[Prices], known: Sequence[CloudOffer], now: datetime) -> Outcome:
+def refresh(
+    sources: Iterable[Prices], known: Sequence[CloudOffer], now: datetime
+) -> RefreshOutcome:
     fresh: list[CloudOffer] = []
     skipped: dict[str, str] = {}
     failed: dict[str, str] = {}
@@ -70,7 +72,7 @@ def refresh(sources: Iterable[Prices], known: Sequence[CloudOffer], now: datetim
             skipped[source.cloud] = str(why)
         except Exception as problem:  # their libraries raise what they like; the others go on
             failed[source.cloud] = _said(problem)
-    return Outcome(fresh=tuple(fresh), skipped=skipped, failed=failed)
+    return RefreshOutcome(fresh=tuple(fresh), skipped=skipped, failed=failed)
 
 
 def merged(old: Iterable[CloudOffer], fresh: Iterable[CloudOffer]) -> tuple[CloudOffer, ...]:

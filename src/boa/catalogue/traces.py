@@ -7,13 +7,13 @@ Parquet with the same columns, which takes the optional package pyarrow.
 
 import csv
 import io
-import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, TextIO
 
+from boa.atomic_file import drafted
 from boa.catalogue.tables import CsvTable, Row, parse_csv, read_csv
 from boa.errors import FileError, InputError
 from boa.model.trace import Trace, TraceJob
@@ -141,23 +141,18 @@ def write_trace(jobs: Iterable[TraceJob], path: str | Path) -> int:
         _pyarrow(file)  # before anything is written
     elif file.suffix.lower() != CSV:
         raise InputError("trace", file.name, f"a file ending in {' or '.join(SUFFIXES)}")
-    beside = file.with_name(f".{file.name}.{os.getpid()}.part")
     try:
-        try:
-            count = _write(jobs, beside, file)
-            beside.replace(file)
-        finally:
-            beside.unlink(missing_ok=True)
+        with drafted(file) as draft:
+            return _write(jobs, draft, file)
     except OSError as problem:
         reason = problem.strerror or str(problem)
         raise FileError(str(file), reason, "a file that can be written") from None
-    return count
 
 
-def _write(jobs: Iterable[TraceJob], beside: Path, file: Path) -> int:
+def _write(jobs: Iterable[TraceJob], draft: Path, file: Path) -> int:
     if file.suffix.lower() == PARQUET:
-        return _write_parquet(jobs, beside, file)
-    with beside.open("w", encoding="utf-8", newline="") as out:
+        return _write_parquet(jobs, draft, file)
+    with draft.open("w", encoding="utf-8", newline="") as out:
         return write_csv(jobs, out)
 
 
@@ -273,13 +268,13 @@ def _columns(layout: TraceFormat) -> tuple[str | None, ...]:
     return ("name", "application", *numbers, layout.plan, layout.guaranteed)
 
 
-def _write_parquet(jobs: Iterable[TraceJob], beside: Path, path: Path) -> int:
+def _write_parquet(jobs: Iterable[TraceJob], draft: Path, path: Path) -> int:
     arrow = _pyarrow(path)
     text, whole, real = arrow.string(), arrow.int64(), arrow.float64()
     kinds = (text, real, text, whole, whole, whole, text, arrow.bool_(), real)
     schema = arrow.schema(list(zip(OWN_COLUMNS, kinds, strict=True)))
     count, left = 0, iter(jobs)
-    with arrow.parquet.ParquetWriter(beside, schema) as writer:
+    with arrow.parquet.ParquetWriter(draft, schema) as writer:
         while batch := [_cells(job) for job in islice(left, BATCH)]:
             columns = dict(zip(OWN_COLUMNS, zip(*batch, strict=True), strict=True))
             columns["guaranteed"] = tuple(map(bool, columns["guaranteed"]))

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from boa.atomic_file import replace_file
 from boa.errors import FileError
 
 if TYPE_CHECKING:
@@ -88,18 +89,9 @@ def check_outputs(inputs: Iterable[Path], outputs: Iterable[tuple[Path | None, s
 
 
 def write_file(path: Path, content: str | bytes, option: str) -> None:
-    """Write through a file beside it, so that nobody ever sees half of it."""
-    data = content.encode("utf-8") if isinstance(content, str) else content
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    """As `replace_file`; that it cannot be is the user's to mend."""
     try:
-        if path.exists() and not path.is_file():  # /dev/stdout and the like
-            path.write_bytes(data)
-            return
-        try:
-            beside.write_bytes(data)
-            beside.replace(path)
-        finally:
-            beside.unlink(missing_ok=True)
+        replace_file(path, content)
     except OSError as problem:
         reason = problem.strerror or str(problem)
         raise FileError(f"{option} {path}", reason, "a file that can be written") from None

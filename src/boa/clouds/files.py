@@ -1,11 +1,11 @@
-"""Files that are replaced as a whole, such as those that clouds keep their nodes in."""
+"""Values that clouds keep in a file, such as the nodes they have rented."""
 
 import json
-import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
+from boa.atomic_file import replace_file
 from boa.clouds.base import CloudTrouble
 from boa.errors import FileError
 
@@ -60,7 +60,8 @@ class Kept(Generic[_T]):
     def put(self, value: _T) -> None:
         self._known = None
         try:
-            replace_file(self._path, self._as_document(value))
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            replace_file(self._path, json.dumps(self._as_document(value)), durable=True)
         except OSError as error:
             raise CloudTrouble(f"{self._path}: cannot be written ({error.strerror})") from error
         self._known = value
@@ -76,22 +77,3 @@ class Kept(Generic[_T]):
         except (ValueError, TypeError, KeyError) as error:
             expected = f"{self._whose} list of nodes, as it was written"
             raise FileError(str(self._path), "is damaged", expected) from error
-
-
-def replace_file(path: Path, document: Mapping[str, Any]) -> None:
-    """The whole of it or nothing, even if the power goes."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(path.name + ".new")
-    try:
-        with draft.open("w", encoding="utf-8") as file:
-            file.write(json.dumps(document))
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)

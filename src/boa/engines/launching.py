@@ -29,7 +29,7 @@ Address: TypeAlias = tuple[str, int]
 _ports = itertools.count(os.getpid() * 101)
 
 
-class Plan(TypedDict):
+class ProcessPlan(TypedDict):
     """One process; of plain types, as the supervisor reads it back."""
 
     rank: int
@@ -81,7 +81,7 @@ def plans(
     master: str = HERE,
     devices: Sequence[Sequence[str]] | None = None,
     environment: Mapping[str, str] = os.environ,
-) -> list[Plan]:
+) -> list[ProcessPlan]:
     """Beside what `inherited` leaves: these variables and no others.
 
     `devices`: the nodes are machines of their own, `master` is the first, and these are the names
@@ -111,7 +111,7 @@ def plans(
         return list(_agents(launch, common, widths, (master, port), machines if gpus else None))
     if spec.launcher == "single":
         env = common | _ranks(0, 1, 0, 1, (master, port)) | _devices(machines[0], gpus)
-        return [Plan(rank=0, argv=list(spec.run), env=env, code_when_stopped=0)]
+        return [ProcessPlan(rank=0, argv=list(spec.run), env=env, code_when_stopped=0)]
     if launch.width > 1 and "OMP_NUM_THREADS" not in environment:
         common = {"OMP_NUM_THREADS": "1", **common}  # as torchrun does: they share the cores
     return list(_workers(launch, common, (master, port), names if gpus else None))
@@ -119,7 +119,7 @@ def plans(
 
 def _workers(
     launch: "Launch", common: dict[str, str], master: Address, gpus: Sequence[Sequence[str]] | None
-) -> Iterator[Plan]:
+) -> Iterator[ProcessPlan]:
     rank = itertools.count()
     for index, node in enumerate(launch.slots):
         for local_rank in range(len(node.gpus)):
@@ -128,7 +128,7 @@ def _workers(
             # all of the node's, as torchrun has it: device LOCAL_RANK is the worker's own
             env = common | ranks | _devices(gpus[index] if gpus else (), bool(gpus))
             argv = list(launch.spec.run)
-            yield Plan(rank=number, argv=argv, env=env, code_when_stopped=0)
+            yield ProcessPlan(rank=number, argv=argv, env=env, code_when_stopped=0)
 
 
 def _agents(
@@ -137,12 +137,12 @@ def _agents(
     widths: Sequence[int],
     master: Address,
     gpus: Sequence[Sequence[str]] | None,
-) -> Iterator[Plan]:
+) -> Iterator[ProcessPlan]:
     """One torchrun to a machine; its number is that of its first worker."""
     for index, width in enumerate(widths):
         argv = [*_torchrun(index, len(widths), width, master), *launch.spec.run]
         env = common | _devices(gpus[index] if gpus else (), bool(gpus))
-        yield Plan(rank=sum(widths[:index]), argv=argv, env=env, code_when_stopped=1)
+        yield ProcessPlan(rank=sum(widths[:index]), argv=argv, env=env, code_when_stopped=1)
 
 
 def _ranks(

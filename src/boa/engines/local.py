@@ -22,6 +22,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from boa.atomic_file import replace_file
 from boa.engines import launching
 from boa.engines.folders import RunFolders
 from boa.engines.processes import orphans, parent_pool, run_supervisor
@@ -151,8 +152,7 @@ class LocalEngine:
         if run.end is not None or (run.grace_s is not None and run.grace_s <= grace_s):
             return
         stop = os.path.join(run.folder, run_supervisor.STOP)
-        Path(f"{stop}.new").write_text(f"{grace_s:.3f}")
-        os.rename(f"{stop}.new", stop)
+        replace_file(stop, f"{grace_s:.3f}")
         _, supervisor = run.state()  # who takes it later than this sees the file
         if supervisor:
             pid = int(supervisor.partition(".")[0])

@@ -7,6 +7,7 @@ from typing import Any
 from boa.formats import service
 from boa.formats.schema_parts import CLASS, DRAFT, TEXT, VERSION_1, Schema, number, object_of, whole
 from boa.formats.schema_providers import aws_schema, ray_schema
+from boa.model.policies import live_policies
 from boa.model.provider_settings import CLOUDS_OF
 from boa.model.service import ClassPrior, ServiceConfig
 
@@ -97,14 +98,18 @@ def _gpu_type() -> Schema:
 
 def _names() -> Schema:
     meaning = {
-        "policy": "Which policy decides: boa, or one of its rivals (boa simulate lists them).",
+        "policy": "Which policy decides; those that are not boa need target_efficiency.",
         "engine": "What starts jobs.",
         "cloud": "What nodes are rented from; without it, what goes with the engine.",
         "host": "Where the service listens. Without a token in $BOA_TOKEN, loopback only.",
     }
     default = _defaults(ServiceConfig)
     clouds = list(dict.fromkeys(name for names in CLOUDS_OF.values() for name in names))
-    limited = {"engine": {"enum": list(CLOUDS_OF)}, "cloud": {"enum": clouds}}
+    limited = {
+        "policy": {"enum": list(live_policies())},
+        "engine": {"enum": list(CLOUDS_OF)},
+        "cloud": {"enum": clouds},
+    }
     return {
         name: {**limited.get(name, TEXT), "default": default[name], "description": meaning[name]}
         for name in service.NAMES

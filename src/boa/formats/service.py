@@ -12,6 +12,7 @@ from boa.formats import checks, providers
 from boa.formats.fields import check_version, class_name, fields, printable
 from boa.formats.files import read_document
 from boa.formats.profile import load_profile
+from boa.model.policies import live_policies
 from boa.model.profile import ClassProfile
 from boa.model.provider_settings import CLOUDS_OF
 from boa.model.service import ClassPrior, ServiceConfig
@@ -114,6 +115,8 @@ def _config(top: Mapping[str, Any], home: Path, catalogue: Catalogue) -> Service
         if name in top
     }
     settings |= {name: printable(top[name], name) for name in NAMES if name in top}
+    if "policy" in settings:
+        checks.choice(settings["policy"], "policy", live_policies())
     settings |= _pair(settings)
     settings |= _local(top.get("local", {}))
     if "port" in top:

@@ -137,4 +137,12 @@ class Policy(Protocol):
     @property
     def name(self) -> str: ...
 
+    @property
+    def by_job(self) -> bool:
+        """Whether it decides job by job: it may then be asked at events, of single jobs.
+
+        Others look at all jobs, in rounds.
+        """
+        ...
+
     def decide(self, view: ClusterView) -> Decision: ...

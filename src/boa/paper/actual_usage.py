@@ -9,11 +9,11 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from boa.paper.compare import JCT, duels, row
-from boa.paper.figures import NAMES, colour, drawing, new_figure, panel
+from boa.paper.figures import colour, drawing, new_figure, panel, title_of
 from boa.paper.figures import logarithmic as log_axis
 from boa.paper.implementation import COLD, RECLAIM_S, RIVAL, grid
 from boa.paper.runs import Document, Run
-from boa.paper.study import Evidence, Outcome, Study, Verdict, nothing
+from boa.paper.study import Evidence, Study, StudyOutcome, Verdict, nothing
 
 EFFECTIVE, ACTUAL = "rented_gpus", "actual_gpus"
 
@@ -22,7 +22,7 @@ def runs(evidence: Evidence) -> list[Run]:
     return [run for group in grid(evidence, COLD).values() for run in group]
 
 
-def result(evidence: Evidence) -> Outcome:
+def result(evidence: Evidence) -> StudyOutcome:
     found = {
         policy: [
             {**doc, ACTUAL: doc[EFFECTIVE] + doc["reclaiming_gpus"]} for doc in evidence.all(group)
@@ -36,7 +36,7 @@ def result(evidence: Evidence) -> Outcome:
     if not lead:
         return nothing("no runs at a common usage")
     verdict, reason = _judged(lead, more["boa"] < more[RIVAL])
-    return Outcome(
+    return StudyOutcome(
         rows=[
             row(doc, reclaim_s=RECLAIM_S, effective_gpus=doc[EFFECTIVE], actual_gpus=doc[ACTUAL])
             for docs in found.values()
@@ -68,7 +68,7 @@ def _surcharge(docs: Sequence[Document]) -> list[float]:
     return [doc["reclaiming_gpus"] / doc[EFFECTIVE] for doc in docs]
 
 
-def draw(outcome: Outcome) -> Figure:
+def draw(outcome: StudyOutcome) -> Figure:
     words = {EFFECTIVE: "effective", ACTUAL: "actual"}
     with drawing():
         title = f"What reclaiming nodes adds ({RECLAIM_S:.0f} s each)"
@@ -84,7 +84,7 @@ def draw(outcome: Outcome) -> Figure:
                     color=colour(policy), ls="-" if key == EFFECTIVE else "--", lw=1.8,
                     marker="o" if policy == "boa" else "s", ms=4.5,
                     mfc=colour(policy) if key == EFFECTIVE else "white",
-                    label=f"{NAMES[policy]}, {word}",
+                    label=f"{title_of(policy)}, {word}",
                 )  # fmt: skip
         log_axis(axes, values)
         axes.legend(frameon=False, fontsize=9)

@@ -9,7 +9,7 @@ from boa.errors import NoPlanFound
 from boa.model.workload import Workload
 from boa.paper.data import workload_for
 from boa.paper.figures import drawing, new_figure, panel
-from boa.paper.study import Evidence, Outcome, Row, Study, Verdict, no_runs
+from boa.paper.study import Evidence, Row, Study, StudyOutcome, Verdict, no_runs
 from boa.plots import style
 from boa.solver.planner import frontier, plan
 
@@ -20,7 +20,7 @@ AS_WELL = 0.05
 solver."""
 
 
-def result(evidence: Evidence) -> Outcome:
+def result(evidence: Evidence) -> StudyOutcome:
     seeds = range(5 if len(evidence.scale.draws) > 1 else 1)
     rows: list[Row] = [
         row
@@ -40,7 +40,7 @@ def result(evidence: Evidence) -> Outcome:
         f"{max(medians[setting]):.1%}"
         for setting, name in WORKLOADS.items()
     ]
-    return Outcome(
+    return StudyOutcome(
         rows=rows,
         measured="; ".join(said) + (f"; no plan at {failed} budgets" if failed else ""),
         verdict=verdict,
@@ -79,7 +79,7 @@ def _glued(workload: Workload, budget: float, seed: int) -> float | None:
         return None
 
 
-def draw(outcome: Outcome) -> Figure:
+def draw(outcome: StudyOutcome) -> Figure:
     with drawing():
         title = "Algorithm 1: how far above the optimum"
         figure = new_figure(1, title, width=6.4, height=4.0)

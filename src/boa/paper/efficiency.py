@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from boa.paper.compare import JCT, SPEND, Tuned, row, tune
 from boa.paper.figures import colour, drawing, legend_above, new_figure, panel, series_panel
 from boa.paper.runs import Document, Run
-from boa.paper.study import Evidence, Outcome, Study, judge, nothing
+from boa.paper.study import Evidence, Study, StudyOutcome, judge, nothing
 
 RIVAL = "pollux-autoscale"
 CLAIMED = {"boa": 0.64, RIVAL: 0.73}
@@ -41,7 +41,7 @@ def runs(evidence: Evidence) -> list[Run]:
     return [rival] if found is None else [rival, *_boa(evidence, found[SPEND]).wanted]
 
 
-def result(evidence: Evidence) -> Outcome:
+def result(evidence: Evidence) -> StudyOutcome:
     rival = evidence.get(_rival(evidence))
     boa = None if rival is None else _boa(evidence, rival[SPEND]).best
     if rival is None or boa is None:
@@ -53,7 +53,7 @@ def result(evidence: Evidence) -> Outcome:
         means["boa"] < means[RIVAL] and faster > 1,
         {f"efficiency of {name}": (means[name], CLAIMED[name]) for name in means},
     )
-    return Outcome(
+    return StudyOutcome(
         rows=[row(doc, mean_efficiency=means[name]) for name, doc in both.items()],
         measured=(
             f"Pollux {means[RIVAL]:.2f}, BOA {means['boa']:.2f} at {boa[SPEND]:.0f} and "
@@ -71,7 +71,7 @@ def mean_efficiency(found: Document) -> float:
     return float(np.mean([value for value in found["series"]["efficiency"] if value is not None]))
 
 
-def draw(outcome: Outcome) -> Figure:
+def draw(outcome: StudyOutcome) -> Figure:
     means = outcome.drawn["means"]
     title = (
         f"Cluster efficiency at the same spend: BOA {means['boa']:.2f}, Pollux {means[RIVAL]:.2f}"

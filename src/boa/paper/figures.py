@@ -9,20 +9,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator, StrMethodFormatter
 
+from boa.model.policies import POLICIES
 from boa.paper.compare import SPEND, AtKnob
 from boa.paper.runs import Document
 from boa.plots import style
 
 BOA, RIVAL, OTHER = style.BLUE, style.VERMILLION, style.QUIET
-NAMES = {
-    "boa": "BOA",
-    "pollux-autoscale": "Pollux with autoscaling",
-    "sia-autoscale": "Sia with autoscaling",
-    "rubick-autoscale": "Rubick with autoscaling",
-    "rubick-autoscale-by-base": "Rubick, efficiency by base width",
-    "rubick-autoscale-queueing": "Rubick, letting jobs queue",
-    "reservation": "What users ask for",
-}
 MINUTES = 60.0
 
 
@@ -35,6 +27,11 @@ READINGS = {
 
 def colour(policy: str) -> str:
     return BOA if policy == "boa" else READINGS.get(policy, RIVAL)
+
+
+def title_of(policy: str) -> str:
+    """In a legend; a variant that only a figure has goes by its own name."""
+    return POLICIES[policy].title if policy in POLICIES else policy
 
 
 def drawing() -> AbstractContextManager[None]:
@@ -100,7 +97,7 @@ def frontier_panel(
             mec="white",
             mew=0.8,
             lw=0 if alone else 2.2 if policy == "boa" else 1.7,
-            label=NAMES.get(policy, policy),
+            label=title_of(policy),
         )
     logarithmic(axes, values)
 
@@ -165,7 +162,7 @@ def series_panel(
         if smooth > 1 and len(values) > smooth:
             values = np.convolve(values, np.ones(smooth) / smooth, mode="valid")
             hours = hours[smooth // 2 : smooth // 2 + len(values)]
-        axes.plot(hours, values, color=colour(policy), lw=1.5, label=NAMES[policy])
+        axes.plot(hours, values, color=colour(policy), lw=1.5, label=title_of(policy))
     axes.set_xlim(left=0)
     axes.set_ylim(bottom=0)
 

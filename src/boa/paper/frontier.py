@@ -9,16 +9,16 @@ from matplotlib.figure import Figure
 from boa.paper.compare import JCT, P95, AtKnob, Duel, Mean, by_knob, duels, mean_at, most_saved, row
 from boa.paper.data import SETTINGS
 from boa.paper.figures import (
-    NAMES,
     drawing,
     frontier_panel,
     new_figure,
     panel,
     ratio_panel,
     spend_label,
+    title_of,
 )
 from boa.paper.runs import Document, Run
-from boa.paper.study import Evidence, Outcome, Study, judge, nothing
+from boa.paper.study import Evidence, Study, StudyOutcome, judge, nothing
 from boa.policy.registry import ROUND_S
 
 IN_ROUNDS = "boa in rounds"
@@ -71,7 +71,7 @@ class Frontiers:
                 wanted.setdefault(self.reference, []).append(Run(policy=self.reference, **cut))
         return wanted
 
-    def result(self, evidence: Evidence) -> Outcome:
+    def result(self, evidence: Evidence) -> StudyOutcome:
         found = {policy: evidence.all(runs) for policy, runs in self._runs(evidence).items()}
         setting = SETTINGS[self.setting]
         rivals = [doc for name in (setting.rival, *setting.readings) for doc in found[name]]
@@ -88,7 +88,7 @@ class Frontiers:
         fought: Sequence[Duel],
         points: Sequence[AtKnob],
         in_rounds: Sequence[AtKnob],
-    ) -> Outcome:
+    ) -> StudyOutcome:
         saved = most_saved(points)
         jct = max((p.jct for p in points), key=lambda mean: mean.value)
         p95 = max((p.p95 for p in points), key=lambda mean: mean.value)
@@ -104,7 +104,7 @@ class Frontiers:
         waits = max((p.jct.value for p in in_rounds), default=None)
         rounds = "" if waits is None else f" ({waits:.2f}× with BOA in rounds of 60 s too)"
         left_out = f"; {outside} rival runs spend less than any of BOA's" if outside else ""
-        return Outcome(
+        return StudyOutcome(
             rows=_rows(found, fought),
             measured=(
                 f"{jct.text()} lower average JCT at most{rounds}, {least.text()} at least, up to "
@@ -116,8 +116,8 @@ class Frontiers:
             drawn={
                 "runs": found,
                 "points": points,
-                "title": f"{NAMES[rival]}: jobs take {least.value:.2f} to {jct.value:.2f} times as "
-                "long as under BOA",
+                "title": f"{title_of(rival)}: jobs take {least.value:.2f} to {jct.value:.2f} times "
+                "as long as under BOA",
                 "counts_gpus": SETTINGS[self.setting].counts_gpus,
             },
         )
@@ -173,7 +173,7 @@ def _rows(found: Mapping[str, Sequence[Document]], fought: Sequence[Duel]) -> li
     return rows
 
 
-def draw(outcome: Outcome) -> Figure:
+def draw(outcome: StudyOutcome) -> Figure:
     shown = outcome.drawn
     across = spend_label(shown["counts_gpus"])
     with drawing():

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from boa.paper.compare import JCT, SPEND, at_spend, duels, mean_at, row, spend_for
 from boa.paper.figures import drawing, frontier_panel, new_figure, panel
 from boa.paper.runs import Document, Run
-from boa.paper.study import Evidence, Outcome, Study, judge, nothing
+from boa.paper.study import Evidence, Study, StudyOutcome, judge, nothing
 
 RIVAL = "pollux-autoscale"
 AT_GPUS, FOR_JCT_S, COUNTED_AT = 40.0, 2100.0, 55.0
@@ -53,7 +53,7 @@ def runs(evidence: Evidence) -> list[Run]:
     return [run for both in grids for group in both.values() for run in group]
 
 
-def result(evidence: Evidence) -> Outcome:
+def result(evidence: Evidence) -> StudyOutcome:
     found = {
         name: {policy: evidence.all(group) for policy, group in grid(evidence, physics).items()}
         for name, (physics, _) in PHYSICS.items()
@@ -74,7 +74,7 @@ def result(evidence: Evidence) -> Outcome:
         reason += (
             "; with cold starts BOA, whose plan does not know of them, is not ahead everywhere"
         )
-    return Outcome(
+    return StudyOutcome(
         rows=[
             row(doc, physics=name, reclaiming_gpus=doc["reclaiming_gpus"])
             for name, policies in found.items()
@@ -117,7 +117,7 @@ def _said(figures: Mapping[str, float | None]) -> str:
     )
 
 
-def draw(outcome: Outcome) -> Figure:
+def draw(outcome: StudyOutcome) -> Figure:
     titles = {
         "simulation": ("Matched simulation", "Average GPUs in use"),
         "cold starts": ("With cold starts (120 s; warm 20 s)", "Average GPUs rented"),

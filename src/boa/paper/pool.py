@@ -2,7 +2,6 @@
 
 import json
 import multiprocessing
-import os
 import signal
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -11,6 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from boa.atomic_file import replace_file
 from boa.errors import FileError
 from boa.paper.runs import Document, Run, execute, fingerprint
 
@@ -18,22 +18,17 @@ Say = Callable[[str], None]
 
 
 def write(path: Path, content: str | bytes) -> None:
-    """Through a file beside it: nobody ever reads half a result."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    """As `replace_file`, in a folder that is made for it: nobody ever reads half a result."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            beside.write_bytes(content.encode("utf-8") if isinstance(content, str) else content)
-            beside.replace(path)
-        finally:
-            beside.unlink(missing_ok=True)
+        replace_file(path, content)
     except OSError as problem:
         reason = problem.strerror or str(problem)
         raise FileError(f"--output {path}", reason, "a file that can be written") from None
 
 
 @dataclass(slots=True)
-class Store:
+class ResultStore:
     """Results by run, in memory and in a folder. A run that failed is tried again next time."""
 
     folder: Path
@@ -71,7 +66,7 @@ class Store:
         return self.folder / "runs" / f"{run.key}.json"
 
 
-def run_all(store: Store, runs: Sequence[Run], data: Path, *, jobs: int, say: Say) -> None:
+def run_all(store: ResultStore, runs: Sequence[Run], data: Path, *, jobs: int, say: Say) -> None:
     """Simulate what is not there yet, the longest first."""
     missing = store.missing(runs)
     if not missing:
@@ -88,7 +83,7 @@ def run_all(store: Store, runs: Sequence[Run], data: Path, *, jobs: int, say: Sa
 
 
 def _in_processes(
-    store: Store, missing: Sequence[Run], data: Path, jobs: int, count: "_Count"
+    store: ResultStore, missing: Sequence[Run], data: Path, jobs: int, count: "_Count"
 ) -> None:
     strangers = set(multiprocessing.active_children())
     pool = ProcessPoolExecutor(
@@ -136,7 +131,7 @@ class _Count:
         self._done = 0
         self._spent = 0.0
 
-    def ended(self, run: Run, store: Store) -> None:
+    def ended(self, run: Run, store: ResultStore) -> None:
         self._done += 1
         self._spent += self._costs[run]
         elapsed = time.monotonic() - self._began

@@ -11,10 +11,10 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from boa.paper.compare import JCT, SPEND, Mean, at_spend, row
-from boa.paper.figures import NAMES, colour, drawing, new_figure, panel
+from boa.paper.figures import colour, drawing, new_figure, panel, title_of
 from boa.paper.figures import logarithmic as log_axis
 from boa.paper.runs import Document, Run
-from boa.paper.study import Evidence, Outcome, Study, judge, nothing
+from boa.paper.study import Evidence, Study, StudyOutcome, judge, nothing
 
 RIVAL = "pollux-autoscale"
 NOISE = 0.3
@@ -45,7 +45,7 @@ def runs(evidence: Evidence) -> list[Run]:
     return [run for group in _grid(evidence).values() for run in group]
 
 
-def result(evidence: Evidence) -> Outcome:
+def result(evidence: Evidence) -> StudyOutcome:
     found = {which: evidence.all(group) for which, group in _grid(evidence).items()}
     spends = [doc[SPEND] for kind in ("perfect", "learned") for doc in found[RIVAL, kind]]
     if not spends:
@@ -63,7 +63,7 @@ def result(evidence: Evidence) -> Outcome:
     verdict, reason = judge(
         boa.value <= UNCHANGED and rival.value > boa.value, {"Pollux": (rival.value, CLAIMED)}
     )
-    return Outcome(
+    return StudyOutcome(
         rows=[row(doc, kind=kind) for (_, kind), docs in found.items() for doc in docs],
         measured=(
             f"JCT over that with perfect predictions, at worst: learned, Pollux {rival.text()} "
@@ -95,7 +95,7 @@ def worst(
     return max(means, key=lambda mean: mean.value, default=None)
 
 
-def draw(outcome: Outcome) -> Figure:
+def draw(outcome: StudyOutcome) -> Figure:
     found = outcome.drawn["found"]
     looks = {"perfect": ("-", 1.0), "learned": ("--", 0.85), "noisy": (":", 0.7)}
     words = {"perfect": "perfect", "learned": "learned", "noisy": f"noisy (σ of log {NOISE})"}
@@ -117,7 +117,7 @@ def draw(outcome: Outcome) -> Figure:
                 ms=4,
                 lw=1.7,
                 alpha=alpha,
-                label=f"{NAMES[policy]}, {words[kind]}",
+                label=f"{title_of(policy)}, {words[kind]}",
             )
         log_axis(axes, values)
         axes.legend(frameon=False, fontsize=9)

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from boa.errors import FileError
-from boa.paper.pool import Say, Store, run_all, write
-from boa.paper.study import Evidence, Outcome, Row, Scale, Study
+from boa.paper.pool import ResultStore, Say, run_all, write
+from boa.paper.study import Evidence, Row, Scale, Study, StudyOutcome
 from boa.plots.style import saved
 
 BATCHES = 8
@@ -28,7 +28,7 @@ def redo(
     tell: Callable[[Mapping[str, Any]], None],
 ) -> dict[str, Any]:
     """Run what is missing, write every study's files, and tell each result as it is known."""
-    store = Store(folder)
+    store = ResultStore(folder)
     evidence = Evidence(store, scale, data)
     run_missing(chosen, evidence, jobs=jobs, say=say)
     summary = _known(folder, scale)
@@ -67,7 +67,7 @@ def finish(study: Study, evidence: Evidence, folder: Path) -> dict[str, Any]:
     return _entry(study, evidence.scale, outcome, files)
 
 
-def _entry(study: Study, scale: Scale, outcome: Outcome, files: list[str]) -> dict[str, Any]:
+def _entry(study: Study, scale: Scale, outcome: StudyOutcome, files: list[str]) -> dict[str, Any]:
     return {
         "name": study.name,
         "where": study.where,

@@ -5,7 +5,7 @@ from matplotlib.figure import Figure
 
 from boa.paper.data import workload_for
 from boa.paper.figures import drawing, new_figure, panel
-from boa.paper.study import Evidence, Outcome, Row, Study, no_runs
+from boa.paper.study import Evidence, Row, Study, StudyOutcome, no_runs
 from boa.plots import style
 from boa.solver.planner import frontier
 
@@ -13,7 +13,7 @@ FACTORS = np.geomspace(1.001, 3.0, 60)
 CLAIMED = 0.05
 
 
-def result(evidence: Evidence) -> Outcome:
+def result(evidence: Evidence) -> StudyOutcome:
     workload = workload_for(evidence.data, "sia")
     by_class = frontier(workload, rescaling=False, routing="class")
     by_epoch = frontier(workload, rescaling=False, routing="epoch")
@@ -31,7 +31,7 @@ def result(evidence: Evidence) -> Outcome:
             }
         )
     most = max(row["loss"] for row in rows)
-    return Outcome(
+    return StudyOutcome(
         rows=rows,
         measured=f"at most {most:.2%} over {len(rows)} budgets, "
         f"{np.median([row['loss'] for row in rows]):.2%} at the median",
@@ -41,7 +41,7 @@ def result(evidence: Evidence) -> Outcome:
     )
 
 
-def draw(outcome: Outcome) -> Figure:
+def draw(outcome: StudyOutcome) -> Figure:
     with drawing():
         figure = new_figure(
             1, "What routing at arrival loses, without rescaling times", width=6.4, height=3.6

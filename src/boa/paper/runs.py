@@ -14,7 +14,7 @@ import numpy as np
 from boa.paper.data import Cut, Redrawn, trace_of, world_for
 from boa.policy.registry import POLICIES, Knobs, Learning, choose
 from boa.policy.rivals.genetic import COMPILED
-from boa.sim.knowledge import Arrivals, Knowledge
+from boa.sim.knowledge import ExpectedArrivals, Knowledge
 from boa.sim.report import Report, Sample
 from boa.sim.run import World, simulate
 from boa.sim.settings import Settings
@@ -106,7 +106,7 @@ def execute(run: Run, data: Path) -> dict[str, Any]:
 
 def cheapest_spend(world: World, settings: Settings) -> UsdPerHour:
     """The least that any plan for the first forecast can spend."""
-    knowledge = Knowledge(world.truths, world.gpu_types, Arrivals.of(world.trace), settings)
+    knowledge = Knowledge(world.truths, world.gpu_types, ExpectedArrivals.of(world.trace), settings)
     return frontier(knowledge.workload()).cheapest
 
 

@@ -6,7 +6,7 @@ from matplotlib.ticker import NullLocator, StrMethodFormatter
 
 from boa.paper.data import workload_for
 from boa.paper.figures import drawing, new_figure, panel
-from boa.paper.study import Evidence, Outcome, Row, Study, judge, no_runs
+from boa.paper.study import Evidence, Row, Study, StudyOutcome, judge, no_runs
 from boa.plots import style
 
 WIDTHS = np.arange(1.0, 65.0)
@@ -14,7 +14,7 @@ PHASES = {"after 10 % of training": 10, "at its end": -1}
 """Epochs, of 100."""
 
 
-def result(evidence: Evidence) -> Outcome:
+def result(evidence: Evidence) -> StudyOutcome:
     workload = workload_for(evidence.data, "pollux")
     job = next(c for c in workload.classes if c.name == "resnet18")
     curves = {name: job.epochs[n].speedups["T4"].rates(WIDTHS) for name, n in PHASES.items()}
@@ -29,7 +29,7 @@ def result(evidence: Evidence) -> Outcome:
     at = [16, 64]
     said = [f"{early[k - 1]:.1f}× and {late[k - 1]:.1f}× on {k} GPUs" for k in at]
     cost = 64 / float(early[63]), 64 / float(late[63])
-    return Outcome(
+    return StudyOutcome(
         rows=rows,
         measured=f"after 10 % of training and at its end {', '.join(said)}, where "
         f"training takes {cost[0]:.1f} and {cost[1]:.1f} times "
@@ -40,7 +40,7 @@ def result(evidence: Evidence) -> Outcome:
     )
 
 
-def draw(outcome: Outcome) -> Figure:
+def draw(outcome: StudyOutcome) -> Figure:
     panels = (
         ("speedup", "Speedup functions", "Speedup over one GPU"),
         ("gpu_hours_over_one_gpu", "Training cost", "GPU-hours / those on one GPU"),

@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias
 
 from matplotlib.figure import Figure
 
-from boa.paper.pool import Store
+from boa.paper.pool import ResultStore
 from boa.paper.runs import Document, Run
 
 Verdict: TypeAlias = Literal["matches", "partly", "differs"]
@@ -62,7 +62,7 @@ QUICK = Scale(
 class Evidence:
     """Everything that a study may look at: the runs so far, the scale, and the public data."""
 
-    store: Store
+    store: ResultStore
     scale: Scale
     data: Path
 
@@ -75,7 +75,7 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class StudyOutcome:
     rows: Sequence[Row]
     """Rows of the CSV file; the columns are those of the first row and of any after it."""
     measured: str
@@ -98,8 +98,8 @@ class Study:
     runs: Callable[[Evidence], list[Run]]
     """Runs it needs, as far as that can be told from what is there: asked again after each batch,
     since a target may have to be tuned to a spend."""
-    result: Callable[[Evidence], Outcome]
-    draw: Callable[[Outcome], Figure]
+    result: Callable[[Evidence], StudyOutcome]
+    draw: Callable[[StudyOutcome], Figure]
 
 
 def no_runs(_: Evidence) -> list[Run]:
@@ -107,9 +107,9 @@ def no_runs(_: Evidence) -> list[Run]:
     return []
 
 
-def nothing(reason: str) -> Outcome:
+def nothing(reason: str) -> StudyOutcome:
     """There is nothing to compare: too few runs came to an end."""
-    return Outcome(rows=[], measured="nothing to compare", verdict="differs", reason=reason)
+    return StudyOutcome(rows=[], measured="nothing to compare", verdict="differs", reason=reason)
 
 
 def judge(

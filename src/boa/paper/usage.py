@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from boa.paper.compare import JCT, SPEND, Tuned, row, tune
 from boa.paper.figures import drawing, legend_above, new_figure, panel, series_panel
 from boa.paper.runs import Document, Run
-from boa.paper.study import Evidence, Outcome, Study, judge, nothing
+from boa.paper.study import Evidence, Study, StudyOutcome, judge, nothing
 
 RIVAL = "pollux-autoscale"
 GPUS = 55.0
@@ -35,7 +35,7 @@ def runs(evidence: Evidence) -> list[Run]:
     return [run for tuned in _tuned(evidence).values() for run in tuned.wanted]
 
 
-def result(evidence: Evidence) -> Outcome:
+def result(evidence: Evidence) -> StudyOutcome:
     best = {policy: tuned.best for policy, tuned in _tuned(evidence).items()}
     both = {policy: found for policy, found in best.items() if found is not None}
     if len(both) < 2:
@@ -46,7 +46,7 @@ def result(evidence: Evidence) -> Outcome:
     ratio = rival[JCT] / boa[JCT]
     holds = ratio > 1 and peaks["boa"] > 1.05 * peaks[RIVAL] and waits["boa"] < waits[RIVAL]
     verdict, reason = judge(holds, {})
-    return Outcome(
+    return StudyOutcome(
         rows=[row(found, peak_gpus=peaks[policy]) for policy, found in both.items()],
         measured=(
             f"at {boa[SPEND]:.0f} and {rival[SPEND]:.0f} GPUs BOA rents up to {peaks['boa']:.0f}, "
@@ -64,7 +64,7 @@ def peak(found: Document) -> float:
     return float(np.max([value for value in found["series"]["rented_gpus"] if value is not None]))
 
 
-def draw(outcome: Outcome) -> Figure:
+def draw(outcome: StudyOutcome) -> Figure:
     with drawing():
         figure = new_figure(1, "BOA follows bursts of arrivals", width=8.4, height=3.6)
         axes = panel(figure, 1, 1, "", "Hours", "GPUs rented")

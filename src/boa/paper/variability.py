@@ -10,9 +10,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from boa.paper.compare import JCT, SPEND, WITHIN, Mean, Tuned, row, tune
-from boa.paper.figures import BOA, NAMES, RIVAL, drawing, new_figure, panel
+from boa.paper.figures import BOA, RIVAL, drawing, new_figure, panel, title_of
 from boa.paper.runs import Document, Run
-from boa.paper.study import Evidence, Outcome, Study, nothing
+from boa.paper.study import Evidence, Study, StudyOutcome, nothing
 from boa.plots import style
 
 POLICY = "pollux-autoscale"
@@ -50,7 +50,7 @@ def runs(evidence: Evidence) -> list[Run]:
     return [run for pair in pairs for tuned in pair.values() for run in tuned.wanted]
 
 
-def result(evidence: Evidence) -> Outcome:
+def result(evidence: Evidence) -> StudyOutcome:
     rows: list[dict[str, object]] = []
     found: dict[float, list[Mapping[str, Document]]] = {}
     for (cv2, _), pair in _tuned(evidence).items():
@@ -71,7 +71,7 @@ def result(evidence: Evidence) -> Outcome:
 
 def _outcome(
     found: Mapping[float, Sequence[Mapping[str, Document]]], rows: list[dict[str, object]]
-) -> Outcome:
+) -> StudyOutcome:
     jcts = {
         cv2: {name: Mean.of([pair[name][JCT] for pair in pairs]) for name in ("boa", POLICY)}
         for cv2, pairs in found.items()
@@ -86,7 +86,7 @@ def _outcome(
     grows = ratios[high].value - ratios[low].value > max(spread, GROWS)
     off = sum(not line["tuned"] for line in rows)
     missed = f"; {off} runs are more than {WITHIN:.0%} from the GPUs wanted" if off else ""
-    return Outcome(
+    return StudyOutcome(
         rows=rows,
         measured=f"Pollux's JCT over BOA's: {ratios[low].text()} at C² = {low:g}, "
         f"{ratios[high].text()} at C² = {high:g}{missed}",
@@ -101,7 +101,7 @@ def _outcome(
     )
 
 
-def draw(outcome: Outcome) -> Figure:
+def draw(outcome: StudyOutcome) -> Figure:
     jcts, ratios = outcome.drawn["jcts"], outcome.drawn["ratios"]
     cv2s = sorted(jcts)
     with drawing():
@@ -113,7 +113,7 @@ def draw(outcome: Outcome) -> Figure:
                 cv2s,
                 [mean.value / 60 for mean in means],
                 yerr=[(mean.half or 0) / 60 for mean in means],
-                color=ink, marker=marker, ms=5.5, lw=2, capsize=3, label=NAMES[policy],
+                color=ink, marker=marker, ms=5.5, lw=2, capsize=3, label=title_of(policy),
             )  # fmt: skip
         axes.set_ylim(bottom=0)
         axes.legend(frameon=False, fontsize=9, loc="lower right")

@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 from boa.paper.data import Cut, trace_of
 from boa.paper.figures import drawing, new_figure, panel
-from boa.paper.study import Evidence, Outcome, Row, Study, no_runs
+from boa.paper.study import Evidence, Row, Study, StudyOutcome, no_runs
 from boa.plots import style
 
 PRINTED: Mapping[str, Mapping[str, tuple[str, float]]] = {
@@ -31,7 +31,7 @@ TITLES = {"pollux": "newTrace", "rubick": "Rubick"}
 ROUNDING = 0.011
 
 
-def result(evidence: Evidence) -> Outcome:
+def result(evidence: Evidence) -> StudyOutcome:
     rows: list[Row] = []
     for setting, printed in PRINTED.items():
         trace = trace_of(evidence.data, setting, Cut())
@@ -50,7 +50,7 @@ def result(evidence: Evidence) -> Outcome:
     off = [r for r in rows if abs(r["share_percent"] - r["printed_percent"]) > ROUNDING]
     sums = {t: sum(r["printed_percent"] for r in rows if r["trace"] == t) for t in TITLES.values()}
     said = [f"{r['model']} {r['share_percent']:.2f} % ({r['jobs']} of {r['of']})" for r in off]
-    return Outcome(
+    return StudyOutcome(
         rows=rows,
         measured=f"{len(rows) - len(off)} of {len(rows)} shares as printed"
         + (f"; {', '.join(said)}" if off else ""),
@@ -60,7 +60,7 @@ def result(evidence: Evidence) -> Outcome:
     )
 
 
-def draw(outcome: Outcome) -> Figure:
+def draw(outcome: StudyOutcome) -> Figure:
     with drawing():
         figure = new_figure(2, "Shares of jobs, as printed and as in the traces", width=4.6)
         for n, trace in enumerate(TITLES.values(), start=1):

@@ -40,7 +40,7 @@ class Dot:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class PolicyLine:
     """One policy over its knob, by rising spend."""
 
     name: str
@@ -57,7 +57,7 @@ class Line:
         return "BOA" if self.is_boa else self.name
 
 
-def lines_of(points: Sequence[Mapping[str, Any]], money: Money) -> list[Line]:
+def lines_of(points: Sequence[Mapping[str, Any]], money: Money) -> list[PolicyLine]:
     """BOA last, so that it is drawn on top; the others in their order, a colour each."""
     names = dict.fromkeys(p["policy"] for p in points)
     others = [name for name in names if name != BOA]
@@ -67,7 +67,7 @@ def lines_of(points: Sequence[Mapping[str, Any]], money: Money) -> list[Line]:
         dots = [_dot(p, money) for p in points if p["policy"] == name]
         is_boa = name == BOA
         lines.append(
-            Line(
+            PolicyLine(
                 name,
                 style.BLUE if is_boa else colours[n % len(colours)],
                 "o" if is_boa else MARKERS[(n + 1) % len(MARKERS)],
@@ -106,7 +106,7 @@ def comparison_picture(found: Mapping[str, Any], money: Money, suffix: str) -> b
 
 
 def draw_comparison(
-    lines: Sequence[Line], title: str, money: Money, *, named: bool = False
+    lines: Sequence[PolicyLine], title: str, money: Money, *, named: bool = False
 ) -> Figure:
     """The figure; `named` gives every dot an id, for a page to say what it is."""
     with matplotlib.rc_context(style.RC):
@@ -129,7 +129,7 @@ def draw_comparison(
         return figure
 
 
-def _scale(axes: Axes, lines: Sequence[Line], key: str) -> tuple[float, str]:
+def _scale(axes: Axes, lines: Sequence[PolicyLine], key: str) -> tuple[float, str]:
     """Limits of both axes, and the unit in which durations are read most easily."""
     style.quiet_axes(axes)
     spends = [dot.spend for line in lines for dot in line.dots]
@@ -152,7 +152,7 @@ def _scale(axes: Axes, lines: Sequence[Line], key: str) -> tuple[float, str]:
     return length, sign
 
 
-def _draw(axes: Axes, line: Line, key: str, length: float, names: str) -> None:
+def _draw(axes: Axes, line: PolicyLine, key: str, length: float, names: str) -> None:
     above = 2 if line.is_boa else 0
     places = [(dot.spend, dot.jcts[key] / length) for dot in line.dots]
     across, up = zip(*places, strict=True)
@@ -192,7 +192,7 @@ class _Box:
         return 40.0 * hidden + float(inside.sum())
 
 
-def _label(axes: Axes, lines: Sequence[Line], key: str, length: float) -> None:
+def _label(axes: Axes, lines: Sequence[PolicyLine], key: str, length: float) -> None:
     figure = axes.figure
     to_points = 72.0 / figure.dpi
     drawn = {line.name: _places(axes, line, key, length) * to_points for line in lines}
@@ -222,7 +222,7 @@ def _label(axes: Axes, lines: Sequence[Line], key: str, length: float) -> None:
         )
 
 
-def _places(axes: Axes, line: Line, key: str, length: float) -> Any:
+def _places(axes: Axes, line: PolicyLine, key: str, length: float) -> Any:
     """The dots in pixels of the figure."""
     data = [(dot.spend, dot.jcts[key] / length) for dot in line.dots]
     return axes.transData.transform(np.array(data))
@@ -266,7 +266,7 @@ class _Spot:
 
 
 def _best(
-    line: Line, places: Any, everything: Any, placed: Sequence[_Box], edges: _Box
+    line: PolicyLine, places: Any, everything: Any, placed: Sequence[_Box], edges: _Box
 ) -> tuple[_Spot, _Box]:
     """Beside one of the line's dots: the end if there is room, else wherever there is most."""
     wide = LETTER * len(line.shown) + 4
@@ -296,7 +296,7 @@ def _spots(dots: int, below: bool) -> Iterator[_Spot]:
             yield _Spot(dot, (-6.0, -11.0), "right", first + 1.0)
 
 
-def _page(found: Mapping[str, Any], lines: Sequence[Line], title: str, money: Money) -> str:
+def _page(found: Mapping[str, Any], lines: Sequence[PolicyLine], title: str, money: Money) -> str:
     """One HTML file: the picture, every dot's figures under the mouse and in a table."""
     drawn = style.saved(draw_comparison(lines, title, money, named=True), ".svg").decode("utf-8")
     picture = drawn[drawn.index("<svg") :]

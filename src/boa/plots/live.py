@@ -18,7 +18,7 @@ SIZE = (10.6, 4.2)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClassOutcome:
+class DemoClassOutcome:
     """Jobs of one class: what was planned for each, and what came."""
 
     name: str
@@ -31,13 +31,13 @@ class ClassOutcome:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class DemoOutcome:
     budget: UsdPerHour
     span_s: Seconds
     """Jobs arrived over so long: what a spend per hour is over, as in a plan."""
     workload: Workload
     """The workload that was planned for."""
-    classes: tuple[ClassOutcome, ...]
+    classes: tuple[DemoClassOutcome, ...]
     cost: Mapping[str, Any]
     """As `boa cost --json`."""
     real: Mapping[str, Any]
@@ -71,13 +71,13 @@ class Outcome:
         }
 
 
-def live_picture(outcome: Outcome, suffix: str) -> bytes:
+def live_picture(outcome: DemoOutcome, suffix: str) -> bytes:
     from boa.plots.style import saved
 
     return saved(draw_live(outcome), suffix)
 
 
-def draw_live(outcome: Outcome) -> "Figure":
+def draw_live(outcome: DemoOutcome) -> "Figure":
     import matplotlib
     from matplotlib.figure import Figure
 
@@ -93,7 +93,7 @@ def draw_live(outcome: Outcome) -> "Figure":
         return figure
 
 
-def _frontier(axes: "Axes", outcome: Outcome) -> None:
+def _frontier(axes: "Axes", outcome: DemoOutcome) -> None:
     from boa.plots import style
     from boa.plots.curve import curve_of
     from boa.solver.planner import frontier
@@ -118,7 +118,7 @@ def _frontier(axes: "Axes", outcome: Outcome) -> None:
     axes.legend(frameon=False, fontsize=9)
 
 
-def _usage(axes: "Axes", outcome: Outcome) -> None:
+def _usage(axes: "Axes", outcome: DemoOutcome) -> None:
     """GPUs that jobs of each class hold, stacked, and what is rented for them."""
     from boa.plots import style
 

@@ -23,7 +23,7 @@ class Stretch:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class VariantLine:
     """A way through training that a share of the class's jobs takes."""
 
     share: float
@@ -35,7 +35,7 @@ class Panel:
     name: str
     said: str
     epochs: int
-    lines: tuple[Line, ...]
+    lines: tuple[VariantLine, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,13 +79,13 @@ def _said(workload: Workload, job_class: JobClass, got: ClassOutcome, money: Mon
     return f"{share} of jobs · JCT {duration(got.jct)} · {money.rate(got.spend)}"
 
 
-def _lines(plan: ClassPlan) -> Iterator[Line]:
+def _lines(plan: ClassPlan) -> Iterator[VariantLine]:
     for variant in plan.variants:
-        yield Line(variant.share, tuple(Stretch(*part) for part in variant.stretches()))
+        yield VariantLine(variant.share, tuple(Stretch(*part) for part in variant.stretches()))
     yield from _route_lines(plan)
 
 
-def _route_lines(plan: ClassPlan) -> Iterator[Line]:
+def _route_lines(plan: ClassPlan) -> Iterator[VariantLine]:
     """Runs of epochs that share a route: a line each, for jobs draw anew in every epoch."""
     ways = sorted({(r.gpu_type, r.width) for routes in plan.routes for r in routes})
     for gpu, width in ways:
@@ -97,5 +97,5 @@ def _route_lines(plan: ClassPlan) -> Iterator[Line]:
         for share, same in groupby(shares):
             end = start + sum(1 for _ in same)
             if share > 0:
-                yield Line(share, (Stretch(start, end, gpu, width),))
+                yield VariantLine(share, (Stretch(start, end, gpu, width),))
             start = end

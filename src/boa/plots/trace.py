@@ -45,7 +45,7 @@ class Layer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Arrivals:
+class ArrivalsPicture:
     """Numbers behind the picture."""
 
     title: str
@@ -66,7 +66,7 @@ class Arrivals:
         return counts * (SECONDS_PER_HOUR / self.bin_s)
 
 
-def arrivals_of(trace: Trace) -> Arrivals:
+def arrivals_of(trace: Trace) -> ArrivalsPicture:
     times: dict[str, list[Seconds]] = {}
     for job in trace.jobs:
         times.setdefault(job.application, []).append(job.arrival_s)
@@ -75,7 +75,7 @@ def arrivals_of(trace: Trace) -> Arrivals:
     rate = len(trace.jobs) * SECONDS_PER_HOUR / span
     cv2 = trace.interarrival_cv2()
     burstiness = "" if cv2 is None else f", C² = {significant(cv2)}"
-    return Arrivals(
+    return ArrivalsPicture(
         title=f"{len(trace.jobs):,} jobs in {duration(span)}: "
         f"{significant(rate)} per hour{burstiness}",
         span_s=span,
@@ -114,7 +114,7 @@ def trace_picture(trace: Trace, suffix: str) -> bytes:
     return style.saved(draw_trace(arrivals), suffix)
 
 
-def draw_trace(arrivals: Arrivals, *, slots: bool = False) -> Figure:
+def draw_trace(arrivals: ArrivalsPicture, *, slots: bool = False) -> Figure:
     """The figure; `slots` puts an invisible bar over every bin, for a page to say what is there."""
     with matplotlib.rc_context(style.RC):
         figure = Figure(figsize=SIZE, layout="constrained")
@@ -130,7 +130,7 @@ def draw_trace(arrivals: Arrivals, *, slots: bool = False) -> Figure:
         return figure
 
 
-def _rate(axes: Axes, arrivals: Arrivals, length: float, slots: bool) -> None:
+def _rate(axes: Axes, arrivals: ArrivalsPicture, length: float, slots: bool) -> None:
     style.quiet_axes(axes)
     left, width = arrivals.edges[:-1] / length, arrivals.bin_s / length
     bottom = np.zeros(len(left))
@@ -161,7 +161,7 @@ def _words(seconds: Seconds) -> str:
     return singular.get(seconds, f"{seconds / length:g} {sign}")
 
 
-def _total(axes: Axes, arrivals: Arrivals, length: float) -> None:
+def _total(axes: Axes, arrivals: ArrivalsPicture, length: float) -> None:
     style.quiet_axes(axes)
     at = np.linspace(0.0, arrivals.span_s, POINTS)
     counts = [np.searchsorted(layer.times, at, side="right") for layer in arrivals.layers]
@@ -176,7 +176,7 @@ def _total(axes: Axes, arrivals: Arrivals, length: float) -> None:
     axes.yaxis.set_major_formatter(StrMethodFormatter("{x:,.10g}"))
 
 
-def _mix(axes: Axes, arrivals: Arrivals) -> None:
+def _mix(axes: Axes, arrivals: ArrivalsPicture) -> None:
     """Bars in the order of the stacks: they are the legend, too."""
     rows = np.arange(len(arrivals.layers))
     shares = [len(layer.times) / arrivals.jobs for layer in arrivals.layers]
@@ -209,7 +209,7 @@ def _short(name: str) -> str:
     return name if len(name) <= LONGEST else name[: LONGEST - 1] + "…"
 
 
-def trace_page(arrivals: Arrivals) -> str:
+def trace_page(arrivals: ArrivalsPicture) -> str:
     """One HTML file: the picture, what is in every bin under the mouse, the mix as a table."""
     drawn = style.saved(draw_trace(arrivals, slots=True), ".svg").decode("utf-8")
     picture = drawn[drawn.index("<svg") :]
@@ -236,7 +236,7 @@ def trace_page(arrivals: Arrivals) -> str:
 """
 
 
-def _tips(arrivals: Arrivals) -> list[str]:
+def _tips(arrivals: ArrivalsPicture) -> list[str]:
     """For every bin: when it is, and how many jobs of each application arrived in it."""
     counts = [np.histogram(layer.times, arrivals.edges)[0] for layer in arrivals.layers]
     tips = []
@@ -251,7 +251,7 @@ def _tips(arrivals: Arrivals) -> list[str]:
     return tips
 
 
-def _table(arrivals: Arrivals) -> str:
+def _table(arrivals: ArrivalsPicture) -> str:
     rows = []
     for layer in arrivals.layers:
         share = len(layer.times) / arrivals.jobs

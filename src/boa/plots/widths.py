@@ -12,7 +12,7 @@ from matplotlib.patheffects import withStroke
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
 from boa.plots import style
-from boa.plots.panels import Line, Panel, Panels
+from boa.plots.panels import Panel, Panels, VariantLine
 from boa.plots.words import percent
 from boa.units import GpuName
 
@@ -84,7 +84,7 @@ def _axes(axes: Axes, epochs: int, widest: float) -> None:
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
 
 
-def _line(axes: Axes, line: Line, colours: Mapping[GpuName, str]) -> None:
+def _line(axes: Axes, line: VariantLine, colours: Mapping[GpuName, str]) -> None:
     """Thicker where more jobs go this way."""
     before = None
     for stretch in line.stretches:

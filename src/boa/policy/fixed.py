@@ -1,6 +1,7 @@
 """Every job on so many GPUs from start to end, on nodes that come and go: pure physics."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from boa.model.cluster import ClusterView, Decision, JobView, Share
 from boa.units import GpuName
@@ -10,8 +11,7 @@ from boa.units import GpuName
 class Fixed:
     width: int
     name: str = "fixed"
-    by_job: bool = True
-    """Decides job by job, so it may be asked at events."""
+    by_job: ClassVar[bool] = True
 
     def decide(self, view: ClusterView) -> Decision:
         first = next(iter(view.gpu_types))

@@ -15,7 +15,7 @@ Reply: TypeAlias = Callable[[NotNow | None], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AwaitedCommand:
     """Somebody waits for the answer."""
 
     apply: Callable[[Draft], Any]
@@ -43,4 +43,4 @@ class Asked:
         self.future.set_exception(problem or NotNow("nothing was changed"))
 
 
-Message: TypeAlias = Asked | Said
+Message: TypeAlias = AwaitedCommand | Said

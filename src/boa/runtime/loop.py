@@ -21,7 +21,7 @@ from boa.model.profile import ClassProfile
 from boa.model.records import Cell, ClassRecord, Report
 from boa.model.service import ServiceConfig
 from boa.runtime.actor import Actor
-from boa.runtime.inbox import Asked, Message, Reply
+from boa.runtime.inbox import AwaitedCommand, Message, Reply
 from boa.runtime.snapshot import Snapshot
 from boa.scheduler.learn.profiler import Profiler
 from boa.scheduler.money.money_state import MoneyState
@@ -155,7 +155,7 @@ class ControlLoop:
         if self._closing:
             future.set_exception(NotNow("the service is shutting down; nothing was changed"))
         else:
-            self.tell(Asked(apply, future))
+            self.tell(AwaitedCommand(apply, future))
         return future
 
     # Running
@@ -222,16 +222,16 @@ class ControlLoop:
             self._wake.set()  # a class that nobody knew is planned for at once
         self.actor.act(draft)
 
-    def _messages(self) -> tuple[list[Said], list[Asked]]:
+    def _messages(self) -> tuple[list[Said], list[AwaitedCommand]]:
         """What was said, also in a step that was not stored, and what was asked, since then."""
         said, self._unstored = self._unstored, []
-        asked: list[Asked] = []
+        asked: list[AwaitedCommand] = []
         while True:
             try:
                 message = self.inbox.get_nowait()
             except queue.Empty:
                 return said, asked
-            if isinstance(message, Asked):
+            if isinstance(message, AwaitedCommand):
                 asked.append(message)
             else:
                 said.append(message)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from boa.backoff import doubled
 from boa.model.cluster import Allocation, NodeId
 from boa.model.job import JobRecord, Run, State
 from boa.model.records import Report
@@ -123,7 +124,7 @@ def _failed(draft: Draft, job: JobRecord, event: RunEvent, at: Seconds, backoff_
         again = f" {failures} times without progress" if failures > 1 else ""
         _end(draft, job, "failed", event, at, f"{why}{again}")
         return
-    wait = min(backoff_s * 2.0 ** (failures - 1), LONGEST_BACKOFF_S)
+    wait = doubled(backoff_s, failures, LONGEST_BACKOFF_S)
     draft.put_job(
         replace(
             job,

@@ -8,6 +8,7 @@ import fcntl
 import os
 from pathlib import Path
 
+from boa.atomic_file import replace_file
 from boa.errors import FileError, InputError
 
 LOCK, OWNER = "lock", "owner"
@@ -43,9 +44,7 @@ class DataFolder:
         """Write it down, once."""
         if self._owner() == database:
             return
-        beside = self.path / f".{OWNER}.new"
-        beside.write_text(database, "utf-8")
-        beside.replace(self.path / OWNER)
+        replace_file(self.path / OWNER, database)
 
     def close(self) -> None:
         os.close(self._lock)

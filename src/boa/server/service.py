@@ -25,9 +25,6 @@ from boa.server.what_if.runner import Simulations
 from boa.store.base import Saved, Store
 from boa.units import UsdPerHour
 
-POLICIES = ("boa", "pollux-autoscale", "sia-autoscale", "rubick-autoscale")
-"""Policies that decide on the cluster's size, too."""
-
 
 class GaveWay(BoaError):
     """The service has ended though nobody told it to."""
@@ -147,13 +144,12 @@ def build(config: ServiceConfig, url: str) -> Parts:
 
 def _policy(config: ServiceConfig) -> Policy:
     """BOA follows the plan that is made in the background; others decide by themselves."""
-    from boa.policy.boa import Boa
-    from boa.policy.registry import Knobs, choose
+    from boa.policy.registry import POLICIES, Knobs, choose, live_policies
 
-    if config.policy == "boa":
-        return Boa()
-    if config.policy not in POLICIES[1:]:
-        raise InputError("policy", config.policy, f"one of {', '.join(POLICIES)}")
+    if config.policy not in live_policies():
+        raise InputError("policy", config.policy, f"one of {', '.join(live_policies())}")
+    if POLICIES[config.policy].knob == "budget":
+        return choose(config.policy, Knobs(budget=config.budget)).policy
     if config.target_efficiency is None:
         expected = f"a number between 0 and 1: {config.policy} scales to it"
         raise InputError("target_efficiency", None, expected)

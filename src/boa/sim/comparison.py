@@ -7,18 +7,20 @@ import numpy as np
 
 from boa.errors import BoaError
 from boa.sim.run import World
-from boa.sim.sweep import Outcome
+from boa.sim.sweep import PointOutcome
 
 
 class NoPoint(BoaError):
     """Not one point could be simulated: the reason of the first."""
 
-    def __init__(self, left_out: Sequence[Outcome]) -> None:
+    def __init__(self, left_out: Sequence[PointOutcome]) -> None:
         self.exit_code = left_out[0].exit_code
         super().__init__(left_out[0].problem)
 
 
-def compared(world: World, outcomes: Sequence[Outcome]) -> tuple[dict[str, Any], list[Outcome]]:
+def compared(
+    world: World, outcomes: Sequence[PointOutcome]
+) -> tuple[dict[str, Any], list[PointOutcome]]:
     """The JSON document of `boa compare`, and the points that came to nothing."""
     points = [outcome.document for outcome in outcomes if outcome.document]
     left_out = [outcome for outcome in outcomes if not outcome.document]

@@ -27,7 +27,7 @@ from boa.units import GpuName, PerHour, Seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Arrivals:
+class ExpectedArrivals:
     """Expectations of the jobs to come: the rates and sizes of the past."""
 
     per_hour: Mapping[str, PerHour]
@@ -36,7 +36,7 @@ class Arrivals:
     """Where the work is a number of steps."""
 
     @classmethod
-    def of(cls, trace: Trace) -> "Arrivals":
+    def of(cls, trace: Trace) -> "ExpectedArrivals":
         means = {app: trace.mean_steps(app) for app in trace.counts()}
         return cls(
             per_hour=trace.arrivals_per_hour() if trace.span_s > 0 else {},
@@ -102,7 +102,7 @@ class Knowledge:
         self,
         truths: Mapping[str, Truth],
         gpu_types: Mapping[GpuName, GpuType],
-        arrivals: Arrivals,
+        arrivals: ExpectedArrivals,
         settings: Settings,
         *,
         like_sia: bool = False,

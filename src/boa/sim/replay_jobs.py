@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from boa.atomic_file import replace_file
 from boa.catalogue.rounding import rounded
 from boa.formats.fields import VERSION
 from boa.formats.profile import profile_document
@@ -59,9 +60,7 @@ def write_profiles(profiles: Mapping[str, ClassProfile], folder: Path) -> dict[s
         rates = {gpu: rounded(table, DIGITS) for gpu, table in exact.rates.items()}
         profile = replace(exact, rates=rates)
         path = written[app] = (folder / f"{profile.name}.json").resolve()
-        beside = path.with_name(f".{path.name}.{os.getpid()}.part")
-        beside.write_text(json.dumps(profile_document(profile), separators=(",", ":")), "utf-8")
-        beside.replace(path)
+        replace_file(path, json.dumps(profile_document(profile), separators=(",", ":")))
     return written
 
 

@@ -14,7 +14,7 @@ from boa.errors import InputError
 from boa.model.trace import Trace
 from boa.model.workload import GpuType
 from boa.policy.registry import Choice
-from boa.sim.knowledge import Arrivals, Knowledge, truths_of
+from boa.sim.knowledge import ExpectedArrivals, Knowledge, truths_of
 from boa.sim.physics import AdaptiveTruth, PlanTruth, Truth
 from boa.sim.recording import Listener
 from boa.sim.report import Report
@@ -99,7 +99,7 @@ def simulate(
     knowledge = Knowledge(
         world.truths,
         world.gpu_types,
-        Arrivals.of(world.trace),
+        ExpectedArrivals.of(world.trace),
         settings,
         like_sia=choice.like_sia,
     )

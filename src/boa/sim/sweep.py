@@ -6,7 +6,6 @@ policy is fast with enough GPUs.
 """
 
 import multiprocessing
-import os
 import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,9 +16,8 @@ from typing import Any
 import numpy as np
 
 from boa.errors import BoaError, InputError, UsageError
+from boa.model.policies import KNOB_NAMES
 from boa.policy.registry import POLICIES, Choice, Knobs, Learning, choose
-from boa.policy.rivals.reservation import Reservation
-from boa.policy.rivals.tiresias import Tiresias
 from boa.sim.physics import Truth
 from boa.sim.recording import Listener
 from boa.sim.report import Report
@@ -27,26 +25,8 @@ from boa.sim.run import World, simulate
 from boa.sim.settings import Settings
 from boa.sim.simulator import Progress
 from boa.units import GpuName, Seconds, UsdPerHour
+from boa.worker_process import end_with_parent
 
-NEVER_ALONE = ("boa", "rubick")
-"""Policies whose jobs cannot learn alone, from nothing."""
-ONE_TYPE = (
-    "fixed",
-    "pollux",
-    "pollux-autoscale",
-    "rubick",
-    "rubick-autoscale",
-    "rubick-autoscale-by-base",
-    "rubick-autoscale-queueing",
-)
-"""Policies that would take no notice of a second GPU type."""
-KNOB_NAMES = {
-    "budget": "budget",
-    "target": "target_efficiency",
-    "nodes": "nodes",
-    "width": "width",
-    None: None,
-}
 TARGETS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 WIDTHS = (1, 2, 4, 8, 16)
 
@@ -66,10 +46,10 @@ class Asked:
     seed: int = 0
 
     def settings(self, name: str, nodes: Mapping[GpuName, int] | None) -> Settings:
-        known = POLICIES[name]
+        facts = POLICIES[name]
         return Settings(
-            interval_s=known.interval_s if self.interval_s is None else self.interval_s or None,
-            learning=self.learning or known.learning,
+            interval_s=facts.interval_s if self.interval_s is None else self.interval_s or None,
+            learning=self.learning or facts.learning,
             noise=self.noise,
             provision_s=self.provision_s,
             reclaim_s=self.reclaim_s,
@@ -94,7 +74,7 @@ def run_one(
     choice = choose(name, knobs)
     settings = asked.settings(name, knobs.nodes)
     check_goes_together(world, name, choice, settings)
-    check_can_run(world, name, choice, knobs, settings)
+    check_can_run(world, name, knobs, settings)
     return simulate(
         world, choice, settings, progress=progress, listener=listener, keep_jcts=keep_jcts
     )
@@ -116,24 +96,23 @@ def document_of(report: Report, name: str, world: World) -> dict[str, Any]:
 
 
 def check_goes_together(world: World, name: str, choice: Choice, settings: Settings) -> None:
-    if settings.interval_s is None and not getattr(choice.policy, "by_job", False):
+    facts = POLICIES[name]
+    if settings.interval_s is None and not choice.policy.by_job:
         raise UsageError(
             f"--interval-s 0 (act at events) is not for --policy {name}, which looks at all jobs "
             "in rounds: give the length of a round, such as 60"
         )
-    if name in ONE_TYPE and len(world.gpu_types) > 1:
+    if not facts.several_types and len(world.gpu_types) > 1:
         raise UsageError(
             f"--policy {name} runs on one GPU type, not on {', '.join(world.gpu_types)}"
         )
-    if settings.learning == "job" and name.startswith(NEVER_ALONE):
+    if settings.learning == "job" and not facts.learns_alone:
         raise UsageError(
             f"--learning job is not for --policy {name}, which has to know a job before it has run"
         )
 
 
-def check_can_run(
-    world: World, name: str, choice: Choice, knobs: Knobs, settings: Settings
-) -> None:
+def check_can_run(world: World, name: str, knobs: Knobs, settings: Settings) -> None:
     """Jobs that could never start would be waited for in vain."""
     room = {
         gpu: None if knobs.nodes is None else knobs.nodes.get(gpu, 0) * kind.gpus_per_node
@@ -141,7 +120,7 @@ def check_can_run(
     }
     if knobs.width is not None:
         _check_width(world, knobs.width)
-    elif isinstance(choice.policy, Reservation | Tiresias):
+    elif POLICIES[name].as_asked:
         _check_requests(world, room, alone=settings.learning == "job")
     elif knobs.nodes is not None:
         _check_room(world, knobs.nodes, room)
@@ -222,7 +201,7 @@ class Grid:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Point:
+class SweepPoint:
     """One policy at one value of its knob."""
 
     policy: str
@@ -231,25 +210,26 @@ class Point:
 
     @property
     def knob(self) -> str | None:
-        return KNOB_NAMES[POLICIES[self.policy].knob]
+        knob = POLICIES[self.policy].knob
+        return None if knob is None else KNOB_NAMES[knob]
 
     def document(self) -> dict[str, Any]:
         return {"policy": self.policy, "knob": self.knob, "value": self.value}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    point: Point
+class PointOutcome:
+    point: SweepPoint
     document: dict[str, Any] = field(default_factory=dict)
     problem: str = ""
     """Why there is no document."""
     exit_code: int = 1
 
 
-def points_of(world: World, policies: Iterable[str], grid: Grid, seed: int = 0) -> list[Point]:
+def points_of(world: World, policies: Iterable[str], grid: Grid, seed: int = 0) -> list[SweepPoint]:
     """Every policy over its own knob."""
     return [
-        Point(policy=name, value=value, knobs=knobs)
+        SweepPoint(policy=name, value=value, knobs=knobs)
         for name in policies
         for value, knobs in _values(world, name, grid, seed)
     ]
@@ -297,12 +277,12 @@ _worker: tuple[World, Asked] | None = None
 
 def run_points(
     world: World,
-    points: Sequence[Point],
+    points: Sequence[SweepPoint],
     asked: Asked,
     *,
     jobs: int = 1,
     progress: Callable[[int, int], None] | None = None,
-) -> list[Outcome]:
+) -> list[PointOutcome]:
     """Simulate every point, several at a time; a point that cannot be is no reason to stop.
 
     With more than one process, a script has to call this under `if __name__ == "__main__"`.
@@ -342,26 +322,18 @@ def _start(world: World, asked: Asked) -> None:
     threading.Thread(target=end_with_parent, daemon=True).start()
 
 
-def end_with_parent() -> None:
-    """For a thread: a parent that is killed says nothing, and its child would go on for good."""
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-    parent.join()
-    os._exit(1)
-
-
-def _run(point: Point) -> Outcome:
+def _run(point: SweepPoint) -> PointOutcome:
     assert _worker is not None
     return _outcome(*_worker, point)
 
 
-def _outcome(world: World, asked: Asked, point: Point) -> Outcome:
+def _outcome(world: World, asked: Asked, point: SweepPoint) -> PointOutcome:
     try:
         report = run_one(world, point.policy, point.knobs, asked)
     except BoaError as problem:  # not all of them can be pickled, their words can
-        return Outcome(point=point, problem=str(problem), exit_code=problem.exit_code)
+        return PointOutcome(point=point, problem=str(problem), exit_code=problem.exit_code)
     document = document_of(report, point.policy, world)
     if document["completed"] < document["jobs"]:
         ended = f"{document['completed']:,} of {document['jobs']:,}"
-        return Outcome(point=point, problem=f"only {ended} jobs ever ended")
-    return Outcome(point=point, document={**point.document(), **document})
+        return PointOutcome(point=point, problem=f"only {ended} jobs ever ended")
+    return PointOutcome(point=point, document={**point.document(), **document})

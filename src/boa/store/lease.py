@@ -12,16 +12,16 @@ from pathlib import Path
 from typing import Protocol
 
 
-class Held(Protocol):
+class LockHolder(Protocol):
     def let_go_in_child(self) -> None:
         """Close this process's copy of what holds the lock; the parent's still does."""
         ...
 
 
-_held: "weakref.WeakSet[Held]" = weakref.WeakSet()
+_held: "weakref.WeakSet[LockHolder]" = weakref.WeakSet()
 
 
-def not_for_children(held: Held) -> None:
+def not_for_children(held: LockHolder) -> None:
     _held.add(held)
 
 

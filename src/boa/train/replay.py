@@ -185,7 +185,8 @@ class Checkpoint:
             return 0, 0.0
 
     def save(self, epoch: int, progress: float) -> None:
-        # Not forced to the disk: a killed process loses nothing by it, and hundreds would be slow.
+        # As boa.atomic_file, which this script, run without the package, cannot import. Not forced
+        # to the disk: a killed process loses nothing by it, and hundreds would be slow.
         beside = f"{self._path}.part"
         with open(beside, "w", encoding="utf-8") as file:
             json.dump({"epoch": epoch, "progress": progress}, file)

@@ -15,8 +15,8 @@ from boa.catalogue.refreshing import (
     AzurePrices,
     GcpPrices,
     LambdaPrices,
-    Outcome,
     Prices,
+    RefreshOutcome,
     refresh,
     sources_for,
 )
@@ -34,7 +34,7 @@ NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 V100, A100 = "Standard_ND40rs_v2", "Standard_ND96asr_v4"
 
 
-def asked(*sources: Prices) -> Outcome:
+def asked(*sources: Prices) -> RefreshOutcome:
     return refresh(sources, shipped(), NOW)
 
 

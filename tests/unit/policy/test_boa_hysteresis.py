@@ -174,6 +174,7 @@ class Watching:
     """One GPU for everyone, and a look at what is left."""
 
     name = "watching"
+    by_job = False
 
     def __init__(self) -> None:
         self.left: list[float] = []

@@ -16,7 +16,14 @@ import pytest
 from boa.model.speedup import Amdahl
 from boa.model.workload import Epoch, GpuType, JobClass, Workload
 from boa.runtime.calculator import BackgroundCalculator
-from boa.scheduler.plan.calculator import QUIET_S, Answer, InlineCalculator, Question, due, solved
+from boa.scheduler.plan.calculator import (
+    QUIET_S,
+    InlineCalculator,
+    PlanAnswer,
+    PlanQuestion,
+    due,
+    solved,
+)
 from boa.solver.planner import plan
 
 T4 = {"T4": GpuType(name="T4", price=1.0, gpus_per_node=4)}
@@ -43,8 +50,8 @@ def until(ready: Callable[[], bool]) -> None:
         time.sleep(0.005)
 
 
-def answer_of(calculator: BackgroundCalculator) -> Answer:
-    found: list[Answer] = []
+def answer_of(calculator: BackgroundCalculator) -> PlanAnswer:
+    found: list[PlanAnswer] = []
 
     def polled() -> bool:
         answer = calculator.poll()
@@ -75,7 +82,7 @@ def calculator() -> Iterator[BackgroundCalculator]:
 
 
 def test_the_answer_is_the_plan() -> None:
-    answer = solved(Question(workload(), 1.5, 7))
+    answer = solved(PlanQuestion(workload(), 1.5, 7))
     assert answer.solution is not None
     assert answer.number == 7
     assert answer.solution.plan == plan(workload(), 1.5).plan
@@ -84,7 +91,7 @@ def test_the_answer_is_the_plan() -> None:
 
 
 def test_a_budget_that_cannot_keep_up_buys_the_cheapest_plan_and_says_what_it_needs() -> None:
-    answer = solved(Question(workload(), 0.5, 1))
+    answer = solved(PlanQuestion(workload(), 0.5, 1))
     assert answer.too_small == pytest.approx(1 + 60 / 3600)
     assert answer.solution is not None
     assert answer.solution.spend == pytest.approx(answer.too_small)
@@ -95,17 +102,17 @@ def test_a_question_that_has_no_answer_is_answered_in_words() -> None:
     lost = Workload(
         gpu_types=T4, classes=(JobClass(name="x", arrivals_per_hour=1.0, epochs=(nowhere,)),)
     )
-    answer = solved(Question(lost, 1.0, 3))
+    answer = solved(PlanQuestion(lost, 1.0, 3))
     assert answer.solution is None
     assert "no GPU type runs all of x" in answer.error
-    assert "Error" in solved(Question(None, 1.0, 4)).error  # type: ignore[arg-type]
+    assert "Error" in solved(PlanQuestion(None, 1.0, 4)).error  # type: ignore[arg-type]
 
 
 def test_an_inline_calculator_answers_once() -> None:
     calculator = InlineCalculator()
     assert not calculator.busy
     assert calculator.poll() is None
-    calculator.request(Question(workload(), 1.5, 1))
+    calculator.request(PlanQuestion(workload(), 1.5, 1))
     assert calculator.busy
     answer = calculator.poll()
     assert answer is not None
@@ -120,7 +127,7 @@ def test_an_inline_calculator_answers_once() -> None:
 
 def test_a_question_is_answered_in_another_process(calculator: BackgroundCalculator) -> None:
     assert calculator.pid is None, "no process before it is needed"
-    calculator.request(Question(workload(3, 4), 15.0, 1))
+    calculator.request(PlanQuestion(workload(3, 4), 15.0, 1))
     assert calculator.busy
     answer = answer_of(calculator)
     assert answer.number == 1
@@ -129,21 +136,21 @@ def test_a_question_is_answered_in_another_process(calculator: BackgroundCalcula
     assert not calculator.busy
     assert calculator.pid not in (None, os.getpid())
     first = calculator.pid
-    calculator.request(Question(workload(), 0.1, 2))
+    calculator.request(PlanQuestion(workload(), 0.1, 2))
     assert answer_of(calculator).too_small is not None
     assert calculator.pid == first, "one process for all questions"
 
 
 def test_the_newest_question_is_the_one_that_is_answered(calculator: BackgroundCalculator) -> None:
     for number in range(1, 6):
-        calculator.request(Question(workload(), 1.5, number))
+        calculator.request(PlanQuestion(workload(), 1.5, number))
     assert answer_of(calculator).number == 5
     assert not calculator.busy
 
 
 def test_asking_and_looking_never_wait_for_the_solver(calculator: BackgroundCalculator) -> None:
     slowest, asked = 0.0, time.perf_counter()
-    calculator.request(Question(workload(40, 40), 100.0, 1))
+    calculator.request(PlanQuestion(workload(40, 40), 100.0, 1))
     answer = None
     while answer is None:
         began = time.perf_counter()
@@ -157,12 +164,12 @@ def test_asking_and_looking_never_wait_for_the_solver(calculator: BackgroundCalc
 
 
 def test_a_process_that_was_killed_idle_is_started_again(calculator: BackgroundCalculator) -> None:
-    calculator.request(Question(workload(), 1.5, 1))
+    calculator.request(PlanQuestion(workload(), 1.5, 1))
     answer_of(calculator)
     pid = calculator.pid
     assert pid is not None
     os.kill(pid, signal.SIGKILL)
-    calculator.request(Question(workload(), 1.5, 2))
+    calculator.request(PlanQuestion(workload(), 1.5, 2))
     answer = answer_of(calculator)
     assert (answer.number, answer.error) == (2, "")
     assert calculator.pid not in (None, pid)
@@ -171,7 +178,7 @@ def test_a_process_that_was_killed_idle_is_started_again(calculator: BackgroundC
 def test_a_question_is_asked_again_once_if_its_process_is_killed(
     calculator: BackgroundCalculator,
 ) -> None:
-    calculator.request(Question(workload(60, 60), 100.0, 1))
+    calculator.request(PlanQuestion(workload(60, 60), 100.0, 1))
     pids: list[int] = []
     for _ in range(2):
         until(lambda: calculator.pid is not None and calculator.pid not in pids)
@@ -182,19 +189,19 @@ def test_a_question_is_asked_again_once_if_its_process_is_killed(
     answer = answer_of(calculator)
     assert answer.solution is None
     assert "killed" in answer.error
-    calculator.request(Question(workload(), 1.5, 2))
+    calculator.request(PlanQuestion(workload(), 1.5, 2))
     assert answer_of(calculator).solution is not None
 
 
 def test_closing_gives_up_what_is_being_solved() -> None:
     calculator = BackgroundCalculator()
-    calculator.request(Question(workload(200, 100), 300.0, 1))
+    calculator.request(PlanQuestion(workload(200, 100), 300.0, 1))
     until(lambda: calculator.pid is not None)
     pid = calculator.pid
     assert pid is not None
     calculator.close()
     assert not is_running(pid)
-    calculator.request(Question(workload(), 1.5, 2))
+    calculator.request(PlanQuestion(workload(), 1.5, 2))
     assert calculator.poll() is None
     calculator.close()
 
@@ -202,13 +209,13 @@ def test_closing_gives_up_what_is_being_solved() -> None:
 @pytest.mark.parametrize("classes", [1, 200])  # 200: more than a pipe holds, so sending takes part
 def test_what_takes_too_long_is_killed_and_answered_in_words(classes: int) -> None:
     calculator = BackgroundCalculator()
-    calculator.request(Question(workload(), 1.5, 0))
+    calculator.request(PlanQuestion(workload(), 1.5, 0))
     answer_of(calculator)
     pid = calculator.pid
     assert pid is not None
     os.kill(pid, signal.SIGSTOP)
     calculator._limit_s = 0.5  # from now on: beginning the process may take longer
-    calculator.request(Question(workload(classes, 100), 300.0, 1))
+    calculator.request(PlanQuestion(workload(classes, 100), 300.0, 1))
     answer = answer_of(calculator)
     assert (answer.number, answer.solution) == (1, None)
     assert answer.error == "given up after 0.5 s"
@@ -221,23 +228,23 @@ def test_a_question_that_cannot_be_sent_is_answered_in_words_and_the_next_one_as
     calculator: BackgroundCalculator,
 ) -> None:
     unsendable: Any = threading.Lock()
-    calculator.request(Question(unsendable, 1.5, 1))
+    calculator.request(PlanQuestion(unsendable, 1.5, 1))
     answer = answer_of(calculator)
     assert (answer.number, answer.solution) == (1, None)
     assert answer.error.startswith("TypeError: cannot pickle")
-    calculator.request(Question(workload(), 1.5, 2))
+    calculator.request(PlanQuestion(workload(), 1.5, 2))
     assert answer_of(calculator).solution is not None
 
 
 PARENT = """
 import time
-from test_calculator import BackgroundCalculator, Question, answer_of, workload
+from test_calculator import BackgroundCalculator, PlanQuestion, answer_of, workload
 if __name__ == "__main__":
     calculator = BackgroundCalculator()
-    calculator.request(Question(workload(), 1.5, 1))
+    calculator.request(PlanQuestion(workload(), 1.5, 1))
     answer_of(calculator)
     if {busy}:
-        calculator.request(Question(workload(300, 200), 400.0, 2))
+        calculator.request(PlanQuestion(workload(300, 200), 400.0, 2))
     print(calculator.pid, flush=True)
     time.sleep(600)
 """

@@ -154,6 +154,7 @@ class Placing:
     """Puts every job where it is told to."""
 
     name = "placing"
+    by_job = False
 
     def __init__(self, where: Where) -> None:
         self.where = {job: Allocation("T4", nodes) for job, nodes in where.items()}
@@ -235,6 +236,7 @@ def test_a_policy_is_asked_again_at_the_epoch_it_named() -> None:
 def test_a_policy_that_places_nobody_is_not_waited_for_forever() -> None:
     class Idle:
         name = "idle"
+        by_job = False
 
         def decide(self, view: ClusterView) -> Decision:
             return Decision(nodes=(Node(0, "T4", 4),))

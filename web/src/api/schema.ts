@@ -587,6 +587,20 @@ export interface components {
             gpus: number;
         };
         /**
+         * PolicyChoice
+         * @description A policy that can be picked.
+         */
+        PolicyChoice: {
+            /** Name */
+            name: string;
+            /** About */
+            about: string;
+            /** Knob */
+            knob: string | null;
+            /** Several Gpu Types */
+            several_gpu_types: boolean;
+        };
+        /**
          * Preview
          * @description What the plan would be for another budget, or for a wished JCT. Nothing is changed.
          */
@@ -723,6 +737,8 @@ export interface components {
             traces: components["schemas"]["TraceChoice"][];
             /** Policies */
             policies: string[];
+            /** Policy Choices */
+            policy_choices: components["schemas"]["PolicyChoice"][];
         };
         /** VariantChoice */
         VariantChoice: {

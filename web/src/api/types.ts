@@ -23,6 +23,7 @@ export type JobState = JobRow["state"];
 export type Live = Schemas["Live"];
 export type LivePlan = Omit<Schemas["LivePlan"], "plan"> & { plan: Plan };
 export type Node = Schemas["Node"];
+export type PolicyChoice = Schemas["PolicyChoice"];
 export type Preview = Omit<Schemas["Preview"], "classes" | "cluster"> & {
   classes: ClassChange[];
   cluster: Record<string, ClusterSize>;

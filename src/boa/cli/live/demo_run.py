@@ -17,7 +17,7 @@ from boa.formats.plain_yaml import load_yaml
 from boa.formats.workload import parse_workload
 from boa.model.job import ENDED, GpuLimits, JobSpec
 from boa.model.trace import Trace, TraceJob
-from boa.plots.live import ClassOutcome, Outcome
+from boa.plots.live import DemoClassOutcome, DemoOutcome
 from boa.sim.replay_jobs import profiles_of, replay_jobs, write_profiles
 from boa.sim.run import world_of
 from boa.units import Seconds
@@ -115,14 +115,14 @@ class Demo:
         command = tuple(sys.executable if part == "python" else part for part in spec.run)
         return replace(spec, run=command, gpus=GpuLimits(max=2))
 
-    def outcome(self) -> Outcome:
+    def outcome(self) -> DemoOutcome:
         assert self.planned is not None
         jobs = [job for job in self.client.jobs(all=True) if job["id"] != self._real]
         classes = []
         for planned in self.planned["plan"]["classes"]:
             own = [job for job in jobs if job["class"] == planned["name"]]
             classes.append(
-                ClassOutcome(
+                DemoClassOutcome(
                     name=planned["name"],
                     jobs=len(own),
                     failed=sum(job["state"] != "succeeded" for job in own),
@@ -132,7 +132,7 @@ class Demo:
                     cost=_mean([job["cost_usd"] for job in own]),
                 )
             )
-        return Outcome(
+        return DemoOutcome(
             budget=BUDGET,
             span_s=SPAN_S,
             workload=parse_workload(load_yaml(self.planned["workload"])),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self
 from boa.api.answers import Job
 from boa.cli.console import console, note
 from boa.model.job import ENDED
-from boa.plots.live import Outcome
+from boa.plots.live import DemoOutcome
 from boa.plots.words import duration, percent
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class Watching:
         return table
 
 
-def print_outcome(outcome: Outcome) -> None:
+def print_outcome(outcome: DemoOutcome) -> None:
     from rich.table import Table
 
     out = console()
@@ -124,7 +124,7 @@ def print_outcome(outcome: Outcome) -> None:
     )
 
 
-def _loss(outcome: Outcome) -> str:
+def _loss(outcome: DemoOutcome) -> str:
     loss = outcome.real["loss"]
     return "unknown" if loss is None else f"{loss:.3g}"
 

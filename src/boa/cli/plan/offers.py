@@ -15,7 +15,7 @@ from boa.errors import BoaError, FileError, InputError
 
 if TYPE_CHECKING:
     from boa.catalogue.cloud_offers import CloudOffer
-    from boa.catalogue.refreshing import Outcome
+    from boa.catalogue.refreshing import RefreshOutcome
 
 CLOUDS = ("aws", "gcp", "azure", "lambda")
 SORTS = ("price", "memory", "gpus", "cloud")
@@ -102,7 +102,7 @@ def offers(
         raise NothingRefreshed("no cloud could be refreshed; what is listed is what was known")
 
 
-def _refresh(clouds: Sequence[str], region: str | None) -> "Outcome":
+def _refresh(clouds: Sequence[str], region: str | None) -> "RefreshOutcome":
     """Ask, keep what was said, and say what was not."""
     from datetime import UTC, datetime
 
@@ -176,7 +176,7 @@ def _order(sort: str, spot: bool) -> "Callable[[CloudOffer], tuple[Any, ...]]":
     return key
 
 
-def _document(rows: "Sequence[CloudOffer]", outcome: "Outcome | None") -> dict[str, Any]:
+def _document(rows: "Sequence[CloudOffer]", outcome: "RefreshOutcome | None") -> dict[str, Any]:
     per_gpu = ("price_per_gpu_hour", "spot_price_per_gpu_hour")
     listed = [row.document() | {name: getattr(row, name) for name in per_gpu} for row in rows]
     if outcome is None:

@@ -15,7 +15,7 @@ from boa.solver.planner import SOLVERS
 from boa.solver.solution import Solution, as_document
 
 if TYPE_CHECKING:
-    from boa.cli.plan.plan_table import Service
+    from boa.cli.plan.plan_table import FollowingService
 
 
 def plan(
@@ -161,12 +161,12 @@ _LIVE = ("live", "output", "plot", "json")
 
 
 def _tell_live(output: Path | None, plot: Path | None, json: bool) -> None:
-    from boa.cli.plan.plan_table import Service
+    from boa.cli.plan.plan_table import FollowingService
 
     with connect() as client:
         shown, money = client.plan(), client.budget()
     budget, needed = money["budget_per_hour"], shown["too_small_per_hour"]
-    service = Service(budget, money["effective_budget_per_hour"], needed)
+    service = FollowingService(budget, money["effective_budget_per_hour"], needed)
     _tell(*rebuilt(shown), output, plot, json, service)
     if json and needed is not None:
         note(f"the budget of {rate(budget)} cannot keep up: it takes {rate(needed)} to")
@@ -178,7 +178,7 @@ def _tell(
     output: Path | None,
     plot: Path | None,
     json: bool,
-    service: "Service | None" = None,
+    service: "FollowingService | None" = None,
 ) -> None:
     """`service`: the one that follows the plan; its money is dollars, whatever GPUs cost."""
     _save(solution, output)

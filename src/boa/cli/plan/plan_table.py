@@ -26,7 +26,7 @@ FAINT = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
-class Service:
+class FollowingService:
     """Facts of the service that follows a plan, which the plan itself does not hold."""
 
     budget: UsdPerHour
@@ -40,7 +40,7 @@ def print_solution(
     workload: Workload,
     solution: Solution,
     money: Money | None = None,
-    service: Service | None = None,
+    service: FollowingService | None = None,
 ) -> None:
     out, money = console(), money or Money.of(workload)
     for name, said in headline(solution, money, service):
@@ -61,7 +61,7 @@ def print_solution(
 
 
 def headline(
-    solution: Solution, money: Money, service: Service | None
+    solution: Solution, money: Money, service: FollowingService | None
 ) -> Iterator[tuple[str, str]]:
     scarce = service is not None and service.too_small is not None
     useful = solution.shadow_price > FAINT * solution.objective
@@ -79,7 +79,7 @@ def headline(
     yield "solved in", f"{solved_in(solution.solve_time)} ({solution.solver})"
 
 
-def _budget(solution: Solution, money: Money, service: Service | None) -> str:
+def _budget(solution: Solution, money: Money, service: FollowingService | None) -> str:
     planned = money.rate(solution.budget)
     if service is None:
         said = planned

@@ -149,7 +149,7 @@ def _measured(
 ) -> Workload:
     """The workload that the simulator would plan for if it knew every job's true speed."""
     from boa.catalogue.traces import read_trace
-    from boa.sim.knowledge import Arrivals, Knowledge
+    from boa.sim.knowledge import ExpectedArrivals, Knowledge
     from boa.sim.run import world_of
     from boa.sim.settings import Settings
 
@@ -158,7 +158,10 @@ def _measured(
     with working("reading the profiles"):
         world = world_of(read_trace(trace), profiles, gpus, **given)
         known = Knowledge(
-            world.truths, world.gpu_types, Arrivals.of(world.trace), Settings(learning="perfect")
+            world.truths,
+            world.gpu_types,
+            ExpectedArrivals.of(world.trace),
+            Settings(learning="perfect"),
         )
         return replace(known.workload(), notes=("Speeds as measured, not fitted.",))
 

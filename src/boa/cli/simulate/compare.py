@@ -13,11 +13,12 @@ from boa.cli.options import Json
 from boa.cli.simulate import simulating
 from boa.cli.simulate.trace import TracePath
 from boa.errors import InputError
+from boa.model.policies import POLICIES, policies_with
 from boa.units import GpuName
 
 if TYPE_CHECKING:
     from boa.sim.run import World
-    from boa.sim.sweep import Asked, Grid, Outcome
+    from boa.sim.sweep import Asked, Grid, PointOutcome
 
 CLUSTERS = "clusters, such as 16,32 or T4=16+A100=2,T4=32+A100=4"
 CSV_KEYS = (
@@ -41,7 +42,7 @@ CSV_KEYS = (
 
 
 def _policies(text: Any) -> list[str]:
-    one = options.one_of("--policies", simulating.POLICY_NAMES)
+    one = options.one_of("--policies", tuple(POLICIES))
     return simulating.listed("--policies", one, "policies, such as boa,pollux-autoscale")(text)
 
 
@@ -72,7 +73,7 @@ def compare(
             "--policies",
             metavar="P,P,...",
             parser=_policies,
-            help=f"Of {', '.join(simulating.POLICY_NAMES)}.",
+            help=f"Of {', '.join(POLICIES)}.",
             show_default=False,
         ),
     ],
@@ -103,7 +104,7 @@ def compare(
             "N,N,...",
             _cluster,
             CLUSTERS,
-            "Clusters of pollux, sia, rubick and tiresias, in nodes: 16,32 for one GPU type, "
+            f"Clusters of {', '.join(policies_with('nodes'))}, in nodes: 16,32 for one GPU type, "
             "T4=16+A100=2,T4=32+A100=4 for several.",
         ),
     ] = None,
@@ -226,7 +227,7 @@ def _grid(
 
 def _sweep(
     world: "World", policies: Sequence[str], grid: "Grid", asked: "Asked", jobs: int | None
-) -> "list[Outcome]":
+) -> "list[PointOutcome]":
     from boa.sim.sweep import points_of, run_points
 
     points = points_of(world, policies, grid, asked.seed)

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from boa.atomic_file import drafted
 from boa.cli import options
 from boa.cli.console import check_outputs, emit_json, note, working, write_file
 from boa.cli.options import Json
 from boa.cli.simulate import simulating
 from boa.cli.simulate.trace import TracePath
 from boa.errors import BoaError, FileError
+from boa.model.policies import POLICIES, policies_with
 
 if TYPE_CHECKING:
     from boa.policy.registry import Knobs
@@ -31,8 +33,8 @@ def simulate(
         typer.Option(
             "--policy",
             metavar="P",
-            parser=options.one_of("--policy", simulating.POLICY_NAMES),
-            help=f"One of {', '.join(simulating.POLICY_NAMES)}.",
+            parser=options.one_of("--policy", tuple(POLICIES)),
+            help=f"One of {', '.join(POLICIES)}.",
             show_default=False,
         ),
     ],
@@ -62,7 +64,8 @@ def simulate(
             parser=simulating.by_type(
                 "--nodes", simulating.node_count("--nodes"), simulating.CLUSTER
             ),
-            help="Of pollux, sia, rubick, tiresias (and reservation): the fixed cluster, in nodes.",
+            help=f"Of {', '.join(policies_with('nodes'))} (and reservation): the fixed cluster, "
+            "in nodes.",
             show_default=False,
         ),
     ] = None,
@@ -194,24 +197,15 @@ def _run(
 @contextmanager
 def streamed(path: Path | None) -> "Iterator[Listener | None]":
     """Events go to a file as they happen, under another name until all are there."""
-    import os
     from json import JSONEncoder
 
     if path is None:
         yield None
         return
-    special = path.exists() and not path.is_file()  # /dev/stdout and the like
-    beside = path if special else path.with_name(f".{path.name}.{os.getpid()}.part")
     encode = JSONEncoder(allow_nan=False).encode
     try:
-        try:
-            with beside.open("w", encoding="utf-8") as file:
-                yield lambda event: print(encode(event), file=file)
-            if not special:
-                beside.replace(path)
-        finally:
-            if not special:
-                beside.unlink(missing_ok=True)
+        with drafted(path) as draft, draft.open("w", encoding="utf-8") as file:
+            yield lambda event: print(encode(event), file=file)
     except OSError as problem:
         reason = problem.strerror or str(problem)
         raise FileError(f"--events {path}", reason, "a file that can be written") from None

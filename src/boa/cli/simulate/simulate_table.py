@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from boa.policy.registry import Knobs
     from boa.sim.report import Report
     from boa.sim.run import World
-    from boa.sim.sweep import Outcome
+    from boa.sim.sweep import PointOutcome
 
 MOST_CLASSES = 40
 
@@ -127,7 +127,7 @@ def _classes(classes: Sequence[Mapping[str, Any]], jobs: int) -> Table:
 
 
 def print_comparison(
-    world: "World", found: Mapping[str, Any], left_out: Sequence["Outcome"], physics: str
+    world: "World", found: Mapping[str, Any], left_out: Sequence["PointOutcome"], physics: str
 ) -> None:
     out, money = console(), money_of(world)
     out.print(_points(found["points"], money, found["comparisons"]))

@@ -17,21 +17,6 @@ if TYPE_CHECKING:
     from boa.sim.run import World
     from boa.sim.sweep import Asked
 
-POLICY_NAMES = (
-    "boa",
-    "fixed",
-    "pollux",
-    "pollux-autoscale",
-    "sia",
-    "sia-autoscale",
-    "rubick",
-    "rubick-autoscale",
-    "rubick-autoscale-by-base",
-    "rubick-autoscale-queueing",
-    "reservation",
-    "tiresias",
-)
-"""As in `boa.policy.registry`, which takes a while to import and most commands do not need."""
 SLOWDOWNS = ("sia", "none")
 LONGEST_S = 604_800.0
 """A week: what takes longer than this is a mistake in the unit."""

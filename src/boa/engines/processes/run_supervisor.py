@@ -361,7 +361,10 @@ def outcome_text(code: int | None, stopped: bool, reason: str) -> bytes:
 
 
 def write_outcome(folder: str, code: int | None, stopped: bool, reason: str) -> None:
-    """Into space set aside, so that a full disk is no hindrance; complete or not there."""
+    """Into space set aside, so that a full disk is no hindrance; complete or not there.
+
+    `boa.atomic_file` would make a draft, which takes space, and is not there where this runs.
+    """
     reserve = os.path.join(folder, RESERVE)
     fd = os.open(reserve, os.O_WRONLY | os.O_CREAT, 0o600)
     try:

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from boa.atomic_file import replace_file
 from boa.engines.folders import RunFolders
 from boa.engines.processes import run_supervisor
 from boa.engines.ray.gang import Ending
@@ -39,7 +40,7 @@ class Folders(RunFolders):
         Path(self.folder(key), RESERVE).write_bytes(b" " * RESERVED)
 
     def mark(self, key: RunKey, marker: Marker) -> None:
-        _replace(self.marker_of(key), asdict(marker))
+        replace_file(self.marker_of(key), json.dumps(asdict(marker)))
 
     def marker(self, key: RunKey) -> Marker:
         with suppress(OSError, ValueError, TypeError):
@@ -52,7 +53,7 @@ class Folders(RunFolders):
         self.unmark(key)
 
     def end(self, key: RunKey, ending: Ending, at: Seconds) -> None:
-        """It ended then, which `age` counts from."""
+        """It ended then, which `age` counts from. Into space set aside: no draft would fit."""
         reserve, path = (
             os.path.join(self.folder(key), name) for name in (RESERVE, run_supervisor.OUTCOME)
         )
@@ -117,10 +118,3 @@ def _left_off(path: str) -> tuple[int, int]:
     if words[:1] == [b"[boa]"] and b" bytes came before this line" in head and words[1].isdigit():
         return size, int(words[1]) + size - len(head)
     return size, size
-
-
-def _replace(path: str, document: object) -> None:
-    draft = f"{path}.new"
-    with open(draft, "w", encoding="utf-8") as file:
-        file.write(json.dumps(document))
-    os.replace(draft, path)

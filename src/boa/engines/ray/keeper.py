@@ -3,7 +3,7 @@
 Ray may kill the actor, or the whole node; it knows nothing of what the actor began. So the actor
 holds the other ends of two pipes. Through stdin it says how many seconds of grace a stop has; that
 it closes means that the actor is gone, and is a stop without grace. The worker's output goes to
-stdout. Like it, this runs without the rest of the package.
+stdout. Like it, this runs without the rest of the package, and replaces a file by itself.
 """
 
 import _thread
@@ -32,7 +32,7 @@ class Output:
             return  # the actor is gone, and soon so are we
 
 
-class Worker(run_supervisor.Worker):
+class RankWorker(run_supervisor.Worker):
     def __init__(self, plan: "dict[str, Any]", log_bytes: int) -> None:
         self.plan, self.log = plan, Output()  # type: ignore[assignment]
         self.pid = self.output = 0
@@ -58,7 +58,7 @@ def main(folder: str) -> None:
     if os.fork():
         os._exit(0)  # Ray kills the children of an actor that ends: this is no child of its
     os.closerange(3, 65536)
-    run_supervisor.look_after(folder, Worker)
+    run_supervisor.look_after(folder, RankWorker)
     if alone:
         import shutil
 

@@ -38,7 +38,7 @@ def problem(launch: Launch, answers: Sequence[Answer], here: str) -> str:
     return ""
 
 
-def plans(launch: Launch, answers: Sequence[Answer]) -> list[tuple[int, launching.Plan]]:
+def plans(launch: Launch, answers: Sequence[Answer]) -> list[tuple[int, launching.ProcessPlan]]:
     """Numbers of actors that have a command to run, and what: ranks follow each other on a node."""
     nodes = [answer["node"] for answer in answers]
     order = sorted(range(len(nodes)), key=lambda number: (nodes.index(nodes[number]), number))

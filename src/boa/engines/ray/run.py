@@ -169,7 +169,7 @@ class RayRun:
             if member.rank is None:
                 self._ask(member)
 
-    def _start(self, plans: dict[int, launching.Plan], spec: JobSpec) -> None:
+    def _start(self, plans: dict[int, launching.ProcessPlan], spec: JobSpec) -> None:
         workdir = spec.workdir or self._folders.work(self.key.job)
         for number, plan in plans.items():
             member = self._members[number]

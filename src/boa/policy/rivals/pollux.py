@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -33,6 +34,7 @@ class Pollux:
 
     seed: int = 0
     name: str = "pollux"
+    by_job: ClassVar[bool] = False
 
     def decide(self, view: ClusterView) -> Decision:
         placed = optimise(view, view.nodes, view.memory, self.seed)

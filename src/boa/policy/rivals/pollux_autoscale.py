@@ -1,7 +1,7 @@
 """Pollux with autoscaling: the cluster whose efficiency is closest to a target."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from boa.model.cluster import ClusterView, Decision, Node
 from boa.placement.packing import resized
@@ -26,6 +26,7 @@ class PolluxAutoscale:
     target: float
     seed: int = 0
     name: str = "pollux-autoscale"
+    by_job: ClassVar[bool] = False
 
     def decide(self, view: ClusterView) -> Decision:
         last = view.memory.population if view.memory is not None else None

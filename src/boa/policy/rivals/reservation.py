@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 from boa.model.cluster import Allocation, ClusterView, Decision, JobId, JobView, Share
 from boa.model.workload import GpuType
@@ -18,6 +19,7 @@ class Reservation:
     """
 
     fixed: bool = False
+    by_job: ClassVar[bool] = False
 
     @property
     def name(self) -> str:

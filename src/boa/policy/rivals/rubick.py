@@ -15,6 +15,7 @@ capacity is a single number.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
+from typing import ClassVar
 
 from boa.model.cluster import Allocation, ClusterView, Decision, JobId, JobView, Node
 from boa.model.speedup import Floats
@@ -329,6 +330,8 @@ def _seated(
 @dataclass(frozen=True, slots=True)
 class Rubick:
     """The nodes there are, all of one GPU type (the first, should there be more)."""
+
+    by_job: ClassVar[bool] = False
 
     @property
     def name(self) -> str:

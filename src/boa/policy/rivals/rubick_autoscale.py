@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from boa.model.cluster import ClusterView, Decision, JobId
 from boa.placement.packing import resized
@@ -32,6 +33,7 @@ class RubickAutoscale:
     By default a size must put every job on its base width.
     """
     most_nodes: int = MOST_NODES
+    by_job: ClassVar[bool] = False
 
     @property
     def name(self) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -53,6 +54,7 @@ class Sia:
     """On a fixed cluster of one or several GPU types."""
 
     name: str = "sia"
+    by_job: ClassVar[bool] = False
 
     def decide(self, view: ClusterView) -> Decision:
         capacity: dict[GpuName, int] = {}

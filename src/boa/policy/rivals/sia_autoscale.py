@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -27,6 +27,7 @@ class Target:
 class SiaAutoscale:
     target: float
     name: str = "sia-autoscale"
+    by_job: ClassVar[bool] = False
 
     def decide(self, view: ClusterView) -> Decision:
         memory = Target(self.target)

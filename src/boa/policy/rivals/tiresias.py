@@ -7,6 +7,7 @@ first to arrive goes first. Every job runs on the GPUs its user asked for, or no
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from boa.model.cluster import Allocation, ClusterView, Decision, JobId, JobView
 from boa.placement.packing import Pool
@@ -28,6 +29,7 @@ class Tiresias:
 
     None: never, the Tiresias paper's default.
     """
+    by_job: ClassVar[bool] = False
 
     @property
     def name(self) -> str:

@@ -74,7 +74,7 @@ class Decider:
 
     @property
     def by_job(self) -> bool:
-        return bool(getattr(self.policy, "by_job", False))
+        return self.policy.by_job
 
     def decide(self, draft: Draft, room: Room) -> None:
         """Give every job its GPUs; rent what is missing."""

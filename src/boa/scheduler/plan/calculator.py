@@ -17,14 +17,14 @@ BUDGET_MOVED = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class PlanQuestion:
     workload: Workload
     budget: UsdPerHour
     number: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class PlanAnswer:
     number: int
     solution: Solution | None
     too_small: UsdPerHour | None = None
@@ -41,9 +41,9 @@ class Calculator(Protocol):
         """Whether an answer is still to come."""
         ...
 
-    def request(self, question: Question) -> None: ...
+    def request(self, question: PlanQuestion) -> None: ...
 
-    def poll(self) -> Answer | None:
+    def poll(self) -> PlanAnswer | None:
         """An answer that has come since the last poll."""
         ...
 
@@ -76,7 +76,7 @@ def due(
     return ""
 
 
-def solved(question: Question) -> Answer:
+def solved(question: PlanQuestion) -> PlanAnswer:
     """Every question has an answer, if only an error in words."""
     began = time.perf_counter()
     solution, needed, error = None, None, ""
@@ -86,7 +86,7 @@ def solved(question: Question) -> Answer:
         error = str(problem)
     except Exception as problem:  # a bug in the solver must not end its process
         error = bug_words(problem)
-    return Answer(
+    return PlanAnswer(
         number=question.number,
         solution=solution,
         too_small=needed,
@@ -99,16 +99,16 @@ class InlineCalculator:
     """Solves when it is asked: for tests, whose time stands still meanwhile."""
 
     def __init__(self) -> None:
-        self._answer: Answer | None = None
+        self._answer: PlanAnswer | None = None
 
     @property
     def busy(self) -> bool:
         return self._answer is not None
 
-    def request(self, question: Question) -> None:
+    def request(self, question: PlanQuestion) -> None:
         self._answer = solved(question)
 
-    def poll(self) -> Answer | None:
+    def poll(self) -> PlanAnswer | None:
         answer, self._answer = self._answer, None
         return answer
 

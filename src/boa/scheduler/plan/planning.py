@@ -5,16 +5,17 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from boa.backoff import doubled
 from boa.errors import BoaError, BudgetTooSmall
 from boa.model.job import JobRecord
 from boa.model.workload import Workload
 from boa.policy.boa import Planned, planned_of
 from boa.scheduler.plan.calculator import (
     QUIET_S,
-    Answer,
     Calculator,
     InlineCalculator,
-    Question,
+    PlanAnswer,
+    PlanQuestion,
     due,
 )
 from boa.scheduler.plan.plan_in_force import PlanState
@@ -75,8 +76,8 @@ class Planner:
         self._asked = _Asked()
         self._units: Mapping[str, tuple[float, ...]] = {}
         """Units of every epoch, by class, as they were when it was asked."""
-        self._retry_s: Seconds | None = None
-        """After an error: how long until it is asked again. None: the last answer was a plan."""
+        self._failures = 0
+        """Answers since the last plan, all of them errors."""
 
     def close(self) -> None:
         self._calculator.close()
@@ -89,8 +90,7 @@ class Planner:
     @property
     def due_at(self) -> Seconds:
         """When a plan is next made anew though nothing has changed."""
-        again_s = self._replan_s if self._retry_s is None else self._retry_s
-        return -math.inf if self._asked.at is None else self._asked.at + again_s
+        return -math.inf if self._asked.at is None else self._asked.at + self._again_s
 
     def hurry(self) -> None:
         """Plan anew as soon as may be: somebody has set the budget."""
@@ -121,7 +121,6 @@ class Planner:
 
     def _ask(self, now: Seconds, budget: UsdPerHour, jobs: Collection[JobRecord]) -> None:
         asked, version = self._asked, self._forecast.version
-        again_s = self._replan_s if self._retry_s is None else self._retry_s
         why = due(
             now,
             asked.at,
@@ -129,7 +128,7 @@ class Planner:
             version,
             asked.budget,
             budget,
-            again_s,
+            self._again_s,
             self._quiet_s,
         )
         if not why and not (version != asked.version and self._newcomers(jobs)):
@@ -141,19 +140,20 @@ class Planner:
             number=asked.number + 1, at=now, version=version, budget=budget, workload=workload
         )
         self._units = {found.name: self._forecast.units(found.name) for found in workload.classes}
-        self._calculator.request(Question(workload, budget, asked.number + 1))
+        self._calculator.request(PlanQuestion(workload, budget, asked.number + 1))
 
     def _newcomers(self, jobs: Collection[JobRecord]) -> bool:
         """Whether a job waits for a plan that knows its class: that cannot wait any longer."""
         planned = {} if self.memory is None else self.memory.by_class
         return any(job.share is None and job.job_class not in planned for job in jobs)
 
-    def _take(self, now: Seconds, answer: Answer) -> PlanState | str:
+    def _take(self, now: Seconds, answer: PlanAnswer) -> PlanState | str:
         asked = self._asked
         if answer.solution is None or asked.workload is None:
-            self._failed(now)
+            self._failures += 1
+            self._asked = replace(asked, at=now)
             return answer.error
-        self._retry_s = None
+        self._failures = 0
         self.plan = PlanState(
             number=asked.number,
             at=now,
@@ -166,11 +166,12 @@ class Planner:
         self.memory = planned_of(answer.solution, asked.version, now, asked.number)
         return self.plan
 
-    def _failed(self, now: Seconds) -> None:
-        """Ask again soon, as what was wrong may pass; if it does not, ever more seldom."""
-        longer = QUIET_S if self._retry_s is None else 2 * self._retry_s
-        self._retry_s = min(longer, self._replan_s)
-        self._asked = replace(self._asked, at=now)
+    @property
+    def _again_s(self) -> Seconds:
+        """Soon after an error, as what was wrong may pass; if it does not, ever more seldom."""
+        if not self._failures:
+            return self._replan_s
+        return doubled(QUIET_S, self._failures, self._replan_s)
 
 
 def inline_planner(forecast: Forecast) -> Planner:

@@ -55,7 +55,7 @@ UNKNOWN = "application/octet-stream"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
+class SentFile:
     """A file as it is sent. `packed` is its gzip, where that is smaller."""
 
     body: bytes
@@ -64,7 +64,7 @@ class Held:
     caching: str
 
     @classmethod
-    def of(cls, body: bytes, media_type: str, caching: str) -> "Held":
+    def of(cls, body: bytes, media_type: str, caching: str) -> "SentFile":
         packed = gzip.compress(body, mtime=0)
         smaller = packed if len(packed) < len(body) else None
         return cls(body=body, packed=smaller, media_type=media_type, caching=caching)
@@ -88,7 +88,7 @@ def takes_gzip(accepted: str) -> bool:
     return False
 
 
-def load(folder: Path) -> dict[str, Held]:
+def load(folder: Path) -> dict[str, SentFile]:
     """By path of the request; empty where nothing was built."""
     index = folder / "index.html"
     if not index.is_file():
@@ -103,14 +103,14 @@ def load(folder: Path) -> dict[str, Held]:
     return held
 
 
-def _read(file: Path, caching: str) -> Held:
-    return Held.of(file.read_bytes(), TYPES.get(file.suffix, UNKNOWN), caching)
+def _read(file: Path, caching: str) -> SentFile:
+    return SentFile.of(file.read_bytes(), TYPES.get(file.suffix, UNKNOWN), caching)
 
 
 def routes(folder: Path, version: str) -> list[Route]:
     """Read now: a service keeps the dashboard that it began with, whatever is built meanwhile."""
-    plain = Held.of(page(version).encode(), TYPES[".html"], ASK_AGAIN)
-    held: Mapping[str, Held] = load(folder) or {"/": plain}
+    plain = SentFile.of(page(version).encode(), TYPES[".html"], ASK_AGAIN)
+    held: Mapping[str, SentFile] = load(folder) or {"/": plain}
 
     async def answer(request: Request) -> Response:
         found = held.get(request.scope["path"])

@@ -3,6 +3,7 @@
 from typing import Any
 
 from boa.formats.schema_jobs import job_schema
+from boa.model.policies import POLICIES, policies_with
 from boa.model.records import RESCALE_PARTS
 
 JOB_SPEC = {
@@ -125,10 +126,13 @@ _WHAT_IF = {
                 "text": {"type": "string", "description": "CSV, as boa simulate reads it."},
             },
         },
-        "policies": _several({"type": "string"}, "As GET /api/v1/what-if/traces lists them."),
+        "policies": _several(
+            {"enum": list(POLICIES)}, "As GET /api/v1/what-if/traces explains them."
+        ),
         "budgets": _several(
             _RATE,
-            "USD per hour: of boa; fixed clusters (pollux, sia, rubick, tiresias) are as large.",
+            f"USD per hour: of {', '.join(policies_with('budget'))}; fixed clusters "
+            f"({', '.join(policies_with('nodes'))}) are as large.",
         ),
         "gpu_types": _several(
             {"type": "string"}, "What can be rented; by default the first of the trace's."

@@ -19,7 +19,7 @@ Found = tuple[list[JobRecord], int | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class JobQuery:
     ended: bool
     """Ended ones too."""
     job_class: str | None = None
@@ -59,7 +59,7 @@ class Asked:
         return any(self.search in text.casefold() for text in (job.id, job.name, job.job_class))
 
 
-def active_jobs(snapshot: Snapshot, asked: Asked, limit: int, before: int | None) -> Found:
+def active_jobs(snapshot: Snapshot, asked: JobQuery, limit: int, before: int | None) -> Found:
     found = [
         record
         for record in snapshot.jobs.values()
@@ -70,7 +70,7 @@ def active_jobs(snapshot: Snapshot, asked: Asked, limit: int, before: int | None
 
 
 def stored_jobs(
-    store: Store, snapshot: Snapshot, asked: Asked, limit: int, before: int | None
+    store: Store, snapshot: Snapshot, asked: JobQuery, limit: int, before: int | None
 ) -> Found:
     """Ended ones too. May block on the store."""
     found: list[JobRecord] = []

@@ -15,7 +15,7 @@ from boa.server.http.errors import documented
 from boa.server.http.log_stream import LogReader, check_exists, log_chunks, log_offset, select
 from boa.server.http.streams import LiveStream
 from boa.server.render import documents, examples
-from boa.server.render.job_lists import PAGE, Asked, active_jobs, stored_jobs
+from boa.server.render.job_lists import PAGE, JobQuery, active_jobs, stored_jobs
 
 JobPath = Annotated[str, Path(description="The job's id.", examples=["17"])]
 
@@ -86,7 +86,7 @@ class JobRoutes:
         An answer may have fewer than `limit` though there are more: `before` tells.
         """
         service = self._service
-        asked = Asked.of(all, job_class, state, search)
+        asked = JobQuery.of(all, job_class, state, search)
         snapshot = service.control.snapshot
         if asked.ended:
             found, more = stored_jobs(service.store, snapshot, asked, limit, before)

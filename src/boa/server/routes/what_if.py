@@ -10,6 +10,7 @@ from starlette.concurrency import run_in_threadpool
 from boa.api import what_if as answers
 from boa.errors import InputError
 from boa.formats import checks
+from boa.model.policies import KNOB_NAMES
 from boa.policy.registry import POLICIES
 from boa.server.context import Service, only_known_parameters
 from boa.server.http.bodies import read_json
@@ -18,9 +19,9 @@ from boa.server.http.shared_answers import Shared
 from boa.server.render import examples
 from boa.server.what_if import own_trace as own
 from boa.server.what_if import traces as traces
-from boa.server.what_if.runner import Question, Simulations
+from boa.server.what_if.runner import SimulationQuestion, Simulations
 from boa.sim.run import World
-from boa.sim.sweep import ONE_TYPE, WIDTHS, Asked, Grid
+from boa.sim.sweep import WIDTHS, Asked, Grid
 from boa.units import GpuName
 
 MAX_BODY = 8 * 1024**2
@@ -70,7 +71,7 @@ class WhatIfRoutes:
         seen = own.seen_by(self._service, rented)
         if seen.enough:
             found.append(own.own_choice(seen, control.snapshot.money.budget))
-        return {"traces": found, "policies": list(POLICIES)}
+        return {"traces": found, "policies": list(POLICIES), "policy_choices": _policy_choices()}
 
     async def what_if(self, request: Request) -> answers.SimulationAnswer:
         """Simulate policies at budgets on a trace.
@@ -93,7 +94,7 @@ class WhatIfRoutes:
         """Stop a simulation at once. Of one that is over, nothing."""
         return {"simulation": self._simulations.stop(simulation)}
 
-    def _question(self, body: Any) -> Question:
+    def _question(self, body: Any) -> SimulationQuestion:
         """Everything that can be wrong is found here, before anything starts."""
         given = checks.mapping(
             body,
@@ -111,7 +112,7 @@ class WhatIfRoutes:
         gpus = _listed(given, "gpu_types", checks.text) if "gpu_types" in given else None
         name, world = self._world(given, gpus)
         _check_types(policies, world)
-        return Question(
+        return SimulationQuestion(
             trace=name,
             world=world,
             policies=tuple(policies),
@@ -144,6 +145,18 @@ def _listed(given: Mapping[str, Any], field: str, each: Callable[[Any, str], _T]
     if len(set(values)) != len(values):
         raise InputError(field, given[field], "every entry once")
     return values
+
+
+def _policy_choices() -> list[answers.PolicyChoice]:
+    return [
+        {
+            "name": name,
+            "about": facts.meaning,
+            "knob": None if facts.knob is None else KNOB_NAMES[facts.knob],
+            "several_gpu_types": facts.several_types,
+        }
+        for name, facts in POLICIES.items()
+    ]
 
 
 def _policy(value: Any, at: str) -> str:
@@ -179,7 +192,8 @@ def _check_points(policies: Sequence[str], grid: Grid) -> int:
 
 def _check_types(policies: Sequence[str], world: World) -> None:
     for name in policies:
-        if len(world.gpu_types) > 1 and (name in ONE_TYPE or POLICIES[name].knob == "nodes"):
+        facts = POLICIES[name]
+        if len(world.gpu_types) > 1 and (not facts.several_types or facts.knob == "nodes"):
             raise InputError(
                 "gpu_types", list(world.gpu_types), f"one GPU type: {name} runs on no more"
             )

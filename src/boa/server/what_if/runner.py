@@ -1,15 +1,10 @@
 """Simulations beside the live service: one at a time, in a process of its own that gives way."""
 
-import multiprocessing
-import os
-import signal
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from multiprocessing.connection import Connection
-from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +14,9 @@ from boa.model.workload import GpuType
 from boa.server.what_if.shelf import Shelf
 from boa.sim.comparison import compared
 from boa.sim.run import World
-from boa.sim.sweep import Asked, Grid, end_with_parent, points_of, run_points
+from boa.sim.sweep import Asked, Grid, points_of, run_points
 from boa.units import GpuName
+from boa.worker_process import Tell, WorkerKilled, WorkerProcess
 
 MOST_WAITING = 10
 MOST_KEPT = 50
@@ -55,7 +51,7 @@ class ShuttingDown(BoaError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class SimulationQuestion:
     """Everything that a process needs to answer; all of it was checked."""
 
     trace: str
@@ -86,10 +82,12 @@ class Simulations:
         self._changed = threading.Condition()
         self._known: dict[str, Simulation] = {}
         """Oldest first."""
-        self._waiting: deque[tuple[str, Question]] = deque()
+        self._waiting: deque[tuple[str, SimulationQuestion]] = deque()
         self._closing = False
         self._thread: threading.Thread | None = None
-        self._process: BaseProcess | None = None
+        self._worker: WorkerProcess[SimulationQuestion, tuple[str, dict[str, Any]]] = WorkerProcess(
+            _work, "boa-what-if", niceness=NICENESS
+        )
         for found in self._shelf.load():
             self._known[found["id"]] = found
             if found["state"] not in OVER:  # the service ended before it did
@@ -98,10 +96,9 @@ class Simulations:
     @property
     def pid(self) -> int | None:
         """The id of the process that simulates, while there is one."""
-        process = self._process
-        return None if process is None else process.pid
+        return self._worker.pid
 
-    def ask(self, question: Question) -> Simulation:
+    def ask(self, question: SimulationQuestion) -> Simulation:
         with self._changed:
             if self._closing:
                 raise ShuttingDown
@@ -147,7 +144,7 @@ class Simulations:
                 self._waiting = deque(w for w in self._waiting if w[0] != number)
                 self._change(number, state="stopped")
             if state == "running":
-                self._kill()
+                self._worker.kill()
         return self.get(number)
 
     def close(self) -> None:
@@ -158,7 +155,7 @@ class Simulations:
             for number, known in list(self._known.items()):
                 if known["state"] not in OVER:
                     self._change(number, state="stopped")
-            self._kill()
+            self._worker.close()
             self._changed.notify_all()
         if self._thread is not None:
             self._thread.join()
@@ -182,10 +179,6 @@ class Simulations:
             del self._known[known["id"]]
             self._shelf.drop(known)
 
-    def _kill(self) -> None:
-        if self._process is not None:
-            self._process.kill()
-
     # In the thread
 
     def _serve(self) -> None:
@@ -193,10 +186,13 @@ class Simulations:
             number, question = following
             try:
                 self._run(number, question)
+            except WorkerKilled:
+                self._end(number, "failed", error=KILLED)
             except Exception as problem:  # no process to be had, say: the thread lives on
                 self._end(number, "failed", error=f"it could not be started: {problem}")
+            self._worker.let_go()  # only now: nobody stops this one any more, or kills the next
 
-    def _next(self) -> tuple[str, Question] | None:
+    def _next(self) -> tuple[str, SimulationQuestion] | None:
         with self._changed:
             self._changed.wait_for(lambda: self._waiting or self._closing)
             if self._closing:
@@ -205,43 +201,14 @@ class Simulations:
             self._change(number, state="running")
             return number, question
 
-    def _run(self, number: str, question: Question) -> None:
-        spawn = multiprocessing.get_context("spawn")
-        ours, theirs = spawn.Pipe(duplex=False)
-        process = spawn.Process(
-            target=_work, args=(theirs, question), name="boa-what-if", daemon=True
-        )
-        try:
-            try:
-                process.start()  # not under the lock: nobody else is to wait for it
-            finally:
-                theirs.close()
+    def _run(self, number: str, question: SimulationQuestion) -> None:
+        def heard(news: tuple[str, int]) -> None:
+            told, value = news
             with self._changed:
-                self._process = process
-                if self._known[number]["state"] != "running":  # stopped meanwhile
-                    process.kill()
-            self._listen(number, ours)
-        finally:
-            with self._changed:
-                self._process = None
-            if process.pid is not None:
-                process.kill()
-                process.join()
-                process.close()
-            ours.close()  # only now: it might be writing
+                self._known[number] = {**self._known[number], told: value}  # type: ignore[misc]
 
-    def _listen(self, number: str, pipe: Connection) -> None:
-        try:
-            while True:
-                told, value = pipe.recv()
-                if told == "result":
-                    return self._end(number, "done", result=value)
-                if told == "error":
-                    return self._end(number, "failed", error=value)
-                with self._changed:
-                    self._known[number] = {**self._known[number], told: value}  # type: ignore[misc]
-        except (EOFError, OSError):
-            self._end(number, "failed", error=KILLED)
+        state, said = self._worker.ask(question, heard=heard)
+        self._end(number, state, **said)
 
     def _end(self, number: str, state: str, **fields: Any) -> None:
         with self._changed:
@@ -249,22 +216,18 @@ class Simulations:
                 self._change(number, state=state, **fields)
 
 
-def _work(pipe: Connection, question: Question) -> None:
-    """The process: tells how far it is, then what came of it."""
-    for signalled in (signal.SIGINT, signal.SIGTERM):  # meant for the service, which kills us
-        signal.signal(signalled, signal.SIG_IGN)
-    os.nice(NICENESS)
-    threading.Thread(target=end_with_parent, daemon=True).start()
+def _work(question: SimulationQuestion, tell: Tell) -> tuple[str, dict[str, Any]]:
+    """In the process: tells how far it is; the state it ends in, with a result or an error."""
     world = question.world
     try:
         points = points_of(world, question.policies, question.grid, question.asked.seed)
-        pipe.send(("points", len(points)))
+        tell(("points", len(points)))
         outcomes = run_points(
-            world, points, question.asked, progress=lambda done, _: pipe.send(("points_done", done))
+            world, points, question.asked, progress=lambda done, _: tell(("points_done", done))
         )
-        pipe.send(("result", compared(world, outcomes)[0]))
+        return "done", {"result": compared(world, outcomes)[0]}
     except BoaError as problem:
-        pipe.send(("error", str(problem)))
+        return "failed", {"error": str(problem)}
     except Exception as bug:
         said = f"unexpected {type(bug).__name__} ({bug}); this is a bug in boa"
-        pipe.send(("error", said[:500]))
+        return "failed", {"error": said[:500]}

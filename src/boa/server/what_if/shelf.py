@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from boa.api.what_if import Simulation
-from boa.clouds.files import replace_file
+from boa.atomic_file import replace_file
 
 _log = logging.getLogger("boa.server")
 
@@ -58,7 +58,7 @@ class Shelf:
         path = folder / f"{document['id']}.json"
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            replace_file(path, document)
+            replace_file(path, json.dumps(document), durable=True)
         except OSError as trouble:
             _log.warning("what-if: %s is kept in memory only: %s", path.stem, trouble)
             return False

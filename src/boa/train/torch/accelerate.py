@@ -62,13 +62,13 @@ class ElasticRun:
         """Whether nothing is left of the current epoch."""
         self._loss: torch.Tensor | None = None
 
-    def loader(self, dataset: Any, *, shuffle: bool = True, **options: Any) -> "Batches":
+    def loader(self, dataset: Any, *, shuffle: bool = True, **options: Any) -> "AccelerateBatches":
         """Batches of this rank, on its device, every sample once in an epoch.
 
         `options` are DataLoader's. `Accelerator.prepare` leaves it as it is.
         """
         self._companion.attach(dataset, passes=self._accumulated - 1, shuffle=shuffle, **options)
-        return Batches(self, self._companion, self._accelerator.gradient_state)
+        return AccelerateBatches(self, self._companion, self._accelerator.gradient_state)
 
     def resume(
         self,
@@ -129,7 +129,7 @@ class ElasticRun:
         return cell.last
 
     def act(self) -> None:
-        """Do what was agreed on: for `Batches`, between two batches."""
+        """Do what was agreed on: for `AccelerateBatches`, between two batches."""
         if self._companion.cell is None:
             self._companion.act(self._state)
 
@@ -138,7 +138,7 @@ class ElasticRun:
         return {"over": self.over, "keeps": keeps}
 
 
-class Batches:
+class AccelerateBatches:
     """The rest of the current epoch. It tells Accelerate where a step ends, as Accelerate's own
     loaders tell it where the data end."""
 

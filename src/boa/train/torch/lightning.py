@@ -55,11 +55,11 @@ class ElasticCallback(Callback):
             "accumulate_grad_batches": self._accumulated,
         }
 
-    def loader(self, dataset: Any, *, shuffle: bool = True, **options: Any) -> "Batches":
+    def loader(self, dataset: Any, *, shuffle: bool = True, **options: Any) -> "LightningBatches":
         """The training data: every sample once in an epoch. `options` are DataLoader's."""
         passes = self._accumulated - 1
         self._companion.attach(dataset, passes=passes, shuffle=shuffle, **options)
-        return Batches(self._companion, self._between)
+        return LightningBatches(self._companion, self._between)
 
     @property
     def weight(self) -> float:
@@ -146,7 +146,7 @@ class ElasticCallback(Callback):
         trainer.lightning_module.on_load_checkpoint(found["module"])
 
 
-class Batches:
+class LightningBatches:
     """The rest of the current epoch. Lightning adds no sampler to it."""
 
     def __init__(self, companion: Companion, between: Callable[[], None]) -> None:

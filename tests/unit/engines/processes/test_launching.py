@@ -5,12 +5,12 @@ from contextlib import suppress
 
 import pytest
 
-from boa.engines.launching import PORTS, Plan, free_port, plans
+from boa.engines.launching import PORTS, ProcessPlan, free_port, plans
 from boa.model.job import JobSpec, Launcher
 from boa.model.runs import Launch, NodeSlots, RunKey
 
 
-def planned(launcher: Launcher, *slots: tuple[int, ...], gpus: bool = True) -> list[Plan]:
+def planned(launcher: Launcher, *slots: tuple[int, ...], gpus: bool = True) -> list[ProcessPlan]:
     launch = Launch(
         key=RunKey("7", 2),
         spec=JobSpec(job_class="c", run=("train", "--fast"), launcher=launcher, env={"A": "b"}),
@@ -22,7 +22,7 @@ def planned(launcher: Launcher, *slots: tuple[int, ...], gpus: bool = True) -> l
     return plans(launch, port=20_000, gpus=gpus)
 
 
-def told(plan: Plan, *names: str) -> tuple[str | None, ...]:
+def told(plan: ProcessPlan, *names: str) -> tuple[str | None, ...]:
     return tuple(plan["env"].get(name) for name in names)
 
 

@@ -11,7 +11,7 @@ from boa.model.job import JobRecord
 from boa.model.records import Report
 from boa.policy.boa import Boa, Planned, planned_of, within_reach
 from boa.scheduler.learn.profiler import Profiler
-from boa.scheduler.plan.calculator import InlineCalculator, Question, due
+from boa.scheduler.plan.calculator import InlineCalculator, PlanQuestion, due
 from boa.solver.planner import evaluate
 from profiling import HOUR, T4, job, packed, took
 
@@ -82,7 +82,7 @@ class Lab:
         if workload is None:
             return
         self.asked = (self.now, now, number + 1)
-        self.calculator.request(Question(workload, self.budget, number + 1))
+        self.calculator.request(PlanQuestion(workload, self.budget, number + 1))
         answer = self.calculator.poll()
         assert answer is not None
         assert answer.solution is not None, answer.error

@@ -6,7 +6,13 @@ from unittest.mock import Mock
 import pytest
 
 from boa.scheduler.learn.profiler import Profiler
-from boa.scheduler.plan.calculator import QUIET_S, Answer, InlineCalculator, Question, solved
+from boa.scheduler.plan.calculator import (
+    QUIET_S,
+    InlineCalculator,
+    PlanAnswer,
+    PlanQuestion,
+    solved,
+)
 from boa.scheduler.plan.planning import Planner
 from boa.scheduler.state import Draft, State
 from boa.units import Seconds
@@ -24,7 +30,7 @@ class Failing(InlineCalculator):
         self.asked = 0
         self.error = "out of order"
 
-    def request(self, question: Question) -> None:
+    def request(self, question: PlanQuestion) -> None:
         self.asked += 1
         self._answer = solved(question)
         if self.error:
@@ -110,5 +116,5 @@ def test_another_budget_is_planned_for_without_waiting_for_the_pause(planning: P
 
 
 def test_an_answer_without_words_is_no_plan_either(planning: Planning) -> None:
-    planning.calculator._answer = Answer(number=1, solution=None)
+    planning.calculator._answer = PlanAnswer(number=1, solution=None)
     assert [event.kind for event in planning.step().changes.events] == ["trouble"]

@@ -12,7 +12,7 @@ from boa.model.changes import Changes
 from boa.model.job import JobRecord
 from boa.runtime.snapshot import Snapshot
 from boa.server.render import job_lists
-from boa.server.render.job_lists import STATES, Asked, active_jobs, stored_jobs
+from boa.server.render.job_lists import STATES, JobQuery, active_jobs, stored_jobs
 from boa.store.base import Store
 from boa.store.sql import open_store
 from fakes import MONEY
@@ -47,7 +47,7 @@ def shot(records: list[JobRecord]) -> Snapshot:
     )
 
 
-def paged(store: Store, snapshot: Snapshot, asked: Asked, limit: int) -> list[str]:
+def paged(store: Store, snapshot: Snapshot, asked: JobQuery, limit: int) -> list[str]:
     found: list[str] = []
     before: int | None = None
     while True:
@@ -88,7 +88,7 @@ def test_pages_put_together_are_all_jobs_that_fit_newest_first(
     monkeypatch.setattr(job_lists, "PAGE", 10)
     monkeypatch.setattr(job_lists, "MOST_READ", 30)
     filters = {"job_class": None, "states": None, "search": None, **wanted}
-    asked = Asked.of(all_of_them, **filters)
+    asked = JobQuery.of(all_of_them, **filters)
     text = (wanted.get("search") or "").casefold()
     states = ",".join(wanted.get("states", STATES if all_of_them else STATES[:4])).split(",")
     expected = [
@@ -107,5 +107,5 @@ def test_active_jobs_are_listed_as_they_are_now_not_as_they_were_stored(
 ) -> None:
     store, records = kept
     now = [replace(r, epoch=5) if r.state == "running" else r for r in records]
-    found, _ = stored_jobs(store, shot(now), Asked.of(True, None, None, None), 1000, None)
+    found, _ = stored_jobs(store, shot(now), JobQuery.of(True, None, None, None), 1000, None)
     assert {record.epoch for record in found if record.state == "running"} == {5}

@@ -12,10 +12,10 @@ from boa.api.what_if import Simulation
 from boa.model.cluster import Shape
 from boa.model.job import JobRecord, State
 from boa.model.trace import TraceJob
-from boa.policy.registry import Knobs
+from boa.policy.registry import POLICIES, Knobs
 from boa.server.routes import what_if
 from boa.server.what_if.own_trace import Own, own_of, own_world
-from boa.server.what_if.runner import MOST_KEPT, Question, Simulations
+from boa.server.what_if.runner import MOST_KEPT, SimulationQuestion, Simulations
 from boa.server.what_if.shelf import Shelf
 from boa.server.what_if.traces import catalogue_world, generated_trace
 from boa.sim.physics import TableTruth
@@ -109,7 +109,11 @@ def test_a_simulation_that_nobody_asked_for_is_not_found(service: FakeService) -
 def test_the_paper_s_mix_is_always_there_at_the_service_s_prices(service: FakeService) -> None:
     found = service.get("what-if/traces")
     assert [choice["name"] for choice in found["traces"]] == ["day", "steady-day"]
-    assert found["policies"][0] == "boa"
+    assert found["policies"] == list(POLICIES)
+    told = {
+        one["name"]: (one["about"], one["several_gpu_types"]) for one in found["policy_choices"]
+    }
+    assert told == {name: (of.meaning, of.several_types) for name, of in POLICIES.items()}
     for choice in found["traces"]:
         trace = generated_trace(choice["name"])
         assert choice["jobs"] == len(trace.jobs)
@@ -296,10 +300,12 @@ def test_files_that_are_no_simulations_are_left_alone(tmp_path: Path) -> None:
     assert [s["id"] for s in Simulations(tmp_path).all()] == ["3"]
 
 
-def question() -> Question:
+def question() -> SimulationQuestion:
     world = catalogue_world("day", generated_trace("day"), None, {})
     grid = Grid(budgets=[60.0])
-    return Question(trace="day", world=world, policies=("boa",), grid=grid, asked=Asked(), points=1)
+    return SimulationQuestion(
+        trace="day", world=world, policies=("boa",), grid=grid, asked=Asked(), points=1
+    )
 
 
 def test_the_newest_fifty_are_kept(tmp_path: Path) -> None:

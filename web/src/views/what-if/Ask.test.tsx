@@ -14,6 +14,12 @@ const CHOICES: TraceChoices = {
     { ...TRACES, name: "own", gpu_types: ["T4", "A100"], budgets: [15, 30] },
   ],
   policies: ["boa", "sia-autoscale", "fixed"],
+  policy_choices: [
+    { name: "boa", about: "", knob: "budget", several_gpu_types: true },
+    { name: "pollux-autoscale", about: "", knob: "target_efficiency", several_gpu_types: false },
+    { name: "sia-autoscale", about: "", knob: "target_efficiency", several_gpu_types: true },
+    { name: "fixed", about: "", knob: "width", several_gpu_types: false },
+  ],
 };
 
 function shown() {

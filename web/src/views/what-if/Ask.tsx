@@ -5,9 +5,9 @@ import { Card } from "../../parts/basics";
 import { client } from "../../state/session";
 import { PolicyField, TypesField } from "./Checks";
 import { FieldProblem } from "./FieldProblem";
+import { firstPolicies } from "./policies";
 import {
   bodyOf,
-  firstPolicies,
   firstTypes,
   ownFirst,
   problemsOf,
@@ -51,7 +51,7 @@ export function Ask({ choices, onAsked }: AskProps) {
       <form className="ask" onSubmit={submit} noValidate>
         <TraceField traces={traces} question={question} problem={problems.trace} change={change} />
         <PolicyField
-          policies={choices.policies}
+          policies={choices.policy_choices}
           chosen={question.policies}
           problem={problems.policies}
           change={change}
@@ -81,7 +81,7 @@ function started(choices: TraceChoices, first: TraceChoice | undefined): Questio
   return {
     trace: first?.name ?? null,
     upload: null,
-    policies: firstPolicies(choices.policies),
+    policies: firstPolicies(choices.policy_choices),
     budgets: first?.budgets.join(", ") ?? "",
     gpuTypes: firstTypes(first),
   };

@@ -1,3 +1,4 @@
+import type { PolicyChoice } from "../../api/types";
 import { FieldProblem } from "./FieldProblem";
 import { groupsOf } from "./policies";
 import type { Question } from "./question";
@@ -33,8 +34,9 @@ interface FieldProps {
   change: (part: Partial<Question>) => void;
 }
 
-export function PolicyField(props: FieldProps & { policies: readonly string[] }) {
+export function PolicyField(props: FieldProps & { policies: readonly PolicyChoice[] }) {
   const { policies, chosen, problem, change } = props;
+  const names = policies.map((policy) => policy.name);
   return (
     <fieldset aria-describedby="policies-problem">
       <legend>Policies</legend>
@@ -46,7 +48,7 @@ export function PolicyField(props: FieldProps & { policies: readonly string[] })
           <Checks
             names={group.policies}
             chosen={chosen}
-            onChange={(next) => change({ policies: policies.filter((one) => next.includes(one)) })}
+            onChange={(next) => change({ policies: names.filter((one) => next.includes(one)) })}
           />
         </div>
       ))}

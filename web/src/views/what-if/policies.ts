@@ -1,4 +1,6 @@
-/** Policies in the groups that tell them apart. */
+/** Policies in the groups that tell them apart: by what each is swept over. */
+
+import type { PolicyChoice } from "../../api/types";
 
 export interface PolicyGroup {
   title: string;
@@ -6,32 +8,42 @@ export interface PolicyGroup {
   policies: string[];
 }
 
-const FIXED_CLUSTER = ["pollux", "sia", "rubick", "tiresias"];
+const GROUPS: readonly { knob: string; title: string; about: string }[] = [
+  { knob: "budget", title: "This scheduler", about: "at each of the budgets" },
+  {
+    knob: "target_efficiency",
+    title: "Rent by efficiency",
+    about: "at target efficiencies; what they spend comes of that",
+  },
+  {
+    knob: "nodes",
+    title: "On a fixed cluster",
+    about: "about as large as each of the budgets buys",
+  },
+];
 
-export function groupsOf(policies: readonly string[]): PolicyGroup[] {
-  const left = new Set(policies);
-  const taken = (wanted: (name: string) => boolean) => {
-    const found = [...left].filter(wanted);
-    found.forEach((name) => left.delete(name));
-    return found;
-  };
+export function groupsOf(policies: readonly PolicyChoice[]): PolicyGroup[] {
+  const named = (wanted: (policy: PolicyChoice) => boolean) =>
+    policies.filter(wanted).map((policy) => policy.name);
   const groups: PolicyGroup[] = [
+    ...GROUPS.map(({ knob, ...said }) => ({
+      ...said,
+      policies: named((policy) => policy.knob === knob),
+    })),
     {
-      title: "This scheduler",
-      about: "at each of the budgets",
-      policies: taken((name) => name === "boa"),
+      title: "Others",
+      about: "with settings of their own",
+      policies: named((policy) => !GROUPS.some((group) => group.knob === policy.knob)),
     },
-    {
-      title: "Rent by efficiency",
-      about: "at target efficiencies; what they spend comes of that",
-      policies: taken((name) => name.includes("-autoscale")),
-    },
-    {
-      title: "On a fixed cluster",
-      about: "about as large as each of the budgets buys",
-      policies: taken((name) => FIXED_CLUSTER.includes(name)),
-    },
-    { title: "Others", about: "with settings of their own", policies: taken(() => true) },
   ];
   return groups.filter((group) => group.policies.length > 0);
+}
+
+/** BOA against a rival that rents by itself, on any number of GPU types. */
+export function firstPolicies(policies: readonly PolicyChoice[]): string[] {
+  const found = [
+    policies.find((policy) => policy.knob === "budget"),
+    policies.find((policy) => policy.knob === "target_efficiency" && policy.several_gpu_types),
+  ].filter((policy) => policy !== undefined);
+  return (found.length > 0 ? found : policies.slice(0, 1)).map((policy) => policy.name);
 }

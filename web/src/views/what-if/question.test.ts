@@ -5,7 +5,6 @@ import type { TraceChoice } from "../../api/types";
 import {
   bodyOf,
   budgetsOf,
-  firstPolicies,
   firstTypes,
   fits,
   ownFirst,
@@ -121,10 +120,5 @@ describe("what is chosen at first", () => {
 
   it("is one type for other traces, which every policy can run on", () => {
     expect(firstTypes(trace("day"))).toEqual(["T4"]);
-  });
-
-  it("is BOA and a rival", () => {
-    expect(firstPolicies(["boa", "fixed", "sia-autoscale"])).toEqual(["boa", "sia-autoscale"]);
-    expect(firstPolicies(["fixed", "sia"])).toEqual(["fixed"]);
   });
 });

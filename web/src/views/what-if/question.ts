@@ -101,12 +101,6 @@ export function ownFirst(traces: readonly TraceChoice[]): TraceChoice[] {
   return [...traces].sort((a, b) => Number(b.name === OWN) - Number(a.name === OWN));
 }
 
-/** BOA against a rival that runs on any number of GPU types. */
-export function firstPolicies(policies: readonly string[]): string[] {
-  const found = ["boa", "sia-autoscale"].filter((name) => policies.includes(name));
-  return found.length > 0 ? found : policies.slice(0, 1);
-}
-
 /** One's own jobs on all that they run on; others on one type, which every policy can do. */
 export function firstTypes(trace: TraceChoice | undefined): string[] {
   if (!trace) return [];

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 
 import type { Comparison, ComparisonPoint, RivalPoint } from "../../api/types";
-import { groupsOf } from "./policies";
 import { rivalOf, sentences, seriesOf, told, type Finished } from "./results";
 
 function point(policy: string, value: number, spend: number, jct: number): ComparisonPoint {
@@ -139,13 +138,4 @@ describe("a point", () => {
     expect(rivalOf(both, mine)?.jct_ratio).toBe(1.2);
     expect(BOA[0] && rivalOf(both, BOA[0])).toBeNull();
   });
-});
-
-it("every policy is in exactly one group", () => {
-  const all = ["boa", "fixed", "pollux", "sia-autoscale", "reservation", "something-new"];
-  expect(
-    groupsOf(all)
-      .flatMap((group) => group.policies)
-      .sort(),
-  ).toEqual([...all].sort());
 });

@@ -1,0 +1,71 @@
+"""Files that are replaced as a whole: who reads one sees the old or the new, never half.
+
+Standard library alone, so that any layer may use it. What runs without the rest of the package
+keeps a few lines of its own: `engines/processes/run_supervisor.py`, `engines/ray/keeper.py`,
+`train/replay.py`.
+"""
+
+import os
+import stat
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+def replace_file(path: str | Path, content: str | bytes, *, durable: bool = False) -> None:
+    """The file with this in it, text as UTF-8, or else as it was before."""
+    with drafted(path, durable=durable) as draft:
+        draft.write_bytes(content.encode("utf-8") if isinstance(content, str) else content)
+
+
+@contextmanager
+def drafted(path: str | Path, *, durable: bool = False) -> Iterator[Path]:
+    """A file to write to, which takes the place of `path` when the block ends well.
+
+    It is gone if the block raises. `durable`: the new one is on the disk before anybody is told, so
+    that a power cut leaves one of the two; otherwise only a killed process is thought of. What is
+    no plain file (/dev/stdout, a pipe) is handed out as it is.
+    """
+    whole = Path(path)
+    if whole.exists() and not whole.is_file():
+        yield whole
+        return
+    draft = draft_of(whole)
+    try:
+        _make(draft, whole)
+        yield draft
+        if durable:
+            _to_disk(draft)
+        os.replace(draft, whole)
+    finally:
+        draft.unlink(missing_ok=True)
+    if durable:
+        _to_disk(whole.parent)
+
+
+def draft_of(path: Path) -> Path:
+    """Beside the file, so on the same disk, and no other writer's."""
+    return path.with_name(f".{path.name}.{os.getpid()}-{threading.get_native_id()}.part")
+
+
+def _make(draft: Path, like: Path) -> None:
+    """With the permissions that opening the file itself would leave it with."""
+    try:
+        mode: int | None = stat.S_IMODE(like.stat().st_mode)
+    except FileNotFoundError:
+        mode = None
+    fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666 if mode is None else 0o600)
+    try:
+        if mode is not None:
+            os.fchmod(fd, mode)
+    finally:
+        os.close(fd)
+
+
+def _to_disk(path: Path) -> None:
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

@@ -1,0 +1,198 @@
+"""Facts of every policy, once: what help texts, schemas, checks, docs and the dashboard say of it.
+
+How a policy is made from its knobs stands in `boa.policy.registry`; a name that is only in one of
+the two is an error there.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from boa.units import Seconds
+
+Learning: TypeAlias = Literal["class", "job", "perfect", "service"]
+"""Jobs of a class share what they learn; each learns alone; all know the truth; the service's own
+profiler learns from what they report."""
+Knob: TypeAlias = Literal["budget", "target", "nodes", "width"]
+"""What has to be said beside the name: a budget, an efficiency, a cluster, a width."""
+ROUND_S: Seconds = 60.0
+"""Between two rounds, unless somebody says otherwise."""
+KNOB_NAMES: Mapping[Knob, str] = {
+    "budget": "budget",
+    "target": "target_efficiency",
+    "nodes": "nodes",
+    "width": "width",
+}
+"""What each knob is called in files and answers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyFacts:
+    """What is known of a policy before it is asked anything."""
+
+    name: str
+    title: str
+    """In a figure's legend."""
+    meaning: str
+    """One line: what every job gets, and on which cluster."""
+    knob: Knob | None
+    also: tuple[Knob, ...] = ()
+    """Knobs that it understands but does not need."""
+    live: bool = False
+    """`boa serve` takes it: it decides on the cluster's size, too."""
+    several_types: bool = False
+    """Uses several GPU types; others would take no notice of a second one."""
+    by_job: bool = False
+    """Decides job by job, so it may be asked at events; others look at all jobs, in rounds."""
+    interval_s: Seconds | None = ROUND_S
+    """Between its rounds, unless somebody says otherwise; None: it acts at events."""
+    learning: Learning = "class"
+    """As in the system that it comes from, unless somebody says otherwise."""
+    learns_alone: bool = True
+    """Its jobs may start from nothing; others have to be known before they have run."""
+    as_asked: bool = False
+    """Jobs run on the GPUs that their users asked for, or not at all."""
+    like_sia: bool = False
+    """Jobs that learn alone start with one GPU of every type profiled, and predict no batch size
+    above the one that their user asked for."""
+
+
+_ALL = (
+    PolicyFacts(
+        name="boa",
+        title="BOA",
+        meaning="the widths of the plan that is optimal for the budget; nobody queues",
+        knob="budget",
+        live=True,
+        several_types=True,
+        by_job=True,
+        interval_s=None,
+        learns_alone=False,
+    ),
+    PolicyFacts(
+        name="fixed",
+        title="The same width for all",
+        meaning="the same width for every job, on as many nodes as that takes",
+        knob="width",
+        by_job=True,
+        learning="job",
+    ),
+    PolicyFacts(
+        name="pollux",
+        title="Pollux",
+        meaning="a fixed cluster, placed anew every round for the best goodput",
+        knob="nodes",
+        learning="job",
+    ),
+    PolicyFacts(
+        name="pollux-autoscale",
+        title="Pollux with autoscaling",
+        meaning="Pollux, on a cluster that is held near an efficiency",
+        knob="target",
+        live=True,
+    ),
+    PolicyFacts(
+        name="sia",
+        title="Sia",
+        meaning="a fixed cluster, shared out every round by an integer program",
+        knob="nodes",
+        several_types=True,
+        learning="job",
+        like_sia=True,
+    ),
+    PolicyFacts(
+        name="sia-autoscale",
+        title="Sia with autoscaling",
+        meaning="Sia, on clusters that are each held near an efficiency",
+        knob="target",
+        live=True,
+        several_types=True,
+        like_sia=True,
+    ),
+    PolicyFacts(
+        name="rubick",
+        title="Rubick",
+        meaning="a fixed cluster; GPUs go where throughput rises most",
+        knob="nodes",
+        learns_alone=False,
+    ),
+    PolicyFacts(
+        name="rubick-autoscale",
+        title="Rubick with autoscaling",
+        meaning="Rubick, on a cluster that is held near an efficiency; nobody queues",
+        knob="target",
+        live=True,
+        learns_alone=False,
+    ),
+    PolicyFacts(
+        name="rubick-autoscale-by-base",
+        title="Rubick, efficiency by base width",
+        meaning="rubick-autoscale, with GPUs up to a job's base width counted as fully used",
+        knob="target",
+        learns_alone=False,
+    ),
+    PolicyFacts(
+        name="rubick-autoscale-queueing",
+        title="Rubick, letting jobs queue",
+        meaning="rubick-autoscale, also on clusters that are too small for all jobs",
+        knob="target",
+        learns_alone=False,
+    ),
+    PolicyFacts(
+        name="reservation",
+        title="What users ask for",
+        meaning="what each user asked for, on nodes that come and go, or on a fixed cluster",
+        knob=None,
+        also=("nodes",),
+        several_types=True,
+        as_asked=True,
+    ),
+    PolicyFacts(
+        name="tiresias",
+        title="Tiresias",
+        meaning="a fixed cluster; who has had the least GPU time goes first",
+        knob="nodes",
+        several_types=True,
+        as_asked=True,
+    ),
+)
+
+POLICIES: Mapping[str, PolicyFacts] = {facts.name: facts for facts in _ALL}
+
+
+def live_policies() -> tuple[str, ...]:
+    """Names that a service may be set up with; the first is its default."""
+    return tuple(name for name, facts in POLICIES.items() if facts.live)
+
+
+def policies_with(knob: Knob | None) -> tuple[str, ...]:
+    """Names of those that need this knob."""
+    return tuple(name for name, facts in POLICIES.items() if facts.knob == knob)
+
+
+def flag_of(knob: Knob) -> str:
+    """What a knob is called on the command line."""
+    return "--" + KNOB_NAMES[knob].replace("_", "-")
+
+
+def policy_table() -> str:
+    """The facts as the table in `docs/concepts/policies.md`."""
+    heads = ("policy", "needs", "GPU types", "asked", "learning", "live", "what jobs get")
+    rows = [heads, ("---",) * len(heads), *(_row(facts) for facts in POLICIES.values())]
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def _row(facts: PolicyFacts) -> tuple[str, ...]:
+    asked = "at events" if facts.interval_s is None else f"every {facts.interval_s:g} s"
+    return (
+        f"`{facts.name}`",
+        " or ".join(
+            ["nothing" if facts.knob is None else f"`{flag_of(facts.knob)}`"]
+            + [f"`{flag_of(knob)}`" for knob in facts.also]
+        ),
+        "several" if facts.several_types else "one",
+        f"{asked}, or at events" if facts.by_job and facts.interval_s is not None else asked,
+        facts.learning,
+        "yes" if facts.live else "no",
+        facts.meaning,
+    )
