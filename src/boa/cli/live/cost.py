@@ -9,7 +9,7 @@ import typer
 
 from boa.cli import options
 from boa.cli.console import console, emit_json
-from boa.cli.live.shared import connect, dollars, listing, rate
+from boa.cli.live.service import connect, dollars, listing, rate
 from boa.cli.options import Json
 from boa.errors import InputError
 from boa.plots.words import duration, percent

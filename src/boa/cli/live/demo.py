@@ -1,7 +1,6 @@
 """`boa demo`: the whole service on this machine, in compressed time, with nothing to prepare."""
 
 import tempfile
-from importlib import resources
 from pathlib import Path
 from typing import Annotated
 
@@ -56,18 +55,6 @@ def demo(
     for path in written:
         out.print(f"  {path}", soft_wrap=True)
     note("Next: boa serve --help, boa submit --help; to plan ahead: boa plan --help")
-
-
-def example_path(name: str) -> Path:
-    """A shipped example: inside the installed package, or beside it in a source tree."""
-    import boa
-
-    packaged = Path(str(resources.files("boa"))) / "examples" / name
-    beside = Path(boa.__file__).resolve().parents[2] / "examples" / name
-    for path in (packaged, beside):
-        if path.is_file():
-            return path
-    raise FileError(str(packaged), "no such file", "the examples that ship with boa")
 
 
 def _make(folder: Path) -> None:

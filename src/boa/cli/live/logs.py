@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from boa.cli.console import emit_json
-from boa.cli.live.shared import JobId, connect
+from boa.cli.live.service import JobId, connect
 from boa.cli.options import Json
 from boa.errors import UsageError
 

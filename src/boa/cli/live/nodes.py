@@ -1,7 +1,7 @@
 """`boa nodes`: what is rented, and who uses it."""
 
 from boa.cli.console import console, emit_json
-from boa.cli.live.shared import ago, connect, listing, rate
+from boa.cli.live.service import ago, connect, listing, rate
 from boa.cli.options import Json
 
 MOST_JOBS = 6

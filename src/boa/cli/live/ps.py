@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from boa.cli.console import console, emit_json
-from boa.cli.live.shared import ago, coloured, connect, dollars, gpus, listing, span
+from boa.cli.live.service import ago, coloured, connect, dollars, gpus, listing, span
 from boa.cli.options import Json
 from boa.errors import UsageError
 

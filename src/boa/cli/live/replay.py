@@ -12,7 +12,7 @@ import typer
 
 from boa.cli import options
 from boa.cli.console import emit_json, note, working, write_file
-from boa.cli.live.shared import connect
+from boa.cli.live.service import connect
 from boa.cli.options import Json
 from boa.cli.simulate import simulating
 from boa.cli.simulate.trace import TracePath

@@ -9,7 +9,7 @@ import typer
 
 from boa.cli import options
 from boa.cli.console import check_writable, console, emit_json, note, working, write_file
-from boa.cli.live.shared import ago, coloured, connect, dollars, gpus, table
+from boa.cli.live.service import ago, coloured, connect, dollars, gpus, table
 from boa.cli.options import Json
 from boa.errors import InputError, Refused, UsageError, shown
 from boa.formats.job import SHELL

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from boa.cli.console import emit_json, say_error
-from boa.cli.live.shared import connect
+from boa.cli.live.service import connect
 from boa.cli.options import Json
 from boa.errors import BoaError, NoServer
 

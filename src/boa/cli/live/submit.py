@@ -9,7 +9,7 @@ import typer
 
 from boa.cli import options
 from boa.cli.console import emit_json, note
-from boa.cli.live.shared import connect
+from boa.cli.live.service import connect
 from boa.cli.options import Json
 from boa.errors import FileError, InputError, UsageError, shown
 from boa.model.job import JobSpec

@@ -7,7 +7,7 @@ import typer
 
 from boa.cli import options
 from boa.cli.console import console, emit_json, working
-from boa.cli.live.shared import connect, rate
+from boa.cli.live.service import connect, rate
 from boa.cli.options import BillingOption, Json, NoRescaling, RoutingOption, WorkloadPath
 from boa.errors import InputError
 from boa.plots.words import duration, percent

@@ -8,7 +8,7 @@ import typer
 
 from boa.cli import options
 from boa.cli.console import check_writable, console, emit_json, note, working, write_file
-from boa.cli.live.shared import listing
+from boa.cli.live.service import listing
 from boa.cli.options import Json
 from boa.cli.simulate.simulating import listed
 from boa.errors import BoaError, FileError, InputError

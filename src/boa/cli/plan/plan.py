@@ -7,7 +7,7 @@ import typer
 
 from boa.cli import options
 from boa.cli.console import check_writable, emit_json, note, working, write_file
-from boa.cli.live.shared import DOLLARS, connect, rate, rebuilt
+from boa.cli.live.service import DOLLARS, connect, rate, rebuilt
 from boa.cli.options import BillingOption, Json, NoRescaling, RoutingOption
 from boa.errors import UsageError
 from boa.model.workload import Workload

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from boa.cli.live.shared import ago, dollars, listing, rate, span
+from boa.cli.live.service import ago, dollars, listing, rate, span
 from fakes import NOW, FakeService
 from integration.runner import Boa
 
