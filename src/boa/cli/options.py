@@ -6,8 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias, TypeVar
 
-import typer
-
+from boa.cli import shell
 from boa.errors import FileError, InputError
 from boa.model.workload import BILLINGS, Billing, Workload
 from boa.solver.objective import Routing
@@ -76,7 +75,7 @@ def picture(option: str, suffixes: Collection[str] = PLOT_SUFFIXES) -> Callable[
 
 WorkloadPath: TypeAlias = Annotated[
     Path,
-    typer.Argument(
+    shell.Argument(
         metavar="WORKLOAD",
         help="Workload file, YAML or JSON (`boa schema workload` describes it).",
         show_default=False,
@@ -84,13 +83,13 @@ WorkloadPath: TypeAlias = Annotated[
 ]
 Json: TypeAlias = Annotated[
     bool,
-    typer.Option(
+    shell.Option(
         "--json", metavar="", help="Print one JSON document on stdout, and nothing else there."
     ),
 ]
 NoRescaling: TypeAlias = Annotated[
     bool,
-    typer.Option(
+    shell.Option(
         "--no-rescaling",
         metavar="",
         help="Pretend that starting and changing GPUs takes no time (rescale_s = 0).",
@@ -98,7 +97,7 @@ NoRescaling: TypeAlias = Annotated[
 ]
 RoutingOption: TypeAlias = Annotated[
     Routing,
-    typer.Option(
+    shell.Option(
         "--routing",
         metavar="|".join(ROUTINGS),
         parser=one_of("--routing", ROUTINGS),
@@ -109,7 +108,7 @@ RoutingOption: TypeAlias = Annotated[
 ]
 BillingOption: TypeAlias = Annotated[
     Billing,
-    typer.Option(
+    shell.Option(
         "--billing",
         metavar="|".join(BILLINGS),
         parser=one_of("--billing", BILLINGS),

@@ -4,8 +4,7 @@ import tempfile
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
+from boa.cli import shell
 from boa.cli.console import console, emit_json, note, write_file
 from boa.cli.options import Json
 from boa.errors import FileError
@@ -15,7 +14,7 @@ KINDS = (".png", ".svg")
 
 def demo(
     folder: Annotated[
-        Path, typer.Option("-o", "--output", metavar="DIR", help="Where the pictures go.")
+        Path, shell.Option("-o", "--output", metavar="DIR", help="Where the pictures go.")
     ] = Path("demo"),
     json: Json = False,
 ) -> None:
@@ -53,7 +52,7 @@ def demo(
     out = console()
     out.print("\n[bold]Picture[/bold]")
     for path in written:
-        out.print(f"  {path}", soft_wrap=True)
+        out.print(f"  {path}", wrap=False)
     note("Next: boa serve --help, boa submit --help; to plan ahead: boa plan --help")
 
 

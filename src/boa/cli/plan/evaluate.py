@@ -3,9 +3,7 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
-from boa.cli import options
+from boa.cli import options, shell
 from boa.cli.console import console, emit_json
 from boa.cli.options import Json, WorkloadPath
 from boa.model.workload import BILLINGS, Workload
@@ -16,7 +14,7 @@ def evaluate(
     workload: WorkloadPath,
     plan: Annotated[
         Path,
-        typer.Option(
+        shell.Option(
             "--plan",
             metavar="PLAN.json",
             help="Plan file, as `boa plan -o` writes it (`boa schema plan` describes it).",
@@ -25,7 +23,7 @@ def evaluate(
     ],
     rescaling: Annotated[
         bool | None,
-        typer.Option(
+        shell.Option(
             "--rescaling/--no-rescaling",
             metavar="",
             help="Whether rescaling takes time; as the plan file says, else yes.",
@@ -34,7 +32,7 @@ def evaluate(
     ] = None,
     billing: Annotated[
         str | None,
-        typer.Option(
+        shell.Option(
             "--billing",
             metavar="|".join(BILLINGS),
             parser=options.one_of("--billing", BILLINGS),
@@ -91,10 +89,9 @@ def outcome_document(outcome: Outcome) -> dict[str, Any]:
 
 
 def _print(workload: Workload, outcome: Outcome) -> None:
-    from rich.markup import escape
-    from rich.table import Table
-
+    from boa.cli.markup import escape
     from boa.cli.plan.plan_table import spelled
+    from boa.cli.tables import Table
     from boa.plots.words import Money, duration, percent
 
     money, out = Money.of(workload), console()
@@ -103,7 +100,7 @@ def _print(workload: Workload, outcome: Outcome) -> None:
     if outcome.objective != outcome.average_jct:
         out.print(f"[bold]objective[/bold]    {spelled(outcome.objective)}, weighted by class")
     out.print()
-    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+    table = Table()
     table.add_column("class", no_wrap=True, max_width=40)
     for column in ("JCT", "spend", "of all", "cost per job", "rescalings"):
         table.add_column(column, justify="right", no_wrap=True)

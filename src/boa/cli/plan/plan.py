@@ -3,9 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from boa.cli import options
+from boa.cli import options, shell
 from boa.cli.console import check_writable, emit_json, note, working, write_file
 from boa.cli.live.service import DOLLARS, connect, rate, rebuilt
 from boa.cli.options import BillingOption, Json, NoRescaling, RoutingOption
@@ -19,10 +17,10 @@ if TYPE_CHECKING:
 
 
 def plan(
-    context: typer.Context,
+    context: shell.Context,
     workload: Annotated[
         Path | None,
-        typer.Argument(
+        shell.Argument(
             metavar="WORKLOAD",
             help="Workload file, YAML or JSON (`boa schema workload` describes it).",
             show_default=False,
@@ -30,7 +28,7 @@ def plan(
     ] = None,
     budget: Annotated[
         float | None,
-        typer.Option(
+        shell.Option(
             "--budget",
             metavar="USD",
             parser=options.money("--budget"),
@@ -40,13 +38,13 @@ def plan(
     ] = None,
     live: Annotated[
         bool,
-        typer.Option(
+        shell.Option(
             "--live", metavar="", help="Show the plan that the running service follows instead."
         ),
     ] = False,
     solver: Annotated[
         str,
-        typer.Option(
+        shell.Option(
             "--solver",
             metavar="|".join(SOLVERS),
             parser=options.one_of("--solver", SOLVERS),
@@ -56,7 +54,7 @@ def plan(
     ] = "exact",
     deterministic: Annotated[
         bool,
-        typer.Option(
+        shell.Option(
             "--deterministic",
             metavar="",
             help="One width sequence per class, instead of splitting one class's jobs over two.",
@@ -67,7 +65,7 @@ def plan(
     billing: BillingOption = "gpu",
     gap: Annotated[
         float | None,
-        typer.Option(
+        shell.Option(
             "--gap",
             metavar="G",
             parser=options.number("--gap", "a finite number >= 0, such as 0.05", zero=True),
@@ -76,7 +74,7 @@ def plan(
     ] = None,
     seed: Annotated[
         int,
-        typer.Option(
+        shell.Option(
             "--seed",
             metavar="N",
             parser=options.whole("--seed", 0),
@@ -85,7 +83,7 @@ def plan(
     ] = 0,
     time_limit: Annotated[
         float | None,
-        typer.Option(
+        shell.Option(
             "--time-limit-s",
             metavar="S",
             parser=options.number("--time-limit-s", "a finite number of seconds > 0"),
@@ -93,11 +91,11 @@ def plan(
         ),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the plan as JSON.")
+        Path | None, shell.Option("-o", "--output", metavar="FILE", help="Write the plan as JSON.")
     ] = None,
     plot: Annotated[
         Path | None,
-        typer.Option(
+        shell.Option(
             "--plot",
             metavar="FILE",
             parser=options.picture("--plot"),
@@ -148,7 +146,7 @@ def plan(
     _tell(read, solution, output, plot, json)
 
 
-def _check_live(context: typer.Context) -> None:
+def _check_live(context: shell.Context) -> None:
     """Refuse what would be asked of a solver: the plan is there already."""
     for parameter in context.command.params:
         source = context.get_parameter_source(parameter.name or "")

@@ -5,9 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
-from boa.cli import options
+from boa.cli import options, shell
 from boa.cli.console import check_writable, console, emit_json, note, working, write_file
 from boa.cli.options import Json, WorkloadPath
 from boa.errors import InputError, UsageError
@@ -16,9 +14,7 @@ from boa.units import GpuName, UsdPerHour
 
 SLOWDOWNS = ("sia", "none")
 
-app = typer.Typer(
-    help="Make a workload file from a trace, or see what is in one.", no_args_is_help=True
-)
+app = shell.Group("workload", "Make a workload file from a trace, or see what is in one.")
 
 
 def _names(text: str) -> list[GpuName]:
@@ -39,11 +35,11 @@ def _prices(text: str) -> dict[GpuName, UsdPerHour]:
     return prices
 
 
-@app.command("from-trace")
+@app.add("from-trace")
 def from_trace(
     trace: Annotated[
         Path,
-        typer.Argument(
+        shell.Argument(
             metavar="TRACE",
             help="CSV of jobs: ours (name, arrival_s, application), Sia's, Pollux's or Rubick's.",
             show_default=False,
@@ -51,7 +47,7 @@ def from_trace(
     ],
     gpus: Annotated[
         str,
-        typer.Option(
+        shell.Option(
             "--gpus",
             metavar="T4,V100,...",
             help="GPU types that can be rented. One alone costs 1 per GPU-hour: a budget then "
@@ -61,7 +57,7 @@ def from_trace(
     ],
     profiles: Annotated[
         Path | None,
-        typer.Option(
+        shell.Option(
             "--profiles",
             metavar="DIR",
             help="Folder of measurements (Sia, Pollux or Rubick). Without it the catalogue serves.",
@@ -69,7 +65,7 @@ def from_trace(
     ] = None,
     prices: Annotated[
         str | None,
-        typer.Option(
+        shell.Option(
             "--prices",
             metavar="T4=USD,...",
             help="USD per GPU-hour, instead of list prices.",
@@ -77,7 +73,7 @@ def from_trace(
     ] = None,
     rescale_s: Annotated[
         float | None,
-        typer.Option(
+        shell.Option(
             "--rescale-s",
             metavar="S",
             parser=options.number("--rescale-s", "a finite number of seconds >= 0", zero=True),
@@ -86,7 +82,7 @@ def from_trace(
     ] = None,
     slowdown: Annotated[
         str | None,
-        typer.Option(
+        shell.Option(
             "--slowdown",
             metavar="|".join(SLOWDOWNS),
             parser=options.one_of("--slowdown", SLOWDOWNS),
@@ -95,7 +91,7 @@ def from_trace(
     ] = None,
     measured: Annotated[
         bool,
-        typer.Option(
+        shell.Option(
             "--measured",
             metavar="",
             help="Speeds from the measured step times themselves, as the simulator runs them, "
@@ -104,7 +100,7 @@ def from_trace(
     ] = False,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", metavar="FILE", help="Write the workload file here."),
+        shell.Option("-o", "--output", metavar="FILE", help="Write the workload file here."),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -169,7 +165,7 @@ def _as_json(text: str) -> Any:
     return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
 
-@app.command("describe")
+@app.add("describe")
 def describe(workload: WorkloadPath, json: Json = False) -> None:
     """Show what is in a workload file: classes, rates, work, load and GPU types.
 
@@ -233,9 +229,8 @@ def _widths(workload: Workload, job_class: JobClass) -> dict[GpuName, list[int]]
 
 
 def _print(workload: Workload, document: Mapping[str, Any]) -> None:
-    from rich.markup import escape
-    from rich.table import Table
-
+    from boa.cli.markup import escape
+    from boa.cli.tables import Table
     from boa.plots.words import Money, duration, percent, significant
 
     out, money = console(), Money.of(workload)
@@ -243,7 +238,7 @@ def _print(workload: Workload, document: Mapping[str, Any]) -> None:
         price = "" if money.counts_gpus else f"  ${gpu.price:g} per GPU-hour"
         out.print(f"[bold]{escape(gpu.name):<14}[/bold]{price}  {gpu.gpus_per_node} per node")
     out.print()
-    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+    table = Table()
     table.add_column("class", no_wrap=True, max_width=40)
     for column in ("jobs/h", "of all", "epochs", "work", "load", "rescaling"):
         table.add_column(column, justify="right", no_wrap=True)

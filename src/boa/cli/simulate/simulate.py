@@ -5,9 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from boa.cli import options
+from boa.cli import options, shell
 from boa.cli.console import check_outputs, emit_json, note, working, write_file
 from boa.cli.options import Json
 from boa.cli.simulate import simulating
@@ -28,7 +26,7 @@ def simulate(
     trace: TracePath,
     policy: Annotated[
         str,
-        typer.Option(
+        shell.Option(
             "--policy",
             metavar="P",
             parser=options.one_of("--policy", simulating.POLICY_NAMES),
@@ -38,7 +36,7 @@ def simulate(
     ],
     budget: Annotated[
         float | None,
-        typer.Option(
+        shell.Option(
             "--budget",
             metavar="USD",
             parser=options.money("--budget"),
@@ -47,7 +45,7 @@ def simulate(
     ] = None,
     target_efficiency: Annotated[
         float | None,
-        typer.Option(
+        shell.Option(
             "--target-efficiency",
             metavar="C",
             parser=simulating.target("--target-efficiency"),
@@ -56,7 +54,7 @@ def simulate(
     ] = None,
     nodes: Annotated[
         Any,
-        typer.Option(
+        shell.Option(
             "--nodes",
             metavar="T4=16,...",
             parser=simulating.by_type(
@@ -68,7 +66,7 @@ def simulate(
     ] = None,
     width: Annotated[
         int | None,
-        typer.Option(
+        shell.Option(
             "--width",
             metavar="K",
             parser=options.whole("--width", 1),
@@ -83,7 +81,7 @@ def simulate(
     noise: simulating.Noise = None,
     learning: Annotated[
         str | None,
-        typer.Option(
+        shell.Option(
             "--learning",
             metavar="|".join(LEARNINGS),
             parser=options.one_of("--learning", LEARNINGS),
@@ -101,15 +99,15 @@ def simulate(
     slowdown: simulating.Slowdown = None,
     events: Annotated[
         Path | None,
-        typer.Option("--events", metavar="FILE", help="Write every event, one JSON per line."),
+        shell.Option("--events", metavar="FILE", help="Write every event, one JSON per line."),
     ] = None,
     jcts: Annotated[
         Path | None,
-        typer.Option("--jcts", metavar="FILE", help="Write every job's JCT, as CSV."),
+        shell.Option("--jcts", metavar="FILE", help="Write every job's JCT, as CSV."),
     ] = None,
     plot: Annotated[
         Path | None,
-        typer.Option(
+        shell.Option(
             "--plot",
             metavar="FILE",
             parser=options.picture("--plot"),
