@@ -153,7 +153,7 @@ class Client:
                 with self._wire.stream(f"{_job_path(job)}/logs", now, quiet_s=QUIET_S) as text:
                     patience.regain()
                     skip = int(text.headers.get("boa-log-offset", 0))
-                    for piece in text.iter_bytes():
+                    for piece in text.pieces:
                         skip += len(piece)
                         yield decode(piece)
                 yield decode(b"", True)
@@ -243,8 +243,8 @@ class Client:
 
     def metrics(self) -> dict[str, float]:
         """What Prometheus would read, by name: the figures that have no labels."""
-        with self._wire.stream(f"{self.url}/metrics") as answer:
-            lines = [line.rpartition(" ") for line in answer.iter_lines()]
+        with self._wire.stream("metrics", root="") as answer:
+            lines = [line.rpartition(" ") for line in answer.lines()]
         return {
             name: float(value)
             for name, _, value in lines
@@ -331,7 +331,7 @@ class Client:
                 asked = {"job": job}
                 with self._wire.stream("events", asked, headers, quiet_s=QUIET_S) as lines:
                     patience.regain()
-                    for found in events_of(lines.iter_lines()):
+                    for found in events_of(lines.lines()):
                         event = cast(answers.Event, found)
                         after = event["number"]
                         yield event
