@@ -4,14 +4,19 @@ import math
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 
 from boa.cli import shell
 from boa.errors import FileError, InputError
-from boa.model.workload import BILLINGS, Billing, Workload
-from boa.solver.objective import Routing
-from boa.solver.planner import ROUTINGS
 
+if TYPE_CHECKING:
+    from boa.model.workload import Billing, Workload
+    from boa.solver.objective import Routing
+
+SOLVERS = ("exact", "glue", "milp")
+ROUTINGS = ("class", "epoch", "migrate")
+BILLINGS = ("gpu", "node")
+"""As in `boa.solver.planner` and `boa.model.workload`, which take a while to import."""
 FIGURES = (".png", ".svg", ".pdf")
 """Pictures that do not move."""
 PLOT_SUFFIXES = (*FIGURES, ".html")
@@ -96,7 +101,7 @@ NoRescaling: TypeAlias = Annotated[
     ),
 ]
 RoutingOption: TypeAlias = Annotated[
-    Routing,
+    "Routing",
     shell.Option(
         "--routing",
         metavar="|".join(ROUTINGS),
@@ -107,7 +112,7 @@ RoutingOption: TypeAlias = Annotated[
     ),
 ]
 BillingOption: TypeAlias = Annotated[
-    Billing,
+    "Billing",
     shell.Option(
         "--billing",
         metavar="|".join(BILLINGS),
@@ -138,7 +143,7 @@ def solving(path: Path) -> Iterator[None]:
         raise wrong.inside(str(path)) from None
 
 
-def read_workload(path: Path) -> Workload:
+def read_workload(path: Path) -> "Workload":
     from boa.formats.workload import load_workload
 
     return read(load_workload, path)

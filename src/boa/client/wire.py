@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import SplitResult, quote, urlencode, urlsplit
 
 from boa._version import __version__
-from boa.api.answers import PATIENCE_S
+from boa.api import PATIENCE_S
 from boa.client.transport import Answer, BadAddress, Request, TimedOut, Transport, Trouble
 from boa.errors import BoaError, InputError, NoServer, Refused
 

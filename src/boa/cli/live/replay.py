@@ -15,7 +15,6 @@ from boa.cli.options import Json
 from boa.cli.simulate import simulating
 from boa.cli.simulate.trace import TracePath
 from boa.errors import FileError, InputError, UsageError
-from boa.model.trace import Trace
 from boa.plots.words import duration
 from boa.units import GpuName, Seconds
 
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from boa.client import Client
     from boa.model.job import JobSpec
     from boa.model.profile import ClassProfile
+    from boa.model.trace import Trace
     from boa.sim.run import World
 
 DEFAULT_GPU = "T4"
@@ -282,9 +282,10 @@ def replayed_world(
     return world
 
 
-def restricted(trace: Trace, models: Sequence[str] | None, limit: int | None) -> Trace:
+def restricted(trace: "Trace", models: Sequence[str] | None, limit: int | None) -> "Trace":
     """Only the first jobs of these models; an application goes by its class's name too."""
     from boa.catalogue.calibration import class_name
+    from boa.model.trace import Trace
 
     names = {app: {app, class_name(app)} for app in trace.counts()}
     for model in models or ():

@@ -10,7 +10,7 @@ from boa.cli.console import emit_json, note
 from boa.cli.live.service import connect
 from boa.cli.options import Json
 from boa.errors import FileError, InputError, UsageError, shown
-from boa.model.job import JobSpec
+from boa.model.job_spec import JobSpec
 
 if TYPE_CHECKING:
     from boa.api.answers import JobDetails

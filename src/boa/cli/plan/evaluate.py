@@ -1,13 +1,15 @@
 """`boa evaluate`: what any plan does to a workload, by the formulas of the theorems."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from boa.cli import options, shell
 from boa.cli.console import console, emit_json
 from boa.cli.options import Json, WorkloadPath
-from boa.model.workload import BILLINGS, Workload
-from boa.solver.objective import Outcome
+
+if TYPE_CHECKING:
+    from boa.model.workload import Workload
+    from boa.solver.objective import Outcome
 
 
 def evaluate(
@@ -34,8 +36,8 @@ def evaluate(
         str | None,
         shell.Option(
             "--billing",
-            metavar="|".join(BILLINGS),
-            parser=options.one_of("--billing", BILLINGS),
+            metavar="|".join(options.BILLINGS),
+            parser=options.one_of("--billing", options.BILLINGS),
             help="Pay for GPUs used or for whole nodes; as the plan file says, else gpu.",
         ),
     ] = None,
@@ -70,7 +72,7 @@ def evaluate(
         _print(jobs, outcome)
 
 
-def outcome_document(outcome: Outcome) -> dict[str, Any]:
+def outcome_document(outcome: "Outcome") -> dict[str, Any]:
     return {
         "average_jct_s": outcome.average_jct,
         "spend_per_hour": outcome.spend,
@@ -88,7 +90,7 @@ def outcome_document(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _print(workload: Workload, outcome: Outcome) -> None:
+def _print(workload: "Workload", outcome: "Outcome") -> None:
     from boa.cli.markup import escape
     from boa.cli.plan.plan_table import spelled
     from boa.cli.tables import Table

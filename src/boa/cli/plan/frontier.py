@@ -1,15 +1,17 @@
 """`boa frontier`: the best average JCT that each budget can buy."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from boa.cli import options, shell
 from boa.cli.console import check_writable, console, emit_json, note, working, write_file
 from boa.cli.options import BillingOption, Json, NoRescaling, RoutingOption, WorkloadPath
 from boa.errors import UsageError
-from boa.model.workload import Workload
-from boa.solver.frontier import Frontier, FrontierPoint
 from boa.units import UsdPerHour
+
+if TYPE_CHECKING:
+    from boa.model.workload import Workload
+    from boa.solver.frontier import Frontier, FrontierPoint
 
 
 def _budget(option: str, meaning: str) -> Any:
@@ -102,7 +104,7 @@ def frontier(
 
 
 def frontier_document(
-    found: Frontier, shown: list[FrontierPoint], chosen: FrontierPoint | None
+    found: "Frontier", shown: "list[FrontierPoint]", chosen: "FrontierPoint | None"
 ) -> dict[str, Any]:
     document: dict[str, Any] = {
         "points": [_point(found, p) for p in shown],
@@ -113,7 +115,7 @@ def frontier_document(
     return document if chosen is None else {**document, "chosen": _point(found, chosen)}
 
 
-def _point(found: Frontier, point: FrontierPoint) -> dict[str, float]:
+def _point(found: "Frontier", point: "FrontierPoint") -> dict[str, float]:
     from boa.plots.curve import shadow_price
 
     return {
@@ -127,7 +129,10 @@ def _point(found: Frontier, point: FrontierPoint) -> dict[str, float]:
 
 
 def print_frontier(
-    workload: Workload, found: Frontier, shown: list[FrontierPoint], chosen: FrontierPoint | None
+    workload: "Workload",
+    found: "Frontier",
+    shown: "list[FrontierPoint]",
+    chosen: "FrontierPoint | None",
 ) -> None:
     from boa.cli.tables import Table
     from boa.plots.words import Money, duration
@@ -155,8 +160,8 @@ def print_frontier(
 
 
 def _draw(
-    workload: Workload,
-    found: Frontier,
+    workload: "Workload",
+    found: "Frontier",
     budget: UsdPerHour | None,
     span: tuple[UsdPerHour | None, UsdPerHour | None],
     rules: dict[str, Any],

@@ -8,12 +8,11 @@ from boa.cli.console import check_writable, emit_json, note, working, write_file
 from boa.cli.live.service import DOLLARS, connect, rate, rebuilt
 from boa.cli.options import BillingOption, Json, NoRescaling, RoutingOption
 from boa.errors import UsageError
-from boa.model.workload import Workload
-from boa.solver.planner import SOLVERS
-from boa.solver.solution import Solution, as_document
 
 if TYPE_CHECKING:
     from boa.cli.plan.plan_table import Service
+    from boa.model.workload import Workload
+    from boa.solver.solution import Solution
 
 
 def plan(
@@ -46,8 +45,8 @@ def plan(
         str,
         shell.Option(
             "--solver",
-            metavar="|".join(SOLVERS),
-            parser=options.one_of("--solver", SOLVERS),
+            metavar="|".join(options.SOLVERS),
+            parser=options.one_of("--solver", options.SOLVERS),
             help="exact: the optimum, proven. glue: the paper's Algorithm 1. milp: HiGHS, an "
             "independent check (slow).",
         ),
@@ -171,8 +170,8 @@ def _tell_live(output: Path | None, plot: Path | None, json: bool) -> None:
 
 
 def _tell(
-    read: Workload,
-    solution: Solution,
+    read: "Workload",
+    solution: "Solution",
     output: Path | None,
     plot: Path | None,
     json: bool,
@@ -187,6 +186,8 @@ def _tell(
             picture = width_picture(read, solution, plot.suffix)
         write_file(plot, picture, "--plot")
     if json:
+        from boa.solver.solution import as_document
+
         emit_json(as_document(solution))
     else:
         from boa.cli.plan.plan_table import print_solution
@@ -197,9 +198,11 @@ def _tell(
             note(f"{kind} written to {path}")
 
 
-def _save(solution: Solution, output: Path | None) -> None:
+def _save(solution: "Solution", output: Path | None) -> None:
     if output is not None:
         import json
+
+        from boa.solver.solution import as_document
 
         text = json.dumps(as_document(solution), indent=1, allow_nan=False, ensure_ascii=False)
         write_file(output, text + "\n", "--output")

@@ -3,14 +3,16 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from boa.cli import options, shell
 from boa.cli.console import check_writable, console, emit_json, note, working, write_file
 from boa.cli.options import Json, WorkloadPath
 from boa.errors import InputError, UsageError
-from boa.model.workload import JobClass, Workload
 from boa.units import GpuName, UsdPerHour
+
+if TYPE_CHECKING:
+    from boa.model.workload import JobClass, Workload
 
 SLOWDOWNS = ("sia", "none")
 
@@ -142,7 +144,7 @@ def from_trace(
 
 def _measured(
     trace: Path, profiles: Path | None, gpus: list[GpuName], given: Mapping[str, Any]
-) -> Workload:
+) -> "Workload":
     """The workload that the simulator would plan for if it knew every job's true speed."""
     from boa.catalogue.traces import read_trace
     from boa.sim.knowledge import Arrivals, Knowledge
@@ -183,7 +185,7 @@ def describe(workload: WorkloadPath, json: Json = False) -> None:
         _print(read, document)
 
 
-def description(workload: Workload) -> dict[str, Any]:
+def description(workload: "Workload") -> dict[str, Any]:
     return {
         "arrivals_per_hour": workload.arrivals_per_hour,
         "load": sum(_load(c) for c in workload.classes),
@@ -209,15 +211,15 @@ def description(workload: Workload) -> dict[str, Any]:
     }
 
 
-def _work(job_class: JobClass) -> float:
+def _work(job_class: "JobClass") -> float:
     return sum(epoch.work for epoch in job_class.epochs)
 
 
-def _load(job_class: JobClass) -> float:
+def _load(job_class: "JobClass") -> float:
     return job_class.arrivals_per_hour / 3600.0 * _work(job_class)
 
 
-def _widths(workload: Workload, job_class: JobClass) -> dict[GpuName, list[int]]:
+def _widths(workload: "Workload", job_class: "JobClass") -> dict[GpuName, list[int]]:
     """Smallest and largest width per GPU type that can run any of it."""
     found = {}
     for gpu in workload.gpu_types:
@@ -228,7 +230,7 @@ def _widths(workload: Workload, job_class: JobClass) -> dict[GpuName, list[int]]
     return found
 
 
-def _print(workload: Workload, document: Mapping[str, Any]) -> None:
+def _print(workload: "Workload", document: Mapping[str, Any]) -> None:
     from boa.cli.markup import escape
     from boa.cli.tables import Table
     from boa.plots.words import Money, duration, percent, significant

@@ -10,12 +10,12 @@ from boa.cli import options, shell
 from boa.cli.console import check_writable, console, emit_json, note, working, write_file
 from boa.cli.options import Json
 from boa.errors import InputError, UsageError
-from boa.model.trace import Trace, TraceJob
 from boa.plots.words import duration, percent, significant
 from boa.units import SECONDS_PER_HOUR, GpuName
 
 if TYPE_CHECKING:
     from boa.catalogue.arrivals import TraceSpec
+    from boa.model.trace import Trace, TraceJob
 
 NEWTRACE_JOBS = 960
 WINDOWS = {60.0: "a minute", 600.0: "10 minutes", 3600.0: "an hour", 86400.0: "a day"}
@@ -180,11 +180,11 @@ def _spec(
 class _Tally:
     """Jobs on their way to a file: how many, and when the last arrived."""
 
-    def __init__(self, jobs: Iterable[TraceJob]) -> None:
+    def __init__(self, jobs: "Iterable[TraceJob]") -> None:
         self._jobs = jobs
         self.count, self.span_s = 0, 0.0
 
-    def __iter__(self) -> Iterator[TraceJob]:
+    def __iter__(self) -> "Iterator[TraceJob]":
         for job in self._jobs:
             self.count += 1
             self.span_s = job.arrival_s
@@ -299,7 +299,7 @@ def describe(
         note(f"picture written to {plot}")
 
 
-def description(trace: Trace, load: "Load") -> dict[str, Any]:
+def description(trace: "Trace", load: "Load") -> dict[str, Any]:
     """What `describe` says, as its JSON has it."""
     span = trace.span_s
     rate = sum(trace.arrivals_per_hour().values()) if span > 0 else None
@@ -325,7 +325,7 @@ class Load:
     missing: str = ""
 
 
-def least_gpus(trace: Trace, profiles: Path | None, gpus: tuple[GpuName, ...] | None) -> Load:
+def least_gpus(trace: "Trace", profiles: Path | None, gpus: tuple[GpuName, ...] | None) -> Load:
     """Σ λ_i times the fewest GPU-hours (rescaling included) that a job of class i can take.
 
     Every GPU counts the same, whatever its price. Applications that nobody has measured leave
