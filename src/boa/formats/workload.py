@@ -118,6 +118,8 @@ def _power(value: Any, path: str, scale: float) -> Speedup:
 def _table(value: Any, path: str, scale: float) -> Speedup:
     if not isinstance(value, dict) or not value:
         raise InputError(path, value, "a mapping from widths to speedups, with at least one point")
+    if _is_plain(value):  # as good as always, and files have tens of thousands of points
+        return Table.of(value, scale)
     points: dict[int, float] = {}
     for key, rate in value.items():
         # JSON has no whole-number keys: there a width arrives as text.
@@ -128,6 +130,16 @@ def _table(value: Any, path: str, scale: float) -> Speedup:
             raise InputError(f"{path}.{key}", key, "each width once")
         points[width] = checks.number(rate, f"{path}.{key}", above=0)
     return Table.of(points, scale)
+
+
+def _is_plain(table: dict[Any, Any]) -> bool:
+    """Whether nothing can be wrong with any of its points."""
+    return (
+        {int}.issuperset(map(type, table))
+        and {int, float}.issuperset(map(type, table.values()))
+        and all(1 <= width <= MAX_WIDTH for width in table)
+        and all(checks.TINY <= rate <= checks.HUGE for rate in table.values())
+    )
 
 
 _CURVES: dict[str, Callable[[Any, str, float], Speedup]] = {
