@@ -86,8 +86,8 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _too_deep(text: str) -> bool:
     """Whether libyaml, which recurses in C, might run off its stack. Errs towards yes."""
     depth = 0
-    for bracket in re.finditer(r"[\[\]{}]", text):
-        depth = depth + 1 if bracket[0] in "[{" else max(depth - 1, 0)
+    for bracket in re.findall(r"[\[\]{}]", text):
+        depth = depth + 1 if bracket in "[{" else max(depth - 1, 0)
         if depth > MAX_DEPTH:
             return True
     deep_line = rf"^(?: {{{16 * MAX_DEPTH}}}|\s*(?:[-?:]\s+){{{MAX_DEPTH}}})"

@@ -35,8 +35,7 @@ _Loader.add_implicit_resolver(
 )
 
 
-_NUMBER = r"-?[0-9][0-9.eE+-]*"
-_TABLE = re.compile(rf"\{{({_NUMBER}: {_NUMBER}(?:, {_NUMBER}: {_NUMBER})*)\}}")
+_TABLE = re.compile(r"\{([0-9][-0-9.eE+:, ]*)\}")
 _MARK = "\ue000"
 """A character for private use. Text that has it is read without marks."""
 
@@ -68,12 +67,13 @@ def _without_tables(text: str) -> tuple[str, dict[str, Any]]:
     tables: dict[str, Any] = {}
 
     def marked(found: re.Match[str]) -> str:
+        pairs = found[1].replace(", ", "],[").replace(": ", ",")
         try:
-            flat = json.loads(f"[{found[1].replace(':', ',')}]")
-        except ValueError:  # 010 and the like: YAML knows what it is
+            points = json.loads(f"[[{pairs}]]")
+            table = dict(points)
+        except ValueError:  # no table, or 010 and the like: YAML knows what it is
             return found[0]
-        table = dict(zip(flat[::2], flat[1::2], strict=True))
-        if 2 * len(table) < len(flat):
+        if len(table) < len(points):
             return found[0]
         mark = f"{_MARK}{len(tables)}{_MARK}"
         tables[mark] = table

@@ -1,6 +1,7 @@
 """The workload file: read it with every field checked, write it so that a person can read it."""
 
 import json
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -134,11 +135,15 @@ def _table(value: Any, path: str, scale: float) -> Speedup:
 
 def _is_plain(table: dict[Any, Any]) -> bool:
     """Whether nothing can be wrong with any of its points."""
+    rates = table.values()
     return (
         {int}.issuperset(map(type, table))
-        and {int, float}.issuperset(map(type, table.values()))
-        and all(1 <= width <= MAX_WIDTH for width in table)
-        and all(checks.TINY <= rate <= checks.HUGE for rate in table.values())
+        and {int, float}.issuperset(map(type, rates))
+        and min(table) >= 1
+        and max(table) <= MAX_WIDTH
+        and min(rates) >= checks.TINY
+        and max(rates) <= checks.HUGE
+        and not math.isnan(sum(rates))  # which is neither less nor more than anything
     )
 
 

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from boa.model.limits import DEFAULT_MAX_GPUS
 from boa.units import GpuName, Seconds
 
-DEFAULT_MAX_GPUS = 64
 Launcher: TypeAlias = Literal["workers", "torchrun", "single"]
 """One process per GPU; one torchrun that starts them; one process that is told its width."""
 State: TypeAlias = Literal[

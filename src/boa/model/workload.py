@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, get_args
 
-from boa.model.job_spec import DEFAULT_MAX_GPUS as DEFAULT_MAX_GPUS
+from boa.model.limits import DEFAULT_MAX_GPUS as DEFAULT_MAX_GPUS
 from boa.model.speedup import Speedup
 from boa.units import GpuName, PerHour, Seconds, UsdPerHour
 
