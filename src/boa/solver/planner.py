@@ -113,7 +113,8 @@ def frontier(
     """The best average JCT for every budget, exact at every breakpoint."""
     from boa.solver.frontier import sweep
 
-    return sweep(workload, rules_of(rescaling=rescaling, routing=routing, billing=billing), progress)
+    rules = rules_of(rescaling=rescaling, routing=routing, billing=billing)
+    return sweep(workload, rules, progress)
 
 
 def evaluate(
