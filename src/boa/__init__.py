@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from boa.client import Client
     from boa.errors import BoaError, BudgetTooSmall, InputError
     from boa.formats.workload import dump_workload, load_workload, parse_workload
-    from boa.model import Workload
+    from boa.model.workload import Workload
     from boa.solver.frontier import Frontier
     from boa.solver.objective import Outcome
     from boa.solver.planner import budget_for, evaluate, frontier, plan
@@ -23,16 +23,11 @@ _HOMES = {
     "boa.client": ("Client",),
     "boa.errors": ("BoaError", "BudgetTooSmall", "InputError"),
     "boa.formats.workload": ("dump_workload", "load_workload", "parse_workload"),
-    "boa.model": ("Workload",),
-    "boa.solver": (
-        "Frontier",
-        "Outcome",
-        "Solution",
-        "budget_for",
-        "evaluate",
-        "frontier",
-        "plan",
-    ),
+    "boa.model.workload": ("Workload",),
+    "boa.solver.frontier": ("Frontier",),
+    "boa.solver.objective": ("Outcome",),
+    "boa.solver.planner": ("budget_for", "evaluate", "frontier", "plan"),
+    "boa.solver.solution": ("Solution",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 
-from boa.cli import app
+from boa.cli import root
 from boa.cli.plan.schema import KINDS
 from boa.model.provider_settings import CLOUDS_OF
 from boa.policy.registry import POLICIES
@@ -32,7 +31,7 @@ def commands() -> Iterator[tuple[str, Any]]:
             else:
                 yield f"{path} {name}", command
 
-    boa = typer.main.get_command(app)
+    boa = root()
     yield from inside(boa, "boa", boa.make_context("boa", [], resilient_parsing=True))
 
 

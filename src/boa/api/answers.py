@@ -7,8 +7,8 @@ from typing import Any, Literal, NotRequired
 
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
-PATIENCE_S = 30.0
-"""How long the service takes at most to answer a request, in seconds of the wall."""
+from boa.api import PATIENCE_S as PATIENCE_S
+
 Grouping = Literal["day", "class", "job"]
 """What money can be listed by."""
 

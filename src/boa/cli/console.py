@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import shutil
 import sys
 import threading
 import time
@@ -12,10 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from boa.atomic_file import replace_file
+from boa.cli import markup
 from boa.errors import FileError
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from boa.cli.tables import Table
 
 PIPE_WIDTH = 120
 """Columns that tables may use where there is no terminal to ask."""
@@ -23,11 +25,43 @@ LONGEST = 480
 """Characters of an error: a few lines of a terminal, whatever the input was."""
 
 
-def console() -> "Console":
-    from rich.console import Console
+class Screen:
+    """Where results for people go: stdout, as wide as the terminal and with its styles."""
 
-    width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else PIPE_WIDTH
-    return Console(width=width, highlight=False, soft_wrap=False)
+    def __init__(self) -> None:
+        terminal = sys.stdout.isatty()
+        self.width = (
+            shutil.get_terminal_size((PIPE_WIDTH, 24)).columns
+            if terminal or ("COLUMNS" in os.environ)
+            else PIPE_WIDTH
+        )
+        self.colour = has_styles(terminal)
+
+    def print(self, *said: "str | Table", wrap: bool = True) -> None:
+        """Text with marks, or tables; `wrap`: break lines between words where they end."""
+        for one in said or ("",):
+            for line in self.lines(one, wrap=wrap):
+                sys.stdout.write(line + "\n")
+
+    def lines(self, said: "str | Table", *, wrap: bool = True) -> Iterator[str]:
+        if not isinstance(said, str):
+            yield from said.lines(self.width, self.colour)
+            return
+        text = markup.styled(said)
+        room = self.width if wrap else len(text.plain)
+        for start, end in markup.lines(text.plain, room):
+            yield text.written(start, end, self.colour)
+
+
+def has_styles(terminal: bool) -> bool:
+    if os.environ.get("NO_COLOR"):
+        return False
+    dumb = os.environ.get("TERM", "") in ("dumb", "unknown")
+    return bool(os.environ.get("FORCE_COLOR")) or (terminal and not dumb)
+
+
+def console() -> Screen:
+    return Screen()
 
 
 def emit_json(document: Any) -> None:

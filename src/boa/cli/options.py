@@ -4,15 +4,19 @@ import math
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 
-import typer
-
+from boa.cli import shell
 from boa.errors import FileError, InputError
-from boa.model.workload import BILLINGS, Billing, Workload
-from boa.solver.objective import Routing
-from boa.solver.planner import ROUTINGS
 
+if TYPE_CHECKING:
+    from boa.model.workload import Billing, Workload
+    from boa.solver.objective import Routing
+
+SOLVERS = ("exact", "glue", "milp")
+ROUTINGS = ("class", "epoch", "migrate")
+BILLINGS = ("gpu", "node")
+"""As in `boa.solver.planner` and `boa.model.workload`, which take a while to import."""
 FIGURES = (".png", ".svg", ".pdf")
 """Pictures that do not move."""
 PLOT_SUFFIXES = (*FIGURES, ".html")
@@ -76,7 +80,7 @@ def picture(option: str, suffixes: Collection[str] = PLOT_SUFFIXES) -> Callable[
 
 WorkloadPath: TypeAlias = Annotated[
     Path,
-    typer.Argument(
+    shell.Argument(
         metavar="WORKLOAD",
         help="Workload file, YAML or JSON (`boa schema workload` describes it).",
         show_default=False,
@@ -84,21 +88,21 @@ WorkloadPath: TypeAlias = Annotated[
 ]
 Json: TypeAlias = Annotated[
     bool,
-    typer.Option(
+    shell.Option(
         "--json", metavar="", help="Print one JSON document on stdout, and nothing else there."
     ),
 ]
 NoRescaling: TypeAlias = Annotated[
     bool,
-    typer.Option(
+    shell.Option(
         "--no-rescaling",
         metavar="",
         help="Pretend that starting and changing GPUs takes no time (rescale_s = 0).",
     ),
 ]
 RoutingOption: TypeAlias = Annotated[
-    Routing,
-    typer.Option(
+    "Routing",
+    shell.Option(
         "--routing",
         metavar="|".join(ROUTINGS),
         parser=one_of("--routing", ROUTINGS),
@@ -108,8 +112,8 @@ RoutingOption: TypeAlias = Annotated[
     ),
 ]
 BillingOption: TypeAlias = Annotated[
-    Billing,
-    typer.Option(
+    "Billing",
+    shell.Option(
         "--billing",
         metavar="|".join(BILLINGS),
         parser=one_of("--billing", BILLINGS),
@@ -139,7 +143,7 @@ def solving(path: Path) -> Iterator[None]:
         raise wrong.inside(str(path)) from None
 
 
-def read_workload(path: Path) -> Workload:
+def read_workload(path: Path) -> "Workload":
     from boa.formats.workload import load_workload
 
     return read(load_workload, path)

@@ -1,21 +1,24 @@
 """One method per thing that the service can be asked."""
 
+from __future__ import annotations
+
 import codecs
 import math
 import time
 from collections.abc import Collection, Generator, Mapping
 from types import TracebackType
-from typing import Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
-from boa.api import answers
-from boa.api import history as history_answers
-from boa.api import plans as plan_answers
-from boa.api import what_if as what_if_answers
 from boa.client.wire import Parameters, Wire, events_of
 from boa.errors import BoaError, InputError, NoServer, Refused
 from boa.formats.fields import class_name
-from boa.formats.job import job_document
-from boa.model.job import ENDED, JobSpec
+from boa.model.job_spec import ENDED, JobSpec
+
+if TYPE_CHECKING:
+    from boa.api import answers
+    from boa.api import history as history_answers
+    from boa.api import plans as plan_answers
+    from boa.api import what_if as what_if_answers
 
 PATIENCE_S = 60.0
 """How long a server that was there may be away (a restart), or say that it cannot answer now (its
@@ -58,16 +61,18 @@ class Client:
         self.close()
 
     def health(self) -> answers.Health:
-        return cast(answers.Health, self._wire.ask("GET", "health"))
+        return cast("answers.Health", self._wire.ask("GET", "health"))
 
     def live(self) -> answers.Live:
         """Everything that is watched, at this moment."""
-        return cast(answers.Live, self._wire.ask("GET", "live"))
+        return cast("answers.Live", self._wire.ask("GET", "live"))
 
     # Jobs
 
     def submit(self, spec: JobSpec | Mapping[str, Any]) -> answers.JobDetails:
         """A job spec, or a mapping as in a job file (`boa schema job`)."""
+        from boa.formats.job import job_document  # which most requests do without
+
         document = job_document(spec) if isinstance(spec, JobSpec) else dict(spec)
         return self._job(self._wire.ask("POST", "jobs", body=document))
 
@@ -103,7 +108,7 @@ class Client:
         while True:
             page = PAGE if limit is None else min(PAGE, limit - len(found))
             asked: Parameters = {"all": all, **wanted, "limit": page, "before": before}
-            got = cast(answers.JobList, self._wire.ask("GET", "jobs", asked))
+            got = cast("answers.JobList", self._wire.ask("GET", "jobs", asked))
             found += got["jobs"]
             before = got["before"]
             if before is None or (limit is not None and len(found) >= limit):
@@ -153,7 +158,7 @@ class Client:
                 with self._wire.stream(f"{_job_path(job)}/logs", now, quiet_s=QUIET_S) as text:
                     patience.regain()
                     skip = int(text.headers.get("boa-log-offset", 0))
-                    for piece in text.iter_bytes():
+                    for piece in text.pieces:
                         skip += len(piece)
                         yield decode(piece)
                 yield decode(b"", True)
@@ -166,7 +171,7 @@ class Client:
     def job_history(self, job: str) -> history_answers.JobHistory:
         """The GPUs that it held, and what it said of itself."""
         found = self._wire.ask("GET", f"{_job_path(job)}/history")
-        return cast(history_answers.JobHistory, found)
+        return cast("history_answers.JobHistory", found)
 
     # Cluster and money
 
@@ -175,7 +180,7 @@ class Client:
 
     def node_list(self) -> answers.NodeList:
         """The same, with the server's time."""
-        return cast(answers.NodeList, self._wire.ask("GET", "nodes"))
+        return cast("answers.NodeList", self._wire.ask("GET", "nodes"))
 
     def cost(
         self,
@@ -185,7 +190,7 @@ class Client:
         until: float | None = None,
     ) -> answers.Cost:
         asked = {"by": by, "since": since, "until": until}
-        return cast(answers.Cost, self._wire.ask("GET", "cost", asked))
+        return cast("answers.Cost", self._wire.ask("GET", "cost", asked))
 
     def cluster_history(
         self,
@@ -196,10 +201,10 @@ class Client:
     ) -> history_answers.History:
         """The cluster and its cost over time; of the last 24 hours if no time is given."""
         asked: Parameters = {"since": since, "until": until, "points": points}
-        return cast(history_answers.History, self._wire.ask("GET", "history", asked))
+        return cast("history_answers.History", self._wire.ask("GET", "history", asked))
 
     def budget(self) -> answers.Budget:
-        return cast(answers.Budget, self._wire.ask("GET", "budget"))
+        return cast("answers.Budget", self._wire.ask("GET", "budget"))
 
     def set_budget(
         self, budget: float | None = None, max_spend: float | None = None
@@ -210,15 +215,15 @@ class Client:
             body["budget_per_hour"] = budget
         if max_spend is not None:
             body["max_spend_per_hour"] = None if max_spend == math.inf else max_spend
-        return cast(answers.Budget, self._wire.ask("PUT", "budget", body=body))
+        return cast("answers.Budget", self._wire.ask("PUT", "budget", body=body))
 
     # Planning
 
     def plan(self) -> answers.LivePlan:
-        return cast(answers.LivePlan, self._wire.ask("GET", "plan"))
+        return cast("answers.LivePlan", self._wire.ask("GET", "plan"))
 
     def classes(self) -> list[str]:
-        return cast(answers.ClassList, self._wire.ask("GET", "classes"))["classes"]
+        return cast("answers.ClassList", self._wire.ask("GET", "classes"))["classes"]
 
     def job_class(self, name: str) -> dict[str, Any]:
         """The document of a class: all that was learned of it."""
@@ -227,11 +232,11 @@ class Client:
     def why(self, name: str) -> plan_answers.Why:
         """Why the plan gives a class its widths: what others would take and cost."""
         path = f"classes/{class_name(name, 'class')}/why"
-        return cast(plan_answers.Why, self._wire.ask("GET", path))
+        return cast("plan_answers.Why", self._wire.ask("GET", path))
 
     def frontier(self) -> plan_answers.Frontier:
         """The best average JCT for every budget, for the workload of the plan in force."""
-        return cast(plan_answers.Frontier, self._wire.ask("GET", "frontier"))
+        return cast("plan_answers.Frontier", self._wire.ask("GET", "frontier"))
 
     def preview(
         self, budget: float | None = None, *, jct_s: float | None = None
@@ -239,12 +244,12 @@ class Client:
         """The plan for another budget (USD per hour), or for a wished average JCT (seconds): one of
         the two. Changes nothing."""
         asked: Parameters = {"budget_per_hour": budget, "jct_s": jct_s}
-        return cast(plan_answers.Preview, self._wire.ask("GET", "preview", asked))
+        return cast("plan_answers.Preview", self._wire.ask("GET", "preview", asked))
 
     def metrics(self) -> dict[str, float]:
         """Prometheus figures without labels, by name."""
-        with self._wire.stream(f"{self.url}/metrics") as answer:
-            lines = [line.rpartition(" ") for line in answer.iter_lines()]
+        with self._wire.stream("metrics", root="") as answer:
+            lines = [line.rpartition(" ") for line in answer.lines()]
         return {
             name: float(value)
             for name, _, value in lines
@@ -256,7 +261,7 @@ class Client:
     def what_if_traces(self) -> what_if_answers.TraceChoices:
         """Traces and policies that a simulation can be asked about."""
         found = self._wire.ask("GET", "what-if/traces")
-        return cast(what_if_answers.TraceChoices, found)
+        return cast("what_if_answers.TraceChoices", found)
 
     def what_if(
         self,
@@ -284,7 +289,7 @@ class Client:
     def simulations(self) -> list[what_if_answers.Simulation]:
         """Newest first, without results."""
         found = self._wire.ask("GET", "what-if")
-        return cast(what_if_answers.SimulationList, found)["simulations"]
+        return cast("what_if_answers.SimulationList", found)["simulations"]
 
     def simulation(self, simulation: str) -> what_if_answers.Simulation:
         """With its result, once it is done."""
@@ -304,7 +309,7 @@ class Client:
         while True:
             page = min(PAGE, limit - len(found))
             asked: Parameters = {"after": after, "job": job, "limit": page}
-            got = cast(answers.EventList, self._wire.ask("GET", "events", asked))["events"]
+            got = cast("answers.EventList", self._wire.ask("GET", "events", asked))["events"]
             found += got
             if after is None or len(got) < page or len(found) >= limit:
                 return found
@@ -331,8 +336,8 @@ class Client:
                 asked = {"job": job}
                 with self._wire.stream("events", asked, headers, quiet_s=QUIET_S) as lines:
                     patience.regain()
-                    for found in events_of(lines.iter_lines()):
-                        event = cast(answers.Event, found)
+                    for found in events_of(lines.lines()):
+                        event = cast("answers.Event", found)
                         after = event["number"]
                         yield event
             except (NoServer, Refused) as trouble:

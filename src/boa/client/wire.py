@@ -4,19 +4,22 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from ipaddress import ip_address
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, quote, urlencode, urlsplit
 
-import httpx
-
-from boa.api.answers import PATIENCE_S
+from boa._version import __version__
+from boa.api import PATIENCE_S
+from boa.client.transport import Answer, BadAddress, Request, TimedOut, Transport, Trouble
 from boa.errors import BoaError, InputError, NoServer, Refused
 
 DEFAULT_URL = "http://127.0.0.1:8420"
 CHANGE_S = PATIENCE_S + 10.0
 """How long a change is waited for at least: the service is to be the one who gives it up, for it
 can say what came of it."""
+API = "/api/v1"
+HTTP_PORT = 80
+PROXIES = ("http_proxy", "all_proxy")
+OK, NOT_OK = 200, 300
 Parameters = Mapping[str, str | int | float | bool | None]
 
 
@@ -24,32 +27,22 @@ class Wire:
     def __init__(self, url: str | None, token: str | None, timeout: float) -> None:
         self.url = (url or os.environ.get("BOA_SERVER") or DEFAULT_URL).rstrip("/")
         token = token or os.environ.get("BOA_TOKEN") or None
-        host = _host(self.url)
         self._timeout = timeout
-        self._http = httpx.Client(
-            base_url=f"{self.url}/api/v1/",
-            headers={} if token is None else {"Authorization": f"Bearer {_plain(token)}"},
-            timeout=timeout,
-            trust_env=not is_loopback(host),  # no proxy stands between a machine and itself
-            verify=self.url.startswith("https:"),  # certificates take a while to load
-        )
+        self._headers = {"User-Agent": f"boa/{__version__}"}
+        if token is not None:
+            self._headers["Authorization"] = f"Bearer {_plain(token)}"
+        self._transport, self._path = _transport(self.url)
 
     def close(self) -> None:
-        self._http.close()
+        self._transport.close()
 
     def ask(
         self, method: str, path: str, parameters: Parameters | None = None, body: Any = None
     ) -> Any:
         """The answer's JSON, or the error it stands for."""
         wait_s = self._timeout if method == "GET" else max(self._timeout, CHANGE_S)
-        with self._trouble(wait_s):
-            answer = self._http.request(
-                method,
-                path,
-                params=_given(parameters),
-                json=body,
-                timeout=httpx.Timeout(self._timeout, read=wait_s),
-            )
+        request = self._request(method, f"{API}/{path}", parameters, body, wait_s)
+        with self._trouble(wait_s), self._transport.send(request) as answer:
             return self._checked(answer)
 
     @contextmanager
@@ -59,73 +52,113 @@ class Wire:
         parameters: Parameters | None = None,
         headers: Mapping[str, str] | None = None,
         quiet_s: float = 0.0,
-    ) -> Iterator[httpx.Response]:
+        root: str = API,
+    ) -> Iterator[Answer]:
         """An answer in pieces; `quiet_s`: how long it may say nothing, where that is longer."""
         wait_s = max(self._timeout, quiet_s)
-        timeout = httpx.Timeout(self._timeout, read=wait_s)
-        with (
-            self._trouble(wait_s),
-            self._http.stream(
-                "GET", path, params=_given(parameters), headers=headers, timeout=timeout
-            ) as answer,
-        ):
-            if answer.status_code != httpx.codes.OK:
-                answer.read()
+        request = self._request("GET", f"{root}/{path}", parameters, None, wait_s, headers)
+        with self._trouble(wait_s), self._transport.send(request) as answer:
+            if answer.status != OK:
                 self._checked(answer)
             yield answer
+
+    def _request(
+        self,
+        method: str,
+        path: str,
+        parameters: Parameters | None,
+        body: Any,
+        read_s: float,
+        headers: Mapping[str, str] | None = None,
+    ) -> Request:
+        query = urlencode(_given(parameters))
+        document = None if body is None else json.dumps(body, ensure_ascii=False, allow_nan=False)
+        return Request(
+            method=method,
+            target=quote(f"{self._path}{path}", safe="/%") + (f"?{query}" if query else ""),
+            headers={**self._headers, **(headers or {})},
+            body=None if document is None else document.encode("utf-8"),
+            connect_s=self._timeout,
+            read_s=read_s,
+        )
 
     @contextmanager
     def _trouble(self, read_s: float) -> Iterator[None]:
         """`read_s`: how long an answer was waited for."""
         try:
             yield
-        except httpx.ReadTimeout:
-            raise NoServer(self.url, f"no answer within {read_s:g} s") from None
-        except httpx.TimeoutException:
-            raise NoServer(self.url, f"no answer within {self._timeout:g} s") from None
-        except (httpx.InvalidURL, httpx.UnsupportedProtocol):
+        except TimedOut as over:
+            waited = read_s if over.connected else self._timeout
+            raise NoServer(self.url, f"no answer within {waited:g} s") from None
+        except BadAddress:
             raise _bad_url(self.url) from None
-        except httpx.TransportError as problem:
-            raise NoServer(self.url, _reason(problem)) from None
+        except Trouble as problem:
+            raise NoServer(self.url, str(problem)) from None
 
-    def _checked(self, answer: httpx.Response) -> Any:
+    def _checked(self, answer: Answer) -> Any:
         try:
-            document = answer.json()
+            document = json.loads(answer.read())
         except ValueError:
             document = None
-        if answer.is_success and document is not None:
+        if OK <= answer.status < NOT_OK and document is not None:
             return document
         raise self._refusal(answer, document)
 
-    def _refusal(self, answer: httpx.Response, document: Any) -> BoaError:
+    def _refusal(self, answer: Answer, document: Any) -> BoaError:
         try:
             said = document["error"]
             return Refused(
                 said["message"],
-                status=answer.status_code,
+                status=answer.status,
                 exit_code=said["exit_code"],
                 field=said.get("field", ""),
                 expected=said.get("expected", ""),
             )
         except (TypeError, KeyError):
             kind = answer.headers.get("content-type", "nothing")
-            why = f"something else answers there ({answer.status_code}, {kind})"
+            why = f"something else answers there ({answer.status}, {kind})"
             return NoServer(self.url, why)
+
+
+def _transport(url: str) -> tuple[Transport, str]:
+    """What reaches the server at an address, and the path that is part of the address."""
+    parts = _parts(url)
+    host = parts.hostname or ""
+    is_ours = is_loopback(host)  # no proxy stands between a machine and itself
+    if parts.scheme == "http" and parts.username is None and (is_ours or not _proxies()):
+        from boa.client.sockets import Sockets
+
+        return Sockets(host, parts.port or HTTP_PORT), parts.path
+    from boa.client.secured import Secured
+
+    return Secured(f"{parts.scheme}://{parts.netloc}", trust_env=not is_ours), parts.path
+
+
+def _proxies() -> bool:
+    named = (os.environ[name] for name in os.environ if name.lower() in PROXIES)
+    return any(named)
 
 
 def is_loopback(host: str) -> bool:
     """Whether a name or an address is one that only this machine itself can reach."""
+    from ipaddress import ip_address
+
     try:
         return host == "localhost" or ip_address(host).is_loopback
     except ValueError:
         return False
 
 
-def _given(parameters: Parameters | None) -> dict[str, str | int | float | bool]:
-    return {name: value for name, value in (parameters or {}).items() if value is not None}
+def _given(parameters: Parameters | None) -> dict[str, str]:
+    """Those that are given, as they stand in a query."""
+    return {
+        name: str(value).lower() if isinstance(value, bool) else str(value)
+        for name, value in (parameters or {}).items()
+        if value is not None
+    }
 
 
-def _host(url: str) -> str:
+def _parts(url: str) -> SplitResult:
     try:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port
@@ -133,7 +166,7 @@ def _host(url: str) -> str:
         host = None
     if host is None or parts.scheme not in ("http", "https"):
         raise _bad_url(url)
-    return host
+    return parts
 
 
 def _bad_url(url: str) -> InputError:
@@ -144,15 +177,6 @@ def _plain(token: str) -> str:
     if not token.isascii() or not token.isprintable():
         raise InputError("BOA_TOKEN", "…", "printable ASCII characters", "has other characters")
     return token
-
-
-def _reason(problem: Exception) -> str:
-    text = str(problem)
-    if "refused" in text.lower():
-        return "connection refused"
-    if isinstance(problem, httpx.RemoteProtocolError | httpx.ReadError):
-        return "the connection broke off"
-    return text.partition("] ")[2].lower() or text or type(problem).__name__
 
 
 def events_of(lines: Iterator[str]) -> Iterator[dict[str, Any]]:

@@ -63,6 +63,14 @@ def number(
     most: float | None = None,
 ) -> float:
     """A finite number within bounds; `above` is exclusive."""
+    if (
+        type(value) in (int, float)
+        and (value == 0 or TINY <= abs(value) <= HUGE)
+        and (above is None or value > above)
+        and (least is None or value >= least)
+        and (most is None or value <= most)
+    ):
+        return float(value)
     bounds = [
         *([f"> {above:g}"] if above is not None else []),
         *([f">= {least:g}"] if least is not None else []),
@@ -72,12 +80,7 @@ def number(
     if type(value) in (int, float) and value != 0:
         small_or_large = abs(value) < TINY or abs(value) > HUGE
         expected += f", of a size between {TINY:g} and {HUGE:g}" if small_or_large else ""
-    if type(value) not in (int, float) or not (value == 0 or TINY <= abs(value) <= HUGE):
-        raise InputError(path, value, expected)
-    too_small = (above is not None and value <= above) or (least is not None and value < least)
-    if too_small or (most is not None and value > most):
-        raise InputError(path, value, expected)
-    return float(value)
+    raise InputError(path, value, expected)
 
 
 def whole(value: Any, path: str, *, least: int = 1, most: int | None = None) -> int:

@@ -5,10 +5,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from boa.errors import FileError, shown
-from boa.formats.plain_yaml import load_yaml
 
 MAX_YAML_BYTES = 32 * 1024**2
 MAX_JSON_BYTES = 1024**3
@@ -16,7 +13,6 @@ MAX_DEPTH = 64
 
 # An explicit tag on text that does not fit it (`!!bool x`) ends in whatever PyYAML trips over.
 _BROKEN = (
-    yaml.YAMLError,
     ArithmeticError,
     AttributeError,
     LookupError,
@@ -68,9 +64,13 @@ def _read_yaml(name: str, text: str) -> Any:
         )
     if _too_deep(text):
         raise FileError(name, f"nested deeper than {MAX_DEPTH}", "YAML or JSON")
+    from yaml import YAMLError  # only here: JSON and a job's flags need none of it
+
+    from boa.formats.plain_yaml import load_yaml
+
     try:
         return load_yaml(text)
-    except _BROKEN as broken:
+    except (YAMLError, *_BROKEN) as broken:
         raise FileError(name, f"not YAML ({_one_line(broken)})", "YAML or JSON") from None
 
 
@@ -86,8 +86,8 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _too_deep(text: str) -> bool:
     """Whether libyaml, which recurses in C, might run off its stack. Errs towards yes."""
     depth = 0
-    for bracket in re.finditer(r"[\[\]{}]", text):
-        depth = depth + 1 if bracket[0] in "[{" else max(depth - 1, 0)
+    for bracket in re.findall(r"[\[\]{}]", text):
+        depth = depth + 1 if bracket in "[{" else max(depth - 1, 0)
         if depth > MAX_DEPTH:
             return True
     deep_line = rf"^(?: {{{16 * MAX_DEPTH}}}|\s*(?:[-?:]\s+){{{MAX_DEPTH}}})"

@@ -11,7 +11,7 @@ from boa.errors import InputError
 from boa.formats import checks
 from boa.formats.fields import VERSION, check_version, class_name, cut, fields, printable
 from boa.formats.files import read_document
-from boa.model.job import GpuLimits, JobSpec, Launcher
+from boa.model.job_spec import GpuLimits, JobSpec, Launcher
 from boa.units import GpuName
 
 MAX_DOCUMENT_BYTES = 1024**2

@@ -1,6 +1,7 @@
 """The workload file: read it with every field checked, write it so that a person can read it."""
 
 import json
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -118,6 +119,8 @@ def _power(value: Any, path: str, scale: float) -> Speedup:
 def _table(value: Any, path: str, scale: float) -> Speedup:
     if not isinstance(value, dict) or not value:
         raise InputError(path, value, "a mapping from widths to speedups, with at least one point")
+    if _is_plain(value):  # as good as always, and files have tens of thousands of points
+        return Table.of(value, scale)
     points: dict[int, float] = {}
     for key, rate in value.items():
         # JSON has no whole-number keys: there a width arrives as text.
@@ -128,6 +131,20 @@ def _table(value: Any, path: str, scale: float) -> Speedup:
             raise InputError(f"{path}.{key}", key, "each width once")
         points[width] = checks.number(rate, f"{path}.{key}", above=0)
     return Table.of(points, scale)
+
+
+def _is_plain(table: dict[Any, Any]) -> bool:
+    """Whether nothing can be wrong with any of its points."""
+    rates = table.values()
+    return (
+        {int}.issuperset(map(type, table))
+        and {int, float}.issuperset(map(type, rates))
+        and min(table) >= 1
+        and max(table) <= MAX_WIDTH
+        and min(rates) >= checks.TINY
+        and max(rates) <= checks.HUGE
+        and not math.isnan(sum(rates))  # which is neither less nor more than anything
+    )
 
 
 _CURVES: dict[str, Callable[[Any, str, float], Speedup]] = {

@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from boa.model.speedup import Floats
-from boa.model.workload import GpuType
 from boa.units import GpuName, Seconds
+
+if TYPE_CHECKING:  # these need NumPy, which a job's record does without
+    from boa.model.speedup import Floats
+    from boa.model.workload import GpuType
 
 JobId: TypeAlias = str
 NodeId: TypeAlias = int
@@ -46,7 +48,7 @@ class Allocation:
 class Prediction(Protocol):
     """How fast a job is expected to run: what a policy may know of it."""
 
-    def rates(self, gpu: GpuName, epoch: int) -> Floats | None:
+    def rates(self, gpu: GpuName, epoch: int) -> "Floats | None":
         """Rates of progress, 2 × (K + 1): at every width, on one node and across nodes.
 
         None where nothing is known of this type yet; 0 at widths that cannot run. Only ratios
@@ -100,7 +102,7 @@ class ClusterView:
     """By arrival. A policy that decides job by job may be shown only those that need a decision."""
     nodes: Sequence[Node]
     """Rented now, by rising id."""
-    gpu_types: Mapping[GpuName, GpuType]
+    gpu_types: "Mapping[GpuName, GpuType]"
     next_node: NodeId = 0
     """The first id that no node has had: what a policy calls the nodes it wants added."""
     memory: Any = None

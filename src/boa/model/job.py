@@ -1,59 +1,18 @@
-"""A job as its user describes it, and as the service keeps it: frozen values."""
+"""A job as the service keeps it: frozen values, beside what its user described."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from boa.model.cluster import Allocation, JobId, NodeId, Share
-from boa.model.workload import DEFAULT_MAX_GPUS
-from boa.units import GpuName, Seconds, Usd
+from boa.model.job_spec import ENDED as ENDED
+from boa.model.job_spec import GpuLimits as GpuLimits
+from boa.model.job_spec import JobSpec as JobSpec
+from boa.model.job_spec import Launcher as Launcher
+from boa.model.job_spec import State as State
+from boa.units import Seconds, Usd
 
-Launcher: TypeAlias = Literal["workers", "torchrun", "single"]
-"""One process per GPU; one torchrun that starts them; one process that is told its width."""
-State: TypeAlias = Literal[
-    "waiting", "starting", "running", "rescaling", "succeeded", "failed", "stopped"
-]
-ENDED: frozenset[State] = frozenset({"succeeded", "failed", "stopped"})
 RunState: TypeAlias = Literal["requested", "running", "stopping"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GpuLimits:
-    """GPU types and widths that a job can run on."""
-
-    min: int = 1
-    max: int = DEFAULT_MAX_GPUS
-    types: tuple[GpuName, ...] = ()
-    """Empty: any type that can be rented."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobSpec:
-    """A job as `boa submit` sends it: a command and its class."""
-
-    job_class: str
-    run: tuple[str, ...]
-    """The command as a list of arguments; a string in the file becomes `sh -c STRING`."""
-    name: str = ""
-    """Empty: the class's name."""
-    env: Mapping[str, str] = field(default_factory=dict)
-    workdir: str = ""
-    """Absolute; empty: the job's own folder."""
-    gpus: GpuLimits = field(default_factory=GpuLimits)
-    launcher: Launcher = "workers"
-    epochs: int = 1
-    """Stretches of training whose boundaries the job reports."""
-    total_work: float | None = None
-    """Units of progress (samples, say) of the whole job, where its user knows."""
-    checkpoint_dir: str = ""
-    """Absolute; empty: a folder of the job's own that the service makes."""
-    preload: tuple[str, ...] | None = None
-    """Modules that a warm parent imports; none: no warm parent; None: found out from the script."""
-    grace_s: Seconds = 30.0
-    """Seconds from SIGTERM to SIGKILL."""
-    retries: int = 3
-    """How often it is started again after it failed by itself."""
-    weight: float = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, get_args
 
+from boa.model.limits import DEFAULT_MAX_GPUS as DEFAULT_MAX_GPUS
 from boa.model.speedup import Speedup
 from boa.units import GpuName, PerHour, Seconds, UsdPerHour
 
-DEFAULT_MAX_GPUS = 64
 Billing: TypeAlias = Literal["gpu", "node"]
 """GPUs that a job pays for: those it uses, or all of the nodes they lie on."""
 BILLINGS: tuple[Billing, ...] = get_args(Billing)

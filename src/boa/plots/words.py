@@ -3,10 +3,13 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
+from typing import TYPE_CHECKING
 
-from boa.model.plan import ClassPlan, Variant
-from boa.model.workload import Workload
 from boa.units import Seconds, Usd, UsdPerHour
+
+if TYPE_CHECKING:
+    from boa.model.plan import ClassPlan, Variant
+    from boa.model.workload import Workload
 
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86400.0
 _UNITS = ((2 * DAY, DAY, "d"), (2 * HOUR, HOUR, "h"), (3 * MINUTE, MINUTE, "min"))
@@ -55,7 +58,7 @@ class Money:
     counts_gpus: bool
 
     @classmethod
-    def of(cls, workload: Workload) -> "Money":
+    def of(cls, workload: "Workload") -> "Money":
         return cls(all(gpu.price == 1.0 for gpu in workload.gpu_types.values()))
 
     def rate(self, spend: UsdPerHour) -> str:
@@ -94,13 +97,13 @@ def _count(value: float) -> str:
     return _amount(value).removesuffix(".00")
 
 
-def runs(variant: Variant) -> Iterator[str]:
+def runs(variant: "Variant") -> Iterator[str]:
     """The stretches between two rescalings: `2×T4 ep 1–30`, `4×T4 ep 31–100`."""
     for first, end, gpu, width in variant.stretches():
         yield f"{width:g}×{gpu} {_epochs(first, end, len(variant.widths))}"
 
 
-def routed_runs(plan: ClassPlan) -> Iterator[str]:
+def routed_runs(plan: "ClassPlan") -> Iterator[str]:
     """Under per-epoch routing: `ep 1–30: 70 % 2×T4 + 30 % 1×A100`."""
     start = 0
     for routes, same in groupby(plan.routes):

@@ -9,7 +9,6 @@ Real arrivals are burstier than Poisson, and then the spread is larger than show
 import math
 from collections import defaultdict
 from dataclasses import dataclass
-from statistics import NormalDist
 
 import numpy as np
 
@@ -60,6 +59,8 @@ def _percentile(jobs: dict[int, float], mean: float, std: float, level: float) -
     # Beyond twelve deviations and a few of the widest jobs nothing is left to wrap around.
     reach = (mean + 12 * std + 4 * max(jobs)) / unit
     if reach > _EXACT:
+        from statistics import NormalDist  # which takes longer to load than most plans to find
+
         return math.ceil(NormalDist(mean, std).inv_cdf(level))
     points = 1 << math.ceil(math.log2(reach + 1))
     turn = -2j * np.pi * np.arange(points // 2 + 1) / points

@@ -4,18 +4,21 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from boa.errors import BoaError, InputError, NoSinglePlan, UsageError
 from boa.model.plan import Plan
 from boa.model.workload import BILLINGS, Billing, Workload
 from boa.solver.assemble import plan_of
-from boa.solver.frontier import Frontier, Progress, sweep
 from boa.solver.lagrangian import Optimum, cheapest, solve_budget, solve_jct
 from boa.solver.objective import Outcome, Routing, Rules
 from boa.solver.objective import evaluate as evaluate_under
 from boa.solver.pricing import Pricing
 from boa.solver.solution import Frugal, Solution
 from boa.units import Seconds, UsdPerHour
+
+if TYPE_CHECKING:
+    from boa.solver.frontier import Frontier, Progress
 
 SOLVERS = ("exact", "glue", "milp")
 ROUTINGS = ("class", "epoch", "migrate")
@@ -105,9 +108,11 @@ def frontier(
     rescaling: bool = True,
     routing: Routing = "class",
     billing: Billing = "gpu",
-    progress: Progress | None = None,
-) -> Frontier:
+    progress: "Progress | None" = None,
+) -> "Frontier":
     """The best average JCT for every budget, exact at every breakpoint."""
+    from boa.solver.frontier import sweep
+
     rules = rules_of(rescaling=rescaling, routing=routing, billing=billing)
     return sweep(workload, rules, progress)
 

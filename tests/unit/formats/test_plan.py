@@ -10,7 +10,7 @@ import pytest
 import boa
 from boa.errors import InputError
 from boa.formats.plan import PlanSettings, load_plan, parse_plan
-from boa.solver import as_document
+from boa.solver.solution import as_document
 
 WORKLOAD: dict[str, Any] = {
     "version": 1,

@@ -13,7 +13,7 @@ import boa
 from boa.errors import InputError
 from boa.formats.plan import parse_plan
 from boa.formats.schema import plan_schema, workload_schema
-from boa.solver import as_document
+from boa.solver.solution import as_document
 
 WORKLOAD: dict[str, Any] = {
     "version": 1,

@@ -7,9 +7,9 @@ from typing import Any, Self
 
 import numpy as np
 import pytest
-import typer
 import yaml
 
+from boa.cli import shell
 from boa.cli.live import replay as command
 from boa.errors import InputError, NoServer
 from boa.formats.job import job_document, read_job_spec
@@ -43,8 +43,7 @@ def trace(tmp_path: Path) -> str:
 
 def boa(*arguments: str) -> int:
     """Run `boa replay …` and give its exit code."""
-    code = typer.main.get_command(command.app).main(list(arguments), standalone_mode=False)
-    return code if isinstance(code, int) else 0
+    return shell.run(command.app, arguments)
 
 
 def test_a_profile_has_the_simulator_s_true_rates() -> None:

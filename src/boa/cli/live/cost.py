@@ -5,18 +5,16 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from boa.cli import options
+from boa.cli import options, shell
 from boa.cli.console import console, emit_json
-from boa.cli.live.shared import connect, dollars, listing, rate
+from boa.cli.live.service import connect, dollars, rate
+from boa.cli.markup import escape
 from boa.cli.options import Json
+from boa.cli.tables import Table, listing
 from boa.errors import InputError
 from boa.plots.words import duration, percent
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from boa.api.answers import Cost, CostRow, Grouping
 
 GROUPINGS = ("day", "class", "job")
@@ -29,7 +27,7 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 def cost(
     by: Annotated[
         str | None,
-        typer.Option(
+        shell.Option(
             "--by",
             metavar="|".join(GROUPINGS),
             parser=options.one_of("--by", GROUPINGS),
@@ -38,7 +36,7 @@ def cost(
     ] = None,
     since: Annotated[
         str | None,
-        typer.Option(
+        shell.Option(
             "--since",
             metavar="TIME",
             help="Count from here: 7d, 12h, or a date such as 2026-07-01 (UTC).",
@@ -111,9 +109,7 @@ def headline(found: "Cost", since: str | None) -> Iterator[tuple[str, str]]:
     )
 
 
-def rows_table(by: str, rows: "list[CostRow]", width: int) -> "Table":
-    from rich.markup import escape
-
+def rows_table(by: str, rows: "list[CostRow]", width: int) -> Table:
     named = (by, "name", "class") if by == "job" else (by,)
     shown = []
     for row in rows:

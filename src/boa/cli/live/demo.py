@@ -1,12 +1,10 @@
 """`boa demo`: the whole service on this machine, in compressed time, with nothing to prepare."""
 
 import tempfile
-from importlib import resources
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
+from boa.cli import shell
 from boa.cli.console import console, emit_json, note, write_file
 from boa.cli.options import Json
 from boa.errors import FileError
@@ -16,7 +14,7 @@ KINDS = (".png", ".svg")
 
 def demo(
     folder: Annotated[
-        Path, typer.Option("-o", "--output", metavar="DIR", help="Where the pictures go.")
+        Path, shell.Option("-o", "--output", metavar="DIR", help="Where the pictures go.")
     ] = Path("demo"),
     json: Json = False,
 ) -> None:
@@ -54,20 +52,8 @@ def demo(
     out = console()
     out.print("\n[bold]Picture[/bold]")
     for path in written:
-        out.print(f"  {path}", soft_wrap=True)
+        out.print(f"  {path}", wrap=False)
     note("Next: boa serve --help, boa submit --help; to plan ahead: boa plan --help")
-
-
-def example_path(name: str) -> Path:
-    """A shipped example: inside the installed package, or beside it in a source tree."""
-    import boa
-
-    packaged = Path(str(resources.files("boa"))) / "examples" / name
-    beside = Path(boa.__file__).resolve().parents[2] / "examples" / name
-    for path in (packaged, beside):
-        if path.is_file():
-            return path
-    raise FileError(str(packaged), "no such file", "the examples that ship with boa")
 
 
 def _make(folder: Path) -> None:

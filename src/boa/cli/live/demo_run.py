@@ -9,7 +9,7 @@ from pathlib import Path
 
 from boa.api.answers import Job, LivePlan
 from boa.catalogue.offers import gpu_types
-from boa.cli.live.demo import example_path
+from boa.cli.live.examples import example_path
 from boa.client.spawn import OwnService
 from boa.errors import BoaError
 from boa.formats.job import load_job

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Self
 
 from boa.api.answers import Job
 from boa.cli.console import console, note
+from boa.cli.tables import Table
 from boa.model.job import ENDED
 from boa.plots.live import DemoOutcome
 from boa.plots.words import duration, percent
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from rich.table import Table as LiveTable
 
     from boa.cli.live.demo_run import Demo
 
@@ -27,11 +28,12 @@ class Watching:
     """Called with all jobs, as often as one likes."""
 
     def __init__(self, story: "Demo", *, quiet: bool) -> None:
+        from rich.console import Console
         from rich.live import Live
 
         self._story = story
         self._said = 0.0
-        screen = console()
+        screen = Console(highlight=False)
         tty = not quiet and screen.is_terminal and sys.stdout.isatty()
         self._live = Live(console=screen, refresh_per_second=4) if tty else None
 
@@ -60,11 +62,11 @@ class Watching:
             told = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
             note(f"jobs: {told or 'none yet'}; {gpus} GPUs in use")
 
-    def _table(self, jobs: Sequence[Job]) -> "Table":
-        from rich.table import Table
+    def _table(self, jobs: Sequence[Job]) -> "LiveTable":
+        from rich.table import Table as LiveTable
 
         money = self._story.client.cost()
-        table = Table(
+        table = LiveTable(
             title=f"budget ${money['budget_per_hour']:g}/h, spending "
             f"${money['spend_now_per_hour']:.3g}/h, ${money['total_usd']:.2f} so far",
             title_justify="left",
@@ -92,10 +94,8 @@ class Watching:
 
 
 def print_outcome(outcome: DemoOutcome) -> None:
-    from rich.table import Table
-
     out = console()
-    table = Table(box=None, pad_edge=False)
+    table = Table()
     for column in ("class", "jobs", "JCT planned", "measured", "cost planned", "measured"):
         table.add_column(column, justify="left" if column == "class" else "right")
     for c in outcome.classes:
@@ -119,8 +119,7 @@ def print_outcome(outcome: DemoOutcome) -> None:
         f"the bill      ${cost['total_usd']:.2f}: jobs ${cost['jobs_usd']:.2f}, idle "
         f"${cost['idle_usd']:.2f}, provisioning ${cost['provisioning_usd']:.2f}\n"
         f"real training {outcome.real['state']}, loss {_loss(outcome)}, "
-        f"{outcome.real['attempts']} starts",
-        highlight=False,
+        f"{outcome.real['attempts']} starts"
     )
 
 

@@ -3,10 +3,9 @@
 import sys
 from typing import Annotated
 
-import typer
-
+from boa.cli import shell
 from boa.cli.console import emit_json
-from boa.cli.live.shared import JobId, connect
+from boa.cli.live.service import JobId, connect
 from boa.cli.options import Json
 from boa.errors import UsageError
 
@@ -14,18 +13,18 @@ from boa.errors import UsageError
 def logs(
     job: JobId,
     follow: Annotated[
-        bool, typer.Option("--follow", "-f", metavar="", help="Go on until the job has ended.")
+        bool, shell.Option("--follow", "-f", metavar="", help="Go on until the job has ended.")
     ] = False,
     rank: Annotated[
-        int, typer.Option("--rank", metavar="R", min=0, help="Which of its workers.")
+        int, shell.Option("--rank", metavar="R", min=0, help="Which of its workers.")
     ] = 0,
     attempt: Annotated[
         int | None,
-        typer.Option("--attempt", metavar="N", min=1, help="Only this run; default: all."),
+        shell.Option("--attempt", metavar="N", min=1, help="Only this run; default: all."),
     ] = None,
     tail: Annotated[
         int | None,
-        typer.Option("--tail", "-n", metavar="N", min=0, help="Only so many last lines."),
+        shell.Option("--tail", "-n", metavar="N", min=0, help="Only so many last lines."),
     ] = None,
     json: Json = False,
 ) -> None:

@@ -1,8 +1,10 @@
 """`boa nodes`: what is rented, and who uses it."""
 
 from boa.cli.console import console, emit_json
-from boa.cli.live.shared import ago, connect, listing, rate
+from boa.cli.live.service import ago, connect, rate
+from boa.cli.markup import escape
 from boa.cli.options import Json
+from boa.cli.tables import listing
 
 MOST_JOBS = 6
 
@@ -19,8 +21,6 @@ def nodes(json: Json = False) -> None:
     if json:
         emit_json({"nodes": found["nodes"]})
         return
-    from rich.markup import escape
-
     out = console()
     if not found["nodes"]:
         out.print("no nodes: none are rented until jobs need them")

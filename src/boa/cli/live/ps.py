@@ -5,27 +5,15 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
+from boa.cli import shell
 from boa.cli.console import console, emit_json
-from boa.cli.live.shared import (
-    ago,
-    coloured,
-    connect,
-    dollars,
-    gpus,
-    listing,
-    passed,
-    ran,
-    took,
-)
+from boa.cli.live.service import ago, coloured, connect, dollars, gpus, passed, ran, took
+from boa.cli.markup import escape
 from boa.cli.options import Json
+from boa.cli.tables import Table, listing
 from boa.errors import UsageError
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-    from rich.table import Table
-
     from boa.api.answers import Job, JobList
     from boa.client import Client
 
@@ -60,15 +48,15 @@ PAUSE_S = 1.0
 
 
 def ps(
-    all: Annotated[bool, typer.Option("--all", "-a", metavar="", help="Ended jobs too.")] = False,
+    all: Annotated[bool, shell.Option("--all", "-a", metavar="", help="Ended jobs too.")] = False,
     job_class: Annotated[
-        str | None, typer.Option("--class", metavar="NAME", help="Only jobs of this class.")
+        str | None, shell.Option("--class", metavar="NAME", help="Only jobs of this class.")
     ] = None,
     limit: Annotated[
-        int, typer.Option("--limit", metavar="N", min=1, help="At most so many, the newest.")
+        int, shell.Option("--limit", metavar="N", min=1, help="At most so many, the newest.")
     ] = 1000,
     watch: Annotated[
-        bool, typer.Option("--watch", "-w", metavar="", help="Show it again every second.")
+        bool, shell.Option("--watch", "-w", metavar="", help="Show it again every second.")
     ] = False,
     json: Json = False,
 ) -> None:
@@ -104,24 +92,20 @@ def contract(job: "Job") -> dict[str, Any]:
 def _print(client: "Client", found: "JobList", all: bool) -> None:
     out = console()
     if found["jobs"]:
-        out.print(_shown(client, found, out.width))
+        out.print(*_shown(client, found, out.width))
         if found["before"] is not None:
             out.print(f"[dim]… and older ones (--limit {2 * len(found['jobs'])})[/dim]")
     else:
         out.print("no jobs" if all else "no active jobs (boa ps --all shows those that ended)")
 
 
-def _shown(client: "Client", found: "JobList", width: int) -> "RenderableType":
-    from rich.console import Group
-
+def _shown(client: "Client", found: "JobList", width: int) -> list[Table | str]:
     waits = list(_waits(client, found["jobs"]))
     made = job_table(found, width)
-    return Group(made, "", *waits) if waits else made
+    return [made, "", *waits] if waits else [made]
 
 
-def job_table(found: "JobList", width: int) -> "Table":
-    from rich.markup import escape
-
+def job_table(found: "JobList", width: int) -> Table:
     rows = []
     for job in found["jobs"]:
         failed = job["state"] == "failed" and job["exit_code"] is not None
@@ -156,8 +140,6 @@ def job_table(found: "JobList", width: int) -> "Table":
 
 def _waits(client: "Client", jobs: "Sequence[Job]") -> Iterator[str]:
     """Which jobs wait for what, those that wait for the same together."""
-    from rich.markup import escape
-
     waiting = [job["id"] for job in jobs if job["state"] == "waiting"]
     by_reason: dict[str, list[str]] = {}
     for asked in map(client.job, waiting[:MOST_ASKED]):
@@ -172,11 +154,12 @@ def _waits(client: "Client", jobs: "Sequence[Job]") -> Iterator[str]:
 
 def _watch(client: "Client", all: bool, job_class: str | None, limit: int) -> None:
     from rich.live import Live
+    from rich.text import Text
 
-    out = console()
-    with Live(console=out, auto_refresh=False, screen=True) as live:
+    with Live(auto_refresh=False, screen=True) as live:
         while True:
-            found = client.job_list(all=all, job_class=job_class, limit=limit)
-            shown = _shown(client, found, out.width) if found["jobs"] else "no jobs"
-            live.update(shown, refresh=True)
+            found, out = client.job_list(all=all, job_class=job_class, limit=limit), console()
+            shown = _shown(client, found, out.width) if found["jobs"] else ["no jobs"]
+            lines = (line for part in shown for line in out.lines(part))
+            live.update(Text.from_ansi("\n".join(lines)), refresh=True)
             time.sleep(PAUSE_S)

@@ -8,16 +8,13 @@ from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
-import typer
-
-from boa.cli import options
+from boa.cli import options, shell
 from boa.cli.console import emit_json, note, working, write_file
-from boa.cli.live.shared import connect
+from boa.cli.live.service import connect
 from boa.cli.options import Json
 from boa.cli.simulate import simulating
 from boa.cli.simulate.trace import TracePath
 from boa.errors import FileError, InputError, UsageError
-from boa.model.trace import Trace
 from boa.plots.words import duration
 from boa.units import GpuName, Seconds
 
@@ -25,6 +22,7 @@ if TYPE_CHECKING:
     from boa.client import Client
     from boa.model.job import JobSpec
     from boa.model.profile import ClassProfile
+    from boa.model.trace import Trace
     from boa.sim.run import World
 
 DEFAULT_GPU = "T4"
@@ -32,12 +30,10 @@ LOOK_S = 1.0
 """How long the server's clock is watched to learn its speed."""
 CONFIG = "boa.yaml"
 
-app = typer.Typer(
-    help="Act out measured models as real processes, in compressed time.", no_args_is_help=True
-)
+app = shell.Group("replay", "Act out measured models as real processes, in compressed time.")
 Models: TypeAlias = Annotated[
     Any,
-    typer.Option(
+    shell.Option(
         "--models",
         metavar="A,B,...",
         parser=simulating.listed("--models", str, "applications or classes of the trace"),
@@ -47,13 +43,13 @@ Models: TypeAlias = Annotated[
 ]
 Limit: TypeAlias = Annotated[
     int | None,
-    typer.Option(
+    shell.Option(
         "--limit", metavar="N", parser=options.whole("--limit", 1), help="Only the first N jobs."
     ),
 ]
 Speed: TypeAlias = Annotated[
     float | None,
-    typer.Option(
+    shell.Option(
         "--speed",
         metavar="S",
         parser=options.number("--speed", "a number of server seconds per second > 0, such as 60"),
@@ -63,14 +59,14 @@ Speed: TypeAlias = Annotated[
 ]
 
 
-@app.command("job")
+@app.add("job")
 def job(
     model: Annotated[
-        str, typer.Argument(metavar="MODEL", help="A model of the catalogue.", show_default=False)
+        str, shell.Argument(metavar="MODEL", help="A model of the catalogue.", show_default=False)
     ],
     gpus: Annotated[
         str | None,
-        typer.Option(
+        shell.Option(
             "--gpus",
             metavar="TYPE",
             help=f"As on this GPU type; by default the job's own, or {DEFAULT_GPU}.",
@@ -78,7 +74,7 @@ def job(
     ] = None,
     width: Annotated[
         int | None,
-        typer.Option(
+        shell.Option(
             "--width",
             metavar="K",
             parser=options.whole("--width", 1),
@@ -111,7 +107,7 @@ def job(
             raise UsageError(str(problem)) from None
     if json:
         emit_json({"class": profile.name, "gpu_type": gpu, "exit_code": code})
-    raise typer.Exit(code)
+    raise shell.Exit(code)
 
 
 def known_profile(model: str, gpu: GpuName) -> "ClassProfile":
@@ -130,7 +126,7 @@ def known_profile(model: str, gpu: GpuName) -> "ClassProfile":
     return found
 
 
-@app.command("trace")
+@app.add("trace")
 def replay_trace(
     trace: TracePath,
     gpus: simulating.Gpus = None,
@@ -142,7 +138,7 @@ def replay_trace(
     slowdown: simulating.Slowdown = None,
     profiles_out: Annotated[
         Path | None,
-        typer.Option(
+        shell.Option(
             "--profiles-out",
             metavar="DIR",
             help="Where the profiles go that the jobs read; by default the data folder.",
@@ -208,12 +204,12 @@ def submit_all(
     return ids
 
 
-@app.command("profiles")
+@app.add("profiles")
 def profiles(
     trace: TracePath,
     output: Annotated[
         Path,
-        typer.Option(
+        shell.Option(
             "-o", "--output", metavar="DIR", help="Where the files go.", show_default=False
         ),
     ],
@@ -225,7 +221,7 @@ def profiles(
     slowdown: simulating.Slowdown = None,
     perfect: Annotated[
         bool,
-        typer.Option(
+        shell.Option(
             "--perfect",
             metavar="",
             help="In boa.yaml, have the service know every class for good, as in boa simulate.",
@@ -286,9 +282,10 @@ def replayed_world(
     return world
 
 
-def restricted(trace: Trace, models: Sequence[str] | None, limit: int | None) -> Trace:
+def restricted(trace: "Trace", models: Sequence[str] | None, limit: int | None) -> "Trace":
     """Only the first jobs of these models; an application goes by its class's name too."""
     from boa.catalogue.calibration import class_name
+    from boa.model.trace import Trace
 
     names = {app: {app, class_name(app)} for app in trace.counts()}
     for model in models or ():

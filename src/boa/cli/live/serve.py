@@ -5,9 +5,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from boa.cli import options
+from boa.cli import options, shell
 from boa.cli.console import emit_json, note
 from boa.cli.options import Json
 from boa.errors import InputError, UsageError
@@ -19,11 +17,11 @@ if TYPE_CHECKING:
 def serve(
     config: Annotated[
         Path | None,
-        typer.Option("--config", metavar="FILE", help="boa.yaml (`boa schema config`)."),
+        shell.Option("--config", metavar="FILE", help="boa.yaml (`boa schema config`)."),
     ] = None,
     budget: Annotated[
         float | None,
-        typer.Option(
+        shell.Option(
             "--budget",
             metavar="USD",
             parser=options.money("--budget"),
@@ -32,7 +30,7 @@ def serve(
     ] = None,
     max_spend: Annotated[
         float | None,
-        typer.Option(
+        shell.Option(
             "--max-spend",
             metavar="USD",
             parser=options.money("--max-spend"),
@@ -41,13 +39,13 @@ def serve(
     ] = None,
     engine: Annotated[
         str | None,
-        typer.Option(
+        shell.Option(
             "--engine", metavar="local|ray", help="What runs the jobs: this machine, or Ray."
         ),
     ] = None,
     cloud: Annotated[
         str | None,
-        typer.Option(
+        shell.Option(
             "--cloud",
             metavar="local|ray|aws",
             help="What rents the nodes; with engine ray: Ray's own autoscaler, or AWS.",
@@ -55,7 +53,7 @@ def serve(
     ] = None,
     db: Annotated[
         str | None,
-        typer.Option(
+        shell.Option(
             "--db",
             metavar="URL",
             help="Where everything is kept: sqlite:///FILE (default: DIR/boa.db) or postgresql://…",
@@ -63,7 +61,7 @@ def serve(
     ] = None,
     data: Annotated[
         Path | None,
-        typer.Option(
+        shell.Option(
             "--data",
             metavar="DIR",
             help="Logs, checkpoints and the database; default: $BOA_HOME, else ~/.local/state/boa.",
@@ -71,15 +69,15 @@ def serve(
     ] = None,
     host: Annotated[
         str | None,
-        typer.Option("--host", metavar="HOST", help="Where to listen (127.0.0.1)."),
+        shell.Option("--host", metavar="HOST", help="Where to listen (127.0.0.1)."),
     ] = None,
     port: Annotated[
         int | None,
-        typer.Option("--port", metavar="N", help="The port (8420); 0 takes a free one."),
+        shell.Option("--port", metavar="N", help="The port (8420); 0 takes a free one."),
     ] = None,
     speed: Annotated[
         float | None,
-        typer.Option(
+        shell.Option(
             "--speed",
             metavar="X",
             parser=options.number("--speed", "a finite number > 0, such as 60"),
@@ -88,7 +86,7 @@ def serve(
     ] = None,
     dry_run: Annotated[
         bool,
-        typer.Option(
+        shell.Option(
             "--dry-run",
             help="With --cloud aws: print what would be done there, ask whether it may be, "
             "change nothing and end.",

@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-import typer
-
-from boa.cli import options
+from boa.cli import options, shell
 from boa.cli.console import check_writable, console, emit_json, note, working, write_file
-from boa.cli.live.shared import ago, coloured, connect, dollars, gpus, ran, span, table, took
+from boa.cli.live.service import ago, coloured, connect, dollars, gpus, ran, span, took
+from boa.cli.markup import escape
 from boa.cli.options import Json
+from boa.cli.tables import table
 from boa.errors import InputError, Refused, UsageError, shown
 from boa.formats.job import SHELL
 from boa.model.records import RESCALE_PARTS
@@ -35,11 +35,11 @@ _T = TypeVar("_T")
 def show(
     what: Annotated[
         str,
-        typer.Argument(metavar="JOB|CLASS", help="A job's id, or a class.", show_default=False),
+        shell.Argument(metavar="JOB|CLASS", help="A job's id, or a class.", show_default=False),
     ],
     plot: Annotated[
         Path | None,
-        typer.Option(
+        shell.Option(
             "--plot",
             metavar="FILE",
             parser=options.picture("--plot", options.FIGURES),
@@ -133,8 +133,6 @@ def _show_class(document: dict[str, Any], plot: Path | None, json: bool) -> None
 
 def _print_reasons(words: Sequence[str]) -> None:
     """Why the plan has these widths for the class."""
-    from rich.markup import escape
-
     if words:
         console().print("\n[bold]Why these widths[/bold]")
     for said in words[:MOST_REASONS]:
@@ -144,8 +142,6 @@ def _print_reasons(words: Sequence[str]) -> None:
 
 
 def _print(job: "JobDetails", events: "list[Event]", now: float, stays: bool) -> None:
-    from rich.markup import escape
-
     out = console()
     for name, said in described(job, now, stays):
         out.print(f"[bold]{name:<11}[/bold] {said}")
@@ -160,8 +156,6 @@ def _print(job: "JobDetails", events: "list[Event]", now: float, stays: bool) ->
 
 def described(job: "JobDetails", now: float, stays: bool) -> Iterator[tuple[str, str]]:
     """`stays`: it is left on its least GPUs because it reports nothing."""
-    from rich.markup import escape
-
     spec = job["spec"]
     yield "job", f"{job['id']}, [bold]{escape(job['name'])}[/bold], class {escape(job['class'])}"
     yield "state", f"{coloured(job['state'])}{escape(_why(job))}"
@@ -211,8 +205,6 @@ def _training(metrics: Mapping[str, float]) -> Iterator[str]:
 
 
 def _others(metrics: Mapping[str, float]) -> Iterator[str]:
-    from rich.markup import escape
-
     for name, value in sorted(metrics.items()):
         if name not in BATCH:
             yield f"{escape(name)} {value:.4g}"

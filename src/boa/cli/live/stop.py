@@ -2,10 +2,9 @@
 
 from typing import Annotated
 
-import typer
-
+from boa.cli import shell
 from boa.cli.console import emit_json, say_error
-from boa.cli.live.shared import connect
+from boa.cli.live.service import connect
 from boa.cli.options import Json
 from boa.errors import BoaError, NoServer
 
@@ -13,7 +12,7 @@ from boa.errors import BoaError, NoServer
 def stop(
     jobs: Annotated[
         list[str],
-        typer.Argument(metavar="JOB...", help="Ids of jobs.", show_default=False),
+        shell.Argument(metavar="JOB...", help="Ids of jobs.", show_default=False),
     ],
     json: Json = False,
 ) -> None:
@@ -44,4 +43,4 @@ def stop(
     for error in wrong:
         say_error(error)
     if wrong:
-        raise typer.Exit(max(error.exit_code for error in wrong))
+        raise shell.Exit(max(error.exit_code for error in wrong))

@@ -5,14 +5,12 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from boa.cli import options
+from boa.cli import options, shell
 from boa.cli.console import emit_json, note
-from boa.cli.live.shared import connect
+from boa.cli.live.service import connect
 from boa.cli.options import Json
 from boa.errors import FileError, InputError, UsageError, shown
-from boa.model.job import JobSpec
+from boa.model.job_spec import JobSpec
 
 if TYPE_CHECKING:
     from boa.api.answers import JobDetails
@@ -26,7 +24,7 @@ NEEDS_CLASS = "a command needs --class NAME: boa submit --class NAME -- COMMAND.
 def submit(
     words: Annotated[
         list[str],
-        typer.Argument(
+        shell.Argument(
             metavar="JOB.yaml | -- COMMAND...",
             help="A job file (`boa schema job` describes it); or, with --class, a command.",
             show_default=False,
@@ -34,57 +32,57 @@ def submit(
     ],
     job_class: Annotated[
         str | None,
-        typer.Option("--class", metavar="NAME", help="Jobs that share model and data."),
+        shell.Option("--class", metavar="NAME", help="Jobs that share model and data."),
     ] = None,
-    name: Annotated[str | None, typer.Option("--name", metavar="N", help="For people.")] = None,
+    name: Annotated[str | None, shell.Option("--name", metavar="N", help="For people.")] = None,
     min_gpus: Annotated[
-        int | None, typer.Option("--min-gpus", metavar="K", help="The fewest it can run on.")
+        int | None, shell.Option("--min-gpus", metavar="K", help="The fewest it can run on.")
     ] = None,
     max_gpus: Annotated[
-        int | None, typer.Option("--max-gpus", metavar="K", help="The most it may get.")
+        int | None, shell.Option("--max-gpus", metavar="K", help="The most it may get.")
     ] = None,
     gpus: Annotated[
         str | None,
-        typer.Option("--gpus", metavar="T4,A100", help="GPU types it can run on; default: any."),
+        shell.Option("--gpus", metavar="T4,A100", help="GPU types it can run on; default: any."),
     ] = None,
     launcher: Annotated[
         str | None,
-        typer.Option(
+        shell.Option(
             "--launcher",
             metavar="workers|torchrun|single",
             help="One process per GPU (default), one torchrun, or one process told its width.",
         ),
     ] = None,
     epochs: Annotated[
-        int | None, typer.Option("--epochs", metavar="N", help="Epochs that the job reports.")
+        int | None, shell.Option("--epochs", metavar="N", help="Epochs that the job reports.")
     ] = None,
     total_work: Annotated[
         float | None,
-        typer.Option("--total-work", metavar="W", help="Its whole work in the units it reports."),
+        shell.Option("--total-work", metavar="W", help="Its whole work in the units it reports."),
     ] = None,
     workdir: Annotated[
         Path | None,
-        typer.Option("--workdir", metavar="DIR", help="Where it runs; default: this folder."),
+        shell.Option("--workdir", metavar="DIR", help="Where it runs; default: this folder."),
     ] = None,
     env: Annotated[
         list[str] | None,
-        typer.Option("--env", metavar="K=V", help="An environment variable; may be repeated."),
+        shell.Option("--env", metavar="K=V", help="An environment variable; may be repeated."),
     ] = None,
     grace_s: Annotated[
         float | None,
-        typer.Option("--grace-s", metavar="S", help="From SIGTERM to SIGKILL (30)."),
+        shell.Option("--grace-s", metavar="S", help="From SIGTERM to SIGKILL (30)."),
     ] = None,
     retries: Annotated[
         int | None,
-        typer.Option("--retries", metavar="N", help="Restarts after failures of its own (3)."),
+        shell.Option("--retries", metavar="N", help="Restarts after failures of its own (3)."),
     ] = None,
     weight: Annotated[
         float | None,
-        typer.Option("--weight", metavar="X", help="How much its JCT counts (1)."),
+        shell.Option("--weight", metavar="X", help="How much its JCT counts (1)."),
     ] = None,
     wait: Annotated[
         bool,
-        typer.Option("--wait", metavar="", help="Show its log, and end with its exit code."),
+        shell.Option("--wait", metavar="", help="Show its log, and end with its exit code."),
     ] = False,
     json: Json = False,
 ) -> None:
@@ -127,7 +125,7 @@ def submit(
     if json:
         emit_json({"job": job})
     if wait:
-        raise typer.Exit(mirrored(job))
+        raise shell.Exit(mirrored(job))
 
 
 def _limits(least: int | None, most: int | None, types: str | None) -> dict[str, Any]:
@@ -195,7 +193,7 @@ def _follow(client: "Client", job: str, out: Any) -> "JobDetails":
         return client.wait(job)
     except KeyboardInterrupt:
         note(f"job {job} goes on: boa logs -f {job} shows it, boa stop {job} stops it")
-        raise typer.Exit(INTERRUPTED) from None
+        raise shell.Exit(INTERRUPTED) from None
 
 
 def mirrored(job: "JobDetails") -> int:

@@ -3,11 +3,9 @@
 import math
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from boa.cli import options
+from boa.cli import options, shell
 from boa.cli.console import console, emit_json, working
-from boa.cli.live.shared import connect, rate
+from boa.cli.live.service import connect, rate
 from boa.cli.options import BillingOption, Json, NoRescaling, RoutingOption, WorkloadPath
 from boa.errors import InputError
 from boa.plots.words import duration, percent
@@ -20,7 +18,7 @@ def budget(
     workload: WorkloadPath,
     jct: Annotated[
         float,
-        typer.Option(
+        shell.Option(
             "--jct",
             metavar="SECONDS",
             parser=options.number("--jct", "a finite number of seconds > 0, such as 3600"),
@@ -74,7 +72,7 @@ def budget(
         out.print(f"There, {money.saving(found.shadow_price, found.objective)} per job.")
 
 
-live = typer.Typer()
+live = shell.Group("budget", "The budget of a running service.")
 
 
 def _cap(text: Any) -> float:
@@ -83,11 +81,11 @@ def _cap(text: Any) -> float:
     return options.number("--max-spend", "USD per hour > 0, such as 40, or none")(text)
 
 
-@live.command("set")
+@live.add("set")
 def set_budget(
     budget: Annotated[
         float | None,
-        typer.Argument(
+        shell.Argument(
             metavar="[USD]",
             parser=options.money("USD"),
             help="Average spend per hour that is steered to; left out: as it is.",
@@ -96,7 +94,7 @@ def set_budget(
     ] = None,
     max_spend: Annotated[
         float | None,
-        typer.Option(
+        shell.Option(
             "--max-spend",
             metavar="USD|none",
             parser=_cap,
@@ -123,7 +121,7 @@ def set_budget(
     _show(found, json)
 
 
-@live.command("show")
+@live.add("show")
 def show_budget(json: Json = False) -> None:
     """Show the budget of the running service, and how spend compares with it.
 
@@ -153,14 +151,16 @@ def _show(found: "Budget", json: bool) -> None:
     out.print(f"[bold]planned[/bold]  with {rate(found['effective_budget_per_hour'])}")
 
 
-class BudgetCommand(typer.core.TyperCommand):
+class BudgetCommand(shell.Command):
     """`boa budget WORKLOAD`, but for two first words that are commands of their own."""
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any
     ) -> Any:
-        commands = typer.main.get_group(live).commands
-        if args and args[0] in commands:
+        if args and args[0] in live.commands:
             path = f"{info_name} {args[0]}"
-            return commands[args[0]].make_context(path, args[1:], parent=parent, **extra)
+            return live.commands[args[0]].make_context(path, args[1:], parent=parent, **extra)
         return super().make_context(info_name, args, parent=parent, **extra)
+
+
+command = shell.command(budget, cls=BudgetCommand)

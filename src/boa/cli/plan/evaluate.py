@@ -1,22 +1,22 @@
 """`boa evaluate`: what any plan does to a workload, by the formulas of the theorems."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from boa.cli import options
+from boa.cli import options, shell
 from boa.cli.console import console, emit_json
 from boa.cli.options import Json, WorkloadPath
-from boa.model.workload import BILLINGS, Workload
-from boa.solver.objective import Outcome
+
+if TYPE_CHECKING:
+    from boa.model.workload import Workload
+    from boa.solver.objective import Outcome
 
 
 def evaluate(
     workload: WorkloadPath,
     plan: Annotated[
         Path,
-        typer.Option(
+        shell.Option(
             "--plan",
             metavar="PLAN.json",
             help="Plan file, as `boa plan -o` writes it (`boa schema plan` describes it).",
@@ -25,7 +25,7 @@ def evaluate(
     ],
     rescaling: Annotated[
         bool | None,
-        typer.Option(
+        shell.Option(
             "--rescaling/--no-rescaling",
             metavar="",
             help="Whether rescaling takes time; as the plan file says, else yes.",
@@ -34,10 +34,10 @@ def evaluate(
     ] = None,
     billing: Annotated[
         str | None,
-        typer.Option(
+        shell.Option(
             "--billing",
-            metavar="|".join(BILLINGS),
-            parser=options.one_of("--billing", BILLINGS),
+            metavar="|".join(options.BILLINGS),
+            parser=options.one_of("--billing", options.BILLINGS),
             help="Pay for GPUs used or for whole nodes; as the plan file says, else gpu.",
         ),
     ] = None,
@@ -72,7 +72,7 @@ def evaluate(
         _print(jobs, outcome)
 
 
-def outcome_document(outcome: Outcome) -> dict[str, Any]:
+def outcome_document(outcome: "Outcome") -> dict[str, Any]:
     return {
         "average_jct_s": outcome.average_jct,
         "spend_per_hour": outcome.spend,
@@ -90,11 +90,10 @@ def outcome_document(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _print(workload: Workload, outcome: Outcome) -> None:
-    from rich.markup import escape
-    from rich.table import Table
-
+def _print(workload: "Workload", outcome: "Outcome") -> None:
+    from boa.cli.markup import escape
     from boa.cli.plan.plan_table import spelled
+    from boa.cli.tables import Table
     from boa.plots.words import Money, duration, percent
 
     money, out = Money.of(workload), console()
@@ -103,7 +102,7 @@ def _print(workload: Workload, outcome: Outcome) -> None:
     if outcome.objective != outcome.average_jct:
         out.print(f"[bold]objective[/bold]    {spelled(outcome.objective)}, weighted by class")
     out.print()
-    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+    table = Table()
     table.add_column("class", no_wrap=True, max_width=40)
     for column in ("JCT", "spend", "of all", "cost per job", "rescalings"):
         table.add_column(column, justify="right", no_wrap=True)

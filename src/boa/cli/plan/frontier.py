@@ -1,28 +1,28 @@
 """`boa frontier`: the best average JCT that each budget can buy."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from boa.cli import options
+from boa.cli import options, shell
 from boa.cli.console import check_writable, console, emit_json, note, working, write_file
 from boa.cli.options import BillingOption, Json, NoRescaling, RoutingOption, WorkloadPath
 from boa.errors import UsageError
-from boa.model.workload import Workload
-from boa.solver.frontier import Frontier, FrontierPoint
 from boa.units import UsdPerHour
+
+if TYPE_CHECKING:
+    from boa.model.workload import Workload
+    from boa.solver.frontier import Frontier, FrontierPoint
 
 
 def _budget(option: str, meaning: str) -> Any:
-    return typer.Option(option, metavar="USD", parser=options.money(option), help=meaning)
+    return shell.Option(option, metavar="USD", parser=options.money(option), help=meaning)
 
 
 def frontier(
     workload: WorkloadPath,
     points: Annotated[
         int,
-        typer.Option(
+        shell.Option(
             "--points",
             metavar="N",
             parser=options.whole("--points", 2),
@@ -38,7 +38,7 @@ def frontier(
     budget: Annotated[float | None, _budget("--budget", "A budget to mark.")] = None,
     breakpoints: Annotated[
         bool,
-        typer.Option(
+        shell.Option(
             "--breakpoints",
             metavar="",
             help="Every breakpoint instead: the frontier is exact between them.",
@@ -46,7 +46,7 @@ def frontier(
     ] = False,
     no_glue: Annotated[
         bool,
-        typer.Option(
+        shell.Option(
             "--no-glue", metavar="", help="Leave the paper's Algorithm 1 out of the picture."
         ),
     ] = False,
@@ -55,7 +55,7 @@ def frontier(
     billing: BillingOption = "gpu",
     plot: Annotated[
         Path | None,
-        typer.Option(
+        shell.Option(
             "--plot",
             metavar="FILE",
             parser=options.picture("--plot"),
@@ -104,7 +104,7 @@ def frontier(
 
 
 def frontier_document(
-    found: Frontier, shown: list[FrontierPoint], chosen: FrontierPoint | None
+    found: "Frontier", shown: "list[FrontierPoint]", chosen: "FrontierPoint | None"
 ) -> dict[str, Any]:
     document: dict[str, Any] = {
         "points": [_point(found, p) for p in shown],
@@ -115,7 +115,7 @@ def frontier_document(
     return document if chosen is None else {**document, "chosen": _point(found, chosen)}
 
 
-def _point(found: Frontier, point: FrontierPoint) -> dict[str, float]:
+def _point(found: "Frontier", point: "FrontierPoint") -> dict[str, float]:
     from boa.plots.curve import shadow_price
 
     return {
@@ -129,10 +129,12 @@ def _point(found: Frontier, point: FrontierPoint) -> dict[str, float]:
 
 
 def print_frontier(
-    workload: Workload, found: Frontier, shown: list[FrontierPoint], chosen: FrontierPoint | None
+    workload: "Workload",
+    found: "Frontier",
+    shown: "list[FrontierPoint]",
+    chosen: "FrontierPoint | None",
 ) -> None:
-    from rich.table import Table
-
+    from boa.cli.tables import Table
     from boa.plots.words import Money, duration
 
     money, out = Money.of(workload), console()
@@ -143,7 +145,7 @@ def print_frontier(
         f"average JCT {duration(found.fastest_jct)}; more money buys nothing"
     )
     out.print()
-    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 3, 0, 0))
+    table = Table(gap=3)
     for column in ("budget", "average JCT", f"{money.one_more} saves"):
         table.add_column(column, justify="right", no_wrap=True)
     extra = [chosen] if chosen is not None and chosen not in shown else []
@@ -158,8 +160,8 @@ def print_frontier(
 
 
 def _draw(
-    workload: Workload,
-    found: Frontier,
+    workload: "Workload",
+    found: "Frontier",
     budget: UsdPerHour | None,
     span: tuple[UsdPerHour | None, UsdPerHour | None],
     rules: dict[str, Any],

@@ -4,11 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from boa.cli import options
+from boa.cli import options, shell
 from boa.cli.console import check_writable, console, emit_json, note, working, write_file
-from boa.cli.live.shared import listing
 from boa.cli.options import Json
 from boa.cli.simulate.simulating import listed
 from boa.errors import BoaError, FileError, InputError
@@ -30,7 +27,7 @@ class NothingRefreshed(BoaError):
 def offers(
     cloud: Annotated[
         Any,
-        typer.Option(
+        shell.Option(
             "--cloud",
             metavar="CLOUD,...",
             parser=listed(
@@ -42,7 +39,7 @@ def offers(
     ] = None,
     gpu: Annotated[
         Any,
-        typer.Option(
+        shell.Option(
             "--gpu",
             metavar="GPU,...",
             parser=listed("--gpu", str, "GPU types, such as A100,H100"),
@@ -52,15 +49,15 @@ def offers(
     ] = None,
     region: Annotated[
         str | None,
-        typer.Option("--region", metavar="REGION", help="One region, such as us-east-1; all."),
+        shell.Option("--region", metavar="REGION", help="One region, such as us-east-1; all."),
     ] = None,
     spot: Annotated[
         bool,
-        typer.Option("--spot", metavar="", help="Spot prices, and only what is known to have one."),
+        shell.Option("--spot", metavar="", help="Spot prices, and only what is known to have one."),
     ] = False,
     sort: Annotated[
         str,
-        typer.Option(
+        shell.Option(
             "--sort",
             metavar="|".join(SORTS),
             parser=options.one_of("--sort", SORTS),
@@ -70,7 +67,7 @@ def offers(
     ] = "price",
     refresh: Annotated[
         bool,
-        typer.Option(
+        shell.Option(
             "--refresh",
             metavar="",
             help="Ask the clouds first: AWS with your credentials, Azure, Lambda with "
@@ -189,7 +186,8 @@ def _document(rows: "Sequence[CloudOffer]", outcome: "RefreshOutcome | None") ->
 
 
 def _show(rows: "Sequence[CloudOffer]", spot: bool) -> None:
-    from rich.markup import escape
+    from boa.cli.markup import escape
+    from boa.cli.tables import listing
 
     out = console()
     if not rows:

@@ -3,26 +3,23 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from boa.cli import options
+from boa.cli import options, shell
 from boa.cli.console import check_writable, emit_json, note, working, write_file
-from boa.cli.live.shared import DOLLARS, connect, rate, rebuilt
+from boa.cli.live.service import DOLLARS, connect, rate, rebuilt
 from boa.cli.options import BillingOption, Json, NoRescaling, RoutingOption
 from boa.errors import UsageError
-from boa.model.workload import Workload
-from boa.solver.planner import SOLVERS
-from boa.solver.solution import Solution, as_document
 
 if TYPE_CHECKING:
     from boa.cli.plan.plan_table import FollowingService
+    from boa.model.workload import Workload
+    from boa.solver.solution import Solution
 
 
 def plan(
-    context: typer.Context,
+    context: shell.Context,
     workload: Annotated[
         Path | None,
-        typer.Argument(
+        shell.Argument(
             metavar="WORKLOAD",
             help="Workload file, YAML or JSON (`boa schema workload` describes it).",
             show_default=False,
@@ -30,7 +27,7 @@ def plan(
     ] = None,
     budget: Annotated[
         float | None,
-        typer.Option(
+        shell.Option(
             "--budget",
             metavar="USD",
             parser=options.money("--budget"),
@@ -40,23 +37,23 @@ def plan(
     ] = None,
     live: Annotated[
         bool,
-        typer.Option(
+        shell.Option(
             "--live", metavar="", help="Show the plan that the running service follows instead."
         ),
     ] = False,
     solver: Annotated[
         str,
-        typer.Option(
+        shell.Option(
             "--solver",
-            metavar="|".join(SOLVERS),
-            parser=options.one_of("--solver", SOLVERS),
+            metavar="|".join(options.SOLVERS),
+            parser=options.one_of("--solver", options.SOLVERS),
             help="exact: the optimum, proven. glue: the paper's Algorithm 1. milp: HiGHS, an "
             "independent check (slow).",
         ),
     ] = "exact",
     deterministic: Annotated[
         bool,
-        typer.Option(
+        shell.Option(
             "--deterministic",
             metavar="",
             help="One width sequence per class, instead of splitting one class's jobs over two.",
@@ -67,7 +64,7 @@ def plan(
     billing: BillingOption = "gpu",
     gap: Annotated[
         float | None,
-        typer.Option(
+        shell.Option(
             "--gap",
             metavar="G",
             parser=options.number("--gap", "a finite number >= 0, such as 0.05", zero=True),
@@ -76,7 +73,7 @@ def plan(
     ] = None,
     seed: Annotated[
         int,
-        typer.Option(
+        shell.Option(
             "--seed",
             metavar="N",
             parser=options.whole("--seed", 0),
@@ -85,7 +82,7 @@ def plan(
     ] = 0,
     time_limit: Annotated[
         float | None,
-        typer.Option(
+        shell.Option(
             "--time-limit-s",
             metavar="S",
             parser=options.number("--time-limit-s", "a finite number of seconds > 0"),
@@ -93,11 +90,11 @@ def plan(
         ),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the plan as JSON.")
+        Path | None, shell.Option("-o", "--output", metavar="FILE", help="Write the plan as JSON.")
     ] = None,
     plot: Annotated[
         Path | None,
-        typer.Option(
+        shell.Option(
             "--plot",
             metavar="FILE",
             parser=options.picture("--plot"),
@@ -148,7 +145,7 @@ def plan(
     _tell(read, solution, output, plot, json)
 
 
-def _check_live(context: typer.Context) -> None:
+def _check_live(context: shell.Context) -> None:
     """Refuse what would be asked of a solver: the plan is there already."""
     for parameter in context.command.params:
         source = context.get_parameter_source(parameter.name or "")
@@ -173,8 +170,8 @@ def _tell_live(output: Path | None, plot: Path | None, json: bool) -> None:
 
 
 def _tell(
-    read: Workload,
-    solution: Solution,
+    read: "Workload",
+    solution: "Solution",
     output: Path | None,
     plot: Path | None,
     json: bool,
@@ -189,6 +186,8 @@ def _tell(
             picture = width_picture(read, solution, plot.suffix)
         write_file(plot, picture, "--plot")
     if json:
+        from boa.solver.solution import as_document
+
         emit_json(as_document(solution))
     else:
         from boa.cli.plan.plan_table import print_solution
@@ -199,9 +198,11 @@ def _tell(
             note(f"{kind} written to {path}")
 
 
-def _save(solution: Solution, output: Path | None) -> None:
+def _save(solution: "Solution", output: Path | None) -> None:
     if output is not None:
         import json
+
+        from boa.solver.solution import as_document
 
         text = json.dumps(as_document(solution), indent=1, allow_nan=False, ensure_ascii=False)
         write_file(output, text + "\n", "--output")

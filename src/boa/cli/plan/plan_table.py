@@ -3,10 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from rich.markup import escape
-from rich.table import Table
-
 from boa.cli.console import console
+from boa.cli.markup import escape
+from boa.cli.tables import Table
 from boa.model.plan import ClassPlan
 from boa.model.workload import JobClass, Workload
 from boa.plots.words import Money, duration, percent, routed_runs, runs, significant
@@ -130,7 +129,7 @@ def class_table(
     widths: bool = False,
 ) -> Table:
     """One row per class: its figures, its widths, or both."""
-    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+    table = Table()
     table.add_column("class", no_wrap=True, max_width=24)
     if figures:
         for column in ("jobs", "JCT", "spend", "of all", "rescalings"):

@@ -2,9 +2,7 @@
 
 from typing import Annotated
 
-import typer
-
-from boa.cli import options
+from boa.cli import options, shell
 from boa.cli.console import emit_json
 from boa.cli.options import Json
 
@@ -14,7 +12,7 @@ KINDS = ("workload", "plan", "job", "config", "profile")
 def schema(
     kind: Annotated[
         str,
-        typer.Argument(
+        shell.Argument(
             metavar="|".join(KINDS),
             parser=options.one_of("schema", KINDS),
             help="Which file: a workload, a plan, a job spec, boa.yaml or a class profile.",

@@ -3,22 +3,20 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from boa.cli import options
+from boa.cli import options, shell
 from boa.cli.console import check_writable, console, emit_json, note, working, write_file
 from boa.cli.options import Json, WorkloadPath
 from boa.errors import InputError, UsageError
-from boa.model.workload import JobClass, Workload
 from boa.units import GpuName, UsdPerHour
+
+if TYPE_CHECKING:
+    from boa.model.workload import JobClass, Workload
 
 SLOWDOWNS = ("sia", "none")
 
-app = typer.Typer(
-    help="Make a workload file from a trace, or see what is in one.", no_args_is_help=True
-)
+app = shell.Group("workload", "Make a workload file from a trace, or see what is in one.")
 
 
 def _names(text: str) -> list[GpuName]:
@@ -39,11 +37,11 @@ def _prices(text: str) -> dict[GpuName, UsdPerHour]:
     return prices
 
 
-@app.command("from-trace")
+@app.add("from-trace")
 def from_trace(
     trace: Annotated[
         Path,
-        typer.Argument(
+        shell.Argument(
             metavar="TRACE",
             help="CSV of jobs: ours (name, arrival_s, application), Sia's, Pollux's or Rubick's.",
             show_default=False,
@@ -51,7 +49,7 @@ def from_trace(
     ],
     gpus: Annotated[
         str,
-        typer.Option(
+        shell.Option(
             "--gpus",
             metavar="T4,V100,...",
             help="GPU types that can be rented. One alone costs 1 per GPU-hour: a budget then "
@@ -61,7 +59,7 @@ def from_trace(
     ],
     profiles: Annotated[
         Path | None,
-        typer.Option(
+        shell.Option(
             "--profiles",
             metavar="DIR",
             help="Folder of measurements (Sia, Pollux or Rubick). Without it the catalogue serves.",
@@ -69,7 +67,7 @@ def from_trace(
     ] = None,
     prices: Annotated[
         str | None,
-        typer.Option(
+        shell.Option(
             "--prices",
             metavar="T4=USD,...",
             help="USD per GPU-hour, instead of list prices.",
@@ -77,7 +75,7 @@ def from_trace(
     ] = None,
     rescale_s: Annotated[
         float | None,
-        typer.Option(
+        shell.Option(
             "--rescale-s",
             metavar="S",
             parser=options.number("--rescale-s", "a finite number of seconds >= 0", zero=True),
@@ -86,7 +84,7 @@ def from_trace(
     ] = None,
     slowdown: Annotated[
         str | None,
-        typer.Option(
+        shell.Option(
             "--slowdown",
             metavar="|".join(SLOWDOWNS),
             parser=options.one_of("--slowdown", SLOWDOWNS),
@@ -95,7 +93,7 @@ def from_trace(
     ] = None,
     measured: Annotated[
         bool,
-        typer.Option(
+        shell.Option(
             "--measured",
             metavar="",
             help="Speeds from the measured step times themselves, as the simulator runs them, "
@@ -104,7 +102,7 @@ def from_trace(
     ] = False,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", metavar="FILE", help="Write the workload file here."),
+        shell.Option("-o", "--output", metavar="FILE", help="Write the workload file here."),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -146,7 +144,7 @@ def from_trace(
 
 def _measured(
     trace: Path, profiles: Path | None, gpus: list[GpuName], given: Mapping[str, Any]
-) -> Workload:
+) -> "Workload":
     """The workload that the simulator would plan for if it knew every job's true speed."""
     from boa.catalogue.traces import read_trace
     from boa.sim.knowledge import ExpectedArrivals, Knowledge
@@ -172,7 +170,7 @@ def _as_json(text: str) -> Any:
     return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
 
-@app.command("describe")
+@app.add("describe")
 def describe(workload: WorkloadPath, json: Json = False) -> None:
     """Show what is in a workload file: classes, rates, work, load and GPU types.
 
@@ -190,7 +188,7 @@ def describe(workload: WorkloadPath, json: Json = False) -> None:
         _print(read, document)
 
 
-def description(workload: Workload) -> dict[str, Any]:
+def description(workload: "Workload") -> dict[str, Any]:
     return {
         "arrivals_per_hour": workload.arrivals_per_hour,
         "load": sum(_load(c) for c in workload.classes),
@@ -216,15 +214,15 @@ def description(workload: Workload) -> dict[str, Any]:
     }
 
 
-def _work(job_class: JobClass) -> float:
+def _work(job_class: "JobClass") -> float:
     return sum(epoch.work for epoch in job_class.epochs)
 
 
-def _load(job_class: JobClass) -> float:
+def _load(job_class: "JobClass") -> float:
     return job_class.arrivals_per_hour / 3600.0 * _work(job_class)
 
 
-def _widths(workload: Workload, job_class: JobClass) -> dict[GpuName, list[int]]:
+def _widths(workload: "Workload", job_class: "JobClass") -> dict[GpuName, list[int]]:
     """Smallest and largest width per GPU type that can run any of it."""
     found = {}
     for gpu in workload.gpu_types:
@@ -235,10 +233,9 @@ def _widths(workload: Workload, job_class: JobClass) -> dict[GpuName, list[int]]
     return found
 
 
-def _print(workload: Workload, document: Mapping[str, Any]) -> None:
-    from rich.markup import escape
-    from rich.table import Table
-
+def _print(workload: "Workload", document: Mapping[str, Any]) -> None:
+    from boa.cli.markup import escape
+    from boa.cli.tables import Table
     from boa.plots.words import Money, duration, percent, significant
 
     out, money = console(), Money.of(workload)
@@ -246,7 +243,7 @@ def _print(workload: Workload, document: Mapping[str, Any]) -> None:
         price = "" if money.counts_gpus else f"  ${gpu.price:g} per GPU-hour"
         out.print(f"[bold]{escape(gpu.name):<14}[/bold]{price}  {gpu.gpus_per_node} per node")
     out.print()
-    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+    table = Table()
     table.add_column("class", no_wrap=True, max_width=40)
     for column in ("jobs/h", "of all", "epochs", "work", "load", "rescaling"):
         table.add_column(column, justify="right", no_wrap=True)

@@ -5,9 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from boa.cli import options
+from boa.cli import options, shell
 from boa.cli.console import check_outputs, emit_json, note, working, write_file
 from boa.cli.options import Json
 from boa.cli.simulate import simulating
@@ -56,7 +54,7 @@ def _cluster(text: str) -> Mapping[GpuName, int] | int:
 
 
 def _list_of(option: str, metavar: str, each: Any, expected: str, meaning: str) -> Any:
-    return typer.Option(
+    return shell.Option(
         option,
         metavar=metavar,
         parser=simulating.listed(option, each, expected),
@@ -69,7 +67,7 @@ def compare(
     trace: TracePath,
     policies: Annotated[
         Any,
-        typer.Option(
+        shell.Option(
             "--policies",
             metavar="P,P,...",
             parser=_policies,
@@ -133,7 +131,7 @@ def compare(
     slowdown: simulating.Slowdown = None,
     jobs: Annotated[
         int | None,
-        typer.Option(
+        shell.Option(
             "--jobs",
             metavar="N",
             parser=options.whole("--jobs", 1),
@@ -143,7 +141,7 @@ def compare(
     ] = None,
     plot: Annotated[
         Path | None,
-        typer.Option(
+        shell.Option(
             "--plot",
             metavar="FILE",
             parser=options.picture("--plot"),
@@ -151,7 +149,7 @@ def compare(
         ),
     ] = None,
     csv: Annotated[
-        Path | None, typer.Option("--csv", metavar="FILE", help="Write every point, as CSV.")
+        Path | None, shell.Option("--csv", metavar="FILE", help="Write every point, as CSV.")
     ] = None,
     json: Json = False,
 ) -> None:

@@ -5,19 +5,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
-import typer
-
-from boa.cli import options
+from boa.cli import options, shell
 from boa.cli.console import console, emit_json, note
 from boa.cli.options import Json
 
-app = typer.Typer(
-    help="Redo the paper's evaluation: every figure and table beside its claim.",
-    no_args_is_help=True,
-)
+app = shell.Group("paper", "Redo the paper's evaluation: every figure and table beside its claim.")
 Output: TypeAlias = Annotated[
     Path,
-    typer.Option(
+    shell.Option(
         "-o",
         "--output",
         metavar="DIR",
@@ -26,7 +21,7 @@ Output: TypeAlias = Annotated[
 ]
 Data: TypeAlias = Annotated[
     Path | None,
-    typer.Option(
+    shell.Option(
         "--data",
         metavar="DIR",
         help="Public traces and profiles; $BOA_PAPER_DATA, or ../shared/data.",
@@ -35,7 +30,7 @@ Data: TypeAlias = Annotated[
 ]
 Quick: TypeAlias = Annotated[
     bool,
-    typer.Option(
+    shell.Option(
         "--quick",
         metavar="",
         help="Minutes instead of hours: one draw, few points, 8 hours of newTrace.",
@@ -43,7 +38,7 @@ Quick: TypeAlias = Annotated[
 ]
 Jobs: TypeAlias = Annotated[
     int | None,
-    typer.Option(
+    shell.Option(
         "--jobs",
         metavar="N",
         parser=options.whole("--jobs", 1),
@@ -54,23 +49,22 @@ Jobs: TypeAlias = Annotated[
 DIR = Path("paper-results")
 
 
-@app.command("list")
+@app.add("list")
 def list_(json: Json = False) -> None:
     """Show every figure and table there is, with the paper's claim.
 
     [bold]Example[/bold]
     [dim]$[/dim] boa paper list
     """
-    from rich.markup import escape
-    from rich.table import Table
-
+    from boa.cli.markup import escape
+    from boa.cli.tables import Table
     from boa.paper.registry import STUDIES
 
     entries = [{"name": s.name, "where": s.where, "claim": s.claim} for s in STUDIES.values()]
     if json:
         emit_json({"studies": entries})
         return
-    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 3, 0, 0))
+    table = Table(gap=3)
     table.add_column("name", no_wrap=True)
     table.add_column("in the paper", no_wrap=True)
     table.add_column("claim")
@@ -79,11 +73,11 @@ def list_(json: Json = False) -> None:
     console().print(table)
 
 
-@app.command("run")
+@app.add("run")
 def run(
     names: Annotated[
         list[str],
-        typer.Argument(metavar="NAME...", help="Of `boa paper list`.", show_default=False),
+        shell.Argument(metavar="NAME...", help="Of `boa paper list`.", show_default=False),
     ],
     quick: Quick = False,
     output: Output = DIR,
@@ -103,7 +97,7 @@ def run(
     _redo(names, quick, output, data, jobs, json)
 
 
-@app.command("all")
+@app.add("all")
 def all_(
     quick: Quick = False,
     output: Output = DIR,
@@ -121,7 +115,7 @@ def all_(
     _redo(list(STUDIES), quick, output, data, jobs, json)
 
 
-@app.command("report")
+@app.add("report")
 def report(output: Output = DIR) -> None:
     """Print the results so far as a Markdown table.
 

@@ -5,10 +5,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from boa.atomic_file import drafted
-from boa.cli import options
+from boa.cli import options, shell
 from boa.cli.console import check_outputs, emit_json, note, working, write_file
 from boa.cli.options import Json
 from boa.cli.simulate import simulating
@@ -30,7 +28,7 @@ def simulate(
     trace: TracePath,
     policy: Annotated[
         str,
-        typer.Option(
+        shell.Option(
             "--policy",
             metavar="P",
             parser=options.one_of("--policy", tuple(POLICIES)),
@@ -40,7 +38,7 @@ def simulate(
     ],
     budget: Annotated[
         float | None,
-        typer.Option(
+        shell.Option(
             "--budget",
             metavar="USD",
             parser=options.money("--budget"),
@@ -49,7 +47,7 @@ def simulate(
     ] = None,
     target_efficiency: Annotated[
         float | None,
-        typer.Option(
+        shell.Option(
             "--target-efficiency",
             metavar="C",
             parser=simulating.target("--target-efficiency"),
@@ -58,7 +56,7 @@ def simulate(
     ] = None,
     nodes: Annotated[
         Any,
-        typer.Option(
+        shell.Option(
             "--nodes",
             metavar="T4=16,...",
             parser=simulating.by_type(
@@ -71,7 +69,7 @@ def simulate(
     ] = None,
     width: Annotated[
         int | None,
-        typer.Option(
+        shell.Option(
             "--width",
             metavar="K",
             parser=options.whole("--width", 1),
@@ -86,7 +84,7 @@ def simulate(
     noise: simulating.Noise = None,
     learning: Annotated[
         str | None,
-        typer.Option(
+        shell.Option(
             "--learning",
             metavar="|".join(LEARNINGS),
             parser=options.one_of("--learning", LEARNINGS),
@@ -104,15 +102,15 @@ def simulate(
     slowdown: simulating.Slowdown = None,
     events: Annotated[
         Path | None,
-        typer.Option("--events", metavar="FILE", help="Write every event, one JSON per line."),
+        shell.Option("--events", metavar="FILE", help="Write every event, one JSON per line."),
     ] = None,
     jcts: Annotated[
         Path | None,
-        typer.Option("--jcts", metavar="FILE", help="Write every job's JCT, as CSV."),
+        shell.Option("--jcts", metavar="FILE", help="Write every job's JCT, as CSV."),
     ] = None,
     plot: Annotated[
         Path | None,
-        typer.Option(
+        shell.Option(
             "--plot",
             metavar="FILE",
             parser=options.picture("--plot"),

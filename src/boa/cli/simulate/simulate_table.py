@@ -4,11 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
-from rich.markup import escape
-from rich.table import Table
-
 from boa.cli.console import console
+from boa.cli.markup import escape
 from boa.cli.plan.plan_table import solved_in, spelled
+from boa.cli.tables import Table
 from boa.plots.words import Money, duration, percent, significant
 from boa.sim.comparison import counts_gpus
 from boa.sim.sweep import document_of
@@ -112,7 +111,7 @@ def _spend(got: Mapping[str, Any], money: Money) -> Iterator[tuple[str, str]]:
 
 
 def _classes(classes: Sequence[Mapping[str, Any]], jobs: int) -> Table:
-    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 3, 0, 0))
+    table = Table(gap=3)
     table.add_column("class", no_wrap=True, max_width=40)
     for column in ("jobs", "of all", "average JCT"):
         table.add_column(column, justify="right", no_wrap=True)
@@ -137,15 +136,15 @@ def print_comparison(
     for outcome in left_out:
         point = outcome.point.document()
         said = f"left out: {point['policy']} {_told(point)}".rstrip() + f": {outcome.problem}"
-        out.print(f"[yellow]{escape(said)}[/yellow]", soft_wrap=True)
-    out.print(f"[dim]physics: {escape(physics)}[/dim]", soft_wrap=True)
+        out.print(f"[yellow]{escape(said)}[/yellow]", wrap=False)
+    out.print(f"[dim]physics: {escape(physics)}[/dim]", wrap=False)
 
 
 def _points(
     points: Sequence[Mapping[str, Any]], money: Money, compared: Sequence[Mapping[str, Any]]
 ) -> Table:
     ratios = {(c["policy"], c["value"]): c for c in compared}
-    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 3, 0, 0))
+    table = Table(gap=3)
     table.add_column("policy", no_wrap=True)
     table.add_column("told", no_wrap=True)
     spend = "GPUs" if money.counts_gpus else "spend"

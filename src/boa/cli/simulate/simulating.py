@@ -5,9 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 
-import typer
-
-from boa.cli import options
+from boa.cli import options, shell
 from boa.cli.console import note, working
 from boa.errors import InputError, UsageError
 from boa.units import GpuName, Seconds, UsdPerHour
@@ -107,12 +105,12 @@ def node_count(option: str) -> Callable[[Any], int]:
 
 
 def _timed(option: str, meaning: str) -> Any:
-    return typer.Option(option, metavar="S", parser=seconds(option), help=meaning)
+    return shell.Option(option, metavar="S", parser=seconds(option), help=meaning)
 
 
 Gpus: TypeAlias = Annotated[
     Any,
-    typer.Option(
+    shell.Option(
         "--gpus",
         metavar="T4,V100,...",
         parser=listed("--gpus", str, NAMES),
@@ -123,7 +121,7 @@ Gpus: TypeAlias = Annotated[
 ]
 Profiles: TypeAlias = Annotated[
     Path | None,
-    typer.Option(
+    shell.Option(
         "--profiles",
         metavar="DIR",
         help="Folder of measurements (Sia, Pollux or Rubick). Without it the catalogue serves.",
@@ -131,7 +129,7 @@ Profiles: TypeAlias = Annotated[
 ]
 Prices: TypeAlias = Annotated[
     Any,
-    typer.Option(
+    shell.Option(
         "--prices",
         metavar="T4=USD,...",
         parser=by_type(
@@ -143,7 +141,7 @@ Prices: TypeAlias = Annotated[
 ]
 Seed: TypeAlias = Annotated[
     int,
-    typer.Option(
+    shell.Option(
         "--seed",
         metavar="N",
         parser=options.whole("--seed", 0),
@@ -152,11 +150,11 @@ Seed: TypeAlias = Annotated[
 ]
 Perfect: TypeAlias = Annotated[
     bool,
-    typer.Option("--perfect", metavar="", help="Policies know every job's true speed."),
+    shell.Option("--perfect", metavar="", help="Policies know every job's true speed."),
 ]
 Noise: TypeAlias = Annotated[
     float | None,
-    typer.Option(
+    shell.Option(
         "--noise",
         metavar="X",
         parser=between("--noise", 0, WORST_NOISE, f"a number from 0 to {WORST_NOISE:g}"),
@@ -165,7 +163,7 @@ Noise: TypeAlias = Annotated[
 ]
 Interval: TypeAlias = Annotated[
     float | None,
-    typer.Option(
+    shell.Option(
         "--interval-s",
         metavar="S",
         parser=interval,
@@ -190,7 +188,7 @@ Cold: TypeAlias = Annotated[
 ]
 Interference: TypeAlias = Annotated[
     float,
-    typer.Option(
+    shell.Option(
         "--interference",
         metavar="X",
         parser=between(
@@ -201,7 +199,7 @@ Interference: TypeAlias = Annotated[
 ]
 Slowdown: TypeAlias = Annotated[
     str | None,
-    typer.Option(
+    shell.Option(
         "--slowdown",
         metavar="|".join(SLOWDOWNS),
         parser=options.one_of("--slowdown", SLOWDOWNS),

@@ -6,29 +6,25 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
-import typer
-
-from boa.cli import options
+from boa.cli import options, shell
 from boa.cli.console import check_writable, console, emit_json, note, working, write_file
 from boa.cli.options import Json
 from boa.errors import InputError, UsageError
-from boa.model.trace import Trace, TraceJob
 from boa.plots.words import duration, percent, significant
 from boa.units import SECONDS_PER_HOUR, GpuName
 
 if TYPE_CHECKING:
     from boa.catalogue.arrivals import TraceSpec
+    from boa.model.trace import Trace, TraceJob
 
 NEWTRACE_JOBS = 960
 WINDOWS = {60.0: "a minute", 600.0: "10 minutes", 3600.0: "an hour", 86400.0: "a day"}
 """The stretches (in seconds) of which the busiest is shown."""
 
-app = typer.Typer(
-    help="Make a trace, see what is in one, or turn one into our own format.", no_args_is_help=True
-)
+app = shell.Group("trace", "Make a trace, see what is in one, or turn one into our own format.")
 TracePath: TypeAlias = Annotated[
     Path,
-    typer.Argument(
+    shell.Argument(
         metavar="TRACE",
         help="Jobs in CSV: ours (name, arrival_s, application), Sia's, Pollux's or Rubick's; or "
         "any of these in Parquet.",
@@ -38,7 +34,7 @@ TracePath: TypeAlias = Annotated[
 
 
 def _output(meaning: str) -> Any:
-    return typer.Option(
+    return shell.Option(
         "-o", "--output", metavar="FILE", parser=_trace_file, help=meaning, show_default=False
     )
 
@@ -76,11 +72,11 @@ def _trace_file(text: Any) -> Path:
     return path
 
 
-@app.command("generate")
+@app.add("generate")
 def generate(
     like: Annotated[
         Path | None,
-        typer.Option(
+        shell.Option(
             "--like",
             metavar="TRACE",
             help="Draw whole jobs from this trace; its rate and number of jobs, unless given.",
@@ -88,7 +84,7 @@ def generate(
     ] = None,
     mix: Annotated[
         Any,
-        typer.Option(
+        shell.Option(
             "--mix",
             metavar="APP=SHARE,...",
             parser=_mix,
@@ -97,17 +93,17 @@ def generate(
     ] = None,
     rate: Annotated[
         float | None,
-        typer.Option("--rate", metavar="JOBS/H", parser=_rate, help="Jobs per hour; 20."),
+        shell.Option("--rate", metavar="JOBS/H", parser=_rate, help="Jobs per hour; 20."),
     ] = None,
     jobs: Annotated[
         int | None,
-        typer.Option(
+        shell.Option(
             "--jobs", metavar="N", parser=options.whole("--jobs", 1), help="How many jobs; 960."
         ),
     ] = None,
     hours: Annotated[
         float | None,
-        typer.Option(
+        shell.Option(
             "--hours",
             metavar="H",
             parser=options.number("--hours", "a finite number of hours > 0, such as 48"),
@@ -116,7 +112,7 @@ def generate(
     ] = None,
     cv2: Annotated[
         float,
-        typer.Option(
+        shell.Option(
             "--cv2",
             metavar="C2",
             parser=_cv2,
@@ -126,7 +122,7 @@ def generate(
     ] = 1.0,
     seed: Annotated[
         int,
-        typer.Option(
+        shell.Option(
             "--seed",
             metavar="N",
             parser=options.whole("--seed", 0),
@@ -184,11 +180,11 @@ def _spec(
 class _Tally:
     """Jobs on their way to a file: how many, and when the last arrived."""
 
-    def __init__(self, jobs: Iterable[TraceJob]) -> None:
+    def __init__(self, jobs: "Iterable[TraceJob]") -> None:
         self._jobs = jobs
         self.count, self.span_s = 0, 0.0
 
-    def __iter__(self) -> Iterator[TraceJob]:
+    def __iter__(self) -> "Iterator[TraceJob]":
         for job in self._jobs:
             self.count += 1
             self.span_s = job.arrival_s
@@ -217,7 +213,7 @@ def _wrote(output: Path, count: int, span_s: float, json: bool) -> None:
     note(f"trace written to {output}: {count:,} jobs in {duration(span_s)}")
 
 
-@app.command("convert")
+@app.add("convert")
 def convert(
     trace: TracePath,
     output: Annotated[Path, _output("Write our own format here (.csv, .parquet).")],
@@ -240,12 +236,12 @@ def convert(
     _wrote(output, count, read.span_s, json)
 
 
-@app.command("describe")
+@app.add("describe")
 def describe(
     trace: TracePath,
     plot: Annotated[
         Path | None,
-        typer.Option(
+        shell.Option(
             "--plot",
             metavar="FILE",
             parser=options.picture("--plot"),
@@ -254,7 +250,7 @@ def describe(
     ] = None,
     profiles: Annotated[
         Path | None,
-        typer.Option(
+        shell.Option(
             "--profiles",
             metavar="DIR",
             help="Measurements that the load is computed from. Without them the catalogue serves.",
@@ -262,7 +258,7 @@ def describe(
     ] = None,
     gpus: Annotated[
         str | None,
-        typer.Option(
+        shell.Option(
             "--gpus",
             metavar="T4,V100,...",
             help="GPU types that the load is counted in; T4, or A800 for Rubick's models.",
@@ -303,7 +299,7 @@ def describe(
         note(f"picture written to {plot}")
 
 
-def description(trace: Trace, load: "Load") -> dict[str, Any]:
+def description(trace: "Trace", load: "Load") -> dict[str, Any]:
     """The JSON document of `boa trace describe`."""
     span = trace.span_s
     rate = sum(trace.arrivals_per_hour().values()) if span > 0 else None
@@ -329,7 +325,7 @@ class Load:
     missing: str = ""
 
 
-def least_gpus(trace: Trace, profiles: Path | None, gpus: tuple[GpuName, ...] | None) -> Load:
+def least_gpus(trace: "Trace", profiles: Path | None, gpus: tuple[GpuName, ...] | None) -> Load:
     """Σ λ_i times the fewest GPU-hours (rescaling included) that a job of class i can take.
 
     Every GPU counts the same, whatever its price. Applications that nobody has measured leave
@@ -369,14 +365,14 @@ def _gpu_names(text: str) -> tuple[GpuName, ...]:
 
 
 def _print(document: Mapping[str, Any]) -> None:
-    from rich.markup import escape
-    from rich.table import Table
+    from boa.cli.markup import escape
+    from boa.cli.tables import Table
 
     out = console()
     for name, said in _lines(document):
         out.print(f"[bold]{name:<8}[/bold]{escape(said)}")
     out.print()
-    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 3, 0, 0))
+    table = Table(gap=3)
     table.add_column("application", no_wrap=True, max_width=40)
     for column in ("jobs", "of all", "GPUs asked for"):
         table.add_column(column, justify="right", no_wrap=True)

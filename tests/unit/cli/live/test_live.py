@@ -1,14 +1,13 @@
 """Every command that talks to a running service: without one, without the token, in general."""
 
-import io
 import os
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
-from boa.cli.live.shared import ago, dollars, listing, rate, span
+from boa.cli.live.service import ago, dollars, rate, span
+from boa.cli.tables import listing
 from fakes import NOW, FakeService
 from integration.runner import Boa
 
@@ -113,10 +112,8 @@ ROWS = [("17", "n" * 200, "c" * 200, "[green]running[/green]", "5 min", "$1,234.
 
 
 def drawn(width: int, rows: Sequence[tuple[str, ...]]) -> list[str]:
-    out = io.StringIO()
     made = listing(COLUMNS, rows, width, right=("cost",), cut=("name", "class"), drop=("took",))
-    Console(file=out, width=width, no_color=True).print(made)
-    return out.getvalue().splitlines()
+    return list(made.lines(width, colour=False))
 
 
 def test_names_are_cut_before_anything_else_and_as_little_as_can_be() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 import boa
 from boa.cli.live.cost import moment
-from boa.cli.live.shared import rebuilt
+from boa.cli.live.service import rebuilt
 from boa.formats.plain_yaml import load_yaml
 from boa.policy.boa import within_reach
 from fakes import NOW, FakeService

@@ -1,17 +1,14 @@
-"""Shared parts of the commands that talk to a running service."""
+"""The connection and the words of commands that talk to a running service."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
-import typer
-
+from boa.cli import shell
 from boa.plots.words import Money, unit_for
 from boa.units import Usd, UsdPerHour
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from boa.api.answers import Job, LivePlan
     from boa.client import Client
     from boa.model.workload import Workload
@@ -19,10 +16,6 @@ if TYPE_CHECKING:
 
 CENT: Usd = 0.01
 LEAST_RATE: UsdPerHour = 0.001
-GAP = 2
-"""Blanks between two columns."""
-NARROW = 8
-"""Characters that a name keeps, if whole columns have to go for them."""
 COLOURS = {
     "waiting": "yellow",
     "starting": "cyan",
@@ -33,7 +26,7 @@ COLOURS = {
     "failed": "red",
 }
 JobId: TypeAlias = Annotated[
-    str, typer.Argument(metavar="JOB", help="The job's id.", show_default=False)
+    str, shell.Argument(metavar="JOB", help="The job's id.", show_default=False)
 ]
 
 
@@ -44,60 +37,6 @@ def connect() -> "Iterator[Client]":
 
     with Client() as client:
         yield client
-
-
-def table(*columns: str, right: Collection[str] = ()) -> "Table":
-    from rich.table import Table
-
-    made = Table(box=None, header_style="bold", pad_edge=False, padding=(0, GAP, 0, 0))
-    for column in columns:
-        made.add_column(column, justify="right" if column in right else "left", no_wrap=True)
-    return made
-
-
-def listing(
-    columns: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    width: int,
-    *,
-    right: Collection[str] = (),
-    cut: Collection[str] = (),
-    drop: Sequence[str] = (),
-    without: Collection[str] = (),
-) -> "Table":
-    """A table no wider than this, of rows in rich's markup.
-
-    What is too long is taken from the columns in `cut`; where those get too narrow, the ones in
-    `drop` are left out, in this order. All others are shown whole, but for those in `without`.
-    """
-    from rich.text import Text
-
-    by_column = {
-        name: [row[n] for row in rows] for n, name in enumerate(columns) if name not in without
-    }
-    needed = {
-        name: max(Text.from_markup(cell).cell_len for cell in (name, *cells))
-        for name, cells in by_column.items()
-    }
-    least = {name: min(size, NARROW) if name in cut else size for name, size in needed.items()}
-    for name in drop:
-        if _with_gaps(least) > width:
-            least.pop(name, None)
-    made = table(*least, right=right)
-    left = width - _with_gaps({name: 0 if name in cut else size for name, size in least.items()})
-    shortest_first = sorted((name for name in least if name in cut), key=lambda name: needed[name])
-    for n, name in enumerate(shortest_first):
-        fair = max(left // (len(shortest_first) - n), 1)
-        given = min(needed[name], fair)
-        made.columns[list(least).index(name)].max_width = given
-        left -= given
-    for row in zip(*(by_column[name] for name in least), strict=True):
-        made.add_row(*row)
-    return made
-
-
-def _with_gaps(sizes: Mapping[str, int]) -> int:
-    return sum(sizes.values()) + GAP * (len(sizes) - 1)
 
 
 def span(seconds: float) -> str:

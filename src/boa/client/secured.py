@@ -1,0 +1,59 @@
+"""The same through httpx: for addresses with TLS, and where a proxy may stand in between."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import httpx
+
+from boa.client.transport import Answer, BadAddress, Request, TimedOut, Trouble
+
+
+class Secured:
+    """Requests to the server at `origin`; `trust_env`: by way of the proxies that are set."""
+
+    def __init__(self, origin: str, *, trust_env: bool) -> None:
+        self._origin = origin
+        self._http = httpx.Client(trust_env=trust_env, verify=origin.startswith("https:"))
+
+    def close(self) -> None:
+        self._http.close()
+
+    @contextmanager
+    def send(self, request: Request) -> Iterator[Answer]:
+        headers = dict(request.headers)
+        if request.body is not None:
+            headers["Content-Type"] = "application/json"
+        with (
+            _told(),
+            self._http.stream(
+                request.method,
+                self._origin + request.target,
+                headers=headers,
+                content=request.body,
+                timeout=httpx.Timeout(request.connect_s, read=request.read_s),
+            ) as answer,
+        ):
+            yield Answer(answer.status_code, answer.headers, answer.iter_bytes())
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    try:
+        yield
+    except httpx.ReadTimeout:
+        raise TimedOut(connected=True) from None
+    except httpx.TimeoutException:
+        raise TimedOut(connected=False) from None
+    except (httpx.InvalidURL, httpx.UnsupportedProtocol):
+        raise BadAddress from None
+    except httpx.TransportError as problem:
+        raise Trouble(_reason(problem)) from None
+
+
+def _reason(problem: Exception) -> str:
+    text = str(problem)
+    if "refused" in text.lower():
+        return "connection refused"
+    if isinstance(problem, httpx.RemoteProtocolError | httpx.ReadError):
+        return "the connection broke off"
+    return text.partition("] ")[2].lower() or text or type(problem).__name__

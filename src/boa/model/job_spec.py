@@ -1,0 +1,54 @@
+"""A job as its user describes it. It needs nothing: who submits one waits for its import."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from boa.model.limits import DEFAULT_MAX_GPUS
+from boa.units import GpuName, Seconds
+
+Launcher: TypeAlias = Literal["workers", "torchrun", "single"]
+"""One process per GPU; one torchrun that starts them; one process that is told its width."""
+State: TypeAlias = Literal[
+    "waiting", "starting", "running", "rescaling", "succeeded", "failed", "stopped"
+]
+ENDED: frozenset[State] = frozenset({"succeeded", "failed", "stopped"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuLimits:
+    """What a job can run on."""
+
+    min: int = 1
+    max: int = DEFAULT_MAX_GPUS
+    types: tuple[GpuName, ...] = ()
+    """Empty: any type that can be rented."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobSpec:
+    """What `boa submit` sends: a command and its class."""
+
+    job_class: str
+    run: tuple[str, ...]
+    """The command as a list of arguments; a string in the file becomes `sh -c STRING`."""
+    name: str = ""
+    """Empty: the class's name."""
+    env: Mapping[str, str] = field(default_factory=dict)
+    workdir: str = ""
+    """Absolute; empty: the job's own folder."""
+    gpus: GpuLimits = field(default_factory=GpuLimits)
+    launcher: Launcher = "workers"
+    epochs: int = 1
+    """Stretches of training whose boundaries the job reports."""
+    total_work: float | None = None
+    """Units of progress (samples, say) of the whole job, where its user knows."""
+    checkpoint_dir: str = ""
+    """Absolute; empty: a folder of the job's own that the service makes."""
+    preload: tuple[str, ...] | None = None
+    """Modules that a warm parent imports; none: no warm parent; None: found out from the script."""
+    grace_s: Seconds = 30.0
+    """From SIGTERM to SIGKILL."""
+    retries: int = 3
+    """How often it is started again after it failed by itself."""
+    weight: float = 1.0
