@@ -13,8 +13,8 @@ from boa.api import plans as plan_answers
 from boa.api import what_if as what_if_answers
 from boa.client.wire import Parameters, Wire, events_of
 from boa.errors import BoaError, InputError, NoServer, Refused
-from boa.formats.fields import class_name
 from boa.formats.job import job_document
+from boa.formats.parts import class_name
 from boa.model.job import ENDED, JobSpec
 
 PATIENCE_S = 60.0

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from boa.catalogue.rounding import rounded
-from boa.formats.fields import VERSION
+from boa.formats.parts import VERSION
 from boa.formats.profile import profile_document
 from boa.formats.service import PRIOR_WEIGHTS
 from boa.model.job import GpuLimits, JobSpec

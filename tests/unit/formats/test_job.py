@@ -9,8 +9,8 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from boa.errors import InputError
+from boa.formats.job import JOB as FORMAT
 from boa.formats.job import job_document, load_job, read_job_spec
-from boa.formats.schema_jobs import job_schema
 from boa.model.job import GpuLimits, JobSpec
 
 JOB: dict[str, Any] = {
@@ -33,7 +33,7 @@ JOB: dict[str, Any] = {
 
 
 def fits(document: Any) -> bool:
-    return bool(Draft202012Validator(job_schema()).is_valid(document))
+    return bool(Draft202012Validator(FORMAT.schema()).is_valid(document))
 
 
 def changed(path: str, value: Any) -> dict[str, Any]:
@@ -94,8 +94,8 @@ def test_the_shipped_example_is_a_job(examples: Path) -> None:
 
 
 def test_the_job_schema_is_a_valid_schema() -> None:
-    Draft202012Validator.check_schema(job_schema())
-    assert set(job_schema()["properties"]) == set(JOB)
+    Draft202012Validator.check_schema(FORMAT.schema())
+    assert set(FORMAT.schema()["properties"]) == set(JOB)
 
 
 WRONG: list[tuple[str, Any]] = [

@@ -11,9 +11,9 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from boa.errors import InputError
+from boa.formats.machine import short_name
 from boa.formats.profile import profile_document
-from boa.formats.schema_service import config_schema
-from boa.formats.service import load_config, short_name
+from boa.formats.service import config_format, load_config
 from boa.model.profile import ClassProfile
 from boa.model.provider_settings import AwsMachine, AwsSettings, RaySettings
 from boa.model.service import ServiceConfig
@@ -100,7 +100,7 @@ def written(folder: Path, document: Any) -> Path:
 
 
 def fits(document: Any) -> bool:
-    return bool(Draft202012Validator(config_schema()).is_valid(document))
+    return bool(Draft202012Validator(config_format().schema()).is_valid(document))
 
 
 def test_every_field_arrives_in_the_config(file: Path) -> None:
@@ -229,8 +229,8 @@ def test_the_shipped_examples_are_configs(examples: Path, name: str) -> None:
 
 
 def test_the_config_schema_is_a_valid_schema() -> None:
-    Draft202012Validator.check_schema(config_schema())
-    assert set(config_schema()["properties"]) == set(CONFIG)
+    Draft202012Validator.check_schema(config_format().schema())
+    assert set(config_format().schema()["properties"]) == set(CONFIG)
 
 
 def changed(path: str, value: Any) -> dict[str, Any]:

@@ -125,7 +125,7 @@ def serve(
         "port": port,
         "speed": speed,
     }
-    settings = load_config(config, given, catalogue_profile)
+    settings = load_config(config, given, catalogue_profile, service.POLICIES)
     if dry_run:
         _show_dry_run(settings, json)
         return
