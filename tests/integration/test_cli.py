@@ -14,6 +14,7 @@ import pytest
 
 import boa
 from boa.cli import main
+from boa.formats.kinds import KINDS
 from integration.runner import STRICT, WORKLOAD, Boa
 
 PLAN_KEYS = {
@@ -204,7 +205,7 @@ def test_a_workload_is_described(run: Boa, workload: str) -> None:
     assert "large" in run("workload", "describe", workload)
 
 
-@pytest.mark.parametrize("kind", ["workload", "plan"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_schemas_are_printed(run: Boa, kind: str) -> None:
     assert run.json("schema", kind)["$schema"].endswith("2020-12/schema")
 

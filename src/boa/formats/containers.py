@@ -1,9 +1,10 @@
 """Shapes made of other shapes: lists, mappings, objects, and values of one kind or another."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from boa.formats.shapes import LEFT_OUT, Field, Schema, Shape, Wrong, cut, step
+from boa.formats.shapes import LEFT_OUT, BeyondSchema, Field, Schema, Shape, Wrong, cut, step
 
 T = TypeVar("T")
 K = TypeVar("K")
@@ -44,7 +45,7 @@ def list_of(
     schema |= {"maxItems": most} if most is not None else {}
     schema |= {"uniqueItems": True} if unique else {}
     schema |= {"prefixItems": [first.schema]} if first else {}
-    said = words or f"list of {entry.words}"
+    said = words or f"list of {_several(entry)}"
     return Shape(take, schema, said, entry.fields, f"[]{entry.step}")
 
 
@@ -69,18 +70,20 @@ def mapping_of(
         name: Any = None
         try:
             for name, one in given.items():
-                made[take_key(name)] = take_value(one)
+                key_read = take_key(name)
+                made[key_read] = take_value(one)
         except Wrong as wrong:
             raise wrong.within(step(name)) from None
         if len(made) < len(given):
-            raise Wrong(given, f"each {called} once")
+            raise BeyondSchema(given, f"each {called} once")
         return made
 
     schema: Schema = {"type": "object", "propertyNames": _bare(key.schema)}
     schema |= {"additionalProperties": value.schema}
     schema |= {"minProperties": least} if least else {}
     schema |= {"maxProperties": most} if most is not None else {}
-    said = words or f"mapping from {called} to {value.words}"
+    held = f"by {called}" if value.fields else f"from {called} to {value.words}"
+    said = words or f"mapping {held}"
     return Shape(take, schema, said, value.fields, f".{called}{value.step}")
 
 
@@ -185,6 +188,10 @@ def _count(least: int, most: int | None) -> str:
     if most is not None:
         return f" with {least} to {most:,} entries"
     return " with at least one entry" if least else ""
+
+
+def _several(shape: Shape[Any]) -> str:
+    return re.sub(r"^(list|mapping|(whole )?number)", r"\1s", shape.words)
 
 
 def _more(value: Sequence[Any] | Mapping[Any, Any], most: int | None) -> bool:

@@ -13,6 +13,7 @@ from boa.formats.shapes import (
     Field,
     Format,
     choice,
+    needed,
     nullable,
     number,
     text,
@@ -181,18 +182,16 @@ JOB = Format(
     "A command and its class: what `boa submit` sends. Durations are seconds.",
     object_of(
         VERSION_1,
-        Field(
+        needed(
             "class",
             CLASS,
             "Jobs that share model and data; they share what is learned of their speed.",
-            required=True,
             to="job_class",
         ),
-        Field(
+        needed(
             "run",
             _RUN,
             "The command: one string for the shell (`sh -c`), or a list of arguments.",
-            required=True,
             example=["python", "train.py", "--lr", "0.1"],
         ),
         Field("name", LINE, "For people.", otherwise="the class"),

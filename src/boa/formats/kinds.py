@@ -32,7 +32,7 @@ def format_of(kind: str, policies: Callable[[], Sequence[str]]) -> "Format[Any]"
 
             return JOB
         case "config":
-            from boa.formats.service import config_format
+            from boa.formats.service_fields import config_format
 
             return config_format(tuple(policies()))
         case "profile":

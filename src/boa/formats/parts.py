@@ -18,15 +18,11 @@ CLASS = text(
     f"1 to {MAX_NAME} letters, digits and . _ + - (a letter or digit first)",
     pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$",
     most=MAX_NAME,
-    words=f"up to {MAX_NAME} letters, digits and `. _ + -`, one of the first two first",
+    words=f"1 to {MAX_NAME} letters, digits and `. _ + -`, none of those first",
 )
 """Classes are part of addresses, file names and charts."""
 VERSION_1 = Field(
-    "version",
-    exactly(VERSION),
-    "The version of this format.",
-    default=VERSION,
-    to=None,
+    "version", exactly(VERSION), "The version of this format.", default=VERSION, to=None
 )
 
 

@@ -13,7 +13,7 @@ from boa.errors import InputError
 from boa.formats.containers import as_given, list_of, mapping_of, object_of
 from boa.formats.files import read_document
 from boa.formats.parts import NAME, VERSION_1
-from boa.formats.shapes import FLAG, Field, Format, choice, number, text
+from boa.formats.shapes import FLAG, Field, Format, choice, needed, number, text
 from boa.model.plan import ClassPlan, Plan, Route, Variant
 from boa.model.workload import BILLINGS, Billing, JobClass, Workload
 from boa.units import GpuName
@@ -37,34 +37,26 @@ def _told(name: str, meaning: str) -> Field:
     return Field(name, number(), meaning, told=True)
 
 
-_SHARE = Field(
-    "share",
-    number(least=0, most=1 + SHARES),
-    "A share of the class's jobs; the shares sum to 1.",
-    required=True,
+_SHARE = needed(
+    "share", number(least=0, most=1 + SHARES), "A share of the class's jobs; the shares sum to 1."
 )
 _WIDTH = number(least=1)
 _VARIANT = object_of(
     _SHARE,
     Field("gpu_type", NAME, "The type it runs on in every epoch."),
     Field("gpu_types", list_of(NAME), "For a job that migrates: one type per epoch."),
-    Field(
-        "widths",
-        list_of(_WIDTH),
-        "GPUs in each epoch (k): one number per epoch of the class.",
-        required=True,
-    ),
+    needed("widths", list_of(_WIDTH), "GPUs in each epoch (k): one number per epoch of the class."),
     make=as_given,
     one_of=("gpu_type", "gpu_types"),
 )
 _ROUTE = object_of(
     _SHARE,
-    Field("gpu_type", NAME, "The type it runs on in this epoch.", required=True),
-    Field("width", _WIDTH, "How many GPUs it runs on (k).", required=True),
+    needed("gpu_type", NAME, "The type it runs on in this epoch."),
+    needed("width", _WIDTH, "How many GPUs it runs on (k)."),
     make=Route,
 )
 _CLASS = object_of(
-    Field("name", NAME, "A class of the workload.", required=True),
+    needed("name", NAME, "A class of the workload."),
     _told("average_jct_s", "Mean JCT of the class."),
     _told("spend_per_hour", "What the class spends on average."),
     _told("cost_per_job", "USD."),
@@ -132,7 +124,7 @@ PLAN = Format(
             "GPUs in use per type, under Poisson arrivals.",
             told=True,
         ),
-        Field("classes", list_of(_CLASS), "One entry per class of the workload.", required=True),
+        needed("classes", list_of(_CLASS), "One entry per class of the workload."),
         make=as_given,
         open_to_more=True,
     ),

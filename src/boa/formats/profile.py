@@ -12,7 +12,7 @@ from boa.formats.containers import as_given, list_of, mapping_of, object_of
 from boa.formats.files import read_document
 from boa.formats.job import MAX_EPOCHS, MAX_JOB_GPUS
 from boa.formats.parts import CLASS, LINE, VERSION, VERSION_1
-from boa.formats.shapes import BeyondSchema, Field, Format, number
+from boa.formats.shapes import BeyondSchema, Field, Format, needed, number
 from boa.model.profile import ClassProfile
 from boa.model.speedup import Floats
 
@@ -53,14 +53,13 @@ _TABLE = list_of(
     words=f"list of lists of up to {MAX_JOB_GPUS:,} numbers ≥ 0",
 )
 _ROWS = object_of(
-    Field(
+    needed(
         "one_node",
         _TABLE,
         "On one node: for every epoch, units of progress per second at widths 1, 2, …; 0 where it "
         "cannot run. All lists are equally long.",
-        required=True,
     ),
-    Field("across", _TABLE, "The same across nodes.", required=True),
+    needed("across", _TABLE, "The same across nodes."),
     make=as_given,
 )
 PROFILE = Format(
@@ -69,20 +68,17 @@ PROFILE = Format(
     "(`classes` in boa.yaml).",
     object_of(
         VERSION_1,
-        Field("class", CLASS, "The class.", required=True, to="name"),
+        needed("class", CLASS, "The class.", to="name"),
         Field(
             "rescale_s",
             number(least=0),
             "Mean time of one rescaling; the first start is one.",
             default=0.0,
         ),
-        Field(
-            "work",
-            list_of(number(above=0), most=MAX_EPOCHS),
-            "Units of progress of every epoch.",
-            required=True,
+        needed(
+            "work", list_of(number(above=0), most=MAX_EPOCHS), "Units of progress of every epoch."
         ),
-        Field("rates", mapping_of(LINE, _ROWS, called="GPU"), "Rates by GPU type.", required=True),
+        needed("rates", mapping_of(LINE, _ROWS, called="GPU"), "Rates by GPU type."),
         make=_profile,
     ),
 )

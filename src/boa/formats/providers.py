@@ -4,7 +4,7 @@ from typing import Any
 
 from boa.formats.containers import list_of, mapping_of, object_of
 from boa.formats.parts import LINE, MAX_NAME
-from boa.formats.shapes import FLAG, Field, Shape, choice, nullable, text
+from boa.formats.shapes import FLAG, Field, Shape, choice, needed, nullable, text
 from boa.model.provider_settings import RAY_NODES, AwsMachine, AwsSettings, RaySettings
 
 MAX_SETUP = 8000
@@ -13,12 +13,12 @@ MAX_TAGS = 40
 """AWS allows 50 on everything; ours are among them."""
 TAG = r"^(?!boa:|aws:)[A-Za-z0-9+=.,_:@-]{1,128}$"
 """What AWS allows in the name of a tag that the node itself can read."""
-_HOST_PORT = r"[^\s:/]+:\d{1,5}"
+_HOST_PORT = r"[^\s:/]+:[0-9]{1,5}"
 
 
 def _id(prefix: str) -> Shape[str]:
     expected = f"an id such as {prefix}0abc" if prefix else "a name"
-    pattern = rf"^{prefix}[\w.-]+$"
+    pattern = rf"^{prefix}[A-Za-z0-9_.-]+$"
     return text(
         expected, pattern=pattern, most=MAX_NAME, words=f"`{prefix}…`" if prefix else "text"
     )
@@ -56,22 +56,12 @@ RAY = object_of(
     make=RaySettings,
 )
 _MACHINE = object_of(
-    Field(
-        "instance_types", _ids(""), "Tried in this order; all with the same GPUs.", required=True
-    ),
-    Field(
-        "spot",
-        FLAG,
-        "Cheaper, and may be taken away with two minutes' notice.",
-        default=False,
-    ),
+    needed("instance_types", _ids(""), "Tried in this order; all with the same GPUs."),
+    Field("spot", FLAG, "Cheaper, and may be taken away with two minutes' notice.", default=False),
     make=AwsMachine,
 )
 _TAGS = mapping_of(
-    text(
-        "letters, digits and + - = . , _ : @, beginning with neither boa: nor aws:",
-        pattern=TAG,
-    ),
+    text("letters, digits and + - = . , _ : @, beginning with neither boa: nor aws:", pattern=TAG),
     LINE,
     called="NAME",
     least=0,
@@ -80,16 +70,15 @@ _TAGS = mapping_of(
     words=f"mapping from up to {MAX_TAGS} names to text",
 )
 AWS = object_of(
-    Field("region", LINE, "Such as us-east-1.", required=True),
-    Field("image", _id("ami-"), "The AMI that nodes boot.", required=True),
-    Field("subnets", _ids("subnet-"), "One for each zone that nodes may be in.", required=True),
-    Field(
+    needed("region", LINE, "Such as us-east-1."),
+    needed("image", _id("ami-"), "The AMI that nodes boot."),
+    needed("subnets", _ids("subnet-"), "One for each zone that nodes may be in."),
+    needed(
         "machines",
         mapping_of(LINE, _MACHINE, called="GPU"),
         "What every one of the `gpu_types` is on AWS.",
-        required=True,
     ),
-    Field(
+    needed(
         "head",
         text(
             "HOST:PORT of the Ray head that nodes join",
@@ -98,7 +87,6 @@ AWS = object_of(
             words="`HOST:PORT`",
         ),
         "The Ray head that nodes join.",
-        required=True,
     ),
     Field("security_groups", _ids("sg-", 0), "Of the nodes.", otherwise="the subnet's own"),
     Field("key_name", LINE, "To log in with.", otherwise="none"),

@@ -12,6 +12,7 @@ from boa.formats.shapes import (
     Format,
     Shape,
     Wrong,
+    needed,
     nullable,
     number,
     or_empty,
@@ -72,7 +73,7 @@ _PART_MEANINGS = {
 _RESCALE = object_of(
     *(Field(name, nullable(_FIGURE), _PART_MEANINGS[name]) for name in RESCALE_PARTS), make=_times
 )
-_ATTEMPT = Field("attempt", whole(most=MOST), "`BOA_ATTEMPT`.", required=True)
+_ATTEMPT = needed("attempt", whole(most=MOST), "`BOA_ATTEMPT`.")
 
 REPORT = Format(
     "BOA report",
@@ -80,20 +81,12 @@ REPORT = Format(
     "Times are the server's seconds.",
     object_of(
         _ATTEMPT,
-        Field(
-            "uptime_s",
-            _AMOUNT,
-            "Since the process began, in the server's seconds (× `BOA_SPEED`).",
-            required=True,
+        needed(
+            "uptime_s", _AMOUNT, "Since the process began, in the server's seconds (× `BOA_SPEED`)."
         ),
-        Field("epoch", _COUNT, "Which epoch it is in, counted from 0.", required=True),
-        Field(
-            "progress",
-            _AMOUNT,
-            "Units done of this epoch, those before a restart included.",
-            required=True,
-        ),
-        Field("units", _AMOUNT, "Units done by this attempt, over all its epochs.", required=True),
+        needed("epoch", _COUNT, "Which epoch it is in, counted from 0."),
+        needed("progress", _AMOUNT, "Units done of this epoch, those before a restart included."),
+        needed("units", _AMOUNT, "Units done by this attempt, over all its epochs."),
         Field("step", nullable(_COUNT), "Steps of the optimizer so far."),
         Field("loss", nullable(_FIGURE), "The training's loss."),
         Field("metrics", or_empty(then(_METRICS, _those_known)), "Whatever else is measured."),

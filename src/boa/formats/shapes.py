@@ -87,6 +87,13 @@ class Field:
     """Written for people and not read back."""
 
 
+def needed(
+    name: str, shape: Shape[Any], meaning: str, *, example: Any = LEFT_OUT, to: str | None = ""
+) -> Field:
+    """A field that may not be left out."""
+    return Field(name, shape, meaning, required=True, example=example, to=to)
+
+
 @dataclass(frozen=True, slots=True)
 class Format(Generic[T_co]):
     """What a whole file, or the body of a request, may say."""
@@ -248,4 +255,8 @@ def _range(what: str, above: float | None, least: float | None, most: float | No
 
 
 def _figure(value: float) -> str:
-    return f"{value:,.0f}" if value == int(value) and abs(value) < 1e12 else f"{value:g}"
+    return (
+        f"{value:,.0f}"
+        if value == int(value) and abs(value) < 1e12
+        else f"{value:g}".replace("e+", "e")
+    )

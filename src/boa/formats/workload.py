@@ -18,6 +18,7 @@ from boa.formats.shapes import (
     Format,
     Shape,
     Wrong,
+    needed,
     nullable,
     number,
     or_empty,
@@ -31,13 +32,17 @@ from boa.units import GpuName
 MAX_WIDTH = 65_536
 
 
+_DIGITS = "^[0-9]*[1-9][0-9]*$"
+
+
 def _width(key: Any) -> int:
+    if type(key) is int and 1 <= key <= MAX_WIDTH:
+        return key
     # JSON has no whole-number keys: there a width arrives as text.
-    width = int(key) if isinstance(key, str) and key.isascii() and key.isdigit() else key
-    if type(width) is int and 1 <= width <= MAX_WIDTH:
-        return width
-    too_wide = type(width) is int and width > 0
-    kind = BeyondSchema if too_wide else Wrong
+    number = isinstance(key, str) and re.fullmatch(_DIGITS, key) and not key.endswith("\n")
+    if number and len(key) < 20 and int(key) <= MAX_WIDTH:
+        return int(key)
+    kind = BeyondSchema if number else Wrong
     raise kind(key, f"a width: a whole number 1 to {MAX_WIDTH}")
 
 
@@ -95,9 +100,7 @@ def _check_types(job_class: JobClass, gpu_types: Mapping[GpuName, Any], at: str)
                 raise BeyondSchema(name, expected, at=f"{at}.{where}{step(name)}")
 
 
-_WIDTH: Shape[int] = Shape(
-    _width, {"type": "string", "pattern": "^[0-9]*[1-9][0-9]*$"}, "whole number"
-)
+_WIDTH: Shape[int] = Shape(_width, {"type": "string", "pattern": _DIGITS}, "whole number")
 _GPU_TYPE = or_empty(
     object_of(
         Field(
@@ -144,19 +147,14 @@ _SPEEDUP = object_of(
     one_of=("table", "amdahl", "power"),
 )
 _EPOCH = object_of(
-    Field(
-        "work_s",
-        number(above=0),
-        "Mean inherent work: seconds it takes at speed 1 (X).",
-        required=True,
-        to="work",
+    needed(
+        "work_s", number(above=0), "Mean inherent work: seconds it takes at speed 1 (X).", to="work"
     ),
-    Field(
+    needed(
         "speedup",
         mapping_of(NAME, _SPEEDUP, called="GPU"),
         "Rate of inherent work at width k, s(k): one curve per GPU type. A type left out cannot "
         "run this epoch.",
-        required=True,
         to="speedups",
     ),
     make=Epoch,
@@ -171,8 +169,8 @@ _LIMIT = either(
     expected=f"a whole number >= 1 and <= {MAX_WIDTH}, or one per GPU type",
 )
 _CLASS = object_of(
-    Field("name", NAME, "A name that no other class has.", required=True),
-    Field("arrivals_per_hour", number(least=0), "Jobs that arrive per hour (λ).", required=True),
+    needed("name", NAME, "A name that no other class has."),
+    needed("arrivals_per_hour", number(least=0), "Jobs that arrive per hour (λ)."),
     Field(
         "weight",
         number(above=0),
@@ -196,7 +194,7 @@ _CLASS = object_of(
         "A cap on the mean JCT of the class.",
         otherwise="none",
     ),
-    Field("epochs", list_of(_EPOCH), "Stretches of training, in order (j).", required=True),
+    needed("epochs", list_of(_EPOCH), "Stretches of training, in order (j)."),
     make=_job_class,
 )
 WORKLOAD = Format(
@@ -205,18 +203,16 @@ WORKLOAD = Format(
     "is made from. Durations are seconds, rates per hour, money USD.",
     object_of(
         replace(VERSION_1, required=True, default=LEFT_OUT),
-        Field(
+        needed(
             "gpu_types",
             mapping_of(NAME, _GPU_TYPE, called="GPU"),
             "GPU types that can be rented, by name (h).",
-            required=True,
             example={"T4": {"price": 1.088, "gpus_per_node": 4}},
         ),
-        Field(
+        needed(
             "classes",
             list_of(_CLASS),
             "Job classes, jobs that share model and data (i); each needs a name of its own.",
-            required=True,
         ),
         make=_workload,
     ),

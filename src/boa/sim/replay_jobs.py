@@ -13,7 +13,7 @@ import numpy as np
 from boa.catalogue.rounding import rounded
 from boa.formats.parts import VERSION
 from boa.formats.profile import profile_document
-from boa.formats.service import PRIOR_WEIGHTS
+from boa.formats.service_fields import PRIOR_WEIGHTS
 from boa.model.job import GpuLimits, JobSpec
 from boa.model.profile import ClassProfile
 from boa.model.speedup import Floats

@@ -12,24 +12,7 @@ from boa.errors import InputError
 from boa.formats.job import JOB as FORMAT
 from boa.formats.job import job_document, load_job, read_job_spec
 from boa.model.job import GpuLimits, JobSpec
-
-JOB: dict[str, Any] = {
-    "version": 1,
-    "name": "first try",
-    "class": "resnet18",
-    "run": ["python", "train.py"],
-    "env": {"SEED": "1"},
-    "workdir": "/work",
-    "gpus": {"min": 1, "max": 16, "types": ["T4"]},
-    "launcher": "torchrun",
-    "epochs": 30,
-    "total_work": 1.5e6,
-    "checkpoint_dir": "/checkpoints",
-    "preload": ["torch", "torch.nn"],
-    "grace_s": 60,
-    "retries": 0,
-    "weight": 2,
-}
+from documents import JOB
 
 
 def fits(document: Any) -> bool:

@@ -10,19 +10,7 @@ from jsonschema import Draft202012Validator
 from boa.errors import InputError
 from boa.formats.profile import PROFILE as FORMAT
 from boa.formats.profile import profile_document, read_profile
-
-PROFILE: dict[str, Any] = {
-    "version": 1,
-    "class": "resnet18",
-    "rescale_s": 50,
-    "work": [300, 900],
-    "rates": {
-        "T4": {
-            "one_node": [[1.0, 1.9, 0.0], [1.0, 1.8, 0.0]],
-            "across": [[0.0, 1.7, 2.4], [0.0, 1.6, 2.2]],
-        }
-    },
-}
+from documents import PROFILE
 
 
 def fits(document: Any) -> bool:

@@ -14,27 +14,7 @@ from boa.errors import InputError
 from boa.formats.plan import PLAN, parse_plan
 from boa.formats.workload import WORKLOAD as FORMAT
 from boa.solver import as_document
-
-WORKLOAD: dict[str, Any] = {
-    "version": 1,
-    "gpu_types": {"T4": {"price": 1.088, "gpus_per_node": 4}, "A100": {"price": 3.4}},
-    "classes": [
-        {
-            "name": "resnet18",
-            "arrivals_per_hour": 10.1,
-            "weight": 1.0,
-            "rescale_s": 50,
-            "min_gpus": 1,
-            "max_gpus": {"T4": 16, "A100": 8},
-            "max_jct_s": 9000,
-            "epochs": [
-                {"work_s": 300, "speedup": {"T4": {"table": {"1": 1.0, "2": 1.9, "4": 3.4}}}},
-                {"work_s": 900, "speedup": {"T4": {"amdahl": 0.97}}},
-                {"work_s": 60, "speedup": {"T4": {"power": 0.8, "scale": 2}}},
-            ],
-        }
-    ],
-}
+from documents import WORKLOAD
 
 
 def accepts(schema: dict[str, Any], document: Any) -> bool:

@@ -13,59 +13,14 @@ from jsonschema import Draft202012Validator
 from boa.errors import InputError
 from boa.formats.machine import short_name
 from boa.formats.profile import profile_document
-from boa.formats.service import config_format, load_config
+from boa.formats.service import load_config
+from boa.formats.service_fields import config_format
 from boa.model.profile import ClassProfile
 from boa.model.provider_settings import AwsMachine, AwsSettings, RaySettings
 from boa.model.service import ServiceConfig
 from boa.model.workload import GpuType
+from documents import CONFIG
 
-CONFIG: dict[str, Any] = {
-    "version": 1,
-    "budget_per_hour": 12,
-    "max_spend_per_hour": 40,
-    "policy": "boa",
-    "target_efficiency": 0.5,
-    "gpu_types": {"T4": {"price": 1.088, "gpus_per_node": 4, "max_nodes": 8}, "A100": None},
-    "engine": "local",
-    "cloud": "local",
-    "data_dir": "state",
-    "db": "postgresql+psycopg://localhost/boa",
-    "host": "127.0.0.1",
-    "port": 9000,
-    "speed": 60,
-    "round_s": 30,
-    "replan_s": 600,
-    "keep_warm_s": 0,
-    "pacing_h": 12,
-    "refused_s": 10,
-    "backoff_s": 1,
-    "warm_parents": 2,
-    "log_mb": 0.5,
-    "url": "http://10.0.0.5:8420",
-    "local": {"provision_s": 30, "release_s": 5},
-    "ray": {"address": "10.0.0.5:6379", "nodes": "fixed"},
-    "aws": {
-        "region": "us-east-1",
-        "image": "ami-0abc",
-        "subnets": ["subnet-0a", "subnet-0b"],
-        "security_groups": ["sg-0c"],
-        "key_name": "lab",
-        "instance_profile": "boa-node",
-        "head": "10.0.0.5:6379",
-        "setup": "mount /shared\n",
-        "tags": {"team": "vision"},
-        "endpoint": "http://127.0.0.1:5000",
-        "machines": {
-            "T4": {"instance_types": ["g4dn.12xlarge"], "spot": True},
-            "A100": {"instance_types": ["p4d.24xlarge", "p4de.24xlarge"]},
-        },
-    },
-    "classes": {
-        "resnet18": {"catalogue": "resnet18", "arrivals_per_hour": 4, "arrivals_weight_h": 2},
-        "bert": {"profile": "bert.json", "measured_weight": 10},
-        "new": None,
-    },
-}
 PROFILE = ClassProfile(name="bert", work=(1.0,), rates={"T4": np.array([[[0.0, 1.0], [0.0, 1.0]]])})
 
 
@@ -328,6 +283,14 @@ def test_what_only_the_reader_sees_is_named_too(
     (tmp_path / "bert.json").write_text(json.dumps(profile_document(PROFILE)))
     with pytest.raises(InputError, match=said):
         load(written(tmp_path, changed(path, value)))
+
+
+def test_the_policy_is_one_that_the_service_takes(file: Path) -> None:
+    names = ("boa", "sia-autoscale")
+    assert config_format(names).schema()["properties"]["policy"]["enum"] == list(names)
+    assert load_config(file, {"policy": "sia-autoscale"}, catalogue, names).policy == names[1]
+    with pytest.raises(InputError, match=r"^policy: got 'pollux'; expected one of boa, sia-auto"):
+        load_config(file, {"policy": "pollux"}, catalogue, names)
 
 
 def test_a_wrong_flag_is_not_blamed_on_the_file(file: Path) -> None:

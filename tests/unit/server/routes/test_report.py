@@ -9,19 +9,8 @@ import pytest
 
 from boa.model.records import Report
 from boa.runtime.report_tokens import report_token
+from documents import REPORT as BODY
 from fakes import SECRET, FakeService
-
-BODY: dict[str, Any] = {
-    "attempt": 1,
-    "uptime_s": 61.5,
-    "epoch": 2,
-    "progress": 51200,
-    "units": 151200.5,
-    "step": 400,
-    "loss": 2.31,
-    "metrics": {"accuracy": 0.41},
-    "rescale": {"start": 1.5, "first_step": 0},
-}
 
 
 @pytest.fixture
