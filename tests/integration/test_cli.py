@@ -128,7 +128,8 @@ def test_a_plan_for_another_workload_is_refused_with_file_and_field(
     run: Boa, workload: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "plan.json"
-    path.write_text('{"classes": [{"name": "other", "variants": []}]}')
+    variant = {"share": 1, "gpu_type": "T4", "widths": [1]}
+    path.write_text(json.dumps({"classes": [{"name": "other", "variants": [variant]}]}))
     run("evaluate", workload, "--plan", path, code=2)
     assert f"{path}: classes[0].name" in run.err
 

@@ -37,6 +37,7 @@ WEEK_S, DAY_S, YEAR_H = 604_800.0, 86_400.0, 8760.0
 PRIOR_WEIGHTS: Mapping[str, float] = {"measured_weight": 1e12, "arrivals_weight_h": 1e6}
 """How sure a prior may be of itself, at the most."""
 _CLOUDS = list(dict.fromkeys(cloud for clouds in CLOUDS_OF.values() for cloud in clouds))
+_PAIRS = "; ".join(f"with engine {name}: {' or '.join(of)}" for name, of in CLOUDS_OF.items())
 _DEFAULTS: Values = {part.name: part.default for part in dataclasses.fields(ServiceConfig)}
 _PRIOR: Values = {part.name: part.default for part in dataclasses.fields(ClassPrior)}
 _PATH = r"^(?=[\s\S]*\S)[^\x00]*$"
@@ -163,7 +164,7 @@ _PLACES = (
     Field("engine", choice(list(CLOUDS_OF)), "What starts jobs.", default=_DEFAULTS["engine"]),
     Field(
         "cloud",
-        choice(_CLOUDS),
+        choice(_CLOUDS, expected=_PAIRS),
         "What nodes are rented from; `local` goes with engine `local`, the others with `ray`.",
         otherwise="the engine's own",
     ),

@@ -186,10 +186,12 @@ def text(
     return Shape(take, _with({"type": "string"}, maxLength=most, pattern=pattern or None), words)
 
 
-def choice(options: Sequence[str]) -> Shape[str]:
+def choice(options: Sequence[str], *, expected: str = "") -> Shape[str]:
+    expected = expected or f"one of {', '.join(options)}"
+
     def take(value: Any) -> str:
         if value not in options:
-            raise Wrong(value, f"one of {', '.join(options)}")
+            raise Wrong(value, expected)
         return str(value)
 
     quoted = [f"`{option}`" for option in options]
