@@ -32,17 +32,14 @@ from boa.units import GpuName
 MAX_WIDTH = 65_536
 
 
-_DIGITS = "^[0-9]*[1-9][0-9]*$"
-
-
 def _width(key: Any) -> int:
     if type(key) is int and 1 <= key <= MAX_WIDTH:
         return key
     # JSON has no whole-number keys: there a width arrives as text.
-    number = isinstance(key, str) and re.fullmatch(_DIGITS, key) and not key.endswith("\n")
-    if number and len(key) < 20 and int(key) <= MAX_WIDTH:
-        return int(key)
-    kind = BeyondSchema if number else Wrong
+    digits = isinstance(key, str) and key.isascii() and key.isdigit()
+    if digits and len(key) < 20 and 1 <= (width := int(key)) <= MAX_WIDTH:
+        return width
+    kind = BeyondSchema if digits and key.strip("0") else Wrong
     raise kind(key, f"a width: a whole number 1 to {MAX_WIDTH}")
 
 
@@ -100,7 +97,9 @@ def _check_types(job_class: JobClass, gpu_types: Mapping[GpuName, Any], at: str)
                 raise BeyondSchema(name, expected, at=f"{at}.{where}{step(name)}")
 
 
-_WIDTH: Shape[int] = Shape(_width, {"type": "string", "pattern": _DIGITS}, "whole number")
+_WIDTH: Shape[int] = Shape(
+    _width, {"type": "string", "pattern": "^[0-9]*[1-9][0-9]*$"}, "whole number"
+)
 _GPU_TYPE = or_empty(
     object_of(
         Field(

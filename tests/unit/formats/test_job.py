@@ -216,3 +216,12 @@ def test_an_error_stays_short_whatever_was_sent(document: Any) -> None:
     with pytest.raises(InputError) as caught:
         read_job_spec(document)
     assert len(str(caught.value)) < 500
+
+
+@pytest.mark.parametrize("key", ["\ud800", "\x1b[2J", "two\nlines"])
+def test_an_error_can_be_written_whatever_a_field_is_called(key: str) -> None:
+    for document in ({**JOB, key: 1}, changed("env", {key: "x"})):
+        with pytest.raises(InputError) as caught:
+            read_job_spec(document)
+        assert str(caught.value).isprintable()
+        assert str(caught.value).encode()
