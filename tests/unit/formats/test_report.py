@@ -19,6 +19,9 @@ class Kept:
     def offer(self, document: dict[str, Any], **_: bool) -> None:
         self.reports.append(document)
 
+    def close(self) -> None:
+        """When the process ends."""
+
 
 @pytest.fixture
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
@@ -27,7 +30,6 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     kept = Kept()
     monkeypatch.setattr(session.Session, "_new_sender", lambda self: kept)
     script = session.Session()
-    monkeypatch.setattr(script, "close", lambda: None)
     script.ready()
     script.rescaled(dict.fromkeys(session.PARTS, 0.5))
     metrics: dict[str, object] = {f"{n:0100}": n for n in range(session.MOST_METRICS + 5)}
