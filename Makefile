@@ -12,7 +12,7 @@ NPM := cd web && npm
 NODE := node -e 'const [a, b] = process.versions.node.split("."); process.exit(a > 22 || (a == 22 && b >= 12) || (a == 20 && b >= 19) ? 0 : 1)' && command -v npm >/dev/null
 BROWSERS := chromium chromium-browser google-chrome google-chrome-stable
 
-.PHONY: demo web test lint matrix screenshots clean node chromium
+.PHONY: demo web test lint tables matrix screenshots clean node chromium
 .DEFAULT_GOAL := demo
 
 $(VENV)/.base: pyproject.toml hatch_build.py $(wildcard src/boa/*/_*.c src/boa/*/*/_*.c)
@@ -78,6 +78,9 @@ test: node chromium lint web
 	$(BIN)/python -m pytest -m "not ray and not browser" -n auto --dist loadfile --no-loadscope-reorder
 	$(BIN)/python -m pytest -m browser  # alone: a page that waits for a processor looks broken
 	$(BIN)/python -m pytest -m ray  # alone: Ray gives its processes 30 s to come up
+
+tables: $(VENV)/.dev  # the field tables in docs/, as the formats declare them
+	$(BIN)/python tests/field_tables.py
 
 screenshots: node chromium $(VENV)/.dev web
 	$(BIN)/python -m pytest tests/browser/test_screenshots.py --screenshots docs/dashboard

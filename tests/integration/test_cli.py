@@ -14,6 +14,7 @@ import pytest
 
 import boa
 from boa.cli import main
+from boa.formats.kinds import KINDS
 from integration.runner import STRICT, WORKLOAD, Boa
 
 PLAN_KEYS = {
@@ -127,7 +128,8 @@ def test_a_plan_for_another_workload_is_refused_with_file_and_field(
     run: Boa, workload: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "plan.json"
-    path.write_text('{"classes": [{"name": "other", "variants": []}]}')
+    variant = {"share": 1, "gpu_type": "T4", "widths": [1]}
+    path.write_text(json.dumps({"classes": [{"name": "other", "variants": [variant]}]}))
     run("evaluate", workload, "--plan", path, code=2)
     assert f"{path}: classes[0].name" in run.err
 
@@ -204,7 +206,7 @@ def test_a_workload_is_described(run: Boa, workload: str) -> None:
     assert "large" in run("workload", "describe", workload)
 
 
-@pytest.mark.parametrize("kind", ["workload", "plan"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_schemas_are_printed(run: Boa, kind: str) -> None:
     assert run.json("schema", kind)["$schema"].endswith("2020-12/schema")
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from boa.cli import root
-from boa.cli.plan.schema import KINDS
+from boa.formats.kinds import KINDS
 from boa.model.provider_settings import CLOUDS_OF
 from boa.policy.registry import POLICIES
 

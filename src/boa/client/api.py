@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 from boa.client.wire import Parameters, Wire, events_of
 from boa.errors import BoaError, InputError, NoServer, Refused
-from boa.formats.fields import class_name
+from boa.formats.parts import class_name
 from boa.model.job_spec import ENDED, JobSpec
 
 if TYPE_CHECKING:

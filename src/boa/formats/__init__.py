@@ -1,1 +1,1 @@
-"""Files that people write: workload, job, service, profile, plan."""
+"""Files that people write, and what jobs report: each declared once (`kinds` lists them)."""

@@ -2,17 +2,25 @@
 
 import json
 import os
-import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, get_args
 
-from boa.errors import InputError
-from boa.formats import checks
-from boa.formats.fields import VERSION, check_version, class_name, cut, fields, printable
+from boa.formats.containers import either, list_of, mapping_of, object_of
 from boa.formats.files import read_document
+from boa.formats.parts import CLASS, LINE, VERSION, VERSION_1, is_unicode
+from boa.formats.shapes import (
+    BeyondSchema,
+    Field,
+    Format,
+    choice,
+    needed,
+    nullable,
+    number,
+    text,
+    then,
+    whole,
+)
 from boa.model.job_spec import GpuLimits, JobSpec, Launcher
-from boa.units import GpuName
 
 MAX_DOCUMENT_BYTES = 1024**2
 MAX_ARGUMENTS = 1000
@@ -28,8 +36,6 @@ MAX_MODULES, MAX_MODULE = 20, 200
 MAX_GRACE_S = 3600.0
 MAX_RETRIES = 1000
 LAUNCHERS: tuple[Launcher, ...] = get_args(Launcher)
-MODULE_PATTERN = r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*"
-ENV_PATTERN = r"[A-Za-z_][A-Za-z0-9_]*"
 OURS = "BOA_"
 """What begins so belongs to the service."""
 RESERVED = (
@@ -44,25 +50,215 @@ RESERVED = (
 """Variables that the engine sets."""
 SHELL = ("sh", "-c")
 """What runs a command that was given as one string."""
-
-_OPTIONAL = (
-    "version",
-    "name",
-    "env",
-    "workdir",
-    "gpus",
-    "launcher",
-    "epochs",
-    "total_work",
-    "checkpoint_dir",
-    "preload",
-    "grace_s",
-    "retries",
-    "weight",
-)
-_FOLDERS = ("workdir", "checkpoint_dir")
 DEFAULTS = JobSpec(job_class="", run=())
 """What a spec says that says nothing."""
+_FOLDERS = ("workdir", "checkpoint_dir")
+
+
+def _started(arguments: tuple[str, ...]) -> tuple[str, ...]:
+    size = sum(len(argument.encode()) + 1 for argument in arguments)
+    if size > MAX_RUN_BYTES:
+        most = f"at most {MAX_RUN_BYTES // 1024} KB"
+        raise BeyondSchema(arguments, most, f"{size:,} bytes long")
+    return arguments
+
+
+def _value(value: str) -> str:
+    if (size := len(value.encode())) > MAX_VALUE_BYTES:
+        most = f"at most {MAX_VALUE_BYTES // 1024} KB"
+        raise BeyondSchema(value, most, f"{size:,} bytes long")
+    return value
+
+
+def _quoted(value: Any) -> str:
+    hint = ' (a number goes in quotes: "1")' if type(value) in (int, float, bool) else ""
+    return f"a string of Unicode text without NUL{hint}"
+
+
+def _limits(least: int, most: int | None = None, types: tuple[str, ...] = ()) -> GpuLimits:
+    most = max(least, DEFAULTS.gpus.max) if most is None else most
+    if most < least:
+        expected = f"a whole number >= {least} and <= {MAX_JOB_GPUS}"
+        raise BeyondSchema(most, expected, at=".max")
+    return GpuLimits(min=least, max=most, types=types)
+
+
+_COMMAND = (
+    f"a command as one string, or as a list of 1 to {MAX_ARGUMENTS} strings, of Unicode text "
+    "without NUL"
+)
+_PASSED, _PASSED_NOT_BLANK = r"^[^\x00]*$", r"^(?=[\s\S]*\S)[^\x00]*$"
+_ARGUMENT = text("a string, of Unicode text without NUL", pattern=_PASSED, fits=is_unicode)
+_PROGRAM = text(_COMMAND, pattern=_PASSED_NOT_BLANK, fits=is_unicode)
+_RUN = either(
+    {
+        str: then(_PROGRAM, lambda command: _started((*SHELL, command))),
+        list: then(
+            list_of(
+                _ARGUMENT,
+                first=_PROGRAM,
+                most=MAX_ARGUMENTS,
+                expected=_COMMAND,
+                words=f"list of 1 to {MAX_ARGUMENTS} arguments; up to {MAX_RUN_BYTES // 1024} KB",
+            ),
+            _started,
+        ),
+    },
+    expected=_COMMAND,
+)
+_ENV = mapping_of(
+    text(
+        "a name of letters, digits and _, no digit first; another than "
+        f"{OURS}…, {', '.join(RESERVED)}, which are set for the job",
+        pattern=rf"^(?!{OURS})(?!({'|'.join(RESERVED)})$)[A-Za-z_][A-Za-z0-9_]*$",
+        most=MAX_PATH,
+    ),
+    then(text(_quoted, pattern=_PASSED, most=MAX_VALUE_BYTES, fits=is_unicode), _value),
+    called="NAME",
+    least=0,
+    expected="a mapping from names to strings",
+    words=f"mapping from names to text of up to {MAX_VALUE_BYTES // 1024} KB",
+)
+_GPUS = object_of(
+    Field(
+        "min",
+        whole(most=MAX_JOB_GPUS),
+        "The fewest GPUs it can run on.",
+        default=DEFAULTS.gpus.min,
+        to="least",
+    ),
+    Field(
+        "max",
+        whole(most=MAX_JOB_GPUS),
+        "The most GPUs it may get.",
+        otherwise=f"{DEFAULTS.gpus.max}, or `min` if that is more",
+        to="most",
+    ),
+    Field(
+        "types",
+        list_of(
+            LINE,
+            most=MAX_GPU_TYPES,
+            unique="each GPU type once",
+            expected=f"a list of 1 to {MAX_GPU_TYPES} names of GPU types; leave it out for any",
+            words=f"list of 1 to {MAX_GPU_TYPES} names",
+        ),
+        "GPU types it can run on.",
+        otherwise="any",
+    ),
+    make=_limits,
+)
+_PRELOAD = list_of(
+    text(
+        "a module's name, such as torch.nn",
+        pattern=r"^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$",
+        most=MAX_MODULE,
+    ),
+    least=0,
+    most=MAX_MODULES,
+    expected=f"a list of up to {MAX_MODULES} Python modules; [] for none, or leave it out",
+    words=f"list of up to {MAX_MODULES} names",
+)
+_FOLDER = text(
+    "an absolute path (in a job file it may be relative to it)",
+    pattern=_PASSED_NOT_BLANK,
+    most=MAX_PATH,
+    fits=lambda value: os.path.isabs(value) and is_unicode(value),
+    words="path, in a file relative to it",
+)
+
+
+def _spec(**values: Any) -> JobSpec:
+    spec = JobSpec(**values)
+    size = len(json.dumps(job_document(spec), ensure_ascii=False).encode())
+    if size > MAX_DOCUMENT_BYTES:
+        expected = f"at most {MAX_DOCUMENT_BYTES // 1024**2} MB; larger data goes into files"
+        raise BeyondSchema(None, expected, f"{size:,} bytes long")
+    return spec
+
+
+JOB = Format(
+    "BOA job",
+    "A command and its class: what `boa submit` sends. Durations are seconds.",
+    object_of(
+        VERSION_1,
+        needed(
+            "class",
+            CLASS,
+            "Jobs that share model and data; they share what is learned of their speed.",
+            to="job_class",
+        ),
+        needed(
+            "run",
+            _RUN,
+            "The command: one string for the shell (`sh -c`), or a list of arguments.",
+            example=["python", "train.py", "--lr", "0.1"],
+        ),
+        Field("name", LINE, "For people.", otherwise="the class"),
+        Field(
+            "env",
+            _ENV,
+            "Environment variables, values in quotes. `BOA_…`, torchrun's own and "
+            "`CUDA_VISIBLE_DEVICES` are set for the job and may not be given.",
+            otherwise="none",
+            example={"SEED": "1"},
+        ),
+        Field("workdir", _FOLDER, "Where the command runs.", otherwise="a folder of the job's own"),
+        Field("gpus", _GPUS, "What the job can run on."),
+        Field(
+            "launcher",
+            choice(LAUNCHERS),
+            "`workers`: one process per GPU. `torchrun`: one torchrun that starts them. "
+            "`single`: one process that is told its width.",
+            default=DEFAULTS.launcher,
+        ),
+        Field(
+            "epochs",
+            whole(most=MAX_EPOCHS),
+            "Stretches of training whose boundaries the job reports.",
+            default=DEFAULTS.epochs,
+        ),
+        Field(
+            "total_work",
+            nullable(number(above=0)),
+            "Progress of the whole job in the units it reports (samples, say), where it is known.",
+            otherwise="not known",
+        ),
+        Field(
+            "preload",
+            _PRELOAD,
+            "Python modules that are imported once and kept, so that the job starts "
+            "faster; `[]`: none.",
+            otherwise="found out from the script",
+            example=["torch", "torchvision"],
+        ),
+        Field(
+            "checkpoint_dir",
+            _FOLDER,
+            "Where it keeps its checkpoints (`$BOA_CHECKPOINT_DIR`).",
+            otherwise="a folder of the job's own",
+        ),
+        Field(
+            "grace_s",
+            number(least=0, most=MAX_GRACE_S),
+            "From SIGTERM to SIGKILL.",
+            default=DEFAULTS.grace_s,
+        ),
+        Field(
+            "retries",
+            whole(least=0, most=MAX_RETRIES),
+            "How often it is started again after it failed by itself.",
+            default=DEFAULTS.retries,
+        ),
+        Field(
+            "weight",
+            number(above=0),
+            "How much a second of this job's JCT counts.",
+            default=DEFAULTS.weight,
+        ),
+        make=_spec,
+    ),
+)
 
 
 def load_job(path: str | Path) -> JobSpec:
@@ -85,150 +281,7 @@ def _below(home: Path, value: Any) -> Any:
 
 def read_job_spec(document: Any, path: str = "") -> JobSpec:
     """A job spec from plain mappings and lists, as YAML and JSON give them."""
-    given = fields(document, path, required=("class", "run"), optional=_OPTIONAL)
-    check_version(given, path)
-
-    def at(name: str) -> str:
-        return checks.joined(path, name)
-
-    work = given.get("total_work")
-    spec = JobSpec(
-        job_class=class_name(given["class"], at("class")),
-        run=_run(given["run"], at("run")),
-        name=printable(given["name"], at("name")) if "name" in given else "",
-        env=_env(given.get("env", {}), at("env")),
-        gpus=_gpus(given.get("gpus", {}), at("gpus")),
-        launcher=_launcher(given.get("launcher", DEFAULTS.launcher), at("launcher")),
-        epochs=checks.whole(given.get("epochs", DEFAULTS.epochs), at("epochs"), most=MAX_EPOCHS),
-        total_work=None if work is None else checks.number(work, at("total_work"), above=0),
-        preload=_preload(given["preload"], at("preload")) if "preload" in given else None,
-        grace_s=checks.number(
-            given.get("grace_s", DEFAULTS.grace_s), at("grace_s"), least=0, most=MAX_GRACE_S
-        ),
-        retries=checks.whole(
-            given.get("retries", DEFAULTS.retries), at("retries"), least=0, most=MAX_RETRIES
-        ),
-        weight=checks.number(given.get("weight", DEFAULTS.weight), at("weight"), above=0),
-        **{name: _folder(given[name], at(name)) for name in _FOLDERS if name in given},
-    )
-    _check_size(spec, path)
-    return spec
-
-
-def _run(value: Any, path: str) -> tuple[str, ...]:
-    expected = f"a command as one string, or as a list of 1 to {MAX_ARGUMENTS} strings"
-    arguments: tuple[str, ...]
-    if isinstance(value, str):
-        arguments = (*SHELL, _argument(value, path, expected))
-        command = value
-    elif isinstance(value, list) and 0 < len(value) <= MAX_ARGUMENTS:
-        arguments = tuple(_argument(a, f"{path}[{n}]", "a string") for n, a in enumerate(value))
-        command = arguments[0]
-    else:
-        raise InputError(path, value, expected)
-    if not command.strip():
-        raise InputError(path, value, expected)
-    size = sum(len(argument.encode()) + 1 for argument in arguments)
-    if size > MAX_RUN_BYTES:
-        raise InputError(path, value, f"at most {MAX_RUN_BYTES // 1024} KB", f"{size:,} bytes long")
-    return arguments
-
-
-def _argument(value: Any, path: str, expected: str) -> str:
-    if not isinstance(value, str) or not _can_be_passed(value):
-        raise InputError(path, value, f"{expected}, of Unicode text without NUL")
-    return value
-
-
-def _can_be_passed(text: str) -> bool:
-    """Whether a process can be given it. JSON can spell half a surrogate pair, which it cannot."""
-    return not re.search("[\x00\ud800-\udfff]", text)
-
-
-def _env(value: Any, path: str) -> Mapping[str, str]:
-    if not isinstance(value, dict):
-        raise InputError(path, value, "a mapping from names to strings")
-    return {
-        _env_name(name, path): _env_value(text, f"{path}.{cut(name)}")
-        for name, text in value.items()
-    }
-
-
-def _env_name(name: Any, path: str) -> str:
-    where = f"{path}.{cut(name)}"
-    if not isinstance(name, str) or len(name) > MAX_PATH or not re.fullmatch(ENV_PATTERN, name):
-        raise InputError(where, name, "a name of letters, digits and _, no digit first")
-    if name.startswith(OURS) or name in RESERVED:
-        expected = f"another name: {OURS}…, {', '.join(RESERVED)} are set for the job"
-        raise InputError(where, name, expected)
-    return name
-
-
-def _env_value(value: Any, path: str) -> str:
-    if not isinstance(value, str) or not _can_be_passed(value):
-        quoted = ' (a number goes in quotes: "1")' if type(value) in (int, float, bool) else ""
-        raise InputError(path, value, f"a string of Unicode text without NUL{quoted}")
-    if len(value.encode()) > MAX_VALUE_BYTES:
-        problem = f"{len(value.encode()):,} bytes long"
-        raise InputError(path, value, f"at most {MAX_VALUE_BYTES // 1024} KB", problem)
-    return value
-
-
-def _folder(value: Any, path: str) -> str:
-    if (
-        not isinstance(value, str)
-        or not os.path.isabs(value)
-        or len(value) > MAX_PATH
-        or not _can_be_passed(value)
-    ):
-        raise InputError(path, value, "an absolute path (in a job file it may be relative to it)")
-    return value
-
-
-def _gpus(value: Any, path: str) -> GpuLimits:
-    given = fields(value, path, optional=("min", "max", "types"))
-    least = checks.whole(given.get("min", 1), f"{path}.min", most=MAX_JOB_GPUS)
-    most = given.get("max", max(least, DEFAULTS.gpus.max))
-    return GpuLimits(
-        min=least,
-        max=checks.whole(most, f"{path}.max", least=least, most=MAX_JOB_GPUS),
-        types=_gpu_types(given["types"], f"{path}.types") if "types" in given else (),
-    )
-
-
-def _gpu_types(value: Any, path: str) -> tuple[GpuName, ...]:
-    if not isinstance(value, list) or not 0 < len(value) <= MAX_GPU_TYPES:
-        expected = f"a list of 1 to {MAX_GPU_TYPES} names of GPU types; leave it out for any"
-        raise InputError(path, value, expected)
-    names = tuple(printable(name, f"{path}[{n}]") for n, name in enumerate(value))
-    if len(set(names)) < len(names):
-        raise InputError(path, value, "each GPU type once")
-    return names
-
-
-def _preload(value: Any, path: str) -> tuple[str, ...]:
-    if not isinstance(value, list) or len(value) > MAX_MODULES:
-        expected = f"a list of up to {MAX_MODULES} Python modules; [] for none, or leave it out"
-        raise InputError(path, value, expected)
-    for number, name in enumerate(value):
-        module = isinstance(name, str) and len(name) <= MAX_MODULE
-        if not module or not re.fullmatch(MODULE_PATTERN, name):
-            raise InputError(f"{path}[{number}]", name, "a module's name, such as torch.nn")
-    return tuple(value)
-
-
-def _launcher(value: Any, path: str) -> Launcher:
-    for launcher in LAUNCHERS:
-        if value == launcher:
-            return launcher
-    raise InputError(path, value, f"one of {', '.join(LAUNCHERS)}")
-
-
-def _check_size(spec: JobSpec, path: str) -> None:
-    size = len(json.dumps(job_document(spec), ensure_ascii=False).encode())
-    if size > MAX_DOCUMENT_BYTES:
-        expected = f"at most {MAX_DOCUMENT_BYTES // 1024**2} MB; larger data goes into files"
-        raise InputError(path or "the job", None, expected, f"{size:,} bytes long")
+    return JOB.shape.read(document, path)
 
 
 def job_document(spec: JobSpec) -> dict[str, Any]:

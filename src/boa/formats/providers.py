@@ -1,14 +1,11 @@
-"""What `boa.yaml` says of Ray and of AWS, checked."""
+"""What `boa.yaml` says of Ray and of AWS."""
 
-import re
-from collections.abc import Sequence
 from typing import Any
 
-from boa.errors import InputError
-from boa.formats import checks
-from boa.formats.fields import fields, printable
+from boa.formats.containers import list_of, mapping_of, object_of
+from boa.formats.parts import LINE, MAX_NAME
+from boa.formats.shapes import FLAG, Field, Shape, choice, needed, nullable, text
 from boa.model.provider_settings import RAY_NODES, AwsMachine, AwsSettings, RaySettings
-from boa.units import GpuName
 
 MAX_SETUP = 8000
 """Characters: all that a node is told when it boots must fit into 16 KB."""
@@ -16,87 +13,101 @@ MAX_TAGS = 40
 """AWS allows 50 on everything; ours are among them."""
 TAG = r"^(?!boa:|aws:)[A-Za-z0-9+=.,_:@-]{1,128}$"
 """What AWS allows in the name of a tag that the node itself can read."""
-HOST_PORT = r"[^\s:/]+:\d{1,5}"
-_AWS_REQUIRED = ("region", "image", "subnets", "machines", "head")
-_AWS_TEXTS = ("key_name", "instance_profile")
-_AWS_OPTIONAL = (*_AWS_TEXTS, "security_groups", "setup", "tags", "endpoint")
+_HOST_PORT = r"[^\s:/]+:[0-9]{1,5}"
 
 
-def ray(value: Any) -> RaySettings:
-    given = fields({} if value is None else value, "ray", optional=("address", "nodes"))
-    settings = {name: printable(given[name], f"ray.{name}") for name in given}
-    address = settings.get("address", "auto")
-    if address != "auto" and not re.fullmatch(HOST_PORT, address):
-        raise InputError("ray.address", address, "auto, or HOST:PORT of the head (its GCS port)")
-    if settings.get("nodes", RAY_NODES[0]) not in RAY_NODES:
-        raise InputError("ray.nodes", settings["nodes"], f"one of {', '.join(RAY_NODES)}")
-    return RaySettings(**settings)
-
-
-def aws(value: Any, gpu_types: Sequence[GpuName]) -> AwsSettings:
-    given = fields(value, "aws", required=_AWS_REQUIRED, optional=_AWS_OPTIONAL)
-    head = printable(given["head"], "aws.head")
-    if not re.fullmatch(HOST_PORT, head):
-        raise InputError("aws.head", head, "HOST:PORT of the Ray head that nodes join")
-    return AwsSettings(
-        region=printable(given["region"], "aws.region"),
-        image=_id(given["image"], "aws.image", "ami-"),
-        subnets=_ids(given["subnets"], "aws.subnets", "subnet-"),
-        security_groups=_ids(given.get("security_groups", []), "aws.security_groups", "sg-", 0),
-        machines=_machines(given["machines"], gpu_types),
-        head=head,
-        setup=_setup(given.get("setup", "")),
-        tags=_tags(given.get("tags", {})),
-        endpoint=printable(given["endpoint"], "aws.endpoint") if given.get("endpoint") else None,
-        **{name: printable(given[name], f"aws.{name}") for name in _AWS_TEXTS if name in given},
+def _id(prefix: str) -> Shape[str]:
+    expected = f"an id such as {prefix}0abc" if prefix else "a name"
+    pattern = rf"^{prefix}[A-Za-z0-9_.-]+$"
+    return text(
+        expected, pattern=pattern, most=MAX_NAME, words=f"`{prefix}…`" if prefix else "text"
     )
 
 
-def _machines(value: Any, gpu_types: Sequence[GpuName]) -> dict[GpuName, AwsMachine]:
-    machines = {}
-    for name, said in checks.named(value, "aws.machines").items():
-        path = f"aws.machines.{name}"
-        if name not in gpu_types:
-            expected = f"one of the gpu_types: {', '.join(gpu_types) or 'there are none'}"
-            raise InputError(path, name, expected)
-        given = fields(said, path, required=("instance_types",), optional=("spot",))
-        spot = given.get("spot", False)
-        if not isinstance(spot, bool):
-            raise InputError(f"{path}.spot", spot, "true or false")
-        kinds = _ids(given["instance_types"], f"{path}.instance_types", "")
-        machines[name] = AwsMachine(instance_types=kinds, spot=spot)
-    missing = [name for name in gpu_types if name not in machines]
-    if missing:
-        expected = "instance types for every one of the gpu_types"
-        raise InputError("aws.machines", ", ".join(machines), f"{expected} ({missing[0]} has none)")
-    return machines
+def _ids(prefix: str, least: int = 1) -> Shape[tuple[str, ...]]:
+    example = f" of ids such as {prefix}0abc" if prefix else ""
+    expected = f"a list{example}{', not empty' if least else ''}"
+    words = f"list of `{prefix}…`" if prefix else "list of names"
+    return list_of(_id(prefix), least=least, expected=expected, words=words)
 
 
-def _ids(value: Any, path: str, prefix: str, least: int = 1) -> tuple[str, ...]:
-    if not isinstance(value, list) or len(value) < least:
-        example = f" of ids such as {prefix}0abc" if prefix else ""
-        raise InputError(path, value, f"a list{example}{', not empty' if least else ''}")
-    return tuple(_id(text, f"{path}[{number}]", prefix) for number, text in enumerate(value))
+def _aws(endpoint: str | None = None, **values: Any) -> AwsSettings:
+    return AwsSettings(endpoint=endpoint or None, **values)
 
 
-def _id(value: Any, path: str, prefix: str) -> str:
-    text = printable(value, path)
-    if not re.fullmatch(rf"{prefix}[\w.-]+", text):
-        raise InputError(path, value, f"an id such as {prefix}0abc" if prefix else "a name")
-    return text
-
-
-def _setup(value: Any) -> str:
-    if not isinstance(value, str) or len(value) > MAX_SETUP or "\0" in value:
-        raise InputError("aws.setup", value, f"shell lines, up to {MAX_SETUP} characters")
-    return value
-
-
-def _tags(value: Any) -> dict[str, str]:
-    if not isinstance(value, dict) or len(value) > MAX_TAGS:
-        raise InputError("aws.tags", value, f"names and values, up to {MAX_TAGS}")
-    for name in value:
-        if not re.fullmatch(TAG, str(name)):
-            expected = "letters, digits and + - = . , _ : @, beginning with neither boa: nor aws:"
-            raise InputError(f"aws.tags.{name}", name, expected)
-    return {name: printable(text, f"aws.tags.{name}") for name, text in value.items()}
+RAY = object_of(
+    Field(
+        "address",
+        text(
+            "auto, or HOST:PORT of the head (its GCS port)",
+            pattern=f"^(auto|{_HOST_PORT})$",
+            most=MAX_NAME,
+            words="`auto` or `HOST:PORT`",
+        ),
+        "Where its head is; `auto`: the one this machine belongs to.",
+        default=RaySettings().address,
+    ),
+    Field(
+        "nodes",
+        choice(RAY_NODES),
+        "`autoscaler`: Ray's own brings and takes nodes, as we ask. `fixed`: those that are there.",
+        default=RaySettings().nodes,
+    ),
+    make=RaySettings,
+)
+_MACHINE = object_of(
+    needed("instance_types", _ids(""), "Tried in this order; all with the same GPUs."),
+    Field("spot", FLAG, "Cheaper, and may be taken away with two minutes' notice.", default=False),
+    make=AwsMachine,
+)
+_TAGS = mapping_of(
+    text("letters, digits and + - = . , _ : @, beginning with neither boa: nor aws:", pattern=TAG),
+    LINE,
+    called="NAME",
+    least=0,
+    most=MAX_TAGS,
+    expected=f"names and values, up to {MAX_TAGS}",
+    words=f"mapping from up to {MAX_TAGS} names to text",
+)
+AWS = object_of(
+    needed("region", LINE, "Such as us-east-1."),
+    needed("image", _id("ami-"), "The AMI that nodes boot."),
+    needed("subnets", _ids("subnet-"), "One for each zone that nodes may be in."),
+    needed(
+        "machines",
+        mapping_of(LINE, _MACHINE, called="GPU"),
+        "What every one of the `gpu_types` is on AWS.",
+    ),
+    needed(
+        "head",
+        text(
+            "HOST:PORT of the Ray head that nodes join",
+            pattern=f"^{_HOST_PORT}$",
+            most=MAX_NAME,
+            words="`HOST:PORT`",
+        ),
+        "The Ray head that nodes join.",
+    ),
+    Field("security_groups", _ids("sg-", 0), "Of the nodes.", otherwise="the subnet's own"),
+    Field("key_name", LINE, "To log in with.", otherwise="none"),
+    Field("instance_profile", LINE, "What nodes may do: its name.", otherwise="none"),
+    Field(
+        "setup",
+        text(
+            f"shell lines, up to {MAX_SETUP} characters",
+            pattern=r"^[^\x00]*$",
+            most=MAX_SETUP,
+            words=f"text of up to {MAX_SETUP:,} characters",
+        ),
+        "Shell lines that run on a node before it joins.",
+        otherwise="none",
+    ),
+    Field("tags", _TAGS, "Beside our own, on everything.", otherwise="none"),
+    Field(
+        "endpoint",
+        nullable(text("a URL", pattern="", most=MAX_NAME, fits=str.isprintable, words="URL")),
+        "Where the API is, if not at AWS: an emulator.",
+        otherwise="AWS",
+    ),
+    make=_aws,
+)

@@ -1,22 +1,221 @@
 """The workload file: read it with every field checked, write it so that a person can read it."""
 
 import json
-import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from boa.errors import InputError
-from boa.formats import checks
+from boa.formats.containers import as_given, either, list_of, mapping_of, object_of
 from boa.formats.files import read_document
+from boa.formats.parts import NAME, VERSION, VERSION_1
 from boa.formats.plain_yaml import load_yaml
+from boa.formats.shapes import (
+    LEFT_OUT,
+    BeyondSchema,
+    Field,
+    Format,
+    Shape,
+    Wrong,
+    needed,
+    nullable,
+    number,
+    or_empty,
+    step,
+    whole,
+)
 from boa.model.speedup import Amdahl, Power, Speedup, Table
 from boa.model.workload import DEFAULT_MAX_GPUS, Epoch, GpuType, JobClass, Workload
 from boa.units import GpuName
 
-VERSION = 1
 MAX_WIDTH = 65_536
+
+
+def _width(key: Any) -> int:
+    if type(key) is int and 1 <= key <= MAX_WIDTH:
+        return key
+    # JSON has no whole-number keys: there a width arrives as text.
+    digits = isinstance(key, str) and key.isascii() and key.isdigit()
+    if digits and len(key) < 20 and 1 <= (width := int(key)) <= MAX_WIDTH:
+        return width
+    kind = BeyondSchema if digits and key.strip("0") else Wrong
+    raise kind(key, f"a width: a whole number 1 to {MAX_WIDTH}")
+
+
+def _curve(
+    scale: float,
+    table: dict[int, float] | None = None,
+    amdahl: float | None = None,
+    power: float | None = None,
+) -> Speedup:
+    if table is not None:
+        return Table.of(table, scale)
+    return Power(power, scale) if amdahl is None else Amdahl(amdahl, scale)  # type: ignore[arg-type]
+
+
+def _job_class(**values: Any) -> JobClass:
+    job_class = JobClass(**values)
+    for j, epoch in enumerate(job_class.epochs):
+        for gpu in epoch.speedups:
+            base = job_class.base_on(gpu, epoch)
+            if base is None or base > job_class.max_on(gpu):
+                raise BeyondSchema(
+                    f"base {base}, max_gpus {job_class.max_on(gpu)}",
+                    "a base (min_gpus, or the table's first width) of at most max_gpus",
+                    at=f".epochs[{j}].speedup{step(gpu)}",
+                )
+    return job_class
+
+
+def _workload(gpu_types: dict[GpuName, dict[str, Any]], classes: tuple[JobClass, ...]) -> Workload:
+    names: set[str] = set()
+    for i, job_class in enumerate(classes):
+        if job_class.name in names:
+            expected = "a name no other class has"
+            raise BeyondSchema(job_class.name, expected, at=f".classes[{i}].name")
+        names.add(job_class.name)
+        _check_types(job_class, gpu_types, f".classes[{i}]")
+    if not any(c.arrivals_per_hour for c in classes):
+        expected = "arrivals_per_hour > 0 in at least one class"
+        raise BeyondSchema("no arrivals", expected, at=".classes")
+    types = {name: GpuType(name=name, **facts) for name, facts in gpu_types.items()}
+    return Workload(gpu_types=types, classes=classes)
+
+
+def _check_types(job_class: JobClass, gpu_types: Mapping[GpuName, Any], at: str) -> None:
+    """That every GPU type of the class is one of the workload's."""
+    known = gpu_types.keys()
+    named: dict[str, Any] = {"min_gpus": job_class.min_gpus, "max_gpus": job_class.max_gpus}
+    for j, epoch in enumerate(job_class.epochs):
+        if not epoch.speedups.keys() <= known:
+            named[f"epochs[{j}].speedup"] = epoch.speedups
+    for where, by_type in named.items():
+        for name in by_type if isinstance(by_type, dict) else ():
+            if name not in known:
+                expected = f"a GPU type from gpu_types: {', '.join(gpu_types)}"
+                raise BeyondSchema(name, expected, at=f"{at}.{where}{step(name)}")
+
+
+_WIDTH: Shape[int] = Shape(
+    _width, {"type": "string", "pattern": "^[0-9]*[1-9][0-9]*$"}, "whole number"
+)
+_GPU_TYPE = or_empty(
+    object_of(
+        Field(
+            "price",
+            number(above=0),
+            "USD per GPU and hour. With every price 1, a budget counts GPUs.",
+            default=1.0,
+        ),
+        Field(
+            "gpus_per_node",
+            whole(most=MAX_WIDTH),
+            "GPUs on one node: what `--billing node` pays for at once.",
+            default=1,
+        ),
+        make=as_given,
+    )
+)
+_SPEEDUP = object_of(
+    Field(
+        "table",
+        mapping_of(
+            _WIDTH,
+            number(above=0),
+            called="width",
+            expected="a mapping from widths to speedups, with at least one point",
+        ),
+        "Measured speedups by width: linear between the points, flat after the last; no width "
+        "below the first point runs.",
+        example={"1": 1.0, "2": 1.9, "4": 3.4, "8": 5.5},
+    ),
+    Field(
+        "amdahl",
+        number(least=0, most=1),
+        "Amdahl's law: 1 / ((1 − f) + f/k), f the share of work that runs in parallel.",
+    ),
+    Field("power", number(least=0, most=1), "k to this power."),
+    Field(
+        "scale",
+        number(above=0),
+        "Multiplies the curve: how much faster this GPU type is.",
+        default=1.0,
+    ),
+    make=_curve,
+    one_of=("table", "amdahl", "power"),
+)
+_EPOCH = object_of(
+    needed(
+        "work_s", number(above=0), "Mean inherent work: seconds it takes at speed 1 (X).", to="work"
+    ),
+    needed(
+        "speedup",
+        mapping_of(NAME, _SPEEDUP, called="GPU"),
+        "Rate of inherent work at width k, s(k): one curve per GPU type. A type left out cannot "
+        "run this epoch.",
+        to="speedups",
+    ),
+    make=Epoch,
+)
+_LIMIT_WIDTH = whole(most=MAX_WIDTH)
+_LIMIT = either(
+    {
+        int: _LIMIT_WIDTH,
+        float: _LIMIT_WIDTH,
+        dict: mapping_of(NAME, _LIMIT_WIDTH, called="GPU", words="one per GPU type"),
+    },
+    expected=f"a whole number >= 1 and <= {MAX_WIDTH}, or one per GPU type",
+)
+_CLASS = object_of(
+    needed("name", NAME, "A name that no other class has."),
+    needed("arrivals_per_hour", number(least=0), "Jobs that arrive per hour (λ)."),
+    Field(
+        "weight",
+        number(above=0),
+        "How much a second of this class's JCT counts in the objective (w).",
+        default=1.0,
+    ),
+    Field(
+        "rescale_s",
+        number(least=0),
+        "Mean time of one rescaling: checkpoint, stop, restart on other GPUs (r). The first start "
+        "of a job is one. GPUs are paid for while it lasts.",
+        default=0.0,
+    ),
+    Field(
+        "min_gpus", _LIMIT, "The smallest width on which the class can run (its base).", default=1
+    ),
+    Field("max_gpus", _LIMIT, "The largest width it may run on.", default=DEFAULT_MAX_GPUS),
+    Field(
+        "max_jct_s",
+        nullable(number(above=0)),
+        "A cap on the mean JCT of the class.",
+        otherwise="none",
+    ),
+    needed("epochs", list_of(_EPOCH), "Stretches of training, in order (j)."),
+    make=_job_class,
+)
+WORKLOAD = Format(
+    "BOA workload",
+    "Which GPU types can be rented at which price, and which job classes arrive: all that a plan "
+    "is made from. Durations are seconds, rates per hour, money USD.",
+    object_of(
+        replace(VERSION_1, required=True, default=LEFT_OUT),
+        needed(
+            "gpu_types",
+            mapping_of(NAME, _GPU_TYPE, called="GPU"),
+            "GPU types that can be rented, by name (h).",
+            example={"T4": {"price": 1.088, "gpus_per_node": 4}},
+        ),
+        needed(
+            "classes",
+            list_of(_CLASS),
+            "Job classes, jobs that share model and data (i); each needs a name of its own.",
+        ),
+        make=_workload,
+    ),
+)
 
 
 def load_workload(path: str | Path) -> Workload:
@@ -26,160 +225,7 @@ def load_workload(path: str | Path) -> Workload:
 
 def parse_workload(document: Any) -> Workload:
     """A workload from plain mappings and lists, as YAML and JSON give them."""
-    top = checks.mapping(document, "", required=("version", "gpu_types", "classes"))
-    if top["version"] != VERSION or isinstance(top["version"], bool):
-        raise InputError("version", top["version"], f"{VERSION}")
-    gpu_types = {
-        name: _gpu_type(name, value, f"gpu_types.{name}")
-        for name, value in checks.named(top["gpu_types"], "gpu_types").items()
-    }
-    classes: list[JobClass] = []
-    names: set[str] = set()
-    for i, value in enumerate(checks.sequence(top["classes"], "classes")):
-        job_class = _job_class(value, f"classes[{i}]", gpu_types)
-        if job_class.name in names:
-            raise InputError(f"classes[{i}].name", job_class.name, "a name no other class has")
-        names.add(job_class.name)
-        classes.append(job_class)
-    if not any(c.arrivals_per_hour for c in classes):
-        raise InputError("classes", "no arrivals", "arrivals_per_hour > 0 in at least one class")
-    return Workload(gpu_types=gpu_types, classes=tuple(classes))
-
-
-def _gpu_type(name: str, value: Any, path: str) -> GpuType:
-    fields = checks.mapping(
-        {} if value is None else value, path, optional=("price", "gpus_per_node")
-    )
-    return GpuType(
-        name=name,
-        price=checks.number(fields.get("price", 1.0), f"{path}.price", above=0),
-        gpus_per_node=checks.whole(
-            fields.get("gpus_per_node", 1), f"{path}.gpus_per_node", most=MAX_WIDTH
-        ),
-    )
-
-
-def _job_class(value: Any, path: str, gpu_types: Mapping[GpuName, GpuType]) -> JobClass:
-    fields = checks.mapping(
-        value,
-        path,
-        required=("name", "arrivals_per_hour", "epochs"),
-        optional=("weight", "rescale_s", "min_gpus", "max_gpus", "max_jct_s"),
-    )
-    cap = fields.get("max_jct_s")
-    job_class = JobClass(
-        name=checks.text(fields["name"], f"{path}.name"),
-        arrivals_per_hour=checks.number(
-            fields["arrivals_per_hour"], f"{path}.arrivals_per_hour", least=0
-        ),
-        epochs=tuple(
-            _epoch(epoch, f"{path}.epochs[{j}]", gpu_types)
-            for j, epoch in enumerate(checks.sequence(fields["epochs"], f"{path}.epochs"))
-        ),
-        weight=checks.number(fields.get("weight", 1.0), f"{path}.weight", above=0),
-        rescale_s=checks.number(fields.get("rescale_s", 0.0), f"{path}.rescale_s", least=0),
-        min_gpus=_limit(fields.get("min_gpus", 1), f"{path}.min_gpus", gpu_types),
-        max_gpus=_limit(fields.get("max_gpus", DEFAULT_MAX_GPUS), f"{path}.max_gpus", gpu_types),
-        max_jct_s=None if cap is None else checks.number(cap, f"{path}.max_jct_s", above=0),
-    )
-    _check_widths(job_class, path)
-    return job_class
-
-
-def _epoch(value: Any, path: str, gpu_types: Mapping[GpuName, GpuType]) -> Epoch:
-    fields = checks.mapping(value, path, required=("work_s", "speedup"))
-    curves = checks.named(fields["speedup"], f"{path}.speedup")
-    for name in curves:
-        _known(name, f"{path}.speedup", gpu_types)
-    return Epoch(
-        work=checks.number(fields["work_s"], f"{path}.work_s", above=0),
-        speedups={
-            name: _speedup(curve, f"{path}.speedup.{name}") for name, curve in curves.items()
-        },
-    )
-
-
-def _speedup(value: Any, path: str) -> Speedup:
-    fields = checks.mapping(value, path, optional=(*_CURVES, "scale"))
-    kinds = [kind for kind in _CURVES if kind in fields]
-    if len(kinds) != 1:
-        raise InputError(path, value, f"exactly one of {', '.join(_CURVES)}")
-    scale = checks.number(fields.get("scale", 1.0), f"{path}.scale", above=0)
-    return _CURVES[kinds[0]](fields[kinds[0]], f"{path}.{kinds[0]}", scale)
-
-
-def _amdahl(value: Any, path: str, scale: float) -> Speedup:
-    return Amdahl(checks.number(value, path, least=0, most=1), scale)
-
-
-def _power(value: Any, path: str, scale: float) -> Speedup:
-    return Power(checks.number(value, path, least=0, most=1), scale)
-
-
-def _table(value: Any, path: str, scale: float) -> Speedup:
-    if not isinstance(value, dict) or not value:
-        raise InputError(path, value, "a mapping from widths to speedups, with at least one point")
-    if _is_plain(value):  # as good as always, and files have tens of thousands of points
-        return Table.of(value, scale)
-    points: dict[int, float] = {}
-    for key, rate in value.items():
-        # JSON has no whole-number keys: there a width arrives as text.
-        width = int(key) if isinstance(key, str) and key.isascii() and key.isdigit() else key
-        if type(width) is not int or not 1 <= width <= MAX_WIDTH:
-            raise InputError(f"{path}.{key}", key, f"a width: a whole number 1 to {MAX_WIDTH}")
-        if width in points:
-            raise InputError(f"{path}.{key}", key, "each width once")
-        points[width] = checks.number(rate, f"{path}.{key}", above=0)
-    return Table.of(points, scale)
-
-
-def _is_plain(table: dict[Any, Any]) -> bool:
-    """Whether nothing can be wrong with any of its points."""
-    rates = table.values()
-    return (
-        {int}.issuperset(map(type, table))
-        and {int, float}.issuperset(map(type, rates))
-        and min(table) >= 1
-        and max(table) <= MAX_WIDTH
-        and min(rates) >= checks.TINY
-        and max(rates) <= checks.HUGE
-        and not math.isnan(sum(rates))  # which is neither less nor more than anything
-    )
-
-
-_CURVES: dict[str, Callable[[Any, str, float], Speedup]] = {
-    "table": _table,
-    "amdahl": _amdahl,
-    "power": _power,
-}
-
-
-def _limit(
-    value: Any, path: str, gpu_types: Mapping[GpuName, GpuType]
-) -> int | Mapping[GpuName, int]:
-    if not isinstance(value, dict):
-        return checks.whole(value, path, most=MAX_WIDTH)
-    for name in checks.named(value, path):
-        _known(name, path, gpu_types)
-    return {name: checks.whole(k, f"{path}.{name}", most=MAX_WIDTH) for name, k in value.items()}
-
-
-def _known(name: str, path: str, gpu_types: Mapping[GpuName, GpuType]) -> None:
-    if name not in gpu_types:
-        expected = f"a GPU type from gpu_types: {', '.join(gpu_types)}"
-        raise InputError(f"{path}.{name}", name, expected)
-
-
-def _check_widths(job_class: JobClass, path: str) -> None:
-    for j, epoch in enumerate(job_class.epochs):
-        for gpu in epoch.speedups:
-            base = job_class.base_on(gpu, epoch)
-            if base is None or base > job_class.max_on(gpu):
-                raise InputError(
-                    f"{path}.epochs[{j}].speedup.{gpu}",
-                    f"base {base}, max_gpus {job_class.max_on(gpu)}",
-                    "a base (min_gpus, or the table's first width) of at most max_gpus",
-                )
+    return WORKLOAD.shape.read(document)
 
 
 def dump_workload(workload: Workload) -> str:
@@ -208,11 +254,11 @@ def _lines(workload: Workload) -> Iterator[str]:
             yield f"    max_jct_s: {_num(job_class.max_jct_s)}"
         yield "    epochs:"
         for epoch in job_class.epochs:
-            curves = (f"{_name(gpu)}: {_curve(curve)}" for gpu, curve in epoch.speedups.items())
+            curves = (f"{_name(gpu)}: {_law(curve)}" for gpu, curve in epoch.speedups.items())
             yield f"      - {{work_s: {_num(epoch.work)}, speedup: {{{', '.join(curves)}}}}}"
 
 
-def _curve(curve: Speedup) -> str:
+def _law(curve: Speedup) -> str:
     scale = "" if curve.scale == 1.0 else f", scale: {_num(curve.scale)}"
     if isinstance(curve, Table):
         points = zip(curve.widths, curve.measured.tolist(), strict=True)

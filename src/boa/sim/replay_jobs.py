@@ -10,9 +10,9 @@ from typing import Any
 
 from boa.atomic_file import replace_file
 from boa.catalogue.rounding import rounded
-from boa.formats.fields import VERSION
+from boa.formats.parts import VERSION
 from boa.formats.profile import profile_document
-from boa.formats.service import PRIOR_WEIGHTS
+from boa.formats.service_fields import PRIOR_WEIGHTS
 from boa.model.job import JobSpec
 from boa.model.profile import ClassProfile
 from boa.model.trace import Trace, TraceJob

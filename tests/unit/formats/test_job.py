@@ -9,31 +9,14 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from boa.errors import InputError
+from boa.formats.job import JOB as FORMAT
 from boa.formats.job import job_document, load_job, read_job_spec
-from boa.formats.schema_jobs import job_schema
 from boa.model.job import GpuLimits, JobSpec
-
-JOB: dict[str, Any] = {
-    "version": 1,
-    "name": "first try",
-    "class": "resnet18",
-    "run": ["python", "train.py"],
-    "env": {"SEED": "1"},
-    "workdir": "/work",
-    "gpus": {"min": 1, "max": 16, "types": ["T4"]},
-    "launcher": "torchrun",
-    "epochs": 30,
-    "total_work": 1.5e6,
-    "checkpoint_dir": "/checkpoints",
-    "preload": ["torch", "torch.nn"],
-    "grace_s": 60,
-    "retries": 0,
-    "weight": 2,
-}
+from documents import JOB
 
 
 def fits(document: Any) -> bool:
-    return bool(Draft202012Validator(job_schema()).is_valid(document))
+    return bool(Draft202012Validator(FORMAT.schema()).is_valid(document))
 
 
 def changed(path: str, value: Any) -> dict[str, Any]:
@@ -94,8 +77,8 @@ def test_the_shipped_example_is_a_job(examples: Path) -> None:
 
 
 def test_the_job_schema_is_a_valid_schema() -> None:
-    Draft202012Validator.check_schema(job_schema())
-    assert set(job_schema()["properties"]) == set(JOB)
+    Draft202012Validator.check_schema(FORMAT.schema())
+    assert set(FORMAT.schema()["properties"]) == set(JOB)
 
 
 WRONG: list[tuple[str, Any]] = [
@@ -233,3 +216,12 @@ def test_an_error_stays_short_whatever_was_sent(document: Any) -> None:
     with pytest.raises(InputError) as caught:
         read_job_spec(document)
     assert len(str(caught.value)) < 500
+
+
+@pytest.mark.parametrize("key", ["\ud800", "\x1b[2J", "two\nlines"])
+def test_an_error_can_be_written_whatever_a_field_is_called(key: str) -> None:
+    for document in ({**JOB, key: 1}, changed("env", {key: "x"})):
+        with pytest.raises(InputError) as caught:
+            read_job_spec(document)
+        assert str(caught.value).isprintable()
+        assert str(caught.value).encode()

@@ -8,25 +8,13 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from boa.errors import InputError
+from boa.formats.profile import PROFILE as FORMAT
 from boa.formats.profile import profile_document, read_profile
-from boa.formats.schema_jobs import profile_schema
-
-PROFILE: dict[str, Any] = {
-    "version": 1,
-    "class": "resnet18",
-    "rescale_s": 50,
-    "work": [300, 900],
-    "rates": {
-        "T4": {
-            "one_node": [[1.0, 1.9, 0.0], [1.0, 1.8, 0.0]],
-            "across": [[0.0, 1.7, 2.4], [0.0, 1.6, 2.2]],
-        }
-    },
-}
+from documents import PROFILE
 
 
 def fits(document: Any) -> bool:
-    return bool(Draft202012Validator(profile_schema()).is_valid(document))
+    return bool(Draft202012Validator(FORMAT.schema()).is_valid(document))
 
 
 def changed(path: str, value: Any) -> dict[str, Any]:
@@ -46,7 +34,7 @@ def test_rates_begin_at_width_1_in_the_file_and_at_0_in_memory() -> None:
     assert profile.rates["T4"].shape == (2, 2, 4)
     assert np.array_equal(profile.rates["T4"][1], [[0, 1.0, 1.8, 0], [0, 0, 1.6, 2.2]])
     assert profile_document(profile) == PROFILE
-    assert set(profile_schema()["properties"]) == set(PROFILE)
+    assert set(FORMAT.schema()["properties"]) == set(PROFILE)
 
 
 @pytest.mark.parametrize(

@@ -11,30 +11,10 @@ from jsonschema import Draft202012Validator
 
 import boa
 from boa.errors import InputError
-from boa.formats.plan import parse_plan
-from boa.formats.schema import plan_schema, workload_schema
+from boa.formats.plan import PLAN, parse_plan
+from boa.formats.workload import WORKLOAD as FORMAT
 from boa.solver.solution import as_document
-
-WORKLOAD: dict[str, Any] = {
-    "version": 1,
-    "gpu_types": {"T4": {"price": 1.088, "gpus_per_node": 4}, "A100": {"price": 3.4}},
-    "classes": [
-        {
-            "name": "resnet18",
-            "arrivals_per_hour": 10.1,
-            "weight": 1.0,
-            "rescale_s": 50,
-            "min_gpus": 1,
-            "max_gpus": {"T4": 16, "A100": 8},
-            "max_jct_s": 9000,
-            "epochs": [
-                {"work_s": 300, "speedup": {"T4": {"table": {"1": 1.0, "2": 1.9, "4": 3.4}}}},
-                {"work_s": 900, "speedup": {"T4": {"amdahl": 0.97}}},
-                {"work_s": 60, "speedup": {"T4": {"power": 0.8, "scale": 2}}},
-            ],
-        }
-    ],
-}
+from documents import WORKLOAD
 
 
 def accepts(schema: dict[str, Any], document: Any) -> bool:
@@ -48,7 +28,7 @@ def as_json(text: str) -> Any:
     )
 
 
-@pytest.mark.parametrize("schema", [workload_schema(), plan_schema()], ids=["workload", "plan"])
+@pytest.mark.parametrize("schema", [FORMAT.schema(), PLAN.schema()], ids=["workload", "plan"])
 def test_the_schemas_are_valid_schemas_that_explain_themselves(schema: dict[str, Any]) -> None:
     Draft202012Validator.check_schema(schema)
     assert schema["description"]
@@ -56,7 +36,7 @@ def test_the_schemas_are_valid_schemas_that_explain_themselves(schema: dict[str,
 
 
 def test_the_contract_s_example_is_a_workload() -> None:
-    assert accepts(workload_schema(), WORKLOAD)
+    assert accepts(FORMAT.schema(), WORKLOAD)
     boa.parse_workload(WORKLOAD)
 
 
@@ -66,12 +46,12 @@ def test_the_shipped_examples_are_workloads(examples: Path, name: str) -> None:
     if name != "rubick-a800":  # a thousand tables take the validator long: a few are enough
         for job_class in document["classes"]:
             job_class["epochs"] = job_class["epochs"][:2]
-    assert accepts(workload_schema(), document)
+    assert accepts(FORMAT.schema(), document)
 
 
 def test_gpu_types_may_be_left_to_their_defaults() -> None:
     document = {**WORKLOAD, "gpu_types": {"T4": None, "A100": {}}}
-    assert accepts(workload_schema(), document)
+    assert accepts(FORMAT.schema(), document)
     assert boa.parse_workload(document).gpu_types["T4"].price == 1.0
 
 
@@ -132,7 +112,7 @@ EPOCH = "classes.0.epochs.0"
 )
 def test_schema_and_reader_refuse_the_same(path: str, value: Any) -> None:
     document = changed(path, value)
-    assert not accepts(workload_schema(), document)
+    assert not accepts(FORMAT.schema(), document)
     with pytest.raises(InputError):
         boa.parse_workload(document)
 
@@ -143,9 +123,9 @@ def test_schema_and_reader_refuse_the_same(path: str, value: Any) -> None:
 def test_every_plan_we_write_fits_the_plan_schema(rules: dict[str, Any]) -> None:
     workload = boa.parse_workload(WORKLOAD)
     document = as_document(boa.plan(workload, 20.0, **rules))
-    errors = [e.message for e in Draft202012Validator(plan_schema()).iter_errors(document)]
+    errors = [e.message for e in Draft202012Validator(PLAN.schema()).iter_errors(document)]
     assert errors == []
-    described = set(plan_schema()["properties"]) | {"classes"}
+    described = set(PLAN.schema()["properties"]) | {"classes"}
     assert set(document) <= described, "every field we write is described"
 
 
@@ -164,6 +144,6 @@ def test_every_plan_we_write_fits_the_plan_schema(rules: dict[str, Any]) -> None
 )
 def test_plan_schema_and_plan_reader_refuse_the_same(variants: list[Any]) -> None:
     document = {"classes": [{"name": "resnet18", "variants": variants}]}
-    assert not accepts(plan_schema(), document)
+    assert not accepts(PLAN.schema(), document)
     with pytest.raises(InputError):
         parse_plan(document, boa.parse_workload(WORKLOAD))

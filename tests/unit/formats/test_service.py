@@ -11,61 +11,16 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from boa.errors import InputError
+from boa.formats.machine import short_name
 from boa.formats.profile import profile_document
-from boa.formats.schema_service import config_schema
-from boa.formats.service import load_config, short_name
+from boa.formats.service import load_config
+from boa.formats.service_fields import CONFIG as FORMAT
 from boa.model.profile import ClassProfile
 from boa.model.provider_settings import AwsMachine, AwsSettings, RaySettings
 from boa.model.service import ServiceConfig
 from boa.model.workload import GpuType
+from documents import CONFIG
 
-CONFIG: dict[str, Any] = {
-    "version": 1,
-    "budget_per_hour": 12,
-    "max_spend_per_hour": 40,
-    "policy": "boa",
-    "target_efficiency": 0.5,
-    "gpu_types": {"T4": {"price": 1.088, "gpus_per_node": 4, "max_nodes": 8}, "A100": None},
-    "engine": "local",
-    "cloud": "local",
-    "data_dir": "state",
-    "db": "postgresql+psycopg://localhost/boa",
-    "host": "127.0.0.1",
-    "port": 9000,
-    "speed": 60,
-    "round_s": 30,
-    "replan_s": 600,
-    "keep_warm_s": 0,
-    "pacing_h": 12,
-    "refused_s": 10,
-    "backoff_s": 1,
-    "warm_parents": 2,
-    "log_mb": 0.5,
-    "url": "http://10.0.0.5:8420",
-    "local": {"provision_s": 30, "release_s": 5},
-    "ray": {"address": "10.0.0.5:6379", "nodes": "fixed"},
-    "aws": {
-        "region": "us-east-1",
-        "image": "ami-0abc",
-        "subnets": ["subnet-0a", "subnet-0b"],
-        "security_groups": ["sg-0c"],
-        "key_name": "lab",
-        "instance_profile": "boa-node",
-        "head": "10.0.0.5:6379",
-        "setup": "mount /shared\n",
-        "tags": {"team": "vision"},
-        "endpoint": "http://127.0.0.1:5000",
-        "machines": {
-            "T4": {"instance_types": ["g4dn.12xlarge"], "spot": True},
-            "A100": {"instance_types": ["p4d.24xlarge", "p4de.24xlarge"]},
-        },
-    },
-    "classes": {
-        "resnet18": {"catalogue": "resnet18", "arrivals_per_hour": 4, "arrivals_weight_h": 2},
-        "bert": {"profile": "bert.json", "measured_weight": 10},
-        "new": None,
-    },
-}
 PROFILE = ClassProfile(name="bert", work=(1.0,), rates={"T4": np.array([[[0.0, 1.0], [0.0, 1.0]]])})
 
 
@@ -100,7 +55,7 @@ def written(folder: Path, document: Any) -> Path:
 
 
 def fits(document: Any) -> bool:
-    return bool(Draft202012Validator(config_schema()).is_valid(document))
+    return bool(Draft202012Validator(FORMAT.schema()).is_valid(document))
 
 
 def test_every_field_arrives_in_the_config(file: Path) -> None:
@@ -229,8 +184,8 @@ def test_the_shipped_examples_are_configs(examples: Path, name: str) -> None:
 
 
 def test_the_config_schema_is_a_valid_schema() -> None:
-    Draft202012Validator.check_schema(config_schema())
-    assert set(config_schema()["properties"]) == set(CONFIG)
+    Draft202012Validator.check_schema(FORMAT.schema())
+    assert set(FORMAT.schema()["properties"]) == set(CONFIG)
 
 
 def changed(path: str, value: Any) -> dict[str, Any]:
@@ -328,6 +283,12 @@ def test_what_only_the_reader_sees_is_named_too(
     (tmp_path / "bert.json").write_text(json.dumps(profile_document(PROFILE)))
     with pytest.raises(InputError, match=said):
         load(written(tmp_path, changed(path, value)))
+
+
+def test_the_policy_is_one_that_the_service_takes(file: Path) -> None:
+    assert load_config(file, {"policy": "sia-autoscale"}, catalogue).policy == "sia-autoscale"
+    with pytest.raises(InputError, match=r"^policy: got 'pollux'; expected one of boa, pollux-a"):
+        load_config(file, {"policy": "pollux"}, catalogue)
 
 
 def test_a_wrong_flag_is_not_blamed_on_the_file(file: Path) -> None:

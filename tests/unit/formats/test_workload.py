@@ -1,11 +1,14 @@
 """Workload files: written so that they read back, and read as a person means them."""
 
+import copy
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import boa
 from boa.model import Amdahl, Epoch, GpuType, JobClass, Workload
+from documents import WORKLOAD
 
 ODD = ["no", "null", "1080", "2024-01-01", "- x", "*x", '"q', "a: b", "a # b", "1e3", "é", "~"]
 
@@ -56,3 +59,11 @@ def test_a_gpu_type_is_a_mapping_or_nothing(value: str, tmp_path: Path) -> None:
         boa.load_workload(path)
     path.write_text(f"version: 1\ngpu_types: {{T4: }}\n{body}\n")
     assert boa.load_workload(path).gpu_types["T4"].price == 1.0
+
+
+@pytest.mark.parametrize("width", ["9" * 5000, "70000", "0", "٣", "1\n", "one"])
+def test_a_width_that_is_none_is_refused_however_long(width: str) -> None:
+    document: Any = copy.deepcopy(WORKLOAD)
+    document["classes"][0]["epochs"][0]["speedup"]["T4"]["table"][width] = 1.0
+    with pytest.raises(boa.InputError, match=r"speedup\.T4\.table\..*a whole number 1 to 65536"):
+        boa.parse_workload(document)

@@ -7,8 +7,8 @@ import pytest
 
 import boa
 from boa.errors import InputError
-from boa.formats.schema_service import config_schema
 from boa.formats.service import load_config
+from boa.formats.service_fields import CONFIG as FORMAT
 from boa.model.policies import KNOB_NAMES, POLICIES, PolicyFacts, live_policies, policy_table
 from boa.model.service import ServiceConfig
 from boa.policy.registry import Knobs, choose
@@ -74,7 +74,7 @@ def test_the_default_of_the_service_is_a_live_policy() -> None:
 
 
 def test_the_schema_of_boa_yaml_names_the_live_policies() -> None:
-    assert config_schema()["properties"]["policy"]["enum"] == list(live_policies())
+    assert FORMAT.schema()["properties"]["policy"]["enum"] == list(live_policies())
 
 
 def test_every_knob_has_a_place_among_the_knobs() -> None:

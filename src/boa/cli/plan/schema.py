@@ -5,8 +5,7 @@ from typing import Annotated
 from boa.cli import options, shell
 from boa.cli.console import emit_json
 from boa.cli.options import Json
-
-KINDS = ("workload", "plan", "job", "config", "profile")
+from boa.formats.kinds import KINDS, format_of
 
 
 def schema(
@@ -15,13 +14,13 @@ def schema(
         shell.Argument(
             metavar="|".join(KINDS),
             parser=options.one_of("schema", KINDS),
-            help="Which file: a workload, a plan, a job spec, boa.yaml or a class profile.",
+            help="; ".join(f"{kind}: {what}" for kind, what in KINDS.items()) + ".",
             show_default=False,
         ),
     ],
     json: Json = False,
 ) -> None:
-    """Print the JSON Schema (draft 2020-12) of one of our files.
+    """Print the JSON Schema (draft 2020-12) of one of our formats.
 
     Editors complete and check files with it; its descriptions say what every
     field means. The output is JSON with or without --json.
@@ -30,9 +29,4 @@ def schema(
     [dim]$[/dim] boa schema workload > workload.schema.json
     [dim]$[/dim] boa schema job > job.schema.json
     """
-    from boa.formats.schema import plan_schema, workload_schema
-    from boa.formats.schema_jobs import job_schema, profile_schema
-    from boa.formats.schema_service import config_schema
-
-    schemas = (workload_schema, plan_schema, job_schema, config_schema, profile_schema)
-    emit_json(dict(zip(KINDS, schemas, strict=True))[kind]())
+    emit_json(format_of(kind).schema())

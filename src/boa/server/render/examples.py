@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from boa.formats.schema_jobs import job_schema
+from boa.formats.job import JOB
+from boa.formats.report import REPORT as REPORT_BODY
 from boa.model.policies import POLICIES, policies_with
-from boa.model.records import RESCALE_PARTS
 
 JOB_SPEC = {
     "name": "first try",
@@ -34,7 +34,6 @@ REPORT = {
 }
 _RATE = {"type": "number", "exclusiveMinimum": 0}
 _COUNT = {"type": "integer", "minimum": 0}
-_AMOUNT = {"type": "number", "minimum": 0}
 
 
 def body(schema: str, example: Any) -> dict[str, Any]:
@@ -62,42 +61,12 @@ def schemas() -> dict[str, Any]:
             },
         },
     }
-    return {"JobSpec": job_schema(), "BudgetChange": budget, "Report": _REPORT, "WhatIf": _WHAT_IF}
-
-
-_REPORT = {
-    "type": "object",
-    "required": ["attempt", "uptime_s", "epoch", "progress", "units"],
-    "additionalProperties": False,
-    "properties": {
-        "attempt": {"type": "integer", "minimum": 1, "description": "BOA_ATTEMPT."},
-        "uptime_s": {
-            **_AMOUNT,
-            "description": "Since the process began, in the server's seconds (× BOA_SPEED).",
-        },
-        "epoch": {**_COUNT, "description": "Counted from 0."},
-        "progress": {
-            **_AMOUNT,
-            "description": "Units done of this epoch, those of earlier runs included.",
-        },
-        "units": {**_AMOUNT, "description": "Units done by this attempt, over all its epochs."},
-        "step": {"anyOf": [_COUNT, {"type": "null"}]},
-        "loss": {"anyOf": [{"type": "number"}, {"type": "null"}]},
-        "metrics": {
-            "type": "object",
-            "maxProperties": 100,
-            "propertyNames": {"maxLength": 100},
-            "additionalProperties": {"type": "number"},
-        },
-        "rescale": {
-            "type": "object",
-            "description": "What the rescaling before this attempt took, by part, in the server's "
-            "seconds.",
-            "additionalProperties": False,
-            "properties": {name: {"type": "number"} for name in RESCALE_PARTS},
-        },
-    },
-}
+    return {
+        "JobSpec": JOB.schema(),
+        "BudgetChange": budget,
+        "Report": REPORT_BODY.schema(),
+        "WhatIf": _WHAT_IF,
+    }
 
 
 def _several(entry: dict[str, Any], meaning: str) -> dict[str, Any]:

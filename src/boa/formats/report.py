@@ -1,0 +1,112 @@
+"""The report: what a running job posts to $BOA_REPORT_URL, as `boa.train.session` writes it.
+
+Hundreds come in a second, and only the run's own token lets one in: `attempt_of` reads no more than
+the token's check needs.
+"""
+
+from typing import Any
+
+from boa.formats.containers import as_given, mapping_of, object_of
+from boa.formats.shapes import (
+    Field,
+    Format,
+    Shape,
+    Wrong,
+    needed,
+    nullable,
+    number,
+    or_empty,
+    text,
+    then,
+    whole,
+)
+from boa.model.records import RESCALE_PARTS, Report
+
+MAX_METRICS = 100
+MAX_METRIC_NAME = 100
+MOST = 10**15
+_LARGEST = 1.7976931348623157e308
+
+
+def _measured(value: Any) -> float | None:
+    """A figure of the training's own. One that diverged (NaN, infinite) is left out: the rest of
+    the report still counts."""
+    if type(value) is not float and type(value) is not int:
+        raise Wrong(value, "a number")
+    return float(value) if -_LARGEST <= value <= _LARGEST else None
+
+
+def _those_known(figures: dict[str, float | None]) -> dict[str, float]:
+    return {name: figure for name, figure in figures.items() if figure is not None}
+
+
+def _times(**figures: float | None) -> dict[str, float]:
+    """What cannot be a time is left out, like a loss that diverged."""
+    return {name: s for name, s in figures.items() if s is not None and s >= 0}
+
+
+_FIGURE = Shape(_measured, {"type": "number"}, "number; left out if not finite")
+_COUNT = whole(least=0, most=MOST)
+_AMOUNT = number(least=0)
+_METRIC = text(
+    f"names of at most {MAX_METRIC_NAME} printable characters",
+    pattern="",
+    most=MAX_METRIC_NAME,
+    fits=str.isprintable,
+)
+_METRICS = mapping_of(
+    _METRIC,
+    _FIGURE,
+    called="NAME",
+    least=0,
+    most=MAX_METRICS,
+    expected=f"a mapping from at most {MAX_METRICS} names to numbers",
+    words=f"mapping from up to {MAX_METRICS} names to numbers",
+)
+_PART_MEANINGS = {
+    "stop": "From SIGTERM until all ranks have stopped.",
+    "save": "From then until its checkpoint is published.",
+    "start": "From the new process's beginning until its process group and device are there.",
+    "load": "From then until model and checkpoint are loaded.",
+    "first_step": "By how much the first step is longer than others.",
+}
+_RESCALE = object_of(
+    *(Field(name, nullable(_FIGURE), _PART_MEANINGS[name]) for name in RESCALE_PARTS), make=_times
+)
+_ATTEMPT = needed("attempt", whole(most=MOST), "`BOA_ATTEMPT`.")
+
+REPORT = Format(
+    "BOA report",
+    "How far a running job is: posted to `$BOA_REPORT_URL` with `$BOA_REPORT_TOKEN` as bearer. "
+    "Times are the server's seconds.",
+    object_of(
+        _ATTEMPT,
+        needed(
+            "uptime_s", _AMOUNT, "Since the process began, in the server's seconds (× `BOA_SPEED`)."
+        ),
+        needed("epoch", _COUNT, "Which epoch it is in, counted from 0."),
+        needed("progress", _AMOUNT, "Units done of this epoch, those before a restart included."),
+        needed("units", _AMOUNT, "Units done by this attempt, over all its epochs."),
+        Field("step", nullable(_COUNT), "Steps of the optimizer so far."),
+        Field("loss", nullable(_FIGURE), "The training's loss."),
+        Field("metrics", or_empty(then(_METRICS, _those_known)), "Whatever else is measured."),
+        Field(
+            "rescale",
+            or_empty(_RESCALE),
+            "What the rescaling before this attempt took, by part, in the server's seconds.",
+        ),
+        make=as_given,
+    ),
+)
+
+
+def attempt_of(body: Any) -> int:
+    """Whose report it says it is, before anybody has believed it."""
+    if not isinstance(body, dict) or "attempt" not in body:
+        REPORT.shape.read(body)
+    return int(_ATTEMPT.shape.read(body["attempt"], "attempt"))
+
+
+def read_report(body: Any, job: str) -> Report:
+    """The report of a job, with every field checked."""
+    return Report(job=job, **REPORT.shape.read(body))

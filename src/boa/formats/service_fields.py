@@ -1,0 +1,271 @@
+"""The fields of `boa.yaml`; `boa.formats.service` makes a service's settings of them."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+from boa.formats.containers import as_given, mapping_of, object_of
+from boa.formats.parts import CLASS, LINE, VERSION_1, printable
+from boa.formats.providers import AWS, RAY
+from boa.formats.shapes import (
+    Field,
+    Format,
+    Shape,
+    choice,
+    nullable,
+    number,
+    or_empty,
+    text,
+    then,
+    whole,
+)
+from boa.model.policies import live_policies
+from boa.model.provider_settings import CLOUDS_OF
+from boa.model.service import ClassPrior, ServiceConfig
+from boa.units import UsdPerHour
+
+Values: TypeAlias = dict[str, Any]
+
+DEFAULT_BUDGET: UsdPerHour = 4.0
+MAX_GPUS_PER_NODE = 1024
+MAX_NODES = 100_000
+MAX_TEXT = 2000
+MAX_PORT = 65_535
+MAX_WARM_PARENTS = 100
+MAX_LOG_MB = 102_400.0
+WEEK_S, DAY_S, YEAR_H = 604_800.0, 86_400.0, 8760.0
+PRIOR_WEIGHTS: Mapping[str, float] = {"measured_weight": 1e12, "arrivals_weight_h": 1e6}
+"""How sure a prior may be of itself, at the most."""
+_CLOUDS = list(dict.fromkeys(cloud for clouds in CLOUDS_OF.values() for cloud in clouds))
+_PAIRS = "; ".join(f"with engine {name}: {' or '.join(of)}" for name, of in CLOUDS_OF.items())
+_DEFAULTS: Values = {part.name: part.default for part in dataclasses.fields(ServiceConfig)}
+_PRIOR: Values = {part.name: part.default for part in dataclasses.fields(ClassPrior)}
+_PATH = r"^(?=[\s\S]*\S)[^\x00]*$"
+
+_GPU_TYPE = or_empty(
+    object_of(
+        Field(
+            "price",
+            number(above=0),
+            "USD per GPU and hour.",
+            otherwise="1; with cloud `aws`, AWS's",
+        ),
+        Field("gpus_per_node", whole(most=MAX_GPUS_PER_NODE), "GPUs on one node.", default=1),
+        Field(
+            "max_nodes",
+            nullable(whole(most=MAX_NODES)),
+            "At most so many nodes.",
+            otherwise="no limit",
+        ),
+        make=as_given,
+    )
+)
+_URL = text(
+    "where jobs reach the service: http://HOST:PORT",
+    pattern=r"^https?://[^\s/]+(/\S*)?$",
+    most=MAX_TEXT,
+    fits=str.isprintable,
+    words="`http://HOST:PORT`",
+)
+_DB = text(
+    "a database URL, such as sqlite:////var/lib/boa.db or postgresql+psycopg://HOST/boa",
+    pattern=r"^[^\x00-\x1f\x7f]*://[^\x00-\x1f\x7f]*$",
+    most=MAX_TEXT,
+    fits=str.isprintable,
+    words="URL",
+)
+_CLASS_PRIOR = or_empty(
+    object_of(
+        Field(
+            "profile",
+            printable(MAX_TEXT),
+            "A profile file (`boa schema profile`), relative to this one.",
+            otherwise="none",
+        ),
+        Field(
+            "catalogue",
+            LINE,
+            "Or a model of the catalogue, on the GPU types that it was measured on.",
+            otherwise="none",
+        ),
+        Field(
+            "arrivals_per_hour",
+            nullable(number(least=0)),
+            "Jobs that are expected per hour.",
+            otherwise="not known",
+        ),
+        Field(
+            "arrivals_weight_h",
+            number(least=0, most=PRIOR_WEIGHTS["arrivals_weight_h"]),
+            "How many hours of history that rate is worth.",
+            default=_PRIOR["arrivals_weight_h"],
+        ),
+        Field(
+            "measured_weight",
+            number(least=0, most=PRIOR_WEIGHTS["measured_weight"]),
+            "How many reports the profile is worth at every width; 0: the first report "
+            "overrules it.",
+            default=_PRIOR["measured_weight"],
+        ),
+        make=as_given,
+        at_most_one=("profile", "catalogue"),
+    )
+)
+_LOCAL = object_of(
+    Field(
+        "provision_s",
+        number(least=0, most=WEEK_S),
+        "From renting a node until jobs can start on it.",
+        default=_DEFAULTS["provision_s"],
+    ),
+    Field(
+        "release_s",
+        number(least=0, most=WEEK_S),
+        "How long a node is charged for after it was given back.",
+        default=_DEFAULTS["release_s"],
+    ),
+    make=as_given,
+)
+
+
+def _log_bytes(megabytes: float) -> int:
+    return max(1, round(megabytes * 1024**2))
+
+
+def _setting(name: str, shape: Shape[Any], meaning: str) -> Field:
+    """A field that is called the same in `ServiceConfig`, which has its default."""
+    return Field(name, shape, meaning, default=_DEFAULTS[name])
+
+
+_MONEY = (
+    Field(
+        "budget_per_hour",
+        number(above=0),
+        "Average spend per hour that is steered to.",
+        default=DEFAULT_BUDGET,
+        to="budget",
+    ),
+    Field(
+        "max_spend_per_hour",
+        nullable(number(above=0)),
+        "Never spend more than this at any moment.",
+        otherwise="no limit",
+        to="max_spend",
+    ),
+)
+_PLACES = (
+    Field(
+        "gpu_types",
+        mapping_of(LINE, _GPU_TYPE, called="GPU"),
+        "GPU types that can be rented.",
+        otherwise="this machine's",
+        example={"T4": {"price": 0.526, "gpus_per_node": 4, "max_nodes": 8}},
+    ),
+    Field("engine", choice(list(CLOUDS_OF)), "What starts jobs.", default=_DEFAULTS["engine"]),
+    Field(
+        "cloud",
+        choice(_CLOUDS, expected=_PAIRS),
+        "What nodes are rented from; `local` goes with engine `local`, the others with `ray`.",
+        otherwise="the engine's own",
+    ),
+    Field(
+        "data_dir",
+        text("a folder", pattern=_PATH, words="path, relative to this file"),
+        "Where it keeps its database, logs and checkpoints.",
+        otherwise="see below",
+    ),
+    Field("db", _DB, "SQLAlchemy's URL of the database.", otherwise="`sqlite:///DATA_DIR/boa.db`"),
+    _setting("host", LINE, "Where it listens. Without `$BOA_TOKEN`, loopback only."),
+    _setting("port", whole(least=0, most=MAX_PORT), "Where it listens; 0: any free one."),
+    Field(
+        "url",
+        then(_URL, lambda url: url.rstrip("/")),
+        "Where jobs reach the service, if they run on other machines.",
+        otherwise="where it listens",
+    ),
+)
+_HABITS = (
+    _setting(
+        "speed",
+        number(above=0, most=1e6),
+        "Server seconds per second of the wall: compressed time, for demos and tests.",
+    ),
+    _setting(
+        "round_s",
+        number(above=0, most=DAY_S),
+        "How often a policy is asked that looks at all jobs at once.",
+    ),
+    _setting("replan_s", number(above=0, most=WEEK_S), "How often the plan is made anew."),
+    _setting(
+        "keep_warm_s",
+        number(least=0, most=WEEK_S),
+        "How long an empty node is kept before it is given back.",
+    ),
+    _setting(
+        "pacing_h",
+        number(above=0, most=YEAR_H),
+        "Over how many hours an overspent or underspent dollar is made good.",
+    ),
+    _setting(
+        "refused_s",
+        number(least=0, most=DAY_S),
+        "After the cloud said no: how long until it is asked again.",
+    ),
+    _setting(
+        "backoff_s",
+        number(least=0, most=DAY_S),
+        "Before the first restart of a job that failed; doubles each time.",
+    ),
+    _setting(
+        "warm_parents",
+        whole(least=0, most=MAX_WARM_PARENTS),
+        "Processes kept that have imported what jobs import, to fork jobs from, at most; 0: none.",
+    ),
+    Field(
+        "log_mb",
+        then(number(above=0, most=MAX_LOG_MB), _log_bytes),
+        "MB kept of every worker's log, per attempt.",
+        otherwise=f"{_DEFAULTS['log_bytes'] / 1024**2:g}",
+        to="log_bytes",
+    ),
+    Field("local", _LOCAL, "How the local cloud acts."),
+    Field("ray", or_empty(RAY), "The Ray cluster, for engine `ray`."),
+    Field("aws", AWS, "What nodes are on AWS, for cloud `aws`."),
+    Field(
+        "classes",
+        mapping_of(
+            CLASS,
+            _CLASS_PRIOR,
+            called="CLASS",
+            least=0,
+            expected="a mapping from class names to what is known of them",
+        ),
+        "What is believed of classes before their jobs have shown anything.",
+        to="priors",
+    ),
+)
+
+
+CONFIG: Format[Values] = Format(
+    "BOA service",
+    "How `boa serve` is set up. Flags win over it; every field may be left out. Durations are "
+    "seconds, rates per hour, money USD.",
+    object_of(
+        VERSION_1,
+        *_MONEY,
+        _setting(
+            "policy",
+            choice(live_policies()),
+            "Who decides. All but `boa` scale to `target_efficiency`, and need it.",
+        ),
+        Field(
+            "target_efficiency",
+            nullable(number(above=0, most=1)),
+            "What policies other than `boa` scale the cluster to, instead of to a budget.",
+            otherwise="none",
+        ),
+        *_PLACES,
+        *_HABITS,
+        make=as_given,
+    ),
+)
