@@ -17,7 +17,8 @@ import numpy as np
 
 from boa.errors import BoaError, InputError, UsageError
 from boa.model.policies import KNOB_NAMES
-from boa.policy.registry import POLICIES, Choice, Knobs, Learning, choose
+from boa.policy.registry import POLICIES, Choice, Knobs, Learning, choose, live_policies
+from boa.scheduler.observe.commands import UNLIMITED, check_cap
 from boa.sim.physics import Truth
 from boa.sim.recording import Listener
 from boa.sim.report import Report
@@ -43,6 +44,10 @@ class Asked:
     reclaim_s: Seconds = 0.0
     cold_s: Seconds = 0.0
     interference: float = 0.0
+    max_spend: UsdPerHour | None = None
+    max_nodes: Mapping[GpuName, int] = field(default_factory=dict)
+    keep_warm_s: Seconds = 0.0
+    pacing_h: float | None = None
     seed: int = 0
 
     def settings(self, name: str, nodes: Mapping[GpuName, int] | None) -> Settings:
@@ -55,6 +60,10 @@ class Asked:
             reclaim_s=self.reclaim_s,
             cold_s=self.cold_s,
             interference=self.interference,
+            max_spend=self.max_spend,
+            max_nodes=self.max_nodes,
+            keep_warm_s=self.keep_warm_s,
+            pacing_h=self.pacing_h,
             seed=self.seed,
             cluster=nodes,
         )
@@ -106,9 +115,29 @@ def check_goes_together(world: World, name: str, choice: Choice, settings: Setti
         raise UsageError(
             f"--policy {name} runs on one GPU type, not on {', '.join(world.gpu_types)}"
         )
+    if settings.scheduled:
+        _check_scheduled(name, settings)
     if settings.learning == "job" and not facts.learns_alone:
         raise UsageError(
             f"--learning job is not for --policy {name}, which has to know a job before it has run"
+        )
+
+
+def _check_scheduled(name: str, settings: Settings) -> None:
+    """The service's own scheduler decides; so it must be able to, and have what it needs."""
+    facts = POLICIES[name]
+    if not facts.live:
+        raise UsageError(
+            "--max-spend, --max-nodes, --keep-warm-s, --pacing-h and --learning service are "
+            f"decided by the scheduler of boa serve, which does not run --policy {name}; it runs "
+            f"{', '.join(live_policies())}"
+        )
+    if settings.pacing_h is not None and facts.knob != "budget":
+        raise UsageError(f"--pacing-h steers a budget, and --policy {name} has none")
+    if facts.by_job and settings.interval_s is not None:
+        raise UsageError(
+            f"--interval-s is not for --policy {name} under the scheduler of boa serve (asked for "
+            "by --max-spend and the like), where it acts at events"
         )
 
 
@@ -118,12 +147,31 @@ def check_can_run(world: World, name: str, knobs: Knobs, settings: Settings) -> 
         gpu: None if knobs.nodes is None else knobs.nodes.get(gpu, 0) * kind.gpus_per_node
         for gpu, kind in world.gpu_types.items()
     }
+    _check_limits(world, settings)
     if knobs.width is not None:
         _check_width(world, knobs.width)
     elif POLICIES[name].as_asked:
         _check_requests(world, room, alone=settings.learning == "job")
     elif knobs.nodes is not None:
         _check_room(world, knobs.nodes, room)
+
+
+def _check_limits(world: World, settings: Settings) -> None:
+    """Caps under which some job could never run are never meant."""
+    for gpu in settings.max_nodes:
+        if gpu not in world.gpu_types:
+            expected = f"a GPU type that can be rented: {', '.join(world.gpu_types)} (--gpus)"
+            raise InputError("--max-nodes", gpu, expected)
+    if settings.max_nodes:
+        room = {
+            gpu: settings.max_nodes.get(gpu, UNLIMITED) * kind.gpus_per_node
+            for gpu, kind in world.gpu_types.items()
+        }
+        _check_room(world, settings.max_nodes, room, "--max-nodes")
+    try:
+        check_cap(settings.max_spend, world.gpu_types)
+    except InputError as wrong:
+        raise InputError("--max-spend", wrong.value, wrong.expected) from None
 
 
 def _runs_at(truth: Truth, gpu: GpuName) -> list[int]:
@@ -172,14 +220,17 @@ def _takes(truth: Truth, types: Iterable[GpuName]) -> str:
 
 
 def _check_room(
-    world: World, nodes: Mapping[GpuName, int], room: Mapping[GpuName, int | None]
+    world: World,
+    nodes: Mapping[GpuName, int],
+    room: Mapping[GpuName, int | None],
+    flag: str = "--nodes",
 ) -> None:
     for app in world.trace.counts():
         truth = world.truths[app]
         needed = {gpu: ks[0] for gpu in world.gpu_types if (ks := _runs_at(truth, gpu))}
         if not any(least <= (room[gpu] or 0) for gpu, least in needed.items()):
             enough = " or ".join(f"{least} {gpu}s" for gpu, least in needed.items())
-            raise InputError("--nodes", cluster_text(nodes), f"room for {app}: at least {enough}")
+            raise InputError(flag, cluster_text(nodes), f"room for {app}: at least {enough}")
 
 
 def cluster_text(nodes: Mapping[GpuName, int]) -> str:

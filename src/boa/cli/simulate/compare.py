@@ -128,6 +128,10 @@ def compare(
     reclaim_s: simulating.Reclaim = 0.0,
     cold_s: simulating.Cold = 0.0,
     interference: simulating.Interference = 0.0,
+    max_spend: simulating.MaxSpend = None,
+    max_nodes: simulating.MaxNodes = None,
+    keep_warm_s: simulating.KeepWarm = 0.0,
+    pacing_h: simulating.Pacing = None,
     slowdown: simulating.Slowdown = None,
     jobs: Annotated[
         int | None,
@@ -175,6 +179,10 @@ def compare(
         reclaim_s=reclaim_s,
         cold_s=cold_s,
         interference=interference,
+        max_spend=max_spend,
+        max_nodes=max_nodes or {},
+        keep_warm_s=keep_warm_s,
+        pacing_h=pacing_h,
         seed=seed,
     )
     world = simulating.world(

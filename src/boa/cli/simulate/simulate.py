@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from boa.sim.run import World
     from boa.sim.sweep import Asked
 
-LEARNINGS = ("class", "job")
+LEARNINGS = ("class", "job", "service")
 
 
 def simulate(
@@ -88,8 +88,9 @@ def simulate(
             "--learning",
             metavar="|".join(LEARNINGS),
             parser=options.one_of("--learning", LEARNINGS),
-            help="class: jobs of a class share what they learn. job: each learns alone. By "
-            "default as the policy's system does.",
+            help="class: jobs of a class share what they learn. job: each learns alone. service: "
+            "the profiler of boa serve learns from what jobs report, from nothing. By default as "
+            "the policy's system does.",
             show_default=False,
         ),
     ] = None,
@@ -99,6 +100,10 @@ def simulate(
     reclaim_s: simulating.Reclaim = 0.0,
     cold_s: simulating.Cold = 0.0,
     interference: simulating.Interference = 0.0,
+    max_spend: simulating.MaxSpend = None,
+    max_nodes: simulating.MaxNodes = None,
+    keep_warm_s: simulating.KeepWarm = 0.0,
+    pacing_h: simulating.Pacing = None,
     slowdown: simulating.Slowdown = None,
     events: Annotated[
         Path | None,
@@ -131,6 +136,7 @@ def simulate(
     [dim]$[/dim] boa simulate sia.csv --policy pollux-autoscale --target-efficiency 0.5
     [dim]$[/dim] boa simulate sia.csv --policy sia --nodes T4=16,A100=2 --json
     [dim]$[/dim] boa simulate sia.csv --policy fixed --width 8 --plot fixed.png
+    [dim]$[/dim] boa simulate sia.csv --policy boa --budget 140 --max-spend 200 --pacing-h 24
     """
     from boa.policy.registry import Knobs
     from boa.sim.sweep import Asked
@@ -143,6 +149,10 @@ def simulate(
         reclaim_s=reclaim_s,
         cold_s=cold_s,
         interference=interference,
+        max_spend=max_spend,
+        max_nodes=max_nodes or {},
+        keep_warm_s=keep_warm_s,
+        pacing_h=pacing_h,
         seed=seed,
     )
     knobs = Knobs(budget=budget, target=target_efficiency, nodes=nodes, width=width, seed=seed)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 from boa.cli import options, shell
 from boa.cli.console import note, working
 from boa.errors import InputError, UsageError
+from boa.model.policies import live_policies
 from boa.units import GpuName, Seconds, UsdPerHour
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ LONGEST_S = 604_800.0
 """A week: what takes longer than this is a mistake in the unit."""
 LONGEST_ROUND_S = 86_400.0
 MOST_NODES = 10_000
+LONGEST_PACING_H = 8760.0
 WORST_NOISE = 3.0
 CLUSTER = "nodes per GPU type, such as T4=16,A100=2"
 NAMES = "GPU types, such as T4,V100,A100"
@@ -197,6 +199,45 @@ Interference: TypeAlias = Annotated[
         help="Share of its speed that a job across nodes loses beside another such job.",
     ),
 ]
+MaxSpend: TypeAlias = Annotated[
+    float | None,
+    shell.Option(
+        "--max-spend",
+        metavar="USD",
+        parser=options.money("--max-spend"),
+        help="Never rent more than this costs per hour, at any moment. This and the next three are "
+        f"decided by the scheduler of boa serve, for {', '.join(live_policies())}.",
+    ),
+]
+MaxNodes: TypeAlias = Annotated[
+    Any,
+    shell.Option(
+        "--max-nodes",
+        metavar="T4=5,...",
+        parser=by_type("--max-nodes", node_count("--max-nodes"), CLUSTER),
+        help="At most so many nodes of these types, at any moment.",
+        show_default=False,
+    ),
+]
+KeepWarm: TypeAlias = Annotated[
+    float, _timed("--keep-warm-s", "How long an empty node is kept before it is given back.")
+]
+Pacing: TypeAlias = Annotated[
+    float | None,
+    shell.Option(
+        "--pacing-h",
+        metavar="H",
+        parser=between(
+            "--pacing-h",
+            0,
+            LONGEST_PACING_H,
+            "hours above 0, such as 24, up to 8760 (a year)",
+            above=True,
+        ),
+        help="Steer what is planned with so that the bill (idle nodes and all) averages to the "
+        "budget: dollars over or under are made good within so many hours.",
+    ),
+]
 Slowdown: TypeAlias = Annotated[
     str | None,
     shell.Option(
@@ -295,10 +336,24 @@ def physics(asked: "Asked", slowdown: str, rescale: Seconds | None, policy: str 
         "reclaiming": duration(asked.reclaim_s) if asked.reclaim_s else "",
         "interference": f"{asked.interference:g}" if asked.interference else "",
     }
+    on += _limits(asked)
     on += [f"{name} {value}" for name, value in optional.items() if value]
     off = [name for name, value in optional.items() if not value]
     without = [f"without {', '.join(off)}"] if off else []
     return "; ".join([", ".join(on), *without, f"seed {asked.seed}"])
+
+
+def _limits(asked: "Asked") -> list[str]:
+    from boa.plots.words import duration
+
+    nodes = ", ".join(f"{count}×{gpu}" for gpu, count in asked.max_nodes.items())
+    said = {
+        f"at most {asked.max_spend or 0:g} an hour": asked.max_spend is not None,
+        f"at most {nodes} nodes": bool(nodes),
+        f"nodes kept warm {duration(asked.keep_warm_s)}": asked.keep_warm_s > 0,
+        f"pacing over {asked.pacing_h:g} h" if asked.pacing_h else "": asked.pacing_h is not None,
+    }
+    return [words for words, true in said.items() if true]
 
 
 def _habits(asked: "Asked", policy: str) -> list[str]:
@@ -307,7 +362,11 @@ def _habits(asked: "Asked", policy: str) -> list[str]:
     settings = asked.settings(policy, None)
     every = settings.interval_s
     habits = ["at events" if every is None else f"rounds of {duration(every)}"]
-    learning = {"class": "classes learn together", "job": "each job learns alone"}
+    learning = {
+        "class": "classes learn together",
+        "job": "each job learns alone",
+        "service": "the service's profiler learns",
+    }
     if settings.learning in learning:  # otherwise the predictions are named beside
         habits.append(learning[settings.learning])
     return habits
