@@ -6,7 +6,7 @@ can be, into the fullest gaps that fit. The simulator and the live scheduler bot
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from heapq import nsmallest
 
 from boa.model.cluster import Allocation, Decision, JobId, Node, NodeId, Share
 from boa.model.workload import GpuType
@@ -19,20 +19,27 @@ class Pool:
     def __init__(self, gpu: GpuName, gpus_per_node: int, nodes: Iterable[NodeId] = ()) -> None:
         self.gpu, self.per_node = gpu, gpus_per_node
         self.free: dict[NodeId, int] = {}
+        self._rank: dict[NodeId, int] = {}
+        """The order in which nodes were added: of equal ones the first is taken, whatever was taken
+        and given back before. So placing job by job comes to the same as placing all anew."""
         self.gpus_free = 0
         """Free GPUs on all nodes together."""
+        self._added = 0
         self._with: list[dict[NodeId, None]] = [{} for _ in range(gpus_per_node + 1)]
         for node in nodes:
             self.add(node)
 
     def add(self, node: NodeId) -> None:
         self.free[node] = self.per_node
+        self._rank[node] = self._added
+        self._added += 1
         self.gpus_free += self.per_node
         self._with[self.per_node][node] = None
 
     def drop(self, node: NodeId) -> None:
         """Forget an empty node."""
         free = self.free.pop(node)
+        del self._rank[node]
         self.gpus_free -= free
         del self._with[free][node]
 
@@ -59,7 +66,7 @@ class Pool:
         needed = whole + (rest > 0 and gap is None)
         if len(empty) < needed:
             return self._take_anywhere(width) if spread else None
-        fresh = list(islice(empty, needed))
+        fresh = nsmallest(needed, empty, self._rank.__getitem__)
         if rest:
             last = (fresh[whole] if gap is None else gap, rest)
             if not whole:  # most jobs: a part of one node
@@ -88,7 +95,6 @@ class Pool:
         faster: every job goes through here at every decision."""
         placed = {}
         free, before = self.free, dict(self.free)
-        last: dict[NodeId, None] = {}  # in the order of the last change, as `_with` keeps them
         for job, allocation in allocations.items():
             for node, count in allocation.nodes:
                 if free.get(node, -1) < count:
@@ -98,18 +104,17 @@ class Pool:
                 for node, count in allocation.nodes:
                     free[node] -= count
                     self.gpus_free -= count
-                    last.pop(node, None)
-                    last[node] = None
-        for node in last:
-            del self._with[before[node]][node]
-            self._with[free[node]][node] = None
+        for node, was in before.items():
+            if free[node] != was:
+                del self._with[was][node]
+                self._with[free[node]][node] = None
         return placed
 
     def _gap_for(self, rest: int) -> NodeId | None:
         """The fullest node, already in use, that still has room."""
         for free in range(rest, self.per_node):
             if self._with[free]:
-                return next(iter(self._with[free]))
+                return min(self._with[free], key=self._rank.__getitem__)
         return None
 
     def _take_anywhere(self, width: int) -> Allocation | None:
@@ -117,7 +122,7 @@ class Pool:
             return None
         chosen, left = [], width
         for free in range(self.per_node, 0, -1):
-            for node in self._with[free]:
+            for node in sorted(self._with[free], key=self._rank.__getitem__):
                 count = min(free, left)
                 chosen.append((node, count))
                 left -= count
