@@ -1,7 +1,7 @@
 """Text with styles, [bold]such[/bold] as this: measured, wrapped, written for a terminal or plain.
 
 The marks are rich's, of which a few are enough here; to load rich takes longer than most commands
-take altogether (docs/decisions/0016-the-shell.md).
+take altogether (docs/decisions/0019-the-shell.md).
 """
 
 import re

@@ -2,7 +2,7 @@
 
 def frontier(points: Annotated[int, Option("--points", metavar="N", help="How many.")] = 20): ...
 
-Typer reads such functions too, at three times the price (docs/decisions/0016-the-shell.md).
+Typer reads such functions too, at three times the price (docs/decisions/0019-the-shell.md).
 """
 
 import inspect
