@@ -4,13 +4,13 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
 
 from boa.api.answers import PATIENCE_S
+from boa.api.hosts import is_loopback
 from boa.errors import BoaError, InputError, NoServer, Refused
 
 DEFAULT_URL = "http://127.0.0.1:8420"
@@ -111,14 +111,6 @@ class Wire:
             kind = answer.headers.get("content-type", "nothing")
             why = f"something else answers there ({answer.status_code}, {kind})"
             return NoServer(self.url, why)
-
-
-def is_loopback(host: str) -> bool:
-    """Whether a name or an address is one that only this machine itself can reach."""
-    try:
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _given(parameters: Parameters | None) -> dict[str, str | int | float | bool]:
