@@ -7,6 +7,8 @@ from typing import Any, Literal, NotRequired
 
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
+from boa.api.plans import Plan
+
 PATIENCE_S = 30.0
 """How long the service takes at most to answer a request, in seconds of the wall."""
 Grouping = Literal["day", "class", "job"]
@@ -247,8 +249,7 @@ class LivePlan(TypedDict):
 
     number: int
     at: float
-    plan: dict[str, Any]
-    """As `boa plan --json` prints it (`boa schema plan`)."""
+    plan: Plan
     workload: str
     """What it was made for, as a workload file (YAML, `boa schema workload`)."""
     wall_s: float

@@ -50,8 +50,8 @@ def _run() -> Schema:
                 "type": "array",
                 "minItems": 1,
                 "maxItems": job.MAX_ARGUMENTS,
-                "prefixItems": [{**argument, "allOf": [{"pattern": r"\S"}]}],
                 "items": argument,
+                "not": {"prefixItems": [{"pattern": r"^\s*$"}]},
             },
         ],
         "description": "The command: one string for the shell, or a list of arguments. At most "

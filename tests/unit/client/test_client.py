@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from boa.api import answers
+from boa.api.hosts import is_loopback
 from boa.client import DEFAULT_URL, Client, NoServer, Refused, wire
 from boa.client.api import PATIENCE_S
-from boa.client.wire import is_loopback
 from boa.errors import BoaError, InputError
 from boa.model.job import GpuLimits, JobSpec
-from fakes import NOW, FakeService, locked
+from fakes import NOW, FakeService, learned, locked
 from ports import held_port
 from unit.server.routes.test_money import plan_state
 
@@ -84,7 +84,7 @@ def test_a_job_can_be_looked_at_stopped_and_waited_for(
 def test_cluster_money_and_plan(client: Client, service: FakeService) -> None:
     service.control.rent(1)
     service.control.plan = plan_state()
-    service.control.documents = {"bert": {"name": "bert"}}
+    service.control.documents = {"bert": learned("bert")}
     assert [node["id"] for node in client.nodes()] == [1]
     assert client.cost()["budget_per_hour"] == 14.0
     assert client.cost(by="day", since=NOW - 7200)["rows"][0]["day"] == "2026-09-21"
@@ -96,7 +96,7 @@ def test_cluster_money_and_plan(client: Client, service: FakeService) -> None:
     assert client.budget()["budget_per_hour"] == 20.0
     assert client.plan()["number"] == 3
     assert client.classes() == ["bert"]
-    assert client.job_class("bert") == {"name": "bert"}
+    assert client.job_class("bert") == learned("bert")
     assert client.health()["status"] == "ok"
 
 
