@@ -16,6 +16,7 @@ from fastapi import FastAPI
 from boa.api.classes import ClassDocument, ClassOnType
 from boa.errors import BoaError
 from boa.model.cluster import Allocation, JobId, NodeId
+from boa.model.events import EventKind
 from boa.model.job import JobRecord, JobSpec, Run, State
 from boa.model.profile import ClassProfile
 from boa.model.records import Event, Hold, NodeRecord, Report
@@ -156,7 +157,7 @@ class FakeControl:
             self.active[record.id] = record
         return record
 
-    def tell(self, kind: str, text: str, job: JobId | None = None, **data: Any) -> None:
+    def tell(self, kind: EventKind, text: str, job: JobId | None = None, **data: Any) -> None:
         self.store.told.append(Event(at=self.clock, kind=kind, text=text, job=job, data=data))
 
     def rent(self, node: NodeId, gpu: str = "T4", gpus: int = 4) -> None:
@@ -218,7 +219,7 @@ class FakeControl:
                 allocation=None,
                 reason=f"ended with exit code {exit_code}",
             )
-            self.tell("ended", f"job {job} {state}", job=job)
+            self.tell(cast(EventKind, state), f"job {job} {state}", job=job)
             return self.put(record)
 
 

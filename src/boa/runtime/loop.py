@@ -265,8 +265,7 @@ class ControlLoop:
         if abs(moved - self._clock_moved) > CLOCK_JUMP_S:
             by = moved - self._clock_moved
             self._clock_moved = moved
-            text = f"the machine's clock was set by {by:+.0f} s; the service's own time goes on"
-            draft.tell("clock", text, by_s=by)
+            draft.tell("clock", by_s=by)
 
     def _store(self, draft: Draft) -> NotNow | None:
         """None, or why nothing of this step has happened."""
