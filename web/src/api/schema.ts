@@ -905,15 +905,29 @@ export interface components {
             number: number;
             /** At */
             at: number;
-            /** Kind */
-            kind: string;
-            /** Text */
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "submitted" | "started" | "rescaled" | "restarted" | "stop" | "stopped" | "succeeded" | "failed" | "retry" | "node_rented" | "node_ready" | "node_released" | "node_leaving" | "node_gone" | "node_lost" | "orphan" | "shortage" | "planned" | "budget" | "clock" | "trouble" | "other";
+            /**
+             * Text
+             * @description What happened, as a sentence.
+             */
             text: string;
+            /**
+             * Parts
+             * @description The same sentence in pieces.
+             */
+            parts: components["schemas"]["EventPart"][];
             /** Job */
             job: string | null;
             /** Node */
             node: number | null;
-            /** Data */
+            /**
+             * Data
+             * @description The fields of its kind (docs/api.md); `why`, where there is one, is a code.
+             */
             data: {
                 [key: string]: unknown;
             };
@@ -930,6 +944,23 @@ export interface components {
              * @description Number of the newest event there is.
              */
             last: number;
+        };
+        /**
+         * EventPart
+         * @description A piece of a sentence, and what it names.
+         */
+        EventPart: {
+            /** Text */
+            text: string;
+            /** Job */
+            job?: string;
+            /** Node */
+            node?: number;
+            /**
+             * Seconds
+             * @description A time, before it was rounded.
+             */
+            seconds?: number;
         };
         /**
          * Frontier
@@ -2165,6 +2196,7 @@ export type EpochChoice = components['schemas']['EpochChoice'];
 export type ErrorAnswer = components['schemas']['ErrorAnswer'];
 export type Event = components['schemas']['Event'];
 export type EventList = components['schemas']['EventList'];
+export type EventPart = components['schemas']['EventPart'];
 export type Frontier = components['schemas']['Frontier'];
 export type FrontierPoint = components['schemas']['FrontierPoint'];
 export type GpuHistory = components['schemas']['GpuHistory'];
