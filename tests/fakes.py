@@ -3,18 +3,20 @@
 import asyncio
 import math
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import httpx
 from fastapi import FastAPI
 
+from boa.api.classes import ClassDocument, ClassOnType
 from boa.errors import BoaError
 from boa.model.cluster import Allocation, JobId, NodeId
+from boa.model.events import EventKind
 from boa.model.job import JobRecord, JobSpec, Run, State
 from boa.model.profile import ClassProfile
 from boa.model.records import Event, Hold, NodeRecord, Report
@@ -70,7 +72,7 @@ class FakeControl:
     nodes: dict[NodeId, NodeRecord] = field(default_factory=dict)
     holds: dict[tuple[JobId, NodeId, Seconds], Hold] = field(default_factory=dict)
     plan: PlanState | None = None
-    documents: dict[str, dict[str, Any]] = field(default_factory=dict)
+    documents: dict[str, ClassDocument] = field(default_factory=dict)
     profiled: dict[str, ClassProfile] = field(default_factory=dict)
     counters: dict[str, float] = field(default_factory=dict)
     reports: list[Report] = field(default_factory=list)
@@ -136,7 +138,7 @@ class FakeControl:
     def report(self, report: Report) -> None:
         self.reports.append(report)
 
-    def class_document(self, job_class: str) -> Mapping[str, Any] | None:
+    def class_document(self, job_class: str) -> ClassDocument | None:
         return self.documents.get(job_class)
 
     def classes(self) -> list[str]:
@@ -155,7 +157,7 @@ class FakeControl:
             self.active[record.id] = record
         return record
 
-    def tell(self, kind: str, text: str, job: JobId | None = None, **data: Any) -> None:
+    def tell(self, kind: EventKind, text: str, job: JobId | None = None, **data: Any) -> None:
         self.store.told.append(Event(at=self.clock, kind=kind, text=text, job=job, data=data))
 
     def rent(self, node: NodeId, gpu: str = "T4", gpus: int = 4) -> None:
@@ -217,8 +219,53 @@ class FakeControl:
                 allocation=None,
                 reason=f"ended with exit code {exit_code}",
             )
-            self.tell("ended", f"job {job} {state}", job=job)
+            self.tell(cast(EventKind, state), f"job {job} {state}", job=job)
             return self.put(record)
+
+
+def learned(name: str, kinds: Sequence[ClassOnType] = (), **fields: Any) -> ClassDocument:
+    """What is known of a class of one epoch; `kinds`: of its GPU types."""
+    document: ClassDocument = {
+        "class": name,
+        "prior": "perfect scaling until measured",
+        "jobs": 3,
+        "succeeded": 2,
+        "gpus": {"min": 1, "max": 4, "types": []},
+        "weight": 1.0,
+        "arrivals_per_hour": 2.0,
+        "rescale_s": 30.0,
+        "engine": "local",
+        "rescaling": {},
+        "epochs": 1,
+        "work": [3600.0],
+        "noise_scale": [None],
+        "gpu_types": list(kinds),
+    }
+    return cast(ClassDocument, {**document, **fields})
+
+
+def learned_on(name: str, **fields: Any) -> ClassOnType:
+    """What is known of a class on a GPU type with four to a node."""
+    kind: ClassOnType = {
+        "name": name,
+        "gpus_per_node": 4,
+        "tried": 2,
+        "offered": 4,
+        "curve": {"widths": [1, 2, 4], "speedup": [1.0, 1.9, 3.4], "rate": [10.0, 19.0, 34.0]},
+        "measured_from": 2,
+        "samples": [
+            {
+                "width": 2,
+                "across_nodes": False,
+                "rate": 19.0,
+                "seconds": 600.0,
+                "reports": 60,
+                "speedup": 1.9,
+                "measured_speedup": 1.0,
+            }
+        ],
+    }
+    return cast(ClassOnType, {**kind, **fields})
 
 
 def locked() -> NotNow:

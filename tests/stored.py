@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from boa.model.changes import Changes
 from boa.model.cluster import Allocation, Share
+from boa.model.events import KINDS
 from boa.model.job import GpuLimits, JobRecord, JobSpec, Run
 from boa.model.plan import Variant
 from boa.model.records import Cell, CellKey, ClassRecord, Event, Hold, NodeRecord, Point, Sample
@@ -226,7 +227,7 @@ class_records = st.builds(ClassRecord, name=names, document=documents)
 events = st.builds(
     Event,
     at=times,
-    kind=texts,
+    kind=st.sampled_from(KINDS),
     text=texts,
     job=maybe(numbers.map(str)),
     node=maybe(numbers),

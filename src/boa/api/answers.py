@@ -8,6 +8,8 @@ from typing import Any, Literal, NotRequired
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
 from boa.api import PATIENCE_S as PATIENCE_S
+from boa.api.plans import Plan
+from boa.model.events import EventKind
 
 Grouping = Literal["day", "class", "job"]
 """What money can be listed by."""
@@ -247,8 +249,7 @@ class LivePlan(TypedDict):
 
     number: int
     at: float
-    plan: dict[str, Any]
-    """As `boa plan --json` prints it (`boa schema plan`)."""
+    plan: Plan
     workload: str
     """What it was made for, as a workload file (YAML, `boa schema workload`)."""
     wall_s: float
@@ -262,17 +263,31 @@ class ClassList(TypedDict):
     classes: list[str]
 
 
+class EventPart(TypedDict):
+    """A piece of a sentence, and what it names."""
+
+    text: str
+    job: NotRequired[str]
+    node: NotRequired[int]
+    seconds: NotRequired[float]
+    """A time, before it was rounded."""
+
+
 class Event(TypedDict):
     """Something a person may want to know."""
 
     number: int
     """Rises by time."""
     at: float
-    kind: str
+    kind: EventKind
     text: str
+    """What happened, as a sentence."""
+    parts: list[EventPart]
+    """The same sentence in pieces."""
     job: str | None
     node: int | None
     data: dict[str, Any]
+    """The fields of its kind (docs/api.md); `why`, where there is one, is a code."""
 
 
 class EventList(TypedDict):

@@ -1,8 +1,81 @@
-"""Shapes of answers on what money would buy: the frontier, a plan for another budget, and why."""
+"""Shapes of plans, and of what money would buy: the frontier, another budget's plan, and why."""
 
-from typing import Any
+from typing import Literal, NotRequired
 
 from typing_extensions import TypedDict
+
+
+class ClusterSize(TypedDict):
+    """GPUs of one type that are paid for at a random moment, if jobs arrive by Poisson."""
+
+    mean: float
+    std: float
+    p95: int
+
+
+class PlanVariant(TypedDict):
+    """One way for a class's jobs to go."""
+
+    share: float
+    """Part of the class's jobs, 0 to 1."""
+    gpu_type: NotRequired[str]
+    gpu_types: NotRequired[list[str]]
+    """Instead of `gpu_type` where a job may change its type: one for each epoch."""
+    widths: list[int | float]
+    """One for each epoch."""
+
+
+class PlanRoute(TypedDict):
+    """Where a part of the jobs spends an epoch."""
+
+    share: float
+    gpu_type: str
+    width: int | float
+
+
+class PlanClass(TypedDict):
+    """A class in a plan."""
+
+    name: str
+    average_jct_s: float
+    spend_per_hour: float
+    cost_per_job: float
+    rescalings: float
+    """Per job, the start included."""
+    cheapest_jct_s: float
+    """If the class ran as cheaply as it can."""
+    cheapest_cost_per_job: float
+    variants: NotRequired[list[PlanVariant]]
+    epochs: NotRequired[list[list[PlanRoute]]]
+    """Instead of `variants` where every epoch is routed by itself."""
+
+
+class Plan(TypedDict):
+    """A plan with its proof: what `boa plan --json` prints (`boa schema plan`)."""
+
+    version: Literal[1]
+    solver: str
+    rescaling: bool
+    routing: Literal["class", "epoch", "migrate"]
+    billing: Literal["gpu", "node"]
+    budget_per_hour: float
+    spend_per_hour: float
+    average_jct_s: float
+    objective_s: float
+    """What is minimised: the average JCT, weighted."""
+    lower_bound_s: float
+    """No plan within the budget has a lower objective."""
+    gap: float
+    """objective_s ÷ lower_bound_s − 1."""
+    proven_optimal: bool
+    shadow_price_s: float
+    """Seconds of the objective that one more dollar per hour would buy."""
+    cheapest_per_hour: float
+    """The least spend that keeps up with the jobs."""
+    solve_time_s: float
+    cluster: dict[str, ClusterSize]
+    """By GPU type."""
+    classes: list[PlanClass]
 
 
 class FrontierPoint(TypedDict):
@@ -36,11 +109,9 @@ class ClassChange(TypedDict):
     arrivals_per_hour: float
     active_jobs: int
     """That a change would reach."""
-    before: dict[str, Any] | None
-    """As in `classes` of `boa plan --json`: average_jct_s, spend_per_hour, cost_per_job,
-    rescalings (the first start included), variants. Null: the plan in force does not know the
-    class."""
-    after: dict[str, Any]
+    before: PlanClass | None
+    """Null: the plan in force does not know the class."""
+    after: PlanClass
     changed: bool
     """Whether any width, type or share differs."""
 
@@ -72,8 +143,8 @@ class Preview(TypedDict):
     """The plan in force: what it comes to on the bill, and takes."""
     before_p95_jct_s: float | None
     classes: list[ClassChange]
-    cluster: dict[str, Any]
-    """GPUs in use by type, as in `boa plan --json`: mean, std, p95."""
+    cluster: dict[str, ClusterSize]
+    """GPUs in use, by type."""
     solve_time_s: float
     now: float
 

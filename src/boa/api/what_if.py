@@ -1,6 +1,6 @@
 """Shapes of answers on simulations that run beside the service."""
 
-from typing import Any, Literal, NotRequired
+from typing import Literal, NotRequired
 
 from typing_extensions import TypedDict
 
@@ -40,6 +40,67 @@ class TraceChoices(TypedDict):
     """The same, with what tells them apart."""
 
 
+class Knob(TypedDict):
+    """What a policy was told: a budget, a target efficiency, a number of nodes, a width."""
+
+    policy: str
+    knob: str | None
+    """Null: the policy has none."""
+    value: int | float | str | None
+
+
+class ComparisonPoint(Knob):
+    """What came of one policy at one value of its knob. A policy may add what it wants told."""
+
+    jobs: int
+    completed: int
+    average_jct_s: float
+    p50_jct_s: float
+    p95_jct_s: float
+    p99_jct_s: float
+    makespan_s: float
+    gpu_hours: float
+    average_gpus: float
+    """Held by jobs, over the arrival span."""
+    spend_per_hour: float
+    """What these cost."""
+    rented_gpus: float
+    """Whole nodes, provisioning included."""
+    rented_spend_per_hour: float
+    rescalings_per_job: float
+    average_efficiency: float | None
+    average_queueing_s: float
+    wall_s: float
+    """What the simulation itself took."""
+
+
+class RivalPoint(Knob):
+    """A rival's point against BOA's line at the same average spend."""
+
+    at_spend_per_hour: NotRequired[float]
+    at_gpus: NotRequired[float]
+    """Instead of `at_spend_per_hour` where every GPU costs 1."""
+    jct_ratio: float
+    """The rival's average JCT ÷ BOA's."""
+    p95_ratio: float
+    boa_jct_s: NotRequired[float]
+    boa_p95_jct_s: NotRequired[float]
+
+
+class LeftOut(Knob):
+    """A point that could not be simulated."""
+
+    why: str
+
+
+class Comparison(TypedDict):
+    """Policies against each other on one trace: what `boa compare --json` prints."""
+
+    points: list[ComparisonPoint]
+    comparisons: list[RivalPoint]
+    left_out: list[LeftOut]
+
+
 class Simulation(TypedDict):
     """One question: policies × budgets on one trace."""
 
@@ -55,9 +116,8 @@ class Simulation(TypedDict):
     points: int
     error: str
     """Empty unless it failed."""
-    result: NotRequired[dict[str, Any]]
-    """As `boa compare --json` prints it: points, comparisons, left_out. Where it is done, and one
-    simulation was asked for."""
+    result: NotRequired[Comparison]
+    """Where it is done, and one simulation was asked for."""
 
 
 class SimulationAnswer(TypedDict):

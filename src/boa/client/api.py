@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from boa.api import history as history_answers
     from boa.api import plans as plan_answers
     from boa.api import what_if as what_if_answers
+    from boa.api.classes import ClassDocument
 
 PATIENCE_S = 60.0
 """How long a server that was there may be away (a restart), or say that it cannot answer now (its
@@ -225,9 +226,9 @@ class Client:
     def classes(self) -> list[str]:
         return cast("answers.ClassList", self._wire.ask("GET", "classes"))["classes"]
 
-    def job_class(self, name: str) -> dict[str, Any]:
+    def job_class(self, name: str) -> ClassDocument:
         """The document of a class: all that was learned of it."""
-        return cast(dict[str, Any], self._wire.ask("GET", f"classes/{class_name(name, 'class')}"))
+        return cast(ClassDocument, self._wire.ask("GET", f"classes/{class_name(name, 'class')}"))
 
     def why(self, name: str) -> plan_answers.Why:
         """Why the plan gives a class its widths: what others would take and cost."""

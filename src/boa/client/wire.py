@@ -9,6 +9,7 @@ from urllib.parse import SplitResult, quote, urlencode, urlsplit
 
 from boa._version import __version__
 from boa.api import PATIENCE_S
+from boa.api.hosts import is_loopback
 from boa.client.transport import Answer, BadAddress, Request, TimedOut, Transport, Trouble
 from boa.errors import BoaError, InputError, NoServer, Refused
 
@@ -137,16 +138,6 @@ def _transport(url: str) -> tuple[Transport, str]:
 def _proxies() -> bool:
     named = (os.environ[name] for name in os.environ if name.lower() in PROXIES)
     return any(named)
-
-
-def is_loopback(host: str) -> bool:
-    """Whether a name or an address is one that only this machine itself can reach."""
-    from ipaddress import ip_address
-
-    try:
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _given(parameters: Parameters | None) -> dict[str, str]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from boa.model.cluster import JobId, Node, NodeId
+from boa.model.events import EventKind
 from boa.units import GpuName, Seconds, UsdPerHour
 
 NodeState: TypeAlias = Literal["requested", "ready", "releasing", "gone"]
@@ -65,18 +66,16 @@ class Hold:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """Something a person may want to know, in plain words."""
+    """Something a person may want to know."""
 
     at: Seconds
-    kind: str
-    """submitted, started, rescaled, ended, failed, retry, stopped, node_rented, node_ready,
-    node_released, node_leaving, node_gone, node_lost, orphan, shortage, cap, planned, budget,
-    pacing, clock, trouble, …"""
+    kind: EventKind
     text: str
+    """The sentence, as it was made from the rest when the event happened."""
     job: JobId | None = None
     node: NodeId | None = None
     data: Mapping[str, Any] = field(default_factory=dict)
-    """JSON."""
+    """JSON: the fields of the kind (`events.FIELDS`); fewer where an older version wrote it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from boa.model.cluster import Allocation, JobId, Node, NodeId, Share
+from boa.model.cluster import Allocation, JobId, Node, NodeId
+from boa.model.events import Shortage, ShortageCode
 from boa.model.workload import GpuType
 from boa.placement.packing import Pool, place
 from boa.placement.shortage import ROUNDING, Room, Seats, Stock, Want
@@ -25,8 +26,8 @@ class Fitted:
     """A job left out waits."""
     new_nodes: tuple[Node, ...] = ()
     """Nodes to be rented. Nodes that no job is on are left as they are."""
-    short: Mapping[JobId, str] = field(default_factory=dict)
-    """Jobs that have less than was wanted, and why, in plain words."""
+    short: Mapping[JobId, Shortage] = field(default_factory=dict)
+    """Jobs that have less than was wanted, and why."""
     give_back: tuple[NodeId, ...] = ()
     """Nodes to release as soon as no run is on them, warm or not: those beyond the limits, and
     idle ones while a job is short because of what they cost."""
@@ -220,7 +221,7 @@ def _placed(
     return placed
 
 
-# In plain words
+# Who has less than was wanted
 
 
 def _shortages(
@@ -228,32 +229,29 @@ def _shortages(
     seats: Mapping[JobId, tuple[GpuName, int]],
     stock: Stock,
     room: Room,
-) -> dict[JobId, str]:
+) -> dict[JobId, Shortage]:
     """Who has less than was wanted, and why."""
     limits = {gpu: _limit(gpu, stock, room) for gpu in {w.share.gpu for w in wants.values()}}
     found = {}
     for job, want in wants.items():
         share, seat = want.share, seats.get(job)
         if seat != (share.gpu, share.width):
-            found[job] = f"{_instead(share, seat)}: {limits[share.gpu]}"
+            why = limits[share.gpu]
+            counts = why in ("max_nodes", "no_capacity")
+            found[job] = Shortage(
+                gpu_type=share.gpu,
+                width=share.width,
+                given=seat,
+                why=why,
+                most_nodes=room.max_nodes[share.gpu] if counts else None,
+                detail=room.why[share.gpu] if why == "no_capacity" else "",
+            )
     return found
 
 
-def _instead(share: Share, seat: tuple[GpuName, int] | None) -> str:
-    if seat is None:
-        return f"waits for {share.width}×{share.gpu}"
-    gpu, width = seat
-    if gpu == share.gpu:
-        return f"runs on {width} of {share.width}×{gpu}"
-    return f"runs on {width}×{gpu} instead of {share.width}×{share.gpu}"
-
-
-def _limit(gpu: GpuName, stock: Stock, room: Room) -> str:
+def _limit(gpu: GpuName, stock: Stock, room: Room) -> ShortageCode:
     if not stock.has(gpu):
-        return f"{gpu} cannot be rented here"
+        return "no_such_type"
     if gpu in room.max_nodes and not stock.spend_binds(gpu):
-        most = room.max_nodes[gpu]
-        nodes = f"{most} node{'s' if most != 1 else ''}"
-        said = f" ({room.why[gpu]})" if room.why.get(gpu) else ""
-        return f"no more than {nodes} of {gpu} can be had now{said}"
-    return f"another {gpu} node would cost more than the cap on the spend leaves"
+        return "no_capacity" if room.why.get(gpu) else "max_nodes"
+    return "spend_cap"

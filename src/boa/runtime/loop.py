@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
+from boa.api.classes import ClassDocument
 from boa.clock import Clock
 from boa.model.cluster import JobId
 from boa.model.job import JobRecord, JobSpec
@@ -125,8 +126,8 @@ class ControlLoop:
         self._incoming.append(report)
         self._wake.set()
 
-    def class_document(self, job_class: str) -> Mapping[str, Any] | None:
-        found: Mapping[str, Any] | None = self._learned(
+    def class_document(self, job_class: str) -> ClassDocument | None:
+        found: ClassDocument | None = self._learned(
             lambda draft: self.profiler.document(job_class, draft.now)
         )
         return found
@@ -264,8 +265,7 @@ class ControlLoop:
         if abs(moved - self._clock_moved) > CLOCK_JUMP_S:
             by = moved - self._clock_moved
             self._clock_moved = moved
-            text = f"the machine's clock was set by {by:+.0f} s; the service's own time goes on"
-            draft.tell("clock", text, by_s=by)
+            draft.tell("clock", by_s=by)
 
     def _store(self, draft: Draft) -> NotNow | None:
         """None, or why nothing of this step has happened."""

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
+from boa.api.classes import ClassDocument
 from boa.model.cluster import JobId, NodeId
 from boa.model.job import JobRecord, JobSpec
 from boa.model.profile import ClassProfile
@@ -61,7 +62,7 @@ class Control(Protocol):
         """Never blocks; of a job or attempt that is not running, nothing."""
         ...
 
-    def class_document(self, job_class: str) -> Mapping[str, Any] | None:
+    def class_document(self, job_class: str) -> ClassDocument | None:
         """All that was learned of a class, as `boa show CLASS` prints it; None if unknown."""
         ...
 

@@ -2,13 +2,16 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import Any, Literal
 
 from boa.backoff import doubled
 from boa.model.cluster import Allocation, NodeId
+from boa.model.events import EventKind, FailureCode
 from boa.model.job import JobRecord, Run, State
 from boa.model.records import Report
 from boa.model.runs import RunEvent
 from boa.placement.packing import choose_slots
+from boa.scheduler import event_words as words
 from boa.scheduler.decide import reasons
 from boa.scheduler.observe.histogram import bucket
 from boa.scheduler.state import Draft
@@ -50,9 +53,9 @@ def run_ended(draft: Draft, event: RunEvent, at: Seconds, backoff_s: Seconds) ->
     draft.replan = True
     asked = run.state == "stopping"
     if job.stop_requested:
-        _end(draft, job, "stopped", event, at, "stopped on request")
+        _end(draft, job, "stopped", event, at, words.STOPPED, why="requested")
     elif event.exit_code == 0 and not event.stopped:
-        _end(draft, job, "succeeded", event, at, "")
+        _end(draft, job, "succeeded", event, at)
     elif asked or event.stopped:  # by us, or by a machine that shuts down
         _between_runs(draft, job, run, event)
     elif event.node_lost:
@@ -68,8 +71,15 @@ def _running(draft: Draft, event: RunEvent) -> JobRecord | None:
 
 
 def _end(
-    draft: Draft, job: JobRecord, state: State, event: RunEvent, at: Seconds, reason: str
+    draft: Draft,
+    job: JobRecord,
+    state: Literal["stopped", "succeeded", "failed"],
+    event: RunEvent,
+    at: Seconds,
+    reason: str = "",
+    **why: Any,
 ) -> None:
+    """`reason`: what the job says of its end; `why`: what the event says of it beside the rest."""
     job = replace(
         job,
         state=state,
@@ -83,26 +93,21 @@ def _end(
     draft.count(**{state: 1})
     if state == "succeeded":
         draft.count(**{"jct_s": jct, bucket("jct", jct): 1})
-    said = f": {reason}" if reason else ""
     draft.tell(
         state,
-        f"job {job.id} ({job.name}) {state} after {jct:.0f} s for ${job.cost_usd:.2f}{said}",
         job=job.id,
+        name=job.name,
         jct_s=jct,
         cost_usd=job.cost_usd,
         exit_code=event.exit_code,
+        **why,
     )
 
 
 def _between_runs(draft: Draft, job: JobRecord, run: Run, event: RunEvent) -> None:
     """It stopped because it was told to, and goes on elsewhere."""
     if event.exit_code not in (0, None, *KILLED):
-        draft.tell(
-            "trouble",
-            f"job {job.id} ({job.name}) ended with exit code {event.exit_code} when told to stop; "
-            "it goes on from its last checkpoint",
-            job=job.id,
-        )
+        draft.tell("trouble", job=job.id, why="exit_code", name=job.name, exit_code=event.exit_code)
     lost = any(node not in draft.nodes for node in run.slots)
     draft.put_job(
         replace(
@@ -115,14 +120,12 @@ def _between_runs(draft: Draft, job: JobRecord, run: Run, event: RunEvent) -> No
 
 def _failed(draft: Draft, job: JobRecord, event: RunEvent, at: Seconds, backoff_s: Seconds) -> None:
     """It ended by itself, and badly: try again later, unless it has been tried often enough."""
-    why = event.reason or (
-        "its processes were lost" if event.exit_code is None else f"exit code {event.exit_code}"
-    )
-    failures = job.failures + 1
+    code, detail = _failure(event)
+    why, failures = words.failure(code, event.exit_code, event.reason), job.failures + 1
+    told: dict[str, Any] = {"why": code, "failures": failures, **detail}
     job = replace(job, failures=failures, exit_code=event.exit_code)
     if failures > job.spec.retries:
-        again = f" {failures} times without progress" if failures > 1 else ""
-        _end(draft, job, "failed", event, at, f"{why}{again}")
+        _end(draft, job, "failed", event, at, words.given_up(why, failures), **told)
         return
     wait = doubled(backoff_s, failures, LONGEST_BACKOFF_S)
     draft.put_job(
@@ -132,28 +135,41 @@ def _failed(draft: Draft, job: JobRecord, event: RunEvent, at: Seconds, backoff_
             allocation=None,
             retry_at=draft.now + wait,
             moved_at=None,
-            reason=f"{why}; next try in {wait:.0f} s",
+            reason=words.next_try(why, wait),
         )
     )
     draft.tell(
         "retry",
-        f"job {job.id} ({job.name}) failed ({why}): tried again in {wait:.0f} s "
-        f"({failures} of at most {job.spec.retries} times in a row)",
         job=job.id,
+        name=job.name,
         exit_code=event.exit_code,
+        wait_s=wait,
+        retries=job.spec.retries,
+        **told,
     )
+
+
+def _failure(event: RunEvent) -> tuple[FailureCode, dict[str, str]]:
+    """Why a run failed, and the engine's own words where it has some."""
+    if event.reason:
+        return "engine", {"detail": event.reason}
+    return ("processes_lost" if event.exit_code is None else "exit_code"), {}
 
 
 def _lost_node(draft: Draft, job: JobRecord, event: RunEvent, backoff_s: Seconds) -> None:
     """The engine knows before the cloud: no failure, but the node is still listed. Wait for the
     cloud to say so, or the job would be placed there again."""
     lost = replace(job, allocation=None, moved_at=None, exit_code=None)
-    why = f"{event.reason}; next try in {backoff_s:.0f} s"
+    why = words.next_try(event.reason, backoff_s)
     draft.put_job(replace(lost, state="waiting", retry_at=draft.now + backoff_s, reason=why))
     draft.tell(
         "retry",
-        f"job {job.id} ({job.name}) lost a node ({event.reason}): it goes on elsewhere",
         job=job.id,
+        name=job.name,
+        why="node_lost",
+        exit_code=None,
+        wait_s=backoff_s,
+        detail=event.reason,
     )
 
 
@@ -326,15 +342,5 @@ def _start(
     draft.put_job(replace(job, why={}))
     draft.open_holds(job, run)
     draft.count(rescalings=rescaled, restarts=retried)
-    kind = "restarted" if retried else "rescaled" if rescaled else "started"
-    draft.tell(
-        kind,
-        reasons.said(job, allocation),
-        job=job.id,
-        attempt=run.attempt,
-        gpu_type=allocation.gpu,
-        width=allocation.width,
-        epoch=job.epoch,
-        job_class=job.job_class,
-        **{key: job.why[key] for key in reasons.TOLD if key in job.why},
-    )
+    kind: EventKind = "restarted" if retried else "rescaled" if rescaled else "started"
+    draft.tell(kind, job=job.id, **reasons.told(job, run))

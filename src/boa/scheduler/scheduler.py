@@ -86,7 +86,7 @@ class Scheduler:
         draft.count(**{f"{said.who}_trouble": 1})
         if draft.now >= self._quiet_until.get(said.who, draft.now):
             self._quiet_until[said.who] = draft.now + TROUBLE_EVERY_S
-            draft.tell("trouble", f"trouble with the {said.who}: {said.text}")
+            draft.tell("trouble", why=said.who, detail=said.text)
         return ToDo()
 
     def _runs(self, draft: Draft, said: EngineSaid) -> ToDo:

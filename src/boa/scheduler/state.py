@@ -6,8 +6,10 @@ from typing import Any
 
 from boa.model.changes import Changes
 from boa.model.cluster import JobId, NodeId
+from boa.model.events import EventKind, has_its_fields
 from boa.model.job import JobRecord, Run
 from boa.model.records import Event, Hold, NodeRecord
+from boa.scheduler.event_words import sentence
 from boa.scheduler.money.ledger import Totals, closed_hold, closed_node, hold_cost
 from boa.units import Seconds
 
@@ -149,13 +151,15 @@ class Draft:
 
     def tell(
         self,
-        kind: str,
-        text: str,
+        kind: EventKind,
         *,
         job: JobId | None = None,
         node: NodeId | None = None,
         **data: Any,
     ) -> None:
+        """Write down that something happened: `data` are the fields of its kind."""
+        assert has_its_fields(kind, data), f"{kind}: {sorted(data)}"
+        text = sentence(kind, job, node, data)
         event = Event(at=self.now, kind=kind, text=text, job=job, node=node, data=data)
         self.changes.events.append(event)
 

@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from boa._version import __version__
 from boa.api import answers
 from boa.engines.base import Engine
 from boa.errors import BoaError, InputError
@@ -77,6 +78,13 @@ def create_app(
     app.router.routes.extend(dashboard.routes(static, version))
     _add_handlers(app)
     return app
+
+
+def described() -> dict[str, Any]:
+    """The OpenAPI document of a service that need not run: routes know their shapes."""
+    nobody: Any = None
+    app = create_app(nobody, nobody, nobody, token=None, secret=b"", version=__version__)
+    return openapi.document(app)
 
 
 def _add_api_routes(app: FastAPI, service: Service, simulations: Simulations) -> None:

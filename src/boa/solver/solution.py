@@ -1,15 +1,16 @@
 """A plan with its proof: what it does, what bounds it, and what one more dollar would buy."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Final
 
+from boa.api import plans as answers
 from boa.model.plan import ClassPlan, Plan, Variant
 from boa.model.workload import Workload
 from boa.solver.cluster import ClusterSize, cluster_sizes
 from boa.solver.objective import ClassOutcome, Outcome, Rules
 from boa.units import GpuName, Seconds, Usd, UsdPerHour
 
-VERSION = 1
+VERSION: Final = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +67,7 @@ class Solution:
         return max(0.0, self.budget - self.spend)
 
 
-def as_document(solution: Solution) -> dict[str, Any]:
+def as_document(solution: Solution) -> answers.Plan:
     """The plan file: one JSON object."""
     outcome = solution.outcome
     return {
@@ -100,8 +101,8 @@ def as_document(solution: Solution) -> dict[str, Any]:
 
 def _class_document(
     plan: ClassPlan, got: ClassOutcome, frugal: Frugal, rules: Rules
-) -> dict[str, Any]:
-    document: dict[str, Any] = {
+) -> answers.PlanClass:
+    document: answers.PlanClass = {
         "name": got.name,
         "average_jct_s": got.jct,
         "spend_per_hour": got.spend,
@@ -120,9 +121,8 @@ def _class_document(
     return document
 
 
-def _variant_document(variant: Variant, rules: Rules) -> dict[str, Any]:
+def _variant_document(variant: Variant, rules: Rules) -> answers.PlanVariant:
+    share, widths = variant.share, list(variant.widths)
     if rules.routing == "migrate":
-        types: dict[str, Any] = {"gpu_types": list(variant.gpu_types)}
-    else:
-        types = {"gpu_type": variant.gpu_types[0]}
-    return {"share": variant.share, **types, "widths": list(variant.widths)}
+        return {"share": share, "gpu_types": list(variant.gpu_types), "widths": widths}
+    return {"share": share, "gpu_type": variant.gpu_types[0], "widths": widths}

@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from boa.model.cluster import Allocation, JobId, Share
+from boa.model.events import KINDS
 from boa.model.held import Floats, Held, HeldOnNodes
 from boa.model.job import GpuLimits, JobRecord, JobSpec, Run
 from boa.model.plan import Variant
@@ -284,8 +285,11 @@ def event_row(number: int, event: Event) -> Row:
 
 
 def event_of(row: Stored) -> Event:
+    """Of a kind that only the version knew that wrote it: told in its words all the same."""
     job = None if row["job"] is None else str(row["job"])
-    return Event(job=job, **json.loads(row["record"]))
+    record = json.loads(row["record"])
+    kind = record["kind"] if record["kind"] in KINDS else "other"
+    return Event(**{**record, "job": job, "kind": kind})
 
 
 def meta_row(key: str, value: Any) -> Row:

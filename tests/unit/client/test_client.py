@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from boa.api import answers
+from boa.api.hosts import is_loopback
 from boa.client import DEFAULT_URL, Client, NoServer, Refused, wire
 from boa.client.api import PATIENCE_S
-from boa.client.wire import is_loopback
 from boa.errors import BoaError, InputError
 from boa.model.job import GpuLimits, JobSpec
-from fakes import NOW, FakeService, locked
+from fakes import NOW, FakeService, learned, locked
 from ports import held_port
 from unit.server.routes.test_money import plan_state
 
@@ -84,7 +84,7 @@ def test_a_job_can_be_looked_at_stopped_and_waited_for(
 def test_cluster_money_and_plan(client: Client, service: FakeService) -> None:
     service.control.rent(1)
     service.control.plan = plan_state()
-    service.control.documents = {"bert": {"name": "bert"}}
+    service.control.documents = {"bert": learned("bert")}
     assert [node["id"] for node in client.nodes()] == [1]
     assert client.cost()["budget_per_hour"] == 14.0
     assert client.cost(by="day", since=NOW - 7200)["rows"][0]["day"] == "2026-09-21"
@@ -96,7 +96,7 @@ def test_cluster_money_and_plan(client: Client, service: FakeService) -> None:
     assert client.budget()["budget_per_hour"] == 20.0
     assert client.plan()["number"] == 3
     assert client.classes() == ["bert"]
-    assert client.job_class("bert") == {"name": "bert"}
+    assert client.job_class("bert") == learned("bert")
     assert client.health()["status"] == "ok"
 
 
@@ -349,12 +349,12 @@ def test_a_log_goes_on_where_it_was_when_the_server_comes_back(
 def test_events_come_in_order_and_none_is_lost_to_a_restart(
     service: FakeService, port: int
 ) -> None:
-    service.control.tell("x", "1")
+    service.control.tell("trouble", "1")
     with service.serving(port) as url:
         client = Client(url)
         events = client.events(after=0)
         assert next(events)["number"] == 1
-    service.control.tell("x", "2")
+    service.control.tell("trouble", "2")
     ended = threading.Event()
 
     def resume() -> None:
@@ -363,7 +363,7 @@ def test_events_come_in_order_and_none_is_lost_to_a_restart(
 
     with later(0.8, resume):
         assert next(events)["number"] == 2
-        service.control.tell("x", "3", job="7")
+        service.control.tell("trouble", "3", job="7")
         assert next(events)["job"] == "7"
         events.close()
         ended.set()
@@ -371,19 +371,19 @@ def test_events_come_in_order_and_none_is_lost_to_a_restart(
 
 
 def test_events_from_now_on_leave_out_the_old_ones(client: Client, service: FakeService) -> None:
-    service.control.tell("old", "…")
+    service.control.tell("submitted", "…")
     events = client.events()
     heard = threading.Event()
 
     def tell() -> None:
         """Again and again: what is told before the client listens is old, too."""
         while not heard.wait(0.3):
-            service.control.tell("new", "…")
+            service.control.tell("started", "…")
 
     with later(0.0, tell):
         kind = next(events)["kind"]
         heard.set()
-    assert kind == "new"
+    assert kind == "started"
     events.close()
 
 

@@ -54,12 +54,12 @@ def test_events_from_now_on_wait_for_the_database_too(client: Client, service: F
     def recover() -> None:
         cannot_read(service, can=True)
         while not heard.wait(0.3):  # until it has asked again, and learnt what "now" is
-            service.control.tell("new", "…")
+            service.control.tell("started", "…")
 
     with later(0.2, recover):
         kind = next(events)["kind"]
         heard.set()
-    assert kind == "new"
+    assert kind == "started"
     events.close()
 
 

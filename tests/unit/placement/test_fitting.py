@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 
 from boa.model.cluster import Allocation, Node, Share
+from boa.model.events import Shortage
 from boa.model.speedup import Floats
 from boa.model.workload import GpuType
 from boa.placement.fitting import Fitted, Room, Want, can_rent, fit
+from boa.scheduler.event_words import shortage
 
 TYPES = {
     "T4": GpuType(name="T4", price=1.0, gpus_per_node=4),
@@ -53,6 +55,10 @@ def widths(fitted: Fitted) -> dict[str, int]:
     return {job: allocation.width for job, allocation in fitted.allocations.items()}
 
 
+def said(fitted: Fitted) -> dict[str, str]:
+    return {job: shortage(short) for job, short in fitted.short.items()}
+
+
 # Where everything can be had
 
 
@@ -81,9 +87,11 @@ def test_a_limit_that_is_just_kept_is_no_limit() -> None:
 def test_a_job_is_as_wide_as_there_is_room_for() -> None:
     fitted = fit({"a": t4(16)}, {}, [], T4_ONLY, 0, Room(max_nodes={"T4": 2}))
     assert widths(fitted) == {"a": 8}
-    assert fitted.short == {
+    assert said(fitted) == {
         "a": "runs on 8 of 16×T4: no more than 2 nodes of T4 can be had now",
     }
+    short = Shortage(gpu_type="T4", width=16, given=("T4", 8), why="max_nodes", most_nodes=2)
+    assert fitted.short == {"a": short}
 
 
 def test_a_newcomer_gets_its_place_from_whoever_has_most() -> None:
@@ -141,7 +149,7 @@ def test_who_finds_no_room_goes_to_the_type_that_comes_nearest_in_speed() -> Non
     wants = {"a": t4(4, types=("T4", "A100"))}
     fitted = fit(wants, {}, [], TYPES, 0, Room(max_nodes={"T4": 0}))
     assert fitted.allocations == {"a": on(0, 1, "A100")}, "one A100 is as fast as four T4"
-    assert fitted.short == {
+    assert said(fitted) == {
         "a": "runs on 1×A100 instead of 4×T4: no more than 0 nodes of T4 can be had now"
     }
 
@@ -150,7 +158,8 @@ def test_what_the_cloud_said_is_told_to_who_waits() -> None:
     room = Room(max_nodes={"T4": 1}, why={"T4": "quota reached"})
     fitted = fit({"a": t4(8, least=8)}, {}, [], T4_ONLY, 0, room)
     told = "waits for 8×T4: no more than 1 node of T4 can be had now (quota reached)"
-    assert fitted.short == {"a": told}
+    assert said(fitted) == {"a": told}
+    assert fitted.short["a"].why == "no_capacity"
 
 
 def test_who_was_moved_to_another_type_comes_back_when_there_is_room() -> None:
@@ -174,7 +183,8 @@ def test_a_type_of_unknown_speed_is_the_last_to_be_tried() -> None:
 def test_a_type_that_cannot_be_rented_here_is_named() -> None:
     want = {"a": Want(share=Share("H100", 4), types=("H100",))}
     fitted = fit(want, {}, [], TYPES, 0, Room())
-    assert fitted.short == {"a": "waits for 4×H100: H100 cannot be rented here"}
+    assert said(fitted) == {"a": "waits for 4×H100: H100 cannot be rented here"}
+    assert fitted.short["a"].why == "no_such_type"
 
 
 # Waiting
@@ -214,7 +224,8 @@ def test_a_job_whose_node_is_lost_is_placed_anew() -> None:
 def test_the_cap_is_never_crossed() -> None:
     fitted = fit({"a": t4(16)}, {}, [], T4_ONLY, 0, Room(spend_left=11.9))
     assert widths(fitted) == {"a": 8}
-    assert fitted.short == {
+    assert fitted.short["a"].why == "spend_cap"
+    assert said(fitted) == {
         "a": "runs on 8 of 16×T4: another T4 node would cost more than the cap on the spend leaves"
     }
 

@@ -1,5 +1,7 @@
 /** Requests to the service: one way to send the token, one kind of error. */
 
+import type { ErrorAnswer } from "./types";
+
 export const API = "/api/v1";
 const PATIENCE_MS = 35_000;
 
@@ -112,7 +114,7 @@ function isTimeout(signal: AbortSignal): boolean {
 
 async function errorOf(response: Response): Promise<ApiError> {
   try {
-    const { error } = (await response.json()) as { error: { message: string; field?: string } };
+    const { error } = (await response.json()) as ErrorAnswer;
     return new ApiError(response.status, error.message, error.field);
   } catch {
     return new ApiError(response.status, `The service answered ${response.status}.`);

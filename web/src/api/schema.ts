@@ -3,7 +3,524 @@
  * Do not make direct changes to the file.
  */
 
-export type paths = Record<string, never>;
+export interface paths {
+    "/api/v1/jobs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Jobs
+         * @description List jobs, newest first: the active ones, or all.
+         *
+         *     An answer may have fewer than `limit` though there are more: `before` tells.
+         */
+        get: operations["jobs"];
+        put?: never;
+        /**
+         * Submit
+         * @description Submit a job: a command and its class.
+         *
+         *     Answers once the job is stored; it starts when its GPUs are there.
+         */
+        post: operations["submit"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{job}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Job
+         * @description All there is to say of a job, active or ended.
+         */
+        get: operations["job"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{job}/stop": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Stop
+         * @description Ask a job to stop: SIGTERM, its grace time, then SIGKILL. Of one that ended, nothing.
+         */
+        post: operations["stop"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{job}/logs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Logs
+         * @description A worker's output, over all runs of the job unless one is named.
+         *
+         *     The header `boa-log-offset` says with which byte the answer begins.
+         */
+        get: operations["logs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/cost": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Cost
+         * @description Money spent, being spent, and to be spent by the month's end.
+         *
+         *     Totals are over everything, or between `since` and `until` if either is given. Of a time
+         *     that ends now the answer may be some seconds old: `since` and `until` say what it is of.
+         */
+        get: operations["cost"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/budget": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Budget
+         * @description The budget, and how spend compares with it.
+         */
+        get: operations["budget"];
+        /**
+         * Set Budget
+         * @description Change the budget, the cap or both. What is left out stays as it is; a cap of null is
+         *     taken away. With a budget, averages count from now.
+         */
+        put: operations["set_budget"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/nodes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Nodes
+         * @description Nodes that are paid for or about to be, and who holds their GPUs.
+         */
+        get: operations["nodes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/plan": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Plan
+         * @description The plan in force, with its proof and the workload that it was made for.
+         */
+        get: operations["plan"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/classes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Classes
+         * @description Names of the classes that something is known of.
+         */
+        get: operations["classes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/classes/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Job Class
+         * @description A class as learned: rates, work, arrivals, with the samples behind them.
+         */
+        get: operations["job_class"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Events
+         * @description Events, in plain words.
+         *
+         *     With `Accept: text/event-stream`, what happens from now on (or after `after`, or
+         *     `Last-Event-ID`).
+         */
+        get: operations["events"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/live": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Live
+         * @description Budget, nodes and active jobs, with what is believed of their ends.
+         *
+         *     With `Accept: text/event-stream`, all of it and then what changes. Costs grow with time
+         *     by themselves: that alone sends no row again.
+         */
+        get: operations["live"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/frontier": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Frontier
+         * @description The best average JCT for every budget, for the workload of the plan in force.
+         */
+        get: operations["frontier"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Preview
+         * @description The plan for another budget, or for a wished average JCT: one of the two is to be given.
+         *     Nothing is changed.
+         */
+        get: operations["preview"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/classes/{name}/why": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Why
+         * @description Why a class has its widths: what every other width would take and cost.
+         */
+        get: operations["why"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * History
+         * @description The cluster and its cost over time: averages of equal stretches, by the ledger.
+         *
+         *     Of the last 24 hours unless `since` or `until` is given. If it ends now it may be some
+         *     seconds old: `since` and `until` say what it is of.
+         */
+        get: operations["history"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{job}/history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Job History
+         * @description How a job went: the GPUs that it held, and what it said of itself.
+         */
+        get: operations["job_history"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/what-if/traces": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What If Traces
+         * @description Traces and policies that can be asked about.
+         */
+        get: operations["what_if_traces"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/what-if": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Simulations
+         * @description Simulations that were asked for, newest first, without results.
+         */
+        get: operations["simulations"];
+        put?: never;
+        /**
+         * What If
+         * @description Simulate policies at budgets on a trace.
+         *
+         *     Answers at once; simulations run one after another, beside the service.
+         */
+        post: operations["what_if"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/what-if/{simulation}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Simulation
+         * @description A simulation, with its result once it is done.
+         */
+        get: operations["simulation"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/what-if/{simulation}/stop": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Stop Simulation
+         * @description Stop a simulation at once. Of one that is over, nothing.
+         */
+        post: operations["stop_simulation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/health": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Health
+         * @description Whether the service is up, control loop and all. Needs no token.
+         */
+        get: operations["health"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/metrics": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Prometheus
+         * @description Metrics in Prometheus' text format: names that begin with boa_.
+         */
+        get: operations["prometheus"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{job}/report": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Report
+         * @description A running job's report of itself. Its token is its own ($BOA_REPORT_TOKEN).
+         *
+         *     404 or 409: the job has ended or goes on in another run; nothing more need be reported.
+         */
+        post: operations["report"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+}
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
@@ -12,17 +529,29 @@ export interface components {
          * @description What the service steers to.
          */
         Budget: {
-            /** Budget Per Hour */
+            /**
+             * Budget Per Hour
+             * @description Average spend per hour.
+             */
             budget_per_hour: number;
-            /** Max Spend Per Hour */
+            /**
+             * Max Spend Per Hour
+             * @description Never more than this at any moment.
+             */
             max_spend_per_hour: number | null;
-            /** Effective Budget Per Hour */
+            /**
+             * Effective Budget Per Hour
+             * @description What is planned with, so that the average comes out at the budget.
+             */
             effective_budget_per_hour: number;
             /** Average Spend Per Hour */
             average_spend_per_hour: number;
             /** Spend Now Per Hour */
             spend_now_per_hour: number;
-            /** Since */
+            /**
+             * Since
+             * @description What the average is over: the first start, or the last change of the budget.
+             */
             since: number;
             /** Now */
             now: number;
@@ -36,23 +565,195 @@ export interface components {
             name: string;
             /** Arrivals Per Hour */
             arrivals_per_hour: number;
-            /** Active Jobs */
+            /**
+             * Active Jobs
+             * @description That a change would reach.
+             */
             active_jobs: number;
-            /** Before */
-            before: {
-                [key: string]: unknown;
-            } | null;
-            /** After */
-            after: {
-                [key: string]: unknown;
-            };
-            /** Changed */
+            /** @description Null: the plan in force does not know the class. */
+            before: components["schemas"]["PlanClass"] | null;
+            after: components["schemas"]["PlanClass"];
+            /**
+             * Changed
+             * @description Whether any width, type or share differs.
+             */
             changed: boolean;
+        };
+        /**
+         * ClassDocument
+         * @description What was learned of a class.
+         */
+        ClassDocument: {
+            /**
+             * Class
+             * @description Jobs that share model and data.
+             */
+            class: string;
+            /**
+             * Prior
+             * @description Where the curves start from, in words.
+             */
+            prior: string;
+            /** Jobs */
+            jobs: number;
+            /** Succeeded */
+            succeeded: number;
+            gpus: components["schemas"]["GpuLimits"];
+            /** Weight */
+            weight: number;
+            /** Arrivals Per Hour */
+            arrivals_per_hour: number;
+            /**
+             * Rescale S
+             * @description Mean time of a rescaling, as plans count on it.
+             */
+            rescale_s: number;
+            /**
+             * Engine
+             * @description What runs its jobs now.
+             */
+            engine: string;
+            /**
+             * Rescaling
+             * @description By engine and part; `total` first.
+             */
+            rescaling: {
+                [key: string]: {
+                    [key: string]: components["schemas"]["PartTimes"];
+                };
+            };
+            /** Epochs */
+            epochs: number;
+            /**
+             * Work
+             * @description Units of every epoch.
+             */
+            work: number[];
+            /**
+             * Noise Scale
+             * @description Samples, of every epoch; null where nothing was measured.
+             */
+            noise_scale: (number | null)[];
+            /** Gpu Types */
+            gpu_types: components["schemas"]["ClassOnType"][];
         };
         /** ClassList */
         ClassList: {
             /** Classes */
             classes: string[];
+        };
+        /**
+         * ClassOnType
+         * @description A class on one GPU type.
+         */
+        ClassOnType: {
+            /** Name */
+            name: string;
+            /** Gpus Per Node */
+            gpus_per_node: number;
+            /**
+             * Tried
+             * @description Widest width that a job ran at.
+             */
+            tried: number;
+            /**
+             * Offered
+             * @description Widest width that plans may choose.
+             */
+            offered: number;
+            curve: components["schemas"]["Curve"];
+            /**
+             * Measured From
+             * @description Width that measured speedups are against; null: nothing was measured.
+             */
+            measured_from: number | null;
+            /** Samples */
+            samples: components["schemas"]["Sample"][];
+        };
+        /**
+         * ClusterSize
+         * @description GPUs of one type that are paid for at a random moment, if jobs arrive by Poisson.
+         */
+        ClusterSize: {
+            /** Mean */
+            mean: number;
+            /** Std */
+            std: number;
+            /** P95 */
+            p95: number;
+        };
+        /**
+         * Comparison
+         * @description Policies against each other on one trace: what `boa compare --json` prints.
+         */
+        Comparison: {
+            /** Points */
+            points: components["schemas"]["ComparisonPoint"][];
+            /** Comparisons */
+            comparisons: components["schemas"]["RivalPoint"][];
+            /** Left Out */
+            left_out: components["schemas"]["LeftOut"][];
+        };
+        /**
+         * ComparisonPoint
+         * @description What came of one policy at one value of its knob. A policy may add what it wants told.
+         */
+        ComparisonPoint: {
+            /** Policy */
+            policy: string;
+            /**
+             * Knob
+             * @description Null: the policy has none.
+             */
+            knob: string | null;
+            /** Value */
+            value: number | string | null;
+            /** Jobs */
+            jobs: number;
+            /** Completed */
+            completed: number;
+            /** Average Jct S */
+            average_jct_s: number;
+            /** P50 Jct S */
+            p50_jct_s: number;
+            /** P95 Jct S */
+            p95_jct_s: number;
+            /** P99 Jct S */
+            p99_jct_s: number;
+            /** Makespan S */
+            makespan_s: number;
+            /** Gpu Hours */
+            gpu_hours: number;
+            /**
+             * Average Gpus
+             * @description Held by jobs, over the arrival span.
+             */
+            average_gpus: number;
+            /**
+             * Spend Per Hour
+             * @description What these cost.
+             */
+            spend_per_hour: number;
+            /**
+             * Rented Gpus
+             * @description Whole nodes, provisioning included.
+             */
+            rented_gpus: number;
+            /** Rented Spend Per Hour */
+            rented_spend_per_hour: number;
+            /** Rescalings Per Job */
+            rescalings_per_job: number;
+            /** Average Efficiency */
+            average_efficiency: number | null;
+            /** Average Queueing S */
+            average_queueing_s: number;
+            /**
+             * Wall S
+             * @description What the simulation itself took.
+             */
+            wall_s: number;
+        } & {
+            [key: string]: unknown;
         };
         /**
          * Cost
@@ -63,31 +764,61 @@ export interface components {
             budget_per_hour: number;
             /** Max Spend Per Hour */
             max_spend_per_hour: number | null;
-            /** Effective Budget Per Hour */
+            /**
+             * Effective Budget Per Hour
+             * @description What is planned with, so that the average comes out at the budget.
+             */
             effective_budget_per_hour: number;
-            /** Allowed Per Hour */
+            /**
+             * Allowed Per Hour
+             * @description The budget that was in force, on average over the same time as the spend; today's where it was not noted down.
+             */
             allowed_per_hour: number;
-            /** Average Spend Per Hour */
+            /**
+             * Average Spend Per Hour
+             * @description From `since` until `until`.
+             */
             average_spend_per_hour: number;
-            /** Spend Now Per Hour */
+            /**
+             * Spend Now Per Hour
+             * @description What is rented at this moment costs so much.
+             */
             spend_now_per_hour: number;
-            /** Since */
+            /**
+             * Since
+             * @description As asked for; else the first start of the service, or the last change of the budget.
+             */
             since: number;
             /** Until */
             until: number;
             /** Now */
             now: number;
-            /** Total Usd */
+            /**
+             * Total Usd
+             * @description The sum of jobs, idle and provisioning: ever, or between `since` and `until` if asked for.
+             */
             total_usd: number;
             /** Jobs Usd */
             jobs_usd: number;
-            /** Idle Usd */
+            /**
+             * Idle Usd
+             * @description GPUs that were ready and that no job held.
+             */
             idle_usd: number;
-            /** Provisioning Usd */
+            /**
+             * Provisioning Usd
+             * @description From the beginning of the charge until ready, and from release until gone.
+             */
             provisioning_usd: number;
-            /** Forecast Month Usd */
+            /**
+             * Forecast Month Usd
+             * @description Of this calendar month (UTC), if the rest of it costs what it cost on average.
+             */
             forecast_month_usd: number;
-            /** Rows */
+            /**
+             * Rows
+             * @description Where `by` was asked for.
+             */
             rows?: components["schemas"]["CostRow"][];
         };
         /**
@@ -95,9 +826,15 @@ export interface components {
          * @description What one day, class or job cost; job or class null: what no job held.
          */
         CostRow: {
-            /** Class */
+            /**
+             * Class
+             * @description Jobs that share model and data.
+             */
             class?: string | null;
-            /** Day */
+            /**
+             * Day
+             * @description UTC, YYYY-MM-DD.
+             */
             day?: string;
             /** Job */
             job?: string | null;
@@ -114,13 +851,37 @@ export interface components {
             /** Gpu Hours */
             gpu_hours: number;
         };
+        /**
+         * Curve
+         * @description What is believed, for every width that can run; all lists are of one length.
+         */
+        Curve: {
+            /** Widths */
+            widths: number[];
+            /** Speedup */
+            speedup: number[];
+            /**
+             * Rate
+             * @description Units per second.
+             */
+            rate: number[];
+        };
         /** EpochChoice */
         EpochChoice: {
-            /** First Epoch */
+            /**
+             * First Epoch
+             * @description Counted from 0.
+             */
             first_epoch: number;
-            /** Last Epoch */
+            /**
+             * Last Epoch
+             * @description Epochs in a row with the same width in the plan.
+             */
             last_epoch: number;
-            /** Width */
+            /**
+             * Width
+             * @description As planned.
+             */
             width: number;
             /** Choices */
             choices: components["schemas"]["WidthChoice"][];
@@ -137,29 +898,69 @@ export interface components {
          * @description Something a person may want to know.
          */
         Event: {
-            /** Number */
+            /**
+             * Number
+             * @description Rises by time.
+             */
             number: number;
             /** At */
             at: number;
-            /** Kind */
-            kind: string;
-            /** Text */
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "submitted" | "started" | "rescaled" | "restarted" | "stop" | "stopped" | "succeeded" | "failed" | "retry" | "node_rented" | "node_ready" | "node_released" | "node_leaving" | "node_gone" | "node_lost" | "orphan" | "shortage" | "planned" | "budget" | "clock" | "trouble" | "other";
+            /**
+             * Text
+             * @description What happened, as a sentence.
+             */
             text: string;
+            /**
+             * Parts
+             * @description The same sentence in pieces.
+             */
+            parts: components["schemas"]["EventPart"][];
             /** Job */
             job: string | null;
             /** Node */
             node: number | null;
-            /** Data */
+            /**
+             * Data
+             * @description The fields of its kind (docs/api.md); `why`, where there is one, is a code.
+             */
             data: {
                 [key: string]: unknown;
             };
         };
         /** EventList */
         EventList: {
-            /** Events */
+            /**
+             * Events
+             * @description By rising number.
+             */
             events: components["schemas"]["Event"][];
-            /** Last */
+            /**
+             * Last
+             * @description Number of the newest event there is.
+             */
             last: number;
+        };
+        /**
+         * EventPart
+         * @description A piece of a sentence, and what it names.
+         */
+        EventPart: {
+            /** Text */
+            text: string;
+            /** Job */
+            job?: string;
+            /** Node */
+            node?: number;
+            /**
+             * Seconds
+             * @description A time, before it was rounded.
+             */
+            seconds?: number;
         };
         /**
          * Frontier
@@ -168,11 +969,20 @@ export interface components {
          *     Budgets are dollars of the bill: what plans promise, times `gain`.
          */
         Frontier: {
-            /** Plan */
+            /**
+             * Plan
+             * @description Number of that plan.
+             */
             plan: number;
-            /** Gain */
+            /**
+             * Gain
+             * @description Dollars on the bill per dollar planned, as measured: idle and booting nodes cost, too.
+             */
             gain: number;
-            /** Points */
+            /**
+             * Points
+             * @description By rising budget, from the cheapest that keeps up to the one after which more buys nothing. In between, the optimum lies on straight lines.
+             */
             points: components["schemas"]["FrontierPoint"][];
             /** Cheapest Per Hour */
             cheapest_per_hour: number;
@@ -195,12 +1005,36 @@ export interface components {
          * @description GPUs of one type, averages of each stretch of time.
          */
         GpuHistory: {
-            /** Rented */
+            /**
+             * Rented
+             * @description Paid for.
+             */
             rented: number[];
-            /** Used */
+            /**
+             * Used
+             * @description Held by jobs.
+             */
             used: number[];
-            /** Wanted */
+            /**
+             * Wanted
+             * @description What the plan has for all jobs that were active; null where nobody noted it down.
+             */
             wanted: (number | null)[];
+        };
+        /**
+         * GpuLimits
+         * @description GPUs that jobs of a class can use.
+         */
+        GpuLimits: {
+            /** Min */
+            min: number;
+            /** Max */
+            max: number;
+            /**
+             * Types
+             * @description Empty: any.
+             */
+            types: string[];
         };
         /**
          * Health
@@ -214,9 +1048,15 @@ export interface components {
             status: "ok";
             /** Version */
             version: string;
-            /** Now */
+            /**
+             * Now
+             * @description The server's time. With `speed` ≠ 1 it runs faster than the wall's.
+             */
             now: number;
-            /** Stepped At */
+            /**
+             * Stepped At
+             * @description When the control loop last looked at everything.
+             */
             stepped_at: number;
         };
         /**
@@ -228,15 +1068,27 @@ export interface components {
             since: number;
             /** Until */
             until: number;
-            /** Step S */
+            /**
+             * Step S
+             * @description Length of a stretch; all lists have one number for each, in order.
+             */
             step_s: number;
             /** Spend Per Hour */
             spend_per_hour: number[];
-            /** Average Spend Per Hour */
+            /**
+             * Average Spend Per Hour
+             * @description From `since`, or the first charge if that is later, to the end of each stretch.
+             */
             average_spend_per_hour: (number | null)[];
-            /** Budget Per Hour */
+            /**
+             * Budget Per Hour
+             * @description Null before it was noted down.
+             */
             budget_per_hour: (number | null)[];
-            /** Gpus */
+            /**
+             * Gpus
+             * @description By type.
+             */
             gpus: {
                 [key: string]: components["schemas"]["GpuHistory"];
             };
@@ -247,43 +1099,6 @@ export interface components {
             /** Now */
             now: number;
         };
-        /**
-         * Job
-         * @description A job in a list.
-         */
-        Job: {
-            /** Class */
-            class: string;
-            /** Id */
-            id: string;
-            /** Name */
-            name: string;
-            /**
-             * State
-             * @enum {string}
-             */
-            state: "waiting" | "starting" | "running" | "rescaling" | "succeeded" | "failed" | "stopped";
-            /** Gpu Type */
-            gpu_type: string | null;
-            /** Width */
-            width: number;
-            /** Epoch */
-            epoch: number;
-            /** Submitted At */
-            submitted_at: number;
-            /** Started At */
-            started_at: number | null;
-            /** Ended At */
-            ended_at: number | null;
-            /** Rescalings */
-            rescalings: number;
-            /** Restarts */
-            restarts: number;
-            /** Exit Code */
-            exit_code: number | null;
-            /** Cost Usd */
-            cost_usd: number;
-        };
         /** JobAnswer */
         JobAnswer: {
             job: components["schemas"]["JobDetails"];
@@ -293,7 +1108,10 @@ export interface components {
          * @description All there is to say of a job.
          */
         JobDetails: {
-            /** Class */
+            /**
+             * Class
+             * @description Jobs that share model and data.
+             */
             class: string;
             /** Id */
             id: string;
@@ -304,67 +1122,120 @@ export interface components {
              * @enum {string}
              */
             state: "waiting" | "starting" | "running" | "rescaling" | "succeeded" | "failed" | "stopped";
-            /** Gpu Type */
+            /**
+             * Gpu Type
+             * @description Of the GPUs that it holds now.
+             */
             gpu_type: string | null;
-            /** Width */
+            /**
+             * Width
+             * @description How many GPUs it holds now; 0 while it waits and after it ended.
+             */
             width: number;
-            /** Epoch */
+            /**
+             * Epoch
+             * @description Counted from 0.
+             */
             epoch: number;
             /** Submitted At */
             submitted_at: number;
-            /** Started At */
+            /**
+             * Started At
+             * @description First start of its first run.
+             */
             started_at: number | null;
             /** Ended At */
             ended_at: number | null;
-            /** Rescalings */
+            /**
+             * Rescalings
+             * @description Changes of GPUs by decision, after the first start.
+             */
             rescalings: number;
-            /** Restarts */
+            /**
+             * Restarts
+             * @description Starts after a failure of its own, a lost node or a lost worker.
+             */
             restarts: number;
-            /** Exit Code */
+            /**
+             * Exit Code
+             * @description A signal n: -n. Null while it runs, or if nobody knows.
+             */
             exit_code: number | null;
-            /** Cost Usd */
+            /**
+             * Cost Usd
+             * @description Up to now.
+             */
             cost_usd: number;
-            /** Epochs */
+            /**
+             * Epochs
+             * @description How many there are; one more than the last that was seen, at least.
+             */
             epochs: number;
-            /** Done */
+            /**
+             * Done
+             * @description Part of the whole training, 0 to 1; null where nothing is known of its work.
+             */
             done: number | null;
-            /** Left S */
+            /**
+             * Left S
+             * @description Until its end, as planned; null where that cannot be told.
+             */
             left_s: number | null;
-            /** Left Usd */
+            /**
+             * Left Usd
+             * @description What that will cost.
+             */
             left_usd: number | null;
             /** Stop Requested */
             stop_requested: boolean;
-            /** Reason */
+            /**
+             * Reason
+             * @description Why it is in this state.
+             */
             reason: string;
-            /** Progress */
+            /**
+             * Progress
+             * @description Units done of the current epoch.
+             */
             progress: number;
             /** Step */
             step: number | null;
             /** Loss */
             loss: number | null;
-            /** Metrics */
+            /**
+             * Metrics
+             * @description The newest of each that it reported. Of `boa.train.torch`: `batch_size` (of all ranks), `accumulation`, `noise_scale` (samples), `gain`, `lr_factor`.
+             */
             metrics: {
                 [key: string]: number;
             };
-            /** Attempt */
+            /**
+             * Attempt
+             * @description Number of the run that is there now.
+             */
             attempt: number | null;
-            /** Rescale S */
+            /**
+             * Rescale S
+             * @description What it took until that run trained: `total`, and by part as far as it told (`stop`, `save`, `start`, `load`, `first_step`); `other`: what these do not explain.
+             */
             rescale_s: {
                 [key: string]: number;
             };
             /** Attempts */
             attempts: number;
-            /** Failures */
+            /**
+             * Failures
+             * @description Ends that count against `retries`.
+             */
             failures: number;
             /** Retry At */
             retry_at: number | null;
+            /** @description What the plan has for it; less may be there where GPUs are short. */
             wanted: components["schemas"]["Share"] | null;
             /** Held */
             held: components["schemas"]["Part"][];
-            /** Spec */
-            spec: {
-                [key: string]: unknown;
-            };
+            /** @description As it was submitted (`boa schema job`). */
+            spec: components["schemas"]["JobSpec"];
         };
         /**
          * JobHistory
@@ -387,7 +1258,10 @@ export interface components {
             jobs: components["schemas"]["JobRow"][];
             /** Now */
             now: number;
-            /** Before */
+            /**
+             * Before
+             * @description Where the list goes on: the next request's `before`. Null: it was all.
+             */
             before: number | null;
         };
         /**
@@ -399,7 +1273,10 @@ export interface components {
             at: number;
             /** Epoch */
             epoch: number;
-            /** Progress */
+            /**
+             * Progress
+             * @description Units done of that epoch.
+             */
             progress: number;
             /** Step */
             step: number | null;
@@ -407,7 +1284,10 @@ export interface components {
             loss: number | null;
             /** Batch Size */
             batch_size: number | null;
-            /** Rate */
+            /**
+             * Rate
+             * @description Units per second since the point before, of the same run; null for a run's first.
+             */
             rate: number | null;
         };
         /**
@@ -415,7 +1295,10 @@ export interface components {
          * @description A job in a list that somebody watches: with what is believed of its end.
          */
         JobRow: {
-            /** Class */
+            /**
+             * Class
+             * @description Jobs that share model and data.
+             */
             class: string;
             /** Id */
             id: string;
@@ -426,37 +1309,76 @@ export interface components {
              * @enum {string}
              */
             state: "waiting" | "starting" | "running" | "rescaling" | "succeeded" | "failed" | "stopped";
-            /** Gpu Type */
+            /**
+             * Gpu Type
+             * @description Of the GPUs that it holds now.
+             */
             gpu_type: string | null;
-            /** Width */
+            /**
+             * Width
+             * @description How many GPUs it holds now; 0 while it waits and after it ended.
+             */
             width: number;
-            /** Epoch */
+            /**
+             * Epoch
+             * @description Counted from 0.
+             */
             epoch: number;
             /** Submitted At */
             submitted_at: number;
-            /** Started At */
+            /**
+             * Started At
+             * @description First start of its first run.
+             */
             started_at: number | null;
             /** Ended At */
             ended_at: number | null;
-            /** Rescalings */
+            /**
+             * Rescalings
+             * @description Changes of GPUs by decision, after the first start.
+             */
             rescalings: number;
-            /** Restarts */
+            /**
+             * Restarts
+             * @description Starts after a failure of its own, a lost node or a lost worker.
+             */
             restarts: number;
-            /** Exit Code */
+            /**
+             * Exit Code
+             * @description A signal n: -n. Null while it runs, or if nobody knows.
+             */
             exit_code: number | null;
-            /** Cost Usd */
+            /**
+             * Cost Usd
+             * @description Up to now.
+             */
             cost_usd: number;
-            /** Epochs */
+            /**
+             * Epochs
+             * @description How many there are; one more than the last that was seen, at least.
+             */
             epochs: number;
-            /** Done */
+            /**
+             * Done
+             * @description Part of the whole training, 0 to 1; null where nothing is known of its work.
+             */
             done: number | null;
-            /** Left S */
+            /**
+             * Left S
+             * @description Until its end, as planned; null where that cannot be told.
+             */
             left_s: number | null;
-            /** Left Usd */
+            /**
+             * Left Usd
+             * @description What that will cost.
+             */
             left_usd: number | null;
             /** Stop Requested */
             stop_requested: boolean;
-            /** Reason */
+            /**
+             * Reason
+             * @description Why it is in this state.
+             */
             reason: string;
         };
         /**
@@ -466,7 +1388,10 @@ export interface components {
         JobRun: {
             /** Since */
             since: number;
-            /** Until */
+            /**
+             * Until
+             * @description Null: it still does.
+             */
             until: number | null;
             /** Gpu Type */
             gpu_type: string;
@@ -474,36 +1399,86 @@ export interface components {
             width: number;
             /** Nodes */
             nodes: number[];
-            /** Cost Usd */
+            /**
+             * Cost Usd
+             * @description Up to now.
+             */
             cost_usd: number;
+        };
+        /**
+         * LeftOut
+         * @description A point that could not be simulated.
+         */
+        LeftOut: {
+            /** Policy */
+            policy: string;
+            /**
+             * Knob
+             * @description Null: the policy has none.
+             */
+            knob: string | null;
+            /** Value */
+            value: number | string | null;
+            /** Why */
+            why: string;
         };
         /**
          * Live
          * @description Everything that is watched: all of it at first, then what has changed.
          */
         Live: {
-            /** Now */
+            /**
+             * Now
+             * @description The server's time.
+             */
             now: number;
-            /** Complete */
+            /**
+             * Complete
+             * @description Whether all active jobs and nodes have been sent by now.
+             */
             complete: boolean;
-            /** Speed */
+            /**
+             * Speed
+             * @description Seconds of the server's time in one of the wall's; in the first message.
+             */
             speed?: number;
-            /** Version */
+            /**
+             * Version
+             * @description Of the service; in the first message.
+             */
             version?: string;
             budget?: components["schemas"]["Budget"];
-            /** Plan */
+            /**
+             * Plan
+             * @description Number of the plan in force.
+             */
             plan?: number | null;
-            /** Last Event */
+            /**
+             * Last Event
+             * @description Number of the newest event.
+             */
             last_event?: number;
-            /** Counts */
+            /**
+             * Counts
+             * @description Active jobs by state.
+             */
             counts?: {
                 [key: string]: number;
             };
-            /** Jobs */
+            /**
+             * Jobs
+             * @description New or changed. One whose state is succeeded, failed or stopped has left.
+             */
             jobs?: components["schemas"]["JobRow"][];
-            /** Nodes */
+            /**
+             * Nodes
+             * @description New or changed.
+             */
             nodes?: components["schemas"]["Node"][];
-            /** Gone */
+            /**
+             * Gone
+             * @description Nodes that are no longer there.
+             */
             gone?: number[];
         };
         /**
@@ -515,15 +1490,21 @@ export interface components {
             number: number;
             /** At */
             at: number;
-            /** Plan */
-            plan: {
-                [key: string]: unknown;
-            };
-            /** Workload */
+            plan: components["schemas"]["Plan"];
+            /**
+             * Workload
+             * @description What it was made for, as a workload file (YAML, `boa schema workload`).
+             */
             workload: string;
-            /** Wall S */
+            /**
+             * Wall S
+             * @description How long the solver took.
+             */
             wall_s: number;
-            /** Too Small Per Hour */
+            /**
+             * Too Small Per Hour
+             * @description Where the budget cannot keep up: the least that could.
+             */
             too_small_per_hour: number | null;
             /** Now */
             now: number;
@@ -546,13 +1527,22 @@ export interface components {
              * @enum {string}
              */
             state: "requested" | "ready" | "releasing" | "gone";
-            /** Price */
+            /**
+             * Price
+             * @description Per GPU and hour.
+             */
             price: number;
-            /** Price Per Hour */
+            /**
+             * Price Per Hour
+             * @description Of the whole node.
+             */
             price_per_hour: number;
             /** Requested At */
             requested_at: number;
-            /** Billed From */
+            /**
+             * Billed From
+             * @description Null while the cloud has not said that it rents the node.
+             */
             billed_from: number | null;
             /** Ready At */
             ready_at: number | null;
@@ -587,17 +1577,173 @@ export interface components {
             gpus: number;
         };
         /**
+         * PartTimes
+         * @description How long one part of a rescaling took.
+         */
+        PartTimes: {
+            /** Mean S */
+            mean_s: number;
+            /** Count */
+            count: number;
+        };
+        /**
+         * Plan
+         * @description A plan with its proof: what `boa plan --json` prints (`boa schema plan`).
+         */
+        Plan: {
+            /**
+             * Version
+             * @constant
+             */
+            version: 1;
+            /** Solver */
+            solver: string;
+            /** Rescaling */
+            rescaling: boolean;
+            /**
+             * Routing
+             * @enum {string}
+             */
+            routing: "class" | "epoch" | "migrate";
+            /**
+             * Billing
+             * @enum {string}
+             */
+            billing: "gpu" | "node";
+            /** Budget Per Hour */
+            budget_per_hour: number;
+            /** Spend Per Hour */
+            spend_per_hour: number;
+            /** Average Jct S */
+            average_jct_s: number;
+            /**
+             * Objective S
+             * @description What is minimised: the average JCT, weighted.
+             */
+            objective_s: number;
+            /**
+             * Lower Bound S
+             * @description No plan within the budget has a lower objective.
+             */
+            lower_bound_s: number;
+            /**
+             * Gap
+             * @description objective_s ÷ lower_bound_s − 1.
+             */
+            gap: number;
+            /** Proven Optimal */
+            proven_optimal: boolean;
+            /**
+             * Shadow Price S
+             * @description Seconds of the objective that one more dollar per hour would buy.
+             */
+            shadow_price_s: number;
+            /**
+             * Cheapest Per Hour
+             * @description The least spend that keeps up with the jobs.
+             */
+            cheapest_per_hour: number;
+            /** Solve Time S */
+            solve_time_s: number;
+            /**
+             * Cluster
+             * @description By GPU type.
+             */
+            cluster: {
+                [key: string]: components["schemas"]["ClusterSize"];
+            };
+            /** Classes */
+            classes: components["schemas"]["PlanClass"][];
+        };
+        /**
+         * PlanClass
+         * @description A class in a plan.
+         */
+        PlanClass: {
+            /** Name */
+            name: string;
+            /** Average Jct S */
+            average_jct_s: number;
+            /** Spend Per Hour */
+            spend_per_hour: number;
+            /** Cost Per Job */
+            cost_per_job: number;
+            /**
+             * Rescalings
+             * @description Per job, the start included.
+             */
+            rescalings: number;
+            /**
+             * Cheapest Jct S
+             * @description If the class ran as cheaply as it can.
+             */
+            cheapest_jct_s: number;
+            /** Cheapest Cost Per Job */
+            cheapest_cost_per_job: number;
+            /** Variants */
+            variants?: components["schemas"]["PlanVariant"][];
+            /**
+             * Epochs
+             * @description Instead of `variants` where every epoch is routed by itself.
+             */
+            epochs?: components["schemas"]["PlanRoute"][][];
+        };
+        /**
+         * PlanRoute
+         * @description Where a part of the jobs spends an epoch.
+         */
+        PlanRoute: {
+            /** Share */
+            share: number;
+            /** Gpu Type */
+            gpu_type: string;
+            /** Width */
+            width: number;
+        };
+        /**
+         * PlanVariant
+         * @description One way for a class's jobs to go.
+         */
+        PlanVariant: {
+            /**
+             * Share
+             * @description Part of the class's jobs, 0 to 1.
+             */
+            share: number;
+            /** Gpu Type */
+            gpu_type?: string;
+            /**
+             * Gpu Types
+             * @description Instead of `gpu_type` where a job may change its type: one for each epoch.
+             */
+            gpu_types?: string[];
+            /**
+             * Widths
+             * @description One for each epoch.
+             */
+            widths: (number)[];
+        };
+        /**
          * PolicyChoice
          * @description A policy that can be picked.
          */
         PolicyChoice: {
             /** Name */
             name: string;
-            /** About */
+            /**
+             * About
+             * @description One line: what every job gets, and on which cluster.
+             */
             about: string;
-            /** Knob */
+            /**
+             * Knob
+             * @description What it is swept over: budget, target_efficiency, nodes (a fixed cluster about as large as each budget buys) or width; null: nothing.
+             */
             knob: string | null;
-            /** Several Gpu Types */
+            /**
+             * Several Gpu Types
+             * @description Whether it uses more than one.
+             */
             several_gpu_types: boolean;
         };
         /**
@@ -605,34 +1751,62 @@ export interface components {
          * @description What the plan would be for another budget, or for a wished JCT. Nothing is changed.
          */
         Preview: {
-            /** Plan */
+            /**
+             * Plan
+             * @description Number of the plan in force, which it is held against.
+             */
             plan: number;
-            /** Gain */
+            /**
+             * Gain
+             * @description Dollars on the bill per dollar planned, as measured. All dollars here are the bill's, but for those of single classes: these are what jobs hold, without idle and booting nodes.
+             */
             gain: number;
-            /** Planned Per Hour */
+            /**
+             * Planned Per Hour
+             * @description What the plan is made with: the budget ÷ gain, or the cap if that is less.
+             */
             planned_per_hour: number;
-            /** Budget Per Hour */
+            /**
+             * Budget Per Hour
+             * @description As asked for; for a wished JCT: the least that reaches it.
+             */
             budget_per_hour: number;
             /** Average Jct S */
             average_jct_s: number;
-            /** P95 Jct S */
+            /**
+             * P95 Jct S
+             * @description Where known: of every class at least 20 jobs have ended, whose spread around their mean is taken to stay as it is.
+             */
             p95_jct_s: number | null;
             /** Spend Per Hour */
             spend_per_hour: number;
-            /** Too Small Per Hour */
+            /**
+             * Too Small Per Hour
+             * @description Where the budget cannot keep up: the least that could. The plan shown is the one for that.
+             */
             too_small_per_hour: number | null;
-            /** Left Over Per Hour */
+            /**
+             * Left Over Per Hour
+             * @description Of the budget, what even the fastest plan has no use for.
+             */
             left_over_per_hour: number;
-            /** Shadow Price S */
+            /**
+             * Shadow Price S
+             * @description Seconds of average JCT that one more dollar per hour would buy.
+             */
             shadow_price_s: number;
+            /** @description The plan in force: what it comes to on the bill, and takes. */
             before: components["schemas"]["FrontierPoint"];
             /** Before P95 Jct S */
             before_p95_jct_s: number | null;
             /** Classes */
             classes: components["schemas"]["ClassChange"][];
-            /** Cluster */
+            /**
+             * Cluster
+             * @description GPUs in use, by type.
+             */
             cluster: {
-                [key: string]: unknown;
+                [key: string]: components["schemas"]["ClusterSize"];
             };
             /** Solve Time S */
             solve_time_s: number;
@@ -641,9 +1815,15 @@ export interface components {
         };
         /** Problem */
         Problem: {
-            /** Message */
+            /**
+             * Message
+             * @description One clear sentence.
+             */
             message: string;
-            /** Exit Code */
+            /**
+             * Exit Code
+             * @description What the command line ends with.
+             */
             exit_code: number;
             /** Field */
             field?: string;
@@ -651,15 +1831,66 @@ export interface components {
             expected?: string;
         };
         /**
-         * Received
-         * @description A report was taken.
+         * RivalPoint
+         * @description A rival's point against BOA's line at the same average spend.
          */
-        Received: {
+        RivalPoint: {
+            /** Policy */
+            policy: string;
             /**
-             * Ok
-             * @constant
+             * Knob
+             * @description Null: the policy has none.
              */
-            ok: true;
+            knob: string | null;
+            /** Value */
+            value: number | string | null;
+            /** At Spend Per Hour */
+            at_spend_per_hour?: number;
+            /**
+             * At Gpus
+             * @description Instead of `at_spend_per_hour` where every GPU costs 1.
+             */
+            at_gpus?: number;
+            /**
+             * Jct Ratio
+             * @description The rival's average JCT ÷ BOA's.
+             */
+            jct_ratio: number;
+            /** P95 Ratio */
+            p95_ratio: number;
+            /** Boa Jct S */
+            boa_jct_s?: number;
+            /** Boa P95 Jct S */
+            boa_p95_jct_s?: number;
+        };
+        /**
+         * Sample
+         * @description What was measured at one width, over all epochs.
+         */
+        Sample: {
+            /** Width */
+            width: number;
+            /** Across Nodes */
+            across_nodes: boolean;
+            /**
+             * Rate
+             * @description Units per second.
+             */
+            rate: number;
+            /** Seconds */
+            seconds: number;
+            /** Reports */
+            reports: number;
+            /**
+             * Speedup
+             * @description Null where the class cannot run at this width today.
+             */
+            speedup: number | null;
+            /**
+             * Measured Speedup
+             * @description Against the least width that was measured, without what is believed.
+             */
+            measured_speedup: number | null;
         };
         /**
          * Share
@@ -691,18 +1922,22 @@ export interface components {
             budgets: number[];
             /** Gpu Types */
             gpu_types: string[];
-            /** Asked At */
+            /**
+             * Asked At
+             * @description Of the wall, Unix seconds.
+             */
             asked_at: number;
             /** Points Done */
             points_done: number;
             /** Points */
             points: number;
-            /** Error */
+            /**
+             * Error
+             * @description Empty unless it failed.
+             */
             error: string;
-            /** Result */
-            result?: {
-                [key: string]: unknown;
-            };
+            /** @description Where it is done, and one simulation was asked for. */
+            result?: components["schemas"]["Comparison"];
         };
         /** SimulationAnswer */
         SimulationAnswer: {
@@ -710,7 +1945,10 @@ export interface components {
         };
         /** SimulationList */
         SimulationList: {
-            /** Simulations */
+            /**
+             * Simulations
+             * @description Newest first, without results.
+             */
             simulations: components["schemas"]["Simulation"][];
         };
         /**
@@ -724,27 +1962,45 @@ export interface components {
             about: string;
             /** Jobs */
             jobs: number;
-            /** Hours */
+            /**
+             * Hours
+             * @description From the first arrival to the last.
+             */
             hours: number;
-            /** Gpu Types */
+            /**
+             * Gpu Types
+             * @description That its jobs can be simulated on.
+             */
             gpu_types: string[];
-            /** Budgets */
+            /**
+             * Budgets
+             * @description Sensible ones to start with, in USD per hour.
+             */
             budgets: number[];
         };
         /** TraceChoices */
         TraceChoices: {
             /** Traces */
             traces: components["schemas"]["TraceChoice"][];
-            /** Policies */
+            /**
+             * Policies
+             * @description Their names.
+             */
             policies: string[];
-            /** Policy Choices */
+            /**
+             * Policy Choices
+             * @description The same, with what tells them apart.
+             */
             policy_choices: components["schemas"]["PolicyChoice"][];
         };
         /** VariantChoice */
         VariantChoice: {
             /** Share */
             share: number;
-            /** Gpu Type */
+            /**
+             * Gpu Type
+             * @description Of the variant's first epochs.
+             */
             gpu_type: string;
             /** Epochs */
             epochs: components["schemas"]["EpochChoice"][];
@@ -758,9 +2014,15 @@ export interface components {
             name: string;
             /** Plan */
             plan: number;
-            /** Seconds Per Usd */
+            /**
+             * Seconds Per Usd
+             * @description What one dollar must save at least for this class: it saves as much elsewhere. 0: the budget is no limit.
+             */
             seconds_per_usd: number;
-            /** Words */
+            /**
+             * Words
+             * @description The same in plain sentences, one per stretch of epochs.
+             */
             words: string[];
             /** Variants */
             variants: components["schemas"]["VariantChoice"][];
@@ -778,10 +2040,182 @@ export interface components {
             time_s: number;
             /** Cost Usd */
             cost_usd: number;
-            /** Saves S */
+            /**
+             * Saves S
+             * @description Against the next narrower width; null for the narrowest.
+             */
             saves_s: number | null;
-            /** Extra Usd */
+            /**
+             * Extra Usd
+             * @description What that costs more; negative: it is cheaper as well as faster.
+             */
             extra_usd: number | null;
+        };
+        /**
+         * BOA job
+         * @description A command and its class: what `boa submit` sends. Durations are seconds.
+         */
+        JobSpec: {
+            /**
+             * @description The version of this format.
+             * @default 1
+             * @constant
+             */
+            version?: 1;
+            /** @description Jobs that share model and data; they share what is learned of their speed. */
+            class: string;
+            /**
+             * @description The command: one string for the shell (`sh -c`), or a list of arguments.
+             * @example [
+             *       "python",
+             *       "train.py",
+             *       "--lr",
+             *       "0.1"
+             *     ]
+             */
+            run: string | [
+                string
+            ];
+            /** @description For people. */
+            name?: string;
+            /**
+             * @description Environment variables, values in quotes. `BOA_…`, torchrun's own and `CUDA_VISIBLE_DEVICES` are set for the job and may not be given.
+             * @example {
+             *       "SEED": "1"
+             *     }
+             */
+            env?: {
+                [key: string]: string;
+            };
+            /** @description Where the command runs. */
+            workdir?: string;
+            /** @description What the job can run on. */
+            gpus?: {
+                /**
+                 * @description The fewest GPUs it can run on.
+                 * @default 1
+                 */
+                min?: number;
+                /** @description The most GPUs it may get. */
+                max?: number;
+                /** @description GPU types it can run on. */
+                types?: string[];
+            };
+            /**
+             * @description `workers`: one process per GPU. `torchrun`: one torchrun that starts them. `single`: one process that is told its width.
+             * @default workers
+             * @enum {unknown}
+             */
+            launcher?: "workers" | "torchrun" | "single";
+            /**
+             * @description Stretches of training whose boundaries the job reports.
+             * @default 1
+             */
+            epochs?: number;
+            /** @description Progress of the whole job in the units it reports (samples, say), where it is known. */
+            total_work?: number | null;
+            /**
+             * @description Python modules that are imported once and kept, so that the job starts faster; `[]`: none.
+             * @example [
+             *       "torch",
+             *       "torchvision"
+             *     ]
+             */
+            preload?: string[];
+            /** @description Where it keeps its checkpoints (`$BOA_CHECKPOINT_DIR`). */
+            checkpoint_dir?: string;
+            /**
+             * @description From SIGTERM to SIGKILL.
+             * @default 30
+             */
+            grace_s?: number;
+            /**
+             * @description How often it is started again after it failed by itself.
+             * @default 3
+             */
+            retries?: number;
+            /**
+             * @description How much a second of this job's JCT counts.
+             * @default 1
+             */
+            weight?: number;
+        };
+        BudgetChange: {
+            /** @description Average spend per hour, USD. Left out: as it is, and averages go on. */
+            budget_per_hour?: number;
+            /** @description Never more than this at any moment. Left out: as it is; null: no such cap. */
+            max_spend_per_hour?: number | null;
+        };
+        /**
+         * BOA report
+         * @description How far a running job is: posted to `$BOA_REPORT_URL` with `$BOA_REPORT_TOKEN` as bearer. Times are the server's seconds.
+         */
+        Report: {
+            /** @description `BOA_ATTEMPT`. */
+            attempt: number;
+            /** @description Since the process began, in the server's seconds (× `BOA_SPEED`). */
+            uptime_s: number;
+            /** @description Which epoch it is in, counted from 0. */
+            epoch: number;
+            /** @description Units done of this epoch, those before a restart included. */
+            progress: number;
+            /** @description Units done by this attempt, over all its epochs. */
+            units: number;
+            /** @description Steps of the optimizer so far. */
+            step?: number | null;
+            /** @description The training's loss. */
+            loss?: number | null;
+            /** @description Whatever else is measured. */
+            metrics?: {
+                [key: string]: number;
+            } | null;
+            /** @description What the rescaling before this attempt took, by part, in the server's seconds. */
+            rescale?: {
+                /** @description From SIGTERM until all ranks have stopped. */
+                stop?: number | null;
+                /** @description From then until its checkpoint is published. */
+                save?: number | null;
+                /** @description From the new process's beginning until its process group and device are there. */
+                start?: number | null;
+                /** @description From then until model and checkpoint are loaded. */
+                load?: number | null;
+                /** @description By how much the first step is longer than others. */
+                first_step?: number | null;
+            } | null;
+        };
+        WhatIf: {
+            /** @description Its name (GET /api/v1/what-if/traces). */
+            trace?: string;
+            trace_file?: {
+                /** @description For errors to name. */
+                name: string;
+                /** @description CSV, as boa simulate reads it. */
+                text: string;
+            };
+            /** @description As GET /api/v1/what-if/traces explains them. */
+            policies: ("boa" | "fixed" | "pollux" | "pollux-autoscale" | "sia" | "sia-autoscale" | "rubick" | "rubick-autoscale" | "rubick-autoscale-by-base" | "rubick-autoscale-queueing" | "reservation" | "tiresias")[];
+            /** @description USD per hour: of boa; fixed clusters (pollux, sia, rubick, tiresias) are as large. */
+            budgets: number[];
+            /** @description What can be rented; by default the first of the trace's. */
+            gpu_types?: string[];
+            /** @description Target efficiencies of autoscaled rivals; by default 0.3, 0.5 and 0.7. */
+            targets?: number[];
+            /**
+             * @description The same seed, the same answer.
+             * @default 0
+             */
+            seed?: number;
+        } & (unknown | unknown);
+        /**
+         * Received
+         * @description A report was taken.
+         */
+        Received: {
+            /**
+             * Ok
+             * @constant
+             */
+            ok: true;
         };
     };
     responses: never;
@@ -790,5 +2224,1794 @@ export interface components {
     headers: never;
     pathItems: never;
 }
+export type Budget = components['schemas']['Budget'];
+export type ClassChange = components['schemas']['ClassChange'];
+export type ClassDocument = components['schemas']['ClassDocument'];
+export type ClassList = components['schemas']['ClassList'];
+export type ClassOnType = components['schemas']['ClassOnType'];
+export type ClusterSize = components['schemas']['ClusterSize'];
+export type Comparison = components['schemas']['Comparison'];
+export type ComparisonPoint = components['schemas']['ComparisonPoint'];
+export type Cost = components['schemas']['Cost'];
+export type CostRow = components['schemas']['CostRow'];
+export type Curve = components['schemas']['Curve'];
+export type EpochChoice = components['schemas']['EpochChoice'];
+export type ErrorAnswer = components['schemas']['ErrorAnswer'];
+export type Event = components['schemas']['Event'];
+export type EventList = components['schemas']['EventList'];
+export type EventPart = components['schemas']['EventPart'];
+export type Frontier = components['schemas']['Frontier'];
+export type FrontierPoint = components['schemas']['FrontierPoint'];
+export type GpuHistory = components['schemas']['GpuHistory'];
+export type GpuLimits = components['schemas']['GpuLimits'];
+export type Health = components['schemas']['Health'];
+export type History = components['schemas']['History'];
+export type JobAnswer = components['schemas']['JobAnswer'];
+export type JobDetails = components['schemas']['JobDetails'];
+export type JobHistory = components['schemas']['JobHistory'];
+export type JobList = components['schemas']['JobList'];
+export type JobPoint = components['schemas']['JobPoint'];
+export type JobRow = components['schemas']['JobRow'];
+export type JobRun = components['schemas']['JobRun'];
+export type LeftOut = components['schemas']['LeftOut'];
+export type Live = components['schemas']['Live'];
+export type LivePlan = components['schemas']['LivePlan'];
+export type Node = components['schemas']['Node'];
+export type NodeList = components['schemas']['NodeList'];
+export type Part = components['schemas']['Part'];
+export type PartTimes = components['schemas']['PartTimes'];
+export type Plan = components['schemas']['Plan'];
+export type PlanClass = components['schemas']['PlanClass'];
+export type PlanRoute = components['schemas']['PlanRoute'];
+export type PlanVariant = components['schemas']['PlanVariant'];
+export type PolicyChoice = components['schemas']['PolicyChoice'];
+export type Preview = components['schemas']['Preview'];
+export type Problem = components['schemas']['Problem'];
+export type RivalPoint = components['schemas']['RivalPoint'];
+export type Sample = components['schemas']['Sample'];
+export type Share = components['schemas']['Share'];
+export type Simulation = components['schemas']['Simulation'];
+export type SimulationAnswer = components['schemas']['SimulationAnswer'];
+export type SimulationList = components['schemas']['SimulationList'];
+export type TraceChoice = components['schemas']['TraceChoice'];
+export type TraceChoices = components['schemas']['TraceChoices'];
+export type VariantChoice = components['schemas']['VariantChoice'];
+export type Why = components['schemas']['Why'];
+export type WidthChoice = components['schemas']['WidthChoice'];
+export type JobSpec = components['schemas']['JobSpec'];
+export type BudgetChange = components['schemas']['BudgetChange'];
+export type Report = components['schemas']['Report'];
+export type WhatIf = components['schemas']['WhatIf'];
+export type Received = components['schemas']['Received'];
 export type $defs = Record<string, never>;
-export type operations = Record<string, never>;
+export interface operations {
+    jobs: {
+        parameters: {
+            query?: {
+                /** @description Ended ones too. */
+                all?: boolean;
+                /** @description Of this class only. */
+                class?: string | null;
+                /** @description In these states only: several times, or with commas in between. Those of ended jobs imply `all`. */
+                state?: string[] | null;
+                /** @description Only where this is in name, class or id. */
+                search?: string | null;
+                limit?: number;
+                /** @description Of smaller ids only. */
+                before?: number | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobList"];
+                };
+            };
+            /** @description No token, or a wrong one. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Sent by another site's page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A field or parameter is wrong: the error names it, and what would be accepted. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not now: the database or the control loop is in trouble. Nothing has changed. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    submit: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "first try",
+                 *       "class": "resnet18",
+                 *       "run": "python train.py",
+                 *       "workdir": "/home/me/resnet",
+                 *       "gpus": {
+                 *         "min": 1,
+                 *         "max": 16
+                 *       },
+                 *       "epochs": 90
+                 *     }
+                 */
+                "application/json": components["schemas"]["JobSpec"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobAnswer"];
+                };
+            };
+            /** @description The body is not JSON. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description No token, or a wrong one. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Sent by another site's page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A field or parameter is wrong: the error names it, and what would be accepted. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not now: the database or the control loop is in trouble. Nothing has changed. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    job: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The job's id. */
+                job: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobAnswer"];
+                };
+            };
+            /** @description No token, or a wrong one. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Sent by another site's page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A field or parameter is wrong: the error names it, and what would be accepted. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not now: the database or the control loop is in trouble. Nothing has changed. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    stop: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The job's id. */
+                job: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobAnswer"];
+                };
+            };
+            /** @description No token, or a wrong one. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Sent by another site's page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A field or parameter is wrong: the error names it, and what would be accepted. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not now: the database or the control loop is in trouble. Nothing has changed. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    logs: {
+        parameters: {
+            query?: {
+                /** @description Of this run only. */
+                attempt?: number | null;
+                /** @description Of this worker. */
+                rank?: number;
+                /** @description Only so many last lines. */
+                tail?: number | null;
+                /** @description Leave out so many bytes: where another ended. `tail` counts only where that is past what is kept of the log. */
+                skip?: number | null;
+                /** @description Go on until the job has ended. */
+                follow?: boolean;
+            };
+            header?: never;
+            path: {
+                /** @description The job's id. */
+                job: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Text, as the job printed it. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": unknown;
+                };
+            };
+            /** @description No token, or a wrong one. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Sent by another site's page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A field or parameter is wrong: the error names it, and what would be accepted. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not now: the database or the control loop is in trouble. Nothing has changed. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    cost: {
+        parameters: {
+            query?: {
+                /** @description List it by day (UTC), class or job. */
+                by?: ("day" | "class" | "job") | null;
+                /** @description Unix seconds. */
+                since?: number | null;
+                /** @description Unix seconds. */
+                until?: number | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Cost"];
+                };
+            };
+            /** @description No token, or a wrong one. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Sent by another site's page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A field or parameter is wrong: the error names it, and what would be accepted. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not now: the database or the control loop is in trouble. Nothing has changed. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    budget: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Budget"];
+                };
+            };
+            /** @description No token, or a wrong one. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Sent by another site's page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A field or parameter is wrong: the error names it, and what would be accepted. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    set_budget: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "budget_per_hour": 14,
+                 *       "max_spend_per_hour": 30
+                 *     }
+                 */
+                "application/json": components["schemas"]["BudgetChange"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Budget"];
+                };
+            };
+            /** @description The body is not JSON. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description No token, or a wrong one. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Sent by another site's page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A field or parameter is wrong: the error names it, and what would be accepted. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not now: the database or the control loop is in trouble. Nothing has changed. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    nodes: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NodeList"];
+                };
+            };
+            /** @description No token, or a wrong one. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Sent by another site's page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A field or parameter is wrong: the error names it, and what would be accepted. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    plan: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LivePlan"];
+                };
+            };
+            /** @description No token, or a wrong one. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Sent by another site's page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A field or parameter is wrong: the error names it, and what would be accepted. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    classes: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ClassList"];
+                };
+            };
+            /** @description No token, or a wrong one. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Sent by another site's page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A field or parameter is wrong: the error names it, and what would be accepted. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not now: the database or the control loop is in trouble. Nothing has changed. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    job_class: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The class. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ClassDocument"];
+                };
+            };
+            /** @description No token, or a wrong one. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Sent by another site's page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A field or parameter is wrong: the error names it, and what would be accepted. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not now: the database or the control loop is in trouble. Nothing has changed. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    events: {
+        parameters: {
+            query?: {
+                /** @description Those of larger numbers only. Left out: the newest. */
+                after?: number | null;
+                limit?: number;
+                /** @description Of this job only. */
+                job?: string | null;
+            };
+            header?: {
+                /** @description Where a stream goes on; what browsers send. */
+                "last-event-id"?: string | null;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Events, by rising number. As a stream: `id` is the number, `event` the kind, `data` one event as JSON; a comment every 15 s says that the server is there. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EventList"];
+                    "text/event-stream": string;
+                };
+            };
+            /** @description No token, or a wrong one. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Sent by another site's page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A field or parameter is wrong: the error names it, and what would be accepted. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not now: the database or the control loop is in trouble. Nothing has changed. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    live: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All of it. As a stream: `data` is one message as JSON, first the figures, then all nodes and active jobs in pieces, then what has changed, at most once a second and at least every 5 s. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Live"];
+                    "text/event-stream": string;
+                };
+            };
+            /** @description No token, or a wrong one. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Sent by another site's page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A field or parameter is wrong: the error names it, and what would be accepted. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    frontier: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Frontier"];
+                };
+            };
+            /** @description No token, or a wrong one. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Sent by another site's page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A field or parameter is wrong: the error names it, and what would be accepted. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    preview: {
+        parameters: {
+            query?: {
+                /** @description USD. */
+                budget_per_hour?: number | null;
+                /** @description A wished average JCT, instead of a budget. */
+                jct_s?: number | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Preview"];
+                };
+            };
+            /** @description No token, or a wrong one. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Sent by another site's page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A field or parameter is wrong: the error names it, and what would be accepted. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not now: the database or the control loop is in trouble. Nothing has changed. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    why: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The class. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Why"];
+                };
+            };
+            /** @description No token, or a wrong one. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Sent by another site's page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A field or parameter is wrong: the error names it, and what would be accepted. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    history: {
+        parameters: {
+            query?: {
+                /** @description Unix seconds. */
+                since?: number | null;
+                /** @description Unix seconds. */
+                until?: number | null;
+                /** @description How many stretches to cut the time into. */
+                points?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["History"];
+                };
+            };
+            /** @description No token, or a wrong one. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Sent by another site's page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A field or parameter is wrong: the error names it, and what would be accepted. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not now: the database or the control loop is in trouble. Nothing has changed. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    job_history: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The job's id. */
+                job: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobHistory"];
+                };
+            };
+            /** @description No token, or a wrong one. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Sent by another site's page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A field or parameter is wrong: the error names it, and what would be accepted. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not now: the database or the control loop is in trouble. Nothing has changed. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    what_if_traces: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TraceChoices"];
+                };
+            };
+            /** @description No token, or a wrong one. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Sent by another site's page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A field or parameter is wrong: the error names it, and what would be accepted. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not now: the database or the control loop is in trouble. Nothing has changed. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    simulations: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SimulationList"];
+                };
+            };
+            /** @description No token, or a wrong one. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Sent by another site's page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A field or parameter is wrong: the error names it, and what would be accepted. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    what_if: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "trace": "day",
+                 *       "policies": [
+                 *         "boa",
+                 *         "sia-autoscale"
+                 *       ],
+                 *       "budgets": [
+                 *         60,
+                 *         90,
+                 *         120
+                 *       ],
+                 *       "targets": [
+                 *         0.3,
+                 *         0.5,
+                 *         0.7
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["WhatIf"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SimulationAnswer"];
+                };
+            };
+            /** @description The body is not JSON. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description No token, or a wrong one. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Sent by another site's page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A field or parameter is wrong: the error names it, and what would be accepted. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not now: the database or the control loop is in trouble. Nothing has changed. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    simulation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The simulation's id. */
+                simulation: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SimulationAnswer"];
+                };
+            };
+            /** @description No token, or a wrong one. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Sent by another site's page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A field or parameter is wrong: the error names it, and what would be accepted. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    stop_simulation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The simulation's id. */
+                simulation: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SimulationAnswer"];
+                };
+            };
+            /** @description No token, or a wrong one. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Sent by another site's page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A field or parameter is wrong: the error names it, and what would be accepted. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    health: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Health"];
+                };
+            };
+            /** @description Sent by another site's page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not now: the database or the control loop is in trouble. Nothing has changed. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    prometheus: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Metrics. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": unknown;
+                };
+            };
+            /** @description No token, or a wrong one. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Sent by another site's page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    report: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "attempt": 1,
+                 *       "uptime_s": 61.5,
+                 *       "epoch": 0,
+                 *       "progress": 51200,
+                 *       "units": 51200,
+                 *       "step": 400,
+                 *       "loss": 2.31,
+                 *       "metrics": {
+                 *         "accuracy": 0.41
+                 *       },
+                 *       "rescale": {
+                 *         "stop": 0.2,
+                 *         "save": 0.5,
+                 *         "start": 1.1,
+                 *         "load": 0.3,
+                 *         "first_step": 0.4
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["Report"];
+            };
+        };
+        responses: {
+            /** @description It was taken. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Received"];
+                };
+            };
+            /** @description The body is not JSON. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description No token, or a wrong one. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Sent by another site's page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The run that reports is over. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A field or parameter is wrong: the error names it, and what would be accepted. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+}

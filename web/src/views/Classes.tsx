@@ -1,4 +1,4 @@
-import type { ClassDocument, LivePlan } from "../api/types";
+import type { ClassDocument, ClassList, LivePlan } from "../api/types";
 import { Card, Empty, Shown } from "../parts/basics";
 import { useAnswer, usePicture } from "../state/hooks";
 import { client } from "../state/session";
@@ -51,7 +51,7 @@ function NoClass() {
 
 /** What is known of each class, asked one by one. */
 async function documents(signal: AbortSignal): Promise<ClassDocument[]> {
-  const { classes } = await client.get<{ classes: string[] }>("/classes", signal);
+  const { classes } = await client.get<ClassList>("/classes", signal);
   return Promise.all(
     classes.map((name) =>
       client.get<ClassDocument>(`/classes/${encodeURIComponent(name)}`, signal),

@@ -3,17 +3,23 @@ import { userEvent } from "@testing-library/user-event";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 
 import { ApiError } from "../api/client";
-import type { Event, EventList } from "../api/types";
+import type { Event, EventList, EventPart } from "../api/types";
 import { live } from "../state/hooks";
 import { NOTHING } from "../state/live";
 import { client } from "../state/session";
 import { Events } from "./Events";
 
-const event = (number: number, kind: string, text: string): Event => ({
+const event = (
+  number: number,
+  kind: Event["kind"],
+  text: string,
+  parts: EventPart[] = [{ text }],
+): Event => ({
   number,
   at: 1_790_000_000 + number,
   kind,
   text,
+  parts,
   job: null,
   node: null,
   data: {},
@@ -31,11 +37,15 @@ afterEach(() => {
 
 test("events come newest first, with links to whom they are about, and trouble marked", async () => {
   vi.spyOn(client, "get").mockResolvedValue(
-    list(event(1, "started", "job 17 → 4×T4"), event(2, "node_lost", "node 3 is lost")),
+    list(
+      event(1, "started", "job 17 → 4×T4", [{ text: "job 17", job: "17" }, { text: " → 4×T4" }]),
+      event(2, "node_lost", "node 3 is lost", [{ text: "node 3", node: 3 }, { text: " is lost" }]),
+    ),
   );
   render(<Events />);
   await waitFor(() => expect(texts()).toEqual(["node 3 is lost", "job 17 → 4×T4"]));
   expect(screen.getByRole("link", { name: "job 17" }).getAttribute("href")).toBe("#/jobs/17");
+  expect(screen.getByRole("link", { name: "node 3" }).getAttribute("href")).toBe("#/cluster/3");
   expect(screen.getByText("node lost").textContent).toContain("⚠");
 });
 

@@ -1,6 +1,6 @@
 import { useState } from "react";
 
-import type { Simulation, TraceChoices } from "../api/types";
+import type { Simulation, SimulationList, TraceChoices } from "../api/types";
 import { Card, Empty, Loading, Problem, Progress, Shown } from "../parts/basics";
 import { linkTo, useAnswer, usePicture, type Answer } from "../state/hooks";
 import { Ask } from "./what-if/Ask";
@@ -56,7 +56,7 @@ export function WhatIf({ rest }: { rest: string[] }) {
 /** All of them, newest first; asked again and again while one is on its way. */
 function useSimulations(): Answer<Simulation[]> {
   const [everyMs, setEvery] = useState(SELDOM_MS);
-  const answer = useAnswer<{ simulations: Simulation[] }>("/what-if", 0, everyMs);
+  const answer = useAnswer<SimulationList>("/what-if", 0, everyMs);
   const found = answer.data?.simulations ?? null;
   const wanted = found?.some(isActive) ? EVERY_MS : SELDOM_MS;
   if (wanted !== everyMs) setEvery(wanted);

@@ -155,7 +155,7 @@ def _show_dry_run(settings: "ServiceConfig", json: bool) -> None:
 
 def checked_token(host: str) -> str | None:
     """$BOA_TOKEN; without it, nothing but this machine may be listened to."""
-    from boa.client.wire import is_loopback
+    from boa.api.hosts import is_loopback
 
     token = os.environ.get("BOA_TOKEN") or None
     if token is None and not is_loopback(host):

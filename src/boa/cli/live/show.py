@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 from boa.cli import options, shell
 from boa.cli.console import check_writable, console, emit_json, note, working, write_file
@@ -18,6 +18,7 @@ from boa.plots.words import moment, significant
 
 if TYPE_CHECKING:
     from boa.api.answers import Event, JobDetails
+    from boa.api.classes import ClassDocument
     from boa.client import Client
 
 EVENTS = 12
@@ -114,7 +115,7 @@ def _stays_at_its_least(client: "Client", job: "JobDetails") -> bool:
     return learned is not None and all(kind["offered"] <= least for kind in learned["gpu_types"])
 
 
-def _show_class(document: dict[str, Any], plot: Path | None, json: bool) -> None:
+def _show_class(document: "ClassDocument", plot: Path | None, json: bool) -> None:
     if plot is not None:
         from boa.plots.profile import profile_picture
 

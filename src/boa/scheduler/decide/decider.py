@@ -20,13 +20,15 @@ from boa.model.cluster import (
     Share,
     UserRequest,
 )
+from boa.model.events import Cause, Shortage
 from boa.model.job import JobRecord
 from boa.model.records import NodeRecord
 from boa.model.speedup import Floats
 from boa.model.workload import GpuType
 from boa.placement.fitting import Fitted, Room, Want, can_rent, fit
 from boa.placement.packing import allocate
-from boa.scheduler.decide.reasons import Cause, reason
+from boa.scheduler.decide.reasons import reason
+from boa.scheduler.event_words import shortage, shortage_fields
 from boa.scheduler.learn.beliefs import Beliefs, Believed
 from boa.scheduler.lifecycle import drop_node
 from boa.scheduler.money.ledger import committed
@@ -67,7 +69,7 @@ class Decider:
     empty."""
     refused: dict[GpuName, Refused] = field(default_factory=dict)
     """Types that the cloud had no more of."""
-    short: Mapping[JobId, str] = field(default_factory=dict)
+    short: Mapping[JobId, Shortage] = field(default_factory=dict)
     """Of jobs that have less than planned: why, as it was told."""
     causes: dict[JobId, Cause] = field(default_factory=dict)
     """Why jobs are to have something else since this step."""
@@ -123,8 +125,11 @@ class Decider:
         drop_node(draft, record.id, draft.now)
         draft.tell(
             "shortage",
-            f"no {record.gpu} node to be had ({said.reason}); asking again in {for_s:.0f} s",
             node=record.id,
+            why="refused",
+            gpu_type=record.gpu,
+            detail=said.reason,
+            again_s=for_s,
         )
 
     def believe_none(self, draft: Draft, gpu: GpuName, for_s: Seconds, why: str) -> None:
@@ -215,11 +220,14 @@ class Decider:
         for job in list(draft.jobs.values()):
             if not job.stop_requested:
                 given = fitted.allocations.get(job.id)
-                self._give(draft, job, given, fitted.short.get(job.id, ""))
+                self._give(draft, job, given, fitted.short.get(job.id))
         self.short = fitted.short
 
-    def _give(self, draft: Draft, job: JobRecord, given: Allocation | None, why: str) -> None:
+    def _give(
+        self, draft: Draft, job: JobRecord, given: Allocation | None, short: Shortage | None
+    ) -> None:
         """Write down what a job is to have, and why that is less than planned."""
+        why = "" if short is None else shortage(short)
         if given == job.allocation and why in ("", job.reason):
             return
         state = job.state
@@ -232,8 +240,8 @@ class Decider:
             told = reason(job, given, cause, self.memory, self.beliefs.left(job))
             changed = replace(changed, allocation=given, why=told)
         draft.put_job(changed)
-        if why and why not in (job.reason, self.short.get(job.id)):
-            draft.tell("shortage", f"job {job.id} ({job.name}): {why}", job=job.id)
+        if short is not None and why != job.reason and short != self.short.get(job.id):
+            draft.tell("shortage", job=job.id, name=job.name, **shortage_fields(short))
 
     # Policies that look at all jobs at once
 
@@ -246,7 +254,7 @@ class Decider:
         here = {node.id for node in usable}
         new = [node for node in nodes if node.id not in here]
         rented = [record.node for record in draft.usable_nodes()]
-        why: Mapping[JobId, str] = {}
+        why: Mapping[JobId, Shortage] = {}
         wanted = {job: Share(given.gpu, given.width) for job, given in after.items()}
         if not can_rent(new, rented, self.gpu_types, room) or (room.spend_left or 0.0) < 0:
             wants = self._wants([job for job in jobs if job.id in wanted], wanted)
@@ -260,7 +268,7 @@ class Decider:
             share = wanted.get(job.id)
             if share != job.share:
                 job = draft.put_job(replace(job, share=share))
-            self._give(draft, job, after.get(job.id), why.get(job.id, ""))
+            self._give(draft, job, after.get(job.id), why.get(job.id))
         self.short = why
 
     def _nodes(self, draft: Draft) -> list[Node]:
@@ -355,9 +363,10 @@ def _rent(draft: Draft, nodes: Sequence[Node], gpu_types: Mapping[GpuName, GpuTy
         draft.state.next_node = max(draft.state.next_node, node.id + 1)
         draft.tell(
             "node_rented",
-            f"renting node {node.id}: {node.gpus}×{node.gpu} at ${price * node.gpus:g}/h",
             node=node.id,
+            gpu_type=node.gpu,
             gpus=node.gpus,
+            price_per_hour=price * node.gpus,
         )
 
 

@@ -8,28 +8,21 @@ what comes after that, nothing is lost by leaving it out: it is the same on both
 import math
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from boa.model.cluster import Allocation
-from boa.model.job import JobRecord
+from boa.model.events import Cause, Start
+from boa.model.job import JobRecord, Run
 from boa.model.plan import Variant
 from boa.policy.boa import Planned
 from boa.policy.courses import Course, Step
-from boa.scheduler.decide.wording import dollars, seconds
 from boa.units import GpuName, Seconds, Usd
 
-Cause: TypeAlias = Literal["first", "epoch", "plan", "short", "room", "nodes", "again", "round"]
-"""Its first start; an epoch begins that is planned on other GPUs; a new plan; fewer GPUs than
-planned; no longer so; other GPUs of the same kind; after a failure or a lost node; a policy that
-shares GPUs out in rounds."""
 Reason: TypeAlias = Mapping[str, Any]
 """As a job keeps it: `why` (a cause), `epoch`, `from` (type and width, while it has not started),
 and where they are known `saves_s` and `extra_usd`."""
-TOLD = ("why", "saves_s", "extra_usd")
-"""Keys of a reason that the event's data have too."""
-_NO_TIME_S = 0.05
 
 
 def reason(
@@ -117,57 +110,26 @@ def _spent(course: Course, epoch: int, left: float, until: int | None) -> tuple[
         return float(times.sum()), float((times * course.rates[epoch:until]).sum())
 
 
-# In words
+# As the event tells it
 
 
-def said(job: JobRecord, given: Allocation) -> str:
-    """The sentence on a job that starts on these GPUs."""
-    parts, why = [_words(job, given)], job.why.get("why")
-    if why in ("first", "epoch", "plan") and is_short(job, given.width):
-        parts.append(_short(job, given))
-    if why != "short" and "saves_s" in job.why:
-        parts.append(_bought(job.why["saves_s"], job.why["extra_usd"]))
-    return f"job {job.id} ({job.name}) → {given.width}×{given.gpu}: {'; '.join(parts)}"
-
-
-def _words(job: JobRecord, given: Allocation) -> str:
-    match job.why.get("why"):
-        case "first":
-            return "first start"
-        case "epoch":
-            return f"epoch {job.why['epoch'] + 1} begins"
-        case "plan":
-            return "a new plan"
-        case "short":
-            return _short(job, given)
-        case "room":
-            of = f" ({_planned(job, given)})" if is_short(job, given.width) else ""
-            return f"GPUs are free again{of}"
-        case "round":
-            return "GPUs are shared out anew"
-        case "nodes":
-            return "moves to other nodes"
-    if job.spec.epochs > 1:
-        return f"goes on with epoch {min(job.epoch + 1, job.spec.epochs)} of {job.spec.epochs}"
-    return "goes on from its last checkpoint"
-
-
-def _short(job: JobRecord, given: Allocation) -> str:
-    return f"GPUs are short ({_planned(job, given)})"
-
-
-def _planned(job: JobRecord, given: Allocation) -> str:
-    share = job.share
-    if share is None:
-        return "more were planned"
-    same = share.gpu == given.gpu
-    return f"{share.width} planned" if same else f"{share.width}×{share.gpu} planned"
-
-
-def _bought(saves: Seconds, extra: Usd) -> str:
-    if saves > _NO_TIME_S:
-        return f"saves {seconds(saves)} {'for' if extra > 0 else 'and'} {dollars(abs(extra))}"
-    later = f"{seconds(-saves)} later" if saves < -_NO_TIME_S else "as fast"
-    if extra < 0:
-        return f"cheaper: {later}, saves {dollars(-extra)}"
-    return f"{later}, for {dollars(extra)} more"
+def told(job: JobRecord, run: Run) -> Start:
+    """Fields of the event of a job that starts: on which GPUs, why, and where these are fewer than
+    planned, what was planned."""
+    given, share, why = run.allocation, job.share, job.why
+    data: Start = {
+        "name": job.name,
+        "job_class": job.job_class,
+        "attempt": run.attempt,
+        "gpu_type": given.gpu,
+        "width": given.width,
+        "epoch": job.epoch,
+        "epochs": job.spec.epochs,
+    }
+    if "why" in why:
+        data["why"], data["for_epoch"] = why["why"], why.get("epoch", job.epoch)
+    if "saves_s" in why:
+        data["saves_s"], data["extra_usd"] = why["saves_s"], why["extra_usd"]
+    if share is not None and (is_short(job, given.width) or why.get("why") == "short"):
+        data["planned_gpu_type"], data["planned_width"] = share.gpu, share.width
+    return data

@@ -6,17 +6,17 @@ against the same T(least).
 """
 
 import math
-from typing import Any
 
 import numpy as np
 
+from boa.api.classes import ClassDocument, ClassOnType, Sample
 from boa.model.speedup import Floats
 from boa.scheduler.learn.class_knowledge import Known, Picture
 from boa.scheduler.learn.curves import MeasuredWidth
 from boa.units import GpuName, Seconds
 
 
-def document_of(known: Known, now: Seconds) -> dict[str, Any]:
+def document_of(known: Known, now: Seconds) -> ClassDocument:
     picture, gpus = known.picture, known.gpus
     whole = {gpu: _training(picture, table) for gpu, table in picture.tables.items()}
     unit = next((_least_time(_packed(known, gpu, times)) for gpu, times in whole.items()), 1.0)
@@ -66,12 +66,13 @@ def _least_time(packed: Floats) -> Seconds:
 
 def _type_document(
     known: Known, picture: Picture, gpu: GpuName, whole: Floats, unit: Seconds
-) -> dict[str, Any]:
+) -> ClassOnType:
     kind, curve = known.gpu_types[gpu], picture.curves.get(gpu)
     packed = _packed(known, gpu, whole)
     runs = np.flatnonzero(np.isfinite(packed))
     total = float(picture.work.sum())
     points = [p for p in picture.learned.points if p.gpu == gpu]
+    samples = [_sample_document(known, p, whole, unit) for p in points]
     return {
         "name": gpu,
         "gpus_per_node": kind.gpus_per_node,
@@ -82,24 +83,27 @@ def _type_document(
             "speedup": (unit / packed[runs]).tolist(),
             "rate": (total / packed[runs]).tolist(),
         },
-        **_measured([_sample_document(known, p, whole, unit) for p in points]),
+        "measured_from": _held_against_each_other(samples),
+        "samples": samples,
     }
 
 
-def _measured(samples: list[dict[str, Any]]) -> dict[str, Any]:
-    """Beside what is held against the curve: each rate ÷ that at the least width measured."""
-    usable = [sample for sample in samples if sample["speedup"] is not None]
-    least = min(usable, key=lambda s: (s["width"], s["across_nodes"]), default=None)
+def _held_against_each_other(samples: list[Sample]) -> int | None:
+    """The least width measured; gives every sample its rate ÷ the one there, beside what it is
+    against the curve."""
+    usable = [
+        (s["width"], s["across_nodes"], s["speedup"]) for s in samples if s["speedup"] is not None
+    ]
+    if not usable:
+        return None
+    width, _, least = min(usable)
     for sample in samples:
         speedup = sample["speedup"]
-        known = least is not None and speedup is not None
-        sample["measured_speedup"] = speedup / least["speedup"] if least and known else None
-    return {"measured_from": None if least is None else least["width"], "samples": samples}
+        sample["measured_speedup"] = None if speedup is None else speedup / least
+    return width
 
 
-def _sample_document(
-    known: Known, point: MeasuredWidth, whole: Floats, unit: Seconds
-) -> dict[str, Any]:
+def _sample_document(known: Known, point: MeasuredWidth, whole: Floats, unit: Seconds) -> Sample:
     """A measured point, over all epochs. The curve goes through it, but for what a profile that
     counts as measured holds it back by."""
     at = (point.gpu, point.across, point.width)
@@ -117,6 +121,7 @@ def _sample_document(
         "seconds": seconds,
         "reports": point.reports,
         "speedup": unit / time * ahead if math.isfinite(time) else None,
+        "measured_speedup": None,
     }
 
 

@@ -10,10 +10,10 @@ others.
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from boa.api.classes import ClassDocument
 from boa.model.cluster import JobId, Prediction
 from boa.model.job import JobRecord, Run
 from boa.model.profile import ClassProfile
@@ -309,7 +309,7 @@ class Profiler:
     def classes(self) -> list[str]:
         return sorted(self._known.copy())
 
-    def document(self, job_class: str, now: Seconds) -> Mapping[str, Any] | None:
+    def document(self, job_class: str, now: Seconds) -> ClassDocument | None:
         """The document of `boa show CLASS`; None if there is no such class."""
         known = self._known.get(job_class)
         return None if known is None else document_of(known, now)

@@ -78,21 +78,20 @@ class Purse:
     ) -> MoneyState:
         """A new budget counts from now: what was over or under before is forgiven. None: as it is;
         likewise the cap, which infinity takes away."""
-        before, before_cap, said = self.budget, self.max_spend, []
+        before, before_cap = self.budget, self.max_spend
+        told: dict[str, Any] = {}
         if budget is not None:
             bill = _bill(draft.state, draft.now)
             self._pace = pacing.with_budget(self._pace, budget, bill, draft.now)
-            said.append(f"the budget is ${budget:g}/h from now on")
-            if before != budget:
-                said.append(f"it was ${before:g}/h")
+            told["before"] = before
         if max_spend is not None:
             self.max_spend = None if math.isinf(max_spend) else max_spend
         if before_cap != self.max_spend:
-            said.append(_cap_words(self.max_spend))
+            told["max_spend"] = self.max_spend
         draft.replan = True
         draft.put_meta("money", self.document())
-        if said:
-            draft.tell("budget", "; ".join(said), budget=self.budget)
+        if told:
+            draft.tell("budget", budget=self.budget, **told)
         return self.state(draft.state, draft.now)
 
     def steer(self, draft: Draft, plan: PlanState | None) -> None:
@@ -131,10 +130,6 @@ class Purse:
             )
 
         return look
-
-
-def _cap_words(cap: UsdPerHour | None) -> str:
-    return "no hard cap" if cap is None else f"never more than ${cap:g}/h at a time"
 
 
 def _is_short(job: JobRecord) -> bool:

@@ -15,13 +15,6 @@ UNLIMITED = 1_000_000
 """Nodes of a type that has no limit."""
 
 
-ONE_PROCESS = (
-    "is one process (launcher single), which sees the GPUs of its first node only: where it is "
-    "spread over several, the others are paid for nothing. gpus.max: 1, or launcher workers or "
-    "torchrun"
-)
-
-
 def submit(
     draft: Draft,
     spec: JobSpec,
@@ -47,10 +40,9 @@ def submit(
     draft.put_job(job)
     draft.arrived.append(job)
     draft.count(submitted=1)
-    of = "" if job.name == job.job_class else f", of class {job.job_class}"
-    draft.tell("submitted", f"job {job.id} ({job.name}) was submitted{of}", job=job.id)
+    draft.tell("submitted", job=job.id, name=job.name, job_class=job.job_class)
     if spec.launcher == "single" and spec.gpus.max > 1 and not one_machine:
-        draft.tell("trouble", f"job {job.id} {ONE_PROCESS}", job=job.id)
+        draft.tell("trouble", job=job.id, why="one_process")
     return job
 
 
@@ -84,7 +76,7 @@ def stop(draft: Draft, job_id: JobId, known: JobRecord | None) -> JobRecord:
         return known
     if job.stop_requested:
         return job
-    draft.tell("stop", f"job {job.id} ({job.name}) was asked to stop", job=job.id)
+    draft.tell("stop", job=job.id, name=job.name)
     job = replace(job, stop_requested=True, reason="stop requested")
     if job.run is None:
         draft.count(stopped=1)

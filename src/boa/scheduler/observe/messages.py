@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from boa.model.cloud import CloudNode
 from boa.model.cluster import NodeId
@@ -30,8 +30,7 @@ class CloudRefused:
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    who: str
-    """engine or cloud."""
+    who: Literal["engine", "cloud"]
     text: str
 
 

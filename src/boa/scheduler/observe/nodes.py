@@ -2,10 +2,13 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from typing import Any
 
 from boa.model.cloud import CloudNode
 from boa.model.cluster import NodeId
+from boa.model.events import ReleaseCode
 from boa.model.records import NodeRecord
+from boa.scheduler.event_words import not_ready
 from boa.scheduler.lifecycle import drop_node, leave_node
 from boa.scheduler.observe.reconcile import Changed, Orphan, Release, Rent, adopted, reconcile
 from boa.scheduler.state import Draft, owner_of
@@ -33,8 +36,7 @@ def observe_cloud(draft: Draft, listed: Sequence[CloudNode], at: Seconds) -> lis
             found = adopted(action, draft.state.next_node, draft.now)
             draft.state.next_node += 1
             draft.put_node(found)
-            text = f"the cloud has a node that nobody wants ({found.gpu}): giving it back"
-            draft.tell("orphan", text, node=found.id)
+            draft.tell("orphan", node=found.id, gpu_type=found.gpu)
         else:
             again.append(action)
     return again
@@ -44,17 +46,16 @@ def _changed(draft: Draft, change: Changed) -> None:
     node = change.node
     draft.put_node(node)
     if change.what == "ready":
-        draft.tell("node_ready", f"node {node.id} is ready ({node.gpu})", node=node.id)
+        draft.tell("node_ready", node=node.id, gpu_type=node.gpu)
     elif change.what == "leaving":
         within = max((node.leaving_at or draft.now) - draft.now, 0.0)
-        text = f"the cloud takes node {node.id} ({node.gpu}) away in {within:.0f} s: jobs move"
-        draft.tell("node_leaving", text, node=node.id)
+        draft.tell("node_leaving", node=node.id, gpu_type=node.gpu, in_s=within)
         leave_node(draft, node.id)
     elif change.what == "gone":
-        draft.tell("node_gone", f"node {node.id} ({node.gpu}) is gone", node=node.id)
+        draft.tell("node_gone", node=node.id, gpu_type=node.gpu)
         draft.replan = True  # its money can be spent again
     elif change.what == "lost":
-        draft.tell("node_lost", f"node {node.id} ({node.gpu}) is lost: {node.reason}", node=node.id)
+        draft.tell("node_lost", node=node.id, gpu_type=node.gpu, why=change.why)
         drop_node(draft, node.id, draft.now if node.gone_at is None else node.gone_at)
 
 
@@ -75,16 +76,22 @@ def give_back_empty(draft: Draft, keep_warm_s: Seconds, unwanted: Collection[Nod
                 draft.put_node(replace(node, empty_since=None))
             continue
         since = draft.now if node.empty_since is None else node.empty_since
-        if node.leaving_at is not None or node.id in unwanted or draft.now - since >= keep_warm_s:
-            _give_back(draft, node)
+        if node.leaving_at is not None:
+            _give_back(draft, node, "leaving")
+        elif node.id in unwanted:
+            _give_back(draft, node, "unwanted")
+        elif draft.now - since >= keep_warm_s:
+            _give_back(draft, node, "empty")
         elif node.empty_since is None:
             draft.put_node(replace(node, empty_since=since))
 
 
-def _give_back(draft: Draft, node: NodeRecord, why: str = "") -> None:
-    draft.put_node(replace(node, state="releasing", released_at=draft.now, reason=why))
-    said = f": {why}" if why else ""
-    draft.tell("node_released", f"giving node {node.id} back ({node.gpu}){said}", node=node.id)
+def _give_back(
+    draft: Draft, node: NodeRecord, why: ReleaseCode, reason: str = "", **more: Any
+) -> None:
+    """`more`: what the event says beside why."""
+    draft.put_node(replace(node, state="releasing", released_at=draft.now, reason=reason))
+    draft.tell("node_released", node=node.id, gpu_type=node.gpu, why=why, **more)
 
 
 def give_up_booting(draft: Draft, boot_s: Seconds) -> list[GpuName]:
@@ -95,7 +102,7 @@ def give_up_booting(draft: Draft, boot_s: Seconds) -> list[GpuName]:
         if node.state == "requested" and draft.now - node.requested_at > boot_s
     ]
     for node in late:
-        _give_back(draft, node, f"not ready after {boot_s:.0f} s")
+        _give_back(draft, node, "not_ready", not_ready(boot_s), after_s=boot_s)
         drop_node(draft, node.id, draft.now)
     return [node.gpu for node in late]
 

@@ -10,7 +10,9 @@ from typing import Literal, TypeAlias
 
 from boa.model.cloud import CloudNode
 from boa.model.cluster import NodeId
+from boa.model.events import LossCode
 from boa.model.records import NodeRecord
+from boa.scheduler.event_words import LOST
 from boa.units import Seconds
 
 PRICE_STEP = 1e-3
@@ -24,6 +26,8 @@ class Changed:
 
     what: Literal["billed", "ready", "leaving", "lost", "gone"]
     node: NodeRecord
+    why: LossCode | None = None
+    """Of a node that is gone or lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +117,7 @@ def _listed(record: NodeRecord, seen: CloudNode) -> list[Action]:
     elif _is_news(record, seen):
         known = replace(record, price=seen.price, address=seen.address or record.address)
     if seen.gone_at is not None:
-        return [_gone(known, seen.gone_at, "the cloud took it back")]
+        return [_gone(known, seen.gone_at, "taken_back")]
     if record.state == "releasing":
         # What it cost is written down at once: it may be gone from the list the next time.
         return [*([Changed("billed", known)] if known is not record else []), Release(known)]
@@ -136,19 +140,20 @@ def _is_news(record: NodeRecord, seen: CloudNode) -> bool:
 def _unlisted(record: NodeRecord, at: Seconds, again_s: Seconds) -> list[Action]:
     if record.billed_from is not None:
         is_older = at <= record.billed_from  # the list, than the node
-        return [] if is_older else [_gone(record, at, "the cloud no longer lists it")]
+        return [] if is_older else [_gone(record, at, "unlisted")]
     if record.state == "requested":
         return [Rent(record)] if at - record.requested_at >= again_s else []
     # Given back before the cloud ever listed it: the wish to rent it may still be on its way.
     released = record.released_at if record.released_at is not None else record.requested_at
     if at - released < again_s:
         return [Release(record)]
-    return [_gone(record, at, "it never came")]
+    return [_gone(record, at, "never_came")]
 
 
-def _gone(record: NodeRecord, at: Seconds, why: str) -> Changed:
+def _gone(record: NodeRecord, at: Seconds, why: LossCode) -> Changed:
     """Charged until then."""
     if record.billed_from is not None:
         at = max(at, record.billed_from)
     what: Literal["gone", "lost"] = "gone" if record.state == "releasing" else "lost"
-    return Changed(what, replace(record, state="gone", gone_at=at, reason=record.reason or why))
+    reason = record.reason or LOST[why]
+    return Changed(what, replace(record, state="gone", gone_at=at, reason=reason), why)

@@ -100,13 +100,21 @@ class Planner:
         """Whether a new plan is in force."""
         found = self.look(draft.now, budget, draft.jobs.values())
         if isinstance(found, str):
-            draft.tell("trouble", f"no plan could be made: {found}")
+            draft.tell("trouble", why="no_plan", detail=found)
         if not isinstance(found, PlanState):
             return False
         draft.count(plans=1)
         document = as_document(found.solution)
         draft.put_meta("plan", {"at": draft.now, "number": found.number, **document})
-        draft.tell("planned", _said(found), number=found.number, gap=found.solution.gap)
+        draft.tell(
+            "planned",
+            number=found.number,
+            average_jct_s=found.solution.average_jct,
+            spend_per_hour=found.solution.spend,
+            gap=found.solution.gap,
+            wall_s=found.wall_s,
+            too_small_per_hour=found.too_small,
+        )
         return True
 
     def look(
@@ -190,15 +198,3 @@ def plan_now(planner: Planner, now: Seconds, budget: UsdPerHour) -> Planned | No
     if found is not None and found.number == 1 and found.too_small is not None:
         raise BudgetTooSmall(budget, found.too_small)
     return planner.memory
-
-
-def _said(plan: PlanState) -> str:
-    found = plan.solution
-    best = "proven best" if found.gap < 1e-4 else f"at most {found.gap:.2%} above the best"
-    text = (
-        f"plan {plan.number}: jobs take {found.average_jct:,.0f} s on average, for "
-        f"${found.spend:.4g}/h ({best}; solved in {plan.wall_s * 1000:.0f} ms)"
-    )
-    if plan.too_small is None:
-        return text
-    return f"{text}; the budget cannot keep up: the cheapest plan needs ${plan.too_small:.4g}/h"

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from boa.client.wire import is_loopback
+from boa.api.hosts import is_loopback
 from boa.errors import BoaError
 from boa.server.http.errors import Forbidden, Unauthorized, error_answer
 

@@ -9,6 +9,7 @@ from boa.formats.workload import dump_workload
 from boa.model.job import JobRecord
 from boa.model.records import Hold, NodeRecord
 from boa.runtime.snapshot import Snapshot
+from boa.scheduler.event_words import Part, parts
 from boa.scheduler.learn.estimates import Estimate
 from boa.scheduler.money.costs import cost_of_job, forecast_month
 from boa.scheduler.money.ledger import Bill
@@ -203,7 +204,19 @@ def event(stored: StoredEvent) -> answers.Event:
         "at": said.at,
         "kind": said.kind,
         "text": said.text,
+        "parts": [_part(piece) for piece in parts(said)],
         "job": said.job,
         "node": said.node,
         "data": data,
     }
+
+
+def _part(piece: Part) -> answers.EventPart:
+    found: answers.EventPart = {"text": piece.text}
+    if piece.job is not None:
+        found["job"] = piece.job
+    if piece.node is not None:
+        found["node"] = piece.node
+    if piece.seconds is not None:
+        found["seconds"] = piece.seconds
+    return found

@@ -10,7 +10,7 @@ from fastapi.openapi.utils import get_openapi
 from pydantic import ConfigDict, TypeAdapter
 from typing_extensions import is_typeddict
 
-from boa.api import answers, history, plans, what_if
+from boa.api import answers, classes, history, plans, what_if
 from boa.server.http.errors import DESCRIPTIONS
 from boa.server.http.guard import OPEN
 from boa.server.render import examples
@@ -48,8 +48,11 @@ _SCHEMES = {
         "description": "$BOA_REPORT_TOKEN of the run.",
     },
 }
-SHAPES = (answers, plans, history, what_if)
+SHAPES = (answers, plans, classes, history, what_if)
 _STRICT = ConfigDict(extra="forbid")
+_OPEN = ConfigDict(extra="allow")
+WITH_MORE = (what_if.ComparisonPoint,)
+"""Shapes that may have fields beside those they name."""
 _CLASS = "Jobs that share model and data."
 
 
@@ -58,7 +61,7 @@ def forbid_extras() -> None:
     for module in SHAPES:
         for shape in vars(module).values():
             if is_typeddict(shape):
-                shape.__pydantic_config__ = _STRICT
+                shape.__pydantic_config__ = _OPEN if shape in WITH_MORE else _STRICT
 
 
 def document(app: FastAPI) -> dict[str, Any]:
@@ -70,6 +73,7 @@ def document(app: FastAPI) -> dict[str, Any]:
     components["schemas"] |= examples.schemas()
     components["schemas"]["Received"] = TypeAdapter(answers.Received).json_schema()
     _explain(components["schemas"])
+    _as_submitted(components["schemas"]["JobDetails"])
     found["security"] = [{"token": []}]
     for path in OPEN & found["paths"].keys():
         for operation in found["paths"][path].values():
@@ -89,6 +93,15 @@ def _explain(schemas: dict[str, Any]) -> None:
     for name in schemas.keys() & classes.keys():
         for field, said in _docstrings(name, classes).items():
             schemas[name]["properties"][field]["description"] = said
+
+
+def _as_submitted(details: dict[str, Any]) -> None:
+    """A job's spec has the shape of what is submitted, which is described once."""
+    spec = details["properties"]["spec"]
+    details["properties"]["spec"] = {
+        "$ref": "#/components/schemas/JobSpec",
+        "description": spec["description"],
+    }
 
 
 def _docstrings(name: str, classes: dict[str, ast.ClassDef]) -> dict[str, str]:

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Depends, Path, Query, Request
 from starlette.concurrency import run_in_threadpool
 
 from boa.api import answers
+from boa.api.classes import ClassDocument
 from boa.errors import InputError
 from boa.formats import checks
 from boa.scheduler.money.costs import month_of
@@ -142,9 +143,9 @@ class MoneyRoutes:
 
     def job_class(
         self, name: Annotated[str, Path(description="The class.", examples=["resnet18"])]
-    ) -> dict[str, object]:
+    ) -> ClassDocument:
         """A class as learned: rates, work, arrivals, with the samples behind them."""
         found = looked_up(lambda: self._service.control.class_document(name))
         if found is None:
             raise NoSuchClass(name)
-        return dict(found)
+        return found

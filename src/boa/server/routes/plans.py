@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
-from typing import Annotated, Any, cast
+from typing import Annotated, cast
 
 from fastapi import APIRouter, Depends, Path, Query
 from starlette.concurrency import run_in_threadpool
@@ -153,7 +153,7 @@ def _compared(
 
 
 def _changes(
-    state: PlanState, asked: Previewed, after: list[dict[str, Any]], snapshot: Snapshot
+    state: PlanState, asked: Previewed, after: list[answers.PlanClass], snapshot: Snapshot
 ) -> list[answers.ClassChange]:
     active = Counter(job.job_class for job in snapshot.jobs.values())
     before = {found["name"]: found for found in as_document(state.solution)["classes"]}

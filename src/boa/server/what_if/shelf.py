@@ -5,7 +5,7 @@ import logging
 from pathlib import Path
 from typing import Any, cast
 
-from boa.api.what_if import Simulation
+from boa.api.what_if import Comparison, Simulation
 from boa.atomic_file import replace_file
 
 _log = logging.getLogger("boa.server")
@@ -29,7 +29,7 @@ class Shelf:
         read = (self._read(path) for path in sorted(paths, key=lambda path: int(path.stem)))
         return [without_result(found) for found in read if found is not None]
 
-    def put(self, simulation: Simulation, result: dict[str, Any] | None = None) -> None:
+    def put(self, simulation: Simulation, result: Comparison | None = None) -> None:
         document: dict[str, Any] = {**simulation}
         if result is not None:
             document["result"] = result

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from boa.model.cluster import Share
-from fakes import FakeService, locked
+from fakes import FakeService, learned, learned_on, locked
 from integration.runner import Boa
 from unit.server.routes.test_jobs import CONTRACT as JOB_KEYS
 
@@ -244,7 +244,8 @@ def test_show_says_that_a_job_which_reports_nothing_is_not_given_more(
     assert "epoch 1 of 1" in run("show", 1), "before it starts there is nothing to report"
     record = service.control.run("1", gpus=2)
     assert "reports nothing so far\n" in run("show", 1), "of a class that nobody knows"
-    service.control.documents["resnet18"] = {"gpu_types": [{"offered": 0}, {"offered": offered}]}
+    kinds = [learned_on("T4", offered=0), learned_on("A100", offered=offered)]
+    service.control.documents["resnet18"] = learned("resnet18", kinds)
     assert f"{words}\n" in run("show", 1)
     service.control.put(replace(record, step=3))
     assert "reports nothing" not in run("show", 1)
@@ -253,43 +254,12 @@ def test_show_says_that_a_job_which_reports_nothing_is_not_given_more(
     assert "it reported nothing" in run("show", 1)
 
 
-KIND = {
-    "name": "T4",
-    "gpus_per_node": 4,
-    "tried": 2,
-    "offered": 4,
-    "curve": {"widths": [1, 2, 4], "speedup": [1.0, 1.9, 3.4], "rate": [10.0, 19.0, 34.0]},
-    "samples": [
-        {
-            "width": 2,
-            "across_nodes": False,
-            "rate": 19.0,
-            "seconds": 600.0,
-            "reports": 60,
-            "speedup": 1.9,
-        }
-    ],
-}
-
-
 @pytest.mark.parametrize("name", ["bert", "2026"])
 def test_show_tells_what_was_learned_of_a_class(
     run: Boa, service: FakeService, tmp_path: Path, name: str
 ) -> None:
     """A class may be called as a job could be."""
-    service.control.documents[name] = {
-        "class": name,
-        "prior": "perfect scaling until measured",
-        "jobs": 3,
-        "succeeded": 2,
-        "gpus": {"min": 1, "max": 4, "types": []},
-        "weight": 1.0,
-        "arrivals_per_hour": 2.0,
-        "rescale_s": 30.0,
-        "epochs": 1,
-        "work": [3600.0],
-        "gpu_types": [KIND],
-    }
+    service.control.documents[name] = learned(name, [learned_on("T4")])
     said = run("show", name)
     assert name in said
     assert "1.90 measured in 10.0 min" in said
@@ -314,7 +284,7 @@ def test_what_is_neither_a_job_nor_a_class_is_told_with_what_there_is(
 ) -> None:
     named = {0: "; there are none)", 2: ": c0, c1)", 11: "; there are 11)"}
     for count, classes in named.items():
-        service.control.documents = {f"c{n}": {} for n in range(count)}
+        service.control.documents = {f"c{n}": learned(f"c{n}") for n in range(count)}
         run("show", what, code=2)
         assert f"'{what}' is neither a job nor a class" in run.err
         assert "boa ps --all" in run.err

@@ -16,6 +16,7 @@ from boa.model.workload import Epoch, GpuType, JobClass, Workload
 from boa.policy.boa import Planned, planned_of
 from boa.scheduler.decide import reasons
 from boa.scheduler.decide.reasons import reason
+from boa.scheduler.event_words import sentence
 from boa.store.codec import job_of, job_row
 from live import Live, profile, spec
 from stored import job as record
@@ -143,6 +144,12 @@ def test_reasons_outlive_a_crash_between_decision_and_start(lives: Any) -> None:
 # The figures
 
 
+def text_of(job: JobRecord, given: Allocation) -> str:
+    """Of the start of a job on these GPUs."""
+    run = Run(attempt=2, allocation=given, slots={}, requested_at=0.0, decided_at=0.0)
+    return sentence("rescaled", job.id, None, reasons.told(job, run))
+
+
 def planned(epochs: int = 3) -> Planned:
     table = {"T4": Table.of(RATES)}
     job_class = JobClass(
@@ -210,7 +217,7 @@ def test_the_same_gpus_elsewhere_are_only_other_nodes() -> None:
     assert found["why"] == "nodes"
     assert "saves_s" not in found
     job = replace(on(2), why=found)
-    assert reasons.said(job, Allocation("T4", ((9, 2),))).endswith("2×T4: moves to other nodes")
+    assert text_of(job, Allocation("T4", ((9, 2),))).endswith("2×T4: moves to other nodes")
 
 
 @pytest.mark.parametrize(
@@ -226,13 +233,13 @@ def test_the_same_gpus_elsewhere_are_only_other_nodes() -> None:
 )
 def test_figures_are_worded_by_what_they_mean(saves: float, extra: float, said: str) -> None:
     why = {"why": "epoch", "epoch": 2, "saves_s": saves, "extra_usd": extra}
-    text = reasons.said(replace(on(2), why=why), Allocation("T4", ((1, 4),)))
+    text = text_of(replace(on(2), why=why), Allocation("T4", ((1, 4),)))
     assert text == f"job 1 (resnet18) → 4×T4: epoch 3 begins; {said}"
 
 
 def test_another_type_than_planned_is_named() -> None:
     job = replace(on(2, share=Share("A100", 8)), why={"why": "short", "epoch": 1})
-    text = reasons.said(job, Allocation("T4", ((1, 1),)))
+    text = text_of(job, Allocation("T4", ((1, 1),)))
     assert text.endswith("1×T4: GPUs are short (8×A100 planned)")
 
 

@@ -93,7 +93,7 @@ def test_a_node_of_another_size_than_asked_for_is_paid_for_as_it_is() -> None:
 @pytest.mark.parametrize("known", [BOOTING, READY])
 def test_a_node_that_is_no_longer_listed_is_lost(known: NodeRecord) -> None:
     lost = replace(known, state="gone", gone_at=600.0, reason="the cloud no longer lists it")
-    assert follows(known) == [Changed("lost", lost)]
+    assert follows(known) == [Changed("lost", lost, "unlisted")]
 
 
 def test_a_list_from_before_a_node_was_rented_says_nothing_of_it() -> None:
@@ -114,7 +114,7 @@ def test_a_node_that_the_cloud_took_back_is_charged_until_then(known: NodeRecord
 def test_a_node_given_back_is_asked_to_go_until_it_does() -> None:
     assert follows(RELEASING, listed(ready_at=150.0)) == [Release(RELEASING)]
     assert follows(RELEASING, listed(gone_at=520.0)) == [
-        Changed("gone", replace(GONE, reason="the cloud took it back"))
+        Changed("gone", replace(GONE, reason="the cloud took it back"), "taken_back")
     ]
     [unlisted] = follows(RELEASING)
     assert isinstance(unlisted, Changed)

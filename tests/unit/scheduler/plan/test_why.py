@@ -9,9 +9,8 @@ from boa.model.speedup import Amdahl, Table
 from boa.model.workload import Epoch, GpuType, JobClass, Workload
 from boa.scheduler.plan.why import MOST_WIDTHS, why
 from boa.solver.solution import Solution
-from fakes import FakeService
+from fakes import FakeService, learned, learned_on
 from integration.runner import Boa
-from unit.cli.live.test_jobs import KIND
 from unit.server.routes.test_money import plan_state
 
 T4 = GpuType(name="T4", price=1.0, gpus_per_node=4)
@@ -126,19 +125,7 @@ def test_show_prints_the_words_below_what_was_learned_of_a_class(
     run: Boa, service: FakeService
 ) -> None:
     service.control.plan = plan_state()
-    service.control.documents["small"] = document = {
-        "class": "small",
-        "prior": "",
-        "jobs": 3,
-        "succeeded": 2,
-        "gpus": {"min": 1, "max": 7, "types": []},
-        "weight": 1.0,
-        "arrivals_per_hour": 6.0,
-        "rescale_s": 30.0,
-        "epochs": 2,
-        "work": [600.0, 900.0],
-        "gpu_types": [KIND],
-    }
+    service.control.documents["small"] = document = learned("small", [learned_on("T4")])
     words = why(service.control.plan.solution, "small")
     assert words is not None
     said = " ".join(run("show", "small").split())

@@ -15,6 +15,7 @@ import pytest
 from starlette.requests import ClientDisconnect
 
 from boa.model.records import Event
+from boa.scheduler.event_words import sentence
 from boa.server.context import Service
 from boa.server.routes.events import event_chunks
 from boa.store.base import StoreTrouble
@@ -54,7 +55,7 @@ def one(lines: Iterator[str]) -> tuple[int, str, dict[str, Any]]:
 
 
 def test_events_come_as_they_happen(service: FakeService) -> None:
-    service.control.tell("old", "before anybody listened")
+    service.control.tell("submitted", "before anybody listened")
     with service.serving() as url, listening(url) as lines:
         began = time.monotonic()
         service.control.tell("started", "job 1 on 2×T4,\n\u2028 at last", job="1", width=2)
@@ -68,7 +69,7 @@ def test_events_come_as_they_happen(service: FakeService) -> None:
 @pytest.mark.parametrize("how", ["header", "parameter"])
 def test_a_stream_goes_on_where_another_ended(service: FakeService, how: str) -> None:
     for n in range(5):
-        service.control.tell("x", f"event {n + 1}")
+        service.control.tell("trouble", f"event {n + 1}")
     headers = {"Last-Event-ID": "2"} if how == "header" else {}
     asked = {} if how == "header" else {"after": 2}
     with service.serving() as url, listening(url, headers, **asked) as lines:
@@ -77,17 +78,33 @@ def test_a_stream_goes_on_where_another_ended(service: FakeService, how: str) ->
 
 def test_a_stream_may_be_of_one_job(service: FakeService) -> None:
     for n in range(4):
-        service.control.tell("x", "…", job=str(n % 2))
+        service.control.tell("trouble", "…", job=str(n % 2))
     with service.serving() as url, listening(url, after=0, job="1") as lines:
         assert [one(lines)[0] for _ in range(2)] == [2, 4]
-        service.control.tell("x", "…", job="0")
-        service.control.tell("x", "…", job="1")
+        service.control.tell("trouble", "…", job="0")
+        service.control.tell("trouble", "…", job="1")
         assert one(lines)[0] == 6
+
+
+def test_an_event_names_whom_it_is_about_and_times_as_data(service: FakeService) -> None:
+    data = {"name": "net", "jct_s": 7213.4, "cost_usd": 1.0, "exit_code": 0}
+    text = sentence("succeeded", "1", None, data)
+    service.control.tell("succeeded", text, job="1", **data)
+    (event,) = service.get("events")["events"]
+    assert set(event) == {"number", "at", "kind", "text", "parts", "job", "node", "data"}
+    assert (event["kind"], event["text"]) == ("succeeded", text)
+    assert event["data"] == data
+    assert event["parts"] == [
+        {"text": "job 1", "job": "1"},
+        {"text": " (net) succeeded after "},
+        {"text": "7213 s", "seconds": 7213.4},
+        {"text": " for $1.00"},
+    ]
 
 
 def test_events_can_be_listed_too(service: FakeService) -> None:
     for n in range(5):
-        service.control.tell("x", f"event {n + 1}", job=str(n % 2))
+        service.control.tell("trouble", f"event {n + 1}", job=str(n % 2))
 
     def numbers(**asked: Any) -> list[int]:
         return [event["number"] for event in service.get("events", params=asked)["events"]]
@@ -131,7 +148,7 @@ def test_where_nothing_happens_a_comment_says_that_the_server_is_there(
 
 
 def test_many_old_events_come_in_pieces_that_end(service: FakeService) -> None:
-    service.control.store.told = [Event(at=0.0, kind="x", text="…")] * 2500
+    service.control.store.told = [Event(at=0.0, kind="trouble", text="…")] * 2500
     said = b"".join(chunks(service, 4, heartbeat_s=60))
     assert said.count(b"id: ") == 2500
     assert b"id: 2500\n" in said
@@ -140,7 +157,7 @@ def test_many_old_events_come_in_pieces_that_end(service: FakeService) -> None:
 def test_a_store_in_trouble_only_delays_events(service: FakeService) -> None:
     with service.serving() as url, listening(url) as lines:
         service.control.store.trouble = StoreTrouble("locked")
-        service.control.tell("x", "…")
+        service.control.tell("trouble", "…")
         assert service.control.store.failed.wait(SOON_S)
         service.control.store.trouble = None
         assert one(lines)[0] == 1
@@ -274,7 +291,7 @@ def test_a_client_that_takes_nothing_is_dropped(
 
     monkeypatch.setattr("boa.server.http.streams.SLOW_S", 0.3)
     monkeypatch.setattr("boa.server.http.streams.ClientDisconnect", Dropped)
-    service.control.store.told = [Event(at=0.0, kind="x", text="y" * 5000)] * 8000
+    service.control.store.told = [Event(at=0.0, kind="trouble", text="y" * 5000)] * 8000
     with service.serving() as url:
         port = httpx.URL(url).port or 0
         connection = socket.socket()

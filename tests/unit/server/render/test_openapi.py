@@ -14,7 +14,7 @@ from boa.client import Client
 from boa.runtime.report_tokens import report_token
 from boa.server.render import examples
 from boa.server.what_if.shelf import Shelf
-from fakes import NOW, SECRET, FakeService
+from fakes import NOW, SECRET, FakeService, learned, learned_on
 from unit.server.routes.test_money import plan_state
 
 Operation = tuple[str, str]
@@ -75,7 +75,7 @@ def service(tmp_path: Path) -> Iterator[FakeService]:
     service.submit("bert")
     service.control.end("2", "failed", exit_code=1)
     service.control.plan = plan_state()
-    service.control.documents = {"small": {"name": "small"}}
+    service.control.documents = {"small": learned("small", [learned_on("T4")])}
     yield service
     service.simulations.close()
 

@@ -15,7 +15,7 @@ from boa.formats.plain_yaml import load_yaml
 from boa.model.records import Hold, NodeRecord
 from boa.scheduler.plan.plan_in_force import PlanState
 from boa.server.http import shared_answers
-from fakes import NOW, FakeService
+from fakes import NOW, FakeService, learned, learned_on
 from integration.runner import WORKLOAD
 
 CONTRACT = {
@@ -195,9 +195,10 @@ def test_the_plan_in_force_is_a_plan_file_with_its_workload(service: FakeService
 
 
 def test_classes_are_listed_and_shown(service: FakeService) -> None:
-    service.control.documents = {"resnet18": {"name": "resnet18", "samples": [1, 2.5]}}
+    document = learned("resnet18", [learned_on("T4")])
+    service.control.documents = {"resnet18": document}
     assert service.get("classes") == {"classes": ["resnet18"]}
-    assert service.get("classes/resnet18") == {"name": "resnet18", "samples": [1, 2.5]}
+    assert service.get("classes/resnet18") == document
 
 
 def test_an_average_is_over_no_time_before_anything_was_rented(service: FakeService) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from boa.api.what_if import Simulation
+from boa.api.what_if import Comparison, Simulation
 from boa.model.cluster import Shape
 from boa.model.job import JobRecord, State
 from boa.model.trace import TraceJob
@@ -279,7 +279,8 @@ def kept(number: int, state: Any = "done") -> Simulation:
 
 def test_what_ran_or_waited_when_the_service_ended_is_stopped(tmp_path: Path) -> None:
     shelf = Shelf(tmp_path)
-    shelf.put(kept(1), {"points": [1]})
+    result: Comparison = {"points": [], "comparisons": [], "left_out": []}
+    shelf.put(kept(1), result)
     shelf.put(kept(2, "running"))
     shelf.put(kept(10, "waiting"))
     found = Simulations(tmp_path)
@@ -289,7 +290,7 @@ def test_what_ran_or_waited_when_the_service_ended_is_stopped(tmp_path: Path) ->
         ("1", "done"),
     ]
     assert "result" not in found.all()[-1]
-    assert found.get("1")["result"] == {"points": [1]}
+    assert found.get("1")["result"] == result
     assert json.loads((tmp_path / "2.json").read_text())["state"] == "stopped"
 
 

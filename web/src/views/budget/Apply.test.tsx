@@ -14,6 +14,8 @@ function plan(width: number): PlanClass {
     spend_per_hour: 1,
     cost_per_job: 1,
     rescalings: 1,
+    cheapest_jct_s: 90,
+    cheapest_cost_per_job: 0.5,
     variants: [{ share: 1, gpu_type: "T4", widths: [width] }],
   };
 }

@@ -3,7 +3,14 @@ import { describe, expect, it } from "vitest";
 import type { PlanClass, PlanVariant } from "../../api/types";
 import { changeWords, differs, epochWords, stretches } from "./widths";
 
-const FIGURES = { average_jct_s: 60, spend_per_hour: 1, cost_per_job: 1, rescalings: 1 };
+const FIGURES = {
+  average_jct_s: 60,
+  spend_per_hour: 1,
+  cost_per_job: 1,
+  rescalings: 1,
+  cheapest_jct_s: 90,
+  cheapest_cost_per_job: 0.5,
+};
 
 function plan(...variants: PlanVariant[]): PlanClass {
   return { name: "cnn", ...FIGURES, variants };

@@ -1,10 +1,10 @@
-import type { Why } from "../../api/types";
+import type { EpochChoice, Why } from "../../api/types";
 import type { Level, Mark, Series } from "../../charts/data";
 import { LineChart } from "../../charts/LineChart";
 import { duration, plural } from "../../format";
 import { Empty, Shown } from "../../parts/basics";
 import { useAnswer } from "../../state/hooks";
-import { sensible, stepsOf, stretchesOf, type EpochChoice } from "./why";
+import { sensible, stepsOf, stretchesOf } from "./why";
 
 const MOST_OPEN = 2;
 

@@ -1,5 +1,11 @@
 /** What is known of a class, for tests. */
-import type { ClassDocument, ClassOnType, PlanClass, Why } from "../../api/types";
+import type {
+  ClassDocument,
+  ClassOnType,
+  PlanClass,
+  PlanVariant,
+  WidthChoice,
+} from "../../api/types";
 
 export function onType(name: string, with_: Partial<ClassOnType> = {}): ClassOnType {
   return {
@@ -34,21 +40,21 @@ export function known(name: string, with_: Partial<ClassDocument> = {}): ClassDo
   };
 }
 
-export function planned(name: string, ...variants: PlanClass["variants"] & object): PlanClass {
+export function planned(name: string, ...variants: PlanVariant[]): PlanClass {
   return {
     name,
     average_jct_s: 600,
     spend_per_hour: 3,
     cost_per_job: 1.2,
     rescalings: 1,
+    cheapest_jct_s: 900,
+    cheapest_cost_per_job: 0.8,
     variants,
   };
 }
 
-type Choice = Why["variants"][number]["epochs"][number]["choices"][number];
-
 /** Widths 1, 2, … with these times and costs. */
-export function choices(...figures: [time: number, cost: number][]): Choice[] {
+export function choices(...figures: [time: number, cost: number][]): WidthChoice[] {
   return figures.map(([time_s, cost_usd], index) => {
     const before = figures[index - 1];
     return {

@@ -1,10 +1,7 @@
 /** Why a width: what each one more would save, and cost. */
-import type { Why } from "../../api/types";
+import type { EpochChoice, Why, WidthChoice } from "../../api/types";
 import { percent } from "../../format";
 import { TOO_FEW } from "./model";
-
-export type EpochChoice = Why["variants"][number]["epochs"][number];
-export type WidthChoice = EpochChoice["choices"][number];
 
 /** A step from one sensible width to the next: what it saves per dollar. */
 export interface Step {

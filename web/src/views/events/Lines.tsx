@@ -1,9 +1,9 @@
 import { Fragment, memo } from "react";
 
-import type { Event } from "../../api/types";
+import type { Event, EventPart } from "../../api/types";
 import { clock } from "../../format";
 import { linkTo } from "../../state/hooks";
-import { groupOf, kindWords, pieces, readable } from "./groups";
+import { groupOf, kindWords, shownText } from "./groups";
 import "./events.css";
 
 /** One event: when, of which kind, and what happened, with links to whom. */
@@ -17,27 +17,25 @@ const Line = memo(function Line({ event }: { event: Event }) {
         {kindWords(event.kind)}
       </span>
       <span className="event-text">
-        {pieces(readable(event.text)).map((piece, index) => {
-          if (piece.job) {
-            return (
-              <a key={index} href={linkTo("jobs", piece.job)}>
-                {piece.text}
-              </a>
-            );
-          }
-          if (piece.node) {
-            return (
-              <a key={index} href={linkTo("cluster", piece.node)}>
-                {piece.text}
-              </a>
-            );
-          }
-          return piece.text;
+        {event.parts.map((part, index) => {
+          const link = linkOf(part);
+          if (link === null) return shownText(part);
+          return (
+            <a key={index} href={link}>
+              {shownText(part)}
+            </a>
+          );
         })}
       </span>
     </li>
   );
 });
+
+/** Where a piece of an event's sentence leads to; null: nowhere. */
+function linkOf({ job, node }: EventPart): string | null {
+  if (job !== undefined) return linkTo("jobs", job);
+  return node === undefined ? null : linkTo("cluster", String(node));
+}
 
 /** Newest first, each day under its name. */
 export function Lines({ events, short = false }: { events: readonly Event[]; short?: boolean }) {

@@ -10,6 +10,7 @@ const events = (from: number, to: number): Event[] =>
     at: from + index,
     kind: "started",
     text: "",
+    parts: [],
     job: null,
     node: null,
     data: {},

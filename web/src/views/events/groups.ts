@@ -1,5 +1,5 @@
 /** Events by what they are about, and which of them are wanted. */
-import type { Event } from "../../api/types";
+import type { Event, EventPart } from "../../api/types";
 import { csv } from "../../charts/data";
 import { duration, whole } from "../../format";
 
@@ -12,7 +12,7 @@ export const GROUPS: readonly (readonly [Group, string])[] = [
   ["trouble", "Trouble"],
 ];
 
-const KINDS: Readonly<Record<string, Group>> = {
+const KINDS: Readonly<Record<Exclude<Event["kind"], "other">, Group>> = {
   submitted: "jobs",
   started: "jobs",
   rescaled: "jobs",
@@ -36,9 +36,9 @@ const KINDS: Readonly<Record<string, Group>> = {
   clock: "trouble",
 };
 
-/** Of a kind that this page does not know yet: by what it names. */
+/** Of a kind that the service, or this page, does not know: by what it names. */
 export function groupOf(event: Event): Group {
-  const known = KINDS[event.kind];
+  const known = (KINDS as Readonly<Partial<Record<string, Group>>>)[event.kind];
   if (known) return known;
   if (event.job !== null) return "jobs";
   return event.node !== null ? "nodes" : "money";
@@ -122,35 +122,9 @@ export function eventsCsv(events: readonly Event[]): string {
   return csv([["number", "time (UTC)", "kind", "job", "node", "text"], ...rows]);
 }
 
-export interface Piece {
-  text: string;
-  job?: string;
-  node?: string;
-}
-
-const NAMED = /\b(job|node) (\d+)\b/g;
-
 const LONG_S = 600;
-const SECONDS = /(?<![\d.,])(\d[\d,]*) s\b/g;
 
 /** Seconds are good for what is short; what is long reads better in hours. */
-export function readable(text: string): string {
-  return text.replaceAll(SECONDS, (words, figure: string) => {
-    const seconds = Number(figure.replaceAll(",", ""));
-    return seconds < LONG_S ? words : duration(seconds);
-  });
-}
-
-/** The words, cut where they name a job or a node, so that a link can lead there. */
-export function pieces(text: string): Piece[] {
-  const cut: Piece[] = [];
-  let from = 0;
-  for (const match of text.matchAll(NAMED)) {
-    const [words, what, id] = match;
-    if (match.index > from) cut.push({ text: text.slice(from, match.index) });
-    cut.push({ text: words, [what === "job" ? "job" : "node"]: id });
-    from = match.index + words.length;
-  }
-  if (from < text.length) cut.push({ text: text.slice(from) });
-  return cut;
+export function shownText({ text, seconds }: EventPart): string {
+  return seconds === undefined || seconds < LONG_S ? text : duration(seconds);
 }

@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useRef, useState } from "react";
 
 import { ApiError } from "../../api/client";
-import type { JobDetails, JobHistory } from "../../api/types";
+import type { JobAnswer, JobDetails, JobHistory } from "../../api/types";
 import { ChartsOf } from "../../charts/Frame";
 import { Empty, Loading, Problem, Shown, StateBadge } from "../../parts/basics";
 import { linkTo, useAnswer, usePicture } from "../../state/hooks";
@@ -24,7 +24,7 @@ const HISTORY_MS = 10_000;
 export function JobPage({ id }: { id: string }) {
   const path = `/jobs/${encodeURIComponent(id)}`;
   const version = useVersion(id);
-  const answer = useAnswer<{ job: JobDetails }>(path, version);
+  const answer = useAnswer<JobAnswer>(path, version);
   const job = useSeen(answer.data?.job ?? null, id);
   const lives = job !== null && !hasEnded(job.state);
   const historyPath = answer.data ? `${path}/history` : null;

@@ -1,13 +1,10 @@
 /** A job's history as lines to draw. */
-import type { JobHistory } from "../../api/types";
+import type { JobPoint, JobRun } from "../../api/types";
 import { colorAt } from "../../charts/colors";
 import type { Moment, Point, Series } from "../../charts/data";
 
-type Run = JobHistory["runs"][number];
-type JobPoint = JobHistory["points"][number];
-
 /** GPUs that it held, a line for each type; zero where it held none. */
-export function widthSeries(runs: readonly Run[], since: number, until: number): Series[] {
+export function widthSeries(runs: readonly JobRun[], since: number, until: number): Series[] {
   const types = [...new Set(runs.map((run) => run.gpu_type))];
   return types.map((type, index) => ({
     name: type,
@@ -21,7 +18,7 @@ export function widthSeries(runs: readonly Run[], since: number, until: number):
   }));
 }
 
-function steps(runs: readonly Run[], since: number, until: number): Point[] {
+function steps(runs: readonly JobRun[], since: number, until: number): Point[] {
   const points: Point[] = [];
   if (runs[0] && runs[0].since > since) points.push([since, 0]);
   runs.forEach((run, index) => {
@@ -36,7 +33,7 @@ function steps(runs: readonly Run[], since: number, until: number): Point[] {
 }
 
 /** When it got other GPUs than it had. */
-export function rescaleMoments(runs: readonly Run[]): Moment[] {
+export function rescaleMoments(runs: readonly JobRun[]): Moment[] {
   return runs.slice(1).map((run, index) => {
     const before = runs[index];
     const same = before?.width === run.width && before.gpu_type === run.gpu_type;
@@ -49,7 +46,7 @@ export function rescaleMoments(runs: readonly Run[]): Moment[] {
 }
 
 /** What it had cost by when. */
-export function costPoints(runs: readonly Run[], since: number, until: number): Point[] {
+export function costPoints(runs: readonly JobRun[], since: number, until: number): Point[] {
   const points: Point[] = [[since, 0]];
   let cost = 0;
   for (const run of runs) {

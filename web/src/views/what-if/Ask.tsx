@@ -1,6 +1,6 @@
 import { useState, type SyntheticEvent } from "react";
 
-import type { Simulation, TraceChoice, TraceChoices } from "../../api/types";
+import type { Simulation, SimulationAnswer, TraceChoice, TraceChoices } from "../../api/types";
 import { Card } from "../../parts/basics";
 import { client } from "../../state/session";
 import { PolicyField, TypesField } from "./Checks";
@@ -39,7 +39,7 @@ export function Ask({ choices, onAsked }: AskProps) {
     if (Object.keys(found).length > 0) return;
     setWorking(true);
     client
-      .post<{ simulation: Simulation }>("/what-if", bodyOf(question))
+      .post<SimulationAnswer>("/what-if", bodyOf(question))
       .then(
         ({ simulation }) => onAsked(simulation),
         (error: unknown) => setProblems(refusal(error, question.upload)),

@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useState } from "react";
 
 import { asError } from "../../api/client";
-import type { Simulation } from "../../api/types";
+import type { SimulationAnswer } from "../../api/types";
 import { client } from "../../state/session";
 import { isFinished, type Finished } from "./results";
 
@@ -21,7 +21,7 @@ export function useResults(
     if (missing === "") return;
     let over = false;
     const asked = missing.split(",").map(async (id) => {
-      const { simulation } = await client.get<{ simulation: Simulation }>(
+      const { simulation } = await client.get<SimulationAnswer>(
         `/what-if/${encodeURIComponent(id)}`,
       );
       return simulation;

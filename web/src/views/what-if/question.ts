@@ -1,6 +1,6 @@
 /** What is asked of the simulator: read from the form, and held against what is allowed. */
 import { ApiError, wordsOf } from "../../api/client";
-import type { TraceChoice } from "../../api/types";
+import type { TraceChoice, WhatIf } from "../../api/types";
 import { amount } from "../budget/scale";
 
 export const OWN = "own";
@@ -57,14 +57,14 @@ export function problemsOf(question: Question): Problems {
 }
 
 /** What the service is sent. */
-export function bodyOf(question: Question): Record<string, unknown> {
-  const trace =
-    question.trace === null ? { trace_file: question.upload } : { trace: question.trace };
+export function bodyOf(question: Question): WhatIf {
+  const { trace, upload } = question;
   return {
-    ...trace,
-    policies: question.policies,
+    ...(trace !== null && { trace }),
+    ...(trace === null && upload && { trace_file: upload }),
+    policies: [...question.policies] as WhatIf["policies"], // as the service named them
     budgets: budgetsOf(question.budgets).values,
-    gpu_types: question.gpuTypes,
+    gpu_types: [...question.gpuTypes],
   };
 }
 

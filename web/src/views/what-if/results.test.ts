@@ -14,10 +14,16 @@ function point(policy: string, value: number, spend: number, jct: number): Compa
     p50_jct_s: jct,
     p95_jct_s: 2 * jct,
     p99_jct_s: 3 * jct,
-    spend_per_hour: spend,
-    rented_spend_per_hour: spend,
+    makespan_s: 4 * jct,
     gpu_hours: 1,
+    average_gpus: 1,
+    spend_per_hour: spend,
+    rented_gpus: 1,
+    rented_spend_per_hour: spend,
     rescalings_per_job: 1,
+    average_efficiency: null,
+    average_queueing_s: 0,
+    wall_s: 1,
   };
 }
 

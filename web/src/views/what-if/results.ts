@@ -1,5 +1,5 @@
 /** What came of simulations: lines to draw, and what they say in words. */
-import type { Comparison, ComparisonPoint, Knob, RivalPoint, Simulation } from "../../api/types";
+import type { Comparison, ComparisonPoint, RivalPoint, Simulation } from "../../api/types";
 import { colorAt } from "../../charts/colors";
 import type { Series } from "../../charts/data";
 import { duration, figure, percent, trimmed, usdPerHour } from "../../format";
@@ -48,7 +48,7 @@ function byPolicy(points: readonly ComparisonPoint[]): Map<string, ComparisonPoi
 }
 
 /** "budget $87.00/h", "target 50 %", "12 nodes", "4 GPUs each". */
-export function told({ knob, value }: Knob): string {
+export function told({ knob, value }: Pick<ComparisonPoint, "knob" | "value">): string {
   if (knob === null || value === null) return "–";
   if (knob === "budget" && typeof value === "number") return `budget ${usdPerHour(value)}`;
   if (knob === "target_efficiency" && typeof value === "number") {

@@ -1,0 +1,89 @@
+"""Shapes of what was learned of a class: what `boa show CLASS --json` prints.
+
+Speedups are those of the whole training at one width, against the least width of the first GPU
+type as it is believed to run.
+"""
+
+from typing_extensions import TypedDict
+
+
+class GpuLimits(TypedDict):
+    """GPUs that jobs of a class can use."""
+
+    min: int
+    max: int
+    types: list[str]
+    """Empty: any."""
+
+
+class PartTimes(TypedDict):
+    """How long one part of a rescaling took."""
+
+    mean_s: float
+    count: int
+
+
+class Curve(TypedDict):
+    """What is believed, for every width that can run; all lists are of one length."""
+
+    widths: list[int]
+    speedup: list[float]
+    rate: list[float]
+    """Units per second."""
+
+
+class Sample(TypedDict):
+    """What was measured at one width, over all epochs."""
+
+    width: int
+    across_nodes: bool
+    rate: float
+    """Units per second."""
+    seconds: float
+    reports: int
+    speedup: float | None
+    """Null where the class cannot run at this width today."""
+    measured_speedup: float | None
+    """Against the least width that was measured, without what is believed."""
+
+
+class ClassOnType(TypedDict):
+    """A class on one GPU type."""
+
+    name: str
+    gpus_per_node: int
+    tried: int
+    """Widest width that a job ran at."""
+    offered: int
+    """Widest width that plans may choose."""
+    curve: Curve
+    measured_from: int | None
+    """Width that measured speedups are against; null: nothing was measured."""
+    samples: list[Sample]
+
+
+_OfClass = TypedDict("_OfClass", {"class": str})
+
+
+class ClassDocument(_OfClass):
+    """What was learned of a class."""
+
+    prior: str
+    """Where the curves start from, in words."""
+    jobs: int
+    succeeded: int
+    gpus: GpuLimits
+    weight: float
+    arrivals_per_hour: float
+    rescale_s: float
+    """Mean time of a rescaling, as plans count on it."""
+    engine: str
+    """What runs its jobs now."""
+    rescaling: dict[str, dict[str, PartTimes]]
+    """By engine and part; `total` first."""
+    epochs: int
+    work: list[float]
+    """Units of every epoch."""
+    noise_scale: list[float | None]
+    """Samples, of every epoch; null where nothing was measured."""
+    gpu_types: list[ClassOnType]

@@ -1,0 +1,253 @@
+"""Events: kinds of them, the fields that each kind has, and the codes for why something happened.
+
+An event is data. The sentence that people read is made from it in `scheduler/event_words.py`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, NotRequired, TypeAlias, get_args
+
+from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
+
+from boa.units import GpuName, Seconds, Usd, UsdPerHour
+
+EventKind: TypeAlias = Literal[
+    "submitted",
+    "started",
+    "rescaled",
+    "restarted",
+    "stop",
+    "stopped",
+    "succeeded",
+    "failed",
+    "retry",
+    "node_rented",
+    "node_ready",
+    "node_released",
+    "node_leaving",
+    "node_gone",
+    "node_lost",
+    "orphan",
+    "shortage",
+    "planned",
+    "budget",
+    "clock",
+    "trouble",
+    "other",
+]
+"""`stop`: somebody asked for it; `stopped`: so it ended. `orphan`: a node that nobody here wants.
+`other`: of a kind that this version does not know, but the one that wrote it did."""
+KINDS: tuple[EventKind, ...] = get_args(EventKind)
+
+Cause: TypeAlias = Literal["first", "epoch", "plan", "short", "room", "nodes", "again", "round"]
+"""Why a job starts on its GPUs: its first start; an epoch begins that is planned on other GPUs; a
+new plan; fewer GPUs than planned; no longer so; other GPUs of the same kind; after a failure or a
+lost node; a policy that shares GPUs out in rounds."""
+FailureCode: TypeAlias = Literal["exit_code", "processes_lost", "engine"]
+"""Why a run failed: its process said so; its processes were lost; the engine has words for it."""
+LossCode: TypeAlias = Literal["taken_back", "unlisted", "never_came"]
+"""Why a node is gone: the cloud said so, no longer lists it, or never did."""
+ReleaseCode: TypeAlias = Literal["empty", "unwanted", "leaving", "not_ready"]
+"""Why a node is given back: no job had it for long enough; the policy, or a limit, wants it gone;
+the cloud takes it anyway; it did not come up."""
+ShortageCode: TypeAlias = Literal["no_such_type", "max_nodes", "no_capacity", "spend_cap"]
+"""Why a job has less than planned: the type is not on offer; no more nodes are allowed; the cloud
+has no more, or had none; the cap on the spend leaves too little."""
+TroubleCode: TypeAlias = Literal["engine", "cloud", "no_plan", "one_process", "exit_code"]
+"""What is wrong: engine or cloud do not do as asked; the solver failed; a job of one process may
+get several nodes; a job ended badly when told to stop."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shortage:
+    """Why a job has less than was wanted."""
+
+    gpu_type: GpuName
+    width: int
+    """GPUs wanted."""
+    given: tuple[GpuName, int] | None
+    """GPUs that it has instead; None: it waits."""
+    why: ShortageCode
+    most_nodes: int | None = None
+    """Of `max_nodes` and `no_capacity`: how many nodes of the type there can be."""
+    detail: str = ""
+    """Of `no_capacity`: what the cloud said."""
+
+
+# Fields by kind
+
+
+class OfJob(TypedDict):
+    name: str
+    """The job's."""
+
+
+class Submitted(OfJob):
+    job_class: str
+
+
+class Start(OfJob):
+    """A job starts on these GPUs."""
+
+    job_class: str
+    attempt: int
+    gpu_type: str
+    width: int
+    epoch: int
+    """Counted from 0, as are all."""
+    epochs: int
+    why: NotRequired[Cause]
+    for_epoch: NotRequired[int]
+    """The epoch that it was decided for."""
+    saves_s: NotRequired[Seconds]
+    """Against the GPUs that it had, until the next planned change; negative: it takes longer."""
+    extra_usd: NotRequired[Usd]
+    """What that costs more; negative: less."""
+    planned_gpu_type: NotRequired[str]
+    """Where it has fewer GPUs than planned."""
+    planned_width: NotRequired[int]
+
+
+class Ended(OfJob):
+    jct_s: Seconds
+    cost_usd: Usd
+    exit_code: int | None
+
+
+class Stopped(Ended):
+    why: Literal["requested"]
+
+
+class Failed(Ended):
+    why: FailureCode
+    failures: int
+    """Ends in a row without progress in between."""
+    detail: NotRequired[str]
+    """Of `engine`: its words."""
+
+
+class Retry(OfJob):
+    """A run failed or lost a node, and the job is tried again."""
+
+    why: FailureCode | Literal["node_lost"]
+    exit_code: int | None
+    wait_s: Seconds
+    failures: NotRequired[int]
+    """In a row; a lost node is none."""
+    retries: NotRequired[int]
+    detail: NotRequired[str]
+
+
+class OfNode(TypedDict):
+    gpu_type: str
+    """The node's."""
+
+
+class NodeRented(OfNode):
+    gpus: int
+    price_per_hour: UsdPerHour
+    """Of the whole node."""
+
+
+class NodeLeaving(OfNode):
+    in_s: Seconds
+
+
+class NodeLost(OfNode):
+    why: LossCode
+
+
+class NodeReleased(OfNode):
+    why: ReleaseCode
+    after_s: NotRequired[Seconds]
+    """Of `not_ready`: how long it was waited for."""
+
+
+class Short(TypedDict):
+    """Of a job: as in `Shortage`. Of a node that the cloud refused: `refused`."""
+
+    why: ShortageCode | Literal["refused"]
+    gpu_type: str
+    """The one that was wanted."""
+    detail: NotRequired[str]
+    again_s: NotRequired[Seconds]
+    """Of `refused`: when it is asked for again."""
+    name: NotRequired[str]
+    """The job's, as are all that follow."""
+    width: NotRequired[int]
+    given_gpu_type: NotRequired[str]
+    """What it has instead; left out: it waits."""
+    given_width: NotRequired[int]
+    most_nodes: NotRequired[int]
+
+
+class Planned(TypedDict):
+    number: int
+    average_jct_s: Seconds
+    spend_per_hour: UsdPerHour
+    gap: float
+    """Above the best that there can be, as a part of it."""
+    wall_s: float
+    """What the solver took."""
+    too_small_per_hour: UsdPerHour | None
+    """Where the budget cannot keep up: the least that could."""
+
+
+class BudgetSet(TypedDict):
+    budget: UsdPerHour
+    before: NotRequired[UsdPerHour]
+    """The budget that was; left out: only the cap was set."""
+    max_spend: NotRequired[UsdPerHour | None]
+    """The cap, where it has changed; None: there is none any more."""
+
+
+class ClockSet(TypedDict):
+    by_s: Seconds
+
+
+class Trouble(TypedDict):
+    why: TroubleCode
+    detail: NotRequired[str]
+    """What engine, cloud or solver said."""
+    name: NotRequired[str]
+    """The job's, of `exit_code`."""
+    exit_code: NotRequired[int]
+
+
+class Anything(TypedDict):
+    """Nothing is known of it."""
+
+
+FIELDS: Mapping[EventKind, type[Any]] = {
+    "submitted": Submitted,
+    "started": Start,
+    "rescaled": Start,
+    "restarted": Start,
+    "stop": OfJob,
+    "stopped": Stopped,
+    "succeeded": Ended,
+    "failed": Failed,
+    "retry": Retry,
+    "node_rented": NodeRented,
+    "node_ready": OfNode,
+    "node_released": NodeReleased,
+    "node_leaving": NodeLeaving,
+    "node_gone": OfNode,
+    "node_lost": NodeLost,
+    "orphan": OfNode,
+    "shortage": Short,
+    "planned": Planned,
+    "budget": BudgetSet,
+    "clock": ClockSet,
+    "trouble": Trouble,
+    "other": Anything,
+}
+"""What the data of every kind have."""
+
+
+def has_its_fields(kind: EventKind, data: Mapping[str, Any]) -> bool:
+    """Whether all of the kind's fields that must be there are, and no others."""
+    shape = FIELDS[kind]
+    required: frozenset[str] = shape.__required_keys__
+    optional: frozenset[str] = shape.__optional_keys__
+    return required <= data.keys() <= required | optional

@@ -1,0 +1,312 @@
+"""Events are data, and every kind of them words itself."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_args, get_type_hints
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import boa
+from boa.model.events import FIELDS, KINDS, EventKind, has_its_fields
+from boa.model.records import Event
+from boa.scheduler.event_words import _WORDS, Part, parts, sentence
+from boa.store.codec import event_of, event_row
+
+ENDED = {"name": "net", "jct_s": 59.6, "cost_usd": 0.314}
+START = {
+    "name": "net",
+    "job_class": "resnet18",
+    "attempt": 2,
+    "gpu_type": "T4",
+    "width": 4,
+    "epoch": 2,
+    "epochs": 5,
+}
+SHORT = {"name": "net", "gpu_type": "T4", "width": 8}
+PLANNED = {"number": 7, "average_jct_s": 1234.5, "spend_per_hour": 8.0, "wall_s": 0.0123}
+SAID: list[tuple[EventKind, dict[str, Any], str]] = [
+    ("submitted", {"name": "a", "job_class": "a"}, "job 3 (a) was submitted"),
+    ("submitted", {"name": "a", "job_class": "b"}, "job 3 (a) was submitted, of class b"),
+    ("started", {**START, "why": "first"}, "job 3 (net) → 4×T4: first start"),
+    (
+        "started",
+        {**START, "why": "first", "planned_width": 8, "planned_gpu_type": "T4"},
+        "job 3 (net) → 4×T4: first start; GPUs are short (8 planned)",
+    ),
+    (
+        "rescaled",
+        {**START, "why": "epoch", "for_epoch": 2, "saves_s": 212.4, "extra_usd": 0.312},
+        "job 3 (net) → 4×T4: epoch 3 begins; saves 212 s for $0.31",
+    ),
+    ("rescaled", {**START, "why": "plan"}, "job 3 (net) → 4×T4: a new plan"),
+    ("rescaled", {**START, "why": "round"}, "job 3 (net) → 4×T4: GPUs are shared out anew"),
+    (
+        "rescaled",
+        {**START, "why": "short", "planned_width": 2, "planned_gpu_type": "A100"},
+        "job 3 (net) → 4×T4: GPUs are short (2×A100 planned)",
+    ),
+    ("rescaled", {**START, "why": "room"}, "job 3 (net) → 4×T4: GPUs are free again"),
+    ("rescaled", {**START, "why": "nodes"}, "job 3 (net) → 4×T4: moves to other nodes"),
+    ("restarted", {**START, "why": "again"}, "job 3 (net) → 4×T4: goes on with epoch 3 of 5"),
+    ("restarted", {**START, "epochs": 1}, "job 3 (net) → 4×T4: goes on from its last checkpoint"),
+    ("stop", {"name": "net"}, "job 3 (net) was asked to stop"),
+    (
+        "stopped",
+        {**ENDED, "exit_code": None, "why": "requested"},
+        "job 3 (net) stopped after 60 s for $0.31: stopped on request",
+    ),
+    ("succeeded", {**ENDED, "exit_code": 0}, "job 3 (net) succeeded after 60 s for $0.31"),
+    (
+        "failed",
+        {**ENDED, "exit_code": 2, "why": "exit_code", "failures": 4},
+        "job 3 (net) failed after 60 s for $0.31: exit code 2 4 times without progress",
+    ),
+    (
+        "failed",
+        {**ENDED, "exit_code": None, "why": "processes_lost", "failures": 1},
+        "job 3 (net) failed after 60 s for $0.31: its processes were lost",
+    ),
+    (
+        "retry",
+        {
+            "name": "net",
+            "why": "engine",
+            "detail": "no such command",
+            "exit_code": None,
+            "wait_s": 5.0,
+            "failures": 1,
+            "retries": 3,
+        },
+        "job 3 (net) failed (no such command): tried again in 5 s (1 of at most 3 times in a row)",
+    ),
+    (
+        "retry",
+        {"name": "net", "why": "node_lost", "detail": "gone", "exit_code": None, "wait_s": 5.0},
+        "job 3 (net) lost a node (gone): it goes on elsewhere",
+    ),
+    (
+        "node_rented",
+        {"gpu_type": "T4", "gpus": 4, "price_per_hour": 2.104},
+        "renting node 8: 4×T4 at $2.104/h",
+    ),
+    ("node_ready", {"gpu_type": "T4"}, "node 8 is ready (T4)"),
+    ("node_released", {"gpu_type": "T4", "why": "empty"}, "giving node 8 back (T4)"),
+    ("node_released", {"gpu_type": "T4", "why": "unwanted"}, "giving node 8 back (T4)"),
+    ("node_released", {"gpu_type": "T4", "why": "leaving"}, "giving node 8 back (T4)"),
+    (
+        "node_released",
+        {"gpu_type": "T4", "why": "not_ready", "after_s": 1800.0},
+        "giving node 8 back (T4): not ready after 1800 s",
+    ),
+    (
+        "node_leaving",
+        {"gpu_type": "T4", "in_s": 119.6},
+        "the cloud takes node 8 (T4) away in 120 s: jobs move",
+    ),
+    ("node_gone", {"gpu_type": "T4"}, "node 8 (T4) is gone"),
+    (
+        "node_lost",
+        {"gpu_type": "T4", "why": "taken_back"},
+        "node 8 (T4) is lost: the cloud took it back",
+    ),
+    (
+        "node_lost",
+        {"gpu_type": "T4", "why": "unlisted"},
+        "node 8 (T4) is lost: the cloud no longer lists it",
+    ),
+    ("node_lost", {"gpu_type": "T4", "why": "never_came"}, "node 8 (T4) is lost: it never came"),
+    (
+        "orphan",
+        {"gpu_type": "T4"},
+        "the cloud has a node that nobody wants (T4): giving it back",
+    ),
+    (
+        "shortage",
+        {"why": "refused", "gpu_type": "T4", "detail": "quota", "again_s": 60.0},
+        "no T4 node to be had (quota); asking again in 60 s",
+    ),
+    (
+        "shortage",
+        {**SHORT, "why": "no_capacity", "most_nodes": 1, "detail": "quota"},
+        "job 3 (net): waits for 8×T4: no more than 1 node of T4 can be had now (quota)",
+    ),
+    (
+        "shortage",
+        {**SHORT, "why": "max_nodes", "most_nodes": 2, "given_gpu_type": "T4", "given_width": 4},
+        "job 3 (net): runs on 4 of 8×T4: no more than 2 nodes of T4 can be had now",
+    ),
+    (
+        "shortage",
+        {**SHORT, "why": "spend_cap", "given_gpu_type": "A100", "given_width": 2},
+        "job 3 (net): runs on 2×A100 instead of 8×T4: another T4 node would cost more than the cap "
+        "on the spend leaves",
+    ),
+    (
+        "shortage",
+        {**SHORT, "why": "no_such_type"},
+        "job 3 (net): waits for 8×T4: T4 cannot be rented here",
+    ),
+    (
+        "planned",
+        {**PLANNED, "gap": 0.0, "too_small_per_hour": None},
+        "plan 7: jobs take 1,234 s on average, for $8/h (proven best; solved in 12 ms)",
+    ),
+    (
+        "planned",
+        {**PLANNED, "gap": 0.012, "too_small_per_hour": 9.5},
+        "plan 7: jobs take 1,234 s on average, for $8/h (at most 1.20% above the best; solved in "
+        "12 ms); the budget cannot keep up: the cheapest plan needs $9.5/h",
+    ),
+    (
+        "budget",
+        {"budget": 12.0, "before": 8.0, "max_spend": 30.0},
+        "the budget is $12/h from now on; it was $8/h; never more than $30/h at a time",
+    ),
+    ("budget", {"budget": 12.0, "before": 12.0}, "the budget is $12/h from now on"),
+    ("budget", {"budget": 12.0, "max_spend": None}, "no hard cap"),
+    (
+        "clock",
+        {"by_s": -7200.4},
+        "the machine's clock was set by -7200 s; the service's own time goes on",
+    ),
+    ("trouble", {"why": "cloud", "detail": "no answer"}, "trouble with the cloud: no answer"),
+    ("trouble", {"why": "engine", "detail": "no answer"}, "trouble with the engine: no answer"),
+    ("trouble", {"why": "no_plan", "detail": "killed"}, "no plan could be made: killed"),
+    (
+        "trouble",
+        {"why": "one_process"},
+        "job 3 is one process (launcher single), which sees the GPUs of its first node only: where "
+        "it is spread over several, the others are paid for nothing. gpus.max: 1, or launcher "
+        "workers or torchrun",
+    ),
+    (
+        "trouble",
+        {"why": "exit_code", "name": "net", "exit_code": 3},
+        "job 3 (net) ended with exit code 3 when told to stop; it goes on from its last checkpoint",
+    ),
+    ("other", {}, "something that this version has no words for"),
+]
+"""All sentences there are, of job 3 and node 8."""
+
+
+def event(kind: EventKind, data: dict[str, Any]) -> Event:
+    text = sentence(kind, "3", 8, data)
+    return Event(at=0.0, kind=kind, text=text, job="3", node=8, data=data)
+
+
+def codes(kind: EventKind) -> set[str]:
+    """Why an event of this kind can happen."""
+    return set(_strings(get_type_hints(FIELDS[kind]).get("why")))
+
+
+def _strings(hint: Any) -> Iterator[str]:
+    for part in get_args(hint):
+        if isinstance(part, str):
+            yield part
+        else:
+            yield from _strings(part)
+
+
+@pytest.mark.parametrize(("kind", "data", "said"), SAID, ids=lambda value: str(value)[:40])
+def test_a_sentence_is_made_from_the_fields(
+    kind: EventKind, data: dict[str, Any], said: str
+) -> None:
+    assert has_its_fields(kind, data)
+    assert sentence(kind, "3", 8, data) == said
+
+
+def test_every_kind_has_fields_and_words() -> None:
+    assert set(KINDS) == FIELDS.keys() == _WORDS.keys()
+    assert {kind for kind, _, _ in SAID} == set(KINDS), "each stands above"
+
+
+def test_every_code_is_worded_above() -> None:
+    starts = {"started", "rescaled", "restarted"}
+    for kind in KINDS:
+        alike = starts if kind in starts else {kind}
+        told = {data["why"] for of, data, _ in SAID if of in alike and "why" in data}
+        assert codes(kind) - {"engine", "exit_code", "processes_lost"} <= told, kind
+    told = {data["why"] for kind, data, _ in SAID if kind in ("failed", "retry")}
+    assert codes("retry") <= told
+
+
+@given(st.data())
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_event_with_its_fields_always_words_itself(kind: EventKind, data: st.DataObject) -> None:
+    found = event(kind, dict(data.draw(st.from_type(FIELDS[kind]))))
+    assert found.text
+    pieces = parts(found)
+    assert "".join(piece.text for piece in pieces) == found.text
+    assert all(piece.text for piece in pieces)
+    assert {piece.job for piece in pieces} <= {None, "3"}
+    assert {piece.node for piece in pieces} <= {None, 8}
+
+
+def test_parts_name_whom_and_how_long_without_being_read() -> None:
+    data = {"name": "job 9 (7 s)", "jct_s": 7213.4, "cost_usd": 1.0, "exit_code": 0}
+    assert parts(event("succeeded", data)) == [
+        Part("job 3", job="3"),
+        Part(" (job 9 (7 s)) succeeded after "),
+        Part("7213 s", seconds=7213.4),
+        Part(" for $1.00"),
+    ]
+
+
+def test_what_an_older_version_said_is_shown_as_it_was() -> None:
+    old = Event(at=0.0, kind="succeeded", text="job 3 succeeded, hooray", job="3")
+    assert parts(old) == [Part("job 3 succeeded, hooray")], "it had no fields"
+    data = {"name": "net", "jct_s": 60.0, "cost_usd": 1.0, "exit_code": 0}
+    other_words = Event(at=0.0, kind="succeeded", text="job 3 is done", job="3", data=data)
+    assert parts(other_words) == [Part("job 3 is done")], "nor is anything reworded"
+
+
+def test_a_kind_that_only_another_version_knows_is_still_shown() -> None:
+    row = event_row(1, Event(at=0.0, kind="trouble", text="the budget is paced", job="3"))
+    foreign = {**row, "record": row["record"].replace('"trouble"', '"pacing"')}
+    read = event_of(foreign)
+    assert (read.kind, read.text, read.job) == ("other", "the budget is paced", "3")
+    assert parts(read) == [Part("the budget is paced")]
+
+
+def test_every_kind_field_and_code_is_documented() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "api.md").read_text("utf-8")
+    for kind in KINDS:
+        for name in {kind, *FIELDS[kind].__annotations__, *codes(kind)}:
+            assert f"`{name}`" in page, (kind, name)
+
+
+# Emitters
+
+
+def calls() -> Iterator[tuple[str, ast.Call]]:
+    """Every `draft.tell(…)`, and where it stands."""
+    root = Path(boa.__file__).parent
+    for path in sorted(root.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            match node:
+                case ast.Call(func=ast.Attribute(ast.Name("draft"), "tell")):
+                    yield f"{path.relative_to(root)}:{node.lineno}", node
+
+
+BY_STATE = {"started", "rescaled", "restarted", "stopped", "succeeded", "failed"}
+"""Kinds that are chosen by what became of the job."""
+
+
+def test_every_kind_is_emitted_somewhere_with_its_own_fields_and_no_words() -> None:
+    emitted = set(BY_STATE)
+    for where, call in calls():
+        assert len(call.args) == 1, f"{where}: a kind, then fields by their names"
+        match call.args[0]:
+            case ast.Constant(str(kind)):
+                emitted.add(kind)
+                shape = FIELDS[kind]  # type: ignore[index]
+                given = {word.arg for word in call.keywords if word.arg} - {"job", "node"}
+                assert given <= shape.__annotations__.keys(), where
+                if all(word.arg for word in call.keywords):
+                    assert given >= shape.__required_keys__, where
+            case chosen:
+                assert isinstance(chosen, ast.Name), where
+    assert emitted == set(KINDS) - {"other"}
