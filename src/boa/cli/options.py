@@ -1,6 +1,7 @@
 """Arguments and options that several commands share, each read with one clear error."""
 
 import math
+import os
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +18,7 @@ SOLVERS = ("exact", "glue", "milp")
 ROUTINGS = ("class", "epoch", "migrate")
 BILLINGS = ("gpu", "node")
 """As in `boa.solver.planner` and `boa.model.workload`, which take a while to import."""
+THREADS = "OPENBLAS_NUM_THREADS"
 FIGURES = (".png", ".svg", ".pdf")
 """Pictures that do not move."""
 PLOT_SUFFIXES = (*FIGURES, ".html")
@@ -144,6 +146,21 @@ def solving(path: Path) -> Iterator[None]:
 
 
 def read_workload(path: Path) -> "Workload":
+    load_numpy()
     from boa.formats.workload import load_workload
 
     return read(load_workload, path)
+
+
+def load_numpy() -> None:
+    """NumPy without threads for linear algebra: no plan has any, and to start them takes a while.
+
+    The environment stays as it was, for whatever this process may start.
+    """
+    if THREADS in os.environ:
+        return
+    os.environ[THREADS] = "1"
+    try:
+        import numpy  # noqa: F401
+    finally:
+        del os.environ[THREADS]

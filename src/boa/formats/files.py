@@ -86,12 +86,12 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _too_deep(text: str) -> bool:
     """Whether libyaml, which recurses in C, might run off its stack. Errs towards yes."""
     depth = 0
-    for bracket in re.findall(r"[\[\]{}]", text):
+    for bracket in re.sub(r"[^\[\]{}]+", "", text):
         depth = depth + 1 if bracket in "[{" else max(depth - 1, 0)
         if depth > MAX_DEPTH:
             return True
-    deep_line = rf"^(?: {{{16 * MAX_DEPTH}}}|\s*(?:[-?:]\s+){{{MAX_DEPTH}}})"
-    return re.search(deep_line, text, re.MULTILINE) is not None
+    deep_line = rf"\n(?: {{{16 * MAX_DEPTH}}}|\s*(?:[-?:]\s+){{{MAX_DEPTH}}})"
+    return re.search(deep_line, f"\n{text}") is not None
 
 
 def _one_line(problem: BaseException) -> str:

@@ -78,7 +78,8 @@ class Table:
     @classmethod
     def of(cls, points: Mapping[int, float], scale: float = 1.0) -> "Table":
         widths = sorted(points)
-        return cls(tuple(widths), np.array([points[k] for k in widths], dtype=float), scale)
+        rates: Any = [points[k] for k in widths]  # made an array, and no longer to be changed
+        return cls(tuple(widths), rates, scale)
 
     @property
     def base(self) -> int:

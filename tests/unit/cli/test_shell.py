@@ -74,6 +74,18 @@ def test_a_plan_loads_numpy_and_none_of_the_edges() -> None:
     assert not modules & {*EDGES, "statistics", "boa.solver.milp", "boa.solver.glue"}
 
 
+def test_numpy_is_loaded_without_threads_and_the_environment_stays_as_it_was() -> None:
+    script = (
+        "import os\nfrom boa.cli import options\noptions.load_numpy()\n"
+        "print(options.THREADS in os.environ, len(os.listdir('/proc/self/task')))"
+    )
+    plain = {name: value for name, value in os.environ.items() if name != options.THREADS}
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=plain, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["False", "1"]
+
+
 # What the help says
 
 

@@ -46,9 +46,10 @@ def budget(
     [dim]$[/dim] boa budget set 14
     """
     from boa.plots.words import Money
-    from boa.solver.planner import budget_for
 
     read = options.read_workload(workload)
+    from boa.solver.planner import budget_for
+
     with working("solving"), options.solving(workload):
         found = budget_for(read, jct, rescaling=not no_rescaling, routing=routing, billing=billing)
     if json:

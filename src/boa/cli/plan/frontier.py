@@ -75,12 +75,12 @@ def frontier(
     [dim]$[/dim] boa frontier jobs.yaml --budget 40 --plot frontier.html
     [dim]$[/dim] boa frontier jobs.yaml --max-budget 60 --points 100 --json
     """
-    from boa.solver.planner import frontier as sweep
-
     if min_budget is not None and max_budget is not None and min_budget > max_budget:
         raise UsageError(f"--min-budget {min_budget:g} is above --max-budget {max_budget:g}")
     check_writable(plot, "--plot")
     read = options.read_workload(workload)
+    from boa.solver.planner import frontier as sweep
+
     rules = {"rescaling": not no_rescaling, "routing": routing, "billing": billing}
     with working("sweeping the frontier") as progress, options.solving(workload):
         found = sweep(read, progress=progress, **rules)  # type: ignore[arg-type]

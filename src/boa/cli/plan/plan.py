@@ -117,8 +117,6 @@ def plan(
     [dim]$[/dim] boa plan jobs.yaml --budget 40 --solver milp --gap 0.05 --time-limit-s 60
     [dim]$[/dim] boa plan --live
     """
-    from boa.solver.planner import plan as find_plan
-
     check_writable(output, "--output")
     check_writable(plot, "--plot")
     if live:
@@ -129,6 +127,8 @@ def plan(
         missing = "argument 'WORKLOAD'" if workload is None else "option '--budget'"
         raise UsageError(f"Missing {missing}. See 'boa plan --help'.")
     read = options.read_workload(workload)
+    from boa.solver.planner import plan as find_plan
+
     with working(f"solving ({solver})"), options.solving(workload):
         solution = find_plan(
             read,
