@@ -62,7 +62,7 @@ COMMANDS = (
     Entry(
         "schema",
         "boa.cli.plan.schema:schema",
-        "Print the JSON Schema (draft 2020-12) of one of our files.",
+        "Print the JSON Schema (draft 2020-12) of one of our formats.",
     ),
     Entry(
         "demo",

@@ -1,4 +1,4 @@
-"""What `--help` prints: usage, the docstring, and every argument and option with its meaning."""
+"""Pages that `--help` prints: usage, the docstring, arguments and options with their meaning."""
 
 import shutil
 import sys

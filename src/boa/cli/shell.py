@@ -65,7 +65,7 @@ else:
 
 
 class _Value(_ParamType):
-    """What a parser makes of a word; its errors are its own."""
+    """The type of values that a parser makes of words; its errors are its own."""
 
     name = "value"
 
@@ -80,7 +80,7 @@ class Command(click.Command):
     """A function's command."""
 
     said: Mapping[str, Option | Argument]
-    """What its signature says of its parameters."""
+    """Parameters by name, as its signature declares them."""
     lists: Mapping[str, Any]
     """Parameters that are lists, and what they are where nothing is given."""
 
@@ -96,7 +96,7 @@ class Command(click.Command):
 def command(
     function: Callable[..., Any], name: str | None = None, cls: type[Command] = Command
 ) -> Command:
-    """What click needs to know of a function."""
+    """A function's command, as its signature has it."""
     declared = inspect.signature(function).parameters
     said = {p.name: get_args(p.annotation)[1] for p in declared.values() if _is_said(p)}
     kinds = {name: _kind(get_args(declared[name].annotation)[0]) for name in said}

@@ -64,7 +64,7 @@ class Table:
                 yield (" " * self.gap).join(parts).rstrip()
 
     def _widths(self, rows: Sequence[Sequence[Styled]], width: int) -> list[int]:
-        """Of each column: what its cells take, or less where all together take too much."""
+        """Columns' widths: what their cells take, or less where all together take too much."""
         found = []
         for n, column in enumerate(self.columns):
             needed = max(columns(line) for row in rows for line in row[n].plain.split("\n"))

@@ -135,7 +135,7 @@ def _exactly(file: BufferedReader, size: int) -> Iterator[bytes]:
 
 @contextmanager
 def _told() -> Iterator[None]:
-    """What goes wrong with a connection, as Trouble."""
+    """Errors of a connection, as Trouble."""
     try:
         yield
     except TimeoutError:

@@ -1,4 +1,4 @@
-"""What carries requests to a server: what it gives back, and what can go wrong on the way."""
+"""Requests, answers, and what can go wrong between them: the ground of every transport."""
 
 import codecs
 from collections.abc import Iterator, Mapping

@@ -122,7 +122,7 @@ class Wire:
 
 
 def _transport(url: str) -> tuple[Transport, str]:
-    """What reaches the server at an address, and the path that is part of the address."""
+    """A transport to the server at an address, and the path that is part of the address."""
     parts = _parts(url)
     host = parts.hostname or ""
     is_ours = is_loopback(host)  # no proxy stands between a machine and itself

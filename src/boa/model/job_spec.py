@@ -17,7 +17,7 @@ ENDED: frozenset[State] = frozenset({"succeeded", "failed", "stopped"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuLimits:
-    """What a job can run on."""
+    """GPUs that a job can run on."""
 
     min: int = 1
     max: int = DEFAULT_MAX_GPUS
@@ -27,7 +27,7 @@ class GpuLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobSpec:
-    """What `boa submit` sends: a command and its class."""
+    """A job as `boa submit` sends it: a command and its class."""
 
     job_class: str
     run: tuple[str, ...]

@@ -1,4 +1,4 @@
 """Figures that hold where nothing else is said."""
 
 DEFAULT_MAX_GPUS = 64
-"""Of a job or a class."""
+"""The most GPUs of a job or a class."""
