@@ -11,7 +11,6 @@ import math
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from boa.clock import VirtualClock
@@ -266,8 +265,8 @@ class ScheduledSimulation:
             self._carry_out(wish)
         for node in draft.changes.nodes.values():
             self._types[node.id] = node.gpu
-            if node.state == "gone" and node.billed_from is not None:
-                self.rental.closed(node)
+            if node.gone_at is not None and node.billed_from is not None:
+                self.rental.closed(node.node, node.billed_from, node.released_at, node.gone_at)
         for hold in draft.changes.holds.values():
             if hold.until is not None:
                 held_s = (hold.until - hold.since) * hold.gpus
@@ -327,7 +326,7 @@ class ScheduledSimulation:
             released = max(end, kept) if node.released_at is None else node.released_at
             if node.billed_from is not None:
                 gone = released + self.settings.reclaim_s
-                self.rental.closed(replace(node, released_at=released, gone_at=gone))
+                self.rental.closed(node.node, node.billed_from, released, gone)
 
 
 def _same(before: State, after: State) -> bool:

@@ -133,13 +133,12 @@ def held_seconds(hold: Hold, usable: tuple[Seconds, Seconds]) -> Seconds:
     return max(end - max(hold.since, usable[0]), 0.0)
 
 
-def charged_gpu_seconds(node: NodeRecord) -> tuple[float, float]:
-    """Of a node that is gone: GPU-seconds until it was given back, and from then on."""
-    begin, end = charged_between(node, ALWAYS, NEVER)
-    if end <= begin:
-        return 0.0, 0.0
-    released = end if node.released_at is None else min(max(node.released_at, begin), end)
-    return (released - begin) * node.gpus, (end - released) * node.gpus
+def charged_gpu_seconds(
+    gpus: int, billed_from: Seconds, released_at: Seconds | None, gone_at: Seconds
+) -> tuple[float, float]:
+    """GPU-seconds of a node that is gone: until it was given back, and from then on."""
+    released = gone_at if released_at is None else min(max(released_at, billed_from), gone_at)
+    return (released - billed_from) * gpus, (gone_at - released) * gpus
 
 
 def _sums(
