@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from boa.model.cluster import Allocation, Node, Share
 from boa.model.workload import GpuType
-from boa.placement.packing import Placed, Pool, place, resized
+from boa.placement.packing import Placed, place, resized
+from boa.placement.pool import Pool
 
 Widths = list[int]
 sizes = st.sampled_from([1, 2, 3, 4, 8])

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, replace
 from boa.model.cluster import Allocation, JobId, Node, NodeId
 from boa.model.events import Shortage, ShortageCode
 from boa.model.workload import GpuType
-from boa.placement.packing import Pool, place
+from boa.placement.packing import place
+from boa.placement.pool import Pool
 from boa.placement.shortage import ROUNDING, Room, Seats, Stock, Want
 from boa.units import GpuName, UsdPerHour
 

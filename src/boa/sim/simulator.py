@@ -22,7 +22,8 @@ from boa.model.cluster import (
     Share,
 )
 from boa.model.trace import TraceJob
-from boa.placement.packing import Pool, allocate
+from boa.placement.packing import allocate
+from boa.placement.pool import Pool
 from boa.scheduler.plan.planning import REPLAN_S, inline_planner, plan_now
 from boa.sim.engine import crowded
 from boa.sim.jobs import NEVER, ActiveJob

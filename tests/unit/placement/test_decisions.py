@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from boa.model.cluster import Allocation, Decision, Node, Share
 from boa.model.workload import GpuType
-from boa.placement.packing import Pool, allocate, choose_slots, place
+from boa.placement.packing import allocate, choose_slots, place
+from boa.placement.pool import Pool
 
 T4 = {"T4": GpuType(name="T4", gpus_per_node=4)}
 TWO = (Node(0, "T4", 4), Node(1, "T4", 4))

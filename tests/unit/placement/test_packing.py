@@ -4,7 +4,8 @@ import pytest
 
 from boa.model.cluster import Allocation, Node, Share
 from boa.model.workload import GpuType
-from boa.placement.packing import Pool, place, resized
+from boa.placement.packing import place, resized
+from boa.placement.pool import Pool
 
 T4 = {"T4": GpuType(name="T4", gpus_per_node=4)}
 

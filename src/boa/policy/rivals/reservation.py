@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from boa.model.cluster import Allocation, ClusterView, Decision, JobId, JobView, Share
 from boa.model.workload import GpuType
-from boa.placement.packing import Pool
+from boa.placement.pool import Pool
 from boa.units import GpuName
 
 

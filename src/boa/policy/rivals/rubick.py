@@ -19,7 +19,7 @@ from typing import ClassVar
 
 from boa.model.cluster import Allocation, ClusterView, Decision, JobId, JobView, Node
 from boa.model.speedup import Floats
-from boa.placement.packing import Pool
+from boa.placement.pool import Pool
 from boa.policy.rivals.autoscale import base_width
 from boa.units import GpuName, Seconds
 

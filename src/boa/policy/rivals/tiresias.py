@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from boa.model.cluster import Allocation, ClusterView, Decision, JobId, JobView
-from boa.placement.packing import Pool
+from boa.placement.pool import Pool
 from boa.policy.rivals.reservation import asked_type, asked_width, pools_of
 from boa.units import GpuName
 
