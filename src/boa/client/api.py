@@ -228,7 +228,7 @@ class Client:
 
     def job_class(self, name: str) -> ClassDocument:
         """The document of a class: all that was learned of it."""
-        return cast(ClassDocument, self._wire.ask("GET", f"classes/{class_name(name, 'class')}"))
+        return cast("ClassDocument", self._wire.ask("GET", f"classes/{class_name(name, 'class')}"))
 
     def why(self, name: str) -> plan_answers.Why:
         """Why the plan gives a class its widths: what others would take and cost."""
