@@ -10,7 +10,7 @@ import numpy as np
 from _scale_world import TYPES, World
 from boa.model.job import JobRecord
 from boa.model.records import Report
-from boa.scheduler.decide.decider import Refused
+from boa.scheduler.decide.room import Refused
 from boa.server.app import create_app
 
 Scene = Callable[[], None]

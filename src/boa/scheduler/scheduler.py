@@ -13,7 +13,8 @@ from typing import NamedTuple
 from boa.model.records import Report
 from boa.model.runs import RunKey
 from boa.scheduler import lifecycle
-from boa.scheduler.decide.decider import Decider, room_for
+from boa.scheduler.decide.decider import Decider
+from boa.scheduler.decide.room import room_for
 from boa.scheduler.learn.beliefs import Beliefs
 from boa.scheduler.money.purse import Purse, Remembered
 from boa.scheduler.observe.messages import CloudListed, CloudRefused, EngineSaid, Said

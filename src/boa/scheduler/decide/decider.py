@@ -1,37 +1,32 @@
 """View → policy → decision → placement, for the jobs in a draft. Pure: no clock, no I/O."""
 
 import math
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import Any
 
 from boa.model.cluster import (
     Allocation,
     ClusterView,
     Decision,
     JobId,
-    JobView,
     Node,
     NodeId,
     Policy,
-    Prediction,
     Share,
-    UserRequest,
 )
 from boa.model.events import Cause, Shortage
 from boa.model.job import JobRecord
 from boa.model.records import NodeRecord
-from boa.model.speedup import Floats
 from boa.model.workload import GpuType
 from boa.placement.fitting import Fitted, Room, Want, can_rent, fit
 from boa.placement.packing import allocate
 from boa.scheduler.decide.reasons import reason
+from boa.scheduler.decide.room import Refused
+from boa.scheduler.decide.views import believed_of, job_views
 from boa.scheduler.event_words import shortage, shortage_fields
-from boa.scheduler.learn.beliefs import Beliefs, Believed
+from boa.scheduler.learn.beliefs import Beliefs
 from boa.scheduler.lifecycle import drop_node
-from boa.scheduler.money.ledger import committed
 from boa.scheduler.observe.messages import CloudRefused
 from boa.scheduler.state import Draft, is_usable
 from boa.units import GpuName, Seconds
@@ -39,16 +34,6 @@ from boa.units import GpuName, Seconds
 UNPLANNED_S: Seconds = 10.0
 """A job that no plan knows of waits so long for one, then starts on the least it can run on.
 Of the wall: that is where plans are made."""
-
-
-class Refused(NamedTuple):
-    """What the cloud's no taught."""
-
-    had: int
-    """Nodes of the type that we had then: no more are to be had,"""
-    until: Seconds
-    """as is believed until then."""
-    why: str
 
 
 @dataclass(slots=True, kw_only=True)
@@ -201,7 +186,7 @@ class Decider:
         self._apply(draft, fitted)
 
     def _wants(self, jobs: Sequence[JobRecord], shares: Mapping[JobId, Share]) -> dict[JobId, Want]:
-        believed = self._believed(jobs)
+        believed = believed_of(jobs, self.beliefs)
         return {
             job.id: Want(
                 share=shares[job.id],
@@ -276,60 +261,14 @@ class Decider:
         return sorted(kept, key=lambda node: node.id)
 
     def _view(self, draft: Draft, jobs: Sequence[JobRecord]) -> ClusterView:
-        believed = self._believed(jobs)
         return ClusterView(
             now=draft.now,
-            jobs=[self._job_view(draft, job, believed[self.beliefs.kin(job)]) for job in jobs],
+            jobs=job_views(jobs, self.beliefs, self.gpu_types, draft.now),
             nodes=self._nodes(draft),
             gpu_types=self.gpu_types,
             next_node=draft.state.next_node,
             memory=self.memory,
         )
-
-    def _believed(self, jobs: Sequence[JobRecord]) -> dict[Hashable, Believed]:
-        """Of every kin, asked for once."""
-        kin = {self.beliefs.kin(job): job for job in jobs}
-        return {key: self.beliefs.of(job) for key, job in kin.items()}
-
-    def _allowed(self, job: JobRecord, prediction: Prediction) -> Prediction:
-        """Types that its user does not allow are shown as types that it cannot run on: a policy
-        may try one that it knows nothing of."""
-        allowed = job.spec.gpus.types
-        if not allowed or self.gpu_types.keys() <= set(allowed):
-            return prediction
-        return _OnTypes(prediction, allowed, np.zeros((2, job.spec.gpus.max + 1)))
-
-    def _job_view(self, draft: Draft, job: JobRecord, known: Believed) -> JobView:
-        running = job.run
-        open_s = (draft.now - running.requested_at) * running.allocation.width if running else 0.0
-        return JobView(
-            id=job.id,
-            job_class=job.job_class,
-            arrival=job.submitted_at,
-            serial=job.serial,
-            epoch=min(job.epoch, known.epochs - 1),
-            left=self.beliefs.left(job),
-            prediction=self._allowed(job, known.prediction),
-            asked=UserRequest(job.spec.gpus.min),
-            allocation=job.allocation,
-            rescalings=job.rescalings,
-            rescale_s=known.rescale_s,
-            service=job.held_gpu_s + open_s,
-            tried=known.tried,
-            note=job.share.note if job.share is not None else None,
-        )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _OnTypes:
-    """A prediction for some types; on all others a job makes no progress at any width."""
-
-    prediction: Prediction
-    allowed: tuple[GpuName, ...]
-    nothing: Floats
-
-    def rates(self, gpu: GpuName, epoch: int) -> Floats | None:
-        return self.prediction.rates(gpu, epoch) if gpu in self.allowed else self.nothing
 
 
 def _schedulable(job: JobRecord, now: Seconds) -> bool:
@@ -368,24 +307,3 @@ def _rent(draft: Draft, nodes: Sequence[Node], gpu_types: Mapping[GpuName, GpuTy
             gpus=node.gpus,
             price_per_hour=price * node.gpus,
         )
-
-
-def room_for(
-    draft: Draft,
-    max_nodes: Mapping[GpuName, int],
-    refused: Mapping[GpuName, Refused],
-    max_spend: float | None,
-) -> Room:
-    """Configured limits, what refusals taught, and what the hard cap leaves."""
-    limits = dict(max_nodes)
-    giving_back: dict[GpuName, int] = {}
-    for node in draft.nodes.values():
-        if node.state == "releasing" or node.leaving_at is not None:
-            giving_back[node.gpu] = giving_back.get(node.gpu, 0) + 1
-    why: dict[GpuName, str] = {}
-    for gpu, said in refused.items():
-        if draft.now < said.until:
-            limits[gpu] = min(limits.get(gpu, said.had), said.had)
-            why[gpu] = said.why
-    left = None if max_spend is None else max_spend - committed(draft.nodes.values())
-    return Room(max_nodes=limits, spend_left=left, releasing=giving_back, why=why)

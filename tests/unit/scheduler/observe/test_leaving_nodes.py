@@ -13,7 +13,7 @@ from boa.model.cloud import CloudNode
 from boa.model.job import GpuLimits
 from boa.model.records import NodeRecord
 from boa.model.workload import GpuType
-from boa.scheduler.decide.decider import room_for
+from boa.scheduler.decide.room import room_for
 from boa.scheduler.money.ledger import bill, spend_now
 from boa.scheduler.state import Draft, State
 from boa.units import Seconds

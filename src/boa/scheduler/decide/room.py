@@ -1,0 +1,40 @@
+"""Room for nodes: configured limits, refusals of the cloud, and the hard cap on the spend."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from boa.placement.shortage import Room
+from boa.scheduler.money.ledger import committed
+from boa.scheduler.state import Draft
+from boa.units import GpuName, Seconds
+
+
+class Refused(NamedTuple):
+    """What the cloud's no taught."""
+
+    had: int
+    """Nodes of the type that we had then: no more are to be had,"""
+    until: Seconds
+    """as is believed until then."""
+    why: str
+
+
+def room_for(
+    draft: Draft,
+    max_nodes: Mapping[GpuName, int],
+    refused: Mapping[GpuName, Refused],
+    max_spend: float | None,
+) -> Room:
+    """Configured limits, what refusals taught, and what the hard cap leaves."""
+    limits = dict(max_nodes)
+    giving_back: dict[GpuName, int] = {}
+    for node in draft.nodes.values():
+        if node.state == "releasing" or node.leaving_at is not None:
+            giving_back[node.gpu] = giving_back.get(node.gpu, 0) + 1
+    why: dict[GpuName, str] = {}
+    for gpu, said in refused.items():
+        if draft.now < said.until:
+            limits[gpu] = min(limits.get(gpu, said.had), said.had)
+            why[gpu] = said.why
+    left = None if max_spend is None else max_spend - committed(draft.nodes.values())
+    return Room(max_nodes=limits, spend_left=left, releasing=giving_back, why=why)
