@@ -1,6 +1,6 @@
 """Shapes of answers on simulations that run beside the service."""
 
-from typing import Literal, NotRequired
+from typing import Any, Literal, NotRequired
 
 from typing_extensions import TypedDict
 
@@ -49,6 +49,23 @@ class Knob(TypedDict):
     value: int | float | str | None
 
 
+class ClassResult(TypedDict):
+    """What came of a class in a simulation."""
+
+    name: str
+    jobs: int
+    average_jct_s: float
+
+
+class SimulatedType(TypedDict):
+    """A GPU type as it was simulated."""
+
+    name: str
+    price: float
+    """Per GPU and hour."""
+    gpus_per_node: int
+
+
 class ComparisonPoint(Knob):
     """What came of one policy at one value of its knob. A policy may add what it wants told."""
 
@@ -67,11 +84,22 @@ class ComparisonPoint(Knob):
     rented_gpus: float
     """Whole nodes, provisioning included."""
     rented_spend_per_hour: float
+    reclaiming_gpus: NotRequired[float]
+    """Given back, and still charged."""
+    reclaiming_spend_per_hour: NotRequired[float]
     rescalings_per_job: float
+    rescaling_s_per_job: NotRequired[float]
     average_efficiency: float | None
     average_queueing_s: float
     wall_s: float
     """What the simulation itself took."""
+    span_s: NotRequired[float]
+    """From the first arrival to the last."""
+    classes: NotRequired[list[ClassResult]]
+    gpu_hours_by_type: NotRequired[dict[str, float]]
+    physics: NotRequired[dict[str, Any]]
+    """What of the world was switched on: the simulator's settings."""
+    gpu_types: NotRequired[list[SimulatedType]]
 
 
 class RivalPoint(Knob):

@@ -671,6 +671,18 @@ export interface components {
             samples: components["schemas"]["Sample"][];
         };
         /**
+         * ClassResult
+         * @description What came of a class in a simulation.
+         */
+        ClassResult: {
+            /** Name */
+            name: string;
+            /** Jobs */
+            jobs: number;
+            /** Average Jct S */
+            average_jct_s: number;
+        };
+        /**
          * ClusterSize
          * @description GPUs of one type that are paid for at a random moment, if jobs arrive by Poisson.
          */
@@ -741,8 +753,17 @@ export interface components {
             rented_gpus: number;
             /** Rented Spend Per Hour */
             rented_spend_per_hour: number;
+            /**
+             * Reclaiming Gpus
+             * @description Given back, and still charged.
+             */
+            reclaiming_gpus?: number;
+            /** Reclaiming Spend Per Hour */
+            reclaiming_spend_per_hour?: number;
             /** Rescalings Per Job */
             rescalings_per_job: number;
+            /** Rescaling S Per Job */
+            rescaling_s_per_job?: number;
             /** Average Efficiency */
             average_efficiency: number | null;
             /** Average Queueing S */
@@ -752,6 +773,26 @@ export interface components {
              * @description What the simulation itself took.
              */
             wall_s: number;
+            /**
+             * Span S
+             * @description From the first arrival to the last.
+             */
+            span_s?: number;
+            /** Classes */
+            classes?: components["schemas"]["ClassResult"][];
+            /** Gpu Hours By Type */
+            gpu_hours_by_type?: {
+                [key: string]: number;
+            };
+            /**
+             * Physics
+             * @description What of the world was switched on: the simulator's settings.
+             */
+            physics?: {
+                [key: string]: unknown;
+            };
+            /** Gpu Types */
+            gpu_types?: components["schemas"]["SimulatedType"][];
         } & {
             [key: string]: unknown;
         };
@@ -1903,6 +1944,21 @@ export interface components {
             width: number;
         };
         /**
+         * SimulatedType
+         * @description A GPU type as it was simulated.
+         */
+        SimulatedType: {
+            /** Name */
+            name: string;
+            /**
+             * Price
+             * @description Per GPU and hour.
+             */
+            price: number;
+            /** Gpus Per Node */
+            gpus_per_node: number;
+        };
+        /**
          * Simulation
          * @description One question: policies × budgets on one trace.
          */
@@ -2229,6 +2285,7 @@ export type ClassChange = components['schemas']['ClassChange'];
 export type ClassDocument = components['schemas']['ClassDocument'];
 export type ClassList = components['schemas']['ClassList'];
 export type ClassOnType = components['schemas']['ClassOnType'];
+export type ClassResult = components['schemas']['ClassResult'];
 export type ClusterSize = components['schemas']['ClusterSize'];
 export type Comparison = components['schemas']['Comparison'];
 export type ComparisonPoint = components['schemas']['ComparisonPoint'];
@@ -2270,6 +2327,7 @@ export type Problem = components['schemas']['Problem'];
 export type RivalPoint = components['schemas']['RivalPoint'];
 export type Sample = components['schemas']['Sample'];
 export type Share = components['schemas']['Share'];
+export type SimulatedType = components['schemas']['SimulatedType'];
 export type Simulation = components['schemas']['Simulation'];
 export type SimulationAnswer = components['schemas']['SimulationAnswer'];
 export type SimulationList = components['schemas']['SimulationList'];

@@ -22,6 +22,7 @@ from unit.scheduler.learn.test_profiler_plots import learned
 
 FREE: set[str] = {
     "Event.data",  # by its kind
+    "ComparisonPoint.physics",  # the simulator's settings, as they are
     "ComparisonPoint",  # beside its figures, what its policy wants told
 }
 """What answers hold that no shape describes."""
