@@ -2,10 +2,11 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from importlib import resources
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -33,6 +34,18 @@ JOB_COST = {
 }
 """Seconds of one core per job, about; anything else takes OTHER_COST."""
 OTHER_COST = 0.003
+SIMULATING = (
+    "catalogue",
+    "formats",
+    "goodput",
+    "model",
+    "placement",
+    "policy",
+    "scheduler",
+    "sim",
+    "solver",
+)
+"""Rooms, with all below them, whose code decides how a simulation goes."""
 WORLD_COST = 1.0
 """Seconds to read profiles and plan for the first time."""
 
@@ -142,15 +155,28 @@ def _mean(values: list[Any]) -> float | None:
     return round(float(np.mean(values)), 4) if values else None
 
 
+def simulating_files(root: Traversable) -> Iterator[Traversable]:
+    """Sources that a simulation's result depends on: beside the package, and in these rooms."""
+    for file in sorted(root.iterdir(), key=lambda file: file.name):
+        if file.is_file() and file.name.endswith((".py", ".c")):
+            yield file
+    for room in SIMULATING:
+        yield from _below(root.joinpath(room))
+
+
+def _below(folder: Traversable) -> Iterator[Traversable]:
+    for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
+        if entry.is_dir():
+            yield from _below(entry)
+        elif entry.name.endswith((".py", ".c")):
+            yield entry
+
+
 @lru_cache(maxsize=1)
 def fingerprint() -> str:
     """A hash of the code that simulates: results of two versions are not to be mixed unnoticed."""
     digest = hashlib.sha256()
-    root = resources.files("boa")
-    packages = ("sim", "policy", "solver", "goodput", "catalogue", "model")
-    for folder in (root, *(root.joinpath(package) for package in packages)):
-        for file in sorted(folder.iterdir(), key=lambda file: file.name):
-            if file.is_file() and file.name.endswith((".py", ".c")):
-                digest.update(file.read_bytes())
+    for file in simulating_files(resources.files("boa")):
+        digest.update(file.read_bytes())
     digest.update(bytes(COMPILED))  # the genetic search draws other numbers in NumPy
     return digest.hexdigest()[:12]
