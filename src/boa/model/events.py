@@ -44,7 +44,8 @@ Cause: TypeAlias = Literal["first", "epoch", "plan", "short", "room", "nodes", "
 new plan; fewer GPUs than planned; no longer so; other GPUs of the same kind; after a failure or a
 lost node; a policy that shares GPUs out in rounds."""
 FailureCode: TypeAlias = Literal["exit_code", "processes_lost", "engine"]
-"""Why a run failed: its process said so; its processes were lost; the engine has words for it."""
+"""Why a run failed: a process of it ended so; its processes were lost; the engine could not run it,
+and says why."""
 LossCode: TypeAlias = Literal["taken_back", "unlisted", "never_came"]
 """Why a node is gone: the cloud said so, no longer lists it, or never did."""
 ReleaseCode: TypeAlias = Literal["empty", "unwanted", "leaving", "not_ready"]
@@ -123,7 +124,7 @@ class Failed(Ended):
     failures: int
     """Ends in a row without progress in between."""
     detail: NotRequired[str]
-    """Of `engine`: its words."""
+    """The engine's words, where they say more than the code."""
 
 
 class Retry(OfJob):

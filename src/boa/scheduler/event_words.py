@@ -162,8 +162,8 @@ def _failed(about: _About, data: Failed) -> Words:
 
 
 def failure(why: FailureCode, exit_code: int | None, detail: str) -> str:
-    """What went wrong with a run."""
-    if why == "engine":
+    """What went wrong with a run: in the engine's words, where it has some."""
+    if detail or why == "engine":
         return detail
     return "its processes were lost" if why == "processes_lost" else f"exit code {exit_code}"
 

@@ -150,10 +150,13 @@ def _failed(draft: Draft, job: JobRecord, event: RunEvent, at: Seconds, backoff_
 
 
 def _failure(event: RunEvent) -> tuple[FailureCode, dict[str, str]]:
-    """Why a run failed, and the engine's own words where it has some."""
-    if event.reason:
-        return "engine", {"detail": event.reason}
-    return ("processes_lost" if event.exit_code is None else "exit_code"), {}
+    """Why a run failed, and the engine's own words where these say more."""
+    if event.exit_code is not None:
+        code: FailureCode = "exit_code"
+    else:
+        code = "engine" if event.reason else "processes_lost"
+    more = event.reason and event.reason != words.failure("exit_code", event.exit_code, "")
+    return code, {"detail": event.reason} if more else {}
 
 
 def _lost_node(draft: Draft, job: JobRecord, event: RunEvent, backoff_s: Seconds) -> None:

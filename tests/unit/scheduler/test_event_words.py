@@ -10,9 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import boa
-from boa.model.events import FIELDS, KINDS, EventKind, has_its_fields
+from boa.model.events import FIELDS, KINDS, EventKind, FailureCode, has_its_fields
 from boa.model.records import Event
-from boa.scheduler.event_words import _WORDS, Part, parts, sentence
+from boa.model.runs import RunEvent, RunKey
+from boa.scheduler.event_words import _WORDS, Part, failure, parts, sentence
+from boa.scheduler.lifecycle import _failure
 from boa.store.codec import event_of, event_row
 
 ENDED = {"name": "net", "jct_s": 59.6, "cost_usd": 0.314}
@@ -269,6 +271,24 @@ def test_a_kind_that_only_another_version_knows_is_still_shown() -> None:
     read = event_of(foreign)
     assert (read.kind, read.text, read.job) == ("other", "the budget is paced", "3")
     assert parts(read) == [Part("the budget is paced")]
+
+
+@pytest.mark.parametrize(
+    ("exit_code", "reason", "code", "detail", "said"),
+    [
+        (3, "exit code 3", "exit_code", {}, "exit code 3"),
+        (3, "", "exit_code", {}, "exit code 3"),
+        (-9, "killed", "exit_code", {"detail": "killed"}, "killed"),
+        (None, "", "processes_lost", {}, "its processes were lost"),
+        (None, "no such file", "engine", {"detail": "no such file"}, "no such file"),
+    ],
+)
+def test_why_a_run_failed_is_a_code_with_the_engines_words_where_they_say_more(
+    exit_code: int | None, reason: str, code: FailureCode, detail: dict[str, str], said: str
+) -> None:
+    ended = RunEvent(key=RunKey("3", 1), ended=True, exit_code=exit_code, reason=reason)
+    assert _failure(ended) == (code, detail)
+    assert failure(code, exit_code, detail.get("detail", "")) == said
 
 
 def test_every_kind_field_and_code_is_documented() -> None:
