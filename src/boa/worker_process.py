@@ -89,7 +89,7 @@ class WorkerProcess(Generic[_Question, _Answer]):
         raise ValueError("tries: expected at least one")
 
     def kill(self) -> None:
-        """What is being asked is given up; so it is if the process is only coming up."""
+        """End the process and give up what it was asked, also if it is only coming up."""
         with self._lock:
             self._doomed = True
             if self._process is not None:

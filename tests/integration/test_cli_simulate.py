@@ -30,6 +30,8 @@ RUBICK_HEAD = (
     "name,submission_time,duration,application,num_gpus,num_cpus,bandwidth,exec_plan,steps,is_sla\n"
 )
 FIXED = ["--policy", "fixed", "--width", 4]
+BOA = ["--policy", "boa", "--budget", 12]
+AUTOSCALED = ["--policy", "sia-autoscale", "--target-efficiency", 0.6]
 
 
 def test_the_names_that_are_offered_are_those_there_are() -> None:
@@ -101,6 +103,22 @@ def test_the_same_seed_gives_the_same_document(run: Boa, trace: Path, policy: st
         ([*FIXED, "--cold-s", "nan"], "--cold-s: got 'nan'"),
         ([*FIXED, "--interference", "1"], "--interference: got '1'"),
         ([*FIXED, "--slowdown", "much"], "--slowdown: got 'much'"),
+        (
+            [*FIXED, "--max-spend", "9"],
+            "does not run --policy fixed; it runs boa, pollux-autoscale",
+        ),
+        ([*FIXED, "--keep-warm-s", "-1"], "--keep-warm-s: got '-1'"),
+        ([*AUTOSCALED, "--pacing-h", "24"], "--pacing-h steers a budget, and --policy sia-autos"),
+        ([*BOA, "--pacing-h", "0"], "--pacing-h: got '0'; expected hours above 0"),
+        ([*BOA, "--max-nodes", "A100=2"], "--max-nodes: got 'A100'; expected a GPU type that can"),
+        ([*BOA, "--max-nodes", "T4=0"], "--max-nodes T4: got '0'"),
+        ([*BOA, "--max-spend", "0"], "--max-spend: got '0'"),
+        (
+            [*BOA, "--max-spend", "3"],
+            "--max-spend: got 3.0; expected at least 4: the cheapest node",
+        ),
+        ([*BOA, "--max-spend", "9", "--interval-s", "60"], "--interval-s is not for --policy boa"),
+        ([*FIXED, "--learning", "service"], "does not run --policy fixed"),
         ([*FIXED, "--events", "/nowhere/e"], "--events /nowhere/e: there is no folder"),
         ([*FIXED, "--jcts", "/"], "--jcts /: is a folder"),
         ([*FIXED, "--plot", "a.gif"], "--plot: got 'a.gif'"),

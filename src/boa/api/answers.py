@@ -1,4 +1,4 @@
-"""What the service answers: one shape per kind of document, for server and client alike.
+"""Answers of the service: one shape per kind of document, for server and client alike.
 
 Times are the server's, in Unix seconds; money is USD.
 """
@@ -12,7 +12,7 @@ from boa.api.plans import Plan
 from boa.model.events import EventKind
 
 Grouping = Literal["day", "class", "job"]
-"""What money can be listed by."""
+"""Ways to list money by."""
 
 
 class Health(TypedDict):
@@ -37,7 +37,7 @@ class Job(_OfClass):
     name: str
     state: Literal["waiting", "starting", "running", "rescaling", "succeeded", "failed", "stopped"]
     gpu_type: str | None
-    """Of the GPUs that it holds now."""
+    """Type of the GPUs that it holds now."""
     width: int
     """How many GPUs it holds now; 0 while it waits and after it ended."""
     epoch: int
@@ -66,7 +66,7 @@ class JobRow(Job):
     left_s: float | None
     """Until its end, as planned; null where that cannot be told."""
     left_usd: float | None
-    """What that will cost."""
+    """Cost of that, in USD."""
     stop_requested: bool
     reason: str
     """Why it is in this state."""
@@ -100,14 +100,14 @@ class JobDetails(JobRow):
     attempt: int | None
     """Number of the run that is there now."""
     rescale_s: dict[str, float]
-    """What it took until that run trained: `total`, and by part as far as it told (`stop`, `save`,
+    """Seconds until that run trained: `total`, and by part as far as it told (`stop`, `save`,
     `start`, `load`, `first_step`); `other`: what these do not explain."""
     attempts: int
     failures: int
     """Ends that count against `retries`."""
     retry_at: float | None
     wanted: Share | None
-    """What the plan has for it; less may be there where GPUs are short."""
+    """GPUs that the plan has for it; less may be there where GPUs are short."""
     held: list[Part]
     spec: dict[str, Any]
     """As it was submitted (`boa schema job`)."""
@@ -123,7 +123,7 @@ class Live(TypedDict):
     speed: NotRequired[float]
     """Seconds of the server's time in one of the wall's; in the first message."""
     version: NotRequired[str]
-    """Of the service; in the first message."""
+    """Version of the service; in the first message."""
     budget: NotRequired["Budget"]
     plan: NotRequired[int | None]
     """Number of the plan in force."""
@@ -163,7 +163,7 @@ class Node(TypedDict):
     price: float
     """Per GPU and hour."""
     price_per_hour: float
-    """Of the whole node."""
+    """Price of the whole node."""
     requested_at: float
     billed_from: float | None
     """Null while the cloud has not said that it rents the node."""
@@ -184,7 +184,7 @@ _PerhapsOfClass = TypedDict("_PerhapsOfClass", {"class": NotRequired[str | None]
 
 
 class CostRow(_PerhapsOfClass):
-    """What one day, class or job cost; job or class null: what no job held."""
+    """Cost of one day, class or job; job or class null: of what no job held."""
 
     day: NotRequired[str]
     """UTC, YYYY-MM-DD."""
@@ -203,14 +203,14 @@ class Cost(TypedDict):
     budget_per_hour: float
     max_spend_per_hour: float | None
     effective_budget_per_hour: float
-    """What is planned with, so that the average comes out at the budget."""
+    """Budget that is planned with, so that the average comes out at the one that was set."""
     allowed_per_hour: float
     """The budget that was in force, on average over the same time as the spend; today's where it
     was not noted down."""
     average_spend_per_hour: float
     """From `since` until `until`."""
     spend_now_per_hour: float
-    """What is rented at this moment costs so much."""
+    """Price of everything that is rented at this moment."""
     since: float
     """As asked for; else the first start of the service, or the last change of the budget."""
     until: float
@@ -223,24 +223,24 @@ class Cost(TypedDict):
     provisioning_usd: float
     """From the beginning of the charge until ready, and from release until gone."""
     forecast_month_usd: float
-    """Of this calendar month (UTC), if the rest of it costs what it cost on average."""
+    """Cost of this calendar month (UTC), if the rest of it costs what it cost on average."""
     rows: NotRequired[list[CostRow]]
     """Where `by` was asked for."""
 
 
 class Budget(TypedDict):
-    """What the service steers to."""
+    """Budget that the service steers to, and what it spends."""
 
     budget_per_hour: float
     """Average spend per hour."""
     max_spend_per_hour: float | None
     """Never more than this at any moment."""
     effective_budget_per_hour: float
-    """What is planned with, so that the average comes out at the budget."""
+    """Budget that is planned with, so that the average comes out at the one that was set."""
     average_spend_per_hour: float
     spend_now_per_hour: float
     since: float
-    """What the average is over: the first start, or the last change of the budget."""
+    """Beginning of the average: the first start, or the last change of the budget."""
     now: float
 
 
@@ -251,7 +251,7 @@ class LivePlan(TypedDict):
     at: float
     plan: Plan
     workload: str
-    """What it was made for, as a workload file (YAML, `boa schema workload`)."""
+    """Workload that it was made for, as a file (YAML, `boa schema workload`)."""
     wall_s: float
     """How long the solver took."""
     too_small_per_hour: float | None
@@ -281,7 +281,7 @@ class Event(TypedDict):
     at: float
     kind: EventKind
     text: str
-    """What happened, as a sentence."""
+    """Sentence that says what happened."""
     parts: list[EventPart]
     """The same sentence in pieces."""
     job: str | None
@@ -307,7 +307,7 @@ class Problem(TypedDict):
     message: str
     """One clear sentence."""
     exit_code: int
-    """What the command line ends with."""
+    """Exit code that the command line ends with."""
     field: NotRequired[str]
     expected: NotRequired[str]
 

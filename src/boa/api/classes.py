@@ -24,7 +24,7 @@ class PartTimes(TypedDict):
 
 
 class Curve(TypedDict):
-    """What is believed, for every width that can run; all lists are of one length."""
+    """Beliefs for every width that can run; all lists are of one length."""
 
     widths: list[int]
     speedup: list[float]
@@ -33,7 +33,7 @@ class Curve(TypedDict):
 
 
 class Sample(TypedDict):
-    """What was measured at one width, over all epochs."""
+    """Measurements at one width, over all epochs."""
 
     width: int
     across_nodes: bool
@@ -66,7 +66,7 @@ _OfClass = TypedDict("_OfClass", {"class": str})
 
 
 class ClassDocument(_OfClass):
-    """What was learned of a class."""
+    """Knowledge of a class: curves, work, arrivals, rescaling times."""
 
     prior: str
     """Where the curves start from, in words."""
@@ -78,7 +78,7 @@ class ClassDocument(_OfClass):
     rescale_s: float
     """Mean time of a rescaling, as plans count on it."""
     engine: str
-    """What runs its jobs now."""
+    """Engine that runs its jobs now."""
     rescaling: dict[str, dict[str, PartTimes]]
     """By engine and part; `total` first."""
     epochs: int

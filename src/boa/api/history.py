@@ -11,7 +11,7 @@ class GpuHistory(TypedDict):
     used: list[float]
     """Held by jobs."""
     wanted: list[float | None]
-    """What the plan has for all jobs that were active; null where nobody noted it down."""
+    """GPUs that the plan had for all active jobs; null where nobody noted it down."""
 
 
 class History(TypedDict):
@@ -47,7 +47,7 @@ class JobRun(TypedDict):
 
 
 class JobPoint(TypedDict):
-    """What a job said of itself at some moment."""
+    """Report of a job on itself at some moment."""
 
     at: float
     epoch: int

@@ -62,7 +62,7 @@ class Plan(TypedDict):
     spend_per_hour: float
     average_jct_s: float
     objective_s: float
-    """What is minimised: the average JCT, weighted."""
+    """Weighted average JCT: what is minimised."""
     lower_bound_s: float
     """No plan within the budget has a lower objective."""
     gap: float
@@ -117,7 +117,7 @@ class ClassChange(TypedDict):
 
 
 class Preview(TypedDict):
-    """What the plan would be for another budget, or for a wished JCT. Nothing is changed."""
+    """Plan for another budget, or for a wished JCT. Nothing is changed."""
 
     plan: int
     """Number of the plan in force, which it is held against."""
@@ -125,7 +125,7 @@ class Preview(TypedDict):
     """Dollars on the bill per dollar planned, as measured. All dollars here are the bill's, but for
     those of single classes: these are what jobs hold, without idle and booting nodes."""
     planned_per_hour: float
-    """What the plan is made with: the budget ÷ gain, or the cap if that is less."""
+    """Spend that the plan is made with: the budget ÷ gain, or the cap if that is less."""
     budget_per_hour: float
     """As asked for; for a wished JCT: the least that reaches it."""
     average_jct_s: float
@@ -136,7 +136,7 @@ class Preview(TypedDict):
     too_small_per_hour: float | None
     """Where the budget cannot keep up: the least that could. The plan shown is the one for that."""
     left_over_per_hour: float
-    """Of the budget, what even the fastest plan has no use for."""
+    """Part of the budget that even the fastest plan has no use for."""
     shadow_price_s: float
     """Seconds of average JCT that one more dollar per hour would buy."""
     before: FrontierPoint
@@ -158,7 +158,7 @@ class WidthChoice(TypedDict):
     saves_s: float | None
     """Against the next narrower width; null for the narrowest."""
     extra_usd: float | None
-    """What that costs more; negative: it is cheaper as well as faster."""
+    """Additional cost; negative: it is cheaper as well as faster."""
 
 
 class EpochChoice(TypedDict):
@@ -174,7 +174,7 @@ class EpochChoice(TypedDict):
 class VariantChoice(TypedDict):
     share: float
     gpu_type: str
-    """Of the variant's first epochs."""
+    """GPU type of the variant's first epochs."""
     epochs: list[EpochChoice]
 
 
@@ -184,8 +184,8 @@ class Why(TypedDict):
     name: str
     plan: int
     seconds_per_usd: float
-    """What one dollar must save at least for this class: it saves as much elsewhere. 0: the budget
-    is no limit."""
+    """Seconds that one dollar must save at least for this class: it saves as much elsewhere. 0: the
+    budget is no limit."""
     words: list[str]
     """The same in plain sentences, one per stretch of epochs."""
     variants: list[VariantChoice]

@@ -26,8 +26,8 @@ class PolicyChoice(TypedDict):
     about: str
     """One line: what every job gets, and on which cluster."""
     knob: str | None
-    """What it is swept over: budget, target_efficiency, nodes (a fixed cluster about as large as
-    each budget buys) or width; null: nothing."""
+    """Knob that it is swept over: budget, target_efficiency, nodes (a fixed cluster about as large
+    as each budget buys) or width; null: nothing."""
     several_gpu_types: bool
     """Whether it uses more than one."""
 
@@ -41,7 +41,7 @@ class TraceChoices(TypedDict):
 
 
 class Knob(TypedDict):
-    """What a policy was told: a budget, a target efficiency, a number of nodes, a width."""
+    """Knob of a policy and its value: a budget, a target efficiency, a cluster, a width."""
 
     policy: str
     knob: str | None
@@ -50,7 +50,7 @@ class Knob(TypedDict):
 
 
 class ClassResult(TypedDict):
-    """What came of a class in a simulation."""
+    """Outcome of a class in a simulation."""
 
     name: str
     jobs: int
@@ -67,7 +67,7 @@ class SimulatedType(TypedDict):
 
 
 class ComparisonPoint(Knob):
-    """What came of one policy at one value of its knob. A policy may add what it wants told."""
+    """Outcome of one policy at one value of its knob. A policy may add what it wants told."""
 
     jobs: int
     completed: int
@@ -80,7 +80,7 @@ class ComparisonPoint(Knob):
     average_gpus: float
     """Held by jobs, over the arrival span."""
     spend_per_hour: float
-    """What these cost."""
+    """Cost of these."""
     rented_gpus: float
     """Whole nodes, provisioning included."""
     rented_spend_per_hour: float
@@ -92,13 +92,13 @@ class ComparisonPoint(Knob):
     average_efficiency: float | None
     average_queueing_s: float
     wall_s: float
-    """What the simulation itself took."""
+    """Seconds that the simulation itself took."""
     span_s: NotRequired[float]
     """From the first arrival to the last."""
     classes: NotRequired[list[ClassResult]]
     gpu_hours_by_type: NotRequired[dict[str, float]]
     physics: NotRequired[dict[str, Any]]
-    """What of the world was switched on: the simulator's settings."""
+    """Settings of the simulator: the parts of the world that were switched on."""
     gpu_types: NotRequired[list[SimulatedType]]
 
 
@@ -139,7 +139,7 @@ class Simulation(TypedDict):
     budgets: list[float]
     gpu_types: list[str]
     asked_at: float
-    """Of the wall, Unix seconds."""
+    """Unix seconds, by the wall's clock."""
     points_done: int
     points: int
     error: str

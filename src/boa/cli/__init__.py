@@ -18,7 +18,7 @@ USAGE, INTERRUPTED, BROKEN_PIPE = 2, 130, 141
 MANY = 20_000
 """New objects between two looks for garbage; Python's own 700 is for small programs."""
 COMPLETE = "_BOA_COMPLETE"
-"""What a shell asks with that completes a command line."""
+"""Variable that a shell sets to have a command line completed."""
 
 
 class Root(shell.Lazy):
@@ -104,7 +104,7 @@ def _hurry() -> None:
 
 
 def _usage(problem: click.ClickException) -> str:
-    """What was wrong with the command line, and where to read how it is meant."""
+    """The mistake in the command line, and where to read how it is meant."""
     said = " ".join(problem.format_message().split())
     context = getattr(problem, "ctx", None)
     where = context.command_path if context is not None else "boa"

@@ -134,7 +134,7 @@ def object_of(
 
 
 def as_given(**values: Any) -> dict[str, Any]:
-    """What an object is made into that nobody has a name for: its fields, read."""
+    """Fields as read: the value of an object that has no type of its own."""
     return values
 
 
@@ -154,7 +154,7 @@ def either(shapes: Mapping[type, Shape[Any]], *, expected: str = "") -> Shape[An
 
 
 def misfit(value: Mapping[Any, Any], fields: Sequence[Field], open_to_more: bool = False) -> Wrong:
-    """What is wrong with the names in a mapping; of a misspelt one, which is meant."""
+    """The wrong name in a mapping, or the missing one; for a misspelt name, the one meant."""
     from difflib import get_close_matches
 
     names = [field.name for field in fields]

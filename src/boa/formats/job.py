@@ -25,9 +25,9 @@ from boa.model.job_spec import GpuLimits, JobSpec, Launcher
 MAX_DOCUMENT_BYTES = 1024**2
 MAX_ARGUMENTS = 1000
 MAX_RUN_BYTES = 128 * 1024
-"""Of the whole command; no system starts one with a longer argument than this."""
+"""Length of the whole command; no system starts one with a longer argument than this."""
 MAX_VALUE_BYTES = 10 * 1024
-"""Of one environment variable."""
+"""Length of one environment variable."""
 MAX_PATH = 4096
 MAX_JOB_GPUS = 1024
 MAX_GPU_TYPES = 100
@@ -37,7 +37,7 @@ MAX_GRACE_S = 3600.0
 MAX_RETRIES = 1000
 LAUNCHERS: tuple[Launcher, ...] = get_args(Launcher)
 OURS = "BOA_"
-"""What begins so belongs to the service."""
+"""Beginning of variables that belong to the service."""
 RESERVED = (
     "CUDA_VISIBLE_DEVICES",
     "LOCAL_RANK",
@@ -49,9 +49,9 @@ RESERVED = (
 )
 """Variables that the engine sets."""
 SHELL = ("sh", "-c")
-"""What runs a command that was given as one string."""
+"""Shell that runs a command given as one string."""
 DEFAULTS = JobSpec(job_class="", run=())
-"""What a spec says that says nothing."""
+"""Values of a spec that says nothing."""
 _FOLDERS = ("workdir", "checkpoint_dir")
 
 

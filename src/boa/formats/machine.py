@@ -7,7 +7,7 @@ from boa.model.workload import GpuType
 from boa.units import GpuName
 
 SLOT = GpuType(name="slot", price=1.0, gpus_per_node=4)
-"""What a machine without GPUs has instead: jobs are counted, nothing is reserved."""
+"""Stand-in for GPUs on a machine without any: jobs are counted, nothing is reserved."""
 SLOT_NODES = 4
 
 
@@ -32,7 +32,7 @@ def _installed_gpus() -> list[str]:
 
 
 def short_name(product: str) -> GpuName:
-    """What a GPU is called: `NVIDIA A100-SXM4-80GB` is an A100."""
+    """Short name of a GPU: `NVIDIA A100-SXM4-80GB` is an A100."""
     noise = r"NVIDIA|Tesla|GeForce|PCIe|SXM\d*|HBM\d*e?|NVL|\d+GB"
     words = [word for word in re.split(r"[\s-]+", product) if not re.fullmatch(noise, word)]
     return "".join(words) or product

@@ -87,7 +87,7 @@ def _load_events(text: str, tables: dict[str, Any]) -> Any:
     loader = _Loader(text)
     scalars = dict(tables)
     values: list[Any] = []
-    """What the innermost open collection holds so far; a mapping holds key, value, key, ..."""
+    """Content of the innermost open collection so far; of a mapping key, value, key, ..."""
     outer: list[list[Any]] = []
     lines: list[int] = []
     documents = 0

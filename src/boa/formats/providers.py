@@ -1,4 +1,4 @@
-"""What `boa.yaml` says of Ray and of AWS."""
+"""Fields of `boa.yaml` for Ray and for AWS."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ MAX_SETUP = 8000
 MAX_TAGS = 40
 """AWS allows 50 on everything; ours are among them."""
 TAG = r"^(?!boa:|aws:)[A-Za-z0-9+=.,_:@-]{1,128}$"
-"""What AWS allows in the name of a tag that the node itself can read."""
+"""Pattern of tag names that AWS lets the node itself read."""
 _HOST_PORT = r"[^\s:/]+:[0-9]{1,5}"
 
 

@@ -41,7 +41,7 @@ def _those_known(figures: dict[str, float | None]) -> dict[str, float]:
 
 
 def _times(**figures: float | None) -> dict[str, float]:
-    """What cannot be a time is left out, like a loss that diverged."""
+    """Figures that can be times; others are left out, like a loss that diverged."""
     return {name: s for name, s in figures.items() if s is not None and s >= 0}
 
 

@@ -26,7 +26,7 @@ def load_config(
     overrides: Mapping[str, Any],
     catalogue: Catalogue,
 ) -> ServiceConfig:
-    """What a service is to do. `overrides` go by the file's names and win; None: not given."""
+    """Configuration of a service. `overrides` go by the file's names and win; None: not given."""
     shape = CONFIG.shape
     given = {name: value for name, value in overrides.items() if value is not None}
     document = None if path is None else read_document(path)

@@ -19,7 +19,7 @@ S = TypeVar("S")
 T_co = TypeVar("T_co", covariant=True)
 
 TINY, HUGE = 1e-12, 1e15
-"""What a number may be, other than zero: far beyond any use, far within what floats can add up."""
+"""Bounds of numbers other than zero: far beyond any use, far within what floats can add up."""
 LEFT_OUT: Any = object()
 """In place of a default or an example that there is none of."""
 _SHOWN = 40
@@ -79,10 +79,10 @@ class Field:
     required: bool = False
     default: Any = LEFT_OUT
     otherwise: str = ""
-    """What goes without it, in words, where no default says it."""
+    """Words for its absence, where no default says what goes then."""
     example: Any = LEFT_OUT
     to: str | None = ""
-    """What it is called in the value that is made, if not by its own name; None: not kept."""
+    """Name in the value that is made, if not its own; None: not kept."""
     told: bool = False
     """Written for people and not read back."""
 
@@ -96,7 +96,7 @@ def needed(
 
 @dataclass(frozen=True, slots=True)
 class Format(Generic[T_co]):
-    """What a whole file, or the body of a request, may say."""
+    """Declaration of a whole file, or of the body of a request."""
 
     title: str
     about: str

@@ -59,7 +59,7 @@ class Prediction(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class UserRequest:
-    """What a job's user asked for: policies that trust users go by it."""
+    """Wish of a job's user: policies that trust users go by it."""
 
     gpus: int | None = None
     """None: its user did not say."""

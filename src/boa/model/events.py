@@ -55,7 +55,7 @@ ShortageCode: TypeAlias = Literal["no_such_type", "max_nodes", "no_capacity", "s
 """Why a job has less than planned: the type is not on offer; no more nodes are allowed; the cloud
 has no more, or had none; the cap on the spend leaves too little."""
 TroubleCode: TypeAlias = Literal["engine", "cloud", "no_plan", "one_process", "exit_code"]
-"""What is wrong: engine or cloud do not do as asked; the solver failed; a job of one process may
+"""Kind of trouble: engine or cloud do not do as asked; the solver failed; a job of one process may
 get several nodes; a job ended badly when told to stop."""
 
 
@@ -70,9 +70,9 @@ class Shortage:
     """GPUs that it has instead; None: it waits."""
     why: ShortageCode
     most_nodes: int | None = None
-    """Of `max_nodes` and `no_capacity`: how many nodes of the type there can be."""
+    """Nodes of the type that there can be, for `max_nodes` and `no_capacity`."""
     detail: str = ""
-    """Of `no_capacity`: what the cloud said."""
+    """Words of the cloud, for `no_capacity`."""
 
 
 # Fields by kind
@@ -103,7 +103,7 @@ class Start(OfJob):
     saves_s: NotRequired[Seconds]
     """Against the GPUs that it had, until the next planned change; negative: it takes longer."""
     extra_usd: NotRequired[Usd]
-    """What that costs more; negative: less."""
+    """Additional cost; negative: it costs less."""
     planned_gpu_type: NotRequired[str]
     """Where it has fewer GPUs than planned."""
     planned_width: NotRequired[int]
@@ -147,7 +147,7 @@ class OfNode(TypedDict):
 class NodeRented(OfNode):
     gpus: int
     price_per_hour: UsdPerHour
-    """Of the whole node."""
+    """Price of the whole node."""
 
 
 class NodeLeaving(OfNode):
@@ -161,23 +161,23 @@ class NodeLost(OfNode):
 class NodeReleased(OfNode):
     why: ReleaseCode
     after_s: NotRequired[Seconds]
-    """Of `not_ready`: how long it was waited for."""
+    """Seconds that it was waited for, for `not_ready`."""
 
 
 class Short(TypedDict):
-    """Of a job: as in `Shortage`. Of a node that the cloud refused: `refused`."""
+    """Lack of GPUs: a job's, as in `Shortage`, or a node that the cloud refused (`refused`)."""
 
     why: ShortageCode | Literal["refused"]
     gpu_type: str
     """The one that was wanted."""
     detail: NotRequired[str]
     again_s: NotRequired[Seconds]
-    """Of `refused`: when it is asked for again."""
+    """Seconds until it is asked for again, for `refused`."""
     name: NotRequired[str]
     """The job's, as are all that follow."""
     width: NotRequired[int]
     given_gpu_type: NotRequired[str]
-    """What it has instead; left out: it waits."""
+    """GPU type that it has instead; left out: it waits."""
     given_width: NotRequired[int]
     most_nodes: NotRequired[int]
 
@@ -189,7 +189,7 @@ class Planned(TypedDict):
     gap: float
     """Above the best that there can be, as a part of it."""
     wall_s: float
-    """What the solver took."""
+    """Seconds that the solver took."""
     too_small_per_hour: UsdPerHour | None
     """Where the budget cannot keep up: the least that could."""
 
@@ -209,7 +209,7 @@ class ClockSet(TypedDict):
 class Trouble(TypedDict):
     why: TroubleCode
     detail: NotRequired[str]
-    """What engine, cloud or solver said."""
+    """Words of engine, cloud or solver."""
     name: NotRequired[str]
     """The job's, of `exit_code`."""
     exit_code: NotRequired[int]
@@ -243,7 +243,7 @@ FIELDS: Mapping[EventKind, type[Any]] = {
     "trouble": Trouble,
     "other": Anything,
 }
-"""What the data of every kind have."""
+"""Shape of the data of every kind."""
 
 
 def has_its_fields(kind: EventKind, data: Mapping[str, Any]) -> bool:

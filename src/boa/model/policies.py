@@ -14,7 +14,7 @@ Learning: TypeAlias = Literal["class", "job", "perfect", "service"]
 """Jobs of a class share what they learn; each learns alone; all know the truth; the service's own
 profiler learns from what they report."""
 Knob: TypeAlias = Literal["budget", "target", "nodes", "width"]
-"""What has to be said beside the name: a budget, an efficiency, a cluster, a width."""
+"""Figure that has to be given beside the name: a budget, an efficiency, a cluster, a width."""
 ROUND_S: Seconds = 60.0
 """Between two rounds, unless somebody says otherwise."""
 KNOB_NAMES: Mapping[Knob, str] = {
@@ -23,12 +23,12 @@ KNOB_NAMES: Mapping[Knob, str] = {
     "nodes": "nodes",
     "width": "width",
 }
-"""What each knob is called in files and answers."""
+"""Names of the knobs in files and answers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyFacts:
-    """What is known of a policy before it is asked anything."""
+    """Facts of a policy, known before it is asked anything."""
 
     name: str
     title: str
@@ -171,7 +171,7 @@ def policies_with(knob: Knob | None) -> tuple[str, ...]:
 
 
 def flag_of(knob: Knob) -> str:
-    """What a knob is called on the command line."""
+    """Flag of a knob on the command line."""
     return "--" + KNOB_NAMES[knob].replace("_", "-")
 
 

@@ -58,7 +58,7 @@ class Choice:
 
     policy: Policy
     budget: UsdPerHour | None = None
-    """What plans are made with, for a policy that follows one."""
+    """Budget that plans are made with, for a policy that follows one."""
     like_sia: bool = False
     """As in `PolicyFacts`."""
 

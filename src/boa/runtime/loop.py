@@ -51,7 +51,7 @@ CLOCK_JUMP_S = 5.0
 
 
 class ControlLoop:
-    """What `snapshot.Control` promises, and `step`, which a test may call by itself."""
+    """The promises of `snapshot.Control`, and `step`, which a test may call by itself."""
 
     def __init__(
         self,
@@ -141,7 +141,8 @@ class ControlLoop:
         return found
 
     def _learned(self, look: Callable[[Draft], Any]) -> Any:
-        """What was learned changes all the time: only the loop's own thread may look at it."""
+        """An answer from what was learned, which only the loop's own thread may look at: it changes
+        all the time."""
         if self._thread is None:
             return look(Draft(self.state, self.clock.now()))
         return self._ask(look).result(ANSWER_S)
@@ -224,7 +225,7 @@ class ControlLoop:
         self.actor.act(draft)
 
     def _messages(self) -> tuple[list[Said], list[AwaitedCommand]]:
-        """What was said, also in a step that was not stored, and what was asked, since then."""
+        """Messages since then, also of a step that was not stored, and commands."""
         said, self._unstored = self._unstored, []
         asked: list[AwaitedCommand] = []
         while True:

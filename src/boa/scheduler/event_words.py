@@ -72,13 +72,13 @@ Words: TypeAlias = Iterator[str | Part]
 def sentence(
     kind: EventKind, job: JobId | None, node: NodeId | None, data: Mapping[str, Any]
 ) -> str:
-    """Of an event with all fields of its kind."""
+    """Text of an event with all fields of its kind."""
     return "".join(_text(part) for part in _WORDS[kind](_About(kind, job, node), data))
 
 
 def parts(event: Event) -> list[Part]:
-    """What an event's text is made of. One that was written by another version stays in one piece:
-    what was said is not reworded."""
+    """Parts of an event's text. One that was written by another version stays in one piece: what
+    was said is not reworded."""
     if not has_its_fields(event.kind, event.data):
         return [Part(event.text)]
     about = _About(event.kind, event.job, event.node)
@@ -162,7 +162,7 @@ def _failed(about: _About, data: Failed) -> Words:
 
 
 def failure(why: FailureCode, exit_code: int | None, detail: str) -> str:
-    """What went wrong with a run: in the engine's words, where it has some."""
+    """Words for the failure of a run: the engine's own, where it has some."""
     if detail or why == "engine":
         return detail
     return "its processes were lost" if why == "processes_lost" else f"exit code {exit_code}"
@@ -321,7 +321,7 @@ def _shortage(about: _About, data: Short) -> Words:
 
 
 def shortage(found: Shortage) -> str:
-    """What a job has instead of what was wanted, and why."""
+    """Words for the GPUs a job has instead of those wanted, and why."""
     return f"{_instead(found)}: {_limit(found)}"
 
 

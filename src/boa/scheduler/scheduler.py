@@ -38,7 +38,7 @@ BOOT_S: Seconds = 1800.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What nodes may be had, and how patient to be."""
+    """Limits on nodes, and how patient to be."""
 
     max_nodes: Mapping[GpuName, int] = field(default_factory=dict)
     keep_warm_s: Seconds = 0.0
@@ -50,12 +50,12 @@ class Limits:
 
 
 class ToDo(NamedTuple):
-    """What a message asks of the driver, once the draft is stored."""
+    """Work that a message leaves to the driver, once the draft is stored."""
 
     forget: tuple[RunKey, ...] = ()
     """Runs whose end was taken in: the engine may forget them."""
     ask_again: tuple[Rent | Release, ...] = ()
-    """What the cloud was asked for and has not done."""
+    """Requests that the cloud has not fulfilled."""
 
 
 class Scheduler:
@@ -73,7 +73,8 @@ class Scheduler:
         self.planner, self.purse, self._sampling = planner, purse, sampling
         self._reports = Reports(beliefs, sampling)
         self._quiet_until: dict[str, Seconds] = {}
-        """Of whose trouble nothing is told until then: it would bury all other events."""
+        """Moments until which trouble is not told again, by who has it: it would bury all other
+        events."""
 
     def observe(self, draft: Draft, said: Said) -> ToDo:
         """Take in what engine or cloud said."""

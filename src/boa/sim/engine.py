@@ -87,7 +87,7 @@ class SimulatedEngine:
         self._cold_s, self._interference = cold_s, interference
         self.report = report
         self.jobs: dict[JobId, ActiveJob] = {}
-        """What became of them so far, checkpoint and all; those that have ended are gone."""
+        """Jobs as far as they have come, checkpoint and all; those that have ended are gone."""
         self.checkpoints: dict[JobId, tuple[int, float]] = {}
         """Where jobs that have not started yet are to go on from: (epoch, units done of it)."""
         self._runs: dict[RunKey, _Acted] = {}

@@ -156,7 +156,7 @@ class ActiveJob:
         return at
 
     def as_view(self) -> JobView:
-        """What the policy sees."""
+        """The job as its policy sees it."""
         return JobView(
             id=self.id,
             job_class=self.truth.name,

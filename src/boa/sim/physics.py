@@ -56,7 +56,7 @@ class Truth(Protocol):
 
 
 def gpu_limits(rates: Mapping[GpuName, Floats]) -> GpuLimits:
-    """What a job with these rates (epochs × 2 × (K + 1)) can run on, in every epoch."""
+    """GPUs that a job with these rates (epochs × 2 × (K + 1)) can run on, in every epoch."""
     found = [np.flatnonzero(table.max(axis=1).min(axis=0) > 0) for table in rates.values()]
     widths = [possible for possible in found if len(possible)]
     return GpuLimits(

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from boa.sim.simulator import Progress
 
 NO_BUDGET: UsdPerHour = 1.0
-"""What a purse is told to keep to whose policy asks nobody: it is never planned with."""
+"""Budget of a purse whose policy follows none: it is never planned with."""
 MOST_STEPS = 100
 """In which everything that follows from one moment must have come to rest."""
 
@@ -234,7 +234,7 @@ class ScheduledSimulation:
             self.recording.tell(asked.arrival_s, "arrive", job)
 
     def _spec(self, asked: TraceJob, truth: Truth) -> JobSpec:
-        """What its user would have submitted."""
+        """Description that its user would have submitted."""
         types = self.knowledge.gpu_types
         rates = {gpu: truth.rates(gpu) for gpu in types if truth.widest(gpu)}
         work = truth.work(asked)

@@ -285,7 +285,7 @@ def event_row(number: int, event: Event) -> Row:
 
 
 def event_of(row: Stored) -> Event:
-    """Of a kind that only the version knew that wrote it: told in its words all the same."""
+    """The stored event; one of a kind that only another version knows keeps that one's words."""
     job = None if row["job"] is None else str(row["job"])
     record = json.loads(row["record"])
     kind = record["kind"] if record["kind"] in KINDS else "other"

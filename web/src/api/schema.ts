@@ -526,7 +526,7 @@ export interface components {
     schemas: {
         /**
          * Budget
-         * @description What the service steers to.
+         * @description Budget that the service steers to, and what it spends.
          */
         Budget: {
             /**
@@ -541,7 +541,7 @@ export interface components {
             max_spend_per_hour: number | null;
             /**
              * Effective Budget Per Hour
-             * @description What is planned with, so that the average comes out at the budget.
+             * @description Budget that is planned with, so that the average comes out at the one that was set.
              */
             effective_budget_per_hour: number;
             /** Average Spend Per Hour */
@@ -550,7 +550,7 @@ export interface components {
             spend_now_per_hour: number;
             /**
              * Since
-             * @description What the average is over: the first start, or the last change of the budget.
+             * @description Beginning of the average: the first start, or the last change of the budget.
              */
             since: number;
             /** Now */
@@ -581,7 +581,7 @@ export interface components {
         };
         /**
          * ClassDocument
-         * @description What was learned of a class.
+         * @description Knowledge of a class: curves, work, arrivals, rescaling times.
          */
         ClassDocument: {
             /**
@@ -610,7 +610,7 @@ export interface components {
             rescale_s: number;
             /**
              * Engine
-             * @description What runs its jobs now.
+             * @description Engine that runs its jobs now.
              */
             engine: string;
             /**
@@ -672,7 +672,7 @@ export interface components {
         };
         /**
          * ClassResult
-         * @description What came of a class in a simulation.
+         * @description Outcome of a class in a simulation.
          */
         ClassResult: {
             /** Name */
@@ -708,7 +708,7 @@ export interface components {
         };
         /**
          * ComparisonPoint
-         * @description What came of one policy at one value of its knob. A policy may add what it wants told.
+         * @description Outcome of one policy at one value of its knob. A policy may add what it wants told.
          */
         ComparisonPoint: {
             /** Policy */
@@ -743,7 +743,7 @@ export interface components {
             average_gpus: number;
             /**
              * Spend Per Hour
-             * @description What these cost.
+             * @description Cost of these.
              */
             spend_per_hour: number;
             /**
@@ -770,7 +770,7 @@ export interface components {
             average_queueing_s: number;
             /**
              * Wall S
-             * @description What the simulation itself took.
+             * @description Seconds that the simulation itself took.
              */
             wall_s: number;
             /**
@@ -786,7 +786,7 @@ export interface components {
             };
             /**
              * Physics
-             * @description What of the world was switched on: the simulator's settings.
+             * @description Settings of the simulator: the parts of the world that were switched on.
              */
             physics?: {
                 [key: string]: unknown;
@@ -807,7 +807,7 @@ export interface components {
             max_spend_per_hour: number | null;
             /**
              * Effective Budget Per Hour
-             * @description What is planned with, so that the average comes out at the budget.
+             * @description Budget that is planned with, so that the average comes out at the one that was set.
              */
             effective_budget_per_hour: number;
             /**
@@ -822,7 +822,7 @@ export interface components {
             average_spend_per_hour: number;
             /**
              * Spend Now Per Hour
-             * @description What is rented at this moment costs so much.
+             * @description Price of everything that is rented at this moment.
              */
             spend_now_per_hour: number;
             /**
@@ -853,7 +853,7 @@ export interface components {
             provisioning_usd: number;
             /**
              * Forecast Month Usd
-             * @description Of this calendar month (UTC), if the rest of it costs what it cost on average.
+             * @description Cost of this calendar month (UTC), if the rest of it costs what it cost on average.
              */
             forecast_month_usd: number;
             /**
@@ -864,7 +864,7 @@ export interface components {
         };
         /**
          * CostRow
-         * @description What one day, class or job cost; job or class null: what no job held.
+         * @description Cost of one day, class or job; job or class null: of what no job held.
          */
         CostRow: {
             /**
@@ -894,7 +894,7 @@ export interface components {
         };
         /**
          * Curve
-         * @description What is believed, for every width that can run; all lists are of one length.
+         * @description Beliefs for every width that can run; all lists are of one length.
          */
         Curve: {
             /** Widths */
@@ -953,7 +953,7 @@ export interface components {
             kind: "submitted" | "started" | "rescaled" | "restarted" | "stop" | "stopped" | "succeeded" | "failed" | "retry" | "node_rented" | "node_ready" | "node_released" | "node_leaving" | "node_gone" | "node_lost" | "orphan" | "shortage" | "planned" | "budget" | "clock" | "trouble" | "other";
             /**
              * Text
-             * @description What happened, as a sentence.
+             * @description Sentence that says what happened.
              */
             text: string;
             /**
@@ -1058,7 +1058,7 @@ export interface components {
             used: number[];
             /**
              * Wanted
-             * @description What the plan has for all jobs that were active; null where nobody noted it down.
+             * @description GPUs that the plan had for all active jobs; null where nobody noted it down.
              */
             wanted: (number | null)[];
         };
@@ -1165,7 +1165,7 @@ export interface components {
             state: "waiting" | "starting" | "running" | "rescaling" | "succeeded" | "failed" | "stopped";
             /**
              * Gpu Type
-             * @description Of the GPUs that it holds now.
+             * @description Type of the GPUs that it holds now.
              */
             gpu_type: string | null;
             /**
@@ -1224,7 +1224,7 @@ export interface components {
             left_s: number | null;
             /**
              * Left Usd
-             * @description What that will cost.
+             * @description Cost of that, in USD.
              */
             left_usd: number | null;
             /** Stop Requested */
@@ -1257,7 +1257,7 @@ export interface components {
             attempt: number | null;
             /**
              * Rescale S
-             * @description What it took until that run trained: `total`, and by part as far as it told (`stop`, `save`, `start`, `load`, `first_step`); `other`: what these do not explain.
+             * @description Seconds until that run trained: `total`, and by part as far as it told (`stop`, `save`, `start`, `load`, `first_step`); `other`: what these do not explain.
              */
             rescale_s: {
                 [key: string]: number;
@@ -1271,7 +1271,7 @@ export interface components {
             failures: number;
             /** Retry At */
             retry_at: number | null;
-            /** @description What the plan has for it; less may be there where GPUs are short. */
+            /** @description GPUs that the plan has for it; less may be there where GPUs are short. */
             wanted: components["schemas"]["Share"] | null;
             /** Held */
             held: components["schemas"]["Part"][];
@@ -1307,7 +1307,7 @@ export interface components {
         };
         /**
          * JobPoint
-         * @description What a job said of itself at some moment.
+         * @description Report of a job on itself at some moment.
          */
         JobPoint: {
             /** At */
@@ -1352,7 +1352,7 @@ export interface components {
             state: "waiting" | "starting" | "running" | "rescaling" | "succeeded" | "failed" | "stopped";
             /**
              * Gpu Type
-             * @description Of the GPUs that it holds now.
+             * @description Type of the GPUs that it holds now.
              */
             gpu_type: string | null;
             /**
@@ -1411,7 +1411,7 @@ export interface components {
             left_s: number | null;
             /**
              * Left Usd
-             * @description What that will cost.
+             * @description Cost of that, in USD.
              */
             left_usd: number | null;
             /** Stop Requested */
@@ -1485,7 +1485,7 @@ export interface components {
             speed?: number;
             /**
              * Version
-             * @description Of the service; in the first message.
+             * @description Version of the service; in the first message.
              */
             version?: string;
             budget?: components["schemas"]["Budget"];
@@ -1534,7 +1534,7 @@ export interface components {
             plan: components["schemas"]["Plan"];
             /**
              * Workload
-             * @description What it was made for, as a workload file (YAML, `boa schema workload`).
+             * @description Workload that it was made for, as a file (YAML, `boa schema workload`).
              */
             workload: string;
             /**
@@ -1575,7 +1575,7 @@ export interface components {
             price: number;
             /**
              * Price Per Hour
-             * @description Of the whole node.
+             * @description Price of the whole node.
              */
             price_per_hour: number;
             /** Requested At */
@@ -1659,7 +1659,7 @@ export interface components {
             average_jct_s: number;
             /**
              * Objective S
-             * @description What is minimised: the average JCT, weighted.
+             * @description Weighted average JCT: what is minimised.
              */
             objective_s: number;
             /**
@@ -1778,7 +1778,7 @@ export interface components {
             about: string;
             /**
              * Knob
-             * @description What it is swept over: budget, target_efficiency, nodes (a fixed cluster about as large as each budget buys) or width; null: nothing.
+             * @description Knob that it is swept over: budget, target_efficiency, nodes (a fixed cluster about as large as each budget buys) or width; null: nothing.
              */
             knob: string | null;
             /**
@@ -1789,7 +1789,7 @@ export interface components {
         };
         /**
          * Preview
-         * @description What the plan would be for another budget, or for a wished JCT. Nothing is changed.
+         * @description Plan for another budget, or for a wished JCT. Nothing is changed.
          */
         Preview: {
             /**
@@ -1804,7 +1804,7 @@ export interface components {
             gain: number;
             /**
              * Planned Per Hour
-             * @description What the plan is made with: the budget ÷ gain, or the cap if that is less.
+             * @description Spend that the plan is made with: the budget ÷ gain, or the cap if that is less.
              */
             planned_per_hour: number;
             /**
@@ -1828,7 +1828,7 @@ export interface components {
             too_small_per_hour: number | null;
             /**
              * Left Over Per Hour
-             * @description Of the budget, what even the fastest plan has no use for.
+             * @description Part of the budget that even the fastest plan has no use for.
              */
             left_over_per_hour: number;
             /**
@@ -1863,7 +1863,7 @@ export interface components {
             message: string;
             /**
              * Exit Code
-             * @description What the command line ends with.
+             * @description Exit code that the command line ends with.
              */
             exit_code: number;
             /** Field */
@@ -1906,7 +1906,7 @@ export interface components {
         };
         /**
          * Sample
-         * @description What was measured at one width, over all epochs.
+         * @description Measurements at one width, over all epochs.
          */
         Sample: {
             /** Width */
@@ -1980,7 +1980,7 @@ export interface components {
             gpu_types: string[];
             /**
              * Asked At
-             * @description Of the wall, Unix seconds.
+             * @description Unix seconds, by the wall's clock.
              */
             asked_at: number;
             /** Points Done */
@@ -2055,7 +2055,7 @@ export interface components {
             share: number;
             /**
              * Gpu Type
-             * @description Of the variant's first epochs.
+             * @description GPU type of the variant's first epochs.
              */
             gpu_type: string;
             /** Epochs */
@@ -2072,7 +2072,7 @@ export interface components {
             plan: number;
             /**
              * Seconds Per Usd
-             * @description What one dollar must save at least for this class: it saves as much elsewhere. 0: the budget is no limit.
+             * @description Seconds that one dollar must save at least for this class: it saves as much elsewhere. 0: the budget is no limit.
              */
             seconds_per_usd: number;
             /**
@@ -2103,7 +2103,7 @@ export interface components {
             saves_s: number | null;
             /**
              * Extra Usd
-             * @description What that costs more; negative: it is cheaper as well as faster.
+             * @description Additional cost; negative: it is cheaper as well as faster.
              */
             extra_usd: number | null;
         };

@@ -55,7 +55,7 @@ class Decider:
     refused: dict[GpuName, Refused] = field(default_factory=dict)
     """Types that the cloud had no more of."""
     short: Mapping[JobId, Shortage] = field(default_factory=dict)
-    """Of jobs that have less than planned: why, as it was told."""
+    """Reasons of jobs that have less than planned, as they were told."""
     causes: dict[JobId, Cause] = field(default_factory=dict)
     """Why jobs are to have something else since this step."""
 
@@ -142,7 +142,7 @@ class Decider:
                 draft.replan = True
 
     def _least(self, job: JobRecord) -> Share | None:
-        """What a job starts on that nothing is planned for: the cheapest GPUs, the fewest."""
+        """Share of a job that nothing is planned for: the cheapest GPUs, the fewest."""
         usable = self._usable(job)
         if not usable:
             return None
@@ -150,8 +150,8 @@ class Decider:
         return Share(gpu, job.spec.gpus.min)
 
     def _usable(self, job: JobRecord) -> list[GpuName]:
-        """Of the types that its user allows, those that there are: a type may have been dropped
-        from the configuration since."""
+        """GPU types that its user allows and that there are: one may have been dropped from the
+        configuration since."""
         return [gpu for gpu in job.spec.gpus.types or self.gpu_types if gpu in self.gpu_types]
 
     def _within(self, share: Share, job: JobRecord) -> Share | None:
@@ -166,7 +166,7 @@ class Decider:
         return replace(share, gpu=gpu, width=width)
 
     def _fit(self, draft: Draft, room: Room) -> None:
-        """What is wanted → what can be had; a job that waits for a retry holds nothing."""
+        """Shares → allocations as there is room; a job that waits for a retry holds nothing."""
         placed = [
             job
             for job in draft.jobs.values()

@@ -10,7 +10,7 @@ from boa.units import GpuName, Seconds
 
 
 class Refused(NamedTuple):
-    """What the cloud's no taught."""
+    """Belief about a GPU type that the cloud said no to."""
 
     had: int
     """Nodes of the type that we had then: no more are to be had,"""

@@ -12,7 +12,7 @@ from boa.units import GpuName, Seconds
 
 
 class Believed(NamedTuple):
-    """What a policy is shown of a job's speed."""
+    """Beliefs about a job's speed, as a policy is shown them."""
 
     epochs: int
     prediction: Prediction

@@ -27,7 +27,7 @@ class Changed:
     what: Literal["billed", "ready", "leaving", "lost", "gone"]
     node: NodeRecord
     why: LossCode | None = None
-    """Of a node that is gone or lost."""
+    """Reason of a loss, for a node that is gone or lost."""
 
 
 @dataclass(frozen=True, slots=True)

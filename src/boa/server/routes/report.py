@@ -1,4 +1,4 @@
-"""What running jobs say of themselves: hundreds a second, so read by hand and passed on."""
+"""Reports of running jobs: hundreds a second, so read by hand and passed on."""
 
 import hmac
 from collections.abc import Awaitable, Callable

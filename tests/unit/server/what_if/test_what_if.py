@@ -21,7 +21,7 @@ from boa.server.what_if.traces import catalogue_world, generated_trace
 from boa.sim.physics import TableTruth
 from boa.sim.replay_jobs import profiles_of
 from boa.sim.run import World, world_of
-from boa.sim.sweep import Asked, Grid, run_one
+from boa.sim.sweep import Asked, Grid, points_of, run_one
 from fakes import NOW, FakeService
 from live import T4, Live, config, prior, profile, spec
 
@@ -330,4 +330,5 @@ def test_a_folder_that_cannot_be_written_costs_only_the_memory_of_it(tmp_path: P
 def test_the_points_said_beforehand_are_those_there_are_at_most(service: FakeService) -> None:
     every = list(service.get("what-if/traces")["policies"])
     grid = Grid(budgets=[60.0, 90.0], targets=[0.5])
-    assert what_if._check_points(every, grid) == 2 + 5 + 4 * 2 + 5 * 1 + 1
+    world = catalogue_world("day", generated_trace("day"), None, {})
+    assert what_if._check_points(every, grid) == len(points_of(world, every, grid))
