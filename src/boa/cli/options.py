@@ -1,13 +1,12 @@
 """Arguments and options that several commands share, each read with one clear error."""
 
-import math
 import os
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeAlias, TypeVar
 
-from boa.cli import shell
+from boa.cli import parsers, shell
 from boa.errors import FileError, InputError
 
 if TYPE_CHECKING:
@@ -19,65 +18,8 @@ ROUTINGS = ("class", "epoch", "migrate")
 BILLINGS = ("gpu", "node")
 """As in `boa.solver.planner` and `boa.model.workload`, which take a while to import."""
 THREADS = "OPENBLAS_NUM_THREADS"
-FIGURES = (".png", ".svg", ".pdf")
-"""Pictures that do not move."""
-PLOT_SUFFIXES = (*FIGURES, ".html")
 
 _T = TypeVar("_T")
-
-
-def number(option: str, expected: str, *, zero: bool = False) -> Callable[[Any], float]:
-    """A parser of finite numbers > 0 (or >= 0)."""
-
-    def parse(text: Any) -> float:
-        try:
-            value = float(text)
-        except ValueError:
-            raise InputError(option, text, expected) from None
-        if not math.isfinite(value) or value < 0 or (value == 0 and not zero):
-            raise InputError(option, text, expected)
-        return value
-
-    return parse
-
-
-def whole(option: str, least: int) -> Callable[[Any], int]:
-    def parse(text: Any) -> int:
-        expected = f"a whole number >= {least}"
-        try:
-            value = int(text)
-        except ValueError:
-            raise InputError(option, text, expected) from None
-        if value < least:
-            raise InputError(option, text, expected)
-        return value
-
-    return parse
-
-
-def one_of(option: str, choices: Collection[str]) -> Callable[[Any], str]:
-    def parse(text: Any) -> str:
-        if text not in choices:
-            raise InputError(option, text, f"one of {', '.join(choices)}")
-        return str(text)
-
-    return parse
-
-
-def money(option: str) -> Callable[[Any], float]:
-    return number(option, "a finite number of USD per hour > 0, such as 40")
-
-
-def picture(option: str, suffixes: Collection[str] = PLOT_SUFFIXES) -> Callable[[Any], Path]:
-    """A file whose suffix says which kind of picture it is to be."""
-
-    def parse(text: Any) -> Path:
-        path = Path(text)
-        if path.suffix.lower() not in suffixes:
-            raise InputError(option, str(text), f"a file ending in {', '.join(suffixes)}")
-        return path
-
-    return parse
 
 
 WorkloadPath: TypeAlias = Annotated[
@@ -85,7 +27,6 @@ WorkloadPath: TypeAlias = Annotated[
     shell.Argument(
         metavar="WORKLOAD",
         help="Workload file, YAML or JSON (`boa schema workload` describes it).",
-        show_default=False,
     ),
 ]
 Json: TypeAlias = Annotated[
@@ -107,7 +48,7 @@ RoutingOption: TypeAlias = Annotated[
     shell.Option(
         "--routing",
         metavar="|".join(ROUTINGS),
-        parser=one_of("--routing", ROUTINGS),
+        parser=parsers.one_of("--routing", ROUTINGS),
         help="class: a job keeps its GPU type. migrate: it may change type between epochs, at "
         "the cost of a rescaling. epoch: the type is drawn anew in every epoch (the paper's "
         "theorem; needs --no-rescaling).",
@@ -118,7 +59,7 @@ BillingOption: TypeAlias = Annotated[
     shell.Option(
         "--billing",
         metavar="|".join(BILLINGS),
-        parser=one_of("--billing", BILLINGS),
+        parser=parsers.one_of("--billing", BILLINGS),
         help="gpu: pay for the GPUs used. node: pay for whole nodes (gpus_per_node).",
     ),
 ]

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
-from boa.cli import options, shell
+from boa.cli import parsers, shell
 from boa.cli.console import console, emit_json
 from boa.cli.live.service import connect, dollars, rate
 from boa.cli.markup import escape
@@ -30,7 +30,7 @@ def cost(
         shell.Option(
             "--by",
             metavar="|".join(GROUPINGS),
-            parser=options.one_of("--by", GROUPINGS),
+            parser=parsers.one_of("--by", GROUPINGS),
             help="List it by day (UTC), class or job.",
         ),
     ] = None,

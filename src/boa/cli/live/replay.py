@@ -8,7 +8,7 @@ from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
-from boa.cli import options, shell
+from boa.cli import parsers, shell
 from boa.cli.console import emit_json, note, working, write_file
 from boa.cli.live.service import connect
 from boa.cli.options import Json
@@ -36,15 +36,14 @@ Models: TypeAlias = Annotated[
     shell.Option(
         "--models",
         metavar="A,B,...",
-        parser=simulating.listed("--models", str, "applications or classes of the trace"),
+        parser=parsers.listed("--models", str, "applications or classes of the trace"),
         help="Only jobs of these applications or classes.",
-        show_default=False,
     ),
 ]
 Limit: TypeAlias = Annotated[
     int | None,
     shell.Option(
-        "--limit", metavar="N", parser=options.whole("--limit", 1), help="Only the first N jobs."
+        "--limit", metavar="N", parser=parsers.whole("--limit", 1), help="Only the first N jobs."
     ),
 ]
 Speed: TypeAlias = Annotated[
@@ -52,18 +51,15 @@ Speed: TypeAlias = Annotated[
     shell.Option(
         "--speed",
         metavar="S",
-        parser=options.number("--speed", "a number of server seconds per second > 0, such as 60"),
+        parser=parsers.number("--speed", "a number of server seconds per second > 0, such as 60"),
         help="Server seconds per second of the wall.",
-        show_default=False,
     ),
 ]
 
 
 @app.add("job")
 def job(
-    model: Annotated[
-        str, shell.Argument(metavar="MODEL", help="A model of the catalogue.", show_default=False)
-    ],
+    model: Annotated[str, shell.Argument(metavar="MODEL", help="A model of the catalogue.")],
     gpus: Annotated[
         str | None,
         shell.Option(
@@ -77,7 +73,7 @@ def job(
         shell.Option(
             "--width",
             metavar="K",
-            parser=options.whole("--width", 1),
+            parser=parsers.whole("--width", 1),
             help="As on so many GPUs; by default the job's own, or 1.",
         ),
     ] = None,
@@ -142,7 +138,6 @@ def replay_trace(
             "--profiles-out",
             metavar="DIR",
             help="Where the profiles go that the jobs read; by default the data folder.",
-            show_default=False,
         ),
     ] = None,
     json: Json = False,
@@ -209,9 +204,7 @@ def profiles(
     trace: TracePath,
     output: Annotated[
         Path,
-        shell.Option(
-            "-o", "--output", metavar="DIR", help="Where the files go.", show_default=False
-        ),
+        shell.Option("-o", "--output", metavar="DIR", help="Where the files go."),
     ],
     gpus: simulating.Gpus = None,
     profiles: simulating.Profiles = None,

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from boa.cli import options, shell
+from boa.cli import parsers, shell
 from boa.cli.console import emit_json, note
 from boa.cli.options import Json
 from boa.errors import InputError, UsageError
@@ -24,7 +24,7 @@ def serve(
         shell.Option(
             "--budget",
             metavar="USD",
-            parser=options.money("--budget"),
+            parser=parsers.money("--budget"),
             help="Average spend per hour that is steered to.",
         ),
     ] = None,
@@ -33,7 +33,7 @@ def serve(
         shell.Option(
             "--max-spend",
             metavar="USD",
-            parser=options.money("--max-spend"),
+            parser=parsers.money("--max-spend"),
             help="Never spend more per hour than this at any moment.",
         ),
     ] = None,
@@ -80,7 +80,7 @@ def serve(
         shell.Option(
             "--speed",
             metavar="X",
-            parser=options.number("--speed", "a finite number > 0, such as 60"),
+            parser=parsers.number("--speed", "a finite number > 0, such as 60"),
             help="Compressed time, for demos and tests: so many seconds pass in one.",
         ),
     ] = None,

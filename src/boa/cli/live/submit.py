@@ -27,7 +27,6 @@ def submit(
         shell.Argument(
             metavar="JOB.yaml | -- COMMAND...",
             help="A job file (`boa schema job` describes it); or, with --class, a command.",
-            show_default=False,
         ),
     ],
     job_class: Annotated[

@@ -3,7 +3,7 @@
 import math
 from typing import TYPE_CHECKING, Annotated, Any
 
-from boa.cli import options, shell
+from boa.cli import options, parsers, shell
 from boa.cli.console import console, emit_json, working
 from boa.cli.live.service import connect, rate
 from boa.cli.options import BillingOption, Json, NoRescaling, RoutingOption, WorkloadPath
@@ -21,9 +21,8 @@ def budget(
         shell.Option(
             "--jct",
             metavar="SECONDS",
-            parser=options.number("--jct", "a finite number of seconds > 0, such as 3600"),
+            parser=parsers.number("--jct", "a finite number of seconds > 0, such as 3600"),
             help="The average JCT to reach.",
-            show_default=False,
         ),
     ],
     no_rescaling: NoRescaling = False,
@@ -79,7 +78,7 @@ live = shell.Group("budget", "The budget of a running service.")
 def _cap(text: Any) -> float:
     if text == "none":
         return math.inf
-    return options.number("--max-spend", "USD per hour > 0, such as 40, or none")(text)
+    return parsers.number("--max-spend", "USD per hour > 0, such as 40, or none")(text)
 
 
 @live.add("set")
@@ -88,9 +87,8 @@ def set_budget(
         float | None,
         shell.Argument(
             metavar="[USD]",
-            parser=options.money("USD"),
+            parser=parsers.money("USD"),
             help="Average spend per hour that is steered to; left out: as it is.",
-            show_default=False,
         ),
     ] = None,
     max_spend: Annotated[

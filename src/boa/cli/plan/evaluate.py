@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from boa.cli import options, shell
+from boa.cli import options, parsers, shell
 from boa.cli.console import console, emit_json
 from boa.cli.options import Json, WorkloadPath
 
@@ -20,7 +20,6 @@ def evaluate(
             "--plan",
             metavar="PLAN.json",
             help="Plan file, as `boa plan -o` writes it (`boa schema plan` describes it).",
-            show_default=False,
         ),
     ],
     rescaling: Annotated[
@@ -29,7 +28,6 @@ def evaluate(
             "--rescaling/--no-rescaling",
             metavar="",
             help="Whether rescaling takes time; as the plan file says, else yes.",
-            show_default=False,
         ),
     ] = None,
     billing: Annotated[
@@ -37,7 +35,7 @@ def evaluate(
         shell.Option(
             "--billing",
             metavar="|".join(options.BILLINGS),
-            parser=options.one_of("--billing", options.BILLINGS),
+            parser=parsers.one_of("--billing", options.BILLINGS),
             help="Pay for GPUs used or for whole nodes; as the plan file says, else gpu.",
         ),
     ] = None,

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from boa.cli import options, shell
+from boa.cli import options, parsers, shell
 from boa.cli.console import check_writable, console, emit_json, note, working, write_file
 from boa.cli.options import BillingOption, Json, NoRescaling, RoutingOption, WorkloadPath
 from boa.errors import UsageError
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def _budget(option: str, meaning: str) -> Any:
-    return shell.Option(option, metavar="USD", parser=options.money(option), help=meaning)
+    return shell.Option(option, metavar="USD", parser=parsers.money(option), help=meaning)
 
 
 def frontier(
@@ -25,7 +25,7 @@ def frontier(
         shell.Option(
             "--points",
             metavar="N",
-            parser=options.whole("--points", 2),
+            parser=parsers.whole("--points", 2),
             help="How many budgets, evenly growing from the least to the most.",
         ),
     ] = 20,
@@ -58,7 +58,7 @@ def frontier(
         shell.Option(
             "--plot",
             metavar="FILE",
-            parser=options.picture("--plot"),
+            parser=parsers.picture("--plot"),
             help="Draw it (.png, .svg, .pdf; .html works offline and answers to the mouse).",
         ),
     ] = None,

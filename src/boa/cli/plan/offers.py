@@ -4,10 +4,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from boa.cli import options, shell
+from boa.cli import parsers, shell
 from boa.cli.console import check_writable, console, emit_json, note, working, write_file
 from boa.cli.options import Json
-from boa.cli.simulate.simulating import listed
+from boa.cli.parsers import listed
 from boa.errors import BoaError, FileError, InputError
 
 if TYPE_CHECKING:
@@ -31,10 +31,9 @@ def offers(
             "--cloud",
             metavar="CLOUD,...",
             parser=listed(
-                "--cloud", options.one_of("--cloud", CLOUDS), "clouds, such as aws,lambda"
+                "--cloud", parsers.one_of("--cloud", CLOUDS), "clouds, such as aws,lambda"
             ),
             help=f"Of {', '.join(CLOUDS)}; all.",
-            show_default=False,
         ),
     ] = None,
     gpu: Annotated[
@@ -44,7 +43,6 @@ def offers(
             metavar="GPU,...",
             parser=listed("--gpu", str, "GPU types, such as A100,H100"),
             help="GPU types, such as A100,H100; all.",
-            show_default=False,
         ),
     ] = None,
     region: Annotated[
@@ -60,7 +58,7 @@ def offers(
         shell.Option(
             "--sort",
             metavar="|".join(SORTS),
-            parser=options.one_of("--sort", SORTS),
+            parser=parsers.one_of("--sort", SORTS),
             help="By price per GPU, by memory of a GPU, by GPUs per node (largest first), or by "
             "cloud; then by price.",
         ),

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from boa.cli import options, shell
+from boa.cli import options, parsers, shell
 from boa.cli.console import check_writable, emit_json, note, working, write_file
 from boa.cli.live.service import DOLLARS, connect, rate, rebuilt
 from boa.cli.options import BillingOption, Json, NoRescaling, RoutingOption
@@ -22,7 +22,6 @@ def plan(
         shell.Argument(
             metavar="WORKLOAD",
             help="Workload file, YAML or JSON (`boa schema workload` describes it).",
-            show_default=False,
         ),
     ] = None,
     budget: Annotated[
@@ -30,9 +29,8 @@ def plan(
         shell.Option(
             "--budget",
             metavar="USD",
-            parser=options.money("--budget"),
+            parser=parsers.money("--budget"),
             help="Average spend per hour. With every price 1 it counts GPUs.",
-            show_default=False,
         ),
     ] = None,
     live: Annotated[
@@ -46,7 +44,7 @@ def plan(
         shell.Option(
             "--solver",
             metavar="|".join(options.SOLVERS),
-            parser=options.one_of("--solver", options.SOLVERS),
+            parser=parsers.one_of("--solver", options.SOLVERS),
             help="exact: the optimum, proven. glue: the paper's Algorithm 1. milp: HiGHS, an "
             "independent check (slow).",
         ),
@@ -67,7 +65,7 @@ def plan(
         shell.Option(
             "--gap",
             metavar="G",
-            parser=options.number("--gap", "a finite number >= 0, such as 0.05", zero=True),
+            parser=parsers.number("--gap", "a finite number >= 0, such as 0.05", zero=True),
             help="Stop searching (--deterministic, milp) this close to the bound: 0.05 is 5 %.",
         ),
     ] = None,
@@ -76,7 +74,7 @@ def plan(
         shell.Option(
             "--seed",
             metavar="N",
-            parser=options.whole("--seed", 0),
+            parser=parsers.whole("--seed", 0),
             help="Seed of --solver glue, which samples.",
         ),
     ] = 0,
@@ -85,7 +83,7 @@ def plan(
         shell.Option(
             "--time-limit-s",
             metavar="S",
-            parser=options.number("--time-limit-s", "a finite number of seconds > 0"),
+            parser=parsers.number("--time-limit-s", "a finite number of seconds > 0"),
             help="Give up searching (milp) after so many seconds; the best plan found is printed.",
         ),
     ] = None,
@@ -97,7 +95,7 @@ def plan(
         shell.Option(
             "--plot",
             metavar="FILE",
-            parser=options.picture("--plot"),
+            parser=parsers.picture("--plot"),
             help="Draw every class's GPUs by epoch (.png, .svg, .pdf, .html).",
         ),
     ] = None,

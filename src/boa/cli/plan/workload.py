@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from boa.cli import options, shell
+from boa.cli import options, parsers, shell
 from boa.cli.console import check_writable, console, emit_json, note, working, write_file
 from boa.cli.options import Json, WorkloadPath
 from boa.errors import InputError, UsageError
@@ -27,7 +27,7 @@ def _names(text: str) -> list[GpuName]:
 
 
 def _prices(text: str) -> dict[GpuName, UsdPerHour]:
-    read = options.money("--prices")
+    read = parsers.money("--prices")
     prices = {}
     for part in text.split(","):
         name, equals, price = part.partition("=")
@@ -44,7 +44,6 @@ def from_trace(
         shell.Argument(
             metavar="TRACE",
             help="CSV of jobs: ours (name, arrival_s, application), Sia's, Pollux's or Rubick's.",
-            show_default=False,
         ),
     ],
     gpus: Annotated[
@@ -54,7 +53,6 @@ def from_trace(
             metavar="T4,V100,...",
             help="GPU types that can be rented. One alone costs 1 per GPU-hour: a budget then "
             "counts GPUs.",
-            show_default=False,
         ),
     ],
     profiles: Annotated[
@@ -78,7 +76,7 @@ def from_trace(
         shell.Option(
             "--rescale-s",
             metavar="S",
-            parser=options.number("--rescale-s", "a finite number of seconds >= 0", zero=True),
+            parser=parsers.number("--rescale-s", "a finite number of seconds >= 0", zero=True),
             help="Rescaling time of every class, instead of each model's own.",
         ),
     ] = None,
@@ -87,7 +85,7 @@ def from_trace(
         shell.Option(
             "--slowdown",
             metavar="|".join(SLOWDOWNS),
-            parser=options.one_of("--slowdown", SLOWDOWNS),
+            parser=parsers.one_of("--slowdown", SLOWDOWNS),
             help="Per-model calibration: Sia's, or none.",
         ),
     ] = None,

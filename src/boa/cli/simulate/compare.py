@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from boa.cli import options, shell
+from boa.cli import parsers, shell
 from boa.cli.console import check_outputs, emit_json, note, working, write_file
 from boa.cli.options import Json
 from boa.cli.simulate import simulating
@@ -40,8 +40,8 @@ CSV_KEYS = (
 
 
 def _policies(text: Any) -> list[str]:
-    one = options.one_of("--policies", tuple(POLICIES))
-    return simulating.listed("--policies", one, "policies, such as boa,pollux-autoscale")(text)
+    one = parsers.one_of("--policies", tuple(POLICIES))
+    return parsers.listed("--policies", one, "policies, such as boa,pollux-autoscale")(text)
 
 
 def _cluster(text: str) -> Mapping[GpuName, int] | int:
@@ -49,7 +49,7 @@ def _cluster(text: str) -> Mapping[GpuName, int] | int:
     count = simulating.node_count("--nodes-list")
     if "=" not in text:
         return count(text)
-    read: Any = simulating.by_type("--nodes-list", count, CLUSTERS)
+    read: Any = parsers.by_type("--nodes-list", count, CLUSTERS)
     return read(text.replace("+", ","))  # type: ignore[no-any-return]
 
 
@@ -57,9 +57,8 @@ def _list_of(option: str, metavar: str, each: Any, expected: str, meaning: str) 
     return shell.Option(
         option,
         metavar=metavar,
-        parser=simulating.listed(option, each, expected),
+        parser=parsers.listed(option, each, expected),
         help=meaning,
-        show_default=False,
     )
 
 
@@ -72,7 +71,6 @@ def compare(
             metavar="P,P,...",
             parser=_policies,
             help=f"Of {', '.join(POLICIES)}.",
-            show_default=False,
         ),
     ],
     budgets: Annotated[
@@ -80,7 +78,7 @@ def compare(
         _list_of(
             "--budgets",
             "USD,USD,...",
-            options.money("--budgets"),
+            parsers.money("--budgets"),
             "budgets per hour, such as 100,140,200",
             "Of boa; fixed clusters are about as large, unless --nodes-list says otherwise.",
         ),
@@ -111,7 +109,7 @@ def compare(
         _list_of(
             "--widths",
             "K,K,...",
-            options.whole("--widths", 1),
+            parsers.whole("--widths", 1),
             "widths, such as 1,4,16",
             "Widths of fixed; 1,2,4,8,16.",
         ),
@@ -138,9 +136,8 @@ def compare(
         shell.Option(
             "--jobs",
             metavar="N",
-            parser=options.whole("--jobs", 1),
+            parser=parsers.whole("--jobs", 1),
             help="Processes to simulate in; 2, where there are two cores.",
-            show_default=False,
         ),
     ] = None,
     plot: Annotated[
@@ -148,7 +145,7 @@ def compare(
         shell.Option(
             "--plot",
             metavar="FILE",
-            parser=options.picture("--plot"),
+            parser=parsers.picture("--plot"),
             help="Draw JCT against spend (.png, .svg, .pdf, .html).",
         ),
     ] = None,

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
-from boa.cli import options, shell
+from boa.cli import parsers, shell
 from boa.cli.console import console, emit_json, note
 from boa.cli.options import Json
 
@@ -25,7 +25,6 @@ Data: TypeAlias = Annotated[
         "--data",
         metavar="DIR",
         help="Public traces and profiles; $BOA_PAPER_DATA, or ../shared/data.",
-        show_default=False,
     ),
 ]
 Quick: TypeAlias = Annotated[
@@ -41,9 +40,8 @@ Jobs: TypeAlias = Annotated[
     shell.Option(
         "--jobs",
         metavar="N",
-        parser=options.whole("--jobs", 1),
+        parser=parsers.whole("--jobs", 1),
         help="Processes to simulate in; 2, where there are two cores.",
-        show_default=False,
     ),
 ]
 DIR = Path("paper-results")
@@ -77,7 +75,7 @@ def list_(json: Json = False) -> None:
 def run(
     names: Annotated[
         list[str],
-        shell.Argument(metavar="NAME...", help="Of `boa paper list`.", show_default=False),
+        shell.Argument(metavar="NAME...", help="Of `boa paper list`."),
     ],
     quick: Quick = False,
     output: Output = DIR,

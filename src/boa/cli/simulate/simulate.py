@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from boa.atomic_file import drafted
-from boa.cli import options, shell
+from boa.cli import parsers, shell
 from boa.cli.console import check_outputs, emit_json, note, working, write_file
 from boa.cli.options import Json
 from boa.cli.simulate import simulating
@@ -31,9 +31,8 @@ def simulate(
         shell.Option(
             "--policy",
             metavar="P",
-            parser=options.one_of("--policy", tuple(POLICIES)),
+            parser=parsers.one_of("--policy", tuple(POLICIES)),
             help=f"One of {', '.join(POLICIES)}.",
-            show_default=False,
         ),
     ],
     budget: Annotated[
@@ -41,7 +40,7 @@ def simulate(
         shell.Option(
             "--budget",
             metavar="USD",
-            parser=options.money("--budget"),
+            parser=parsers.money("--budget"),
             help="Of boa: average spend per hour. With one GPU type it counts GPUs.",
         ),
     ] = None,
@@ -59,12 +58,9 @@ def simulate(
         shell.Option(
             "--nodes",
             metavar="T4=16,...",
-            parser=simulating.by_type(
-                "--nodes", simulating.node_count("--nodes"), simulating.CLUSTER
-            ),
+            parser=parsers.by_type("--nodes", simulating.node_count("--nodes"), simulating.CLUSTER),
             help=f"Of {', '.join(policies_with('nodes'))} (and reservation): the fixed cluster, "
             "in nodes.",
-            show_default=False,
         ),
     ] = None,
     width: Annotated[
@@ -72,7 +68,7 @@ def simulate(
         shell.Option(
             "--width",
             metavar="K",
-            parser=options.whole("--width", 1),
+            parser=parsers.whole("--width", 1),
             help="Of fixed: GPUs of every job, on as many nodes as that takes.",
         ),
     ] = None,
@@ -87,11 +83,10 @@ def simulate(
         shell.Option(
             "--learning",
             metavar="|".join(LEARNINGS),
-            parser=options.one_of("--learning", LEARNINGS),
+            parser=parsers.one_of("--learning", LEARNINGS),
             help="class: jobs of a class share what they learn. job: each learns alone. service: "
             "the profiler of boa serve learns from what jobs report, from nothing. By default as "
             "the policy's system does.",
-            show_default=False,
         ),
     ] = None,
     interval_s: simulating.Interval = None,
@@ -118,7 +113,7 @@ def simulate(
         shell.Option(
             "--plot",
             metavar="FILE",
-            parser=options.picture("--plot"),
+            parser=parsers.picture("--plot"),
             help="Draw GPUs, jobs and efficiency over time (.png, .svg, .pdf, .html).",
         ),
     ] = None,

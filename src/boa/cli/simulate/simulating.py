@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 
-from boa.cli import options, shell
+from boa.cli import parsers, shell
 from boa.cli.console import note, working
 from boa.errors import InputError, UsageError
 from boa.model.policies import live_policies
@@ -29,76 +29,29 @@ NAMES = "GPU types, such as T4,V100,A100"
 _T = TypeVar("_T")
 
 
-def between(
-    option: str, low: float, high: float, expected: str, *, above: bool = False, below: bool = False
-) -> Callable[[Any], float]:
-    """A parser of numbers from `low` to `high`; `above`, `below`: these themselves excluded."""
-
-    def parse(text: Any) -> float:
-        try:
-            value = float(text)
-        except ValueError:
-            raise InputError(option, text, expected) from None
-        inside = low <= value <= high  # not so for nan
-        if not inside or (above and value == low) or (below and value == high):
-            raise InputError(option, text, expected)
-        return value
-
-    return parse
-
-
 def seconds(option: str) -> Callable[[Any], float]:
-    return between(option, 0, LONGEST_S, f"a number of seconds from 0 to {LONGEST_S:g} (a week)")
+    return parsers.between(
+        option, 0, LONGEST_S, f"a number of seconds from 0 to {LONGEST_S:g} (a week)"
+    )
 
 
 def interval(text: Any) -> float:
     expected = f"0 (act at events) or a number of seconds from 1 to {LONGEST_ROUND_S:g} (a day)"
-    value = between("--interval-s", 0, LONGEST_ROUND_S, expected)(text)
+    value = parsers.between("--interval-s", 0, LONGEST_ROUND_S, expected)(text)
     if 0 < value < 1:
         raise InputError("--interval-s", text, expected)
     return value
 
 
 def target(option: str) -> Callable[[Any], float]:
-    return between(option, 0, 1, "an efficiency above 0 and at most 1, such as 0.5", above=True)
-
-
-def listed(option: str, each: Callable[[Any], _T], expected: str) -> Callable[[Any], list[_T]]:
-    """A parser of values between commas, each once."""
-
-    def parse(text: Any) -> list[_T]:
-        parts = [part.strip() for part in str(text).split(",")]
-        if not all(parts):
-            raise InputError(option, text, expected)
-        values = [each(part) for part in parts]
-        if len(set(map(str, values))) != len(values):
-            raise InputError(option, text, f"{expected}, each once")
-        return values
-
-    return parse
-
-
-def by_type(option: str, each: Callable[[Any], _T], expected: str) -> Callable[[Any], Any]:
-    """A parser of T4=…,A100=…, each GPU type once."""
-
-    def parse(text: Any) -> dict[GpuName, _T]:
-        found: dict[GpuName, _T] = {}
-        for part in str(text).split(","):
-            name, equals, value = (piece.strip() for piece in part.partition("="))
-            if not equals or not name or not value or name in found:
-                raise InputError(option, text, f"{expected}, each type once")
-            try:
-                found[name] = each(value)
-            except InputError as wrong:
-                raise InputError(f"{option} {name}", wrong.value, wrong.expected) from None
-        return found
-
-    return parse
+    return parsers.between(
+        option, 0, 1, "an efficiency above 0 and at most 1, such as 0.5", above=True
+    )
 
 
 def node_count(option: str) -> Callable[[Any], int]:
     def parse(text: Any) -> int:
-        count = options.whole(option, 1)(text)
+        count = parsers.whole(option, 1)(text)
         if count > MOST_NODES:
             raise InputError(option, text, f"at most {MOST_NODES:,} nodes of a type")
         return count
@@ -115,10 +68,9 @@ Gpus: TypeAlias = Annotated[
     shell.Option(
         "--gpus",
         metavar="T4,V100,...",
-        parser=listed("--gpus", str, NAMES),
+        parser=parsers.listed("--gpus", str, NAMES),
         help="GPU types that can be rented; by default the first of the profiles. One alone costs "
         "1 per GPU-hour: spend then counts GPUs.",
-        show_default=False,
     ),
 ]
 Profiles: TypeAlias = Annotated[
@@ -134,11 +86,10 @@ Prices: TypeAlias = Annotated[
     shell.Option(
         "--prices",
         metavar="T4=USD,...",
-        parser=by_type(
-            "--prices", options.money("--prices"), "a price per GPU type, such as T4=1.09,A100=3.4"
+        parser=parsers.by_type(
+            "--prices", parsers.money("--prices"), "a price per GPU type, such as T4=1.09,A100=3.4"
         ),
         help="USD per GPU-hour, instead of list prices.",
-        show_default=False,
     ),
 ]
 Seed: TypeAlias = Annotated[
@@ -146,7 +97,7 @@ Seed: TypeAlias = Annotated[
     shell.Option(
         "--seed",
         metavar="N",
-        parser=options.whole("--seed", 0),
+        parser=parsers.whole("--seed", 0),
         help="The same seed, the same run.",
     ),
 ]
@@ -159,7 +110,7 @@ Noise: TypeAlias = Annotated[
     shell.Option(
         "--noise",
         metavar="X",
-        parser=between("--noise", 0, WORST_NOISE, f"a number from 0 to {WORST_NOISE:g}"),
+        parser=parsers.between("--noise", 0, WORST_NOISE, f"a number from 0 to {WORST_NOISE:g}"),
         help="They know it up to a factor: standard deviation of its logarithm.",
     ),
 ]
@@ -171,7 +122,6 @@ Interval: TypeAlias = Annotated[
         parser=interval,
         help="Seconds between rounds; 0: act at events. By default BOA acts at events, all others "
         "every 60 s.",
-        show_default=False,
     ),
 ]
 Rescale: TypeAlias = Annotated[
@@ -193,7 +143,7 @@ Interference: TypeAlias = Annotated[
     shell.Option(
         "--interference",
         metavar="X",
-        parser=between(
+        parser=parsers.between(
             "--interference", 0, 1, "a share of speed from 0 to below 1, such as 0.1", below=True
         ),
         help="Share of its speed that a job across nodes loses beside another such job.",
@@ -204,7 +154,7 @@ MaxSpend: TypeAlias = Annotated[
     shell.Option(
         "--max-spend",
         metavar="USD",
-        parser=options.money("--max-spend"),
+        parser=parsers.money("--max-spend"),
         help="Never rent more than this costs per hour, at any moment. This and the next three are "
         f"decided by the scheduler of boa serve, for {', '.join(live_policies())}.",
     ),
@@ -214,9 +164,8 @@ MaxNodes: TypeAlias = Annotated[
     shell.Option(
         "--max-nodes",
         metavar="T4=5,...",
-        parser=by_type("--max-nodes", node_count("--max-nodes"), CLUSTER),
+        parser=parsers.by_type("--max-nodes", node_count("--max-nodes"), CLUSTER),
         help="At most so many nodes of these types, at any moment.",
-        show_default=False,
     ),
 ]
 KeepWarm: TypeAlias = Annotated[
@@ -227,7 +176,7 @@ Pacing: TypeAlias = Annotated[
     shell.Option(
         "--pacing-h",
         metavar="H",
-        parser=between(
+        parser=parsers.between(
             "--pacing-h",
             0,
             LONGEST_PACING_H,
@@ -243,9 +192,8 @@ Slowdown: TypeAlias = Annotated[
     shell.Option(
         "--slowdown",
         metavar="|".join(SLOWDOWNS),
-        parser=options.one_of("--slowdown", SLOWDOWNS),
+        parser=parsers.one_of("--slowdown", SLOWDOWNS),
         help="Per-model calibration: Sia's, or none. By default Sia's; none for Rubick's models.",
-        show_default=False,
     ),
 ]
 

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
-from boa.cli import options, shell
+from boa.cli import parsers, shell
 from boa.cli.console import check_writable, console, emit_json, note, working, write_file
 from boa.cli.options import Json
 from boa.errors import InputError, UsageError
@@ -28,19 +28,16 @@ TracePath: TypeAlias = Annotated[
         metavar="TRACE",
         help="Jobs in CSV: ours (name, arrival_s, application), Sia's, Pollux's or Rubick's; or "
         "any of these in Parquet.",
-        show_default=False,
     ),
 ]
 
 
 def _output(meaning: str) -> Any:
-    return shell.Option(
-        "-o", "--output", metavar="FILE", parser=_trace_file, help=meaning, show_default=False
-    )
+    return shell.Option("-o", "--output", metavar="FILE", parser=_trace_file, help=meaning)
 
 
 def _mix(text: Any) -> dict[str, float]:
-    read = options.number("--mix", "a share > 0 per application, such as cifar10=0.7,bert=0.3")
+    read = parsers.number("--mix", "a share > 0 per application, such as cifar10=0.7,bert=0.3")
     mix: dict[str, float] = {}
     for part in str(text).split(","):
         name, equals, share = part.partition("=")
@@ -53,13 +50,13 @@ def _mix(text: Any) -> dict[str, float]:
 def _rate(text: Any) -> float:
     from boa.catalogue.arrivals import RATE_EXPECTED, check_rate
 
-    return check_rate(options.number("--rate", RATE_EXPECTED)(text), "--rate")
+    return check_rate(parsers.number("--rate", RATE_EXPECTED)(text), "--rate")
 
 
 def _cv2(text: Any) -> float:
     from boa.catalogue.arrivals import CV2_EXPECTED, check_cv2
 
-    return check_cv2(options.number("--cv2", CV2_EXPECTED)(text), "--cv2")
+    return check_cv2(parsers.number("--cv2", CV2_EXPECTED)(text), "--cv2")
 
 
 def _trace_file(text: Any) -> Path:
@@ -98,7 +95,7 @@ def generate(
     jobs: Annotated[
         int | None,
         shell.Option(
-            "--jobs", metavar="N", parser=options.whole("--jobs", 1), help="How many jobs; 960."
+            "--jobs", metavar="N", parser=parsers.whole("--jobs", 1), help="How many jobs; 960."
         ),
     ] = None,
     hours: Annotated[
@@ -106,7 +103,7 @@ def generate(
         shell.Option(
             "--hours",
             metavar="H",
-            parser=options.number("--hours", "a finite number of hours > 0, such as 48"),
+            parser=parsers.number("--hours", "a finite number of hours > 0, such as 48"),
             help="All jobs of so many hours, instead of a number of jobs.",
         ),
     ] = None,
@@ -125,7 +122,7 @@ def generate(
         shell.Option(
             "--seed",
             metavar="N",
-            parser=options.whole("--seed", 0),
+            parser=parsers.whole("--seed", 0),
             help="The same, the same jobs.",
         ),
     ] = 0,
@@ -244,7 +241,7 @@ def describe(
         shell.Option(
             "--plot",
             metavar="FILE",
-            parser=options.picture("--plot"),
+            parser=parsers.picture("--plot"),
             help="Draw arrivals over time and the mix (.png, .svg, .pdf, .html).",
         ),
     ] = None,
