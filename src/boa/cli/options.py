@@ -1,7 +1,7 @@
-"""Arguments and options that several commands share, each read with one clear error."""
+"""Arguments and options that several commands share, and how their files are read."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias, TypeVar
@@ -10,58 +10,61 @@ from boa.cli import parsers, shell
 from boa.errors import FileError, InputError
 
 if TYPE_CHECKING:
-    from boa.model.workload import Billing, Workload
-    from boa.solver.objective import Routing
+    from boa.model.workload import Workload
 
 SOLVERS = ("exact", "glue", "milp")
 ROUTINGS = ("class", "epoch", "migrate")
 BILLINGS = ("gpu", "node")
 """As in `boa.solver.planner` and `boa.model.workload`, which take a while to import."""
+SLOWDOWNS = ("sia", "none")
+"""Per-model calibrations, as in `boa.catalogue`."""
 THREADS = "OPENBLAS_NUM_THREADS"
 
 _T = TypeVar("_T")
 
 
-WorkloadPath: TypeAlias = Annotated[
-    Path,
-    shell.Argument(
-        metavar="WORKLOAD",
-        help="Workload file, YAML or JSON (`boa schema workload` describes it).",
-    ),
-]
+def choice(option: str, choices: Collection[str], help: str) -> shell.Option:
+    parser = parsers.one_of(option, choices)
+    return shell.Option(option, metavar="|".join(choices), parser=parser, help=help)
+
+
+def count(option: str, metavar: str, least: int, help: str) -> shell.Option:
+    return shell.Option(option, metavar=metavar, parser=parsers.whole(option, least), help=help)
+
+
+def dollars(option: str, help: str) -> shell.Option:
+    """USD per hour."""
+    return shell.Option(option, metavar="USD", parser=parsers.money(option), help=help)
+
+
+def plot(help: str, suffixes: Collection[str] = parsers.PLOT_SUFFIXES) -> shell.Option:
+    parser = parsers.picture("--plot", suffixes)
+    return shell.Option("--plot", metavar="FILE", parser=parser, help=help)
+
+
+def seed(help: str) -> shell.Option:
+    return count("--seed", "N", 0, help)
+
+
+WORKLOAD = shell.Argument(
+    metavar="WORKLOAD", help="Workload file, YAML or JSON (`boa schema workload` describes it)."
+)
+WorkloadPath: TypeAlias = Annotated[Path, WORKLOAD]
 Json: TypeAlias = Annotated[
     bool,
+    shell.Option("--json", help="Print one JSON document on stdout, and nothing else there."),
+]
+Profiles: TypeAlias = Annotated[
+    Path | None,
     shell.Option(
-        "--json", metavar="", help="Print one JSON document on stdout, and nothing else there."
+        "--profiles",
+        metavar="DIR",
+        help="Folder of measurements (Sia, Pollux or Rubick). Without it the catalogue serves.",
     ),
 ]
-NoRescaling: TypeAlias = Annotated[
-    bool,
-    shell.Option(
-        "--no-rescaling",
-        metavar="",
-        help="Pretend that starting and changing GPUs takes no time (rescale_s = 0).",
-    ),
-]
-RoutingOption: TypeAlias = Annotated[
-    "Routing",
-    shell.Option(
-        "--routing",
-        metavar="|".join(ROUTINGS),
-        parser=parsers.one_of("--routing", ROUTINGS),
-        help="class: a job keeps its GPU type. migrate: it may change type between epochs, at "
-        "the cost of a rescaling. epoch: the type is drawn anew in every epoch (the paper's "
-        "theorem; needs --no-rescaling).",
-    ),
-]
-BillingOption: TypeAlias = Annotated[
-    "Billing",
-    shell.Option(
-        "--billing",
-        metavar="|".join(BILLINGS),
-        parser=parsers.one_of("--billing", BILLINGS),
-        help="gpu: pay for the GPUs used. node: pay for whole nodes (gpus_per_node).",
-    ),
+Processes: TypeAlias = Annotated[
+    int | None,
+    count("--jobs", "N", 1, "Processes to simulate in; 2, where there are two cores."),
 ]
 
 

@@ -6,12 +6,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 from boa.cli import options, parsers, shell
 from boa.cli.console import console, emit_json, working
 from boa.cli.live.service import connect, rate
-from boa.cli.options import BillingOption, Json, NoRescaling, RoutingOption, WorkloadPath
+from boa.cli.options import Json, WorkloadPath
+from boa.cli.plan.planning_rules import PlanningRules
 from boa.errors import InputError
 from boa.plots.words import duration, percent
 
 if TYPE_CHECKING:
     from boa.api.answers import Budget
+    from boa.model.workload import Workload
+    from boa.solver.solution import Solution
 
 
 def budget(
@@ -25,9 +28,7 @@ def budget(
             help="The average JCT to reach.",
         ),
     ],
-    no_rescaling: NoRescaling = False,
-    routing: RoutingOption = "class",
-    billing: BillingOption = "gpu",
+    rules: PlanningRules,
     json: Json = False,
 ) -> None:
     """Find the least budget at which jobs take SECONDS on average.
@@ -44,24 +45,30 @@ def budget(
     [dim]$[/dim] boa budget jobs.yaml --jct 3600 --json | jq .budget_per_hour
     [dim]$[/dim] boa budget set 14
     """
-    from boa.plots.words import Money
-
     read = options.read_workload(workload)
     from boa.solver.planner import budget_for
 
     with working("solving"), options.solving(workload):
-        found = budget_for(read, jct, rescaling=not no_rescaling, routing=routing, billing=billing)
+        found = budget_for(read, jct, **rules.for_solver())
     if json:
-        emit_json(
-            {
-                "budget_per_hour": found.spend,
-                "average_jct_s": found.average_jct,
-                "shadow_price_s": found.shadow_price,
-                "cheapest_per_hour": found.cheapest,
-            }
-        )
-        return
-    money, out = Money.of(read), console()
+        emit_json(budget_document(found))
+    else:
+        _tell(read, found)
+
+
+def budget_document(found: "Solution") -> dict[str, float]:
+    return {
+        "budget_per_hour": found.spend,
+        "average_jct_s": found.average_jct,
+        "shadow_price_s": found.shadow_price,
+        "cheapest_per_hour": found.cheapest,
+    }
+
+
+def _tell(workload: "Workload", found: "Solution") -> None:
+    from boa.plots.words import Money
+
+    money, out = Money.of(workload), console()
     out.print(
         f"An average JCT of [bold]{duration(found.average_jct)}[/bold] needs a budget of "
         f"[bold green]{money.rate(found.spend)}[/bold green]."
