@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
-from boa.cli import parsers, shell
+from boa.cli import options, shell
 from boa.cli.console import console, emit_json
 from boa.cli.live.service import connect, dollars, rate
 from boa.cli.markup import escape
@@ -27,12 +27,7 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 def cost(
     by: Annotated[
         str | None,
-        shell.Option(
-            "--by",
-            metavar="|".join(GROUPINGS),
-            parser=parsers.one_of("--by", GROUPINGS),
-            help="List it by day (UTC), class or job.",
-        ),
+        options.choice("--by", GROUPINGS, "List it by day (UTC), class or job."),
     ] = None,
     since: Annotated[
         str | None,
