@@ -7,7 +7,7 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -84,6 +84,13 @@ def _finite(value: Any) -> Any:
 def note(text: str) -> None:
     """A line for the person at the terminal: on stderr, out of the way of results."""
     print(text, file=sys.stderr)
+
+
+def note_written(files: Mapping[str, Path | None]) -> None:
+    """`files`: by what is in them; None: not asked for."""
+    for kind, path in files.items():
+        if path is not None:
+            note(f"{kind} written to {path}")
 
 
 def say_error(problem: object) -> None:

@@ -4,15 +4,13 @@ import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from boa.cli import markup
 from boa.cli.console import has_styles
-
-if TYPE_CHECKING:
-    from boa.cli.shell import Argument, Option
+from boa.cli.declared import Argument, Option
 
 WIDEST = 100
 """Columns: longer lines are hard to read."""
@@ -27,7 +25,7 @@ def page(
     command: click.Command,
     ctx: click.Context,
     *,
-    said: "Mapping[str, Option | Argument] | None" = None,
+    said: Mapping[str, Option | Argument] | None = None,
     panels: Mapping[str, Rows] | None = None,
 ) -> str:
     """`said`: of its parameters, in its signature; `panels`: the commands below it, by title."""
@@ -48,7 +46,7 @@ def summary(command: click.Command) -> str:
 def _lines(
     command: click.Command,
     ctx: click.Context,
-    said: "Mapping[str, Option | Argument]",
+    said: Mapping[str, Option | Argument],
     panels: Mapping[str, Rows],
     width: int,
 ) -> Iterator[str]:
@@ -88,14 +86,13 @@ def _columns(rows: Rows, width: int) -> Iterator[str]:
         yield from (" " * margin + markup.escape(line) for line in told)
 
 
-def _option(option: click.Option, said: "Option | Argument | None") -> tuple[str, str]:
+def _option(option: click.Option, said: Option | Argument | None) -> tuple[str, str]:
     names = sorted(option.opts, key=lambda name: name.startswith("--"))
     shown = ", ".join(names) + "".join(f" / {name}" for name in option.secondary_opts)
     if said is None:
         return shown, option.help or ""
     value = f" {said.metavar}" if said.metavar and not option.is_flag else ""
-    default = _default(option.default) if said.show_default else ""
-    return shown + value, f"{said.help}{default}"
+    return shown + value, f"{said.help}{_default(option.default)}"
 
 
 def _default(value: Any) -> str:

@@ -1,126 +1,70 @@
-"""Arguments and options that several commands share, each read with one clear error."""
+"""Arguments and options that several commands share, and how their files are read."""
 
-import math
 import os
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeAlias, TypeVar
 
-from boa.cli import shell
+from boa.cli import parsers, shell
 from boa.errors import FileError, InputError
 
 if TYPE_CHECKING:
-    from boa.model.workload import Billing, Workload
-    from boa.solver.objective import Routing
+    from boa.model.workload import Workload
 
 SOLVERS = ("exact", "glue", "milp")
 ROUTINGS = ("class", "epoch", "migrate")
 BILLINGS = ("gpu", "node")
 """As in `boa.solver.planner` and `boa.model.workload`, which take a while to import."""
+SLOWDOWNS = ("sia", "none")
+"""Per-model calibrations, as in `boa.catalogue`."""
 THREADS = "OPENBLAS_NUM_THREADS"
-FIGURES = (".png", ".svg", ".pdf")
-"""Pictures that do not move."""
-PLOT_SUFFIXES = (*FIGURES, ".html")
 
 _T = TypeVar("_T")
 
 
-def number(option: str, expected: str, *, zero: bool = False) -> Callable[[Any], float]:
-    """A parser of finite numbers > 0 (or >= 0)."""
-
-    def parse(text: Any) -> float:
-        try:
-            value = float(text)
-        except ValueError:
-            raise InputError(option, text, expected) from None
-        if not math.isfinite(value) or value < 0 or (value == 0 and not zero):
-            raise InputError(option, text, expected)
-        return value
-
-    return parse
+def choice(option: str, choices: Collection[str], help: str) -> shell.Option:
+    parser = parsers.one_of(option, choices)
+    return shell.Option(option, metavar="|".join(choices), parser=parser, help=help)
 
 
-def whole(option: str, least: int) -> Callable[[Any], int]:
-    def parse(text: Any) -> int:
-        expected = f"a whole number >= {least}"
-        try:
-            value = int(text)
-        except ValueError:
-            raise InputError(option, text, expected) from None
-        if value < least:
-            raise InputError(option, text, expected)
-        return value
-
-    return parse
+def count(option: str, metavar: str, least: int, help: str) -> shell.Option:
+    return shell.Option(option, metavar=metavar, parser=parsers.whole(option, least), help=help)
 
 
-def one_of(option: str, choices: Collection[str]) -> Callable[[Any], str]:
-    def parse(text: Any) -> str:
-        if text not in choices:
-            raise InputError(option, text, f"one of {', '.join(choices)}")
-        return str(text)
-
-    return parse
+def dollars(option: str, help: str) -> shell.Option:
+    """USD per hour."""
+    return shell.Option(option, metavar="USD", parser=parsers.money(option), help=help)
 
 
-def money(option: str) -> Callable[[Any], float]:
-    return number(option, "a finite number of USD per hour > 0, such as 40")
+def plot(help: str, suffixes: Collection[str] = parsers.PLOT_SUFFIXES) -> shell.Option:
+    parser = parsers.picture("--plot", suffixes)
+    return shell.Option("--plot", metavar="FILE", parser=parser, help=help)
 
 
-def picture(option: str, suffixes: Collection[str] = PLOT_SUFFIXES) -> Callable[[Any], Path]:
-    """A file whose suffix says which kind of picture it is to be."""
-
-    def parse(text: Any) -> Path:
-        path = Path(text)
-        if path.suffix.lower() not in suffixes:
-            raise InputError(option, str(text), f"a file ending in {', '.join(suffixes)}")
-        return path
-
-    return parse
+def seed(help: str) -> shell.Option:
+    return count("--seed", "N", 0, help)
 
 
-WorkloadPath: TypeAlias = Annotated[
-    Path,
-    shell.Argument(
-        metavar="WORKLOAD",
-        help="Workload file, YAML or JSON (`boa schema workload` describes it).",
-        show_default=False,
-    ),
-]
+WORKLOAD = shell.Argument(
+    metavar="WORKLOAD", help="Workload file, YAML or JSON (`boa schema workload` describes it)."
+)
+WorkloadPath: TypeAlias = Annotated[Path, WORKLOAD]
 Json: TypeAlias = Annotated[
     bool,
+    shell.Option("--json", help="Print one JSON document on stdout, and nothing else there."),
+]
+Profiles: TypeAlias = Annotated[
+    Path | None,
     shell.Option(
-        "--json", metavar="", help="Print one JSON document on stdout, and nothing else there."
+        "--profiles",
+        metavar="DIR",
+        help="Folder of measurements (Sia, Pollux or Rubick). Without it the catalogue serves.",
     ),
 ]
-NoRescaling: TypeAlias = Annotated[
-    bool,
-    shell.Option(
-        "--no-rescaling",
-        metavar="",
-        help="Pretend that starting and changing GPUs takes no time (rescale_s = 0).",
-    ),
-]
-RoutingOption: TypeAlias = Annotated[
-    "Routing",
-    shell.Option(
-        "--routing",
-        metavar="|".join(ROUTINGS),
-        parser=one_of("--routing", ROUTINGS),
-        help="class: a job keeps its GPU type. migrate: it may change type between epochs, at "
-        "the cost of a rescaling. epoch: the type is drawn anew in every epoch (the paper's "
-        "theorem; needs --no-rescaling).",
-    ),
-]
-BillingOption: TypeAlias = Annotated[
-    "Billing",
-    shell.Option(
-        "--billing",
-        metavar="|".join(BILLINGS),
-        parser=one_of("--billing", BILLINGS),
-        help="gpu: pay for the GPUs used. node: pay for whole nodes (gpus_per_node).",
-    ),
+Processes: TypeAlias = Annotated[
+    int | None,
+    count("--jobs", "N", 1, "Processes to simulate in; 2, where there are two cores."),
 ]
 
 

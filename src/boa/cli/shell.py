@@ -2,6 +2,10 @@
 
 def frontier(points: Annotated[int, Option("--points", metavar="N", help="How many.")] = 20): ...
 
+Options that several commands have, or that belong together, are the fields of a frozen dataclass:
+
+def simulate(trace: TracePath, physics: Physics): ...
+
 Typer reads such functions too, at three times the price (docs/decisions/0019-the-shell.md).
 """
 
@@ -9,16 +13,15 @@ import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
-from pathlib import Path
-from types import UnionType
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, Union, get_args, get_origin
+from typing import Any, NamedTuple, TypeVar
 
 import click
 from click import Context
 from click.exceptions import Exit
 
 from boa.cli import help as helping
-from boa.errors import InputError
+from boa.cli.declared import Argument, Option, Signature, signature_of
+from boa.cli.parameters import parameter_of
 
 __all__ = ["Argument", "Command", "Context", "Entry", "Exit", "Group", "Lazy", "Option", "command"]
 
@@ -27,69 +30,25 @@ HELP = {"help_option_names": ["-h", "--help"]}
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
-class Option:
-    """`parser` makes the value of the text; `metavar` stands for the text in the help."""
-
-    def __init__(
-        self,
-        *names: str,
-        metavar: str = "",
-        help: str = "",
-        parser: Callable[[Any], Any] | None = None,
-        show_default: bool = True,
-        min: int | None = None,
-    ) -> None:
-        self.names, self.metavar, self.help = names, metavar, help
-        self.parser, self.show_default, self.min = parser, show_default, min
-
-
-class Argument:
-    """The same for a word that goes by its place."""
-
-    def __init__(
-        self,
-        *,
-        metavar: str,
-        help: str = "",
-        parser: Callable[[Any], Any] | None = None,
-        show_default: bool = False,
-    ) -> None:
-        self.metavar, self.help, self.parser = metavar, help, parser
-        self.show_default = show_default
-
-
-if TYPE_CHECKING:
-    _ParamType = click.ParamType[Any]
-else:
-    _ParamType = click.ParamType
-
-
-class _Value(_ParamType):
-    """The type of values that a parser makes of words; its errors are its own."""
-
-    name = "value"
-
-    def __init__(self, parser: Callable[[Any], Any]) -> None:
-        self._parser = parser
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: Context | None) -> Any:
-        return self._parser(value)
-
-
 class Command(click.Command):
     """A function's command."""
 
-    said: Mapping[str, Option | Argument]
-    """Parameters by name, as its signature declares them."""
-    lists: Mapping[str, Any]
-    """Parameters that are lists, and what they are where nothing is given."""
+    signature: Signature
+
+    @property
+    def said(self) -> Mapping[str, Option | Argument]:
+        """Options and arguments by their parameters' names."""
+        return {declared.name: declared.said for declared in self.signature.declared}
 
     def get_help(self, ctx: Context) -> str:
         return helping.page(self, ctx, said=self.said)
 
     def invoke(self, ctx: Context) -> Any:
-        for name, default in self.lists.items():
-            ctx.params[name] = list(ctx.params[name] or ()) or default
+        for declared in self.signature.declared:
+            if declared.is_list:
+                nothing: list[Any] | None = None if declared.default is None else []
+                ctx.params[declared.name] = list(ctx.params[declared.name] or ()) or nothing
+        self.signature.gather(ctx.params)
         return super().invoke(ctx)
 
 
@@ -97,93 +56,16 @@ def command(
     function: Callable[..., Any], name: str | None = None, cls: type[Command] = Command
 ) -> Command:
     """A function's command, as its signature has it."""
-    declared = inspect.signature(function).parameters
-    said = {p.name: get_args(p.annotation)[1] for p in declared.values() if _is_said(p)}
-    kinds = {name: _kind(get_args(declared[name].annotation)[0]) for name in said}
+    signature = signature_of(function)
     made = cls(
         name or function.__name__,
-        callback=function if len(said) == len(declared) else click.pass_context(function),
-        params=[_parameter(declared[name], *kinds[name], said[name]) for name in said],
+        callback=click.pass_context(function) if signature.others else function,
+        params=[parameter_of(declared) for declared in signature.declared],
         help=inspect.getdoc(function),
         context_settings=dict(HELP),
     )
-    made.said = said
-    made.lists = {
-        name: None if declared[name].default is None else []
-        for name, (_, is_list) in kinds.items()
-        if is_list
-    }
+    made.signature = signature
     return made
-
-
-def _is_said(parameter: inspect.Parameter) -> bool:
-    return parameter.annotation is not Context
-
-
-def _kind(annotation: Any) -> tuple[Any, bool]:
-    """The type of one value, and whether there may be several."""
-    if get_origin(annotation) in (Union, UnionType):
-        annotation = next(one for one in get_args(annotation) if one is not type(None))
-    is_list = get_origin(annotation) is list
-    return (get_args(annotation)[0] if is_list else annotation), is_list
-
-
-def _parameter(
-    parameter: inspect.Parameter, kind: Any, is_list: bool, said: Option | Argument
-) -> click.Parameter:
-    required = parameter.default is inspect.Parameter.empty
-    more: dict[str, Any] = {"required": required, "type": _type(kind, said)}
-    if not required:
-        more["default"] = parameter.default
-    if isinstance(said, Argument):
-        optional = not required and not said.metavar.startswith("[")
-        metavar = f"[{said.metavar}]" if optional else said.metavar
-        nargs = -1 if is_list else 1
-        return click.Argument([parameter.name], metavar=metavar, nargs=nargs, **more)
-    names = [parameter.name, *said.names]
-    if kind is bool:
-        return click.Option(names, is_flag=True, **more)
-    return click.Option(names, metavar=said.metavar, multiple=is_list, **more)
-
-
-def _type(kind: Any, said: Option | Argument) -> _ParamType:
-    if said.parser is not None:
-        return _Value(said.parser)
-    if kind is bool:
-        return click.BOOL
-    least = said.min if isinstance(said, Option) else None
-    name = said.names[0] if isinstance(said, Option) else said.metavar
-    parsers: Mapping[Any, Callable[[Any], Any]] = {
-        Path: Path,
-        int: _whole(name, least),
-        float: _number(name),
-    }
-    return _Value(parsers.get(kind, str))
-
-
-def _whole(name: str, least: int | None) -> Callable[[Any], int]:
-    expected = "a whole number" if least is None else f"a whole number >= {least}"
-
-    def parse(text: Any) -> int:
-        try:
-            value = int(text)
-        except ValueError:
-            raise InputError(name, text, expected) from None
-        if least is not None and value < least:
-            raise InputError(name, text, expected)
-        return value
-
-    return parse
-
-
-def _number(name: str) -> Callable[[Any], float]:
-    def parse(text: Any) -> float:
-        try:
-            return float(text)
-        except ValueError:
-            raise InputError(name, text, "a number") from None
-
-    return parse
 
 
 class Group(click.Group):

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from dataclasses import dataclass
 from typing import Annotated, get_args
 
 import click
@@ -182,6 +183,49 @@ def test_wrong_words_are_one_line_that_says_what_would_be_right(
     assert said == ""
     assert error in wrong
     assert wrong.count("\n") == 1
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """A group of options."""
+
+    least: Annotated[int, shell.Option("--least", metavar="N")]
+    most: Annotated[int | None, shell.Option("--most", metavar="N")] = None
+    names: Annotated[list[str] | None, shell.Option("--name", metavar="N")] = None
+
+
+def grouped(
+    where: Annotated[str, shell.Argument(metavar="WHERE")],
+    *,
+    fast: Annotated[bool, shell.Option("--fast")] = False,
+    sizes: Sizes,
+    json: options.Json = False,
+) -> None:
+    """Say what was read."""
+    print(where, fast, sizes, json)
+
+
+def test_the_fields_of_a_group_are_options_in_its_place_and_the_command_gets_one_value(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    command = shell.command(grouped)
+    assert [p.name for p in command.params] == ["where", "fast", "least", "most", "names", "json"]
+    words = ["here", "--least", "1", "--name", "a", "--name", "b", "--json"]
+    assert shell.run(command, words) == 0
+    assert capsys.readouterr().out.strip() == f"here False {Sizes(1, None, ['a', 'b'])} True"
+    assert shell.run(command, ["here", "--least", "2", "--most", "3", "--fast"]) == 0
+    assert capsys.readouterr().out.strip() == f"here True {Sizes(2, 3)} False"
+
+
+def test_an_option_of_a_group_that_has_no_default_must_be_given() -> None:
+    with pytest.raises(click.MissingParameter, match="least"):
+        shell.run(shell.command(grouped), ["here"])
+
+
+@pytest.mark.parametrize(("name", "command"), commands(), ids=lambda found: str(found))
+def test_no_two_parameters_of_a_command_share_a_name(name: str, command: click.Command) -> None:
+    names = [parameter.name for parameter in command.params]
+    assert len(set(names)) == len(names)
 
 
 def test_choices_are_those_of_the_solver() -> None:

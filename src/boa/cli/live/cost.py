@@ -27,12 +27,7 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 def cost(
     by: Annotated[
         str | None,
-        shell.Option(
-            "--by",
-            metavar="|".join(GROUPINGS),
-            parser=options.one_of("--by", GROUPINGS),
-            help="List it by day (UTC), class or job.",
-        ),
+        options.choice("--by", GROUPINGS, "List it by day (UTC), class or job."),
     ] = None,
     since: Annotated[
         str | None,

@@ -2,12 +2,15 @@
 
 import tempfile
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from boa.cli import shell
 from boa.cli.console import console, emit_json, note, write_file
 from boa.cli.options import Json
 from boa.errors import FileError
+
+if TYPE_CHECKING:
+    from boa.plots.live import DemoOutcome
 
 KINDS = (".png", ".svg")
 
@@ -30,7 +33,6 @@ def demo(
     """
     from boa.cli.live.demo_run import Demo
     from boa.cli.live.demo_table import Watching, print_outcome
-    from boa.plots.live import live_picture
 
     _make(folder)
     with tempfile.TemporaryDirectory(prefix="boa-demo-") as scratch:
@@ -40,11 +42,7 @@ def demo(
             with Watching(story, quiet=json) as watching:
                 story.play(watching)
             outcome = story.outcome()
-    written = []
-    for kind in KINDS:
-        path = folder / f"demo{kind}"
-        write_file(path, live_picture(outcome, kind), "--output")
-        written.append(path)
+    written = _draw(outcome, folder)
     if json:
         emit_json({**outcome.document(), "files": [str(path) for path in written]})
         return
@@ -54,6 +52,17 @@ def demo(
     for path in written:
         out.print(f"  {path}", wrap=False)
     note("Next: boa serve --help, boa submit --help; to plan ahead: boa plan --help")
+
+
+def _draw(outcome: "DemoOutcome", folder: Path) -> list[Path]:
+    from boa.plots.live import live_picture
+
+    written = []
+    for kind in KINDS:
+        path = folder / f"demo{kind}"
+        write_file(path, live_picture(outcome, kind), "--output")
+        written.append(path)
+    return written
 
 
 def _make(folder: Path) -> None:

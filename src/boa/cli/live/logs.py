@@ -13,7 +13,7 @@ from boa.errors import UsageError
 def logs(
     job: JobId,
     follow: Annotated[
-        bool, shell.Option("--follow", "-f", metavar="", help="Go on until the job has ended.")
+        bool, shell.Option("--follow", "-f", help="Go on until the job has ended.")
     ] = False,
     rank: Annotated[
         int, shell.Option("--rank", metavar="R", min=0, help="Which of its workers.")

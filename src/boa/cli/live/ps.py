@@ -48,7 +48,7 @@ PAUSE_S = 1.0
 
 
 def ps(
-    all: Annotated[bool, shell.Option("--all", "-a", metavar="", help="Ended jobs too.")] = False,
+    all: Annotated[bool, shell.Option("--all", "-a", help="Ended jobs too.")] = False,
     job_class: Annotated[
         str | None, shell.Option("--class", metavar="NAME", help="Only jobs of this class.")
     ] = None,
@@ -56,7 +56,7 @@ def ps(
         int, shell.Option("--limit", metavar="N", min=1, help="At most so many, the newest.")
     ] = 1000,
     watch: Annotated[
-        bool, shell.Option("--watch", "-w", metavar="", help="Show it again every second.")
+        bool, shell.Option("--watch", "-w", help="Show it again every second.")
     ] = False,
     json: Json = False,
 ) -> None:

@@ -3,17 +3,17 @@
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
-from boa.cli import options, shell
+from boa.cli import options, parsers, shell
 from boa.cli.console import emit_json, note, working, write_file
+from boa.cli.live.replay_excerpt import Calibration, Excerpt, replayed_world
 from boa.cli.live.service import connect
 from boa.cli.options import Json
-from boa.cli.simulate import simulating
-from boa.cli.simulate.trace import TracePath
+from boa.cli.simulate.shared_options import TracePath
 from boa.errors import FileError, InputError, UsageError
 from boa.plots.words import duration
 from boa.units import GpuName, Seconds
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from boa.client import Client
     from boa.model.job import JobSpec
     from boa.model.profile import ClassProfile
-    from boa.model.trace import Trace
     from boa.sim.run import World
 
 DEFAULT_GPU = "T4"
@@ -31,39 +30,20 @@ LOOK_S = 1.0
 CONFIG = "boa.yaml"
 
 app = shell.Group("replay", "Act out measured models as real processes, in compressed time.")
-Models: TypeAlias = Annotated[
-    Any,
-    shell.Option(
-        "--models",
-        metavar="A,B,...",
-        parser=simulating.listed("--models", str, "applications or classes of the trace"),
-        help="Only jobs of these applications or classes.",
-        show_default=False,
-    ),
-]
-Limit: TypeAlias = Annotated[
-    int | None,
-    shell.Option(
-        "--limit", metavar="N", parser=options.whole("--limit", 1), help="Only the first N jobs."
-    ),
-]
 Speed: TypeAlias = Annotated[
     float | None,
     shell.Option(
         "--speed",
         metavar="S",
-        parser=options.number("--speed", "a number of server seconds per second > 0, such as 60"),
+        parser=parsers.number("--speed", "a number of server seconds per second > 0, such as 60"),
         help="Server seconds per second of the wall.",
-        show_default=False,
     ),
 ]
 
 
 @app.add("job")
 def job(
-    model: Annotated[
-        str, shell.Argument(metavar="MODEL", help="A model of the catalogue.", show_default=False)
-    ],
+    model: Annotated[str, shell.Argument(metavar="MODEL", help="A model of the catalogue.")],
     gpus: Annotated[
         str | None,
         shell.Option(
@@ -74,12 +54,7 @@ def job(
     ] = None,
     width: Annotated[
         int | None,
-        shell.Option(
-            "--width",
-            metavar="K",
-            parser=options.whole("--width", 1),
-            help="As on so many GPUs; by default the job's own, or 1.",
-        ),
+        options.count("--width", "K", 1, "As on so many GPUs; by default the job's own, or 1."),
     ] = None,
     speed: Speed = None,
     json: Json = False,
@@ -93,21 +68,26 @@ def job(
     [dim]$[/dim] boa replay job resnet18 --gpus T4 --width 4 --speed 200
     [dim]$[/dim] boa submit --class bert --launcher single -- boa replay job bert
     """
-    from boa.formats.profile import profile_document
-    from boa.train import replay
-
     gpu = gpus or os.environ.get("BOA_GPU_TYPE") or DEFAULT_GPU
     profile = known_profile(model, gpu)
     chosen = {"BOA_GPU_TYPE": gpu, "BOA_WIDTH": width, "BOA_SPEED": speed}
     said = {name: str(value) for name, value in chosen.items() if value is not None}
     with redirect_stdout(sys.stderr) if json else nullcontext():
-        try:
-            code = replay.play(profile_document(profile), {**os.environ, **said})
-        except replay.Unusable as problem:
-            raise UsageError(str(problem)) from None
+        code = _played(profile, {**os.environ, **said})
     if json:
         emit_json({"class": profile.name, "gpu_type": gpu, "exit_code": code})
     raise shell.Exit(code)
+
+
+def _played(profile: "ClassProfile", environment: Mapping[str, str]) -> int:
+    """The exit code of a training that was acted out."""
+    from boa.formats.profile import profile_document
+    from boa.train import replay
+
+    try:
+        return replay.play(profile_document(profile), environment)
+    except replay.Unusable as problem:
+        raise UsageError(str(problem)) from None
 
 
 def known_profile(model: str, gpu: GpuName) -> "ClassProfile":
@@ -129,20 +109,16 @@ def known_profile(model: str, gpu: GpuName) -> "ClassProfile":
 @app.add("trace")
 def replay_trace(
     trace: TracePath,
-    gpus: simulating.Gpus = None,
-    profiles: simulating.Profiles = None,
-    models: Models = None,
-    limit: Limit = None,
+    *,
+    excerpt: Excerpt,
     speed: Speed = None,
-    rescale_s: simulating.Rescale = None,
-    slowdown: simulating.Slowdown = None,
+    calibration: Calibration,
     profiles_out: Annotated[
         Path | None,
         shell.Option(
             "--profiles-out",
             metavar="DIR",
             help="Where the profiles go that the jobs read; by default the data folder.",
-            show_default=False,
         ),
     ] = None,
     json: Json = False,
@@ -159,22 +135,28 @@ def replay_trace(
     [dim]$[/dim] boa replay trace pollux.csv --models cifar10,bert,ncf --speed 200
     """
     from boa.formats.service import default_data_dir
-    from boa.sim.replay_jobs import replay_jobs
 
-    world = replayed_world(trace, gpus, profiles, models, limit, rescale_s, slowdown)
+    world = replayed_world(trace, excerpt, calibration)
     folder = profiles_out or default_data_dir() / "replay" / trace.stem
     with connect() as client:
         client.health()  # before any work: no server is one error, and at once
-        try:
-            jobs = list(replay_jobs(world, folder))
-        except OSError as problem:
-            raise _unwritable(folder, "--profiles-out", problem) from None
+        jobs = _prepared(world, folder)
         ids = submit_all(client, jobs, speed or watched_speed(client))
     if json:
         emit_json({"jobs": ids, "profiles": str(folder)})
     else:
         span = duration(world.trace.span_s)
         note(f"{len(ids):,} jobs submitted over {span} of the server's time: boa ps shows them")
+
+
+def _prepared(world: "World", folder: Path) -> "list[tuple[Seconds, JobSpec]]":
+    """Jobs by their arrival, with the profiles that they read in a folder."""
+    from boa.sim.replay_jobs import replay_jobs
+
+    try:
+        return list(replay_jobs(world, folder))
+    except OSError as problem:
+        raise _unwritable(folder, "--profiles-out", problem) from None
 
 
 def watched_speed(client: "Client") -> float:
@@ -209,21 +191,14 @@ def profiles(
     trace: TracePath,
     output: Annotated[
         Path,
-        shell.Option(
-            "-o", "--output", metavar="DIR", help="Where the files go.", show_default=False
-        ),
+        shell.Option("-o", "--output", metavar="DIR", help="Where the files go."),
     ],
-    gpus: simulating.Gpus = None,
-    profiles: simulating.Profiles = None,
-    models: Models = None,
-    limit: Limit = None,
-    rescale_s: simulating.Rescale = None,
-    slowdown: simulating.Slowdown = None,
+    excerpt: Excerpt,
+    calibration: Calibration,
     perfect: Annotated[
         bool,
         shell.Option(
             "--perfect",
-            metavar="",
             help="In boa.yaml, have the service know every class for good, as in boa simulate.",
         ),
     ] = False,
@@ -238,14 +213,10 @@ def profiles(
     [dim]$[/dim] boa replay profiles sia.csv --gpus T4 -o live
     [dim]$[/dim] boa serve --config live/boa.yaml --budget 40
     """
-    from boa.sim.replay_jobs import profiles_of, service_document, write_profiles
+    from boa.sim.replay_jobs import service_document
 
-    world = replayed_world(trace, gpus, profiles, models, limit, rescale_s, slowdown)
-    found = profiles_of(world)
-    try:
-        files = write_profiles(found, output)
-    except OSError as problem:
-        raise _unwritable(output, "--output", problem) from None
+    world = replayed_world(trace, excerpt, calibration)
+    files = _written(world, output)
     names = {application: Path(file.name) for application, file in files.items()}
     document = service_document(world, names, perfect=perfect)
     write_file(output / CONFIG, _as_yaml(document), "--output")
@@ -255,44 +226,21 @@ def profiles(
         note(f"{len(files)} profiles and {CONFIG} written to {output}")
 
 
+def _written(world: "World", folder: Path) -> Mapping[str, Path]:
+    """Files of profiles by application."""
+    from boa.sim.replay_jobs import profiles_of, write_profiles
+
+    found = profiles_of(world)
+    try:
+        return write_profiles(found, folder)
+    except OSError as problem:
+        raise _unwritable(folder, "--output", problem) from None
+
+
 def _as_yaml(document: Any) -> str:
     import yaml
 
     return yaml.safe_dump(document, sort_keys=False, default_flow_style=None, allow_unicode=True)
-
-
-def replayed_world(
-    trace: Path,
-    gpus: list[GpuName] | None,
-    profiles: Path | None,
-    models: Sequence[str] | None,
-    limit: int | None,
-    rescale: Seconds | None,
-    slowdown: Any,
-) -> "World":
-    """The trace, or what is asked for of it, with the speeds that the simulator would take."""
-    from boa.catalogue.traces import read_trace
-    from boa.sim.run import world_of
-
-    with working("reading trace and profiles"), simulating.naming_flags(trace):
-        chosen = restricted(read_trace(trace), models, limit)
-        world = world_of(chosen, profiles, gpus, slowdown=slowdown, rescale=rescale)
-    if late := simulating.late_start(world.trace):
-        note(late)
-    return world
-
-
-def restricted(trace: "Trace", models: Sequence[str] | None, limit: int | None) -> "Trace":
-    """Only the first jobs of these models; an application goes by its class's name too."""
-    from boa.catalogue.calibration import class_name
-    from boa.model.trace import Trace
-
-    names = {app: {app, class_name(app)} for app in trace.counts()}
-    for model in models or ():
-        if not any(model in known for known in names.values()):
-            raise InputError("--models", model, f"one of {', '.join(names)}")
-    wanted = {app for app, known in names.items() if models is None or known & set(models)}
-    return Trace(tuple(job for job in trace.jobs if job.application in wanted)[:limit])
 
 
 def _unwritable(folder: Path, option: str, problem: OSError) -> FileError:

@@ -2,47 +2,41 @@
 
 import os
 import sys
+from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from boa.cli import options, shell
+from boa.cli import options, parsers, shell
 from boa.cli.console import emit_json, note
 from boa.cli.options import Json
 from boa.errors import InputError, UsageError
+from boa.units import UsdPerHour
 
 if TYPE_CHECKING:
     from boa.model.service import ServiceConfig
 
+CONFIG = shell.Option("--config", metavar="FILE", help="boa.yaml (`boa schema config`).")
 
-def serve(
-    config: Annotated[
-        Path | None,
-        shell.Option("--config", metavar="FILE", help="boa.yaml (`boa schema config`)."),
-    ] = None,
-    budget: Annotated[
-        float | None,
-        shell.Option(
-            "--budget",
-            metavar="USD",
-            parser=options.money("--budget"),
-            help="Average spend per hour that is steered to.",
-        ),
-    ] = None,
-    max_spend: Annotated[
-        float | None,
-        shell.Option(
-            "--max-spend",
-            metavar="USD",
-            parser=options.money("--max-spend"),
-            help="Never spend more per hour than this at any moment.",
-        ),
-    ] = None,
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overrides:
+    """Settings that win over the file's; they go by its names."""
+
+    budget_per_hour: Annotated[
+        UsdPerHour | None,
+        options.dollars("--budget", "Average spend per hour that is steered to."),
+    ] = None
+    max_spend_per_hour: Annotated[
+        UsdPerHour | None,
+        options.dollars("--max-spend", "Never spend more per hour than this at any moment."),
+    ] = None
     engine: Annotated[
         str | None,
         shell.Option(
             "--engine", metavar="local|ray", help="What runs the jobs: this machine, or Ray."
         ),
-    ] = None,
+    ] = None
     cloud: Annotated[
         str | None,
         shell.Option(
@@ -50,7 +44,7 @@ def serve(
             metavar="local|ray|aws",
             help="What rents the nodes; with engine ray: Ray's own autoscaler, or AWS.",
         ),
-    ] = None,
+    ] = None
     db: Annotated[
         str | None,
         shell.Option(
@@ -58,32 +52,38 @@ def serve(
             metavar="URL",
             help="Where everything is kept: sqlite:///FILE (default: DIR/boa.db) or postgresql://…",
         ),
-    ] = None,
-    data: Annotated[
+    ] = None
+    data_dir: Annotated[
         Path | None,
         shell.Option(
             "--data",
             metavar="DIR",
             help="Logs, checkpoints and the database; default: $BOA_HOME, else ~/.local/state/boa.",
         ),
-    ] = None,
+    ] = None
     host: Annotated[
         str | None,
         shell.Option("--host", metavar="HOST", help="Where to listen (127.0.0.1)."),
-    ] = None,
+    ] = None
     port: Annotated[
         int | None,
         shell.Option("--port", metavar="N", help="The port (8420); 0 takes a free one."),
-    ] = None,
+    ] = None
     speed: Annotated[
         float | None,
         shell.Option(
             "--speed",
             metavar="X",
-            parser=options.number("--speed", "a finite number > 0, such as 60"),
+            parser=parsers.number("--speed", "a finite number > 0, such as 60"),
             help="Compressed time, for demos and tests: so many seconds pass in one.",
         ),
-    ] = None,
+    ] = None
+
+
+def serve(
+    *,
+    config: Annotated[Path | None, CONFIG] = None,
+    overrides: Overrides,
     dry_run: Annotated[
         bool,
         shell.Option(
@@ -112,33 +112,22 @@ def serve(
     from boa.formats.service import load_config
     from boa.server import service
 
-    given = {
-        "budget_per_hour": budget,
-        "max_spend_per_hour": max_spend,
-        "engine": engine,
-        "cloud": cloud,
-        "db": db,
-        "data_dir": data,
-        "host": host,
-        "port": port,
-        "speed": speed,
-    }
-    settings = load_config(config, given, catalogue_profile)
+    settings = load_config(config, asdict(overrides), catalogue_profile)
     if dry_run:
         _show_dry_run(settings, json)
         return
-    token = checked_token(settings.host)
+    ready = partial(_tell_ready, settings, json)
+    service.run(settings, checked_token(settings.host), ready)
 
-    def ready(url: str, in_force: float) -> None:
-        note(
-            f"boa: serving on {url}, budget ${in_force:g}/h, engine {settings.engine}, "
-            f"cloud {settings.cloud}"
-        )
-        if json:
-            emit_json({"url": url, "pid": os.getpid(), "budget_per_hour": in_force})
-            sys.stdout.flush()
 
-    service.run(settings, token, ready)
+def _tell_ready(settings: "ServiceConfig", json: bool, url: str, in_force: UsdPerHour) -> None:
+    note(
+        f"boa: serving on {url}, budget ${in_force:g}/h, engine {settings.engine}, "
+        f"cloud {settings.cloud}"
+    )
+    if json:
+        emit_json({"url": url, "pid": os.getpid(), "budget_per_hour": in_force})
+        sys.stdout.flush()
 
 
 def _show_dry_run(settings: "ServiceConfig", json: bool) -> None:

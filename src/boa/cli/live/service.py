@@ -25,9 +25,7 @@ COLOURS = {
     "stopped": "dim",
     "failed": "red",
 }
-JobId: TypeAlias = Annotated[
-    str, shell.Argument(metavar="JOB", help="The job's id.", show_default=False)
-]
+JobId: TypeAlias = Annotated[str, shell.Argument(metavar="JOB", help="The job's id.")]
 
 
 @contextmanager

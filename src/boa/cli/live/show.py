@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
-from boa.cli import options, shell
+from boa.cli import options, parsers, shell
 from boa.cli.console import check_writable, console, emit_json, note, working, write_file
 from boa.cli.live.service import ago, coloured, connect, dollars, gpus, ran, span, took
 from boa.cli.markup import escape
@@ -34,18 +34,10 @@ _T = TypeVar("_T")
 
 
 def show(
-    what: Annotated[
-        str,
-        shell.Argument(metavar="JOB|CLASS", help="A job's id, or a class.", show_default=False),
-    ],
+    what: Annotated[str, shell.Argument(metavar="JOB|CLASS", help="A job's id, or a class.")],
     plot: Annotated[
         Path | None,
-        shell.Option(
-            "--plot",
-            metavar="FILE",
-            parser=options.picture("--plot", options.FIGURES),
-            help="Of a class: draw its speedups (.png, .svg, .pdf).",
-        ),
+        options.plot("Of a class: draw its speedups (.png, .svg, .pdf).", parsers.FIGURES),
     ] = None,
     json: Json = False,
 ) -> None:

@@ -12,7 +12,7 @@ from boa.errors import BoaError, NoServer
 def stop(
     jobs: Annotated[
         list[str],
-        shell.Argument(metavar="JOB...", help="Ids of jobs.", show_default=False),
+        shell.Argument(metavar="JOB...", help="Ids of jobs."),
     ],
     json: Json = False,
 ) -> None:

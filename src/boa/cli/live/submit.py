@@ -2,6 +2,7 @@
 
 import os
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,30 +22,21 @@ JOB_FILES = (".yaml", ".yml", ".json")
 NEEDS_CLASS = "a command needs --class NAME: boa submit --class NAME -- COMMAND..."
 
 
-def submit(
-    words: Annotated[
-        list[str],
-        shell.Argument(
-            metavar="JOB.yaml | -- COMMAND...",
-            help="A job file (`boa schema job` describes it); or, with --class, a command.",
-            show_default=False,
-        ),
-    ],
-    job_class: Annotated[
-        str | None,
-        shell.Option("--class", metavar="NAME", help="Jobs that share model and data."),
-    ] = None,
-    name: Annotated[str | None, shell.Option("--name", metavar="N", help="For people.")] = None,
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobOptions:
+    """Fields of a job file, for a command without one."""
+
+    name: Annotated[str | None, shell.Option("--name", metavar="N", help="For people.")] = None
     min_gpus: Annotated[
         int | None, shell.Option("--min-gpus", metavar="K", help="The fewest it can run on.")
-    ] = None,
+    ] = None
     max_gpus: Annotated[
         int | None, shell.Option("--max-gpus", metavar="K", help="The most it may get.")
-    ] = None,
+    ] = None
     gpus: Annotated[
         str | None,
         shell.Option("--gpus", metavar="T4,A100", help="GPU types it can run on; default: any."),
-    ] = None,
+    ] = None
     launcher: Annotated[
         str | None,
         shell.Option(
@@ -52,37 +44,73 @@ def submit(
             metavar="workers|torchrun|single",
             help="One process per GPU (default), one torchrun, or one process told its width.",
         ),
-    ] = None,
+    ] = None
     epochs: Annotated[
         int | None, shell.Option("--epochs", metavar="N", help="Epochs that the job reports.")
-    ] = None,
+    ] = None
     total_work: Annotated[
         float | None,
         shell.Option("--total-work", metavar="W", help="Its whole work in the units it reports."),
-    ] = None,
+    ] = None
     workdir: Annotated[
         Path | None,
         shell.Option("--workdir", metavar="DIR", help="Where it runs; default: this folder."),
-    ] = None,
+    ] = None
     env: Annotated[
         list[str] | None,
         shell.Option("--env", metavar="K=V", help="An environment variable; may be repeated."),
-    ] = None,
+    ] = None
     grace_s: Annotated[
         float | None,
         shell.Option("--grace-s", metavar="S", help="From SIGTERM to SIGKILL (30)."),
-    ] = None,
+    ] = None
     retries: Annotated[
         int | None,
         shell.Option("--retries", metavar="N", help="Restarts after failures of its own (3)."),
-    ] = None,
+    ] = None
     weight: Annotated[
         float | None,
         shell.Option("--weight", metavar="X", help="How much its JCT counts (1)."),
+    ] = None
+
+    def given(self) -> dict[str, Any]:
+        """Those that were given, by the file's names."""
+        fields = {
+            "name": self.name,
+            "gpus": self._limits(),
+            "launcher": self.launcher,
+            "epochs": self.epochs,
+            "total_work": self.total_work,
+            "workdir": None if self.workdir is None else _absolute(self.workdir),
+            "env": _variables(self.env or []),
+            "grace_s": self.grace_s,
+            "retries": self.retries,
+            "weight": self.weight,
+        }
+        return {key: value for key, value in fields.items() if value not in (None, {})}
+
+    def _limits(self) -> dict[str, Any]:
+        named = None if self.gpus is None else [name.strip() for name in self.gpus.split(",")]
+        fields = {"min": self.min_gpus, "max": self.max_gpus, "types": named}
+        return {key: value for key, value in fields.items() if value is not None}
+
+
+WORDS = shell.Argument(
+    metavar="JOB.yaml | -- COMMAND...",
+    help="A job file (`boa schema job` describes it); or, with --class, a command.",
+)
+
+
+def submit(
+    words: Annotated[list[str], WORDS],
+    *,
+    job_class: Annotated[
+        str | None,
+        shell.Option("--class", metavar="NAME", help="Jobs that share model and data."),
     ] = None,
+    about: JobOptions,
     wait: Annotated[
-        bool,
-        shell.Option("--wait", metavar="", help="Show its log, and end with its exit code."),
+        bool, shell.Option("--wait", help="Show its log, and end with its exit code.")
     ] = False,
     json: Json = False,
 ) -> None:
@@ -102,36 +130,24 @@ def submit(
     [dim]$[/dim] boa submit job.yaml --wait
     [dim]$[/dim] id=$(boa submit job.yaml); boa logs -f $id
     """
-    fields = {
-        "name": name,
-        "gpus": _limits(min_gpus, max_gpus, gpus),
-        "launcher": launcher,
-        "epochs": epochs,
-        "total_work": total_work,
-        "workdir": None if workdir is None else _absolute(workdir),
-        "env": _variables(env or []),
-        "grace_s": grace_s,
-        "retries": retries,
-        "weight": weight,
-    }
-    given = {key: value for key, value in fields.items() if value not in (None, {})}
+    given = about.given()
     spec = _from_file(words, given) if job_class is None else _command(job_class, words, given)
-    with connect() as client:
-        job = client.submit(spec)
-        if not json:
-            print(job["id"], flush=True)
-        if wait:
-            job = _follow(client, job["id"], sys.stderr if json else sys.stdout)
+    job = _submitted(spec, wait=wait, json=json)
     if json:
         emit_json({"job": job})
     if wait:
         raise shell.Exit(mirrored(job))
 
 
-def _limits(least: int | None, most: int | None, types: str | None) -> dict[str, Any]:
-    named = None if types is None else [name.strip() for name in types.split(",")]
-    fields = {"min": least, "max": most, "types": named}
-    return {key: value for key, value in fields.items() if value is not None}
+def _submitted(spec: JobSpec, *, wait: bool, json: bool) -> "JobDetails":
+    """The job as the service has it, once it has ended if that is waited for."""
+    with connect() as client:
+        job = client.submit(spec)
+        if not json:
+            print(job["id"], flush=True)
+        if wait:
+            return _follow(client, job["id"], sys.stderr if json else sys.stdout)
+        return job
 
 
 def _variables(given: list[str]) -> dict[str, str]:

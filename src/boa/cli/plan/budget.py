@@ -3,15 +3,18 @@
 import math
 from typing import TYPE_CHECKING, Annotated, Any
 
-from boa.cli import options, shell
+from boa.cli import options, parsers, shell
 from boa.cli.console import console, emit_json, working
 from boa.cli.live.service import connect, rate
-from boa.cli.options import BillingOption, Json, NoRescaling, RoutingOption, WorkloadPath
+from boa.cli.options import Json, WorkloadPath
+from boa.cli.plan.planning_rules import PlanningRules
 from boa.errors import InputError
 from boa.plots.words import duration, percent
 
 if TYPE_CHECKING:
     from boa.api.answers import Budget
+    from boa.model.workload import Workload
+    from boa.solver.solution import Solution
 
 
 def budget(
@@ -21,14 +24,11 @@ def budget(
         shell.Option(
             "--jct",
             metavar="SECONDS",
-            parser=options.number("--jct", "a finite number of seconds > 0, such as 3600"),
+            parser=parsers.number("--jct", "a finite number of seconds > 0, such as 3600"),
             help="The average JCT to reach.",
-            show_default=False,
         ),
     ],
-    no_rescaling: NoRescaling = False,
-    routing: RoutingOption = "class",
-    billing: BillingOption = "gpu",
+    rules: PlanningRules,
     json: Json = False,
 ) -> None:
     """Find the least budget at which jobs take SECONDS on average.
@@ -45,24 +45,30 @@ def budget(
     [dim]$[/dim] boa budget jobs.yaml --jct 3600 --json | jq .budget_per_hour
     [dim]$[/dim] boa budget set 14
     """
-    from boa.plots.words import Money
-
     read = options.read_workload(workload)
     from boa.solver.planner import budget_for
 
     with working("solving"), options.solving(workload):
-        found = budget_for(read, jct, rescaling=not no_rescaling, routing=routing, billing=billing)
+        found = budget_for(read, jct, **rules.for_solver())
     if json:
-        emit_json(
-            {
-                "budget_per_hour": found.spend,
-                "average_jct_s": found.average_jct,
-                "shadow_price_s": found.shadow_price,
-                "cheapest_per_hour": found.cheapest,
-            }
-        )
-        return
-    money, out = Money.of(read), console()
+        emit_json(budget_document(found))
+    else:
+        _tell(read, found)
+
+
+def budget_document(found: "Solution") -> dict[str, float]:
+    return {
+        "budget_per_hour": found.spend,
+        "average_jct_s": found.average_jct,
+        "shadow_price_s": found.shadow_price,
+        "cheapest_per_hour": found.cheapest,
+    }
+
+
+def _tell(workload: "Workload", found: "Solution") -> None:
+    from boa.plots.words import Money
+
+    money, out = Money.of(workload), console()
     out.print(
         f"An average JCT of [bold]{duration(found.average_jct)}[/bold] needs a budget of "
         f"[bold green]{money.rate(found.spend)}[/bold green]."
@@ -79,7 +85,7 @@ live = shell.Group("budget", "The budget of a running service.")
 def _cap(text: Any) -> float:
     if text == "none":
         return math.inf
-    return options.number("--max-spend", "USD per hour > 0, such as 40, or none")(text)
+    return parsers.number("--max-spend", "USD per hour > 0, such as 40, or none")(text)
 
 
 @live.add("set")
@@ -88,9 +94,8 @@ def set_budget(
         float | None,
         shell.Argument(
             metavar="[USD]",
-            parser=options.money("USD"),
+            parser=parsers.money("USD"),
             help="Average spend per hour that is steered to; left out: as it is.",
-            show_default=False,
         ),
     ] = None,
     max_spend: Annotated[

@@ -1,5 +1,6 @@
 """`boa evaluate`: what any plan does to a workload, by the formulas of the theorems."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -8,8 +9,29 @@ from boa.cli.console import console, emit_json
 from boa.cli.options import Json, WorkloadPath
 
 if TYPE_CHECKING:
-    from boa.model.workload import Workload
+    from boa.model.workload import Billing, Workload
     from boa.solver.objective import Outcome
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overrides:
+    """Rules that win over those of the plan file."""
+
+    rescaling: Annotated[
+        bool | None,
+        shell.Option(
+            "--rescaling/--no-rescaling",
+            help="Whether rescaling takes time; as the plan file says, else yes.",
+        ),
+    ] = None
+    billing: Annotated[
+        "Billing | None",
+        options.choice(
+            "--billing",
+            options.BILLINGS,
+            "Pay for GPUs used or for whole nodes; as the plan file says, else gpu.",
+        ),
+    ] = None
 
 
 def evaluate(
@@ -20,27 +42,9 @@ def evaluate(
             "--plan",
             metavar="PLAN.json",
             help="Plan file, as `boa plan -o` writes it (`boa schema plan` describes it).",
-            show_default=False,
         ),
     ],
-    rescaling: Annotated[
-        bool | None,
-        shell.Option(
-            "--rescaling/--no-rescaling",
-            metavar="",
-            help="Whether rescaling takes time; as the plan file says, else yes.",
-            show_default=False,
-        ),
-    ] = None,
-    billing: Annotated[
-        str | None,
-        shell.Option(
-            "--billing",
-            metavar="|".join(options.BILLINGS),
-            parser=options.one_of("--billing", options.BILLINGS),
-            help="Pay for GPUs used or for whole nodes; as the plan file says, else gpu.",
-        ),
-    ] = None,
+    overrides: Overrides,
     json: Json = False,
 ) -> None:
     """Compute average JCT and spend of any plan: one of ours, edited, or written
@@ -63,8 +67,8 @@ def evaluate(
     outcome = evaluate_plan(
         jobs,
         read,
-        rescaling=settings.rescaling if rescaling is None else rescaling,
-        billing=settings.billing if billing is None else billing,  # type: ignore[arg-type]
+        rescaling=settings.rescaling if overrides.rescaling is None else overrides.rescaling,
+        billing=overrides.billing or settings.billing,
     )
     if json:
         emit_json(outcome_document(outcome))

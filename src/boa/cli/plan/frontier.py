@@ -1,11 +1,13 @@
 """`boa frontier`: the best average JCT that each budget can buy."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from boa.cli import options, shell
-from boa.cli.console import check_writable, console, emit_json, note, working, write_file
-from boa.cli.options import BillingOption, Json, NoRescaling, RoutingOption, WorkloadPath
+from boa.cli.console import check_writable, console, emit_json, note_written, working, write_file
+from boa.cli.options import Json, WorkloadPath
+from boa.cli.plan.planning_rules import PlanningRules
 from boa.errors import UsageError
 from boa.units import UsdPerHour
 
@@ -14,53 +16,61 @@ if TYPE_CHECKING:
     from boa.solver.frontier import Frontier, FrontierPoint
 
 
-def _budget(option: str, meaning: str) -> Any:
-    return shell.Option(option, metavar="USD", parser=options.money(option), help=meaning)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budgets:
+    """The budgets that are shown."""
 
-
-def frontier(
-    workload: WorkloadPath,
     points: Annotated[
         int,
-        shell.Option(
-            "--points",
-            metavar="N",
-            parser=options.whole("--points", 2),
-            help="How many budgets, evenly growing from the least to the most.",
+        options.count(
+            "--points", "N", 2, "How many budgets, evenly growing from the least to the most."
         ),
-    ] = 20,
+    ] = 20
     min_budget: Annotated[
-        float | None, _budget("--min-budget", "The least budget; the cheapest there is.")
-    ] = None,
+        UsdPerHour | None,
+        options.dollars("--min-budget", "The least budget; the cheapest there is."),
+    ] = None
     max_budget: Annotated[
-        float | None, _budget("--max-budget", "The most; where more money buys nothing.")
-    ] = None,
-    budget: Annotated[float | None, _budget("--budget", "A budget to mark.")] = None,
+        UsdPerHour | None,
+        options.dollars("--max-budget", "The most; where more money buys nothing."),
+    ] = None
+    budget: Annotated[UsdPerHour | None, options.dollars("--budget", "A budget to mark.")] = None
     breakpoints: Annotated[
         bool,
         shell.Option(
             "--breakpoints",
-            metavar="",
             help="Every breakpoint instead: the frontier is exact between them.",
         ),
-    ] = False,
+    ] = False
+
+    def check(self) -> None:
+        least, most = self.min_budget, self.max_budget
+        if least is not None and most is not None and least > most:
+            raise UsageError(f"--min-budget {least:g} is above --max-budget {most:g}")
+
+    def of(self, found: "Frontier") -> "tuple[list[FrontierPoint], FrontierPoint | None]":
+        """The points to show, and the one to mark."""
+        for asked in (self.min_budget, self.max_budget):
+            if asked is not None:
+                found.at(asked)  # refuses a budget below the cheapest
+        chosen = None if self.budget is None else found.at(self.budget)
+        if not self.breakpoints:
+            return found.sample(self.points, self.min_budget, self.max_budget), chosen
+        least, most = self.min_budget or 0.0, self.max_budget or float("inf")
+        return [p for p in found.breakpoints() if least <= p.budget <= most], chosen
+
+
+def frontier(
+    workload: WorkloadPath,
+    *,
+    budgets: Budgets,
     no_glue: Annotated[
-        bool,
-        shell.Option(
-            "--no-glue", metavar="", help="Leave the paper's Algorithm 1 out of the picture."
-        ),
+        bool, shell.Option("--no-glue", help="Leave the paper's Algorithm 1 out of the picture.")
     ] = False,
-    no_rescaling: NoRescaling = False,
-    routing: RoutingOption = "class",
-    billing: BillingOption = "gpu",
+    rules: PlanningRules,
     plot: Annotated[
         Path | None,
-        shell.Option(
-            "--plot",
-            metavar="FILE",
-            parser=options.picture("--plot"),
-            help="Draw it (.png, .svg, .pdf; .html works offline and answers to the mouse).",
-        ),
+        options.plot("Draw it (.png, .svg, .pdf; .html works offline and answers to the mouse)."),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -75,32 +85,21 @@ def frontier(
     [dim]$[/dim] boa frontier jobs.yaml --budget 40 --plot frontier.html
     [dim]$[/dim] boa frontier jobs.yaml --max-budget 60 --points 100 --json
     """
-    if min_budget is not None and max_budget is not None and min_budget > max_budget:
-        raise UsageError(f"--min-budget {min_budget:g} is above --max-budget {max_budget:g}")
+    budgets.check()
     check_writable(plot, "--plot")
     read = options.read_workload(workload)
     from boa.solver.planner import frontier as sweep
 
-    rules = {"rescaling": not no_rescaling, "routing": routing, "billing": billing}
     with working("sweeping the frontier") as progress, options.solving(workload):
-        found = sweep(read, progress=progress, **rules)  # type: ignore[arg-type]
-    for asked in (min_budget, max_budget):
-        if asked is not None:
-            found.at(asked)  # refuses a budget below the cheapest
-    chosen = None if budget is None else found.at(budget)
-    if breakpoints:
-        least, most = min_budget or 0.0, max_budget or float("inf")
-        shown = [p for p in found.breakpoints() if least <= p.budget <= most]
-    else:
-        shown = found.sample(points, min_budget, max_budget)
+        found = sweep(read, progress=progress, **rules.for_solver())
+    shown, chosen = budgets.of(found)
     if plot is not None:
-        _draw(read, found, budget, (min_budget, max_budget), rules, no_glue, plot)
+        _draw(read, found, budgets, None if no_glue else rules, plot)
     if json:
         emit_json(frontier_document(found, shown, chosen))
     else:
         print_frontier(read, found, shown, chosen)
-    if plot is not None:
-        note(f"frontier written to {plot}")
+    note_written({"frontier": plot})
 
 
 def frontier_document(
@@ -162,19 +161,19 @@ def print_frontier(
 def _draw(
     workload: "Workload",
     found: "Frontier",
-    budget: UsdPerHour | None,
-    span: tuple[UsdPerHour | None, UsdPerHour | None],
-    rules: dict[str, Any],
-    no_glue: bool,
+    budgets: Budgets,
+    glue: PlanningRules | None,
     plot: Path,
 ) -> None:
+    """`glue`: the rules that Algorithm 1 is drawn by, if it is."""
     from boa.plots.curve import curve_of, glue_points
     from boa.plots.render import frontier_picture
 
-    curve = curve_of(workload, found, budget=budget, least=span[0], most=span[1])
-    if not no_glue:
+    least, most = budgets.min_budget, budgets.max_budget
+    curve = curve_of(workload, found, budget=budgets.budget, least=least, most=most)
+    if glue is not None:
         with working("Algorithm 1, for comparison") as progress:
-            curve = glue_points(curve, workload, progress=progress, **rules)
+            curve = glue_points(curve, workload, progress=progress, **glue.for_solver())
     with working("drawing"):
         picture = frontier_picture(curve, plot.suffix)
     write_file(plot, picture, "--plot")

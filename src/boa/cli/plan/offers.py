@@ -1,13 +1,13 @@
 """`boa offers`: instances with GPUs, and what the clouds ask for them."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from boa.cli import options, shell
+from boa.cli import options, parsers, shell
 from boa.cli.console import check_writable, console, emit_json, note, working, write_file
 from boa.cli.options import Json
-from boa.cli.simulate.simulating import listed
 from boa.errors import BoaError, FileError, InputError
 
 if TYPE_CHECKING:
@@ -24,52 +24,59 @@ class NothingRefreshed(BoaError):
     """Every cloud that was asked failed; why is on stderr already."""
 
 
-def offers(
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """Offers that are listed, and their order."""
+
     cloud: Annotated[
-        Any,
+        Sequence[str] | None,
         shell.Option(
             "--cloud",
             metavar="CLOUD,...",
-            parser=listed(
-                "--cloud", options.one_of("--cloud", CLOUDS), "clouds, such as aws,lambda"
+            parser=parsers.listed(
+                "--cloud", parsers.one_of("--cloud", CLOUDS), "clouds, such as aws,lambda"
             ),
             help=f"Of {', '.join(CLOUDS)}; all.",
-            show_default=False,
         ),
-    ] = None,
+    ] = None
     gpu: Annotated[
-        Any,
+        Sequence[str] | None,
         shell.Option(
             "--gpu",
             metavar="GPU,...",
-            parser=listed("--gpu", str, "GPU types, such as A100,H100"),
+            parser=parsers.listed("--gpu", str, "GPU types, such as A100,H100"),
             help="GPU types, such as A100,H100; all.",
-            show_default=False,
         ),
-    ] = None,
+    ] = None
     region: Annotated[
         str | None,
         shell.Option("--region", metavar="REGION", help="One region, such as us-east-1; all."),
-    ] = None,
+    ] = None
     spot: Annotated[
         bool,
-        shell.Option("--spot", metavar="", help="Spot prices, and only what is known to have one."),
-    ] = False,
+        shell.Option("--spot", help="Spot prices, and only what is known to have one."),
+    ] = False
     sort: Annotated[
         str,
-        shell.Option(
+        options.choice(
             "--sort",
-            metavar="|".join(SORTS),
-            parser=options.one_of("--sort", SORTS),
-            help="By price per GPU, by memory of a GPU, by GPUs per node (largest first), or by "
+            SORTS,
+            "By price per GPU, by memory of a GPU, by GPUs per node (largest first), or by "
             "cloud; then by price.",
         ),
-    ] = "price",
+    ] = "price"
+
+    @property
+    def clouds(self) -> Sequence[str]:
+        return self.cloud or CLOUDS
+
+
+def offers(
+    wanted: Wanted,
     refresh: Annotated[
         bool,
         shell.Option(
             "--refresh",
-            metavar="",
             help="Ask the clouds first: AWS with your credentials, Azure, Lambda with "
             "$LAMBDA_API_KEY. With --region, that region of the one --cloud.",
         ),
@@ -88,13 +95,13 @@ def offers(
     """
     from boa.catalogue.cloud_offers import offers as known
 
-    outcome = _refresh(cloud or CLOUDS, region) if refresh else None
-    rows = _chosen(known(), cloud or CLOUDS, gpu, region, spot)
-    rows.sort(key=_order(sort, spot))
+    outcome = _refresh(wanted.clouds, wanted.region) if refresh else None
+    rows = _chosen(known(), wanted)
+    rows.sort(key=_order(wanted.sort, wanted.spot))
     if json:
         emit_json(_document(rows, outcome))
     else:
-        _show(rows, spot)
+        _show(rows, wanted.spot)
     if outcome is not None and outcome.failed and not outcome.fresh:
         raise NothingRefreshed("no cloud could be refreshed; what is listed is what was known")
 
@@ -131,31 +138,25 @@ def _make_room(path: Path) -> None:
     check_writable(path, "offers")
 
 
-def _chosen(
-    rows: "Sequence[CloudOffer]",
-    clouds: Sequence[str],
-    asked: Sequence[str] | None,
-    region: str | None,
-    spot: bool,
-) -> "list[CloudOffer]":
+def _chosen(rows: "Sequence[CloudOffer]", wanted: Wanted) -> "list[CloudOffer]":
     from boa.catalogue.cloud_offers import ANYWHERE
 
-    gpus = {row.gpu.lower(): row.gpu for row in rows}
-    wanted = [gpu.lower() for gpu in asked or gpus]
-    for gpu in asked or ():
+    gpus, region = {row.gpu.lower(): row.gpu for row in rows}, wanted.region
+    named = [gpu.lower() for gpu in wanted.gpu or gpus]
+    for gpu in wanted.gpu or ():
         if gpu.lower() not in gpus:
             raise InputError("--gpu", gpu, f"one of {', '.join(sorted(gpus.values()))}")
-    regions = {row.region for row in rows if row.cloud in clouds} - {ANYWHERE}
+    regions = {row.region for row in rows if row.cloud in wanted.clouds} - {ANYWHERE}
     if region is not None and region not in regions:
         names = f"one of {', '.join(sorted(regions))}; --refresh fetches another"
         raise InputError("--region", region, names if regions else "none: all cost the same")
     return [
         row
         for row in rows
-        if row.cloud in clouds
-        and row.gpu.lower() in wanted
+        if row.cloud in wanted.clouds
+        and row.gpu.lower() in named
         and (region is None or row.region in (region, ANYWHERE))
-        and (not spot or row.spot_price_per_hour is not None)
+        and (not wanted.spot or row.spot_price_per_hour is not None)
     ]
 
 

@@ -1,13 +1,16 @@
 """`boa plan`: the plan that finishes jobs soonest within a budget."""
 
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
-from boa.cli import options, shell
-from boa.cli.console import check_writable, emit_json, note, working, write_file
+from boa.cli import options, parsers, shell
+from boa.cli.console import check_writable, emit_json, note, note_written, working, write_file
 from boa.cli.live.service import DOLLARS, connect, rate, rebuilt
-from boa.cli.options import BillingOption, Json, NoRescaling, RoutingOption
+from boa.cli.options import Json
+from boa.cli.plan.planning_rules import PlanningRules
 from boa.errors import UsageError
+from boa.units import Seconds, UsdPerHour
 
 if TYPE_CHECKING:
     from boa.cli.plan.plan_table import FollowingService
@@ -15,93 +18,90 @@ if TYPE_CHECKING:
     from boa.solver.solution import Solution
 
 
-def plan(
-    context: shell.Context,
-    workload: Annotated[
-        Path | None,
-        shell.Argument(
-            metavar="WORKLOAD",
-            help="Workload file, YAML or JSON (`boa schema workload` describes it).",
-            show_default=False,
-        ),
-    ] = None,
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Goal:
+    """A budget, or the plan of a service instead."""
+
     budget: Annotated[
-        float | None,
-        shell.Option(
-            "--budget",
-            metavar="USD",
-            parser=options.money("--budget"),
-            help="Average spend per hour. With every price 1 it counts GPUs.",
-            show_default=False,
-        ),
-    ] = None,
+        UsdPerHour | None,
+        options.dollars("--budget", "Average spend per hour. With every price 1 it counts GPUs."),
+    ] = None
     live: Annotated[
         bool,
-        shell.Option(
-            "--live", metavar="", help="Show the plan that the running service follows instead."
-        ),
-    ] = False,
+        shell.Option("--live", help="Show the plan that the running service follows instead."),
+    ] = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Solving:
+    """The solver, and the shape of the plan."""
+
     solver: Annotated[
         str,
-        shell.Option(
+        options.choice(
             "--solver",
-            metavar="|".join(options.SOLVERS),
-            parser=options.one_of("--solver", options.SOLVERS),
-            help="exact: the optimum, proven. glue: the paper's Algorithm 1. milp: HiGHS, an "
+            options.SOLVERS,
+            "exact: the optimum, proven. glue: the paper's Algorithm 1. milp: HiGHS, an "
             "independent check (slow).",
         ),
-    ] = "exact",
+    ] = "exact"
     deterministic: Annotated[
         bool,
         shell.Option(
             "--deterministic",
-            metavar="",
             help="One width sequence per class, instead of splitting one class's jobs over two.",
         ),
-    ] = False,
-    no_rescaling: NoRescaling = False,
-    routing: RoutingOption = "class",
-    billing: BillingOption = "gpu",
+    ] = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effort:
+    """Effort that a solver makes."""
+
     gap: Annotated[
         float | None,
         shell.Option(
             "--gap",
             metavar="G",
-            parser=options.number("--gap", "a finite number >= 0, such as 0.05", zero=True),
+            parser=parsers.number("--gap", "a finite number >= 0, such as 0.05", zero=True),
             help="Stop searching (--deterministic, milp) this close to the bound: 0.05 is 5 %.",
         ),
-    ] = None,
-    seed: Annotated[
-        int,
-        shell.Option(
-            "--seed",
-            metavar="N",
-            parser=options.whole("--seed", 0),
-            help="Seed of --solver glue, which samples.",
-        ),
-    ] = 0,
-    time_limit: Annotated[
-        float | None,
+    ] = None
+    seed: Annotated[int, options.seed("Seed of --solver glue, which samples.")] = 0
+    time_limit_s: Annotated[
+        Seconds | None,
         shell.Option(
             "--time-limit-s",
             metavar="S",
-            parser=options.number("--time-limit-s", "a finite number of seconds > 0"),
+            parser=parsers.number("--time-limit-s", "a finite number of seconds > 0"),
             help="Give up searching (milp) after so many seconds; the best plan found is printed.",
         ),
-    ] = None,
+    ] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Results:
+    """Places that the plan goes to."""
+
     output: Annotated[
         Path | None, shell.Option("-o", "--output", metavar="FILE", help="Write the plan as JSON.")
-    ] = None,
+    ] = None
     plot: Annotated[
         Path | None,
-        shell.Option(
-            "--plot",
-            metavar="FILE",
-            parser=options.picture("--plot"),
-            help="Draw every class's GPUs by epoch (.png, .svg, .pdf, .html).",
-        ),
-    ] = None,
-    json: Json = False,
+        options.plot("Draw every class's GPUs by epoch (.png, .svg, .pdf, .html)."),
+    ] = None
+    json: Json = False
+
+
+def plan(
+    context: shell.Context,
+    workload: Annotated[Path | None, options.WORKLOAD] = None,
+    *,
+    goal: Goal,
+    solving: Solving,
+    rules: PlanningRules,
+    effort: Effort,
+    results: Results,
 ) -> None:
     """Find the plan with the shortest average JCT that a budget can buy, and
     prove it.
@@ -117,32 +117,22 @@ def plan(
     [dim]$[/dim] boa plan jobs.yaml --budget 40 --solver milp --gap 0.05 --time-limit-s 60
     [dim]$[/dim] boa plan --live
     """
-    check_writable(output, "--output")
-    check_writable(plot, "--plot")
-    if live:
+    check_writable(results.output, "--output")
+    check_writable(results.plot, "--plot")
+    if goal.live:
         _check_live(context)
-        _tell_live(output, plot, json)
+        _tell_live(results)
         return
-    if workload is None or budget is None:
+    if workload is None or goal.budget is None:
         missing = "argument 'WORKLOAD'" if workload is None else "option '--budget'"
         raise UsageError(f"Missing {missing}. See 'boa plan --help'.")
     read = options.read_workload(workload)
     from boa.solver.planner import plan as find_plan
 
-    with working(f"solving ({solver})"), options.solving(workload):
-        solution = find_plan(
-            read,
-            budget,
-            solver=solver,
-            deterministic=deterministic,
-            rescaling=not no_rescaling,
-            routing=routing,
-            billing=billing,
-            gap=gap,
-            seed=seed,
-            time_limit_s=time_limit,
-        )
-    _tell(read, solution, output, plot, json)
+    how: dict[str, Any] = {**asdict(solving), **rules.for_solver(), **asdict(effort)}
+    with working(f"solving ({solving.solver})"), options.solving(workload):
+        solution = find_plan(read, goal.budget, **how)
+    _tell(read, solution, results)
 
 
 def _check_live(context: shell.Context) -> None:
@@ -157,35 +147,33 @@ def _check_live(context: shell.Context) -> None:
 _LIVE = ("live", "output", "plot", "json")
 
 
-def _tell_live(output: Path | None, plot: Path | None, json: bool) -> None:
+def _tell_live(results: Results) -> None:
     from boa.cli.plan.plan_table import FollowingService
 
     with connect() as client:
         shown, money = client.plan(), client.budget()
     budget, needed = money["budget_per_hour"], shown["too_small_per_hour"]
     service = FollowingService(budget, money["effective_budget_per_hour"], needed)
-    _tell(*rebuilt(shown), output, plot, json, service)
-    if json and needed is not None:
+    _tell(*rebuilt(shown), results, service)
+    if results.json and needed is not None:
         note(f"the budget of {rate(budget)} cannot keep up: it takes {rate(needed)} to")
 
 
 def _tell(
     read: "Workload",
     solution: "Solution",
-    output: Path | None,
-    plot: Path | None,
-    json: bool,
+    results: Results,
     service: "FollowingService | None" = None,
 ) -> None:
     """`service`: the one that follows the plan; its money is dollars, whatever GPUs cost."""
-    _save(solution, output)
-    if plot is not None:
+    _save(solution, results.output)
+    if results.plot is not None:
         from boa.plots.render import width_picture
 
         with working("drawing"):
-            picture = width_picture(read, solution, plot.suffix)
-        write_file(plot, picture, "--plot")
-    if json:
+            picture = width_picture(read, solution, results.plot.suffix)
+        write_file(results.plot, picture, "--plot")
+    if results.json:
         from boa.solver.solution import as_document
 
         emit_json(as_document(solution))
@@ -193,9 +181,7 @@ def _tell(
         from boa.cli.plan.plan_table import print_solution
 
         print_solution(read, solution, None if service is None else DOLLARS, service)
-    for kind, path in (("plan", output), ("width plot", plot)):
-        if path is not None:
-            note(f"{kind} written to {path}")
+    note_written({"plan": results.output, "width plot": results.plot})
 
 
 def _save(solution: "Solution", output: Path | None) -> None:

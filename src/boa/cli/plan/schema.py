@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from boa.cli import options, shell
+from boa.cli import parsers, shell
 from boa.cli.console import emit_json
 from boa.cli.options import Json
 from boa.formats.kinds import KINDS, format_of
@@ -13,9 +13,8 @@ def schema(
         str,
         shell.Argument(
             metavar="|".join(KINDS),
-            parser=options.one_of("schema", KINDS),
+            parser=parsers.one_of("schema", KINDS),
             help="; ".join(f"{kind}: {what}" for kind, what in KINDS.items()) + ".",
-            show_default=False,
         ),
     ],
     json: Json = False,

@@ -1,20 +1,18 @@
 """`boa workload`: make a workload file from a trace, or see what is in one."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from boa.cli import options, shell
+from boa.cli import options, parsers, shell
 from boa.cli.console import check_writable, console, emit_json, note, working, write_file
-from boa.cli.options import Json, WorkloadPath
+from boa.cli.options import Json, Profiles, WorkloadPath
 from boa.errors import InputError, UsageError
-from boa.units import GpuName, UsdPerHour
+from boa.units import GpuName, Seconds, UsdPerHour
 
 if TYPE_CHECKING:
     from boa.model.workload import JobClass, Workload
-
-SLOWDOWNS = ("sia", "none")
 
 app = shell.Group("workload", "Make a workload file from a trace, or see what is in one.")
 
@@ -27,7 +25,7 @@ def _names(text: str) -> list[GpuName]:
 
 
 def _prices(text: str) -> dict[GpuName, UsdPerHour]:
-    read = options.money("--prices")
+    read = parsers.money("--prices")
     prices = {}
     for part in text.split(","):
         name, equals, price = part.partition("=")
@@ -37,16 +35,10 @@ def _prices(text: str) -> dict[GpuName, UsdPerHour]:
     return prices
 
 
-@app.add("from-trace")
-def from_trace(
-    trace: Annotated[
-        Path,
-        shell.Argument(
-            metavar="TRACE",
-            help="CSV of jobs: ours (name, arrival_s, application), Sia's, Pollux's or Rubick's.",
-            show_default=False,
-        ),
-    ],
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimating:
+    """GPU types, profiles and figures that a workload is estimated from."""
+
     gpus: Annotated[
         str,
         shell.Option(
@@ -54,17 +46,9 @@ def from_trace(
             metavar="T4,V100,...",
             help="GPU types that can be rented. One alone costs 1 per GPU-hour: a budget then "
             "counts GPUs.",
-            show_default=False,
         ),
-    ],
-    profiles: Annotated[
-        Path | None,
-        shell.Option(
-            "--profiles",
-            metavar="DIR",
-            help="Folder of measurements (Sia, Pollux or Rubick). Without it the catalogue serves.",
-        ),
-    ] = None,
+    ]
+    profiles: Profiles = None
     prices: Annotated[
         str | None,
         shell.Option(
@@ -72,34 +56,54 @@ def from_trace(
             metavar="T4=USD,...",
             help="USD per GPU-hour, instead of list prices.",
         ),
-    ] = None,
+    ] = None
     rescale_s: Annotated[
-        float | None,
+        Seconds | None,
         shell.Option(
             "--rescale-s",
             metavar="S",
-            parser=options.number("--rescale-s", "a finite number of seconds >= 0", zero=True),
+            parser=parsers.number("--rescale-s", "a finite number of seconds >= 0", zero=True),
             help="Rescaling time of every class, instead of each model's own.",
         ),
-    ] = None,
+    ] = None
     slowdown: Annotated[
         str | None,
-        shell.Option(
-            "--slowdown",
-            metavar="|".join(SLOWDOWNS),
-            parser=options.one_of("--slowdown", SLOWDOWNS),
-            help="Per-model calibration: Sia's, or none.",
-        ),
-    ] = None,
+        options.choice("--slowdown", options.SLOWDOWNS, "Per-model calibration: Sia's, or none."),
+    ] = None
     measured: Annotated[
         bool,
         shell.Option(
             "--measured",
-            metavar="",
             help="Speeds from the measured step times themselves, as the simulator runs them, "
             "instead of from the model fitted to them.",
         ),
-    ] = False,
+    ] = False
+
+    def workload(self, trace: Path) -> "Workload":
+        from boa.catalogue import workload_from_files
+
+        names = _names(self.gpus)
+        given: Any = {
+            "slowdown": self.slowdown,
+            "rescale": self.rescale_s,
+            "prices": None if self.prices is None else _prices(self.prices),
+        }
+        if self.measured:
+            return _measured(trace, self.profiles, names, given)
+        with working("fitting the profiles"):
+            return workload_from_files(trace, self.profiles, names, **given)
+
+
+@app.add("from-trace")
+def from_trace(
+    trace: Annotated[
+        Path,
+        shell.Argument(
+            metavar="TRACE",
+            help="CSV of jobs: ours (name, arrival_s, application), Sia's, Pollux's or Rubick's.",
+        ),
+    ],
+    estimating: Estimating,
     output: Annotated[
         Path | None,
         shell.Option("-o", "--output", metavar="FILE", help="Write the workload file here."),
@@ -117,21 +121,10 @@ def from_trace(
     [dim]$[/dim] boa workload from-trace mine.csv --gpus T4,A100 -o jobs.yaml
     [dim]$[/dim] boa workload from-trace mine.csv --profiles p --gpus T4 --measured
     """
-    from boa.catalogue import workload_from_files
     from boa.formats.workload import dump_workload
 
     check_writable(output, "--output")
-    names = _names(gpus)
-    given: Any = {
-        "slowdown": slowdown,
-        "rescale": rescale_s,
-        "prices": None if prices is None else _prices(prices),
-    }
-    if measured:
-        made = _measured(trace, profiles, names, given)
-    else:
-        with working("fitting the profiles"):
-            made = workload_from_files(trace, profiles, names, **given)
+    made = estimating.workload(trace)
     text = dump_workload(made)
     if output is not None:
         write_file(output, text, "--output")

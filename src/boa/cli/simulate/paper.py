@@ -2,12 +2,13 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
-from boa.cli import options, shell
+from boa.cli import shell
 from boa.cli.console import console, emit_json, note
-from boa.cli.options import Json
+from boa.cli.options import Json, Processes
 
 app = shell.Group("paper", "Redo the paper's evaluation: every figure and table beside its claim.")
 Output: TypeAlias = Annotated[
@@ -19,34 +20,30 @@ Output: TypeAlias = Annotated[
         help="Pictures, tables and a summary go here; finished runs are kept in DIR/runs.",
     ),
 ]
-Data: TypeAlias = Annotated[
-    Path | None,
-    shell.Option(
-        "--data",
-        metavar="DIR",
-        help="Public traces and profiles; $BOA_PAPER_DATA, or ../shared/data.",
-        show_default=False,
-    ),
-]
-Quick: TypeAlias = Annotated[
-    bool,
-    shell.Option(
-        "--quick",
-        metavar="",
-        help="Minutes instead of hours: one draw, few points, 8 hours of newTrace.",
-    ),
-]
-Jobs: TypeAlias = Annotated[
-    int | None,
-    shell.Option(
-        "--jobs",
-        metavar="N",
-        parser=options.whole("--jobs", 1),
-        help="Processes to simulate in; 2, where there are two cores.",
-        show_default=False,
-    ),
-]
 DIR = Path("paper-results")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Redoing:
+    """Extent of the evaluation, and the folder of its results."""
+
+    quick: Annotated[
+        bool,
+        shell.Option(
+            "--quick", help="Minutes instead of hours: one draw, few points, 8 hours of newTrace."
+        ),
+    ] = False
+    output: Output = DIR
+    data: Annotated[
+        Path | None,
+        shell.Option(
+            "--data",
+            metavar="DIR",
+            help="Public traces and profiles; $BOA_PAPER_DATA, or ../shared/data.",
+        ),
+    ] = None
+    jobs: Processes = None
+    json: Json = False
 
 
 @app.add("list")
@@ -77,13 +74,9 @@ def list_(json: Json = False) -> None:
 def run(
     names: Annotated[
         list[str],
-        shell.Argument(metavar="NAME...", help="Of `boa paper list`.", show_default=False),
+        shell.Argument(metavar="NAME...", help="Of `boa paper list`."),
     ],
-    quick: Quick = False,
-    output: Output = DIR,
-    data: Data = None,
-    jobs: Jobs = None,
-    json: Json = False,
+    how: Redoing,
 ) -> None:
     """Redo some figures or tables. What was interrupted goes on where it stopped.
 
@@ -94,17 +87,11 @@ def run(
     [dim]$[/dim] boa paper run frontier-rubick
     [dim]$[/dim] boa paper run implementation usage --quick -o results
     """
-    _redo(names, quick, output, data, jobs, json)
+    _redo(names, how)
 
 
 @app.add("all")
-def all_(
-    quick: Quick = False,
-    output: Output = DIR,
-    data: Data = None,
-    jobs: Jobs = None,
-    json: Json = False,
-) -> None:
+def all_(how: Redoing) -> None:
     """Redo everything: hours on two cores, or minutes with --quick.
 
     [bold]Example[/bold]
@@ -112,7 +99,7 @@ def all_(
     """
     from boa.paper.registry import STUDIES
 
-    _redo(list(STUDIES), quick, output, data, jobs, json)
+    _redo(list(STUDIES), how)
 
 
 @app.add("report")
@@ -129,32 +116,25 @@ def report(output: Output = DIR) -> None:
         print(line)
 
 
-def _redo(
-    names: Sequence[str],
-    quick: bool,
-    output: Path,
-    data: Path | None,
-    jobs: int | None,
-    json: bool,
-) -> None:
+def _redo(names: Sequence[str], how: Redoing) -> None:
     from boa.paper.data import find_data
     from boa.paper.registry import studies
     from boa.paper.results import redo
     from boa.paper.study import FULL, QUICK
 
-    chosen, scale = studies(names), QUICK if quick else FULL
+    chosen, scale = studies(names), QUICK if how.quick else FULL
     summary = redo(
         chosen,
-        output,
-        find_data(data),
+        how.output,
+        find_data(how.data),
         scale,
-        jobs=jobs or min(2, os.cpu_count() or 1),
+        jobs=how.jobs or min(2, os.cpu_count() or 1),
         say=note,
-        tell=(lambda entry: None) if json else _tell,
+        tell=(lambda entry: None) if how.json else _tell,
     )
-    if json:
+    if how.json:
         emit_json(summary)
-    note(f"{len(chosen)} results in {output} ({scale.name}: newTrace is {scale.newtrace})")
+    note(f"{len(chosen)} results in {how.output} ({scale.name}: newTrace is {scale.newtrace})")
 
 
 def _tell(entry: Mapping[str, Any]) -> None:

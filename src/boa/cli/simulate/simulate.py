@@ -2,17 +2,21 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from boa.atomic_file import drafted
-from boa.cli import options, shell
-from boa.cli.console import check_outputs, emit_json, note, working, write_file
+from boa.cli import options, parsers, shell
+from boa.cli.console import check_outputs, emit_json, note_written, working, write_file
 from boa.cli.options import Json
-from boa.cli.simulate import simulating
-from boa.cli.simulate.trace import TracePath
-from boa.errors import BoaError, FileError
+from boa.cli.simulate import shared_options
+from boa.cli.simulate.physics_words import physics_line
+from boa.cli.simulate.shared_options import Knowledge, Physics, Renting, TracePath
+from boa.cli.simulate.worlds import naming_flags
+from boa.errors import BoaError, FileError, UsageError
 from boa.model.policies import POLICIES, policies_with
+from boa.units import GpuName, UsdPerHour
 
 if TYPE_CHECKING:
     from boa.policy.registry import Knobs
@@ -24,104 +28,123 @@ if TYPE_CHECKING:
 LEARNINGS = ("class", "job", "service")
 
 
-def simulate(
-    trace: TracePath,
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyKnobs:
+    """A policy, and the knobs of all of them."""
+
     policy: Annotated[
         str,
         shell.Option(
             "--policy",
             metavar="P",
-            parser=options.one_of("--policy", tuple(POLICIES)),
+            parser=parsers.one_of("--policy", tuple(POLICIES)),
             help=f"One of {', '.join(POLICIES)}.",
-            show_default=False,
         ),
-    ],
+    ]
     budget: Annotated[
-        float | None,
-        shell.Option(
-            "--budget",
-            metavar="USD",
-            parser=options.money("--budget"),
-            help="Of boa: average spend per hour. With one GPU type it counts GPUs.",
+        UsdPerHour | None,
+        options.dollars(
+            "--budget", "Of boa: average spend per hour. With one GPU type it counts GPUs."
         ),
-    ] = None,
+    ] = None
     target_efficiency: Annotated[
         float | None,
         shell.Option(
             "--target-efficiency",
             metavar="C",
-            parser=simulating.target("--target-efficiency"),
+            parser=shared_options.target("--target-efficiency"),
             help="Of the autoscaled rivals: the efficiency that the cluster is held near.",
         ),
-    ] = None,
+    ] = None
     nodes: Annotated[
-        Any,
-        shell.Option(
+        Mapping[GpuName, int] | None,
+        shared_options.cluster(
             "--nodes",
-            metavar="T4=16,...",
-            parser=simulating.by_type(
-                "--nodes", simulating.node_count("--nodes"), simulating.CLUSTER
-            ),
-            help=f"Of {', '.join(policies_with('nodes'))} (and reservation): the fixed cluster, "
-            "in nodes.",
-            show_default=False,
+            "T4=16,...",
+            f"Of {', '.join(policies_with('nodes'))} (and reservation): the fixed cluster, in "
+            "nodes.",
         ),
-    ] = None,
+    ] = None
     width: Annotated[
         int | None,
-        shell.Option(
-            "--width",
-            metavar="K",
-            parser=options.whole("--width", 1),
-            help="Of fixed: GPUs of every job, on as many nodes as that takes.",
+        options.count(
+            "--width", "K", 1, "Of fixed: GPUs of every job, on as many nodes as that takes."
         ),
-    ] = None,
-    gpus: simulating.Gpus = None,
-    profiles: simulating.Profiles = None,
-    prices: simulating.Prices = None,
-    seed: simulating.Seed = 0,
-    perfect: simulating.Perfect = False,
-    noise: simulating.Noise = None,
+    ] = None
+
+    def turned(self, seed: int) -> "Knobs":
+        """The knobs, once it is known that the policy has its own: before a trace is read."""
+        from boa.policy.registry import Knobs, choose
+
+        knobs = Knobs(
+            budget=self.budget,
+            target=self.target_efficiency,
+            nodes=self.nodes,
+            width=self.width,
+            seed=seed,
+        )
+        choose(self.policy, knobs)
+        return knobs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LearnedKnowledge(Knowledge):
+    """Knowledge that a policy has of jobs, or how it learns."""
+
     learning: Annotated[
         str | None,
-        shell.Option(
+        options.choice(
             "--learning",
-            metavar="|".join(LEARNINGS),
-            parser=options.one_of("--learning", LEARNINGS),
-            help="class: jobs of a class share what they learn. job: each learns alone. service: "
+            LEARNINGS,
+            "class: jobs of a class share what they learn. job: each learns alone. service: "
             "the profiler of boa serve learns from what jobs report, from nothing. By default as "
             "the policy's system does.",
-            show_default=False,
         ),
-    ] = None,
-    interval_s: simulating.Interval = None,
-    rescale_s: simulating.Rescale = None,
-    provision_s: simulating.Provision = 0.0,
-    reclaim_s: simulating.Reclaim = 0.0,
-    cold_s: simulating.Cold = 0.0,
-    interference: simulating.Interference = 0.0,
-    max_spend: simulating.MaxSpend = None,
-    max_nodes: simulating.MaxNodes = None,
-    keep_warm_s: simulating.KeepWarm = 0.0,
-    pacing_h: simulating.Pacing = None,
-    slowdown: simulating.Slowdown = None,
+    ] = None
+
+    def asked(self) -> dict[str, Any]:
+        found = Knowledge.asked(self)  # super() knows no class with slots
+        if self.learning is None:
+            return found
+        if found["learning"] is not None:
+            other = "--perfect" if self.perfect else "--noise"
+            raise UsageError(f"{other} leaves nothing to learn: leave out --learning")
+        return {**found, "learning": self.learning}
+
+
+class Run(NamedTuple):
+    """A policy with its knobs, in the world that was asked for."""
+
+    policy: str
+    knobs: "Knobs"
+    asked: "Asked"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Files:
+    """Files to write, beside what is printed."""
+
     events: Annotated[
         Path | None,
         shell.Option("--events", metavar="FILE", help="Write every event, one JSON per line."),
-    ] = None,
+    ] = None
     jcts: Annotated[
         Path | None,
         shell.Option("--jcts", metavar="FILE", help="Write every job's JCT, as CSV."),
-    ] = None,
+    ] = None
     plot: Annotated[
         Path | None,
-        shell.Option(
-            "--plot",
-            metavar="FILE",
-            parser=options.picture("--plot"),
-            help="Draw GPUs, jobs and efficiency over time (.png, .svg, .pdf, .html).",
-        ),
-    ] = None,
+        options.plot("Draw GPUs, jobs and efficiency over time (.png, .svg, .pdf, .html)."),
+    ] = None
+
+
+def simulate(
+    trace: TracePath,
+    knobs: PolicyKnobs,
+    renting: Renting,
+    known: LearnedKnowledge,
+    physics: Physics,
+    files: Files,
     json: Json = False,
 ) -> None:
     """Replay a trace under a policy, on measured speeds. Rents nothing.
@@ -138,64 +161,31 @@ def simulate(
     [dim]$[/dim] boa simulate sia.csv --policy fixed --width 8 --plot fixed.png
     [dim]$[/dim] boa simulate sia.csv --policy boa --budget 140 --max-spend 200 --pacing-h 24
     """
-    from boa.policy.registry import Knobs
-    from boa.sim.sweep import Asked
-
-    check_outputs([trace], ((events, "--events"), (jcts, "--jcts"), (plot, "--plot")))
-    asked = Asked(
-        **simulating.knowing(perfect, noise, learning),
-        interval_s=interval_s,
-        provision_s=provision_s,
-        reclaim_s=reclaim_s,
-        cold_s=cold_s,
-        interference=interference,
-        max_spend=max_spend,
-        max_nodes=max_nodes or {},
-        keep_warm_s=keep_warm_s,
-        pacing_h=pacing_h,
-        seed=seed,
+    check_outputs(
+        [trace], ((files.events, "--events"), (files.jcts, "--jcts"), (files.plot, "--plot"))
     )
-    knobs = Knobs(budget=budget, target=target_efficiency, nodes=nodes, width=width, seed=seed)
-    _check_knobs(policy, knobs)
-    world = simulating.world(
-        trace, profiles, gpus, nodes, slowdown=slowdown, rescale=rescale_s, prices=prices
-    )
-    with simulating.naming_flags(trace):
-        report = _run(world, policy, knobs, asked, events, keep_jcts=jcts is not None)
-    _write(report, world, policy, knobs, jcts, plot)
-    _print(report, world, policy, knobs, asked, json)
-    for kind, written in (("events", events), ("JCTs", jcts), ("picture", plot)):
-        if written is not None:
-            note(f"{kind} written to {written}")
-    _check_all_ended(report, policy)
+    asked = physics.asked(known)
+    run = Run(knobs.policy, knobs.turned(known.seed), asked)
+    world = physics.world(trace, renting, knobs.nodes)
+    with naming_flags(trace):
+        report = _run(world, run, files.events, keep_jcts=files.jcts is not None)
+    _write(report, world, run, files)
+    _print(report, world, run, json)
+    note_written({"events": files.events, "JCTs": files.jcts, "picture": files.plot})
+    _check_all_ended(report, run.policy)
 
 
-def _check_knobs(policy: str, knobs: "Knobs") -> None:
-    """A knob that is missing is said before a large trace is read."""
-    from boa.policy.registry import choose
-
-    choose(policy, knobs)
-
-
-def _run(
-    world: "World",
-    policy: str,
-    knobs: "Knobs",
-    asked: "Asked",
-    events: Path | None,
-    *,
-    keep_jcts: bool,
-) -> "Report":
+def _run(world: "World", run: Run, events: Path | None, *, keep_jcts: bool) -> "Report":
     from boa.sim.sweep import run_one
 
     total = len(world.trace.jobs)
-    with working(f"simulating {policy}") as line, streamed(events) as listener:
+    with working(f"simulating {run.policy}") as line, streamed(events) as listener:
         line(0, total)
         return run_one(
             world,
-            policy,
-            knobs,
-            asked,
+            run.policy,
+            run.knobs,
+            run.asked,
             progress=lambda ended, _: line(ended, total),
             listener=listener,
             keep_jcts=keep_jcts,
@@ -219,24 +209,18 @@ def streamed(path: Path | None) -> "Iterator[Listener | None]":
         raise FileError(f"--events {path}", reason, "a file that can be written") from None
 
 
-def _write(
-    report: "Report",
-    world: "World",
-    policy: str,
-    knobs: "Knobs",
-    jcts: Path | None,
-    plot: Path | None,
-) -> None:
-    if jcts is not None:
-        write_file(jcts, jct_table(report, world), "--jcts")
-    if plot is not None:
+def _write(report: "Report", world: "World", run: Run, files: Files) -> None:
+    if files.jcts is not None:
+        write_file(files.jcts, jct_table(report, world), "--jcts")
+    if files.plot is not None:
         from boa.cli.simulate.simulate_table import knob_words
         from boa.plots.simulation import simulation_picture
 
         with working("drawing"):
-            said = knob_words(world, knobs)
-            picture = simulation_picture(report, f"{policy} {said}".strip(), plot.suffix)
-        write_file(plot, picture, "--plot")
+            said = knob_words(world, run.knobs)
+            title = f"{run.policy} {said}".strip()
+            picture = simulation_picture(report, title, files.plot.suffix)
+        write_file(files.plot, picture, "--plot")
 
 
 def jct_table(report: "Report", world: "World") -> str:
@@ -255,18 +239,16 @@ def jct_table(report: "Report", world: "World") -> str:
     return out.getvalue()
 
 
-def _print(
-    report: "Report", world: "World", policy: str, knobs: "Knobs", asked: "Asked", json: bool
-) -> None:
+def _print(report: "Report", world: "World", run: Run, json: bool) -> None:
     if json:
         from boa.sim.sweep import document_of
 
-        emit_json(document_of(report, policy, world))
+        emit_json(document_of(report, run.policy, world))
         return
     from boa.cli.simulate.simulate_table import print_report
 
-    physics = simulating.physics(asked, world.slowdown, world.rescale, policy)
-    print_report(report, world, policy, knobs, physics)
+    physics = physics_line(run.asked, world, run.policy)
+    print_report(report, world, run.policy, run.knobs, physics)
 
 
 def _check_all_ended(report: "Report", policy: str) -> None:
