@@ -27,7 +27,7 @@ def drafted(path: str | Path, *, durable: bool = False) -> Iterator[Path]:
     that a power cut leaves one of the two; otherwise only a killed process is thought of. What is
     no plain file (/dev/stdout, a pipe) is handed out as it is.
     """
-    whole = Path(path)
+    whole = Path(os.path.realpath(path))  # a link stays one: what it points to is replaced
     if whole.exists() and not whole.is_file():
         yield whole
         return

@@ -134,3 +134,12 @@ def test_permissions_are_those_that_opening_it_would_leave(path: Path) -> None:
     path.chmod(0o640)
     replace_file(path, NEW)
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
+
+
+def test_a_link_stays_a_link_and_what_it_points_to_is_replaced(tmp_path: Path) -> None:
+    real, link = tmp_path / "real", tmp_path / "link"
+    real.write_text(OLD)
+    link.symlink_to("real")
+    replace_file(link, NEW)
+    assert link.is_symlink()
+    assert real.read_text() == NEW

@@ -87,6 +87,7 @@ class ComparisonPoint(Knob):
     reclaiming_gpus: NotRequired[float]
     """Given back, and still charged."""
     reclaiming_spend_per_hour: NotRequired[float]
+    peak_rented_spend_per_hour: NotRequired[float]
     rescalings_per_job: float
     rescaling_s_per_job: NotRequired[float]
     average_efficiency: float | None

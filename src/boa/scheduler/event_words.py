@@ -82,7 +82,10 @@ def parts(event: Event) -> list[Part]:
     if not has_its_fields(event.kind, event.data):
         return [Part(event.text)]
     about = _About(event.kind, event.job, event.node)
-    found = _joined(_WORDS[event.kind](about, event.data))
+    try:
+        found = _joined(_WORDS[event.kind](about, event.data))
+    except (LookupError, TypeError, ValueError):  # a code or a value that only its writer knew
+        return [Part(event.text)]
     same = "".join(part.text for part in found) == event.text
     return found if same else [Part(event.text)]
 

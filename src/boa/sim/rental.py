@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from boa.model.cluster import Node, NodeId
 from boa.model.workload import GpuType
 from boa.scheduler.money.ledger import charged_gpu_seconds
-from boa.units import SECONDS_PER_HOUR, GpuName, Seconds, Usd
+from boa.units import SECONDS_PER_HOUR, GpuName, Seconds, Usd, UsdPerHour
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,18 +35,28 @@ class Rental:
     """Nodes that a job has run on: warm."""
     gpus: int = 0
     """Rented now."""
+    spend: UsdPerHour = 0.0
+    """Dollars per hour of what is rented now."""
+    peak: UsdPerHour = 0.0
+    """The most that was ever rented at a moment."""
 
     def rent(self, node: Node, now: Seconds, *, ready_at_once: bool = False) -> None:
         ready = now if ready_at_once else now + self.provision_s
         self.nodes[node.id] = RentedNode(node, now, ready)
         self.next_node = max(self.next_node, node.id + 1)
         self.gpus += node.gpus
+        self.costs(self.spend + self.gpu_types[node.gpu].price * node.gpus)
+
+    def costs(self, spend: UsdPerHour) -> None:
+        """All that is rented comes to this from now on."""
+        self.spend, self.peak = spend, max(spend, self.peak)
 
     def release(self, node: NodeId, now: Seconds) -> None:
         rented = self.nodes.pop(node)
         self.closed(rented.node, rented.since, now, now + self.reclaim_s)
         self.used.discard(node)
         self.gpus -= rented.node.gpus
+        self.costs(self.spend - self.gpu_types[rented.node.gpu].price * rented.node.gpus)
 
     def closed(self, node: Node, since: Seconds, released: Seconds | None, gone: Seconds) -> None:
         """Count a node that is gone."""

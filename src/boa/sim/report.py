@@ -125,6 +125,7 @@ class Report:
             "spend_per_hour": self.spend_per_hour,
             "rented_gpus": sum(rented.values()) / SECONDS_PER_HOUR / self._hours,
             "rented_spend_per_hour": price_of(rented, self.gpu_types) / self._hours,
+            "peak_rented_spend_per_hour": self.rental.peak,
             "reclaiming_gpus": sum(reclaiming.values()) / SECONDS_PER_HOUR / self._hours,
             "reclaiming_spend_per_hour": price_of(reclaiming, self.gpu_types) / self._hours,
             "rescalings_per_job": self.tally.rescalings / ended,

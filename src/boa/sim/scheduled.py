@@ -26,6 +26,7 @@ from boa.policy.registry import ROUND_S
 from boa.scheduler.decide.decider import UNPLANNED_S, Decider
 from boa.scheduler.learn.beliefs import Beliefs
 from boa.scheduler.learn.profiler import Profiler
+from boa.scheduler.money.ledger import committed
 from boa.scheduler.money.purse import Purse
 from boa.scheduler.observe.commands import submit
 from boa.scheduler.observe.messages import CloudListed, EngineSaid
@@ -267,6 +268,7 @@ class ScheduledSimulation:
             self._types[node.id] = node.gpu
             if node.gone_at is not None and node.billed_from is not None:
                 self.rental.closed(node.node, node.billed_from, node.released_at, node.gone_at)
+        self.rental.costs(committed(self.state.nodes.values()))
         for hold in draft.changes.holds.values():
             if hold.until is not None:
                 held_s = (hold.until - hold.since) * hold.gpus

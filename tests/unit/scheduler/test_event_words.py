@@ -330,3 +330,17 @@ def test_every_kind_is_emitted_somewhere_with_its_own_fields_and_no_words() -> N
             case chosen:
                 assert isinstance(chosen, ast.Name), where
     assert emitted == set(KINDS) - {"other"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "data"),
+    [
+        ("node_lost", {"gpu_type": "T4", "why": "spot_reclaimed"}),
+        ("clock", {"by_s": "no number"}),
+    ],
+)
+def test_an_event_that_only_a_newer_version_could_word_keeps_its_own_words(
+    kind: EventKind, data: dict[str, Any]
+) -> None:
+    event = Event(at=1.0, kind=kind, text="newer words", node=3, data=data)
+    assert parts(event) == [Part("newer words")]

@@ -760,6 +760,8 @@ export interface components {
             reclaiming_gpus?: number;
             /** Reclaiming Spend Per Hour */
             reclaiming_spend_per_hour?: number;
+            /** Peak Rented Spend Per Hour */
+            peak_rented_spend_per_hour?: number;
             /** Rescalings Per Job */
             rescalings_per_job: number;
             /** Rescaling S Per Job */

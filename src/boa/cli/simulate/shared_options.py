@@ -20,7 +20,8 @@ LONGEST_S = 604_800.0
 """A week: what takes longer than this is a mistake in the unit."""
 LONGEST_ROUND_S = 86_400.0
 MOST_NODES = 10_000
-LONGEST_PACING_H = 8760.0
+SHORTEST_PACING_H, LONGEST_PACING_H = 0.1, 8760.0
+"""Within less than some minutes no plan can make a dollar good: jobs take longer."""
 WORST_NOISE = 3.0
 CLUSTER = "nodes per GPU type, such as T4=16,A100=2"
 NAMES = "GPU types, such as T4,V100,A100"
@@ -205,10 +206,9 @@ class Physics:
             metavar="H",
             parser=parsers.between(
                 "--pacing-h",
-                0,
+                SHORTEST_PACING_H,
                 LONGEST_PACING_H,
-                "hours above 0, such as 24, up to 8760 (a year)",
-                above=True,
+                "hours from 0.1, such as 24, up to 8760 (a year)",
             ),
             help="Steer what is planned with so that the bill (idle nodes and all) averages to "
             "the budget: dollars over or under are made good within so many hours.",

@@ -92,6 +92,13 @@ def _price(price: float, money: Money) -> str:
     return "" if money.counts_gpus else f", ${price:g} per GPU-hour"
 
 
+def _why_off(physics: Mapping[str, Any]) -> str:
+    limits = ("max_spend_per_hour", "max_nodes", "pacing_h")
+    if any(physics[name] is not None for name in limits):
+        return "limits and pacing hold jobs back, or make good for it; all is spread over arrivals"
+    return "jobs did not run as predicted"
+
+
 def _spend(got: Mapping[str, Any], money: Money) -> Iterator[tuple[str, str]]:
     planned = got.get("planned_spend_per_hour")
     beside = "" if planned is None else f"; planned {money.rate(planned)}"
@@ -102,7 +109,10 @@ def _spend(got: Mapping[str, Any], money: Money) -> Iterator[tuple[str, str]]:
         yield "spend", f"{held} held by jobs, {rented} rented{beside}"
     if planned is not None and not 0.9 <= got["spend_per_hour"] / planned <= 1.1:
         off = got["spend_per_hour"] / planned - 1
-        yield "", f"[yellow]{off:+.0%} against the plan: jobs did not run as predicted[/yellow]"
+        yield "", f"[yellow]{off:+.0%} against the plan: {_why_off(got['physics'])}[/yellow]"
+    if got["physics"]["max_spend_per_hour"] is not None:
+        peak, cap = got["peak_rented_spend_per_hour"], got["physics"]["max_spend_per_hour"]
+        yield "peak", f"{money.rate(peak)} rented at a moment, of at most {money.rate(cap)}"
     by_type = got["gpu_hours_by_type"]
     each = ", ".join(f"{escape(gpu)} {hours:,.0f}" for gpu, hours in by_type.items())
     total = f"{got['gpu_hours']:,.0f}" + (f" ({each})" if len(by_type) > 1 else "")
