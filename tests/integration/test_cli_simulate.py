@@ -109,7 +109,7 @@ def test_the_same_seed_gives_the_same_document(run: Boa, trace: Path, policy: st
         ),
         ([*FIXED, "--keep-warm-s", "-1"], "--keep-warm-s: got '-1'"),
         ([*AUTOSCALED, "--pacing-h", "24"], "--pacing-h steers a budget, and --policy sia-autos"),
-        ([*BOA, "--pacing-h", "0"], "--pacing-h: got '0'; expected hours above 0"),
+        ([*BOA, "--pacing-h", "0"], "--pacing-h: got '0'; expected hours from 0.1"),
         ([*BOA, "--max-nodes", "A100=2"], "--max-nodes: got 'A100'; expected a GPU type that can"),
         ([*BOA, "--max-nodes", "T4=0"], "--max-nodes T4: got '0'"),
         ([*BOA, "--max-spend", "0"], "--max-spend: got '0'"),
