@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from boa.catalogue.traces import read_trace
 from boa.clock import VirtualClock
 from boa.model.cluster import Policy
 from boa.model.service import ClassPrior
@@ -22,7 +23,7 @@ from boa.sim.knowledge import ExpectedArrivals, Knowledge
 from boa.sim.physics import TableTruth
 from boa.sim.replay_jobs import profiles_of, replay_spec
 from boa.sim.report import Report
-from boa.sim.run import World, simulate
+from boa.sim.run import World, simulate, world_of
 from boa.sim.scheduled import ScheduledSimulation
 from boa.sim.settings import Settings
 from boa.solver.planner import frontier
@@ -205,6 +206,22 @@ def test_without_limits_the_quick_simulator_does_what_the_scheduler_does(learnin
     ours, theirs = one.document(), other.document()
     for key in ("spend_per_hour", "rented_spend_per_hour", "rescalings_per_job", "plans"):
         assert ours[key] == pytest.approx(theirs[key], rel=NEAR), key
+
+
+@pytest.mark.slow
+def test_on_newtrace_the_quick_simulator_does_what_the_scheduler_does(shared_data: Path) -> None:
+    """960 jobs, a dozen plans: many jobs move at once, and jobs arrive while a plan is made."""
+    sia = shared_data / "sia"
+    trace = read_trace(sia / "workloads" / "newtrace" / "workload-1.csv")
+    of = world_of(trace, sia / "traces", ["T4"])
+    choice, quick = choose("boa", Knobs(budget=140.0)), Settings(interval_s=None)
+    one, other = (
+        simulate(of, choice, settings, keep_jcts=True)
+        for settings in (quick, replace(quick, **LOOSE))  # type: ignore[arg-type]
+    )
+    assert one.document()["plans"] > 10
+    assert one.tally.named == pytest.approx(other.tally.named, rel=NEAR)
+    assert one.spend_per_hour == pytest.approx(other.spend_per_hour, rel=NEAR)
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ decide job by job, and costs nothing for jobs that nothing happens to.
 import heapq
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from boa.clock import VirtualClock
@@ -125,6 +125,7 @@ class Simulation:
             for job in self.active.values():
                 job.pace = None
         views = [job.as_view() for job in self.active.values()]
+        self._plan(now)
         decision = self._decide(views)
         self._apply_round(decision, now)
         if self.settings.interference:
@@ -180,32 +181,35 @@ class Simulation:
             job = heapq.heappop(self._wakes)[2]
             if not job.finished:  # or the sample of this very moment has ended it
                 self._advance(job, now)
-            if job.finished:
-                if self.settings.interference:
-                    self._interfere(now)
-                return True
-        if job.allocation is None or (job.until is not None and job.epoch >= job.until):
-            self._ask([job], now)
-        self._schedule(job)
+        due = job.allocation is None or (job.until is not None and job.epoch >= job.until)
+        self._ask([job] if due and not job.finished else [], now)
+        if not due and not job.finished:
+            self._schedule(job)
         return True
 
     def _ask(self, jobs: list[ActiveJob], now: Seconds) -> None:
-        """These jobs get their GPUs; under a new plan everybody else is asked about as well."""
+        """These jobs get their GPUs by the plan in force; if it is time for a new one, everybody is
+        asked about when it is there. As by the service, which looks for that at every event."""
         before = self.memory
-        decision = self._decide([job.as_view() for job in jobs])
-        if before is not None and self.memory is not before:
-            others = [job for job in self.active.values() if job not in jobs]
-            for job in others:
+        if jobs and (before is not None or self._budget is None):
+            self._give(jobs, now)
+        self._plan(now)
+        if self._budget is not None and self.memory is not before:
+            for job in list(self.active.values()):
                 self._advance(job, now)
-            others = [job for job in others if not job.finished]
-            decision = self._decide([job.as_view() for job in (*jobs, *others)])
-            for job in others:
-                self._apply_share(job, decision.shares.get(job.id), now)
-                self._schedule(job)
-        for job in jobs:
-            self._apply_share(job, decision.shares.get(job.id), now)
+            self._give(list(self.active.values()), now)
         if self.settings.interference:
             self._interfere(now)
+
+    def _give(self, jobs: list[ActiveJob], now: Seconds) -> None:
+        decision = self._decide([job.as_view() for job in jobs])
+        self._apply_shares(jobs, decision.shares, now)
+        for job in jobs:
+            self._schedule(job)
+
+    def _plan(self, now: Seconds) -> None:
+        if self._budget is not None:
+            self.memory = plan_now(self._planner, now, self._budget)
 
     def _schedule(self, job: ActiveJob) -> None:
         at = job.wakes_at()
@@ -213,25 +217,24 @@ class Simulation:
             self._order += 1
             heapq.heappush(self._wakes, (at, self._order, job, job.stamp))
 
-    def _apply_share(self, job: ActiveJob, share: Share | None, now: Seconds) -> None:
-        job.apply(share)
-        held = job.allocation
-        if (
-            share is not None
-            and held is not None
-            and (held.gpu, held.width)
-            == (
-                share.gpu,
-                share.width,
-            )
-        ):
-            return
-        if held is not None:
-            self._pools[held.gpu].give(held)
-        new = None if share is None else self._take(share, now)
-        self._move(job, new, now)
-        if held is not None:
-            self._release_empty(held, now)
+    def _apply_shares(
+        self, jobs: list[ActiveJob], shares: Mapping[JobId, Share], now: Seconds
+    ) -> None:
+        """As `placement.packing` places: whoever moves lets go first, and the widest goes first."""
+        moving = []
+        for job in jobs:
+            share, held = shares.get(job.id), job.allocation
+            job.apply(share)
+            if held is None or share is None or (held.gpu, held.width) != (share.gpu, share.width):
+                moving.append((job, share, held))
+        for _, _, held in moving:
+            if held is not None:
+                self._pools[held.gpu].give(held)
+        for job, share, _ in sorted(moving, key=lambda one: -one[1].width if one[1] else 0):
+            self._move(job, None if share is None else self._take(share, now), now)
+        for _, _, held in moving:
+            if held is not None:
+                self._release_empty(held, now)
 
     def _take(self, share: Share, now: Seconds) -> Allocation:
         pool = self._pools[share.gpu]
@@ -253,8 +256,6 @@ class Simulation:
     # Both
 
     def _decide(self, views: list[Any]) -> Decision:
-        if self._budget is not None:
-            self.memory = plan_now(self._planner, self.clock.now(), self._budget)
         decision = self.policy.decide(
             ClusterView(
                 now=self.clock.now(),
