@@ -15,7 +15,7 @@ from boa.policy.registry import POLICIES, Knobs, choose
 from boa.sim.knowledge import ExpectedArrivals, Knowledge
 from boa.sim.run import World, simulate, world_of
 from boa.sim.settings import Settings
-from boa.sim.simulator import Simulation
+from boa.sim.simulator import QuickSimulation
 
 SIA_CLUSTER = {"T4": 6, "A100": 2, "RTX2080Ti": 3}
 CASES: dict[str, tuple[Knobs, tuple[str, ...]]] = {
@@ -53,7 +53,7 @@ def stream(data: str, jobs: str) -> dict[str, Any]:
     span_s = int(jobs) / spec.arrivals_per_hour * 3600
     arriving = synthetic_jobs(spec, 1)
     began = time.perf_counter()
-    report = Simulation(arriving, knowledge, Boa(), settings, span_s=span_s, budget=140).run()
+    report = QuickSimulation(arriving, knowledge, Boa(), settings, span_s=span_s, budget=140).run()
     return {
         "seconds": time.perf_counter() - began,
         "peak_mb": _peak_gb() * 1000,

@@ -27,7 +27,7 @@ from boa.model.workload import GpuType
 from boa.policy.registry import POLICIES, Knobs, Learning
 from boa.sim.knowledge import ExpectedArrivals, Knowledge
 from boa.sim.physics import AdaptiveTruth, PlanTruth, Truth
-from boa.sim.report import Report
+from boa.sim.report import SimulationReport
 from boa.sim.run import World
 from boa.sim.sweep import Asked, run_one
 from boa.solver.planner import plan
@@ -169,7 +169,7 @@ class Replay:
     world: World
     policy: str
     knobs: Knobs
-    report: Report
+    report: SimulationReport
     told: list[Event] = field(repr=False)
     """As they came."""
 

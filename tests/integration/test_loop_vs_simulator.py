@@ -22,7 +22,7 @@ from boa.policy.registry import POLICIES, Choice, Knobs, choose
 from boa.sim.knowledge import ExpectedArrivals, Knowledge
 from boa.sim.physics import TableTruth
 from boa.sim.replay_jobs import profiles_of, replay_spec
-from boa.sim.report import Report
+from boa.sim.report import SimulationReport
 from boa.sim.run import World, simulate, world_of
 from boa.sim.scheduled import ScheduledSimulation
 from boa.sim.settings import Settings
@@ -83,7 +83,7 @@ def priors_of(of: World) -> dict[str, ClassPrior]:
 # The simulator beside the real loop
 
 
-def simulated(of: World, choice: Choice, settings: Settings) -> Report:
+def simulated(of: World, choice: Choice, settings: Settings) -> SimulationReport:
     known = Knowledge(of.truths, of.gpu_types, ExpectedArrivals.of(of.trace), settings)
     return ScheduledSimulation(
         of.trace.jobs,

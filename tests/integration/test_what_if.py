@@ -31,13 +31,13 @@ import sys, time
 from pathlib import Path
 from boa.server.what_if.runner import SimulationQuestion, Simulations
 from boa.server.what_if.traces import catalogue_world, generated_trace
-from boa.sim.sweep import Asked, Grid
+from boa.sim.sweep import Asked, SweepGrid
 
 if __name__ == "__main__":
     world = catalogue_world("day", generated_trace("day"), None, {})
     simulations = Simulations(Path(sys.argv[1]))
     simulations.ask(SimulationQuestion(
-        trace="day", world=world, policies=("pollux-autoscale",), grid=Grid(), asked=Asked(),
+        trace="day", world=world, policies=("pollux-autoscale",), grid=SweepGrid(), asked=Asked(),
         points=8,
     ))
     while simulations.pid is None:

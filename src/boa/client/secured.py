@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import httpx
 
-from boa.client.transport import Answer, BadAddress, Request, TimedOut, Trouble
+from boa.client.transport import BadAddress, HttpAnswer, HttpRequest, TimedOut, TransportTrouble
 
 
 class Secured:
@@ -19,7 +19,7 @@ class Secured:
         self._http.close()
 
     @contextmanager
-    def send(self, request: Request) -> Iterator[Answer]:
+    def send(self, request: HttpRequest) -> Iterator[HttpAnswer]:
         headers = dict(request.headers)
         if request.body is not None:
             headers["Content-Type"] = "application/json"
@@ -33,7 +33,7 @@ class Secured:
                 timeout=httpx.Timeout(request.connect_s, read=request.read_s),
             ) as answer,
         ):
-            yield Answer(answer.status_code, answer.headers, answer.iter_bytes())
+            yield HttpAnswer(answer.status_code, answer.headers, answer.iter_bytes())
 
 
 @contextmanager
@@ -47,7 +47,7 @@ def _told() -> Iterator[None]:
     except (httpx.InvalidURL, httpx.UnsupportedProtocol):
         raise BadAddress from None
     except httpx.TransportError as problem:
-        raise Trouble(_reason(problem)) from None
+        raise TransportTrouble(_reason(problem)) from None
 
 
 def _reason(problem: Exception) -> str:

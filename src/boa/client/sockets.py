@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from io import BufferedReader
 from typing import NoReturn
 
-from boa.client.transport import Answer, BadAddress, Request, TimedOut, Trouble
+from boa.client.transport import BadAddress, HttpAnswer, HttpRequest, TimedOut, TransportTrouble
 
 KEPT_S = 4.0
 """How long an idle connection is trusted: servers close them after five seconds."""
@@ -30,7 +30,7 @@ class _Connection:
         except UnicodeError:  # a name that no name can be
             raise BadAddress from None
         except OSError as problem:
-            raise Trouble(_reason(problem)) from None
+            raise TransportTrouble(_reason(problem)) from None
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.file = self.socket.makefile("rb")
         self.idle_since = 0.0
@@ -67,7 +67,7 @@ class Sockets:
             self._idle.pop().close()
 
     @contextmanager
-    def send(self, request: Request) -> Iterator[Answer]:
+    def send(self, request: HttpRequest) -> Iterator[HttpAnswer]:
         connection = self._connection(request.connect_s)
         body = _Body()
         try:
@@ -76,7 +76,7 @@ class Sockets:
                 connection.socket.settimeout(request.read_s)
                 status, version, headers = _head(connection.file)
                 _describe(body, status, version, headers)
-            yield Answer(status, headers, body.pieces(connection.file))
+            yield HttpAnswer(status, headers, body.pieces(connection.file))
         finally:
             if body.over and body.keep:
                 connection.idle_since = time.monotonic()
@@ -135,20 +135,20 @@ def _exactly(file: BufferedReader, size: int) -> Iterator[bytes]:
 
 @contextmanager
 def _told() -> Iterator[None]:
-    """Errors of a connection, as Trouble."""
+    """Errors of a connection, as TransportTrouble."""
     try:
         yield
     except TimeoutError:
         raise TimedOut(connected=True) from None
     except (OSError, ValueError):  # or it is no HTTP
-        raise Trouble(BROKE_OFF) from None
+        raise TransportTrouble(BROKE_OFF) from None
 
 
 def _broke_off() -> NoReturn:
-    raise Trouble(BROKE_OFF)
+    raise TransportTrouble(BROKE_OFF)
 
 
-def _write(to: socket.socket, host: str, request: Request) -> None:
+def _write(to: socket.socket, host: str, request: HttpRequest) -> None:
     body = request.body
     headers = {"Host": host, "Accept": "*/*", **request.headers}
     if body is not None:

@@ -6,11 +6,11 @@ from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol
 
 
-class Trouble(Exception):
+class TransportTrouble(Exception):
     """No answer came; says why."""
 
 
-class TimedOut(Trouble):
+class TimedOut(TransportTrouble):
     """Nothing came for too long; `connected`: there was a connection at least."""
 
     def __init__(self, connected: bool) -> None:
@@ -18,11 +18,11 @@ class TimedOut(Trouble):
         super().__init__("no answer in time")
 
 
-class BadAddress(Trouble):
+class BadAddress(TransportTrouble):
     """The address can be none."""
 
 
-class Request(NamedTuple):
+class HttpRequest(NamedTuple):
     method: str
     target: str
     """Path and query, ready to be sent."""
@@ -34,7 +34,7 @@ class Request(NamedTuple):
     """How long the answer may be silent."""
 
 
-class Answer:
+class HttpAnswer:
     """A server's answer; `pieces` of its body come as they are read."""
 
     def __init__(self, status: int, headers: Mapping[str, str], pieces: Iterator[bytes]) -> None:
@@ -56,8 +56,8 @@ class Answer:
 
 
 class Transport(Protocol):
-    """Raises Trouble, also from the pieces of an answer."""
+    """Raises TransportTrouble, also from the pieces of an answer."""
 
-    def send(self, request: Request) -> AbstractContextManager[Answer]: ...
+    def send(self, request: HttpRequest) -> AbstractContextManager[HttpAnswer]: ...
 
     def close(self) -> None: ...

@@ -10,7 +10,14 @@ from urllib.parse import SplitResult, quote, urlencode, urlsplit
 from boa._version import __version__
 from boa.api import PATIENCE_S
 from boa.api.hosts import is_loopback
-from boa.client.transport import Answer, BadAddress, Request, TimedOut, Transport, Trouble
+from boa.client.transport import (
+    BadAddress,
+    HttpAnswer,
+    HttpRequest,
+    TimedOut,
+    Transport,
+    TransportTrouble,
+)
 from boa.errors import BoaError, InputError, NoServer, Refused
 
 DEFAULT_URL = "http://127.0.0.1:8420"
@@ -54,7 +61,7 @@ class Wire:
         headers: Mapping[str, str] | None = None,
         quiet_s: float = 0.0,
         root: str = API,
-    ) -> Iterator[Answer]:
+    ) -> Iterator[HttpAnswer]:
         """An answer in pieces; `quiet_s`: how long it may say nothing, where that is longer."""
         wait_s = max(self._timeout, quiet_s)
         request = self._request("GET", f"{root}/{path}", parameters, None, wait_s, headers)
@@ -71,10 +78,10 @@ class Wire:
         body: Any,
         read_s: float,
         headers: Mapping[str, str] | None = None,
-    ) -> Request:
+    ) -> HttpRequest:
         query = urlencode(_given(parameters))
         document = None if body is None else json.dumps(body, ensure_ascii=False, allow_nan=False)
-        return Request(
+        return HttpRequest(
             method=method,
             target=quote(f"{self._path}{path}", safe="/%") + (f"?{query}" if query else ""),
             headers={**self._headers, **(headers or {})},
@@ -93,10 +100,10 @@ class Wire:
             raise NoServer(self.url, f"no answer within {waited:g} s") from None
         except BadAddress:
             raise _bad_url(self.url) from None
-        except Trouble as problem:
+        except TransportTrouble as problem:
             raise NoServer(self.url, str(problem)) from None
 
-    def _checked(self, answer: Answer) -> Any:
+    def _checked(self, answer: HttpAnswer) -> Any:
         try:
             document = json.loads(answer.read())
         except ValueError:
@@ -105,7 +112,7 @@ class Wire:
             return document
         raise self._refusal(answer, document)
 
-    def _refusal(self, answer: Answer, document: Any) -> BoaError:
+    def _refusal(self, answer: HttpAnswer, document: Any) -> BoaError:
         try:
             said = document["error"]
             return Refused(

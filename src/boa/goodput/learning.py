@@ -48,7 +48,7 @@ COMPILED = _library is not None
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class StepTime:
     """Measured times of one configuration of a job; hashable, so that fits can be kept."""
 
     nodes: int
@@ -62,7 +62,7 @@ Row = tuple[int, int, int, float, float]
 Box = tuple[list[float], list[float]]
 
 
-def learn(samples: Sequence[Sample]) -> Throughput:
+def learn(samples: Sequence[StepTime]) -> Throughput:
     """The constants that explain the samples best, optimistic about what they do not show."""
     rows = _rows(samples)
     box = _bounds(rows)
@@ -74,7 +74,7 @@ def learn(samples: Sequence[Sample]) -> Throughput:
     return Throughput.of(found)
 
 
-def _rows(samples: Sequence[Sample]) -> list[Row]:
+def _rows(samples: Sequence[StepTime]) -> list[Row]:
     """The samples as plain numbers, sorted: their order must not change even the rounding."""
     rows = sorted((s.nodes, s.gpus, s.local_batch, s.step_s, s.accumulation_s) for s in samples)
     if not rows:
@@ -87,7 +87,7 @@ def _rows(samples: Sequence[Sample]) -> list[Row]:
             and LEAST_TIME <= step < inf
             and LEAST_TIME <= accumulation < inf
         ):
-            raise ValueError(f"not a measured configuration: {Sample(*row)}")
+            raise ValueError(f"not a measured configuration: {StepTime(*row)}")
     return rows
 
 

@@ -115,11 +115,11 @@ class Ended(OfJob):
     exit_code: int | None
 
 
-class Stopped(Ended):
+class StoppedFields(Ended):
     why: Literal["requested"]
 
 
-class Failed(Ended):
+class FailedFields(Ended):
     why: FailureCode
     failures: int
     """Ends in a row without progress in between."""
@@ -182,7 +182,7 @@ class Short(TypedDict):
     most_nodes: NotRequired[int]
 
 
-class Planned(TypedDict):
+class PlannedFields(TypedDict):
     number: int
     average_jct_s: Seconds
     spend_per_hour: UsdPerHour
@@ -206,7 +206,7 @@ class ClockSet(TypedDict):
     by_s: Seconds
 
 
-class Trouble(TypedDict):
+class TroubleFields(TypedDict):
     why: TroubleCode
     detail: NotRequired[str]
     """Words of engine, cloud or solver."""
@@ -225,9 +225,9 @@ FIELDS: Mapping[EventKind, type[Any]] = {
     "rescaled": Start,
     "restarted": Start,
     "stop": OfJob,
-    "stopped": Stopped,
+    "stopped": StoppedFields,
     "succeeded": Ended,
-    "failed": Failed,
+    "failed": FailedFields,
     "retry": Retry,
     "node_rented": NodeRented,
     "node_ready": OfNode,
@@ -237,10 +237,10 @@ FIELDS: Mapping[EventKind, type[Any]] = {
     "node_lost": NodeLost,
     "orphan": OfNode,
     "shortage": Short,
-    "planned": Planned,
+    "planned": PlannedFields,
     "budget": BudgetSet,
     "clock": ClockSet,
-    "trouble": Trouble,
+    "trouble": TroubleFields,
     "other": Anything,
 }
 """Shape of the data of every kind."""

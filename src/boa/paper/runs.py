@@ -16,7 +16,7 @@ from boa.paper.data import Cut, Redrawn, trace_of, world_for
 from boa.policy.registry import POLICIES, Knobs, Learning, choose
 from boa.policy.rivals.genetic import COMPILED
 from boa.sim.knowledge import ExpectedArrivals, Knowledge
-from boa.sim.report import Report, Sample
+from boa.sim.report import ClusterSample, SimulationReport
 from boa.sim.run import World, simulate
 from boa.sim.settings import Settings
 from boa.solver.planner import frontier
@@ -131,10 +131,10 @@ def _knobs(run: Run, cheapest: UsdPerHour) -> Knobs:
     return Knobs(target=run.knob, seed=run.seed)
 
 
-def _brief(report: Report) -> dict[str, list[float | None]]:
+def _brief(report: SimulationReport) -> dict[str, list[float | None]]:
     """Means over equal stretches of time, from 0 to the last arrival."""
     end = report.span_s
-    bins: list[list[Sample]] = [[] for _ in range(BINS)]
+    bins: list[list[ClusterSample]] = [[] for _ in range(BINS)]
     for sample in report.series:
         if sample.time < end:
             bins[int(sample.time / end * BINS)].append(sample)

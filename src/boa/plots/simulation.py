@@ -16,7 +16,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator, StrMethodFormatter
 from boa.model.speedup import Floats
 from boa.plots import style
 from boa.plots.words import duration, percent, significant, unit_for
-from boa.sim.report import Report, Sample
+from boa.sim.report import ClusterSample, SimulationReport
 from boa.units import Seconds
 
 SIZE = (9.6, 6.4)
@@ -45,11 +45,13 @@ class Timeline:
     average_efficiency: float | None
 
 
-def timeline_of(report: Report, what: str) -> Timeline:
+def timeline_of(report: SimulationReport, what: str) -> Timeline:
     jct = duration(report.average_jct)
     until = max(report.tally.last_end, report.span_s, 1.0)
     ends = np.linspace(0.0, until, BINS + 1)[1:]
-    samples = [s for s in report.series if s.time <= until] or [Sample(0.0, 0, 0, 0, 0, None)]
+    samples = [s for s in report.series if s.time <= until] or [
+        ClusterSample(0.0, 0, 0, 0, 0, None)
+    ]
     at = np.minimum(np.searchsorted(ends, [s.time for s in samples], side="right"), BINS - 1)
     gpu_hours = report.document()
     return Timeline(
@@ -81,7 +83,7 @@ def _means(at: Any, values: Sequence[float], *, fill: bool = True) -> Floats:
     return np.nan_to_num(means[last])
 
 
-def simulation_picture(report: Report, what: str, suffix: str) -> bytes:
+def simulation_picture(report: SimulationReport, what: str, suffix: str) -> bytes:
     timeline = timeline_of(report, what)
     if suffix.lower() == ".html":
         return _page(timeline, report).encode("utf-8")
@@ -200,7 +202,7 @@ def _last_arrival(axes: Axes, timeline: Timeline, length: float, *, label: bool)
         )
 
 
-def _page(timeline: Timeline, report: Report) -> str:
+def _page(timeline: Timeline, report: SimulationReport) -> str:
     """One HTML file: the picture, and the figures as a table."""
     drawn = style.saved(draw_simulation(timeline), ".svg").decode("utf-8")
     css = resources.files("boa.plots").joinpath("page.css").read_text("utf-8")

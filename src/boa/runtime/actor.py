@@ -19,7 +19,7 @@ from boa.model.runs import Launch, NodeSlots, RunKey
 from boa.runtime.inbox import Message
 from boa.runtime.report_tokens import report_token
 from boa.runtime.worker_threads import Hands, InlineHands, Task, ThreadHands
-from boa.scheduler.observe.messages import CloudListed, CloudRefused, EngineSaid, Trouble
+from boa.scheduler.observe.messages import CloudListed, CloudRefused, EdgeTrouble, EngineSaid
 from boa.scheduler.observe.reconcile import Release, Rent
 from boa.scheduler.state import Draft, State
 from boa.scheduler.wishes import RentNode, StartRun, StopRun, Wish, wishes
@@ -239,7 +239,7 @@ class Actor:
             self._again(lambda: self._for_cloud.do(lambda: self._give_back(token)))
 
     def _engine_trouble(self, text: str) -> None:
-        self._tell(Trouble("engine", text))
+        self._tell(EdgeTrouble("engine", text))
 
     def _cloud_trouble(self, text: str) -> None:
-        self._tell(Trouble("cloud", text))
+        self._tell(EdgeTrouble("cloud", text))

@@ -23,7 +23,7 @@ from boa.scheduler.observe.nodes import DAY_S
 from boa.scheduler.observe.sampling import Sampling
 from boa.scheduler.plan.calculator import Calculator
 from boa.scheduler.plan.planning import Planner
-from boa.scheduler.scheduler import Limits, Scheduler
+from boa.scheduler.scheduler import NodeLimits, Scheduler
 from boa.scheduler.state import State
 from boa.store.base import Saved, Store
 from boa.units import GpuName, Seconds
@@ -85,8 +85,8 @@ def assemble(
     )
 
 
-def _limits(config: ServiceConfig) -> Limits:
-    return Limits(
+def _limits(config: ServiceConfig) -> NodeLimits:
+    return NodeLimits(
         max_nodes=config.max_nodes,
         keep_warm_s=config.keep_warm_s,
         refused_s=config.refused_s,

@@ -13,7 +13,7 @@ from boa.model.events import (
     ClockSet,
     Ended,
     EventKind,
-    Failed,
+    FailedFields,
     FailureCode,
     LossCode,
     NodeLeaving,
@@ -22,13 +22,13 @@ from boa.model.events import (
     NodeRented,
     OfJob,
     OfNode,
-    Planned,
+    PlannedFields,
     Retry,
     Short,
     Shortage,
     Start,
     Submitted,
-    Trouble,
+    TroubleFields,
     has_its_fields,
 )
 from boa.model.records import Event
@@ -158,7 +158,7 @@ def _stopped(about: _About, data: Ended) -> Words:
     yield f": {STOPPED}"
 
 
-def _failed(about: _About, data: Failed) -> Words:
+def _failed(about: _About, data: FailedFields) -> Words:
     yield from _ended(about, data)
     why = failure(data["why"], data["exit_code"], data.get("detail", ""))
     yield f": {given_up(why, data['failures'])}"
@@ -365,7 +365,7 @@ def _limit(found: Shortage) -> str:
 # Money, plans, the service itself
 
 
-def _planned(about: _About, data: Planned) -> Words:
+def _planned(about: _About, data: PlannedFields) -> Words:
     best = "proven best" if data["gap"] < _NO_GAP else f"at most {data['gap']:.2%} above the best"
     jct_s, too_small = data["average_jct_s"], data["too_small_per_hour"]
     yield f"plan {data['number']}: jobs take "
@@ -395,7 +395,7 @@ def _clock(about: _About, data: ClockSet) -> Words:
     yield "; the service's own time goes on"
 
 
-def _trouble(about: _About, data: Trouble) -> Words:
+def _trouble(about: _About, data: TroubleFields) -> Words:
     match data["why"]:
         case "no_plan":
             yield f"no plan could be made: {data.get('detail', '')}"

@@ -37,7 +37,7 @@ BOOT_S: Seconds = 1800.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class NodeLimits:
     """Limits on nodes, and how patient to be."""
 
     max_nodes: Mapping[GpuName, int] = field(default_factory=dict)
@@ -61,7 +61,7 @@ class ToDo(NamedTuple):
 class Scheduler:
     def __init__(
         self,
-        limits: Limits,
+        limits: NodeLimits,
         *,
         decider: Decider,
         beliefs: Beliefs,

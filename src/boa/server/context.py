@@ -16,7 +16,7 @@ from boa.errors import InputError
 from boa.model.cluster import JobId
 from boa.model.job import JobRecord
 from boa.runtime.snapshot import Control, Snapshot
-from boa.scheduler.learn.estimates import Believed
+from boa.scheduler.learn.estimates import EstimatesOfPlan
 from boa.scheduler.refusals import NoSuchJob
 from boa.server.http.errors import NoAnswer, TooSlow
 from boa.server.render import documents
@@ -37,7 +37,7 @@ class Service:
     version: str
     speed: float = 1.0
     """Seconds of the control loop's clock in one of the wall's."""
-    believed: Believed = field(default_factory=Believed)
+    believed: EstimatesOfPlan = field(default_factory=EstimatesOfPlan)
     stopping: threading.Event = field(default_factory=threading.Event)
     """Set when the server is to end: streams end too."""
 

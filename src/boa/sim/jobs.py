@@ -2,7 +2,7 @@
 
 from boa.model.cluster import Allocation, JobId, JobView, Share, UserRequest
 from boa.model.trace import TraceJob
-from boa.sim.learners import Learner, Pace
+from boa.sim.learners import Learner, TrueRates
 from boa.sim.physics import Truth
 from boa.units import GpuName, Seconds
 
@@ -53,7 +53,7 @@ class ActiveJob:
         self.done = 0.0  # progress inside the epoch
         self.allocation: Allocation | None = None
         self.width = 0
-        self.pace: Pace | None = None
+        self.pace: TrueRates | None = None
         self.speed = 1.0  # less than 1 under interference
         self.resume_at: Seconds = 0.0
         self.starts = 0  # the first one and every rescaling
@@ -130,7 +130,7 @@ class ActiveJob:
             pace = self._find_pace()
         return pace.rates[self.epoch - pace.first] * self.speed
 
-    def _find_pace(self) -> Pace:
+    def _find_pace(self) -> TrueRates:
         allocation = self.allocation
         assert allocation is not None
         pace = self.pace = self.learner.pace(allocation.gpu, allocation.shape, self.epoch)

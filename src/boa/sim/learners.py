@@ -13,7 +13,7 @@ import numpy as np
 
 from boa.catalogue.rates import typical_shape
 from boa.goodput.efficiency import gain
-from boa.goodput.learning import Sample, learn
+from boa.goodput.learning import StepTime, learn
 from boa.goodput.throughput import Throughput, step_time
 from boa.goodput.tuning import (
     Limits,
@@ -35,7 +35,7 @@ MOST_TABLES, MOST_SETTINGS = 20_000, 500_000
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class TrueRates:
     """True rates of progress from one epoch on, as long as nothing changes."""
 
     first: int
@@ -52,7 +52,7 @@ class Learner(Protocol):
 
     def rates(self, gpu: GpuName, epoch: int) -> Floats | None: ...
 
-    def pace(self, gpu: GpuName, shape: Shape, epoch: int) -> Pace: ...
+    def pace(self, gpu: GpuName, shape: Shape, epoch: int) -> TrueRates: ...
 
 
 class Fits:
@@ -62,11 +62,11 @@ class Fits:
     """
 
     def __init__(self) -> None:
-        self._models: dict[tuple[str, GpuName, frozenset[Sample]], Throughput] = {}
+        self._models: dict[tuple[str, GpuName, frozenset[StepTime]], Throughput] = {}
         self._settings: dict[tuple[object, ...], Setting] = {}
         self._tables: dict[tuple[object, ...], Floats] = {}
 
-    def model(self, application: str, gpu: GpuName, samples: frozenset[Sample]) -> Throughput:
+    def model(self, application: str, gpu: GpuName, samples: frozenset[StepTime]) -> Throughput:
         key = (application, gpu, samples)
         if key not in self._models:
             if len(self._models) >= MOST_TABLES:
@@ -101,7 +101,7 @@ class Fits:
         return known
 
 
-def _order(sample: Sample) -> tuple[int, int, int]:
+def _order(sample: StepTime) -> tuple[int, int, int]:
     return sample.nodes, sample.gpus, sample.local_batch
 
 
@@ -122,11 +122,11 @@ class JobLearner:
     ) -> None:
         self.truth, self.fits = truth, fits
         self._cap, self._rigid = batch_cap, rigid_batch
-        self._samples: dict[GpuName, dict[tuple[int, int, int], Sample]] = {}
+        self._samples: dict[GpuName, dict[tuple[int, int, int], StepTime]] = {}
         self._models: dict[GpuName, Throughput] = {}
         self._gradients: tuple[float, float] | None = None
         self._tables: dict[GpuName, tuple[Throughput, tuple[float, float], Floats]] = {}
-        self._last: tuple[object, object, object, Pace] | None = None
+        self._last: tuple[object, object, object, TrueRates] | None = None
         if profiled:
             for gpu in truth.limits:
                 self._observe(gpu, (1,), first_setting(truth.limits[gpu], 1))
@@ -144,7 +144,7 @@ class JobLearner:
             known = self._tables[gpu] = (model, gradients, table)
         return known[2]
 
-    def pace(self, gpu: GpuName, shape: Shape, epoch: int) -> Pace:
+    def pace(self, gpu: GpuName, shape: Shape, epoch: int) -> TrueRates:
         """One epoch at a time: what it shows may change the next batch size."""
         key = (gpu, shape, epoch)
         known = self._last
@@ -156,7 +156,7 @@ class JobLearner:
         if self._gradients != seen.gradients:
             self._gradients = seen.gradients
         self._observe(gpu, shape, setting)
-        pace = Pace(epoch, [self.truth.rate(gpu, shape, setting, seen.worth)])
+        pace = TrueRates(epoch, [self.truth.rate(gpu, shape, setting, seen.worth)])
         if self._models[gpu] is model and self._gradients is gradients:
             self._last = (key, model, gradients, pace)  # nothing new: so it will go on
         return pace
@@ -174,7 +174,7 @@ class JobLearner:
         seen = self._samples.setdefault(gpu, {})
         key = (len(shape), sum(shape), setting.local_batch)
         if key not in seen:
-            seen[key] = Sample(*key, *self.truth.timings[gpu].times(shape, setting.local_batch))
+            seen[key] = StepTime(*key, *self.truth.timings[gpu].times(shape, setting.local_batch))
             samples = frozenset(seen.values())
             self._models[gpu] = self.fits.model(self.truth.application, gpu, samples)
 
@@ -201,11 +201,11 @@ class ClassLearner:
         self.truth = truth
         self.version = 0
         self._stale = True
-        self._samples: dict[GpuName, dict[tuple[int, int, int], Sample]] = {}
+        self._samples: dict[GpuName, dict[tuple[int, int, int], StepTime]] = {}
         self._models: dict[GpuName, Throughput] = {}
         self._tables: dict[GpuName, Floats] = {}
         self._stretches: dict[GpuName, Floats] = {}
-        self._paces: dict[tuple[GpuName, Shape], Pace] = {}
+        self._paces: dict[tuple[GpuName, Shape], TrueRates] = {}
         for gpu in truth.limits:
             self._try_widths(gpu)
         self.refresh()
@@ -234,13 +234,13 @@ class ClassLearner:
         self.rates(gpu, 0)
         return self._tables[gpu]
 
-    def pace(self, gpu: GpuName, shape: Shape, epoch: int) -> Pace:
+    def pace(self, gpu: GpuName, shape: Shape, epoch: int) -> TrueRates:
         found = self._paces.get((gpu, shape))
         if found is None:
             found = self._paces[gpu, shape] = self._pace(gpu, shape)
         return found
 
-    def _pace(self, gpu: GpuName, shape: Shape) -> Pace:
+    def _pace(self, gpu: GpuName, shape: Shape) -> TrueRates:
         truth, gpus = self.truth, sum(shape)
         row = self._stretch(gpu)[int(len(shape) > 1)]
         settings = best_settings(
@@ -256,14 +256,14 @@ class ClassLearner:
         for setting in set(settings):
             self._observe(gpu, shape, setting)
         each = zip(settings, worth.tolist(), strict=True)
-        return Pace(0, [truth.rate(gpu, shape, setting, w) for setting, w in each])
+        return TrueRates(0, [truth.rate(gpu, shape, setting, w) for setting, w in each])
 
     def _observe(self, gpu: GpuName, shape: Shape, setting: Setting) -> None:
         seen = self._samples.setdefault(gpu, {})
         key = (len(shape), sum(shape), setting.local_batch)
         if key not in seen:
             times = self.truth.timings[gpu].times(shape, setting.local_batch)
-            seen[key] = Sample(*key, *times)
+            seen[key] = StepTime(*key, *times)
             self._stale = True
 
     def _try_widths(self, gpu: GpuName) -> None:
@@ -341,7 +341,7 @@ class PerfectLearner:
         self.version = 1
         self._noise = {gpu: factors.copy() for gpu, factors in (noise or {}).items()}
         self._tables: dict[GpuName, Floats] = {}
-        self._paces: dict[tuple[GpuName, Shape], Pace] = {}
+        self._paces: dict[tuple[GpuName, Shape], TrueRates] = {}
         self._ran: dict[GpuName, set[int]] = {}
 
     def refresh(self) -> None:
@@ -368,10 +368,10 @@ class PerfectLearner:
             self._tables[gpu] = table
         return table
 
-    def pace(self, gpu: GpuName, shape: Shape, epoch: int) -> Pace:
+    def pace(self, gpu: GpuName, shape: Shape, epoch: int) -> TrueRates:
         found = self._paces.get((gpu, shape))
         if found is None:
-            found = self._paces[gpu, shape] = Pace(0, self.truth.best_on(gpu, shape))
+            found = self._paces[gpu, shape] = TrueRates(0, self.truth.best_on(gpu, shape))
             if gpu in self._noise and self._noise[gpu][sum(shape)] != 1.0:
                 self._ran.setdefault(gpu, set()).add(sum(shape))
         return found

@@ -5,7 +5,7 @@ from typing import Any
 
 from boa.sim.jobs import ActiveJob
 from boa.sim.knowledge import Knowledge
-from boa.sim.report import Sample, Tally
+from boa.sim.report import ClusterSample, Tally
 from boa.units import Seconds
 
 Event = Mapping[str, Any]
@@ -25,7 +25,7 @@ class Recording:
         keep_jcts: bool = False,
     ) -> None:
         self.tally = Tally(named={} if keep_jcts else None)
-        self.series: list[Sample] = []
+        self.series: list[ClusterSample] = []
         self._knowledge, self._listener = knowledge, listener
         self._every_s = max(SAMPLE_S, span_s / knowledge.settings.samples * OFF_BEAT)
         self._next: Seconds = 0.0
@@ -48,7 +48,7 @@ class Recording:
             busy += job.width
             speedups += self._knowledge.true_speedup(job.truth, held.gpu, held.shape, job.epoch)
         efficiency = speedups / rented_gpus if rented_gpus else None
-        self.series.append(Sample(now, active, waiting, busy, rented_gpus, efficiency))
+        self.series.append(ClusterSample(now, active, waiting, busy, rented_gpus, efficiency))
 
     def tell(self, now: Seconds, kind: str, job: ActiveJob) -> None:
         if self._listener is None:

@@ -51,7 +51,7 @@ class Tally:
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class ClusterSample:
     """The cluster at one moment."""
 
     time: Seconds
@@ -64,7 +64,7 @@ class Sample:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Report:
+class SimulationReport:
     policy: str
     settings: Settings
     gpu_types: Mapping[GpuName, GpuType]
@@ -72,7 +72,7 @@ class Report:
     span_s: Seconds
     tally: Tally
     rental: Rental
-    series: list[Sample]
+    series: list[ClusterSample]
     wall_s: Seconds
     notes: Mapping[str, Any]
     """Facts that the policy wants told: its plan's promise, its target."""

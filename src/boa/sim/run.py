@@ -17,10 +17,10 @@ from boa.policy.registry import Choice
 from boa.sim.knowledge import ExpectedArrivals, Knowledge, truths_of
 from boa.sim.physics import AdaptiveTruth, PlanTruth, Truth
 from boa.sim.recording import Listener
-from boa.sim.report import Report
+from boa.sim.report import SimulationReport
 from boa.sim.scheduled import ScheduledSimulation
 from boa.sim.settings import Settings
-from boa.sim.simulator import Progress, Simulation
+from boa.sim.simulator import Progress, QuickSimulation
 from boa.units import GpuName, Seconds, UsdPerHour
 
 
@@ -91,7 +91,7 @@ def simulate(
     progress: Progress | None = None,
     listener: Listener | None = None,
     keep_jcts: bool = False,
-) -> Report:
+) -> SimulationReport:
     """Replay the world's trace under a policy."""
     if not any(isinstance(world.truths[app], AdaptiveTruth) for app in world.trace.counts()):
         settings = replace(settings, learning="perfect")  # curves that are given need no learning
@@ -103,7 +103,7 @@ def simulate(
         settings,
         like_sia=choice.like_sia,
     )
-    kind = ScheduledSimulation if settings.scheduled else Simulation
+    kind = ScheduledSimulation if settings.scheduled else QuickSimulation
     simulation = kind(
         world.trace.jobs,
         knowledge,

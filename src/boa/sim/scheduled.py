@@ -33,7 +33,7 @@ from boa.scheduler.observe.messages import CloudListed, EngineSaid
 from boa.scheduler.observe.sampling import Sampling
 from boa.scheduler.plan.calculator import QUIET_S, InlineCalculator
 from boa.scheduler.plan.planning import REPLAN_S, Planner
-from boa.scheduler.scheduler import Limits, Scheduler
+from boa.scheduler.scheduler import NodeLimits, Scheduler
 from boa.scheduler.state import Draft, State
 from boa.scheduler.wishes import RentNode, StartRun, StopRun, Wish, wishes
 from boa.sim.beliefs import LearnerBeliefs
@@ -43,7 +43,7 @@ from boa.sim.knowledge import Knowledge
 from boa.sim.physics import Truth, gpu_limits
 from boa.sim.recording import Listener, Recording
 from boa.sim.rental import Rental
-from boa.sim.report import Report
+from boa.sim.report import SimulationReport
 from boa.sim.settings import Settings
 from boa.sim.stuck import Patience
 from boa.units import GpuName, Seconds, UsdPerHour
@@ -120,7 +120,7 @@ class ScheduledSimulation:
             quiet_s = QUIET_S  # pacing moves the budget, and what it is planned with
         horizon_h = math.inf if settings.pacing_h is None else settings.pacing_h
         return Scheduler(
-            Limits(
+            NodeLimits(
                 max_nodes=settings.max_nodes,
                 keep_warm_s=settings.keep_warm_s,
                 provision_s=settings.provision_s,
@@ -138,7 +138,7 @@ class ScheduledSimulation:
             sampling=Sampling(1.0, {}),
         )
 
-    def run(self, progress: "Progress | None" = None) -> Report:
+    def run(self, progress: "Progress | None" = None) -> SimulationReport:
         began, steps, patience = time.perf_counter(), 0, Patience(self.settings.interval_s)
         while self._next is not None or self.active:
             self._go_to(self._next_moment())
@@ -149,7 +149,7 @@ class ScheduledSimulation:
             if self._next is None and patience.lost(self.clock.now(), self.active.values(), ended):
                 break
         self._close()
-        return Report(
+        return SimulationReport(
             policy=self.policy.name,
             settings=self.settings,
             gpu_types=self.knowledge.gpu_types,

@@ -30,7 +30,7 @@ from boa.sim.jobs import NEVER, ActiveJob
 from boa.sim.knowledge import Knowledge
 from boa.sim.recording import Listener, Recording
 from boa.sim.rental import Rental
-from boa.sim.report import Report
+from boa.sim.report import SimulationReport
 from boa.sim.settings import Settings
 from boa.sim.stuck import Patience
 from boa.units import Seconds, UsdPerHour
@@ -39,7 +39,7 @@ Progress = Callable[[int, Seconds], None]
 """(jobs ended, virtual time)"""
 
 
-class Simulation:
+class QuickSimulation:
     def __init__(
         self,
         jobs: Iterable[TraceJob],
@@ -75,7 +75,7 @@ class Simulation:
         self._replan_at = REPLAN_S
         self._patience = Patience(settings.interval_s)
 
-    def run(self, progress: Progress | None = None) -> Report:
+    def run(self, progress: Progress | None = None) -> SimulationReport:
         began = time.perf_counter()
         for gpu, count in (self.settings.cluster or {}).items():
             size = self.knowledge.gpu_types[gpu].gpus_per_node
@@ -90,7 +90,7 @@ class Simulation:
                 progress(len(self.tally.jcts), self.clock.now())
         for rented in list(self.rental.nodes):
             self._release(rented, max(self.clock.now(), self.tally.last_end))
-        return Report(
+        return SimulationReport(
             policy=self.policy.name,
             settings=self.settings,
             gpu_types=self.knowledge.gpu_types,

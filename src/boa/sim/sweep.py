@@ -18,7 +18,7 @@ from boa.model.policies import KNOB_NAMES
 from boa.policy.registry import POLICIES, Knobs, Learning, choose
 from boa.sim.checks import check_can_run, check_goes_together, cluster_text
 from boa.sim.recording import Listener
-from boa.sim.report import Report
+from boa.sim.report import SimulationReport
 from boa.sim.run import World, simulate
 from boa.sim.settings import Settings
 from boa.sim.simulator import Progress
@@ -75,7 +75,7 @@ def run_one(
     progress: Progress | None = None,
     listener: Listener | None = None,
     keep_jcts: bool = False,
-) -> Report:
+) -> SimulationReport:
     """Replay the trace under a policy, once nothing speaks against it."""
     choice = choose(name, knobs)
     settings = asked.settings(name, knobs.nodes)
@@ -86,7 +86,7 @@ def run_one(
     )
 
 
-def document_of(report: Report, name: str, world: World) -> dict[str, Any]:
+def document_of(report: SimulationReport, name: str, world: World) -> dict[str, Any]:
     """The report as the command prints it: under the name that was asked for, with its world."""
     document = report.document()
     document["policy"] = name
@@ -102,7 +102,7 @@ def document_of(report: Report, name: str, world: World) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Grid:
+class SweepGrid:
     """The values that each kind of knob is given."""
 
     budgets: Sequence[UsdPerHour] = ()
@@ -138,7 +138,9 @@ class PointOutcome:
     exit_code: int = 1
 
 
-def points_of(world: World, policies: Iterable[str], grid: Grid, seed: int = 0) -> list[SweepPoint]:
+def points_of(
+    world: World, policies: Iterable[str], grid: SweepGrid, seed: int = 0
+) -> list[SweepPoint]:
     """Every policy over its own knob."""
     return [
         SweepPoint(policy=name, value=value, knobs=knobs)
@@ -148,7 +150,7 @@ def points_of(world: World, policies: Iterable[str], grid: Grid, seed: int = 0) 
 
 
 def _values(
-    world: World, name: str, grid: Grid, seed: int
+    world: World, name: str, grid: SweepGrid, seed: int
 ) -> Iterator[tuple[float | str | None, Knobs]]:
     knob = POLICIES[name].knob
     if knob == "budget":

@@ -9,15 +9,15 @@ import pytest
 
 from boa.client import Client, NoServer
 from boa.client.sockets import Sockets
-from boa.client.transport import Request, Trouble
+from boa.client.transport import HttpRequest, TransportTrouble
 from boa.client.wire import Wire
 from boa.errors import BoaError
 
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
-def request(target: str = "/") -> Request:
-    return Request("GET", target, {}, None, connect_s=5.0, read_s=5.0)
+def request(target: str = "/") -> HttpRequest:
+    return HttpRequest("GET", target, {}, None, connect_s=5.0, read_s=5.0)
 
 
 @contextmanager
@@ -108,7 +108,7 @@ def test_a_body_ends_where_its_answer_says(words: bytes, body: bytes) -> None:
 def test_an_answer_that_is_cut_or_nonsense_is_a_broken_connection(words: bytes) -> None:
     with answering([words]) as (port, _):
         http = Sockets("127.0.0.1", port)
-        with pytest.raises(Trouble, match="broke off"):
+        with pytest.raises(TransportTrouble, match="broke off"):
             ask(http)
         http.close()
 

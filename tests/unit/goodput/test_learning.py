@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from boa.goodput import Throughput, accumulation_time, step_time
 from boa.goodput.learning import (
     COMPILED,
-    Sample,
+    StepTime,
     _bounds,
     _compiled_descend,
     _descend,
@@ -38,7 +38,7 @@ def predicted(model: Throughput, configurations: Sequence[Configuration]) -> np.
 
 def measured(
     model: Throughput, configurations: Sequence[Configuration], noise: Sequence[float] = ()
-) -> tuple[Sample, ...]:
+) -> tuple[StepTime, ...]:
     """Samples of a job that follows the model; the noise is relative, for passes then steps."""
     local = np.array(configurations, dtype=float)[:, 2]
     times = np.concatenate([accumulation_time(model, local), predicted(model, configurations)])
@@ -46,14 +46,14 @@ def measured(
         times = times * np.resize(noise, len(times))
     passes, steps = np.split(times, 2)
     return tuple(
-        Sample(nodes, gpus, local_batch, float(step), float(one_pass))
+        StepTime(nodes, gpus, local_batch, float(step), float(one_pass))
         for (nodes, gpus, local_batch), one_pass, step in zip(
             configurations, passes, steps, strict=True
         )
     )
 
 
-def objective(model: Throughput, samples: Sequence[Sample]) -> float:
+def objective(model: Throughput, samples: Sequence[StepTime]) -> float:
     """What learning minimises, written out once more from its definition."""
     where = [(s.nodes, s.gpus, s.local_batch) for s in samples]
     local = np.array([s.local_batch for s in samples], dtype=float)
@@ -126,7 +126,7 @@ def test_a_network_within_nodes_never_seen_is_free() -> None:
 
 
 def test_between_pass_and_step_of_one_gpu_the_middle_is_predicted() -> None:
-    model = learn([Sample(nodes=1, gpus=1, local_batch=32, step_s=0.44, accumulation_s=0.4)])
+    model = learn([StepTime(nodes=1, gpus=1, local_batch=32, step_s=0.44, accumulation_s=0.4)])
     assert predicted(model, [(1, 1, 32)])[0] == pytest.approx((0.44 * 0.4) ** 0.5, rel=1e-3)
 
 
@@ -208,7 +208,7 @@ def test_at_every_size_the_job_has_had_its_own_samples_are_explained() -> None:
     ],
 )
 def test_what_cannot_be_measured_is_refused(wrong: dict[str, float]) -> None:
-    good = Sample(nodes=1, gpus=1, local_batch=32, step_s=0.4, accumulation_s=0.3)
+    good = StepTime(nodes=1, gpus=1, local_batch=32, step_s=0.4, accumulation_s=0.3)
     with pytest.raises(ValueError, match="not a measured configuration"):
         learn([good, replace(good, **wrong)])  # type: ignore[arg-type]
 

@@ -14,23 +14,23 @@ from boa.plots.style import BLUE
 from boa.plots.words import Money
 from boa.sim.comparison import comparisons
 from boa.sim.rental import Rental
-from boa.sim.report import Report, Sample, Tally
+from boa.sim.report import ClusterSample, SimulationReport, Tally
 from boa.sim.settings import Settings
 
 BEGINNINGS = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF", ".html": b"<!doctype html>"}
 GPUS = Money(counts_gpus=True)
 
 
-def report(samples: int = 1000, step: float = 60.0) -> Report:
+def report(samples: int = 1000, step: float = 60.0) -> SimulationReport:
     types = {"T4": GpuType(name="T4", price=1.0, gpus_per_node=4)}
     tally = Tally(last_end=samples * step, gpu_seconds={"T4": 7.0 * samples * step})
     tally.jcts.extend([600.0, 1800.0])
     tally.per_class["<b>nasty</b>"] = [2, 2400.0]
     series = [
-        Sample(n * step, n % 7, n % 3, n % 40, 40 + n % 9, None if n < samples / 2 else 0.7)
+        ClusterSample(n * step, n % 7, n % 3, n % 40, 40 + n % 9, None if n < samples / 2 else 0.7)
         for n in range(samples)
     ]
-    return Report(
+    return SimulationReport(
         policy="fixed",
         settings=Settings(),
         gpu_types=types,

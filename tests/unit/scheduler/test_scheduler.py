@@ -15,7 +15,7 @@ from boa.scheduler.money.purse import Purse
 from boa.scheduler.observe.sampling import Sampling
 from boa.scheduler.plan.calculator import InlineCalculator
 from boa.scheduler.plan.planning import Planner
-from boa.scheduler.scheduler import BOOT_S, Limits, Scheduler
+from boa.scheduler.scheduler import BOOT_S, NodeLimits, Scheduler
 from boa.scheduler.state import State
 from live import T4
 from stored import job, node, running
@@ -28,7 +28,7 @@ def scheduler(*, pacing_h: float = math.inf, policy: Any = None, **limits: Any) 
     types = {"T4": T4}
     beliefs = Profiler(types, {}, began=0.0)
     return Scheduler(
-        Limits(**limits),
+        NodeLimits(**limits),
         decider=Decider(policy=policy or Boa(), gpu_types=types, beliefs=beliefs, round_s=60.0),
         beliefs=beliefs,
         planner=Planner(InlineCalculator(), beliefs, math.inf),

@@ -13,8 +13,8 @@ from boa.sim.learners import (
     ClassLearner,
     Fits,
     JobLearner,
-    Pace,
     PerfectLearner,
+    TrueRates,
     noise_factors,
     widths_tried,
 )
@@ -54,7 +54,7 @@ def test_a_job_alone_knows_nothing_and_starts_at_the_base_batch() -> None:
         setting = first_setting(truth.limits["T4"], gpus)
         assert setting.total(gpus) == max(BATCHES[0], 8 * gpus)
         rate = truth.rate("T4", shape, setting, truth.seen(0, setting.total(gpus)).worth)
-        assert fresh.pace("T4", shape, 0) == Pace(0, [rate])
+        assert fresh.pace("T4", shape, 0) == TrueRates(0, [rate])
 
 
 def test_a_job_that_never_left_one_gpu_believes_that_synchronising_costs_nothing() -> None:

@@ -20,7 +20,7 @@ CONFIG = shell.Option("--config", metavar="FILE", help="boa.yaml (`boa schema co
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Overrides:
+class ServeOverrides:
     """Settings that win over the file's; they go by its names."""
 
     budget_per_hour: Annotated[
@@ -83,7 +83,7 @@ class Overrides:
 def serve(
     *,
     config: Annotated[Path | None, CONFIG] = None,
-    overrides: Overrides,
+    overrides: ServeOverrides,
     dry_run: Annotated[
         bool,
         shell.Option(

@@ -11,14 +11,14 @@ from boa.cli.console import check_outputs, emit_json, note_written, working, wri
 from boa.cli.options import Json, Processes
 from boa.cli.simulate import shared_options
 from boa.cli.simulate.physics_words import physics_line
-from boa.cli.simulate.shared_options import Knowledge, Physics, Renting, TracePath
+from boa.cli.simulate.shared_options import KnowledgeOptions, Physics, Renting, TracePath
 from boa.errors import InputError
 from boa.model.policies import POLICIES, policies_with
 from boa.units import GpuName
 
 if TYPE_CHECKING:
     from boa.sim.run import World
-    from boa.sim.sweep import Asked, Grid, PointOutcome
+    from boa.sim.sweep import Asked, PointOutcome, SweepGrid
 
 CLUSTERS = "clusters, such as 16,32 or T4=16+A100=2,T4=32+A100=4"
 CSV_KEYS = (
@@ -115,11 +115,11 @@ class Sweeps:
         ),
     ] = None
 
-    def grid(self, types: Sequence[GpuName]) -> "Grid":
+    def grid(self, types: Sequence[GpuName]) -> "SweepGrid":
         """`types`: the GPU types of the world."""
-        from boa.sim.sweep import TARGETS, WIDTHS, Grid
+        from boa.sim.sweep import TARGETS, WIDTHS, SweepGrid
 
-        return Grid(
+        return SweepGrid(
             budgets=self.budgets or (),
             targets=self.targets or TARGETS,
             clusters=[_on(types, nodes) for nodes in self.nodes_list or ()],
@@ -142,7 +142,7 @@ def compare(
     trace: TracePath,
     sweeps: Sweeps,
     renting: Renting,
-    known: Knowledge,
+    known: KnowledgeOptions,
     physics: Physics,
     jobs: Processes = None,
     plot: Annotated[

@@ -116,7 +116,7 @@ class Renting:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Knowledge:
+class KnowledgeOptions:
     """Knowledge that policies have of jobs."""
 
     seed: Annotated[int, options.seed("The same seed, the same run.")] = 0
@@ -216,7 +216,7 @@ class Physics:
     ] = None
     slowdown: Slowdown = None
 
-    def asked(self, known: Knowledge) -> "Asked":
+    def asked(self, known: KnowledgeOptions) -> "Asked":
         from boa.sim.sweep import Asked
 
         return Asked(

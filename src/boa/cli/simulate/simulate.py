@@ -12,7 +12,7 @@ from boa.cli.console import check_outputs, emit_json, note_written, working, wri
 from boa.cli.options import Json
 from boa.cli.simulate import shared_options
 from boa.cli.simulate.physics_words import physics_line
-from boa.cli.simulate.shared_options import Knowledge, Physics, Renting, TracePath
+from boa.cli.simulate.shared_options import KnowledgeOptions, Physics, Renting, TracePath
 from boa.cli.simulate.worlds import naming_flags
 from boa.errors import BoaError, FileError, UsageError
 from boa.model.policies import POLICIES, policies_with
@@ -21,7 +21,7 @@ from boa.units import GpuName, UsdPerHour
 if TYPE_CHECKING:
     from boa.policy.registry import Knobs
     from boa.sim.recording import Listener
-    from boa.sim.report import Report
+    from boa.sim.report import SimulationReport
     from boa.sim.run import World
     from boa.sim.sweep import Asked
 
@@ -88,7 +88,7 @@ class PolicyKnobs:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LearnedKnowledge(Knowledge):
+class LearnedKnowledge(KnowledgeOptions):
     """Knowledge that a policy has of jobs, or how it learns."""
 
     learning: Annotated[
@@ -103,7 +103,7 @@ class LearnedKnowledge(Knowledge):
     ] = None
 
     def asked(self) -> dict[str, Any]:
-        found = Knowledge.asked(self)  # super() knows no class with slots
+        found = KnowledgeOptions.asked(self)  # super() knows no class with slots
         if self.learning is None:
             return found
         if found["learning"] is not None:
@@ -112,7 +112,7 @@ class LearnedKnowledge(Knowledge):
         return {**found, "learning": self.learning}
 
 
-class Run(NamedTuple):
+class RunOptions(NamedTuple):
     """A policy with its knobs, in the world that was asked for."""
 
     policy: str
@@ -165,7 +165,7 @@ def simulate(
         [trace], ((files.events, "--events"), (files.jcts, "--jcts"), (files.plot, "--plot"))
     )
     asked = physics.asked(known)
-    run = Run(knobs.policy, knobs.turned(known.seed), asked)
+    run = RunOptions(knobs.policy, knobs.turned(known.seed), asked)
     world = physics.world(trace, renting, knobs.nodes)
     with naming_flags(trace):
         report = _run(world, run, files.events, keep_jcts=files.jcts is not None)
@@ -175,7 +175,9 @@ def simulate(
     _check_all_ended(report, run.policy)
 
 
-def _run(world: "World", run: Run, events: Path | None, *, keep_jcts: bool) -> "Report":
+def _run(
+    world: "World", run: RunOptions, events: Path | None, *, keep_jcts: bool
+) -> "SimulationReport":
     from boa.sim.sweep import run_one
 
     total = len(world.trace.jobs)
@@ -209,7 +211,7 @@ def streamed(path: Path | None) -> "Iterator[Listener | None]":
         raise FileError(f"--events {path}", reason, "a file that can be written") from None
 
 
-def _write(report: "Report", world: "World", run: Run, files: Files) -> None:
+def _write(report: "SimulationReport", world: "World", run: RunOptions, files: Files) -> None:
     if files.jcts is not None:
         write_file(files.jcts, jct_table(report, world), "--jcts")
     if files.plot is not None:
@@ -223,7 +225,7 @@ def _write(report: "Report", world: "World", run: Run, files: Files) -> None:
         write_file(files.plot, picture, "--plot")
 
 
-def jct_table(report: "Report", world: "World") -> str:
+def jct_table(report: "SimulationReport", world: "World") -> str:
     """Every job that ended, in order of arrival, as CSV."""
     import csv
     import io
@@ -239,7 +241,7 @@ def jct_table(report: "Report", world: "World") -> str:
     return out.getvalue()
 
 
-def _print(report: "Report", world: "World", run: Run, json: bool) -> None:
+def _print(report: "SimulationReport", world: "World", run: RunOptions, json: bool) -> None:
     if json:
         from boa.sim.sweep import document_of
 
@@ -251,7 +253,7 @@ def _print(report: "Report", world: "World", run: Run, json: bool) -> None:
     print_report(report, world, run.policy, run.knobs, physics)
 
 
-def _check_all_ended(report: "Report", policy: str) -> None:
+def _check_all_ended(report: "SimulationReport", policy: str) -> None:
     left = report.jobs - len(report.tally.jcts)
     if left:
         raise BoaError(

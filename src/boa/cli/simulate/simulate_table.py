@@ -14,7 +14,7 @@ from boa.sim.sweep import document_of
 
 if TYPE_CHECKING:
     from boa.policy.registry import Knobs
-    from boa.sim.report import Report
+    from boa.sim.report import SimulationReport
     from boa.sim.run import World
     from boa.sim.sweep import PointOutcome
 
@@ -40,7 +40,7 @@ def knob_words(world: "World", knobs: "Knobs") -> str:
 
 
 def print_report(
-    report: "Report", world: "World", policy: str, knobs: "Knobs", physics: str
+    report: "SimulationReport", world: "World", policy: str, knobs: "Knobs", physics: str
 ) -> None:
     out = console()
     document = document_of(report, policy, world)

@@ -43,7 +43,7 @@ def _cv2(text: Any) -> float:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Arrivals:
+class ArrivalOptions:
     """Jobs that arrive: which, how many per hour and how evenly."""
 
     like: Annotated[
@@ -119,7 +119,7 @@ class Arrivals:
 
 
 def generate(
-    arrivals: Arrivals,
+    arrivals: ArrivalOptions,
     seed: Annotated[int, options.seed("The same, the same jobs.")] = 0,
     output: Annotated[
         Path | None,

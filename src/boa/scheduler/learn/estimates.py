@@ -140,7 +140,7 @@ class Estimates:
         return known
 
 
-class Believed:
+class EstimatesOfPlan:
     """The estimates of the plan in force, whoever asks."""
 
     def __init__(self) -> None:

@@ -29,9 +29,9 @@ class CloudRefused:
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class EdgeTrouble:
     who: Literal["engine", "cloud"]
     text: str
 
 
-Said: TypeAlias = EngineSaid | CloudListed | CloudRefused | Trouble
+Said: TypeAlias = EngineSaid | CloudListed | CloudRefused | EdgeTrouble

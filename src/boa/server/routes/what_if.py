@@ -21,7 +21,7 @@ from boa.server.what_if import own_trace as own
 from boa.server.what_if import traces as traces
 from boa.server.what_if.runner import SimulationQuestion, Simulations
 from boa.sim.run import World
-from boa.sim.sweep import WIDTHS, Asked, Grid
+from boa.sim.sweep import WIDTHS, Asked, SweepGrid
 from boa.units import GpuName
 
 MAX_BODY = 8 * 1024**2
@@ -103,7 +103,7 @@ class WhatIfRoutes:
             optional=("trace", "trace_file", "gpu_types", "targets", "seed"),
         )
         policies = _listed(given, "policies", _policy)
-        grid = Grid(
+        grid = SweepGrid(
             budgets=_listed(given, "budgets", lambda v, at: checks.number(v, at, above=0)),
             targets=_listed(given, "targets", _target) if "targets" in given else TARGETS,
         )
@@ -174,7 +174,7 @@ def _file_name(value: Any) -> str:
     return name
 
 
-def _check_points(policies: Sequence[str], grid: Grid) -> int:
+def _check_points(policies: Sequence[str], grid: SweepGrid) -> int:
     """As many as there are at most: two budgets may stand for the same cluster."""
     per_knob = {
         "budget": len(grid.budgets),

@@ -14,7 +14,7 @@ from boa.model.workload import GpuType
 from boa.server.what_if.shelf import Shelf
 from boa.sim.comparison import compared
 from boa.sim.run import World
-from boa.sim.sweep import Asked, Grid, points_of, run_points
+from boa.sim.sweep import Asked, SweepGrid, points_of, run_points
 from boa.units import GpuName
 from boa.worker_process import Tell, WorkerKilled, WorkerProcess
 
@@ -58,7 +58,7 @@ class SimulationQuestion:
     """The trace's name."""
     world: World
     policies: tuple[str, ...]
-    grid: Grid
+    grid: SweepGrid
     asked: Asked
     points: int
 

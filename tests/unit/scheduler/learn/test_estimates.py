@@ -13,7 +13,7 @@ from boa.model.job import JobRecord, JobSpec, Run
 from boa.model.plan import Variant
 from boa.model.workload import Workload
 from boa.policy.boa import within_reach
-from boa.scheduler.learn.estimates import Believed, Estimate, Estimates
+from boa.scheduler.learn.estimates import Estimate, Estimates, EstimatesOfPlan
 from boa.scheduler.plan.plan_in_force import PlanState
 from boa.solver.objective import evaluate
 from boa.solver.solution import Solution
@@ -185,13 +185,13 @@ def test_a_job_that_is_being_stopped_has_no_rest() -> None:
 
 def test_nothing_is_believed_without_a_plan_that_knows_the_class() -> None:
     assert of("unheard of", epoch=4, progress=1.0) == Estimate(5)
-    assert Believed().of(job("a", spec={"epochs": 7}), None) == Estimate(7)
+    assert EstimatesOfPlan().of(job("a", spec={"epochs": 7}), None) == Estimate(7)
     blind = replace(PLAN, units={})
-    assert Believed().of(job("a"), blind) == Estimate(1)
+    assert EstimatesOfPlan().of(job("a"), blind) == Estimate(1)
 
 
 def test_a_new_plan_is_believed_at_once() -> None:
-    believed, waiting = Believed(), job("a", share=SHARE)
+    believed, waiting = EstimatesOfPlan(), job("a", share=SHARE)
     assert believed.of(waiting, PLAN).left_s == pytest.approx(50 + 250 + 50 + 2000)
     slower = replace(PLAN, units={"a": (2000 * UNITS, 3000 * UNITS)})
     half = believed.of(replace(waiting, progress=1000 * UNITS), slower)
@@ -203,7 +203,7 @@ def test_what_is_believed_comes_true_where_the_class_is_known(lives: Any) -> Non
     both.rates["T4"][1] = profile("steep", alpha=1.0).rates["T4"][0]
     live = lives(both, per_hour=1.0, budget=20.0)
     name = live.submit(spec("both", epochs=2))
-    believed = Believed()
+    believed = EstimatesOfPlan()
     said: list[tuple[float, Estimate]] = []
     known = None
     while (record := live.loop.snapshot.jobs.get(name)) is not None:
@@ -239,7 +239,7 @@ def test_five_thousand_jobs_take_a_fraction_of_a_second() -> None:
         job(f"class-{n % 10}", epoch=n % 90, progress=100.0 * n, **on("T4", 1 + n % 8))
         for n in range(5000)
     ]
-    believed = Believed()
+    believed = EstimatesOfPlan()
     took = []
     for _ in range(3):
         began = time.process_time()

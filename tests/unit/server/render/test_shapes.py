@@ -14,7 +14,7 @@ from boa.api.what_if import Comparison
 from boa.server.app import described
 from boa.server.render.openapi import forbid_extras
 from boa.sim.comparison import compared
-from boa.sim.sweep import Asked, Grid, points_of, run_points
+from boa.sim.sweep import Asked, SweepGrid, points_of, run_points
 from boa.solver.solution import as_document
 from documents import WORKLOAD
 from simulations import ADAPTIVE, job, world
@@ -59,7 +59,7 @@ def test_what_was_learned_of_a_class_has_its_shape() -> None:
 @pytest.mark.parametrize("policies", [("boa", "pollux-autoscale", "sia"), ("boa", "fixed")])
 def test_a_comparison_has_its_shape(policies: tuple[str, ...]) -> None:
     of = world([job(f"j{n}", 60.0 * n, ADAPTIVE[0]) for n in range(6)], {"T4": 4})
-    grid = Grid(budgets=[0.01, 4.0, 8.0], targets=[0.5], widths=[1, 2])
+    grid = SweepGrid(budgets=[0.01, 4.0, 8.0], targets=[0.5], widths=[1, 2])
     outcomes = run_points(of, points_of(of, policies, grid), Asked())
     result, left_out = compared(of, outcomes)
     assert left_out, "a budget that cannot keep up"

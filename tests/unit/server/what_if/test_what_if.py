@@ -21,7 +21,7 @@ from boa.server.what_if.traces import catalogue_world, generated_trace
 from boa.sim.physics import TableTruth
 from boa.sim.replay_jobs import profiles_of
 from boa.sim.run import World, world_of
-from boa.sim.sweep import Asked, Grid, points_of, run_one
+from boa.sim.sweep import Asked, SweepGrid, points_of, run_one
 from fakes import NOW, FakeService
 from live import T4, Live, config, prior, profile, spec
 
@@ -303,7 +303,7 @@ def test_files_that_are_no_simulations_are_left_alone(tmp_path: Path) -> None:
 
 def question() -> SimulationQuestion:
     world = catalogue_world("day", generated_trace("day"), None, {})
-    grid = Grid(budgets=[60.0])
+    grid = SweepGrid(budgets=[60.0])
     return SimulationQuestion(
         trace="day", world=world, policies=("boa",), grid=grid, asked=Asked(), points=1
     )
@@ -329,6 +329,6 @@ def test_a_folder_that_cannot_be_written_costs_only_the_memory_of_it(tmp_path: P
 
 def test_the_points_said_beforehand_are_those_there_are_at_most(service: FakeService) -> None:
     every = list(service.get("what-if/traces")["policies"])
-    grid = Grid(budgets=[60.0, 90.0], targets=[0.5])
+    grid = SweepGrid(budgets=[60.0, 90.0], targets=[0.5])
     world = catalogue_world("day", generated_trace("day"), None, {})
     assert what_if._check_points(every, grid) == len(points_of(world, every, grid))
