@@ -145,7 +145,11 @@ class Planner:
         if workload is None:
             return
         self._asked = _Asked(
-            number=asked.number + 1, at=now, version=version, budget=budget, workload=workload
+            number=asked.number + 1,
+            at=now,
+            version=self._forecast.version,  # a forecast may learn of classes when it is asked
+            budget=budget,
+            workload=workload,
         )
         self._units = {found.name: self._forecast.units(found.name) for found in workload.classes}
         self._calculator.request(PlanQuestion(workload, budget, asked.number + 1))
