@@ -120,8 +120,7 @@ class LocalCloudMachine(RuleBasedStateMachine):
 @contextmanager
 def _power_cut(moment: str) -> Iterator[None]:
     """Nothing gets further than this when the file is written."""
-    target = (os, "fsync") if moment == "fsync" else (Path, "replace")
-    with patch.object(*target, side_effect=OSError(5, "Input/output error")):
+    with patch.object(os, moment, side_effect=OSError(5, "Input/output error")):
         yield
 
 
