@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from boa.units import GpuName, Seconds
 
 if TYPE_CHECKING:  # these need NumPy, which a job's record does without
+    from boa.model.job_spec import GpuLimits
     from boa.model.speedup import Floats
     from boa.model.workload import GpuType
 
@@ -91,6 +92,10 @@ class JobView:
     """The most GPUs of each type that the job has made progress on."""
     note: Any = None
     """The policy's note on this job in its last decision."""
+    resumes_in: Seconds = 0.0
+    """Seconds until it makes progress where it is: it is being started or rescaled."""
+    limits: "GpuLimits | None" = None
+    """GPUs that its user allows; None: any."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +112,12 @@ class ClusterView:
     """The first id that no node has had: what a policy calls the nodes it wants added."""
     memory: Any = None
     """The policy's memory, as it asked for in its last decision."""
+    booting: Mapping[NodeId, Seconds] = field(default_factory=dict)
+    """Nodes that jobs cannot start on yet, and in how many seconds they are expected to."""
+    boot_s: Seconds = 0.0
+    """Seconds from renting a node until jobs can start on it."""
+    reclaim_s: Seconds = 0.0
+    """Seconds from giving a node back until it costs nothing."""
 
 
 @dataclass(frozen=True, slots=True)

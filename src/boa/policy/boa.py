@@ -15,6 +15,7 @@ from boa.model.cluster import ClusterView, Decision, JobView, Share
 from boa.model.plan import Variant
 from boa.model.workload import Workload
 from boa.policy.courses import Course, Rests
+from boa.policy.market.worth import Worths
 from boa.solver.planner import plan as solve
 from boa.solver.solution import Solution
 from boa.units import Seconds, UsdPerHour
@@ -34,6 +35,12 @@ class Planned:
     plans: int = 1
     by_class: Mapping[str, tuple[Variant, ...]]
     rests: Rests = field(compare=False, repr=False)
+    worths: Worths = field(compare=False, repr=False)
+
+    @property
+    def price(self) -> float:
+        """ρ: weighted job-seconds that a dollar is worth."""
+        return self.solution.shadow_price * self.solution.workload.weighted_arrivals_per_hour
 
     @property
     def report(self) -> dict[str, Any]:
@@ -74,6 +81,7 @@ def planned_of(solution: Solution, version: int, at: Seconds, plans: int = 1) ->
         plans=plans,
         by_class={planned.name: planned.variants for planned in solution.plan.classes},
         rests=Rests(solution),
+        worths=Worths(solution.workload),
     )
 
 

@@ -16,8 +16,10 @@ from boa.model.policies import (
     flag_of,
     live_policies,
 )
+from boa.model.workload import Billing
 from boa.policy.boa import Boa
 from boa.policy.fixed import Fixed
+from boa.policy.market.policy import Market
 from boa.policy.rivals.pollux import Pollux
 from boa.policy.rivals.pollux_autoscale import PolluxAutoscale
 from boa.policy.rivals.reservation import Reservation
@@ -80,7 +82,7 @@ _MAKERS: Mapping[str, Callable[[Knobs], Policy]] = {
 assert _MAKERS.keys() == POLICIES.keys(), _MAKERS.keys() ^ POLICIES.keys()
 
 
-def choose(name: str, knobs: Knobs) -> Choice:
+def choose(name: str, knobs: Knobs, billing: Billing = "gpu") -> Choice:
     """The policy of this name; an error names what is missing or has no place."""
     facts = POLICIES.get(name)
     if facts is None:
@@ -92,7 +94,7 @@ def choose(name: str, knobs: Knobs) -> Choice:
         if value is not None and knob != facts.knob and knob not in facts.also:
             takes = flag_of(facts.knob) if facts.knob else "neither"
             raise UsageError(f"--policy {name} does not take {flag_of(knob)} (it takes {takes})")
-    policy = _MAKERS[name](knobs)
+    policy = Market() if name == "boa" and billing == "node" else _MAKERS[name](knobs)
     return Choice(policy=policy, budget=knobs.budget, like_sia=facts.like_sia)
 
 

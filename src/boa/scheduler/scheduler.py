@@ -107,7 +107,8 @@ class Scheduler:
         limits = self.limits
         self._reports.take(draft, reports)
         self.purse.steer(draft, self.planner.plan)
-        if self.decider.by_job and self.planner.step(draft, self.purse.effective):
+        plans = self.decider.by_job or self.decider.at_events
+        if plans and self.planner.step(draft, self.purse.effective):
             self.decider.planned(self.planner.memory)
         for gpu in give_up_booting(draft, self._boot_s):
             why = "the last one did not get ready"
@@ -116,7 +117,7 @@ class Scheduler:
         room = room_for(draft, limits.max_nodes, self.decider.refused, self.purse.max_spend)
         self.decider.decide(draft, room)
         lifecycle.move(draft)
-        give_back_empty(draft, limits.keep_warm_s, self.decider.unwanted)
+        give_back_empty(draft, self._keep_warm_s, self.decider.unwanted)
         self._sampling.look(draft, self.purse.budget, self.purse.effective)
 
     def wakes_at(self, state: State, now: Seconds) -> Seconds:
@@ -128,10 +129,15 @@ class Scheduler:
         boot_s = self._boot_s
         for node in state.nodes.values():
             if node.empty_since is not None:
-                moments.append(node.empty_since + self.limits.keep_warm_s)
+                moments.append(node.empty_since + self._keep_warm_s)
             elif node.state == "requested":
                 moments.append(math.nextafter(node.requested_at + boot_s, math.inf))
         return min((moment for moment in moments if moment > now), default=math.inf)
+
+    @property
+    def _keep_warm_s(self) -> Seconds:
+        """A market says itself which nodes are to go."""
+        return math.inf if self.decider.at_events else self.limits.keep_warm_s
 
     @property
     def _boot_s(self) -> Seconds:

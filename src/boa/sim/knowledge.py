@@ -169,6 +169,12 @@ class Knowledge:
     # The forecast, for policies that plan
 
     @property
+    def _extra_s(self) -> Seconds:
+        """Added to a start: where nodes come with their jobs, they boot first."""
+        settings = self.settings
+        return settings.cold_s + (settings.provision_s if settings.billing == "gpu" else 0.0)
+
+    @property
     def version(self) -> int:
         return sum(learner.version for learner in self._shared.values())
 
@@ -205,7 +211,7 @@ class Knowledge:
                 job_class(
                     truth.name,
                     arrivals_per_hour=rates[app],
-                    rescaling=truth.rescale_s + self.settings.cold_s + self.settings.provision_s,
+                    rescaling=truth.rescale_s + self._extra_s,
                     curves=curves,
                     work=work,
                     exact=True,

@@ -131,6 +131,8 @@ class ScheduledSimulation:
                 beliefs=beliefs,
                 round_s=settings.interval_s or ROUND_S,
                 unplanned_s=UNPLANNED_S,
+                boot_s=settings.provision_s,
+                reclaim_s=settings.reclaim_s,
             ),
             beliefs=beliefs,
             planner=Planner(InlineCalculator(), beliefs, replan_s, quiet_s),

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from boa.model.workload import Billing
 from boa.policy.registry import ROUND_S, Learning
 from boa.units import GpuName, Seconds, UsdPerHour
 
@@ -37,6 +38,8 @@ class Settings:
     """How long an empty node is kept before it is given back."""
     pacing_h: float | None = None
     """Over how many hours an overspent or underspent dollar is made good; None: never."""
+    billing: Billing = "gpu"
+    """What the budget counts: GPUs that jobs hold, or whole nodes from request to gone."""
     samples: int = 5000
     """Points of the time series until the last arrival, at most."""
 
@@ -44,7 +47,8 @@ class Settings:
     def scheduled(self) -> bool:
         """Whether it takes the service's own scheduler: its limits, its pacing, its profiler."""
         limited = self.max_spend is not None or bool(self.max_nodes) or self.keep_warm_s > 0
-        return limited or self.pacing_h is not None or self.learning == "service"
+        paced = self.pacing_h is not None or self.learning == "service"
+        return limited or paced or self.billing == "node"
 
     def document(self) -> dict[str, Any]:
         return {
@@ -61,4 +65,5 @@ class Settings:
             "max_nodes": dict(self.max_nodes) or None,
             "keep_warm_s": self.keep_warm_s,
             "pacing_h": self.pacing_h,
+            "billing": self.billing,
         }

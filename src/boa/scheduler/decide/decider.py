@@ -49,6 +49,8 @@ class Decider:
     """A new plan is in force, and every job has to be asked about again."""
     next_round: Seconds = 0.0
     unplanned_s: Seconds = UNPLANNED_S
+    boot_s: Seconds = 0.0
+    reclaim_s: Seconds = 0.0
     unwanted: frozenset[NodeId] = frozenset()
     """Nodes that a policy which chooses its nodes has given up: they go as soon as they are
     empty."""
@@ -67,7 +69,7 @@ class Decider:
         """Give every job its GPUs; rent what is missing."""
         self.causes.clear()
         if not self.by_job:
-            if draft.now >= self.next_round:
+            if draft.now >= self.next_round or (self.at_events and self._stirred(draft)):
                 self.next_round = draft.now + self.round_s
                 self._round(draft, room)
             return
@@ -83,6 +85,14 @@ class Decider:
         if asked or draft.replan:
             self._fit(draft, room)
         self.fresh_plan = False
+
+    @property
+    def at_events(self) -> bool:
+        return getattr(self.policy, "at_events", False)
+
+    def _stirred(self, draft: Draft) -> bool:
+        """Whether anything happened since the last decision that a market would answer."""
+        return draft.replan or bool(draft.arrived) or self.fresh_plan
 
     def wakes_at(self, job: JobRecord) -> Seconds:
         """When this job is to be asked about next though nothing happens to it."""
@@ -234,6 +244,7 @@ class Decider:
         jobs = [job for job in draft.jobs.values() if _schedulable(job, draft.now)]
         decision = self.policy.decide(self._view(draft, jobs))
         self.memory = decision.memory
+        self.fresh_plan = False
         usable, current = self._nodes(draft), current_allocations(jobs)
         after, nodes = allocate(decision, current, usable, self.gpu_types, draft.state.next_node)
         here = {node.id for node in usable}
@@ -268,6 +279,13 @@ class Decider:
             gpu_types=self.gpu_types,
             next_node=draft.state.next_node,
             memory=self.memory,
+            booting={
+                node.id: max(node.requested_at + self.boot_s - draft.now, 0.0)
+                for node in draft.nodes.values()
+                if node.state == "requested"
+            },
+            boot_s=self.boot_s,
+            reclaim_s=self.reclaim_s,
         )
 
 

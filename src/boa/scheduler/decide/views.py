@@ -53,7 +53,20 @@ def _job_view(
         service=job.held_gpu_s + open_s,
         tried=known.tried,
         note=job.share.note if job.share is not None else None,
+        resumes_in=_resumes_in(job, known.rescale_s, now),
+        limits=job.spec.gpus,
     )
+
+
+def _resumes_in(job: JobRecord, rescale_s: Seconds, now: Seconds) -> Seconds:
+    if job.allocation is None:
+        return 0.0
+    run = job.run
+    if run is None or run.allocation != job.allocation:
+        return rescale_s
+    if run.reported_at is not None:
+        return 0.0
+    return max(run.requested_at + rescale_s - now, 0.0)
 
 
 def _allowed(

@@ -46,6 +46,7 @@ def _changed(draft: Draft, change: Changed) -> None:
     node = change.node
     draft.put_node(node)
     if change.what == "ready":
+        draft.replan = True  # jobs may be waiting for just that
         draft.tell("node_ready", node=node.id, gpu_type=node.gpu)
     elif change.what == "leaving":
         within = max((node.leaving_at or draft.now) - draft.now, 0.0)

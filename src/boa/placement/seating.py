@@ -1,0 +1,116 @@
+"""States that the market chose → GPUs on nodes that are ready. Pure.
+
+Whoever keeps its width keeps its GPUs. The others go onto as few nodes as can be, the widest
+first; one that finds no such room takes the next best that it can have. GPUs that are then still
+free widen a neighbour, where that gains anything.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from boa.model.cluster import Allocation, JobId, Node
+from boa.model.workload import GpuType
+from boa.placement.pool import Pool
+from boa.units import GpuName
+
+Gains = Mapping[JobId, Sequence[tuple[float, GpuName, int]]]
+
+
+def seated(
+    chosen: Mapping[JobId, tuple[GpuName, int]],
+    options: "Mapping[JobId, Options]",
+    current: Mapping[JobId, Allocation],
+    nodes: Sequence[Node],
+    gpu_types: Mapping[GpuName, GpuType],
+) -> dict[JobId, Allocation]:
+    """A job left out waits."""
+    pools = {
+        gpu: Pool(gpu, kind.gpus_per_node, (node.id for node in nodes if node.gpu == gpu))
+        for gpu, kind in gpu_types.items()
+    }
+    placed: dict[JobId, Allocation] = {}
+    for gpu, pool in pools.items():
+        same = {
+            job: held
+            for job, state in chosen.items()
+            if (held := current.get(job)) and state == (gpu, held.width) and held.gpu == gpu
+        }
+        placed.update(pool.pin(same))
+    movers = sorted((job for job in chosen if job not in placed), key=lambda j: -chosen[j][1])
+    for job in movers:
+        found = _seat(job, chosen[job], options[job], current.get(job), pools)
+        if found is not None:
+            placed[job] = found
+    for gpu, pool in pools.items():
+        _widen(pool, {j: a for j, a in placed.items() if a.gpu == gpu}, options, current, placed)
+    return placed
+
+
+class Options:
+    """Everything a job could be given, with what it gains by it: where it is, and elsewhere."""
+
+    __slots__ = ("elsewhere", "here", "states")
+
+    def __init__(
+        self, states: Sequence[tuple[GpuName, int]], here: "np.ndarray", elsewhere: "np.ndarray"
+    ) -> None:
+        self.states, self.here, self.elsewhere = states, here, elsewhere
+
+
+def _seat(
+    job: JobId,
+    state: tuple[GpuName, int],
+    options: Options,
+    held: Allocation | None,
+    pools: Mapping[GpuName, Pool],
+) -> Allocation | None:
+    found = pools[state[0]].take(state[1])
+    if found is not None:
+        return found
+    for column in np.argsort(-options.elsewhere):
+        stays = held is not None and options.states[column] == (held.gpu, held.width)
+        gain = options.here[column] if stays else options.elsewhere[column]
+        if gain <= 0:
+            break
+        gpu, width = options.states[column]
+        if stays and held is not None and pools[gpu].fits(held):
+            return pools[gpu].hold(held.nodes)
+        found = pools[gpu].take(width)
+        if found is not None:
+            return found
+    return None
+
+
+def _widen(
+    pool: Pool,
+    here: dict[JobId, Allocation],
+    options: Mapping[JobId, Options],
+    current: Mapping[JobId, Allocation],
+    placed: dict[JobId, Allocation],
+) -> None:
+    on: dict[int, list[JobId]] = {}
+    for job, given in here.items():
+        if len(given.nodes) == 1:
+            on.setdefault(given.nodes[0][0], []).append(job)
+    for node, jobs in on.items():
+        while (free := pool.free[node]) > 0:
+            best: tuple[float, JobId, int] | None = None
+            for job in jobs:
+                width = placed[job].width
+                gained = _gain_of(options[job], placed[job], current.get(job))
+                for column, (gpu, wider) in enumerate(options[job].states):
+                    if gpu == pool.gpu and width < wider <= width + free:
+                        more = (options[job].elsewhere[column] - gained) / (wider - width)
+                        if more > 1e-9 and (best is None or more > best[0]):
+                            best = (more, job, wider)
+            if best is None:
+                break
+            _, job, wider = best
+            pool.give(placed[job])
+            placed[job] = pool.hold([(node, wider)])
+
+
+def _gain_of(options: Options, given: Allocation, held: Allocation | None) -> float:
+    column = options.states.index((given.gpu, given.width))
+    return float((options.here if given == held else options.elsewhere)[column])

@@ -1,0 +1,194 @@
+"""Value to go: what the rest of a job's training comes to, in seconds, at a price of money.
+
+A plan minimises Σ w_i λ_i E[T_i] subject to Σ λ_i E[cost_i] ≤ b. With ρ, the multiplier on the
+budget in (weighted) job-seconds per dollar, a job adds w·seconds + ρ·dollars, so that a second on
+a state s (a GPU type and a width, at c_s dollars per second) comes to v_s = w + ρ·c_s. From the
+end of training backwards
+
+    V[e, s] = v_s · t[e, s] + min(V[e+1, s], min over s' of V[e+1, s'] + r · v_s')
+
+is what is still to come at the beginning of epoch e on state s: the solver's own shortest path.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from boa.model.speedup import Floats
+from boa.model.workload import GpuType, JobClass, Workload
+from boa.solver.objective import cost_rates, run_times
+from boa.units import GpuName, Seconds
+
+NEVER_S: Seconds = 1e12
+"""Time of an epoch where it cannot run: finite, so that sums of it stay numbers."""
+MOST_URGENT = 1e4
+"""The most that a cap on a class's mean JCT multiplies its weight by."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Course:
+    """A class's states and its times on them: what does not depend on the price."""
+
+    name: str
+    states: tuple[tuple[GpuName, int], ...]
+    """Every GPU type and width that it may be given: a part of a node, or whole nodes."""
+    widths: Floats
+    kinds: "np.ndarray[tuple[int], np.dtype[np.intp]]"
+    """The GPU type of every state, as its place among all types."""
+    rates: Floats
+    """Dollars per second of every state."""
+    times: Floats
+    """Seconds of every epoch on every state."""
+    rescale_s: Seconds
+    weight: float
+    cap_s: Seconds | None
+
+    @cached_property
+    def index(self) -> dict[tuple[GpuName, int], int]:
+        return {state: n for n, state in enumerate(self.states)}
+
+    @cached_property
+    def reached(self) -> Floats:
+        """Seconds from the first epoch to the beginning of every one, and to the end, by state."""
+        total = np.cumsum(self.times, axis=0)
+        return np.vstack([np.zeros((1, total.shape[1])), total])
+
+
+def course_of(job_class: JobClass, gpu_types: Mapping[GpuName, GpuType]) -> Course | None:
+    """None if the class runs on none of these types."""
+    states: list[tuple[GpuName, int]] = []
+    kinds, rates, times = [], [], []
+    for n, (gpu, kind) in enumerate(gpu_types.items()):
+        widths = _widths(job_class, kind)
+        if not widths:
+            continue
+        states += [(gpu, width) for width in widths]
+        kinds += [n] * len(widths)
+        rates.append(cost_rates(np.array(widths, dtype=float), kind, "gpu"))
+        times.append(_times(job_class, gpu, widths))
+    if not states:
+        return None
+    found = Course(
+        name=job_class.name,
+        states=tuple(states),
+        widths=np.array([float(width) for _, width in states]),
+        kinds=np.array(kinds, dtype=np.intp),
+        rates=np.concatenate(rates),
+        times=np.concatenate(times, axis=1),
+        rescale_s=job_class.rescale_s,
+        weight=job_class.weight,
+        cap_s=job_class.max_jct_s,
+    )
+    return found if (found.times < NEVER_S).any(axis=1).all() else None
+
+
+def _widths(job_class: JobClass, kind: GpuType) -> list[int]:
+    """Parts of a node, then whole nodes: what lies between is paid for anyway."""
+    per_node, most = kind.gpus_per_node, job_class.max_on(kind.name)
+    bases = [job_class.base_on(kind.name, epoch) for epoch in job_class.epochs]
+    least = min((base for base in bases if base is not None), default=None)
+    if least is None:
+        return []
+    part = range(least, min(per_node, most) + 1)
+    whole = range(2 * per_node, most + 1, per_node)
+    found = [*part, *(width for width in whole if width >= least)]
+    return found or ([least] if least <= most else [])
+
+
+def _times(job_class: JobClass, gpu: GpuName, widths: list[int]) -> Floats:
+    found = np.full((len(job_class.epochs), len(widths)), NEVER_S)
+    asked = np.array(widths, dtype=float)
+    for n, epoch in enumerate(job_class.epochs):
+        base = job_class.base_on(gpu, epoch)
+        if base is not None:
+            runs = asked >= base
+            found[n, runs] = run_times([epoch], gpu, asked[runs])[0]
+    return found
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Worth:
+    """A course at a price of money."""
+
+    course: Course
+    price: float
+    """ρ: job-seconds per dollar."""
+    weight: float
+    """Of a second: the class's own, or as much more as its cap on the mean JCT takes."""
+    values: Floats
+    """v_s of every state."""
+    afters: Floats
+    """From the end of every epoch on, by the state it was run on."""
+
+    def starts(self, epochs: "np.ndarray[tuple[int], np.dtype[np.intp]]", left: Floats) -> Floats:
+        """From now to the end for jobs that hold nothing, with this part of an epoch left."""
+        course = self.course
+        to_come = (left[..., None] * course.times[epochs] + course.rescale_s) * self.values
+        return np.asarray((to_come + self.afters[epochs]).min(axis=-1))
+
+
+def worth_of(course: Course, price: float) -> Worth:
+    found = _worth(course, price, course.weight)
+    if course.cap_s is None or _jct(found) <= course.cap_s:
+        return found
+    low, high = 1.0, MOST_URGENT
+    for _ in range(30):
+        middle = (low * high) ** 0.5
+        if _jct(_worth(course, price, course.weight * middle)) <= course.cap_s:
+            high = middle
+        else:
+            low = middle
+    return _worth(course, price, course.weight * high)
+
+
+def _worth(course: Course, price: float, weight: float) -> Worth:
+    values = weight + price * course.rates
+    entry = course.rescale_s * values
+    afters = np.zeros_like(course.times)
+    after = np.zeros(len(values))
+    for n in range(len(course.times) - 1, -1, -1):
+        afters[n] = after
+        here = values * course.times[n] + after
+        after = np.minimum(here, (here + entry).min())
+    return Worth(course=course, price=price, weight=weight, values=values, afters=afters)
+
+
+def fresh_job(worth: Worth) -> tuple[Seconds, float]:
+    """Mean JCT and dollars of a job that always has what it is worth."""
+    course = worth.course
+    entry = course.rescale_s * worth.values
+    state = int(np.argmin(worth.values * course.times[0] + worth.afters[0] + entry))
+    seconds = course.rescale_s
+    dollars = seconds * course.rates[state]
+    for n, times in enumerate(course.times):
+        if n:
+            ahead = worth.values * times + worth.afters[n]
+            best = int(np.argmin(ahead + entry))
+            if ahead[best] + entry[best] < ahead[state]:
+                state = best
+                seconds += course.rescale_s
+                dollars += course.rescale_s * course.rates[state]
+        seconds += times[state]
+        dollars += times[state] * course.rates[state]
+    return float(seconds), float(dollars)
+
+
+def _jct(worth: Worth) -> Seconds:
+    return fresh_job(worth)[0]
+
+
+class Worths:
+    """The worths of a workload's classes, worked out once for a price. Nothing depends on it."""
+
+    def __init__(self, workload: Workload) -> None:
+        found = ((c.name, course_of(c, workload.gpu_types)) for c in workload.classes)
+        self._courses = {name: course for name, course in found if course is not None}
+        self._last: tuple[float, dict[str, Worth]] = (-1.0, {})
+
+    def __call__(self, price: float) -> Mapping[str, Worth]:
+        if price != self._last[0]:
+            worths = {name: worth_of(course, price) for name, course in self._courses.items()}
+            self._last = (price, worths)
+        return self._last[1]
