@@ -51,6 +51,8 @@ from boa.units import GpuName, Seconds, UsdPerHour
 if TYPE_CHECKING:
     from boa.sim.simulator import Progress
 
+PACING_H = 24.0
+"""The service's own default."""
 NO_BUDGET: UsdPerHour = 1.0
 """Budget of a purse whose policy follows none: it is never planned with."""
 MOST_STEPS = 100
@@ -119,6 +121,8 @@ class ScheduledSimulation:
         elif settings.pacing_h is not None:
             quiet_s = QUIET_S  # pacing moves the budget, and what it is planned with
         horizon_h = math.inf if settings.pacing_h is None else settings.pacing_h
+        if settings.billing == "node" and settings.pacing_h is None:
+            horizon_h = PACING_H
         return Scheduler(
             NodeLimits(
                 max_nodes=settings.max_nodes,
@@ -136,7 +140,14 @@ class ScheduledSimulation:
             ),
             beliefs=beliefs,
             planner=Planner(InlineCalculator(), beliefs, replan_s, quiet_s),
-            purse=Purse(self._budget or NO_BUDGET, settings.max_spend, horizon_h, now),
+            purse=Purse(
+                self._budget or NO_BUDGET,
+                settings.max_spend,
+                horizon_h,
+                now,
+                settings.billing,
+                ends_at=self.span_s or math.inf,
+            ),
             sampling=Sampling(1.0, {}),
         )
 

@@ -14,14 +14,16 @@ from boa.policy.market.clearing import Cleared, cleared
 from boa.policy.market.prospects import Prospects, Standing, later, prospects
 from boa.units import SECONDS_PER_HOUR, Seconds
 
+STEPS = (1, 2, 3, 4, 6, 8)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
     rent: float = 1.3
     lifetime_s: Seconds = 1000.0
-    release: float = 1.0
+    release: float = 0.7
     least_s: Seconds = 20.0
-    rent_s: Seconds | None = None
+    rent_s: Seconds = 120.0
     keep_s: Seconds | None = 60.0
     ahead: float = 1.0
     drain: bool = True
@@ -45,7 +47,7 @@ class Market:
 class _Step:
     def __init__(self, market: Market, view: ClusterView, planned: Planned) -> None:
         self.rules, self.view, self.planned = market.rules, view, planned
-        price = planned.price if market.price is None else market.price
+        price = planned.price * view.urgency if market.price is None else market.price
         self.worths = planned.worths(price)
         self.price = price
         self.kinds = list(view.gpu_types.values())
@@ -70,8 +72,10 @@ class _Step:
         placements = self._seat(market, found, ready)
         if self.standings:
             ahead = later(self.standings, placements, self.worths, view.boot_s * self.rules.ahead)
-            jobs = prospects(ahead, self.worths, self.rules.rent_s or self.between)
-            new = self._rent(jobs, [*ready, *booting])
+            spans = [self.rules.rent_s, 4 * self.rules.rent_s, 16 * self.rules.rent_s]
+            new = self._rent(
+                [(span, prospects(ahead, self.worths, span)) for span in spans], [*ready, *booting]
+            )
         if not booting and not new:
             jobs = prospects(self.standings, self.worths, self.rules.keep_s or self.between)
             kept = self._release(jobs, ready)
@@ -87,27 +91,35 @@ class _Step:
             room[n] = kind.gpus_per_node * sum(node.gpu == kind.name for node in nodes)
         return room
 
-    def _rent(self, jobs: Prospects, nodes: Sequence[Node]) -> list[Node]:
+    def _rent(
+        self, markets: Sequence[tuple[Seconds, Prospects]], nodes: Sequence[Node]
+    ) -> list[Node]:
         rules, view = self.rules, self.view
         room = self._room(nodes)
-        value = cleared(jobs, room).gain
+        values = [cleared(jobs, room).gain for _, jobs in markets]
         wait = view.boot_s + view.reclaim_s
-        costs = self.costs * (1.0 + wait / rules.lifetime_s)
         found: list[Node] = []
         while len(found) < 1000:
             nets = []
             for n in range(len(self.kinds)):
-                more = room.copy()
-                more[n] += self.sizes[n]
-                gain = cleared(jobs, more).gain
-                nets.append((rules.rent * (gain - value) - costs[n], n, gain))
-            net, n, gain = max(nets)
+                for count in STEPS:
+                    more = room.copy()
+                    more[n] += count * self.sizes[n]
+                    first = cleared(markets[0][1], more).gain
+                    if first - values[0] < rules.release * self.costs[n] * count:
+                        continue
+                    for m, (span, jobs) in enumerate(markets):
+                        gain = first if m == 0 else cleared(jobs, more).gain
+                        cost = self.costs[n] * (1.0 + wait / span) * count
+                        nets.append((rules.rent * (gain - values[m]) - cost, n, count))
+            net, n, count = max(nets, default=(0.0, 0, 0))
             if net <= 0:
                 break
-            room[n] += self.sizes[n]
-            value = gain
+            room[n] += count * self.sizes[n]
+            values = [cleared(jobs, room).gain for _, jobs in markets]
             kind = self.kinds[n]
-            found.append(Node(view.next_node + len(found), kind.name, kind.gpus_per_node))
+            for _ in range(count):
+                found.append(Node(view.next_node + len(found), kind.name, kind.gpus_per_node))
         return found
 
     def _release(self, jobs: Prospects, ready: list[Node]) -> list[Node]:
@@ -119,22 +131,26 @@ class _Step:
         while ready:
             room = self._room(ready)
             value = cleared(jobs, room).gain
-            best: tuple[float, Node, Prospects] | None = None
+            best: tuple[float, list[Node], Prospects] | None = None
             for n, kind in enumerate(self.kinds):
                 here = [node for node in ready if node.gpu == kind.name]
                 if not here:
                     continue
-                for node in self._emptiest(here)[:2]:
-                    without = self._vacated(jobs, moved, node.id)
+                order = self._emptiest(here)
+                for gone in (order[:1], order[1:2]):
+                    if not gone:
+                        continue
+                    without = self._vacated(jobs, moved, {node.id for node in gone})
                     less = room.copy()
-                    less[n] -= self.sizes[n]
+                    less[n] -= self.sizes[n] * len(gone)
                     loss = value - cleared(without, less).gain
-                    net = self.rules.release * self.costs[n] - loss
+                    net = self.rules.release * self.costs[n] * len(gone) - loss
                     if net > 0 and (best is None or net > best[0]):
-                        best = (net, node, without)
+                        best = (net, gone, without)
             if best is None:
                 return ready
-            ready = [node for node in ready if node.id != best[1].id]
+            gone = {node.id for node in best[1]}
+            ready = [node for node in ready if node.id not in gone]
             jobs = best[2]
         return ready
 
@@ -146,11 +162,11 @@ class _Step:
                     used[node] = used.get(node, 0) + count
         return sorted(nodes, key=lambda node: (used.get(node.id, 0), -node.id))
 
-    def _vacated(self, jobs: Prospects, moved: Prospects, node: NodeId) -> Prospects:
+    def _vacated(self, jobs: Prospects, moved: Prospects, gone: set[NodeId]) -> Prospects:
         on = {
             job.id
             for job in self.view.jobs
-            if job.allocation is not None and any(n == node for n, _ in job.allocation.nodes)
+            if job.allocation is not None and any(n in gone for n, _ in job.allocation.nodes)
         }
         if not on:
             return jobs

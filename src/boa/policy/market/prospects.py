@@ -8,15 +8,17 @@ A gain is told against waiting D seconds without any GPU.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from boa.model.cluster import Allocation, JobId, JobView
 from boa.model.speedup import Floats
 from boa.policy.market.worth import Worth
 from boa.units import GpuName, Seconds
 
-Ints = "np.ndarray[tuple[int], np.dtype[np.intp]]"
+Ints: TypeAlias = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -28,9 +30,9 @@ class Prospects:
     """Seconds gained per second, by job and state."""
     gpus: Floats
     """Width of every state."""
-    kinds: "np.ndarray[tuple[int, int], np.dtype[np.intp]]"
+    kinds: Ints
     """GPU type of every state."""
-    held: "np.ndarray[tuple[int], np.dtype[np.intp]]"
+    held: Ints
     """State that a job is on, as its column; -1: none of them."""
     states: tuple[tuple[tuple[GpuName, int], ...], ...]
 
@@ -55,7 +57,7 @@ def prospects(
     total = sum(map(len, by_class.values()))
     most = max((len(worths[name].values) for name in by_class), default=1)
     gains, gpus = np.full((total, most), -1e30), np.full((total, most), 1e9)
-    kinds, held = np.zeros((total, most), dtype=np.intp), np.full(total, -1, dtype=np.intp)
+    kinds, held = np.zeros((total, most), dtype=np.int64), np.full(total, -1, dtype=np.int64)
     jobs: list[JobId] = []
     states = []
     for name, here in by_class.items():
@@ -75,12 +77,12 @@ def prospects(
 
 def _gains(
     standings: Sequence[Standing], worth: Worth, horizon_s: Seconds
-) -> "tuple[Floats, np.ndarray[tuple[int], np.dtype[np.intp]]]":
+) -> "tuple[Floats, np.ndarray[tuple[int], np.dtype[np.int64]]]":
     course = worth.course
     last = len(course.times) - 1
-    epochs = np.array([min(s.view.epoch, last) for s in standings], dtype=np.intp)
+    epochs = np.array([min(s.view.epoch, last) for s in standings], dtype=np.int64)
     left = np.array([min(max(s.view.left, 0.0), 1.0) for s in standings])
-    held = np.array([_held(s, worth) for s in standings], dtype=np.intp)
+    held = np.array([_held(s, worth) for s in standings], dtype=np.int64)
     pauses = np.full((len(standings), len(course.states)), course.rescale_s)
     stays = np.flatnonzero(held >= 0)
     pauses[stays, held[stays]] = [standings[n].pause_left_s for n in stays]
@@ -92,7 +94,7 @@ def _gains(
 
 def _spent(
     worth: Worth,
-    epochs: "np.ndarray[tuple[int], np.dtype[np.intp]]",
+    epochs: Ints,
     left: Floats,
     pauses: Floats,
     horizon_s: Seconds,

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from boa.model.speedup import Floats
 from boa.model.workload import GpuType, JobClass, Workload
@@ -35,7 +36,7 @@ class Course:
     states: tuple[tuple[GpuName, int], ...]
     """Every GPU type and width that it may be given: a part of a node, or whole nodes."""
     widths: Floats
-    kinds: "np.ndarray[tuple[int], np.dtype[np.intp]]"
+    kinds: "NDArray[np.int64]"
     """The GPU type of every state, as its place among all types."""
     rates: Floats
     """Dollars per second of every state."""
@@ -74,7 +75,7 @@ def course_of(job_class: JobClass, gpu_types: Mapping[GpuName, GpuType]) -> Cour
         name=job_class.name,
         states=tuple(states),
         widths=np.array([float(width) for _, width in states]),
-        kinds=np.array(kinds, dtype=np.intp),
+        kinds=np.array(kinds, dtype=np.int64),
         rates=np.concatenate(rates),
         times=np.concatenate(times, axis=1),
         rescale_s=job_class.rescale_s,
@@ -120,9 +121,11 @@ class Worth:
     values: Floats
     """v_s of every state."""
     afters: Floats
-    """From the end of every epoch on, by the state it was run on."""
+    """From the end of every epoch on, by the state it was run on: seconds and dollars' worth …"""
+    dollars: Floats
+    """… and dollars alone."""
 
-    def starts(self, epochs: "np.ndarray[tuple[int], np.dtype[np.intp]]", left: Floats) -> Floats:
+    def starts(self, epochs: "NDArray[np.int64]", left: Floats) -> Floats:
         """From now to the end for jobs that hold nothing, with this part of an epoch left."""
         course = self.course
         to_come = (left[..., None] * course.times[epochs] + course.rescale_s) * self.values
@@ -146,33 +149,29 @@ def worth_of(course: Course, price: float) -> Worth:
 def _worth(course: Course, price: float, weight: float) -> Worth:
     values = weight + price * course.rates
     entry = course.rescale_s * values
-    afters = np.zeros_like(course.times)
-    after = np.zeros(len(values))
+    afters, dollars = np.zeros_like(course.times), np.zeros_like(course.times)
+    after, bill = np.zeros(len(values)), np.zeros(len(values))
     for n in range(len(course.times) - 1, -1, -1):
-        afters[n] = after
+        afters[n], dollars[n] = after, bill
         here = values * course.times[n] + after
-        after = np.minimum(here, (here + entry).min())
-    return Worth(course=course, price=price, weight=weight, values=values, afters=afters)
+        paid = course.rates * course.times[n] + bill
+        best = int((here + entry).argmin())
+        moves = here > here[best] + entry[best]
+        after = np.where(moves, here[best] + entry[best], here)
+        bill = np.where(moves, paid[best] + course.rescale_s * course.rates[best], paid)
+    return Worth(
+        course=course, price=price, weight=weight, values=values, afters=afters, dollars=dollars
+    )
 
 
 def fresh_job(worth: Worth) -> tuple[Seconds, float]:
     """Mean JCT and dollars of a job that always has what it is worth."""
     course = worth.course
-    entry = course.rescale_s * worth.values
-    state = int(np.argmin(worth.values * course.times[0] + worth.afters[0] + entry))
-    seconds = course.rescale_s
-    dollars = seconds * course.rates[state]
-    for n, times in enumerate(course.times):
-        if n:
-            ahead = worth.values * times + worth.afters[n]
-            best = int(np.argmin(ahead + entry))
-            if ahead[best] + entry[best] < ahead[state]:
-                state = best
-                seconds += course.rescale_s
-                dollars += course.rescale_s * course.rates[state]
-        seconds += times[state]
-        dollars += times[state] * course.rates[state]
-    return float(seconds), float(dollars)
+    values = worth.values * (course.times[0] + course.rescale_s) + worth.afters[0]
+    state = int(values.argmin())
+    first = course.times[0, state] + course.rescale_s
+    dollars = first * course.rates[state] + worth.dollars[0, state]
+    return float((values[state] - worth.price * dollars) / worth.weight), float(dollars)
 
 
 def _jct(worth: Worth) -> Seconds:

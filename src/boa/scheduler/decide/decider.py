@@ -21,12 +21,15 @@ from boa.model.records import NodeRecord
 from boa.model.workload import GpuType
 from boa.placement.fitting import Fitted, Room, Want, can_rent, fit
 from boa.placement.packing import allocate
+from boa.policy.boa import Planned
+from boa.policy.market.commitments import promised, to_go
 from boa.scheduler.decide.reasons import reason
 from boa.scheduler.decide.room import Refused
 from boa.scheduler.decide.views import believed_of, job_views
 from boa.scheduler.event_words import shortage, shortage_fields
 from boa.scheduler.learn.beliefs import Beliefs
 from boa.scheduler.lifecycle import drop_node
+from boa.scheduler.money.purse import Commitments
 from boa.scheduler.observe.messages import CloudRefused
 from boa.scheduler.state import Draft, is_usable
 from boa.units import GpuName, Seconds
@@ -49,6 +52,8 @@ class Decider:
     """A new plan is in force, and every job has to be asked about again."""
     next_round: Seconds = 0.0
     unplanned_s: Seconds = UNPLANNED_S
+    urgency: float = 1.0
+    """Factor on the plan's price of money."""
     boot_s: Seconds = 0.0
     reclaim_s: Seconds = 0.0
     unwanted: frozenset[NodeId] = frozenset()
@@ -267,6 +272,17 @@ class Decider:
             self._give(draft, job, after.get(job.id), why.get(job.id))
         self.short = why
 
+    def commitments(self, draft: Draft) -> Commitments | None:
+        """What is known of the money that jobs will take; nothing before there is a plan."""
+        if not isinstance(self.memory, Planned):
+            return None
+        worths = self.memory.worths(self.memory.price * self.urgency)
+        jobs = job_views(list(draft.jobs.values()), self.beliefs, self.gpu_types, draft.now)
+        workload = self.memory.solution.workload
+        return Commitments(
+            to_go(jobs, worths), promised(workload, worths), workload.arrivals_per_hour
+        )
+
     def _nodes(self, draft: Draft) -> list[Node]:
         kept = (r.node for r in draft.usable_nodes() if r.id not in self.unwanted)
         return sorted(kept, key=lambda node: node.id)
@@ -284,6 +300,7 @@ class Decider:
                 for node in draft.nodes.values()
                 if node.state == "requested"
             },
+            urgency=self.urgency,
             boot_s=self.boot_s,
             reclaim_s=self.reclaim_s,
         )

@@ -2,23 +2,34 @@
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cache
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from boa.model.job import JobRecord
-from boa.scheduler.money import pacing
+from boa.model.workload import Billing
+from boa.scheduler.money import pacing, steering
 from boa.scheduler.money.ledger import NOTHING, Bill, spend_now
 from boa.scheduler.money.ledger import at as bill_at
 from boa.scheduler.money.money_state import MoneyState
 from boa.scheduler.plan.plan_in_force import PlanState
 from boa.scheduler.state import Draft, State
-from boa.units import Seconds, UsdPerHour
+from boa.units import Seconds, Usd, UsdPerHour
 
 LOOK_S: Seconds = 60.0
 """How often the effective budget is worked out anew."""
 
 
-Remembered: TypeAlias = tuple[pacing.Pace, UsdPerHour | None]
+Remembered: TypeAlias = tuple[pacing.Pace, UsdPerHour | None, steering.Steered]
+
+
+class Commitments(NamedTuple):
+    """What jobs that are there will still cost, and what those to come are promised to."""
+
+    to_go: Usd
+    promised: UsdPerHour
+    arrivals: float
+    """Per hour."""
 
 
 class Purse:
@@ -26,11 +37,20 @@ class Purse:
     pacing's."""
 
     def __init__(
-        self, budget: UsdPerHour, max_spend: UsdPerHour | None, horizon_h: float, now: Seconds
+        self,
+        budget: UsdPerHour,
+        max_spend: UsdPerHour | None,
+        horizon_h: float,
+        now: Seconds,
+        billing: Billing = "gpu",
+        ends_at: Seconds = math.inf,
     ) -> None:
-        self.max_spend, self._horizon_h = max_spend, horizon_h
+        """`ends_at`: the budget is for the time until then."""
+        self._ends_at = ends_at
+        self.max_spend, self._horizon_h, self._billing = max_spend, horizon_h, billing
         self._configured = [budget, max_spend]
         self._pace = pacing.begun(budget, NOTHING, now)
+        self._steered = steering.Steered(at=now, billed=0.0)
 
     def load(self, saved: Mapping[str, Any], state: State, now: Seconds) -> None:
         """Go on with what was in force; a budget that the configuration has changed counts now."""
@@ -43,19 +63,24 @@ class Purse:
             self._pace = pace
         else:
             self._pace = pacing.with_budget(pace, self._pace.budget, bill, now)
+        if "steered" in saved and budget == self._configured[0]:
+            self._steered = steering.Steered.from_document(saved["steered"])
+        else:
+            self._steered = steering.Steered(at=now, billed=bill.total)
 
     def remembered(self) -> Remembered:
         """Everything that a step may change, to be restored if it is not stored."""
-        return self._pace, self.max_spend
+        return self._pace, self.max_spend, self._steered
 
     def restore(self, remembered: Remembered) -> None:
-        self._pace, self.max_spend = remembered
+        self._pace, self.max_spend, self._steered = remembered
 
     def document(self) -> dict[str, Any]:
         return {
             "configured": self._configured,
             "max_spend": self.max_spend,
             "pace": self._pace.as_document(),
+            "steered": self._steered.as_document(),
         }
 
     @property
@@ -65,13 +90,22 @@ class Purse:
     @property
     def looks_at(self) -> Seconds:
         """When the effective budget is next worked out; never, where nothing is made good."""
-        return math.inf if math.isinf(self._horizon_h) else self._pace.at + LOOK_S
+        paced = self._billing == "node" or not math.isinf(self._horizon_h)
+        return self._pace.at + LOOK_S if paced else math.inf
 
     @property
     def effective(self) -> UsdPerHour:
         """USD per hour to plan with: more than the cap allows would only be planned in vain."""
-        effective = pacing.effective(self._pace, self._horizon_h)
+        if self._billing == "node":
+            effective = self.budget / steering.gain(self._steered, self.budget, self._horizon_h)
+        else:
+            effective = pacing.effective(self._pace, self._horizon_h)
         return effective if self.max_spend is None else min(effective, self.max_spend)
+
+    @property
+    def urgency(self) -> float:
+        """The factor on the plan's price of money, so that the bill averages to the budget."""
+        return steering.urgency(self._steered, self.budget) if self._billing == "node" else 1.0
 
     def set(
         self, draft: Draft, budget: UsdPerHour | None, max_spend: UsdPerHour | None
@@ -83,6 +117,7 @@ class Purse:
         if budget is not None:
             bill = _bill(draft.state, draft.now)
             self._pace = pacing.with_budget(self._pace, budget, bill, draft.now)
+            self._steered = replace(self._steered, left=0.0, committed=0.0, promised=0.0)
             told["before"] = before
         if max_spend is not None:
             self.max_spend = None if math.isinf(max_spend) else max_spend
@@ -94,7 +129,12 @@ class Purse:
             draft.tell("budget", budget=self.budget, **told)
         return self.state(draft.state, draft.now)
 
-    def steer(self, draft: Draft, plan: PlanState | None) -> None:
+    def steer(
+        self,
+        draft: Draft,
+        plan: PlanState | None,
+        commitments: Callable[[Draft], Commitments | None] = lambda draft: None,
+    ) -> None:
         """Look at the ledger now and then."""
         if draft.now < self._pace.at + LOOK_S:
             return
@@ -103,6 +143,18 @@ class Purse:
             planned = 0.0  # what is not to be had says nothing of what plans come to
         bill = _bill(draft.state, draft.now)
         self._pace = pacing.advanced(self._pace, bill, planned, draft.now, self._horizon_h)
+        if self._billing == "node" and (found := commitments(draft)) is not None:
+            self._steered = steering.looked(
+                self._steered,
+                self.budget,
+                draft.now,
+                billed=bill.total,
+                to_go=found.to_go,
+                promised=found.promised,
+                arrivals=found.arrivals,
+                horizon_h=self._horizon_h,
+                ends_at=self._ends_at,
+            )
         draft.put_meta("money", self.document())
 
     def state(self, state: State, now: Seconds) -> MoneyState:
