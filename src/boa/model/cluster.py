@@ -114,8 +114,6 @@ class ClusterView:
     """The policy's memory, as it asked for in its last decision."""
     booting: Mapping[NodeId, Seconds] = field(default_factory=dict)
     """Nodes that jobs cannot start on yet, and in how many seconds they are expected to."""
-    urgency: float = 1.0
-    """Factor on a plan's price of money: above 1 where more was spent than is allowed."""
     boot_s: Seconds = 0.0
     """Seconds from renting a node until jobs can start on it."""
     reclaim_s: Seconds = 0.0

@@ -107,7 +107,6 @@ class Scheduler:
         limits = self.limits
         self._reports.take(draft, reports)
         self.purse.steer(draft, self.planner.plan, self.decider.commitments)
-        self.decider.urgency = self.purse.urgency
         plans = self.decider.by_job or self.decider.at_events
         if plans and self.planner.step(draft, self.purse.effective):
             self.decider.planned(self.planner.memory)

@@ -118,7 +118,7 @@ class ScheduledSimulation:
         if self._learns:
             beliefs = Profiler(types, priors, began=now)
             replan_s, quiet_s = REPLAN_S, QUIET_S
-        elif settings.pacing_h is not None:
+        elif settings.pacing_h is not None or settings.billing == "node":
             quiet_s = QUIET_S  # pacing moves the budget, and what it is planned with
         horizon_h = math.inf if settings.pacing_h is None else settings.pacing_h
         if settings.billing == "node" and settings.pacing_h is None:

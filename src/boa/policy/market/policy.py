@@ -47,7 +47,7 @@ class Market:
 class _Step:
     def __init__(self, market: Market, view: ClusterView, planned: Planned) -> None:
         self.rules, self.view, self.planned = market.rules, view, planned
-        price = planned.price * view.urgency if market.price is None else market.price
+        price = planned.price if market.price is None else market.price
         self.worths = planned.worths(price)
         self.price = price
         self.kinds = list(view.gpu_types.values())

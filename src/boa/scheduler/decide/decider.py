@@ -52,8 +52,6 @@ class Decider:
     """A new plan is in force, and every job has to be asked about again."""
     next_round: Seconds = 0.0
     unplanned_s: Seconds = UNPLANNED_S
-    urgency: float = 1.0
-    """Factor on the plan's price of money."""
     boot_s: Seconds = 0.0
     reclaim_s: Seconds = 0.0
     unwanted: frozenset[NodeId] = frozenset()
@@ -276,12 +274,10 @@ class Decider:
         """What is known of the money that jobs will take; nothing before there is a plan."""
         if not isinstance(self.memory, Planned):
             return None
-        worths = self.memory.worths(self.memory.price * self.urgency)
+        worths = self.memory.worths(self.memory.price)
         jobs = job_views(list(draft.jobs.values()), self.beliefs, self.gpu_types, draft.now)
         workload = self.memory.solution.workload
-        return Commitments(
-            to_go(jobs, worths), promised(workload, worths), workload.arrivals_per_hour
-        )
+        return Commitments(to_go(jobs, worths), promised(workload, worths))
 
     def _nodes(self, draft: Draft) -> list[Node]:
         kept = (r.node for r in draft.usable_nodes() if r.id not in self.unwanted)
@@ -300,7 +296,6 @@ class Decider:
                 for node in draft.nodes.values()
                 if node.state == "requested"
             },
-            urgency=self.urgency,
             boot_s=self.boot_s,
             reclaim_s=self.reclaim_s,
         )

@@ -28,8 +28,6 @@ class Commitments(NamedTuple):
 
     to_go: Usd
     promised: UsdPerHour
-    arrivals: float
-    """Per hour."""
 
 
 class Purse:
@@ -97,15 +95,10 @@ class Purse:
     def effective(self) -> UsdPerHour:
         """USD per hour to plan with: more than the cap allows would only be planned in vain."""
         if self._billing == "node":
-            effective = self.budget / steering.gain(self._steered, self.budget, self._horizon_h)
+            effective = steering.effective(self._steered, self.budget, self._horizon_h)
         else:
             effective = pacing.effective(self._pace, self._horizon_h)
         return effective if self.max_spend is None else min(effective, self.max_spend)
-
-    @property
-    def urgency(self) -> float:
-        """The factor on the plan's price of money, so that the bill averages to the budget."""
-        return steering.urgency(self._steered, self.budget) if self._billing == "node" else 1.0
 
     def set(
         self, draft: Draft, budget: UsdPerHour | None, max_spend: UsdPerHour | None
@@ -151,7 +144,6 @@ class Purse:
                 billed=bill.total,
                 to_go=found.to_go,
                 promised=found.promised,
-                arrivals=found.arrivals,
                 horizon_h=self._horizon_h,
                 ends_at=self._ends_at,
             )

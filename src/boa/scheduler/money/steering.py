@@ -1,10 +1,10 @@
-"""Steering: the price of money at which the *bill* averages to the budget. Pure.
+"""Steering: the budget to plan with, so that the *bill* averages to the budget. Pure.
 
 What counts against the budget is what was billed and what jobs already there will still cost, so
-a burst is answered when it comes and not when it has been paid for. From the hours of budget that
-this leaves over, x, follows how much dearer than planned money is taken to be: exp(-(k·x + c·x³)).
-A plan's own errors (arrivals misjudged, nodes that boot or idle) are learned as a *gain*, dollars
-committed per dollar promised, by which the budget that plans are made with is divided. See
+a burst is answered when it comes and not when it has been paid for. What is left over, or owed, is
+paid out, or made good, over the horizon. A plan's own errors (arrivals misjudged, nodes that boot
+or idle) are learned as a *gain*, dollars committed per dollar promised, which the next plan is
+divided by. The multiplier of that plan is the price of money that nodes are rented by: see
 docs/concepts/bill.md.
 """
 
@@ -15,17 +15,16 @@ from typing import Any
 
 from boa.units import SECONDS_PER_HOUR, Seconds, Usd, UsdPerHour
 
-PER_ARRIVAL = 0.05
-"""k, for every job that arrives in an hour: one job more or less must not move the price far …"""
-STEEPEST = 2.5
-"""… nor many jobs at once, by the hour of budget."""
-CUBIC = 0.3
-"""c: hours of budget are worth more the further one is off."""
-DEAREST = 14.0
-CHEAPEST = -3.0
-"""Logarithms between which the factor on the price stays."""
-MOST_H = 6.0
-"""Hours of budget that count, saved up or owed: beyond, the factor is at its end anyway."""
+REPAID = 0.5
+"""Horizons over which what is left over or owed is made good."""
+PAYOUT = (0.25, 2.0)
+"""Least and most that is spent meanwhile, as shares of the budget."""
+MOST_HORIZONS = 0.5
+"""Horizons of budget that count, saved up or owed: a dead week ends in no spree."""
+BELIEVED = 1 / 6
+"""Horizons of budget that what was believed counts for against what was measured."""
+LONGEST_H = 24.0
+"""The horizon where none is set."""
 GAIN = (0.2, 5.0)
 OVERHEAD = 1.1
 """Dollars billed per dollar that jobs hold, before anything was measured."""
@@ -47,8 +46,6 @@ class Steered:
     """Newest dollars, each forgotten as hours pass …"""
     promised: Usd = 0.0
     """… and what was promised for those hours."""
-    arrivals: float = 1.0
-    """Jobs per hour that are expected."""
 
     def as_document(self) -> dict[str, Any]:
         return asdict(self)
@@ -66,7 +63,6 @@ def looked(
     billed: Usd,
     to_go: Usd,
     promised: UsdPerHour,
-    arrivals: float,
     horizon_h: float,
     ends_at: Seconds = math.inf,
 ) -> Steered:
@@ -75,11 +71,11 @@ def looked(
     hours = (now - steered.at) / SECONDS_PER_HOUR
     if hours <= 0:
         return steered
-    to_go *= overhead(steered)
+    to_go *= OVERHEAD
     flow = billed - steered.billed + to_go - steered.to_go
     kept = math.exp(-hours / horizon_h) if math.isfinite(horizon_h) else 1.0
     allowed = budget * max(min(now, ends_at) - steered.at, 0.0) / SECONDS_PER_HOUR
-    most = MOST_H * budget
+    most = MOST_HORIZONS * min(horizon_h, LONGEST_H) * budget
     return replace(
         steered,
         at=now,
@@ -88,23 +84,18 @@ def looked(
         left=min(max(steered.left + allowed - flow, -most), most),
         committed=kept * steered.committed + flow,
         promised=kept * steered.promised + promised * hours,
-        arrivals=arrivals,
     )
 
 
-def overhead(steered: Steered) -> float:
-    return OVERHEAD
-
-
 def gain(steered: Steered, budget: UsdPerHour, horizon_h: float) -> float:
-    """Dollars committed per dollar promised; what was believed counts for half a horizon."""
-    believed = budget * min(horizon_h, 24.0) / 2
+    """Dollars committed per dollar promised."""
+    believed = budget * BELIEVED * min(horizon_h, LONGEST_H)
     found = (steered.committed + OVERHEAD * believed) / (steered.promised + believed)
     return min(max(found, GAIN[0]), GAIN[1])
 
 
-def urgency(steered: Steered, budget: UsdPerHour) -> float:
-    """The factor on the plan's price of money."""
-    x = steered.left / budget
-    steep = min(PER_ARRIVAL * steered.arrivals, STEEPEST)
-    return math.exp(min(max(-(steep * x + CUBIC * x**3), CHEAPEST), DEAREST))
+def effective(steered: Steered, budget: UsdPerHour, horizon_h: float) -> UsdPerHour:
+    """The budget to plan with."""
+    repaid = 1.0 + steered.left / (budget * REPAID * min(horizon_h, LONGEST_H))
+    share = min(max(repaid, PAYOUT[0]), PAYOUT[1])
+    return share * budget / gain(steered, budget, horizon_h)
