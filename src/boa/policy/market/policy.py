@@ -26,6 +26,7 @@ class Rules:
     rent_s: Seconds = 120.0
     keep_s: Seconds | None = 60.0
     ahead: float = 1.0
+    span: float = 60.0
     drain: bool = True
 
 
@@ -57,7 +58,7 @@ class _Step:
         """Seconds per second that a node of every type costs."""
         self.sizes = np.array([float(k.gpus_per_node) for k in self.kinds])
         self.standings = [Standing(job, job.resumes_in) for job in view.jobs]
-        between = SECONDS_PER_HOUR / planned.solution.workload.arrivals_per_hour
+        between = market.rules.span
         self.between = between
         soon = min(view.booting.values(), default=between)
         self.horizon = max(min(between, soon) if view.booting else between, self.rules.least_s)

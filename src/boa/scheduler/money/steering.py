@@ -15,13 +15,16 @@ from typing import Any
 
 from boa.units import SECONDS_PER_HOUR, Seconds, Usd, UsdPerHour
 
-REPAID = 0.5
+COUNTED = 0.33
+"""Part of what jobs will still cost that counts already: with all of it a morning's burst, paid for
+over the day, would be taken for a day's."""
+REPAID = 1.0
 """Horizons over which what is left over or owed is made good."""
 PAYOUT = (0.25, 2.0)
 """Least and most that is spent meanwhile, as shares of the budget."""
 MOST_HORIZONS = 0.5
 """Horizons of budget that count, saved up or owed: a dead week ends in no spree."""
-BELIEVED = 1 / 6
+BELIEVED = 1.0
 """Horizons of budget that what was believed counts for against what was measured."""
 LONGEST_H = 24.0
 """The horizon where none is set."""
@@ -71,7 +74,7 @@ def looked(
     hours = (now - steered.at) / SECONDS_PER_HOUR
     if hours <= 0:
         return steered
-    to_go *= OVERHEAD
+    to_go *= COUNTED
     flow = billed - steered.billed + to_go - steered.to_go
     kept = math.exp(-hours / horizon_h) if math.isfinite(horizon_h) else 1.0
     allowed = budget * max(min(now, ends_at) - steered.at, 0.0) / SECONDS_PER_HOUR
