@@ -68,6 +68,10 @@ class Rental:
     def ready_at(self, nodes: Iterable[NodeId]) -> Seconds:
         return max(self.nodes[node].ready for node in nodes)
 
+    def booting(self, now: Seconds) -> dict[NodeId, Seconds]:
+        """Nodes that no job can start on yet, and in how many seconds one can."""
+        return {id: r.ready - now for id, r in self.nodes.items() if r.ready > now}
+
     def all_nodes(self) -> tuple[Node, ...]:
         return tuple(self.nodes[node].node for node in sorted(self.nodes))
 

@@ -256,14 +256,18 @@ class QuickSimulation:
     # Both
 
     def _decide(self, views: list[Any]) -> Decision:
+        now, rounds = self.clock.now(), self.settings.interval_s is not None
         decision = self.policy.decide(
             ClusterView(
-                now=self.clock.now(),
+                now=now,
                 jobs=views,
-                nodes=self.rental.all_nodes() if self.settings.interval_s is not None else (),
+                nodes=self.rental.all_nodes() if rounds else (),
                 gpu_types=self.knowledge.gpu_types,
                 next_node=self.rental.next_node,
                 memory=self.memory,
+                booting=self.rental.booting(now) if rounds else {},
+                boot_s=self.settings.provision_s,
+                reclaim_s=self.settings.reclaim_s,
             )
         )
         self.memory = decision.memory
