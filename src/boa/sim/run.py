@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 from boa.catalogue.calibration import Slowdown
@@ -12,7 +13,7 @@ from boa.catalogue.measured_profiles import Profiles, fitted_truth, read_truth
 from boa.catalogue.offers import gpu_types
 from boa.errors import InputError
 from boa.model.trace import Trace
-from boa.model.workload import GpuType
+from boa.model.workload import GpuType, Workload
 from boa.policy.registry import Choice
 from boa.sim.knowledge import ExpectedArrivals, Knowledge, truths_of
 from boa.sim.physics import AdaptiveTruth, PlanTruth, Truth
@@ -34,6 +35,12 @@ class World:
     slowdown: Slowdown = "sia"
     rescale: Seconds | None = None
     """Seconds that replace every class's own rescaling time, if given."""
+
+    @cached_property
+    def workload(self) -> Workload:
+        """The trace's own, as whoever knows everything would write it down; without boots."""
+        arrivals, settings = ExpectedArrivals.of(self.trace), Settings(learning="perfect")
+        return Knowledge(self.truths, self.gpu_types, arrivals, settings).workload()
 
 
 def world_of(

@@ -147,6 +147,9 @@ class QuickSimulation:
             self.knowledge.gpu_types,
             self.rental.next_node,
         )
+        for job in self.active.values():
+            if job.allocation is not None and after.get(job.id) != job.allocation:
+                self.rental.await_boot(job.allocation, now, leave=True)
         self._rent_exactly(nodes, now)
         for job in self.active.values():
             job.apply(decision.shares.get(job.id))
@@ -230,6 +233,7 @@ class QuickSimulation:
         for _, _, held in moving:
             if held is not None:
                 self._pools[held.gpu].give(held)
+                self.rental.await_boot(held, now, leave=True)
         for job, share, _ in sorted(moving, key=lambda one: -one[1].width if one[1] else 0):
             self._move(job, None if share is None else self._take(share, now), now)
         for _, _, held in moving:
@@ -309,6 +313,7 @@ class QuickSimulation:
         ready = now
         if new is not None:
             nodes = [node for node, _ in new.nodes]
+            self.rental.await_boot(new, now)
             ready = max(self.rental.ready_at(nodes), now) + job.truth.rescale_s
             if not self.rental.used.issuperset(nodes):
                 ready += self.settings.cold_s

@@ -16,6 +16,7 @@ from typing import Any
 from boa.errors import BoaError, UsageError
 from boa.model.policies import KNOB_NAMES
 from boa.policy.registry import POLICIES, Knobs, Learning, choose
+from boa.sim.bound import bound_jct
 from boa.sim.checks import check_can_run, check_goes_together, cluster_text
 from boa.sim.recording import Listener
 from boa.sim.report import SimulationReport
@@ -90,6 +91,9 @@ def document_of(report: SimulationReport, name: str, world: World) -> dict[str, 
     """The report as the command prints it: under the name that was asked for, with its world."""
     document = report.document()
     document["policy"] = name
+    bound = bound_jct(world, report.bill_per_hour)
+    document["bound_jct_s"] = bound
+    document["jct_over_bound"] = None if bound is None else report.average_jct / bound
     document["physics"] |= {"slowdown": world.slowdown, "rescale_s": world.rescale}
     document["gpu_types"] = [
         {"name": gpu.name, "price": gpu.price, "gpus_per_node": gpu.gpus_per_node}
