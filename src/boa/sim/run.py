@@ -90,6 +90,14 @@ def _profiles(
     return fitted_truth(known_figures("sia"))
 
 
+def takes_scheduler(choice: Choice, settings: Settings) -> bool:
+    """Whether it takes the service's own scheduler: for its limits, or for a market of nodes.
+
+    Others decide the same whatever is billed: the bill is only what they are compared at.
+    """
+    return settings.scheduled or getattr(choice.policy, "at_events", False)
+
+
 def simulate(
     world: World,
     choice: Choice,
@@ -110,7 +118,7 @@ def simulate(
         settings,
         like_sia=choice.like_sia,
     )
-    kind = ScheduledSimulation if settings.scheduled else QuickSimulation
+    kind = ScheduledSimulation if takes_scheduler(choice, settings) else QuickSimulation
     simulation = kind(
         world.trace.jobs,
         knowledge,

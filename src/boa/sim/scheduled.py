@@ -336,9 +336,7 @@ class ScheduledSimulation:
             released = max(end, kept) if node.released_at is None else node.released_at
             if node.billed_from is not None:
                 gone = released + self.settings.reclaim_s
-                self.rental.closed(
-                    node.node, node.billed_from, released, gone, ready=node.ready_at
-                )
+                self.rental.closed(node.node, node.billed_from, released, gone, ready=node.ready_at)
 
 
 def _same(before: State, after: State) -> bool:

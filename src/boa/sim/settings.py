@@ -48,7 +48,7 @@ class Settings:
         """Whether it takes the service's own scheduler: its limits, its pacing, its profiler."""
         limited = self.max_spend is not None or bool(self.max_nodes) or self.keep_warm_s > 0
         paced = self.pacing_h is not None or self.learning == "service"
-        return limited or paced or self.billing == "node"
+        return limited or paced
 
     def document(self) -> dict[str, Any]:
         return {

@@ -28,6 +28,8 @@ def physics_line(asked: "Asked", world: "World", policy: str | None = None) -> s
         "reclaiming": duration(asked.reclaim_s) if asked.reclaim_s else "",
         "interference": f"{asked.interference:g}" if asked.interference else "",
     }
+    if asked.billing == "node":
+        on.append("whole nodes billed")
     on += _limits(asked)
     on += [f"{name} {value}" for name, value in optional.items() if value]
     off = [name for name, value in optional.items() if not value]

@@ -10,6 +10,7 @@ from boa.cli.options import Profiles
 from boa.cli.simulate import worlds
 from boa.errors import InputError, UsageError
 from boa.model.policies import live_policies
+from boa.model.workload import BILLINGS, Billing
 from boa.units import GpuName, Seconds, UsdPerHour
 
 if TYPE_CHECKING:
@@ -214,6 +215,16 @@ class Physics:
             "the budget: dollars over or under are made good within so many hours.",
         ),
     ] = None
+    billing: Annotated[
+        Billing,
+        options.choice(
+            "--billing",
+            BILLINGS,
+            "Of boa, what its budget counts. gpu: the GPUs that jobs hold, as in the paper. node: "
+            "the bill, whole nodes from request to gone, empty and booting ones too; boa then "
+            "rents, fills and releases nodes by what they are worth.",
+        ),
+    ] = "gpu"
     slowdown: Slowdown = None
 
     def asked(self, known: KnowledgeOptions) -> "Asked":
@@ -230,6 +241,7 @@ class Physics:
             max_nodes=self.max_nodes or {},
             keep_warm_s=self.keep_warm_s,
             pacing_h=self.pacing_h,
+            billing=self.billing,
         )
 
     def world(
