@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+from boa.model.policies import POLICIES
+
 if TYPE_CHECKING:
     from boa.sim.run import World
     from boa.sim.sweep import Asked
@@ -56,6 +58,8 @@ def _habits(asked: "Asked", policy: str) -> list[str]:
     settings = asked.settings(policy, None)
     every = settings.interval_s
     habits = ["at events" if every is None else f"rounds of {duration(every)}"]
+    if every is not None and POLICIES[policy].interval_s is None and asked.billing == "node":
+        habits = [f"at events and every {duration(every)}"]
     learning = {
         "class": "classes learn together",
         "job": "each job learns alone",

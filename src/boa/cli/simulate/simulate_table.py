@@ -78,7 +78,7 @@ def figures(got: Mapping[str, Any], world: "World", knobs: "Knobs") -> Iterator[
     parts = [f"P{n} {duration(got[f'p{n}_jct_s'])}" for n in (50, 95, 99)]
     yield "", ", ".join(parts)
     yield from _spend(got, money)
-    yield from _bill(got, money)
+    yield from _bill(got, money, knobs.budget)
     lost = duration(got["rescaling_s_per_job"])
     yield (
         "rescalings",
@@ -102,7 +102,8 @@ def _why_off(physics: Mapping[str, Any]) -> str:
 
 
 def _spend(got: Mapping[str, Any], money: Money) -> Iterator[tuple[str, str]]:
-    planned = got.get("planned_spend_per_hour")
+    by_node = got["physics"]["billing"] == "node"  # then the bill is held against the budget
+    planned = None if by_node else got.get("planned_spend_per_hour")
     beside = "" if planned is None else f"; planned {money.rate(planned)}"
     held, rented = significant(got["average_gpus"], 4), significant(got["rented_gpus"], 4)
     yield "GPUs", f"{held} held by jobs, {rented} rented{beside if money.counts_gpus else ''}"
@@ -122,7 +123,7 @@ def _spend(got: Mapping[str, Any], money: Money) -> Iterator[tuple[str, str]]:
     yield "GPU-hours", total + (span if got["span_s"] else "")
 
 
-def _bill(got: Mapping[str, Any], money: Money) -> Iterator[tuple[str, str]]:
+def _bill(got: Mapping[str, Any], money: Money, budget: float | None) -> Iterator[tuple[str, str]]:
     """Charges for whole nodes, what of them was of no use, and what they could have bought."""
     bill = got["bill_per_hour"]
     if bill <= 0:
@@ -133,6 +134,10 @@ def _bill(got: Mapping[str, Any], money: Money) -> Iterator[tuple[str, str]]:
         if got[f"{part}_spend_per_hour"] > 0
     ]
     yield "bill", f"{money.rate(bill)} for whole nodes" + (f": {', '.join(parts)}" if parts else "")
+    counted = budget if got["physics"]["billing"] == "node" else None
+    if counted is not None and not 0.9 <= bill / counted <= 1.1:
+        off = bill / counted - 1
+        yield "", f"[yellow]{off:+.0%} against the budget: {_why_off(got['physics'])}[/yellow]"
     if got["bound_jct_s"] is not None:
         ratio, bound = got["jct_over_bound"], duration(got["bound_jct_s"])
         yield "bound", f"{bound} at this bill; the average JCT is {ratio:.2f} times that"
