@@ -104,7 +104,7 @@ class SimulationReport:
 
     @property
     def idle_per_hour(self) -> UsdPerHour:
-        """Of the bill: GPUs of nodes that were ready, and that no job held."""
+        """GPUs of nodes that were ready, and that no job held: a part of the bill."""
         rental = self.rental
         held = self.spend_per_hour - self._per_hour(rental.awaited_gpu_seconds)
         ready = self._per_hour(rental.gpu_seconds) - self._per_hour(rental.booting_gpu_seconds)

@@ -39,7 +39,8 @@ class Settings:
     pacing_h: float | None = None
     """Over how many hours an overspent or underspent dollar is made good; None: never."""
     billing: Billing = "gpu"
-    """What the budget counts: GPUs that jobs hold, or whole nodes from request to gone."""
+    """Count that the budget is held against: GPUs that jobs hold, or whole nodes from request to
+    gone."""
     samples: int = 5000
     """Points of the time series until the last arrival, at most."""
 

@@ -10,7 +10,6 @@ from boa.cli.options import Profiles
 from boa.cli.simulate import worlds
 from boa.errors import InputError, UsageError
 from boa.model.policies import live_policies
-from boa.model.workload import BILLINGS, Billing
 from boa.units import GpuName, Seconds, UsdPerHour
 
 if TYPE_CHECKING:
@@ -216,10 +215,10 @@ class Physics:
         ),
     ] = None
     billing: Annotated[
-        Billing,
+        Literal["gpu", "node"],
         options.choice(
             "--billing",
-            BILLINGS,
+            ("gpu", "node"),
             "Of boa, what its budget counts. gpu: the GPUs that jobs hold, as in the paper. node: "
             "the bill, whole nodes from request to gone, empty and booting ones too; boa then "
             "rents, fills and releases nodes by what they are worth.",

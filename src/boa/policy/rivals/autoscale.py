@@ -36,7 +36,7 @@ def outside_band(efficiency: float, c: float) -> bool:
 
 
 def ready_nodes(view: ClusterView, nodes: Sequence[Node]) -> tuple[Node, ...]:
-    """Of the nodes to have, those that jobs are placed on now: ready, or about to be."""
+    """Nodes that jobs are placed on now, of those to have: ready, or about to be."""
     due = {node.id: view.booting.get(node.id, 0.0) for node in view.nodes}
     return tuple(node for node in nodes if due.get(node.id, view.boot_s) <= SOON_S)
 
