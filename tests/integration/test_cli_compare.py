@@ -17,7 +17,7 @@ def test_a_comparison_has_points_ratios_and_what_was_left_out(
 ) -> None:
     path = tmp_path / "points.csv"
     found = run.json("compare", trace, *SWEEP, "--csv", path, "--jobs", 2)
-    assert set(found) == {"points", "comparisons", "left_out"}
+    assert set(found) == {"points", "billing", "comparisons", "left_out"}
     values: dict[str, list[Any]] = {}
     for point in found["points"]:
         assert set(point) >= CONTRACT | {"knob", "value"}
@@ -97,3 +97,21 @@ def test_a_comparison_that_cannot_be_is_one_line(
     assert run.err.startswith("error: ")
     assert run.err.count("\n") == 1
     assert said in run.err
+
+
+def test_by_the_node_policies_are_compared_at_the_same_bill(
+    run: Boa, trace: Path, tmp_path: Path
+) -> None:
+    page = tmp_path / "bill.html"
+    flags = ["--policies", "boa,fixed", "--budgets", "8,14,30", "--widths", "1,2,4", "--perfect"]
+    flags += ["--billing", "node", "--provision-s", "60", "--jobs", "1"]
+    found = run.json("compare", trace, *flags, "--plot", page)
+    assert found["billing"] == "node"
+    by_knob = {(p["policy"], p["value"]): p for p in found["points"]}
+    assert found["comparisons"]
+    for ratio in found["comparisons"]:
+        assert ratio["at_gpus"] == by_knob[ratio["policy"], ratio["value"]]["bill_per_hour"]
+    assert "Average bill" in page.read_text()
+    said = run("compare", trace, *flags)
+    for words in ("GPUs billed", "at the same bill (", "whole nodes billed"):
+        assert words in said

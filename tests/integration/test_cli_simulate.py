@@ -118,6 +118,11 @@ def test_the_same_seed_gives_the_same_document(run: Boa, trace: Path, policy: st
             "--max-spend: got 3.0; expected at least 4: the cheapest node",
         ),
         ([*BOA, "--max-spend", "9", "--interval-s", "60"], "--interval-s is not for --policy boa"),
+        ([*BOA, "--billing", "cpu"], "--billing: got 'cpu'; expected one of gpu, node"),
+        (
+            [*BOA, "--billing", "node", "--interval-s", "0"],
+            "--interval-s 0 (act at events alone) is not for --policy boa with --billing node",
+        ),
         ([*FIXED, "--learning", "service"], "does not run --policy fixed"),
         ([*FIXED, "--events", "/nowhere/e"], "--events /nowhere/e: there is no folder"),
         ([*FIXED, "--jcts", "/"], "--jcts /: is a folder"),
@@ -342,3 +347,27 @@ def test_boa_keeps_its_promise_on_newtrace(run: Boa, shared_data: Path) -> None:
     assert got["spend_per_hour"] == pytest.approx(140, rel=0.04)
     assert got["average_jct_s"] == pytest.approx(got["planned_jct_s"], rel=0.04)
     assert got["average_queueing_s"] == 0
+
+
+def test_by_the_node_the_budget_is_told_beside_the_bill(run: Boa, trace: Path) -> None:
+    flags = [*BOA, "--perfect", "--billing", "node", "--provision-s", 60]
+    got = run.json("simulate", trace, *flags)
+    assert (got["completed"], got["physics"]["billing"]) == (JOBS, "node")
+    assert got["physics"]["interval_s"] == 60.0
+    assert got["jct_over_bound"] == pytest.approx(got["average_jct_s"] / got["bound_jct_s"])
+    said = run("simulate", trace, *flags)
+    for words in (
+        "for whole nodes: ",
+        " booting",
+        "at this bill; the average JCT is ",
+        "at events",
+    ):
+        assert words in said
+
+
+def test_every_report_has_its_bill_and_bound(run: Boa, trace: Path) -> None:
+    got = run.json("simulate", trace, *FIXED, "--reclaim-s", 60)
+    billed = got["rented_spend_per_hour"] + got["reclaiming_spend_per_hour"]
+    assert got["bill_per_hour"] == pytest.approx(billed)
+    assert {"bound_jct_s", "jct_over_bound", "idle_spend_per_hour"} <= set(got)
+    assert got["booting_spend_per_hour"] == 0

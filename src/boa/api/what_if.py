@@ -88,6 +88,15 @@ class ComparisonPoint(Knob):
     """Given back, and still charged."""
     reclaiming_spend_per_hour: NotRequired[float]
     peak_rented_spend_per_hour: NotRequired[float]
+    booting_spend_per_hour: NotRequired[float]
+    """Nodes from request until jobs could start on them."""
+    idle_spend_per_hour: NotRequired[float]
+    """Nodes that were ready, where no job held them."""
+    bill_per_hour: NotRequired[float]
+    """Whole nodes from request to gone: rented and reclaiming."""
+    bound_jct_s: NotRequired[float | None]
+    """JCT of the exact plan by the GPU, without boots, for that bill; null below the cheapest."""
+    jct_over_bound: NotRequired[float | None]
     rescalings_per_job: float
     rescaling_s_per_job: NotRequired[float]
     average_efficiency: float | None
@@ -104,7 +113,7 @@ class ComparisonPoint(Knob):
 
 
 class RivalPoint(Knob):
-    """A rival's point against BOA's line at the same average spend."""
+    """A rival's point against BOA's line at the same average spend, or the same bill."""
 
     at_spend_per_hour: NotRequired[float]
     at_gpus: NotRequired[float]
@@ -126,6 +135,8 @@ class Comparison(TypedDict):
     """Policies against each other on one trace: what `boa compare --json` prints."""
 
     points: list[ComparisonPoint]
+    billing: NotRequired[Literal["gpu", "node"]]
+    """Money that they are compared at: node: the bill. Without it, what jobs held."""
     comparisons: list[RivalPoint]
     left_out: list[LeftOut]
 

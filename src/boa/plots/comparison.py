@@ -1,4 +1,4 @@
-"""Policies against each other: JCT against average spend, on average and at the tail."""
+"""Policies against each other: JCT against spend, or the bill, on average and at the tail."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,6 +27,8 @@ LETTER, LINE = 5.6, 12.0
 """Points that a letter is wide and a line of text high, about."""
 NEAR = 12.0
 """Points above its dot from which a label is tied to it by a line."""
+SPEND, BILL = "spend_per_hour", "bill_per_hour"
+MONEY = {SPEND: "Average spend", BILL: "Average bill"}
 PANELS = (("average_jct_s", "Average JCT"), ("p95_jct_s", "95th percentile of JCTs"))
 
 
@@ -57,14 +59,16 @@ class PolicyLine:
         return "BOA" if self.is_boa else self.name
 
 
-def lines_of(points: Sequence[Mapping[str, Any]], money: Money) -> list[PolicyLine]:
-    """BOA last, so that it is drawn on top; the others in their order, a colour each."""
+def lines_of(
+    points: Sequence[Mapping[str, Any]], money: Money, key: str = SPEND
+) -> list[PolicyLine]:
+    """`key`: a point's money. BOA last, so that it is drawn on top; the others in their order."""
     names = dict.fromkeys(p["policy"] for p in points)
     others = [name for name in names if name != BOA]
     colours = [colour for colour in style.PALETTE if colour != style.BLUE]
     lines = []
     for n, name in enumerate([*others, *(name for name in names if name == BOA)]):
-        dots = [_dot(p, money) for p in points if p["policy"] == name]
+        dots = [_dot(p, money, key) for p in points if p["policy"] == name]
         is_boa = name == BOA
         lines.append(
             PolicyLine(
@@ -77,13 +81,13 @@ def lines_of(points: Sequence[Mapping[str, Any]], money: Money) -> list[PolicyLi
     return lines
 
 
-def _dot(point: Mapping[str, Any], money: Money) -> Dot:
+def _dot(point: Mapping[str, Any], money: Money, key: str) -> Dot:
     told = "" if point["value"] is None else f" ({point['knob']} {point['value']})"
     said = (
-        f"{point['policy']}{told}\n{money.rate(point['spend_per_hour'])}: "
+        f"{point['policy']}{told}\n{money.rate(point[key])}: "
         f"average JCT {duration(point['average_jct_s'])}, P95 {duration(point['p95_jct_s'])}"
     )
-    return Dot(point["spend_per_hour"], {key: point[key] for key, _ in PANELS}, said)
+    return Dot(point[key], {jct: point[jct] for jct, _ in PANELS}, said)
 
 
 def headline(compared: Sequence[Mapping[str, Any]]) -> str:
@@ -99,33 +103,39 @@ def headline(compared: Sequence[Mapping[str, Any]]) -> str:
 
 
 def comparison_picture(found: Mapping[str, Any], money: Money, suffix: str) -> bytes:
-    lines, title = lines_of(found["points"], money), headline(found["comparisons"])
+    key = BILL if found.get("billing") == "node" else SPEND
+    lines, title = lines_of(found["points"], money, key), headline(found["comparisons"])
     if suffix.lower() == ".html":
-        return _page(found, lines, title, money).encode("utf-8")
-    return style.saved(draw_comparison(lines, title, money), suffix)
+        return _page(found, lines, title, money, key).encode("utf-8")
+    return style.saved(draw_comparison(lines, title, money, key=key), suffix)
 
 
 def draw_comparison(
-    lines: Sequence[PolicyLine], title: str, money: Money, *, named: bool = False
+    lines: Sequence[PolicyLine],
+    title: str,
+    money: Money,
+    *,
+    key: str = SPEND,
+    named: bool = False,
 ) -> Figure:
     """The figure; `named` gives every dot an id, for a page to say what it is."""
     with matplotlib.rc_context(style.RC):
         figure = Figure(figsize=SIZE, layout="constrained")
         figure.suptitle(title, fontsize=12, fontweight="bold", ha="left", x=0.012)
         panels: list[tuple[Axes, str, float]] = []
-        for n, (key, name) in enumerate(PANELS):
+        for n, (jct, name) in enumerate(PANELS):
             axes = figure.add_subplot(1, len(PANELS), n + 1)
-            length, sign = _scale(axes, lines, key)
+            length, sign = _scale(axes, lines, jct)
             axes.set_title(name, loc="left")
             axes.set_ylabel(f"JCT ({sign})")
-            axes.set_xlabel(f"Average spend ({money.unit})")
+            axes.set_xlabel(f"{MONEY[key]} ({money.unit})")
             for line in lines:
-                _draw(axes, line, key, length, f"panel-{n}" if named else "")
-            panels.append((axes, key, length))
+                _draw(axes, line, jct, length, f"panel-{n}" if named else "")
+            panels.append((axes, jct, length))
         figure.draw_without_rendering()  # places the axes: labels are put where there is room
         figure.set_layout_engine("none")
-        for axes, key, length in panels:
-            _label(axes, lines, key, length)
+        for axes, jct, length in panels:
+            _label(axes, lines, jct, length)
         return figure
 
 
@@ -296,9 +306,12 @@ def _spots(dots: int, below: bool) -> Iterator[_Spot]:
             yield _Spot(dot, (-6.0, -11.0), "right", first + 1.0)
 
 
-def _page(found: Mapping[str, Any], lines: Sequence[PolicyLine], title: str, money: Money) -> str:
+def _page(
+    found: Mapping[str, Any], lines: Sequence[PolicyLine], title: str, money: Money, key: str
+) -> str:
     """One HTML file: the picture, every dot's figures under the mouse and in a table."""
-    drawn = style.saved(draw_comparison(lines, title, money, named=True), ".svg").decode("utf-8")
+    figure = draw_comparison(lines, title, money, key=key, named=True)
+    drawn = style.saved(figure, ".svg").decode("utf-8")
     picture = drawn[drawn.index("<svg") :]
     for panel in range(len(PANELS)):
         for line in lines:
@@ -320,13 +333,13 @@ def _page(found: Mapping[str, Any], lines: Sequence[PolicyLine], title: str, mon
 <h1>{escape(title)}</h1>
 <p>Every dot is one simulation of the same trace. Rest the mouse on one to read it.</p>
 {picture}
-{_table(found, money)}
+{_table(found, money, key)}
 </body>
 </html>
 """
 
 
-def _table(found: Mapping[str, Any], money: Money) -> str:
+def _table(found: Mapping[str, Any], money: Money, key: str) -> str:
     ratios = {(c["policy"], c["value"]): c["jct_ratio"] for c in found["comparisons"]}
     rows = []
     for point in found["points"]:
@@ -334,13 +347,14 @@ def _table(found: Mapping[str, Any], money: Money) -> str:
         cells = (
             point["policy"],
             "" if point["value"] is None else f"{point['knob']} {point['value']}",
-            money.rate(point["spend_per_hour"]),
+            money.rate(point[key]),
             duration(point["average_jct_s"]),
             duration(point["p95_jct_s"]),
             significant(point["rescalings_per_job"]),
             "" if ratio is None else f"{ratio:.2f}",
         )
         rows.append("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>")
-    heads = ("policy", "told", "spend", "average JCT", "P95", "rescalings per job", "JCT × BOA's")
+    spend = "bill" if key == BILL else "spend"
+    heads = ("policy", "told", spend, "average JCT", "P95", "rescalings per job", "JCT × BOA's")
     head = "".join(f"<th>{escape(name)}</th>" for name in heads)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"

@@ -6,10 +6,11 @@ stored, and acts on it: `runtime/loop.py` on the wall's clock, `sim/scheduled.py
 
 import math
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from boa.model.cluster import JobId
 from boa.model.records import Report
 from boa.model.runs import RunKey
 from boa.scheduler import lifecycle
@@ -117,7 +118,7 @@ class Scheduler:
         room = room_for(draft, limits.max_nodes, self.decider.refused, self.purse.max_spend)
         self.decider.decide(draft, room)
         lifecycle.move(draft)
-        give_back_empty(draft, self._keep_warm_s, self.decider.unwanted)
+        give_back_empty(draft, self._keep_warm_s(draft.jobs), self.decider.unwanted)
         self._sampling.look(draft, self.purse.budget, self.purse.effective)
 
     def wakes_at(self, state: State, now: Seconds) -> Seconds:
@@ -126,18 +127,21 @@ class Scheduler:
         moments = [self.purse.looks_at, self.planner.due_at]
         moments += [said.until for said in self.decider.refused.values()]
         moments += [self.decider.wakes_at(job) for job in state.jobs.values()]
-        boot_s = self._boot_s
+        boot_s, keep_warm_s = self._boot_s, self._keep_warm_s(state.jobs)
         for node in state.nodes.values():
             if node.empty_since is not None:
-                moments.append(node.empty_since + self._keep_warm_s)
+                moments.append(node.empty_since + keep_warm_s)
             elif node.state == "requested":
                 moments.append(math.nextafter(node.requested_at + boot_s, math.inf))
         return min((moment for moment in moments if moment > now), default=math.inf)
 
-    @property
-    def _keep_warm_s(self) -> Seconds:
-        """A market says itself which nodes are to go."""
-        return math.inf if self.decider.at_events else self.limits.keep_warm_s
+    def _keep_warm_s(self, jobs: Collection[JobId]) -> Seconds:
+        """A policy that chooses its nodes says itself which are to go, while there is any job to
+        ask it about; a market always does."""
+        decider = self.decider
+        if decider.at_events or (decider.chooses_nodes and jobs):
+            return math.inf
+        return self.limits.keep_warm_s
 
     @property
     def _boot_s(self) -> Seconds:

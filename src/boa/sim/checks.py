@@ -15,6 +15,11 @@ from boa.units import GpuName
 
 def check_goes_together(world: World, name: str, choice: Choice, settings: Settings) -> None:
     facts = POLICIES[name]
+    if settings.interval_s is None and getattr(choice.policy, "at_events", False):
+        raise UsageError(
+            f"--interval-s 0 (act at events alone) is not for --policy {name} with --billing node, "
+            "which also looks at its nodes in rounds: leave it out, or give the length of a round"
+        )
     if settings.interval_s is None and not choice.policy.by_job:
         raise UsageError(
             f"--interval-s 0 (act at events) is not for --policy {name}, which looks at all jobs "
@@ -25,14 +30,14 @@ def check_goes_together(world: World, name: str, choice: Choice, settings: Setti
             f"--policy {name} runs on one GPU type, not on {', '.join(world.gpu_types)}"
         )
     if settings.scheduled:
-        _check_scheduled(name, settings)
+        _check_scheduled(name, choice, settings)
     if settings.learning == "job" and not facts.learns_alone:
         raise UsageError(
             f"--learning job is not for --policy {name}, which has to know a job before it has run"
         )
 
 
-def _check_scheduled(name: str, settings: Settings) -> None:
+def _check_scheduled(name: str, choice: Choice, settings: Settings) -> None:
     """The service's own scheduler decides; so it must be able to, and have what it needs."""
     facts = POLICIES[name]
     if not facts.live:
@@ -43,7 +48,7 @@ def _check_scheduled(name: str, settings: Settings) -> None:
         )
     if settings.pacing_h is not None and facts.knob != "budget":
         raise UsageError(f"--pacing-h steers a budget, and --policy {name} has none")
-    if facts.by_job and settings.interval_s is not None:
+    if choice.policy.by_job and settings.interval_s is not None:
         raise UsageError(
             f"--interval-s is not for --policy {name} under the scheduler of boa serve (asked for "
             "by --max-spend and the like), where it acts at events"

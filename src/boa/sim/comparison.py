@@ -1,4 +1,9 @@
-"""Many runs side by side: every rival against BOA at the same average spend."""
+"""Many runs side by side: every rival against BOA at the same average spend, or the same bill.
+
+Where the budget counts GPUs, points are held against each other at the same spend of jobs; where it
+counts whole nodes, at the same bill. What a policy leaves empty or boots in vain costs it nothing
+by the first measure, and what it costs by the second.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -6,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from boa.errors import BoaError
+from boa.model.workload import Billing
 from boa.sim.run import World
 from boa.sim.sweep import PointOutcome
 
@@ -19,7 +25,7 @@ class NoPoint(BoaError):
 
 
 def compared(
-    world: World, outcomes: Sequence[PointOutcome]
+    world: World, outcomes: Sequence[PointOutcome], billing: Billing = "gpu"
 ) -> tuple[dict[str, Any], list[PointOutcome]]:
     """The JSON document of `boa compare`, and the points that came to nothing."""
     points = [outcome.document for outcome in outcomes if outcome.document]
@@ -28,7 +34,8 @@ def compared(
         raise NoPoint(left_out)
     return {
         "points": points,
-        "comparisons": comparisons(points, counts_gpus=counts_gpus(world)),
+        "billing": billing,
+        "comparisons": comparisons(points, counts_gpus=counts_gpus(world), billing=billing),
         "left_out": [{**o.point.document(), "why": o.problem} for o in left_out],
     }, left_out
 
@@ -38,22 +45,34 @@ def counts_gpus(world: World) -> bool:
     return all(gpu.price == 1.0 for gpu in world.gpu_types.values())
 
 
-def comparisons(points: Sequence[Mapping[str, Any]], *, counts_gpus: bool) -> list[dict[str, Any]]:
-    """Every rival's JCTs over BOA's at the same average spend, where BOA has been that far."""
-    boa = sorted((p for p in points if p["policy"] == "boa"), key=lambda p: p["spend_per_hour"])
-    spends = [p["spend_per_hour"] for p in boa]
+def money_key(billing: Billing) -> str:
+    """Figure of a point at which it is held against others."""
+    return "bill_per_hour" if billing == "node" else "spend_per_hour"
+
+
+def comparisons(
+    points: Sequence[Mapping[str, Any]], *, counts_gpus: bool, billing: Billing = "gpu"
+) -> list[dict[str, Any]]:
+    """Every rival's JCTs over BOA's for the same money, where BOA has been that far.
+
+    Between BOA's points: straight lines over spend; over the logarithm of a bill.
+    """
+    key = money_key(billing)
+    boa = sorted((p for p in points if p["policy"] == "boa"), key=lambda p: p[key])
+    spends = [p[key] for p in boa]
+    along = np.log if billing == "node" else np.asarray
     found = []
     for rival in points:
-        at = rival["spend_per_hour"]
+        at = rival[key]
         if rival["policy"] == "boa" or not spends or not spends[0] <= at <= spends[-1]:
             continue
         jct, p95 = (
-            float(np.interp(at, spends, [p[key] for p in boa]))
-            for key in ("average_jct_s", "p95_jct_s")
+            float(np.interp(along(at), along(spends), [p[figure] for p in boa]))
+            for figure in ("average_jct_s", "p95_jct_s")
         )
         found.append(
             {
-                **{key: rival[key] for key in ("policy", "knob", "value")},
+                **{name: rival[name] for name in ("policy", "knob", "value")},
                 "at_gpus" if counts_gpus else "at_spend_per_hour": at,
                 "jct_ratio": rival["average_jct_s"] / jct,
                 "p95_ratio": rival["p95_jct_s"] / p95,

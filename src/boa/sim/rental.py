@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from boa.model.cluster import Node, NodeId
+from boa.model.cluster import Allocation, Node, NodeId
 from boa.model.workload import GpuType
 from boa.scheduler.money.ledger import charged_gpu_seconds
 from boa.units import SECONDS_PER_HOUR, GpuName, Seconds, Usd, UsdPerHour
@@ -31,6 +31,10 @@ class Rental:
     """Per type, of nodes that are gone: from request to release."""
     reclaiming_gpu_seconds: dict[GpuName, float] = field(default_factory=dict)
     """Per type, between release and the moment the cloud really has the node back."""
+    booting_gpu_seconds: dict[GpuName, float] = field(default_factory=dict)
+    """Per type, of nodes that are gone: from request until jobs could start, or release."""
+    awaited_gpu_seconds: dict[GpuName, float] = field(default_factory=dict)
+    """Per type, of those: held by jobs that waited for their nodes to boot."""
     used: set[NodeId] = field(default_factory=set)
     """Nodes that a job has run on: warm."""
     gpus: int = 0
@@ -53,20 +57,44 @@ class Rental:
 
     def release(self, node: NodeId, now: Seconds) -> None:
         rented = self.nodes.pop(node)
-        self.closed(rented.node, rented.since, now, now + self.reclaim_s)
+        self.closed(rented.node, rented.since, now, now + self.reclaim_s, ready=rented.ready)
         self.used.discard(node)
         self.gpus -= rented.node.gpus
         self.costs(self.spend - self.gpu_types[rented.node.gpu].price * rented.node.gpus)
 
-    def closed(self, node: Node, since: Seconds, released: Seconds | None, gone: Seconds) -> None:
-        """Count a node that is gone."""
+    def closed(
+        self,
+        node: Node,
+        since: Seconds,
+        released: Seconds | None,
+        gone: Seconds,
+        *,
+        ready: Seconds | None,
+    ) -> None:
+        """Count a node that is gone. `ready`: None if it never was."""
         used, reclaiming = charged_gpu_seconds(node.gpus, since, released, gone)
-        gpu = node.gpu
-        self.gpu_seconds[gpu] = self.gpu_seconds.get(gpu, 0.0) + used
-        self.reclaiming_gpu_seconds[gpu] = self.reclaiming_gpu_seconds.get(gpu, 0.0) + reclaiming
+        booting = used if ready is None else min(max(ready - since, 0.0) * node.gpus, used)
+        for sums, more in (
+            (self.gpu_seconds, used),
+            (self.reclaiming_gpu_seconds, reclaiming),
+            (self.booting_gpu_seconds, booting),
+        ):
+            sums[node.gpu] = sums.get(node.gpu, 0.0) + more
+
+    def await_boot(self, held: Allocation, now: Seconds, *, leave: bool = False) -> None:
+        """A job takes GPUs of nodes that may still boot; or leaves them, before they are ready."""
+        if self.provision_s > 0:
+            left = ((self.nodes[node].ready - now) * count for node, count in held.nodes)
+            seconds = sum(max(each, 0.0) for each in left)
+            known = self.awaited_gpu_seconds.get(held.gpu, 0.0)
+            self.awaited_gpu_seconds[held.gpu] = known + (-seconds if leave else seconds)
 
     def ready_at(self, nodes: Iterable[NodeId]) -> Seconds:
         return max(self.nodes[node].ready for node in nodes)
+
+    def booting(self, now: Seconds) -> dict[NodeId, Seconds]:
+        """Nodes that no job can start on yet, and in how many seconds one can."""
+        return {id: r.ready - now for id, r in self.nodes.items() if r.ready > now}
 
     def all_nodes(self) -> tuple[Node, ...]:
         return tuple(self.nodes[node].node for node in sorted(self.nodes))

@@ -11,7 +11,7 @@ from boa.model.workload import GpuType
 from boa.sim.jobs import ActiveJob
 from boa.sim.rental import Rental, price_of
 from boa.sim.settings import Settings
-from boa.units import SECONDS_PER_HOUR, GpuName, Seconds
+from boa.units import SECONDS_PER_HOUR, GpuName, Seconds, UsdPerHour
 
 ROUNDING_S: Seconds = 1e-6
 
@@ -94,7 +94,24 @@ class SimulationReport:
 
     @property
     def spend_per_hour(self) -> float:
-        return price_of(self.tally.gpu_seconds, self.gpu_types) / self._hours
+        return self._per_hour(self.tally.gpu_seconds)
+
+    @property
+    def bill_per_hour(self) -> UsdPerHour:
+        """Charged for whole nodes, from request to gone."""
+        rented, reclaiming = self.rental.gpu_seconds, self.rental.reclaiming_gpu_seconds
+        return self._per_hour(rented) + self._per_hour(reclaiming)
+
+    @property
+    def idle_per_hour(self) -> UsdPerHour:
+        """GPUs of nodes that were ready, and that no job held: a part of the bill."""
+        rental = self.rental
+        held = self.spend_per_hour - self._per_hour(rental.awaited_gpu_seconds)
+        ready = self._per_hour(rental.gpu_seconds) - self._per_hour(rental.booting_gpu_seconds)
+        return max(ready - held, 0.0)
+
+    def _per_hour(self, gpu_seconds: Mapping[GpuName, float]) -> UsdPerHour:
+        return price_of(gpu_seconds, self.gpu_types) / self._hours
 
     @property
     def _hours(self) -> float:
@@ -124,10 +141,13 @@ class SimulationReport:
             "average_gpus": self.average_gpus,
             "spend_per_hour": self.spend_per_hour,
             "rented_gpus": sum(rented.values()) / SECONDS_PER_HOUR / self._hours,
-            "rented_spend_per_hour": price_of(rented, self.gpu_types) / self._hours,
+            "rented_spend_per_hour": self._per_hour(rented),
             "peak_rented_spend_per_hour": self.rental.peak,
             "reclaiming_gpus": sum(reclaiming.values()) / SECONDS_PER_HOUR / self._hours,
-            "reclaiming_spend_per_hour": price_of(reclaiming, self.gpu_types) / self._hours,
+            "reclaiming_spend_per_hour": self._per_hour(reclaiming),
+            "booting_spend_per_hour": self._per_hour(self.rental.booting_gpu_seconds),
+            "idle_spend_per_hour": self.idle_per_hour,
+            "bill_per_hour": self.bill_per_hour,
             "rescalings_per_job": self.tally.rescalings / ended,
             "rescaling_s_per_job": self.tally.paused_s / ended,
             "average_efficiency": self.average_efficiency,

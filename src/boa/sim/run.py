@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 from boa.catalogue.calibration import Slowdown
@@ -12,7 +13,7 @@ from boa.catalogue.measured_profiles import Profiles, fitted_truth, read_truth
 from boa.catalogue.offers import gpu_types
 from boa.errors import InputError
 from boa.model.trace import Trace
-from boa.model.workload import GpuType
+from boa.model.workload import GpuType, Workload
 from boa.policy.registry import Choice
 from boa.sim.knowledge import ExpectedArrivals, Knowledge, truths_of
 from boa.sim.physics import AdaptiveTruth, PlanTruth, Truth
@@ -34,6 +35,12 @@ class World:
     slowdown: Slowdown = "sia"
     rescale: Seconds | None = None
     """Seconds that replace every class's own rescaling time, if given."""
+
+    @cached_property
+    def workload(self) -> Workload:
+        """The trace's own, as whoever knows everything would write it down; without boots."""
+        arrivals, settings = ExpectedArrivals.of(self.trace), Settings(learning="perfect")
+        return Knowledge(self.truths, self.gpu_types, arrivals, settings).workload()
 
 
 def world_of(
@@ -83,6 +90,14 @@ def _profiles(
     return fitted_truth(known_figures("sia"))
 
 
+def takes_scheduler(choice: Choice, settings: Settings) -> bool:
+    """Whether it takes the service's own scheduler: for its limits, or for a market of nodes.
+
+    Others decide the same whatever is billed: the bill is only what they are compared at.
+    """
+    return settings.scheduled or getattr(choice.policy, "at_events", False)
+
+
 def simulate(
     world: World,
     choice: Choice,
@@ -103,7 +118,7 @@ def simulate(
         settings,
         like_sia=choice.like_sia,
     )
-    kind = ScheduledSimulation if settings.scheduled else QuickSimulation
+    kind = ScheduledSimulation if takes_scheduler(choice, settings) else QuickSimulation
     simulation = kind(
         world.trace.jobs,
         knowledge,

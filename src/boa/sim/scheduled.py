@@ -280,7 +280,13 @@ class ScheduledSimulation:
         for node in draft.changes.nodes.values():
             self._types[node.id] = node.gpu
             if node.gone_at is not None and node.billed_from is not None:
-                self.rental.closed(node.node, node.billed_from, node.released_at, node.gone_at)
+                self.rental.closed(
+                    node.node,
+                    node.billed_from,
+                    node.released_at,
+                    node.gone_at,
+                    ready=node.ready_at,
+                )
         self.rental.costs(committed(self.state.nodes.values()))
         for hold in draft.changes.holds.values():
             if hold.until is not None:
@@ -341,7 +347,7 @@ class ScheduledSimulation:
             released = max(end, kept) if node.released_at is None else node.released_at
             if node.billed_from is not None:
                 gone = released + self.settings.reclaim_s
-                self.rental.closed(node.node, node.billed_from, released, gone)
+                self.rental.closed(node.node, node.billed_from, released, gone, ready=node.ready_at)
 
 
 def _same(before: State, after: State) -> bool:

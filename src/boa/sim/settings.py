@@ -39,7 +39,8 @@ class Settings:
     pacing_h: float | None = None
     """Over how many hours an overspent or underspent dollar is made good; None: never."""
     billing: Billing = "gpu"
-    """What the budget counts: GPUs that jobs hold, or whole nodes from request to gone."""
+    """Count that the budget is held against: GPUs that jobs hold, or whole nodes from request to
+    gone."""
     samples: int = 5000
     """Points of the time series until the last arrival, at most."""
 
@@ -48,7 +49,7 @@ class Settings:
         """Whether it takes the service's own scheduler: its limits, its pacing, its profiler."""
         limited = self.max_spend is not None or bool(self.max_nodes) or self.keep_warm_s > 0
         paced = self.pacing_h is not None or self.learning == "service"
-        return limited or paced or self.billing == "node"
+        return limited or paced
 
     def document(self) -> dict[str, Any]:
         return {

@@ -147,6 +147,9 @@ class QuickSimulation:
             self.knowledge.gpu_types,
             self.rental.next_node,
         )
+        for job in self.active.values():
+            if job.allocation is not None and after.get(job.id) != job.allocation:
+                self.rental.await_boot(job.allocation, now, leave=True)
         self._rent_exactly(nodes, now)
         for job in self.active.values():
             job.apply(decision.shares.get(job.id))
@@ -230,6 +233,7 @@ class QuickSimulation:
         for _, _, held in moving:
             if held is not None:
                 self._pools[held.gpu].give(held)
+                self.rental.await_boot(held, now, leave=True)
         for job, share, _ in sorted(moving, key=lambda one: -one[1].width if one[1] else 0):
             self._move(job, None if share is None else self._take(share, now), now)
         for _, _, held in moving:
@@ -256,14 +260,18 @@ class QuickSimulation:
     # Both
 
     def _decide(self, views: list[Any]) -> Decision:
+        now, rounds = self.clock.now(), self.settings.interval_s is not None
         decision = self.policy.decide(
             ClusterView(
-                now=self.clock.now(),
+                now=now,
                 jobs=views,
-                nodes=self.rental.all_nodes() if self.settings.interval_s is not None else (),
+                nodes=self.rental.all_nodes() if rounds else (),
                 gpu_types=self.knowledge.gpu_types,
                 next_node=self.rental.next_node,
                 memory=self.memory,
+                booting=self.rental.booting(now) if rounds else {},
+                boot_s=self.settings.provision_s,
+                reclaim_s=self.settings.reclaim_s,
             )
         )
         self.memory = decision.memory
@@ -305,6 +313,7 @@ class QuickSimulation:
         ready = now
         if new is not None:
             nodes = [node for node, _ in new.nodes]
+            self.rental.await_boot(new, now)
             ready = max(self.rental.ready_at(nodes), now) + job.truth.rescale_s
             if not self.rental.used.issuperset(nodes):
                 ready += self.settings.cold_s

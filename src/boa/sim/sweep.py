@@ -15,7 +15,9 @@ from typing import Any
 
 from boa.errors import BoaError, UsageError
 from boa.model.policies import KNOB_NAMES
-from boa.policy.registry import POLICIES, Knobs, Learning, choose
+from boa.model.workload import Billing
+from boa.policy.registry import POLICIES, ROUND_S, Knobs, Learning, choose
+from boa.sim.bound import bound_jct
 from boa.sim.checks import check_can_run, check_goes_together, cluster_text
 from boa.sim.recording import Listener
 from boa.sim.report import SimulationReport
@@ -45,12 +47,16 @@ class Asked:
     max_nodes: Mapping[GpuName, int] = field(default_factory=dict)
     keep_warm_s: Seconds = 0.0
     pacing_h: float | None = None
+    billing: Billing = "gpu"
     seed: int = 0
 
     def settings(self, name: str, nodes: Mapping[GpuName, int] | None) -> Settings:
         facts = POLICIES[name]
+        interval_s = facts.interval_s if self.interval_s is None else self.interval_s or None
+        if self.interval_s is None and facts.knob == "budget" and self.billing == "node":
+            interval_s = ROUND_S  # a market also looks while nothing happens
         return Settings(
-            interval_s=facts.interval_s if self.interval_s is None else self.interval_s or None,
+            interval_s=interval_s,
             learning=self.learning or facts.learning,
             noise=self.noise,
             provision_s=self.provision_s,
@@ -61,6 +67,7 @@ class Asked:
             max_nodes=self.max_nodes,
             keep_warm_s=self.keep_warm_s,
             pacing_h=self.pacing_h,
+            billing=self.billing,
             seed=self.seed,
             cluster=nodes,
         )
@@ -77,7 +84,7 @@ def run_one(
     keep_jcts: bool = False,
 ) -> SimulationReport:
     """Replay the trace under a policy, once nothing speaks against it."""
-    choice = choose(name, knobs)
+    choice = choose(name, knobs, asked.billing)
     settings = asked.settings(name, knobs.nodes)
     check_goes_together(world, name, choice, settings)
     check_can_run(world, name, knobs, settings)
@@ -90,6 +97,9 @@ def document_of(report: SimulationReport, name: str, world: World) -> dict[str, 
     """The report as the command prints it: under the name that was asked for, with its world."""
     document = report.document()
     document["policy"] = name
+    bound = bound_jct(world, report.bill_per_hour)
+    document["bound_jct_s"] = bound
+    document["jct_over_bound"] = None if bound is None else report.average_jct / bound
     document["physics"] |= {"slowdown": world.slowdown, "rescale_s": world.rescale}
     document["gpu_types"] = [
         {"name": gpu.name, "price": gpu.price, "gpus_per_node": gpu.gpus_per_node}

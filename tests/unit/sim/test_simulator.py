@@ -137,7 +137,9 @@ def test_reclaiming_is_reported_apart() -> None:
     assert plain["reclaiming_gpus"] == plain["reclaiming_spend_per_hour"] == 0.0
     hours = 5000.0 / 3600
     assert slow["reclaiming_gpus"] * hours == pytest.approx(2 * 4 * 120.0 / 3600)
-    apart = ("reclaiming_gpus", "reclaiming_spend_per_hour", "physics")
+    billed = slow["rented_spend_per_hour"] + slow["reclaiming_spend_per_hour"]
+    assert slow["bill_per_hour"] == pytest.approx(billed)
+    apart = ("reclaiming_gpus", "reclaiming_spend_per_hour", "bill_per_hour", "physics")
     assert {k: v for k, v in plain.items() if k not in apart} == {
         k: v for k, v in slow.items() if k not in apart
     }

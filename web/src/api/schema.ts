@@ -701,6 +701,12 @@ export interface components {
         Comparison: {
             /** Points */
             points: components["schemas"]["ComparisonPoint"][];
+            /**
+             * Billing
+             * @description Money that they are compared at: node: the bill. Without it, what jobs held.
+             * @enum {string}
+             */
+            billing?: "gpu" | "node";
             /** Comparisons */
             comparisons: components["schemas"]["RivalPoint"][];
             /** Left Out */
@@ -762,6 +768,28 @@ export interface components {
             reclaiming_spend_per_hour?: number;
             /** Peak Rented Spend Per Hour */
             peak_rented_spend_per_hour?: number;
+            /**
+             * Booting Spend Per Hour
+             * @description Nodes from request until jobs could start on them.
+             */
+            booting_spend_per_hour?: number;
+            /**
+             * Idle Spend Per Hour
+             * @description Nodes that were ready, where no job held them.
+             */
+            idle_spend_per_hour?: number;
+            /**
+             * Bill Per Hour
+             * @description Whole nodes from request to gone: rented and reclaiming.
+             */
+            bill_per_hour?: number;
+            /**
+             * Bound Jct S
+             * @description JCT of the exact plan by the GPU, without boots, for that bill; null below the cheapest.
+             */
+            bound_jct_s?: number | null;
+            /** Jct Over Bound */
+            jct_over_bound?: number | null;
             /** Rescalings Per Job */
             rescalings_per_job: number;
             /** Rescaling S Per Job */
@@ -1875,7 +1903,7 @@ export interface components {
         };
         /**
          * RivalPoint
-         * @description A rival's point against BOA's line at the same average spend.
+         * @description A rival's point against BOA's line at the same average spend, or the same bill.
          */
         RivalPoint: {
             /** Policy */

@@ -33,6 +33,11 @@ CSV_KEYS = (
     "spend_per_hour",
     "rented_gpus",
     "rented_spend_per_hour",
+    "bill_per_hour",
+    "idle_spend_per_hour",
+    "booting_spend_per_hour",
+    "bound_jct_s",
+    "jct_over_bound",
     "rescalings_per_job",
     "rescaling_s_per_job",
     "average_efficiency",
@@ -146,7 +151,7 @@ def compare(
     physics: Physics,
     jobs: Processes = None,
     plot: Annotated[
-        Path | None, options.plot("Draw JCT against spend (.png, .svg, .pdf, .html).")
+        Path | None, options.plot("Draw JCT against spend, or the bill (.png, .svg, .pdf, .html).")
     ] = None,
     csv: Annotated[
         Path | None, shell.Option("--csv", metavar="FILE", help="Write every point, as CSV.")
@@ -158,18 +163,20 @@ def compare(
     Every policy is swept over its own knob: boa over --budgets, autoscaled
     rivals over --targets, those on fixed clusters over --nodes-list, fixed
     over --widths; reservation is one point. A rival's JCTs are then held
-    against BOA's at the same spend, by straight lines between BOA's points.
+    against BOA's at the same spend, by straight lines between BOA's points;
+    with --billing node, at the same bill.
 
     [bold]Examples[/bold]
     [dim]$[/dim] boa compare sia.csv --policies boa,pollux-autoscale --budgets 110,140,200,300
     [dim]$[/dim] boa compare sia.csv --policies boa,sia --budgets 120,200 --plot frontiers.png
+    [dim]$[/dim] boa compare sia.csv --policies boa,sia --budgets 140,200 --billing node
     """
     from boa.sim.comparison import compared
 
     check_outputs([trace], ((plot, "--plot"), (csv, "--csv")))
     asked = physics.asked(known)
     world = physics.world(trace, renting)
-    found, left_out = compared(world, _sweep(world, sweeps, asked, jobs))
+    found, left_out = compared(world, _sweep(world, sweeps, asked, jobs), asked.billing)
     _write(world, found, plot, csv)
     if json:
         emit_json(found)

@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+from boa.model.policies import POLICIES
+
 if TYPE_CHECKING:
     from boa.sim.run import World
     from boa.sim.sweep import Asked
@@ -28,6 +30,8 @@ def physics_line(asked: "Asked", world: "World", policy: str | None = None) -> s
         "reclaiming": duration(asked.reclaim_s) if asked.reclaim_s else "",
         "interference": f"{asked.interference:g}" if asked.interference else "",
     }
+    if asked.billing == "node":
+        on.append("whole nodes billed")
     on += _limits(asked)
     on += [f"{name} {value}" for name, value in optional.items() if value]
     off = [name for name, value in optional.items() if not value]
@@ -54,6 +58,8 @@ def _habits(asked: "Asked", policy: str) -> list[str]:
     settings = asked.settings(policy, None)
     every = settings.interval_s
     habits = ["at events" if every is None else f"rounds of {duration(every)}"]
+    if every is not None and POLICIES[policy].interval_s is None and asked.billing == "node":
+        habits = [f"at events and every {duration(every)}"]
     learning = {
         "class": "classes learn together",
         "job": "each job learns alone",

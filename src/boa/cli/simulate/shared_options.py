@@ -214,6 +214,16 @@ class Physics:
             "the budget: dollars over or under are made good within so many hours.",
         ),
     ] = None
+    billing: Annotated[
+        Literal["gpu", "node"],
+        options.choice(
+            "--billing",
+            ("gpu", "node"),
+            "Of boa, what its budget counts. gpu: the GPUs that jobs hold, as in the paper. node: "
+            "the bill, whole nodes from request to gone, empty and booting ones too; boa then "
+            "rents, fills and releases nodes by what they are worth.",
+        ),
+    ] = "gpu"
     slowdown: Slowdown = None
 
     def asked(self, known: KnowledgeOptions) -> "Asked":
@@ -230,6 +240,7 @@ class Physics:
             max_nodes=self.max_nodes or {},
             keep_warm_s=self.keep_warm_s,
             pacing_h=self.pacing_h,
+            billing=self.billing,
         )
 
     def world(

@@ -44,7 +44,9 @@ class PolicyKnobs:
     budget: Annotated[
         UsdPerHour | None,
         options.dollars(
-            "--budget", "Of boa: average spend per hour. With one GPU type it counts GPUs."
+            "--budget",
+            "Of boa: average spend per hour, or bill (--billing node). With one GPU type it counts "
+            "GPUs.",
         ),
     ] = None
     target_efficiency: Annotated[
@@ -152,7 +154,9 @@ def simulate(
     Every policy needs its own knob: boa a --budget, the autoscaled rivals a
     --target-efficiency, those on a fixed cluster --nodes, fixed a --width.
     Spend is what jobs held, over the time in which jobs arrived; a plan's
-    budget means the same.
+    budget means the same. The bill is for whole nodes, from request to gone;
+    with --billing node it is what the budget means. The bound is the JCT of
+    the exact plan for that much money: nobody can do better.
 
     [bold]Examples[/bold]
     [dim]$[/dim] boa simulate sia.csv --policy boa --budget 140
@@ -160,6 +164,7 @@ def simulate(
     [dim]$[/dim] boa simulate sia.csv --policy sia --nodes T4=16,A100=2 --json
     [dim]$[/dim] boa simulate sia.csv --policy fixed --width 8 --plot fixed.png
     [dim]$[/dim] boa simulate sia.csv --policy boa --budget 140 --max-spend 200 --pacing-h 24
+    [dim]$[/dim] boa simulate sia.csv --policy boa --budget 160 --billing node --provision-s 120
     """
     check_outputs(
         [trace], ((files.events, "--events"), (files.jcts, "--jcts"), (files.plot, "--plot"))

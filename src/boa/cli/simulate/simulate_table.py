@@ -8,8 +8,9 @@ from boa.cli.console import console
 from boa.cli.markup import escape
 from boa.cli.plan.plan_table import solved_in, spelled
 from boa.cli.tables import Table
+from boa.model.workload import Billing
 from boa.plots.words import Money, duration, percent, significant
-from boa.sim.comparison import counts_gpus
+from boa.sim.comparison import counts_gpus, money_key
 from boa.sim.sweep import document_of
 
 if TYPE_CHECKING:
@@ -77,6 +78,7 @@ def figures(got: Mapping[str, Any], world: "World", knobs: "Knobs") -> Iterator[
     parts = [f"P{n} {duration(got[f'p{n}_jct_s'])}" for n in (50, 95, 99)]
     yield "", ", ".join(parts)
     yield from _spend(got, money)
+    yield from _bill(got, money, knobs.budget)
     lost = duration(got["rescaling_s_per_job"])
     yield (
         "rescalings",
@@ -100,7 +102,8 @@ def _why_off(physics: Mapping[str, Any]) -> str:
 
 
 def _spend(got: Mapping[str, Any], money: Money) -> Iterator[tuple[str, str]]:
-    planned = got.get("planned_spend_per_hour")
+    by_node = got["physics"]["billing"] == "node"  # then the bill is held against the budget
+    planned = None if by_node else got.get("planned_spend_per_hour")
     beside = "" if planned is None else f"; planned {money.rate(planned)}"
     held, rented = significant(got["average_gpus"], 4), significant(got["rented_gpus"], 4)
     yield "GPUs", f"{held} held by jobs, {rented} rented{beside if money.counts_gpus else ''}"
@@ -118,6 +121,26 @@ def _spend(got: Mapping[str, Any], money: Money) -> Iterator[tuple[str, str]]:
     total = f"{got['gpu_hours']:,.0f}" + (f" ({each})" if len(by_type) > 1 else "")
     span = f"; averages are these over the {duration(got['span_s'])} of arrivals"
     yield "GPU-hours", total + (span if got["span_s"] else "")
+
+
+def _bill(got: Mapping[str, Any], money: Money, budget: float | None) -> Iterator[tuple[str, str]]:
+    """Charges for whole nodes, what of them was of no use, and what they could have bought."""
+    bill = got["bill_per_hour"]
+    if bill <= 0:
+        return
+    parts = [
+        f"{percent(got[f'{part}_spend_per_hour'] / bill)} {part}"
+        for part in ("idle", "booting", "reclaiming")
+        if got[f"{part}_spend_per_hour"] > 0
+    ]
+    yield "bill", f"{money.rate(bill)} for whole nodes" + (f": {', '.join(parts)}" if parts else "")
+    counted = budget if got["physics"]["billing"] == "node" else None
+    if counted is not None and not 0.9 <= bill / counted <= 1.1:
+        off = bill / counted - 1
+        yield "", f"[yellow]{off:+.0%} against the budget: {_why_off(got['physics'])}[/yellow]"
+    if got["bound_jct_s"] is not None:
+        ratio, bound = got["jct_over_bound"], duration(got["bound_jct_s"])
+        yield "bound", f"{bound} at this bill; the average JCT is {ratio:.2f} times that"
 
 
 def _classes(classes: Sequence[Mapping[str, Any]], jobs: int) -> Table:
@@ -139,7 +162,7 @@ def print_comparison(
     world: "World", found: Mapping[str, Any], left_out: Sequence["PointOutcome"], physics: str
 ) -> None:
     out, money = console(), money_of(world)
-    out.print(_points(found["points"], money, found["comparisons"]))
+    out.print(_points(found["points"], money, found["comparisons"], found["billing"]))
     out.print()
     for line in verdicts(found, money):
         out.print(line)
@@ -151,18 +174,23 @@ def print_comparison(
 
 
 def _points(
-    points: Sequence[Mapping[str, Any]], money: Money, compared: Sequence[Mapping[str, Any]]
+    points: Sequence[Mapping[str, Any]],
+    money: Money,
+    compared: Sequence[Mapping[str, Any]],
+    billing: Billing,
 ) -> Table:
     ratios = {(c["policy"], c["value"]): c for c in compared}
     table = Table(gap=3)
     table.add_column("policy", no_wrap=True)
     table.add_column("told", no_wrap=True)
-    spend = "GPUs" if money.counts_gpus else "spend"
+    spend, key = "GPUs" if money.counts_gpus else "spend", money_key(billing)
+    if billing == "node":
+        spend = "GPUs billed" if money.counts_gpus else "bill"
     for column in (spend, "average JCT", "P95", "rescalings", "× BOA", "P95 × BOA"):
         table.add_column(column, justify="right", no_wrap=True)
     for point in points:
         beside = ratios.get((point["policy"], point["value"]))
-        held = point["spend_per_hour"]
+        held = point[key]
         table.add_row(
             point["policy"],
             escape(_told(point)),
@@ -190,10 +218,11 @@ def verdicts(found: Mapping[str, Any], money: Money) -> Iterator[str]:
     rivals = dict.fromkeys(p["policy"] for p in found["points"] if p["policy"] != "boa")
     if len(rivals) == len({p["policy"] for p in found["points"]}):
         return
+    same = "bill" if found.get("billing") == "node" else "spend"
     for rival in rivals:
         mine = [c for c in found["comparisons"] if c["policy"] == rival]
         if not mine:
-            yield f"{rival}: never at a spend that BOA was simulated at"
+            yield f"{rival}: never at a {same} that BOA was simulated at"
             continue
         average, tail = (_span([c[key] for c in mine]) for key in ("jct_ratio", "p95_ratio"))
         at = [c.get("at_gpus", c.get("at_spend_per_hour")) for c in mine]
@@ -204,7 +233,7 @@ def verdicts(found: Mapping[str, Any], money: Money) -> Iterator[str]:
         )
         yield (
             f"[bold]{rival}[/bold]: average JCT {average} × BOA's, P95 {tail} ×, "
-            f"at the same spend ({where})"
+            f"at the same {same} ({where})"
         )
 
 

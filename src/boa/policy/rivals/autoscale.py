@@ -3,16 +3,25 @@
 The cluster is left alone while its efficiency lies within a band around c. Outside of it, the size
 whose efficiency is closest to c is taken: by binary search where efficiency falls with size, by
 trying every size where it need not (Rubick).
+
+The size is chosen as if every node of it were ready. Where nodes take time to boot, jobs are placed
+on those that are ready, or are within half a round: they go on there while the others boot,
+instead of waiting for them.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
+from boa.model.cluster import ClusterView, Node
+from boa.model.policies import ROUND_S
 from boa.model.speedup import Floats
+from boa.units import Seconds
 
 BAND = 0.3
 """Half the band's width, as a share of c or 1 − c, whichever is less (the paper's appendix)."""
+SOON_S: Seconds = ROUND_S / 2
+"""A node that is ready within half a round is worth waiting for: the next round comes later."""
 USEFUL = 0.5
 """A width is no base if its GPUs do less than this share of what they could at a better one."""
 
@@ -24,6 +33,12 @@ def band(c: float) -> float:
 
 def outside_band(efficiency: float, c: float) -> bool:
     return abs(efficiency - c) > band(c)
+
+
+def ready_nodes(view: ClusterView, nodes: Sequence[Node]) -> tuple[Node, ...]:
+    """Nodes that jobs are placed on now, of those to have: ready, or about to be."""
+    due = {node.id: view.booting.get(node.id, 0.0) for node in view.nodes}
+    return tuple(node for node in nodes if due.get(node.id, view.boot_s) <= SOON_S)
 
 
 def base_width(rates: Floats) -> int | None:

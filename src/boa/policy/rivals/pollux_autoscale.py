@@ -5,7 +5,12 @@ from typing import Any, ClassVar
 
 from boa.model.cluster import ClusterView, Decision, Node
 from boa.placement.packing import resized
-from boa.policy.rivals.autoscale import closest_size_monotone, efficiency, outside_band
+from boa.policy.rivals.autoscale import (
+    closest_size_monotone,
+    efficiency,
+    outside_band,
+    ready_nodes,
+)
 from boa.policy.rivals.pollux import Optimised, Population, curve_of, most_gpus, optimise
 
 
@@ -37,8 +42,11 @@ class PolluxAutoscale:
             found = optimise(view, nodes, last, self.seed)
         if not nodes or outside_band(_efficiency(found, nodes), self.target):
             nodes, found = self._resized(view, nodes, last, found)
+        placements, ready = found.placements, ready_nodes(view, nodes)
+        if len(ready) < len(nodes):
+            placements = optimise(view, ready, found.found, self.seed).placements
         return Decision(
-            placements=found.placements,
+            placements=placements,
             nodes=nodes,
             memory=Remembered(found.found, self.target),
         )

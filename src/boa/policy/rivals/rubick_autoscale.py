@@ -6,7 +6,13 @@ from typing import ClassVar
 
 from boa.model.cluster import ClusterView, Decision, JobId
 from boa.placement.packing import resized
-from boa.policy.rivals.autoscale import closest_size, contribution, efficiency, outside_band
+from boa.policy.rivals.autoscale import (
+    closest_size,
+    contribution,
+    efficiency,
+    outside_band,
+    ready_nodes,
+)
 from boa.policy.rivals.rubick import Request, allot, cluster_type, held_by, requests_of, seat
 
 MOST_NODES = 64
@@ -45,16 +51,25 @@ class RubickAutoscale:
         requests = requests_of(view, gpu)
         current = held_by(view.jobs)
         here = sum(node.gpu == gpu for node in view.nodes)
-        count = self.size(requests, here, per_node)
+        booting = len(ready_nodes(view, view.nodes)) < len(view.nodes)
+        count = self.size(requests, here, per_node, booting=booting)
         nodes = resized(view.nodes, {gpu: count}, view.gpu_types, current, view.next_node)
-        widths = allot(requests, count * per_node)
-        return Decision(placements=seat(widths, current, nodes, gpu, per_node), nodes=nodes)
+        ready = ready_nodes(view, nodes)
+        widths = allot(requests, len(ready) * per_node)
+        return Decision(placements=seat(widths, current, ready, gpu, per_node), nodes=nodes)
 
-    def size(self, requests: Sequence[Request], here: int, per_node: int) -> int:
-        """How many nodes to have: as many as there are while their efficiency is in the band."""
+    def size(
+        self, requests: Sequence[Request], here: int, per_node: int, *, booting: bool = False
+    ) -> int:
+        """How many nodes to have: as many as there are while their efficiency is in the band.
+
+        While some of them boot, what counts is what jobs will have once all are ready.
+        """
         if not requests:
             return 0
         held = {request.id: request.held for request in requests if request.held}
+        if booting:
+            held = allot(requests, here * per_node)
         now = self.efficiency(requests, held, here * per_node)
         settled = bool(held) and (self.queueing or len(held) == len(requests))
         if settled and not outside_band(now, self.target):

@@ -8,8 +8,13 @@ import numpy as np
 
 from boa.model.cluster import ClusterView, Decision, JobId, Share
 from boa.model.speedup import Floats
-from boa.placement.packing import resized
-from boa.policy.rivals.autoscale import closest_size_monotone, efficiency, outside_band
+from boa.placement.packing import place, resized
+from boa.policy.rivals.autoscale import (
+    closest_size_monotone,
+    efficiency,
+    outside_band,
+    ready_nodes,
+)
 from boa.policy.rivals.sia import Round
 from boa.units import GpuName
 
@@ -42,7 +47,19 @@ class SiaAutoscale:
             sizes[gpu] = self._size(view, round_, speedups, sizes, gpu)
         held = {job.id: job.allocation for job in view.jobs if job.allocation is not None}
         nodes = resized(view.nodes, sizes, view.gpu_types, held, view.next_node)
-        return Decision(shares=_shares(view, round_, sizes), nodes=nodes, memory=memory)
+        ready = ready_nodes(view, nodes)
+        if len(ready) == len(nodes):
+            return Decision(shares=_shares(view, round_, sizes), nodes=nodes, memory=memory)
+        sizes = {gpu: sum(node.gpu == gpu for node in ready) for gpu in view.gpu_types}
+        placed = place(
+            _shares(view, round_, sizes),
+            held,
+            ready,
+            view.gpu_types,
+            next_node=view.next_node,
+            elastic=False,
+        )
+        return Decision(placements=placed.allocations, nodes=nodes, memory=memory)
 
     def _size(
         self,

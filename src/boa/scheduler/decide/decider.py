@@ -57,6 +57,8 @@ class Decider:
     unwanted: frozenset[NodeId] = frozenset()
     """Nodes that a policy which chooses its nodes has given up: they go as soon as they are
     empty."""
+    chooses_nodes: bool = False
+    """The last decision said which nodes to have, empty ones too."""
     refused: dict[GpuName, Refused] = field(default_factory=dict)
     """Types that the cloud had no more of."""
     short: Mapping[JobId, Shortage] = field(default_factory=dict)
@@ -247,7 +249,7 @@ class Decider:
         jobs = [job for job in draft.jobs.values() if _schedulable(job, draft.now)]
         decision = self.policy.decide(self._view(draft, jobs))
         self.memory = decision.memory
-        self.fresh_plan = False
+        self.fresh_plan, self.chooses_nodes = False, decision.nodes is not None
         usable, current = self._nodes(draft), current_allocations(jobs)
         after, nodes = allocate(decision, current, usable, self.gpu_types, draft.state.next_node)
         here = {node.id for node in usable}

@@ -225,7 +225,7 @@ def _work(question: SimulationQuestion, tell: Tell) -> tuple[str, dict[str, Any]
         outcomes = run_points(
             world, points, question.asked, progress=lambda done, _: tell(("points_done", done))
         )
-        return "done", {"result": compared(world, outcomes)[0]}
+        return "done", {"result": compared(world, outcomes, question.asked.billing)[0]}
     except BoaError as problem:
         return "failed", {"error": str(problem)}
     except Exception as bug:

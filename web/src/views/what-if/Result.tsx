@@ -4,7 +4,16 @@ import type { ComparisonPoint } from "../../api/types";
 import { LineChart } from "../../charts/LineChart";
 import { duration, figure, trimmed, usdPerHour } from "../../format";
 import { Card } from "../../parts/basics";
-import { rivalOf, sentences, seriesOf, told, type Finished, type Measure } from "./results";
+import {
+  moneyWord,
+  pointsOf,
+  rivalOf,
+  sentences,
+  seriesOf,
+  told,
+  type Finished,
+  type Measure,
+} from "./results";
 
 const MEASURES = [
   ["average_jct_s", "average"],
@@ -15,6 +24,7 @@ const MEASURES = [
 export function Result({ finished }: { finished: readonly Finished[] }) {
   const [measure, setMeasure] = useState<Measure>("average_jct_s");
   const series = useMemo(() => seriesOf(finished, measure), [finished, measure]);
+  const money = moneyWord(finished);
   const buttons = (
     <span className="choice" role="group" aria-label="Which JCT">
       {MEASURES.map(([key, name]) => (
@@ -35,9 +45,9 @@ export function Result({ finished }: { finished: readonly Finished[] }) {
         <Sentences key={simulation.id} simulation={simulation} many={finished.length > 1} />
       ))}
       <LineChart
-        title={measure === "average_jct_s" ? "Average JCT by spend" : "P95 of JCT by spend"}
+        title={measure === "average_jct_s" ? `Average JCT by ${money}` : `P95 of JCT by ${money}`}
         note="JCT: the time from a job's arrival to its end. Lower and further left is better."
-        x={{ label: "average spend in USD per hour", unit: "usd" }}
+        x={{ label: `average ${money} in USD per hour`, unit: "usd" }}
         y={{ label: "JCT", unit: "seconds" }}
         series={series}
         height={340}
@@ -71,7 +81,8 @@ function Sentences({ simulation, many }: { simulation: Finished; many: boolean }
 }
 
 function Points({ simulation, many }: { simulation: Finished; many: boolean }) {
-  const { points, left_out: leftOut } = simulation.result;
+  const { left_out: leftOut } = simulation.result;
+  const money = moneyWord([simulation]) === "bill" ? "Bill" : "Spend";
   return (
     <section className="stack" aria-label={`Points of simulation ${simulation.id}`}>
       {many && (
@@ -85,7 +96,7 @@ function Points({ simulation, many }: { simulation: Finished; many: boolean }) {
             <tr>
               <th scope="col">Policy</th>
               <th scope="col">told</th>
-              {["Spend", "Average JCT", "P95", "Rescalings per job", "JCT × BOA’s"].map((head) => (
+              {[money, "Average JCT", "P95", "Rescalings per job", "JCT × BOA’s"].map((head) => (
                 <th key={head} scope="col" className="numeric">
                   {head}
                 </th>
@@ -93,7 +104,7 @@ function Points({ simulation, many }: { simulation: Finished; many: boolean }) {
             </tr>
           </thead>
           <tbody>
-            {points.map((point) => (
+            {pointsOf(simulation.result).map((point) => (
               <PointRow
                 key={`${point.policy} ${point.value}`}
                 point={point}

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 
 import type { Comparison, ComparisonPoint, RivalPoint } from "../../api/types";
-import { rivalOf, sentences, seriesOf, told, type Finished } from "./results";
+import { moneyWord, rivalOf, sentences, seriesOf, told, type Finished } from "./results";
 
 function point(policy: string, value: number, spend: number, jct: number): ComparisonPoint {
   return {
@@ -143,5 +143,34 @@ describe("a point", () => {
     const both = result([...BOA, mine], [rival(0.5, 87, 1.4), rival(0.3, 110, 1.2)]);
     expect(rivalOf(both, mine)?.jct_ratio).toBe(1.2);
     expect(BOA[0] && rivalOf(both, BOA[0])).toBeNull();
+  });
+});
+
+describe("simulations that were billed by the node", () => {
+  const billed = (found: ComparisonPoint, bill: number) => ({ ...found, bill_per_hour: bill });
+  const node: Comparison = {
+    ...result(
+      [billed(point("boa", 60, 50, 1000), 70), billed(point("boa", 120, 100, 500), 130)],
+      [],
+    ),
+    billing: "node",
+  };
+
+  it("are drawn by their bill", () => {
+    const [line] = seriesOf([finished("1", node)], "average_jct_s");
+    expect(line?.points).toEqual([
+      [70, 1000],
+      [130, 500],
+    ]);
+    expect(moneyWord([finished("1", node)])).toBe("bill");
+  });
+
+  it("are drawn by spend beside others that were not", () => {
+    expect(moneyWord([finished("1", node), finished("2", result(BOA, []))])).toBe("spend");
+  });
+
+  it("are told at their bill", () => {
+    const points = [...node.points, billed(point("sia-autoscale", 0.5, 60, 2000), 200)];
+    expect(sentences({ ...node, points })[0]).toContain("$200");
   });
 });

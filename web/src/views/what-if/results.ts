@@ -16,10 +16,24 @@ export function isFinished(simulation: Simulation): simulation is Finished {
   return simulation.result !== undefined;
 }
 
+/** Points with the money that they are compared at as their spend: the bill, where nodes are billed. */
+export function pointsOf(result: Comparison): readonly ComparisonPoint[] {
+  if (result.billing !== "node") return result.points;
+  return result.points.map((point) => ({
+    ...point,
+    spend_per_hour: point.bill_per_hour ?? point.spend_per_hour,
+  }));
+}
+
+/** "bill" where all of them were billed by the node. */
+export function moneyWord(finished: readonly Finished[]): "bill" | "spend" {
+  return finished.every(({ result }) => result.billing === "node") ? "bill" : "spend";
+}
+
 /** One line per policy and simulation, by rising spend; BOA's first, so that it keeps its colour. */
 export function seriesOf(finished: readonly Finished[], measure: Measure): Series[] {
   const lines = finished.flatMap((simulation, nth) =>
-    [...byPolicy(simulation.result.points)].map(([policy, points]) => ({
+    [...byPolicy(pointsOf(simulation.result))].map(([policy, points]) => ({
       policy,
       name: finished.length > 1 ? `${policy} (${simulation.trace}, no. ${simulation.id})` : policy,
       points,
@@ -74,7 +88,7 @@ export function sentences(result: Comparison): string[] {
     .filter((policy) => policy !== "boa")
     .map((policy) => {
       const found = result.comparisons.filter((rival) => rival.policy === policy);
-      return found.length > 0 ? compared(policy, found) : apart(policy, result.points);
+      return found.length > 0 ? compared(policy, found) : apart(policy, pointsOf(result));
     });
 }
 
