@@ -7,17 +7,18 @@ and Sia; a class whose jobs share what they learn, from one earlier job on; and 
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
 from boa.catalogue.rates import typical_shape
 from boa.goodput.efficiency import gain
 from boa.goodput.learning import StepTime, learn
-from boa.goodput.throughput import Throughput, step_time
+from boa.goodput.throughput import Throughput, accumulation_time, step_time
 from boa.goodput.tuning import (
     Limits,
     Setting,
+    Stretch,
     best_setting,
     best_settings,
     first_setting,
@@ -204,7 +205,7 @@ class ClassLearner:
         self._samples: dict[GpuName, dict[tuple[int, int, int], StepTime]] = {}
         self._models: dict[GpuName, Throughput] = {}
         self._tables: dict[GpuName, Floats] = {}
-        self._stretches: dict[GpuName, Floats] = {}
+        self._stretches: dict[GpuName, tuple[Stretch, Stretch]] = {}
         self._paces: dict[tuple[GpuName, Shape], TrueRates] = {}
         for gpu in truth.limits:
             self._try_widths(gpu)
@@ -242,14 +243,14 @@ class ClassLearner:
 
     def _pace(self, gpu: GpuName, shape: Shape) -> TrueRates:
         truth, gpus = self.truth, sum(shape)
-        row = self._stretch(gpu)[int(len(shape) > 1)]
+        found = self._stretch(gpu)[int(len(shape) > 1)]
         settings = best_settings(
             self._models[gpu],
             truth.gains,
             truth.limits[gpu],
             nodes=len(shape),
             gpus=gpus,
-            stretch=row[gpus - 1] if gpus <= len(row) else None,
+            stretch=_row(found, gpus - 1) if gpus <= len(found.step) else None,
         )
         totals = np.array([float(s.total(gpus)) for s in settings])
         worth = np.diagonal(gain(truth.convergence, totals))
@@ -284,31 +285,45 @@ class ClassLearner:
         table[:, 0, truth.gpus_per_node[gpu] + 1 :] = 0.0
         return np.asarray(table / truth.slowdown)
 
-    def _stretch(self, gpu: GpuName) -> Floats:
-        """Measured over fitted step time of every candidate, 2 × widths × batch sizes."""
+    def _stretch(self, gpu: GpuName) -> tuple[Stretch, Stretch]:
+        """Measured over fitted times of every candidate, on one node and across nodes."""
         known = self._stretches.get(gpu)
         if known is None:
-            options = grid(self.truth.limits[gpu], self.truth.widest(gpu))
-            rows = [
-                _stretched(self._errors(gpu, across), options.local_batch)
-                for across in (False, True)
-            ]
-            known = self._stretches[gpu] = np.exp(np.stack(rows))
+            sizes = grid(self.truth.limits[gpu], self.truth.widest(gpu)).local_batch
+            known = self._stretches[gpu] = (
+                self._stretch_on(gpu, False, sizes),
+                self._stretch_on(gpu, True, sizes),
+            )
         return known
 
-    def _errors(self, gpu: GpuName, across: bool) -> "dict[int, dict[int, float]]":
-        """Logarithms of measured over fitted step time: width -> local batch -> error."""
-        errors: dict[int, dict[int, float]] = {}
+    def _stretch_on(self, gpu: GpuName, across: bool, sizes: Floats) -> Stretch:
+        steps: Errors = {}
+        passes: Errors = {}
+        model = self._models[gpu]
         for sample in self._samples[gpu].values():
+            batch, at = sample.local_batch, np.float64(sample.local_batch)
+            computing = accumulation_time(model, at)  # type: ignore[arg-type]
+            passes.setdefault(sample.gpus, {})[batch] = _log(sample.accumulation_s, computing)
             if (sample.nodes > 1) == across:
-                at = map(np.float64, (sample.nodes, sample.gpus, sample.local_batch))
-                fitted = step_time(self._models[gpu], *at)  # type: ignore[arg-type]
-                error = float(np.log(sample.step_s / fitted))
-                errors.setdefault(sample.gpus, {})[sample.local_batch] = error
-        return errors
+                nodes, gpus = np.float64(sample.nodes), np.float64(sample.gpus)
+                fitted = step_time(model, nodes, gpus, at)  # type: ignore[arg-type]
+                steps.setdefault(sample.gpus, {})[batch] = _log(sample.step_s, fitted)
+        return Stretch(np.exp(_stretched(steps, sizes)), np.exp(_stretched(passes, sizes)))
 
 
-def _stretched(errors: "dict[int, dict[int, float]]", local_batch: Floats) -> Floats:
+Errors: TypeAlias = dict[int, dict[int, float]]
+"""Logarithms of measured over fitted time: width -> local batch -> error."""
+
+
+def _log(measured: float, fitted: Floats) -> float:
+    return float(np.log(measured / fitted))
+
+
+def _row(stretch: Stretch, at: int) -> Stretch:
+    return Stretch(stretch.step[at], stretch.accumulation[at])
+
+
+def _stretched(errors: Errors, local_batch: Floats) -> Floats:
     """Errors at every width (rows) and batch size: linear between sizes and between log-widths."""
     widths = np.array(sorted(errors))
     if not len(widths):
