@@ -1,12 +1,13 @@
 """Questions to whoever solves: when to ask, what comes back, and an answer on the spot."""
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from boa.errors import BoaError
 from boa.model.workload import Workload
 from boa.policy.boa import within_reach
+from boa.policy.trials import Trials, with_trials
 from boa.solver.solution import Solution
 from boa.units import Seconds, UsdPerHour
 
@@ -29,6 +30,7 @@ class PlanAnswer:
     solution: Solution | None
     too_small: UsdPerHour | None = None
     """The budget cannot keep up; the plan is the cheapest there is, and this is what it needs."""
+    trials: Trials = field(default_factory=Trials)
     error: str = ""
     wall_s: float = 0.0
 
@@ -79,9 +81,11 @@ def due(
 def solved(question: PlanQuestion) -> PlanAnswer:
     """Every question has an answer, if only an error in words."""
     began = time.perf_counter()
-    solution, needed, error = None, None, ""
+    solution, needed, trials, error = None, None, Trials(), ""
     try:
         solution, needed = within_reach(question.workload, question.budget)
+        if needed is None:
+            solution, trials = with_trials(solution)
     except BoaError as problem:
         error = str(problem)
     except Exception as problem:  # a bug in the solver must not end its process
@@ -90,6 +94,7 @@ def solved(question: PlanQuestion) -> PlanAnswer:
         number=question.number,
         solution=solution,
         too_small=needed,
+        trials=trials,
         error=error,
         wall_s=time.perf_counter() - began,
     )

@@ -175,7 +175,7 @@ class Planner:
             too_small=answer.too_small,
             units=self._units,
         )
-        self.memory = planned_of(answer.solution, asked.version, now, asked.number)
+        self.memory = planned_of(answer.solution, asked.version, now, asked.number, answer.trials)
         return self.plan
 
     @property
