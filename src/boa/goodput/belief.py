@@ -28,7 +28,7 @@ SERIAL = 0.08
 """Share of the work that more GPUs do not speed up, of a class that nothing is known of."""
 SLOPE = 0.15
 """Standard deviation, per octave, of how much better or worse than that a class scales."""
-HOPE = 1.5
+HOPE = 2.0
 """Standard deviations by which a trial may turn out better than expected."""
 _ANY = 10.0
 """Standard deviation of a logarithm of which nothing is known."""

@@ -16,7 +16,8 @@ from boa.errors import BudgetTooSmall
 from boa.model.plan import ClassPlan, Plan, Variant
 from boa.model.workload import JobClass, Workload
 from boa.solver.assemble import plan_of
-from boa.solver.objective import ClassOutcome, evaluate
+from boa.solver.lagrangian import cheapest
+from boa.solver.objective import ClassOutcome, Rules, evaluate
 from boa.solver.planner import plan as solve
 from boa.solver.pricing import Pricing
 from boa.solver.solution import Solution
@@ -60,6 +61,11 @@ def hopeful(workload: Workload) -> Workload:
     """The workload as trials may find it."""
     classes = tuple(workload.hopes.get(c.name, c) for c in workload.classes)
     return replace(workload, classes=classes, hopes={})
+
+
+def cheapest_hoped(workload: Workload) -> UsdPerHour:
+    """The least spend that keeps up if all that is uncertain turns out well."""
+    return cheapest(Pricing.of(hopeful(workload), Rules())).spend
 
 
 def with_trials(solution: Solution) -> tuple[Solution, Trials]:

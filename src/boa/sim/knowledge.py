@@ -192,12 +192,13 @@ class Knowledge:
         if not rates:
             expected = "arrivals that spread over time: a plan is made for their rates"
             raise InputError("trace", "jobs that all arrive at time 0", expected)
-        classes, hopes = [], {}
+        classes: list[JobClass] = []
+        hopes: dict[str, JobClass] = {}
         for app in sorted(rates, key=lambda app: (-rates[app], app)):
-            expected, hoped = self._forecast(app, rates[app])
-            classes.append(expected)
-            if hoped is not None:
-                hopes[expected.name] = hoped
+            as_expected, as_hoped = self._forecast(app, rates[app])
+            classes.append(as_expected)
+            if as_hoped is not None:
+                hopes[as_expected.name] = as_hoped
         return Workload(gpu_types=self.gpu_types, classes=tuple(classes), hopes=hopes)
 
     def _forecast(self, app: str, per_hour: PerHour) -> tuple[JobClass, JobClass | None]:
