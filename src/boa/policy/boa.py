@@ -22,6 +22,8 @@ from boa.solver.planner import plan as solve
 from boa.solver.solution import Solution
 from boa.units import Seconds, UsdPerHour
 
+BACK = 10.0
+"""Rescaling times that a job must have left to leave a width that was tried in vain."""
 MARGIN = 0.05
 """Part of the value of its rest that a running job must gain to be moved, beyond the rescaling."""
 
@@ -112,8 +114,9 @@ def _share(planned: Planned, variants: tuple[Variant, ...], job: JobView) -> Sha
         tried = planned.hopes.course(job.job_class, trial)
         if kept is None or _pays(kept, tried, job):
             return tried.share(job.epoch)
-    chosen = dealt if kept is None or _pays(kept, dealt, job) else kept
-    return chosen.share(job.epoch)
+    if kept is None or _pays(kept, dealt, job) or _is_over(planned, kept, dealt, job):
+        return dealt.share(job.epoch)
+    return kept.share(job.epoch)
 
 
 def _kept(planned: Planned, job: JobView) -> Course | None:
@@ -136,6 +139,15 @@ def _pays(kept: Course, dealt: Course, job: JobView) -> bool:
     left = max(0.0, min(1.0, job.left))  # in this order, so that NaN counts as a whole epoch
     go, stay = dealt.rest(job.epoch, left, held), kept.rest(job.epoch, left, held)
     return go < (1 - MARGIN) * stay
+
+
+def _is_over(planned: Planned, kept: Course, dealt: Course, job: JobView) -> bool:
+    """Whether a trial has shown that its width is of no use, and there is enough left to go back:
+    where money is left over, no price would tell."""
+    at = min(job.epoch, len(kept.steps) - 1)
+    if planned.rests.offers(job.job_class, kept.steps[at]):
+        return False
+    return dealt.left_s(job.epoch, min(max(job.left, 0.0), 1.0)) > BACK * dealt.rescale_s
 
 
 def dealt_to(variants: tuple[Variant, ...], serial: int) -> Variant:
