@@ -89,7 +89,9 @@ def believed(
     weights = np.linalg.solve(inner, outer.T).T
     variance = _alike(at, at).diagonal() - (weights * outer).sum(axis=1)
     sd = np.sqrt(np.maximum(variance, 0.0))
-    return Belief(np.asarray(prior + weights @ seen), np.where(sd < 2 * _EXACT, 0.0, sd))
+    level = seen.mean()  # so that it does not matter in which unit rates are told
+    mean = prior + level + weights @ (seen - level)
+    return Belief(np.asarray(mean), np.where(sd < 2 * _EXACT, 0.0, sd))
 
 
 def _alike(one: Floats, other: Floats) -> Floats:
