@@ -64,9 +64,9 @@ class Stretch:
     """Factors by which candidates take longer than by the model: widths × GRID."""
 
     step: Floats
-    """Of the pass that ends in a synchronisation."""
+    """Factors of the pass that ends in a synchronisation."""
     accumulation: Floats
-    """Of the passes before it."""
+    """Factors of the passes before it."""
 
 
 @lru_cache(maxsize=512)

@@ -111,7 +111,7 @@ def trials_of(solution: Solution) -> Trials:
 
 
 def _alone(solution: Solution, job_class: JobClass, variant: Variant) -> ClassOutcome:
-    """What the jobs of one class would come to, all on this variant, as it is expected."""
+    """Expected outcome of one class, all of its jobs on this variant."""
     alone = replace(solution.workload, classes=(job_class,), hopes={})
     plan = Plan((ClassPlan(name=job_class.name, variants=(replace(variant, share=1.0),)),))
     return evaluate(alone, plan, solution.rules).classes[0]

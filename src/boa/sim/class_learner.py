@@ -174,7 +174,7 @@ def _log(measured: float, fitted: Floats) -> float:
 
 
 def _rate(error: Belief) -> Belief:
-    """Of rates instead of times."""
+    """The same belief, of rates instead of times."""
     return Belief(-error.mean, error.sd)
 
 

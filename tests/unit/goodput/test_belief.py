@@ -81,7 +81,9 @@ def test_predictions_that_are_off_are_better_for_their_neighbours(size: float) -
 
 def test_who_plans_with_expectations_is_not_cursed_by_choosing_the_best_of_many() -> None:
     """The curve is drawn from the prior; of 64 noisy predictions the most efficient is chosen."""
-    widths, size, raw, smooth = np.arange(1.0, 65.0), 0.3, [], []
+    widths, size = np.arange(1.0, 65.0), 0.3
+    raw: list[float] = []
+    smooth: list[float] = []
     places = belief.places(widths, PER_NODE)
     for seed in range(300):
         rng = np.random.default_rng(seed)

@@ -28,10 +28,9 @@ def net(at_four: float, *, per_hour: float = 4.0, most: int = 2) -> JobClass:
     )
 
 
-def workload(hoped: float, expected: float = 2.6, **fields: float) -> Workload:
+def workload(hoped: float, expected: float = 2.6) -> Workload:
     hopes = {"net": net(hoped, most=4)} if hoped else {}
-    classes = (replace(net(expected), **fields),)
-    return Workload(gpu_types={"T4": T4}, classes=classes, hopes=hopes)
+    return Workload(gpu_types={"T4": T4}, classes=(net(expected),), hopes=hopes)
 
 
 def planned(of: Workload, budget: float) -> Planned:

@@ -1,6 +1,6 @@
 """All that is known of one class: what its jobs said and did, and the curves that follow."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -25,7 +25,7 @@ from boa.scheduler.learn.curves import (
 from boa.scheduler.learn.fading_means import Arrivals, Mean
 from boa.scheduler.learn.measurements import MOST_EPOCHS, Stretch, added
 from boa.scheduler.learn.rescaling import Rescalings, Told, stored_before_engines
-from boa.scheduler.learn.widths import ahead, of_use, settled_widths
+from boa.scheduler.learn.widths import ahead, settled_widths, up_to
 from boa.units import GpuName, Seconds
 
 GPU_S: Seconds = 3600.0
@@ -41,8 +41,6 @@ PATIENCE = 0.02
 the more is known, the less one report can change."""
 NOISE_NOTICED = 0.05
 """Part by which a noise scale must have moved to be stored again."""
-LEAST_SERIAL = 0.01
-"""No class is taken to scale better than this: its means are of logarithms."""
 MOST_GPUS = 1024
 """The widest that curves go, whatever a job allows."""
 
@@ -298,8 +296,11 @@ class Known:
         expected, hoped, curves = {}, {}, {}
         for gpu, curve in packed.items():
             expected[gpu], hoped[gpu] = self._ahead(gpu, curve)
-            curves[gpu] = self._offered(gpu, expected[gpu], work)
-            hoped[gpu] = self._offered(gpu, hoped[gpu], work, trial=True)
+            curves[gpu] = curve
+            if self.profile is None:
+                most = max([*self.settled.get(gpu, ()), self.gpus.min])
+                curves[gpu] = up_to(expected[gpu], most, work)
+                hoped[gpu] = up_to(hoped[gpu], self._reach(gpu), work)
             if hoped[gpu].widths[-1] <= curves[gpu].widths[-1]:
                 hoped[gpu] = expected[gpu]
         return Picture(found, tables, curves, expected, hoped, work)
@@ -317,19 +318,6 @@ class Known:
         if self.profile is not None or not settled:
             return curve, curve
         return ahead(curve, settled, self._per_node(gpu))
-
-    def _offered(self, gpu: GpuName, curve: Curves, work: Floats, trial: bool = False) -> Curves:
-        """As far as it is settled, or may be tried, and of use."""
-        if self.profile is not None:
-            return curve
-        most = max([*self.settled.get(gpu, ()), self.gpus.min])
-        kept = [n for n, width in enumerate(curve.widths) if trial or width <= most]
-        if not kept:
-            kept = [0]
-        widths = tuple(curve.widths[n] for n in kept)
-        useful = of_use(widths, work @ (1.0 / curve.rates[:, kept]))
-        kept = [n for n in kept if curve.widths[n] <= useful]
-        return Curves(tuple(curve.widths[n] for n in kept), curve.rates[:, kept])
 
     def _per_node(self, gpu: GpuName) -> int:
         return self.gpu_types[gpu].gpus_per_node
@@ -427,24 +415,6 @@ class Known:
         self._noise_stored = {epoch: mean.value for epoch, mean in self.noise.items()}
         self.jobs, self.ended = document["jobs"], document["ended"]
         self.profile, self._picture = self._usable_profile(), None
-
-
-def usual_serial(classes: Iterable[Known]) -> float:
-    """Share of the work that does not scale, by classes that were run at several widths.
-
-    A class that has shown nothing yet is taken to be like them, and like the catalogue's.
-    """
-    found = [SERIAL]
-    for known in classes:
-        for gpu, settled in known.settled.items():
-            curve, low, high = known.picture.expected.get(gpu), settled[0], settled[-1]
-            if curve is None or low == high or not {low, high} <= {*curve.widths}:
-                continue
-            times = known.picture.work @ (1.0 / curve.rates)
-            speedup = float(times[curve.widths.index(low)] / times[curve.widths.index(high)])
-            more = high / low
-            found.append(min(max((more / speedup - 1.0) / (more - 1.0), LEAST_SERIAL), 1.0))
-    return float(np.exp(np.mean(np.log(found))))
 
 
 def _is_news(cell: Cell, before: Cell | None) -> bool:

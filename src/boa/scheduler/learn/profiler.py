@@ -23,10 +23,11 @@ from boa.model.speedup import Floats
 from boa.model.workload import GpuType, Workload
 from boa.scheduler.learn.beliefs import Believed
 from boa.scheduler.learn.class_document import document_of
-from boa.scheduler.learn.class_knowledge import Known, usual_serial
+from boa.scheduler.learn.class_knowledge import Known
 from boa.scheduler.learn.fading_means import ARRIVALS_PER_HOUR, ARRIVALS_WEIGHT_H, Arrivals
 from boa.scheduler.learn.measurements import MOST_EPOCHS, Stretch, is_amount, stretches
 from boa.scheduler.learn.rescaling import Told, has_first_step
+from boa.scheduler.learn.usual_scaling import usual_serial
 from boa.units import GpuName, PerHour, Seconds
 
 MATERIAL = 0.05

@@ -60,6 +60,15 @@ def of_use(widths: tuple[int, ...], times: Floats) -> int:
     return best
 
 
+def up_to(curve: Curves, most: int, work: Floats) -> Curves:
+    """The part of a curve that is no wider than this, and of use; its narrowest width at least."""
+    within = max(sum(width <= most for width in curve.widths), 1)
+    times = work @ (1.0 / curve.rates[:, :within])
+    useful = of_use(curve.widths[:within], times)
+    end = curve.widths.index(useful) + 1
+    return Curves(curve.widths[:end], curve.rates[:, :end])
+
+
 def ahead(curve: Curves, settled: tuple[int, ...], gpus_per_node: int) -> tuple[Curves, Curves]:
     """A curve as it is expected and as it may be hoped to be beyond the widest settled width."""
     last = settled[-1]
