@@ -112,6 +112,14 @@ def times(of: Profiler, gpu: GpuName = "T4", now: float = 0.0, epoch: int = 0) -
     return {width: stretch.work / curve(width) for width in widths}
 
 
+def widest_hoped(of: Profiler, gpu: GpuName = "T4", now: float = 0.0) -> int | None:
+    """The widest width that a trial may try; None: there is nothing to try."""
+    workload = of.workload(now)
+    assert workload is not None
+    hoped = workload.hopes.get("net")
+    return None if hoped is None else hoped.max_on(gpu)
+
+
 def profile(
     rates: Mapping[GpuName, Floats | list[float]],
     *,

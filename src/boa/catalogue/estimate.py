@@ -192,8 +192,8 @@ def job_class(
         name=name,
         arrivals_per_hour=rounded_one(arrivals_per_hour, DIGITS),
         rescale_s=rescaling,
-        min_gpus=_limit({gpu: found.widths[0] for gpu, found in curves.items()}),
-        max_gpus=_limit({gpu: found.widths[-1] for gpu, found in curves.items()}),
+        min_gpus=limit_of({gpu: found.widths[0] for gpu, found in curves.items()}),
+        max_gpus=limit_of({gpu: found.widths[-1] for gpu, found in curves.items()}),
         epochs=tuple(
             Epoch(
                 work=float(seconds[j]),
@@ -204,7 +204,7 @@ def job_class(
     )
 
 
-def _limit(by_type: dict[GpuName, int]) -> int | dict[GpuName, int]:
+def limit_of(by_type: dict[GpuName, int]) -> int | dict[GpuName, int]:
     """One number where all types agree."""
     values = set(by_type.values())
     return values.pop() if len(values) == 1 else by_type

@@ -59,6 +59,16 @@ class Grid:
     """1 where a setting is within the limits, else 0."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Stretch:
+    """Factors by which candidates take longer than by the model: widths × GRID."""
+
+    step: Floats
+    """Factors of the pass that ends in a synchronisation."""
+    accumulation: Floats
+    """Factors of the passes before it."""
+
+
 @lru_cache(maxsize=512)
 def grid(limits: Limits, max_gpus: int) -> Grid:
     width = np.arange(1, max_gpus + 1, dtype=float)[:, None]
@@ -107,16 +117,12 @@ def best_settings(
     *,
     nodes: int,
     gpus: int,
-    stretch: Floats | None = None,
+    stretch: Stretch | None = None,
 ) -> list[Setting]:
-    """The same for every epoch that `gains` tells of.
-
-    `stretch`: how much longer than by the model an iteration takes, per candidate.
-    """
+    """The same for every epoch that `gains` tells of; `stretch` has one row, of these GPUs."""
     options = grid(limits, gpus)
-    rates = _rates(model, gains, options, np.array([[float(gpus)]]), np.float64(nodes), gpus - 1)
-    if stretch is not None:
-        rates = rates / stretch
+    widths = np.array([[float(gpus)]])
+    rates = _rates(model, gains, options, widths, np.float64(nodes), gpus - 1, stretch)
     local, passes = options.local_batch[gpus - 1], options.passes[gpus - 1]
     return [Setting(int(local[n]), int(passes[n])) for n in rates.argmax(axis=-1).reshape(-1)]
 
@@ -126,18 +132,20 @@ def rate_table(
     gains: Gains,
     limits: Limits,
     max_gpus: int,
-    stretch: Floats | None = None,
+    stretches: tuple[Stretch, Stretch] | None = None,
 ) -> Floats:
     """Predicted goodput at widths 0..K on one node and across nodes: … × 2 × (K + 1).
 
-    A single GPU is never across nodes: its rate there is the same. `stretch` is 2 × K × GRID.
+    A single GPU is never across nodes: its rate there is the same. `stretches`: on one node, and
+    across nodes.
     """
     options = grid(limits, max_gpus)
     widths = np.arange(1.0, max_gpus + 1)[:, None]
     rows = []
     for row, nodes in enumerate((1, 2)):
-        rates = _rates(model, gains, options, widths, np.float64(nodes), slice(None))
-        rows.append((rates if stretch is None else rates / stretch[row]).max(axis=-1))
+        stretch = None if stretches is None else stretches[row]
+        rates = _rates(model, gains, options, widths, np.float64(nodes), slice(None), stretch)
+        rows.append(rates.max(axis=-1))
     table = np.stack(rows, axis=-2)
     return np.concatenate([np.zeros((*table.shape[:-1], 1)), table], axis=-1)
 
@@ -149,10 +157,13 @@ def _rates(
     widths: Floats,
     nodes: np.float64,
     at: int | slice,
+    stretch: Stretch | None = None,
 ) -> Floats:
     compute = accumulation_time(model, options.local_batch[at])
     network = network_time(model, nodes, widths)  # type: ignore[arg-type]
     step = overlapped(compute, network, model.gamma)
+    if stretch is not None:
+        step, compute = step * stretch.step, compute * stretch.accumulation
     seconds = options.passes[at] * compute + step
     return np.asarray(gains(options.total[at]) / seconds * options.allowed[at])
 

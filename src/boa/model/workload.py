@@ -71,6 +71,9 @@ class Workload:
     classes: tuple[JobClass, ...]
     notes: tuple[str, ...] = field(default=(), compare=False)
     """Where the figures come from: kept as comments at the head of the file."""
+    hopes: Mapping[str, JobClass] = field(default_factory=dict, compare=False)
+    """Classes, by name, as trials of widths that were never run may find them: no slower than
+    expected. Classes that all is known of are left out."""
 
     @property
     def arrivals_per_hour(self) -> PerHour:

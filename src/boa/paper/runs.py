@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -118,8 +118,10 @@ def execute(run: Run, data: Path) -> dict[str, Any]:
 
 
 def cheapest_spend(world: World, settings: Settings) -> UsdPerHour:
-    """The least that any plan for the first forecast can spend."""
-    knowledge = Knowledge(world.truths, world.gpu_types, ExpectedArrivals.of(world.trace), settings)
+    """The least that any plan can spend: by the truth, so that budgets do not depend on what is
+    known of it."""
+    known = replace(settings, learning="perfect", noise=0.0)
+    knowledge = Knowledge(world.truths, world.gpu_types, ExpectedArrivals.of(world.trace), known)
     return frontier(knowledge.workload()).cheapest
 
 

@@ -4,10 +4,11 @@ Variants are dealt out along the golden ratio, so that after any number of jobs 
 to within a few jobs. A job that runs keeps its variant when the plan changes, unless what is left
 of its training gains enough by the new one to pay for the rescaling, and 5 % more: plans are flat
 near their optimum, and one that is solved again on slightly other figures looks quite different.
+By the same rule a few jobs try what nobody has run (`trials.py`), held against what is hoped of it.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from boa.errors import BudgetTooSmall
@@ -16,11 +17,13 @@ from boa.model.plan import Variant
 from boa.model.workload import Workload
 from boa.policy.courses import Course, Rests
 from boa.policy.market.worth import Worths
+from boa.policy.trials import GOLDEN, Trials, hopeful
 from boa.solver.planner import plan as solve
 from boa.solver.solution import Solution
 from boa.units import Seconds, UsdPerHour
 
-GOLDEN = 0.6180339887498949
+BACK = 10.0
+"""Rescaling times that a job must have left to leave a width that was tried in vain."""
 MARGIN = 0.05
 """Part of the value of its rest that a running job must gain to be moved, beyond the rescaling."""
 
@@ -36,6 +39,9 @@ class Planned:
     by_class: Mapping[str, tuple[Variant, ...]]
     rests: Rests = field(compare=False, repr=False)
     worths: Worths = field(compare=False, repr=False)
+    trials: Trials = field(default_factory=Trials)
+    hopes: Rests | None = field(default=None, compare=False, repr=False)
+    """Courses as trials may find them."""
 
     @property
     def price(self) -> float:
@@ -46,7 +52,7 @@ class Planned:
     def report(self) -> dict[str, Any]:
         return {
             "planned_jct_s": self.solution.average_jct,
-            "planned_spend_per_hour": self.solution.spend,
+            "planned_spend_per_hour": self.solution.spend + max(self.trials.spend, 0.0),
             "plans": self.plans,
         }
 
@@ -72,7 +78,9 @@ class Boa:
         return Decision(shares=shares, memory=planned)
 
 
-def planned_of(solution: Solution, version: int, at: Seconds, plans: int = 1) -> Planned:
+def planned_of(
+    solution: Solution, version: int, at: Seconds, plans: int = 1, trials: Trials | None = None
+) -> Planned:
     """BOA's memory of a plan: the forecast it was made from, when, the how many-th."""
     return Planned(
         solution=solution,
@@ -82,6 +90,8 @@ def planned_of(solution: Solution, version: int, at: Seconds, plans: int = 1) ->
         by_class={planned.name: planned.variants for planned in solution.plan.classes},
         rests=Rests(solution),
         worths=Worths(solution.workload),
+        trials=trials or Trials(),
+        hopes=Rests(replace(solution, workload=hopeful(solution.workload))) if trials else None,
     )
 
 
@@ -99,8 +109,14 @@ def within_reach(workload: Workload, budget: UsdPerHour) -> tuple[Solution, UsdP
 def _share(planned: Planned, variants: tuple[Variant, ...], job: JobView) -> Share:
     dealt = planned.rests.course(job.job_class, dealt_to(variants, job.serial))
     kept = _kept(planned, job)
-    chosen = dealt if kept is None or _pays(kept, dealt, job) else kept
-    return chosen.share(job.epoch)
+    trial = planned.trials.variant(job.job_class, job.serial)
+    if trial is not None and planned.hopes is not None:
+        tried = planned.hopes.course(job.job_class, trial)
+        if kept is None or _pays(kept, tried, job):
+            return tried.share(job.epoch)
+    if kept is None or _pays(kept, dealt, job) or _is_over(planned, kept, dealt, job):
+        return dealt.share(job.epoch)
+    return kept.share(job.epoch)
 
 
 def _kept(planned: Planned, job: JobView) -> Course | None:
@@ -123,6 +139,15 @@ def _pays(kept: Course, dealt: Course, job: JobView) -> bool:
     left = max(0.0, min(1.0, job.left))  # in this order, so that NaN counts as a whole epoch
     go, stay = dealt.rest(job.epoch, left, held), kept.rest(job.epoch, left, held)
     return go < (1 - MARGIN) * stay
+
+
+def _is_over(planned: Planned, kept: Course, dealt: Course, job: JobView) -> bool:
+    """Whether a trial has shown that its width is of no use, and there is enough left to go back:
+    where money is left over, no price would tell."""
+    at = min(job.epoch, len(kept.steps) - 1)
+    if planned.rests.offers(job.job_class, kept.steps[at]):
+        return False
+    return dealt.left_s(job.epoch, min(max(job.left, 0.0), 1.0)) > BACK * dealt.rescale_s
 
 
 def dealt_to(variants: tuple[Variant, ...], serial: int) -> Variant:

@@ -66,6 +66,12 @@ class Course:
             value += left * self.runs[at]
         return value if held == self.steps[at] else value + self.entries[at]
 
+    def left_s(self, epoch: int, left: float) -> Seconds:
+        """Seconds of training that are to be done yet."""
+        at = min(epoch, len(self.steps) - 1)
+        after = float(self.times[at + 1 :].sum())
+        return after + left * float(self.times[at]) if left else after
+
     def share(self, epoch: int) -> Share:
         known = self._shares.get(epoch)
         if known is None:
@@ -97,6 +103,11 @@ class Rests:
             course = self._courses[job_class, variant] = self._valued(job_class, variant)
         self._seen[job_class, id(variant)] = (variant, course)  # held, so that the id stays its own
         return course
+
+    def offers(self, job_class: str, step: Step) -> bool:
+        """Whether plans may give this width: it was not only tried, and is of use."""
+        gpu, width = step
+        return width <= self._classes[job_class][0].max_on(gpu)
 
     def _valued(self, name: str, variant: Variant) -> Course:
         job_class, weight = self._classes[name]

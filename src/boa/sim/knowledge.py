@@ -19,8 +19,9 @@ from boa.errors import InputError
 from boa.goodput.measured import smallest_rotation
 from boa.model.cluster import Shape
 from boa.model.trace import Trace, TraceJob
-from boa.model.workload import GpuType, Workload
-from boa.sim.learners import ClassLearner, Fits, JobLearner, Learner, PerfectLearner, noise_factors
+from boa.model.workload import GpuType, JobClass, Workload
+from boa.sim.class_learner import ClassLearner
+from boa.sim.learners import Fits, JobLearner, Learner, PerfectLearner, noise_factors
 from boa.sim.physics import AdaptiveTruth, PlanTruth, TableTruth, Truth
 from boa.sim.settings import Settings
 from boa.units import GpuName, PerHour, Seconds
@@ -151,7 +152,7 @@ class Knowledge:
         if self.settings.noise:
             widths = {gpu: truth.widest(gpu) for gpu in self.gpu_types}
             noise = noise_factors(self.settings.noise, widths, self.settings.seed, truth.name)
-        return PerfectLearner(truth, noise)
+        return PerfectLearner(truth, noise, self.settings.noise)
 
     def refresh(self) -> None:
         for learner in self._shared.values():
@@ -191,30 +192,44 @@ class Knowledge:
         if not rates:
             expected = "arrivals that spread over time: a plan is made for their rates"
             raise InputError("trace", "jobs that all arrive at time 0", expected)
-        order = sorted(rates, key=lambda app: (-rates[app], app))
-        classes = []
-        for app in order:
-            truth = self._truths[app]
-            learner = self._class(truth)
+        classes: list[JobClass] = []
+        hopes: dict[str, JobClass] = {}
+        for app in sorted(rates, key=lambda app: (-rates[app], app)):
+            as_expected, as_hoped = self._forecast(app, rates[app])
+            classes.append(as_expected)
+            if as_hoped is not None:
+                hopes[as_expected.name] = as_hoped
+        return Workload(gpu_types=self.gpu_types, classes=tuple(classes), hopes=hopes)
+
+    def _forecast(self, app: str, per_hour: PerHour) -> tuple[JobClass, JobClass | None]:
+        """A class as it is expected, and as a trial may find it; None: all is known."""
+        truth = self._truths[app]
+        learner = self._class(truth)
+        if isinstance(truth, AdaptiveTruth):
+            work = truth.convergence.epoch_progress
+        elif isinstance(truth, TableTruth):
+            work = truth.mean_work
+        else:
+            work = np.array([self.arrivals.mean_steps[app]])
+        tables = {
+            gpu: learner.forecast(gpu, kind.gpus_per_node)
+            for gpu, kind in self.gpu_types.items()
+            if truth.widest(gpu)
+        }
+
+        def made(which: int) -> JobClass:
             curves = {
-                gpu: packed_curves(learner.table(gpu), kind.gpus_per_node)
-                for gpu, kind in self.gpu_types.items()
-                if truth.widest(gpu)
+                gpu: packed_curves(found[which], self.gpu_types[gpu].gpus_per_node)
+                for gpu, found in tables.items()
             }
-            if isinstance(truth, AdaptiveTruth):
-                work = truth.convergence.epoch_progress
-            elif isinstance(truth, TableTruth):
-                work = truth.mean_work
-            else:
-                work = np.array([self.arrivals.mean_steps[app]])
-            classes.append(
-                job_class(
-                    truth.name,
-                    arrivals_per_hour=rates[app],
-                    rescaling=truth.rescale_s + self._extra_s,
-                    curves=curves,
-                    work=work,
-                    exact=True,
-                )
+            return job_class(
+                truth.name,
+                arrivals_per_hour=per_hour,
+                rescaling=truth.rescale_s + self._extra_s,
+                curves=curves,
+                work=work,
+                exact=True,
             )
-        return Workload(gpu_types=self.gpu_types, classes=tuple(classes))
+
+        unsure = any(expected is not hoped for expected, hoped in tables.values())
+        return made(0), made(1) if unsure else None

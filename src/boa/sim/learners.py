@@ -10,19 +10,17 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
-from boa.catalogue.rates import typical_shape
-from boa.goodput.efficiency import gain
+from boa.goodput import belief
 from boa.goodput.learning import StepTime, learn
-from boa.goodput.throughput import Throughput, step_time
+from boa.goodput.throughput import Throughput
 from boa.goodput.tuning import (
     Limits,
     Setting,
     best_setting,
-    best_settings,
     first_setting,
     gains_of,
-    grid,
     rate_table,
 )
 from boa.model.cluster import Shape
@@ -71,7 +69,7 @@ class Fits:
         if key not in self._models:
             if len(self._models) >= MOST_TABLES:
                 self._models.clear()
-            self._models[key] = learn(sorted(samples, key=_order))
+            self._models[key] = learn(sorted(samples, key=order))
         return self._models[key]
 
     def setting(
@@ -101,7 +99,7 @@ class Fits:
         return known
 
 
-def _order(sample: StepTime) -> tuple[int, int, int]:
+def order(sample: StepTime) -> tuple[int, int, int]:
     return sample.nodes, sample.gpus, sample.local_batch
 
 
@@ -190,159 +188,23 @@ def _capped(limits: Limits, cap: int | None) -> Limits:
     )
 
 
-class ClassLearner:
-    """All jobs of a class share one model; one earlier job has tried two widths per octave.
-
-    Where a width was run, the model is corrected by what was measured there: the fit says how
-    speed changes between batch sizes and widths, the samples how fast it is at them.
-    """
-
-    def __init__(self, truth: AdaptiveTruth) -> None:
-        self.truth = truth
-        self.version = 0
-        self._stale = True
-        self._samples: dict[GpuName, dict[tuple[int, int, int], StepTime]] = {}
-        self._models: dict[GpuName, Throughput] = {}
-        self._tables: dict[GpuName, Floats] = {}
-        self._stretches: dict[GpuName, Floats] = {}
-        self._paces: dict[tuple[GpuName, Shape], TrueRates] = {}
-        for gpu in truth.limits:
-            self._try_widths(gpu)
-        self.refresh()
-
-    def refresh(self) -> None:
-        """Fit again, if there is anything new."""
-        if not self._stale:
-            return
-        for gpu, seen in self._samples.items():
-            self._models[gpu] = learn(sorted(seen.values(), key=_order))
-        for known in (self._tables, self._paces, self._stretches):
-            known.clear()
-        self._stale = False
-        self.version += 1
-
-    def rates(self, gpu: GpuName, epoch: int) -> Floats | None:
-        if gpu not in self._models:
-            return None
-        table = self._tables.get(gpu)
-        if table is None:
-            table = self._tables[gpu] = self._table(gpu)
-        return table[min(epoch, len(table) - 1)]  # type: ignore[no-any-return]
-
-    def table(self, gpu: GpuName) -> Floats:
-        """Every epoch's rates: epochs × 2 × (K + 1)."""
-        self.rates(gpu, 0)
-        return self._tables[gpu]
-
-    def pace(self, gpu: GpuName, shape: Shape, epoch: int) -> TrueRates:
-        found = self._paces.get((gpu, shape))
-        if found is None:
-            found = self._paces[gpu, shape] = self._pace(gpu, shape)
-        return found
-
-    def _pace(self, gpu: GpuName, shape: Shape) -> TrueRates:
-        truth, gpus = self.truth, sum(shape)
-        row = self._stretch(gpu)[int(len(shape) > 1)]
-        settings = best_settings(
-            self._models[gpu],
-            truth.gains,
-            truth.limits[gpu],
-            nodes=len(shape),
-            gpus=gpus,
-            stretch=row[gpus - 1] if gpus <= len(row) else None,
-        )
-        totals = np.array([float(s.total(gpus)) for s in settings])
-        worth = np.diagonal(gain(truth.convergence, totals))
-        for setting in set(settings):
-            self._observe(gpu, shape, setting)
-        each = zip(settings, worth.tolist(), strict=True)
-        return TrueRates(0, [truth.rate(gpu, shape, setting, w) for setting, w in each])
-
-    def _observe(self, gpu: GpuName, shape: Shape, setting: Setting) -> None:
-        seen = self._samples.setdefault(gpu, {})
-        key = (len(shape), sum(shape), setting.local_batch)
-        if key not in seen:
-            times = self.truth.timings[gpu].times(shape, setting.local_batch)
-            seen[key] = StepTime(*key, *times)
-            self._stale = True
-
-    def _try_widths(self, gpu: GpuName) -> None:
-        """The earlier job: it grew from one GPU to the most, tuning its batch size as it went."""
-        truth, limits = self.truth, self.truth.limits[gpu]
-        for width in widths_tried(truth.widest(gpu)):
-            shape = typical_shape(width, truth.gpus_per_node[gpu], across=False)
-            self._observe(gpu, shape, first_setting(limits, width))
-            model = learn(sorted(self._samples[gpu].values(), key=_order))
-            tuned = best_settings(model, truth.gains, limits, nodes=len(shape), gpus=width)
-            for setting in (tuned[0], tuned[-1]):
-                self._observe(gpu, shape, setting)
-
-    def _table(self, gpu: GpuName) -> Floats:
-        truth, model = self.truth, self._models[gpu]
-        widest, stretch = truth.widest(gpu), self._stretch(gpu)
-        table = rate_table(model, truth.gains, truth.limits[gpu], widest, stretch)
-        table[:, 0, truth.gpus_per_node[gpu] + 1 :] = 0.0
-        return np.asarray(table / truth.slowdown)
-
-    def _stretch(self, gpu: GpuName) -> Floats:
-        """Measured over fitted step time of every candidate, 2 × widths × batch sizes."""
-        known = self._stretches.get(gpu)
-        if known is None:
-            options = grid(self.truth.limits[gpu], self.truth.widest(gpu))
-            rows = [
-                _stretched(self._errors(gpu, across), options.local_batch)
-                for across in (False, True)
-            ]
-            known = self._stretches[gpu] = np.exp(np.stack(rows))
-        return known
-
-    def _errors(self, gpu: GpuName, across: bool) -> "dict[int, dict[int, float]]":
-        """Logarithms of measured over fitted step time: width -> local batch -> error."""
-        errors: dict[int, dict[int, float]] = {}
-        for sample in self._samples[gpu].values():
-            if (sample.nodes > 1) == across:
-                at = map(np.float64, (sample.nodes, sample.gpus, sample.local_batch))
-                fitted = step_time(self._models[gpu], *at)  # type: ignore[arg-type]
-                error = float(np.log(sample.step_s / fitted))
-                errors.setdefault(sample.gpus, {})[sample.local_batch] = error
-        return errors
-
-
-def _stretched(errors: "dict[int, dict[int, float]]", local_batch: Floats) -> Floats:
-    """Errors at every width (rows) and batch size: linear between sizes and between log-widths."""
-    widths = np.array(sorted(errors))
-    if not len(widths):
-        return np.zeros(local_batch.shape)
-    at = {k: np.array(sorted(errors[k].items())).T for k in errors}
-    result = np.zeros(local_batch.shape)
-    for row, sizes in enumerate(local_batch):
-        right = int(np.searchsorted(widths, row + 1))
-        low, high = widths[max(right - 1, 0)], widths[min(right, len(widths) - 1)]
-        span = float(np.log2(high / low))
-        mix = float(np.clip(np.log2((row + 1) / low) / span, 0.0, 1.0)) if span else 0.0
-        result[row] = (1 - mix) * np.interp(sizes, *at[low]) + mix * np.interp(sizes, *at[high])
-    return result
-
-
-def widths_tried(widest: int) -> list[int]:
-    """1, 2, 3, 4, 6, 8, 12, … and the widest."""
-    steps = (step << n for n in range(widest.bit_length()) for step in (2, 3))
-    return sorted({1, widest, *(width for width in steps if width <= widest)})
-
-
 class PerfectLearner:
     """Knows the truth; with noise, a truth that is off by a fixed factor at every width.
 
     A width that has been run is known from the next refresh on: noise is what nobody has tried yet.
     """
 
-    def __init__(self, truth: Truth, noise: Mapping[GpuName, Floats] | None = None) -> None:
-        self.truth = truth
+    def __init__(
+        self, truth: Truth, noise: Mapping[GpuName, Floats] | None = None, size: float = 0.0
+    ) -> None:
+        """`size`: the noise's standard deviation, which whoever plans knows of."""
+        self.truth, self._size = truth, size
         self.version = 1
         self._noise = {gpu: factors.copy() for gpu, factors in (noise or {}).items()}
         self._tables: dict[GpuName, Floats] = {}
         self._paces: dict[tuple[GpuName, Shape], TrueRates] = {}
         self._ran: dict[GpuName, set[int]] = {}
+        self._forecasts: dict[GpuName, tuple[Floats, Floats]] = {}
 
     def refresh(self) -> None:
         """Take what has been run for what it is."""
@@ -350,6 +212,7 @@ class PerfectLearner:
             if gpu in self._noise:
                 self._noise[gpu][list(widths)] = 1.0
                 self._tables.pop(gpu, None)
+                self._forecasts.pop(gpu, None)
                 self.version += 1
         self._ran.clear()
 
@@ -367,6 +230,21 @@ class PerfectLearner:
                 table = table * self._noise[gpu][: table.shape[-1]]
             self._tables[gpu] = table
         return table
+
+    def forecast(self, gpu: GpuName, gpus_per_node: int) -> tuple[Floats, Floats]:
+        """Every epoch's rates as a plan should expect them, and as a trial may find them.
+
+        A prediction that is known to be off by so much is worth what its neighbours make of it.
+        """
+        known = self._forecasts.get(gpu)
+        if known is None:
+            table = self.table(gpu)
+            known = (table, table)
+            if gpu in self._noise and self._size:
+                exact = self._noise[gpu][: table.shape[-1]] == 1.0
+                known = smoothed(table, gpus_per_node, self._size, exact)
+            self._forecasts[gpu] = known
+        return known
 
     def pace(self, gpu: GpuName, shape: Shape, epoch: int) -> TrueRates:
         found = self._paces.get((gpu, shape))
@@ -386,3 +264,22 @@ def noise_factors(
         spawn = [seed, *name.encode(), 0, *gpu.encode()]
         factors[gpu] = np.exp(size * np.random.default_rng(spawn).standard_normal(65))
     return factors
+
+
+def smoothed(
+    table: Floats, gpus_per_node: int, size: float, exact: "NDArray[np.bool_]"
+) -> tuple[Floats, Floats]:
+    """Expected and hoped rates of a table (epochs × 2 × (K + 1)) whose every width is off by a
+    factor of its own, with this standard deviation of its logarithm, unless it is `exact`."""
+    widths = np.arange(table.shape[-1], dtype=float)
+    packed = np.where(widths <= gpus_per_node, table[:, 0], table[:, 1])
+    runs = np.flatnonzero((packed > 0).all(axis=0))
+    if not len(runs):
+        return table, table
+    logs = -np.log((1.0 / packed[:, runs]).mean(axis=0))
+    at, prior = belief.places(widths[runs], gpus_per_node), belief.amdahl(widths[runs])
+    found = belief.believed(at, prior, logs - prior, at, np.where(exact[runs], 0.0, size))
+    expected, hoped = np.array(table), np.array(table)
+    expected[..., runs] *= np.exp(found.expected - logs)
+    hoped[..., runs] *= np.exp(found.hoped - logs)
+    return expected, hoped

@@ -269,7 +269,7 @@ class ScheduledSimulation:
         plan = self.scheduler.planner.plan
         if plan is None or plan.number > 1 or plan.too_small is None or self._learns:
             return
-        if self._budget is not None and self._budget < plan.too_small:
+        if self._budget is not None and self._budget < plan.too_small and plan.hopeless:
             raise BudgetTooSmall(self._budget, plan.too_small)
 
     # Acting

@@ -45,6 +45,11 @@ class Pricing:
             new |= self.chains[i].add(mu, vertex)
         return new
 
+    def best(self, class_index: int, multiplier: float) -> Vertex:
+        """The best sequence of one class at a multiplier."""
+        ((_, _, vertex),) = self._optima(np.array([class_index]), np.array([multiplier]))
+        return vertex
+
     def _find_ends(self) -> None:
         """Every class's fastest and cheapest sequence, and a few between to start from.
 

@@ -9,14 +9,13 @@ from boa.catalogue.rates import typical_shape
 from boa.goodput.measured import Curve, MeasuredTimes
 from boa.goodput.tuning import first_setting
 from boa.model.cluster import Shape
+from boa.sim.class_learner import ClassLearner, widths_tried
 from boa.sim.learners import (
-    ClassLearner,
     Fits,
     JobLearner,
     PerfectLearner,
     TrueRates,
     noise_factors,
-    widths_tried,
 )
 from boa.sim.physics import AdaptiveTruth
 from simulations import ADAPTIVE, BATCHES, MODELS, adaptive, measured, planned

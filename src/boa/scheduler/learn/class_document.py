@@ -77,7 +77,7 @@ def _type_document(
         "name": gpu,
         "gpus_per_node": kind.gpus_per_node,
         "tried": known.tried.get(gpu, 0),
-        "offered": 0 if curve is None else curve.widths[-1],
+        "offered": 0 if curve is None else picture.widest(gpu),
         "curve": {
             "widths": runs.tolist(),
             "speedup": (unit / packed[runs]).tolist(),
@@ -131,7 +131,7 @@ def prior_in_words(known: Known) -> str:
         weight = known.prior.measured_weight
         worth = f"worth {weight:g} reports at every width" if weight else "until it is measured"
         return f"the profile {known.profile.name} ({', '.join(known.profile.rates)}), {worth}"
-    words = "perfect scaling until measured, at most twice the widest width tried"
+    words = "the scaling of other classes until measured, wider only as it proves itself"
     if known.total_work is not None:
         return f"{words}; total work {known.total_work:g} by its spec"
     if known.work:

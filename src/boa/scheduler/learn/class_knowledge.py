@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from boa.catalogue.estimate import Curves, job_class, packed_curves
+from boa.catalogue.estimate import Curves, job_class, limit_of, packed_curves
+from boa.goodput.belief import SERIAL
 from boa.model.job import GpuLimits, JobSpec
 from boa.model.profile import ClassProfile
 from boa.model.records import Cell, CellKey, ClassRecord
@@ -19,11 +20,12 @@ from boa.scheduler.learn.curves import (
     learned,
     merged_work,
     of_profile,
-    perfect_scaling,
+    usual_scaling,
 )
 from boa.scheduler.learn.fading_means import Arrivals, Mean
 from boa.scheduler.learn.measurements import MOST_EPOCHS, Stretch, added
 from boa.scheduler.learn.rescaling import Rescalings, Told, stored_before_engines
+from boa.scheduler.learn.widths import ahead, settled_widths, up_to
 from boa.units import GpuName, Seconds
 
 GPU_S: Seconds = 3600.0
@@ -52,8 +54,17 @@ class Picture:
     """Rates within the limits of the class, on the types that it may use."""
     curves: Mapping[GpuName, Curves]
     """Curves on the fewest nodes, at the widths that are offered to a plan."""
+    expected: Mapping[GpuName, Curves]
+    """The same, with the widths that a trial may try."""
+    hoped: Mapping[GpuName, Curves]
+    """The same, as a trial may find them."""
     work: Floats
     """Units of every epoch."""
+
+    def widest(self, gpu: GpuName) -> int:
+        """The widest that a plan or a trial may give."""
+        trial = self.hoped[gpu] is not self.expected[gpu]
+        return (self.hoped if trial else self.curves)[gpu].widths[-1]
 
     @property
     def times(self) -> dict[GpuName, Floats]:
@@ -88,6 +99,10 @@ class Known:
     cells: dict[CellKey, Cell] = field(default_factory=dict)
     tried: Mapping[GpuName, int] = field(default_factory=dict)
     """The most GPUs of each type that progress was made on."""
+    serial: float = SERIAL
+    """Share of its work that does not scale, until it is measured: that of other classes."""
+    settled: Mapping[GpuName, tuple[int, ...]] = field(default_factory=dict)
+    """Widths that were measured for long enough to plan with."""
     profile: ClassProfile | None = field(init=False)
     """The prior's, unless it tells nothing of any type and width that the class may use."""
     _noise_stored: dict[int, float] = field(default_factory=dict)
@@ -95,7 +110,7 @@ class Known:
     _reports: int = 0
     _news: int = 0
     _picture: Picture | None = None
-    _planned: tuple[Picture, JobClass] | None = None
+    _planned: tuple[Picture, tuple[JobClass, JobClass]] | None = None
     _resampled: tuple[int, Prior] | None = None
 
     def __post_init__(self) -> None:
@@ -115,7 +130,7 @@ class Known:
         """Whether that changes the picture."""
         cell = added(self.cells.get(key), key, stretch)
         self._reports += 1
-        wider = self._remember(cell)
+        wider = self._remember(cell) | self._settle()
         if not _is_news(cell, self._noticed.get(key)):
             return False
         self._noticed[key] = cell
@@ -128,6 +143,7 @@ class Known:
     def remember(self, cell: Cell) -> None:
         """As it was when the service last ran."""
         self._remember(cell)
+        self._settle()
         self._noticed[cell.key] = cell
         self._reports += cell.reports
         self._picture = None
@@ -139,6 +155,18 @@ class Known:
         if cell.units <= 0 or key.width <= self.tried.get(key.gpu, 0):
             return False
         self.tried = {**self.tried, key.gpu: key.width}
+        return True
+
+    def _settle(self) -> bool:
+        """Whether a width is settled that was not. What once was stays so."""
+        found = settled_widths(self.cells.values(), self.rescale_s)
+        new = {
+            gpu: tuple(sorted({*widths, *self.settled.get(gpu, ())}))
+            for gpu, widths in found.items()
+        }
+        if all(self.settled.get(gpu) == widths for gpu, widths in new.items()):
+            return False
+        self.settled = {**self.settled, **new}
         return True
 
     def worked(self, epoch: int, units: float) -> None:
@@ -201,17 +229,32 @@ class Known:
 
     def as_class(self, now: Seconds) -> JobClass | None:
         """None: no type that can be rented runs it."""
+        return None if not self.picture.curves else self._as(now, 0)
+
+    def as_hoped(self, now: Seconds) -> JobClass | None:
+        """As a trial may find it; None: there is nothing to try."""
         picture = self.picture
-        if not picture.curves:
-            return None
+        same = all(picture.hoped[gpu] is curve for gpu, curve in picture.expected.items())
+        return None if same else self._as(now, 1)
+
+    def _as(self, now: Seconds, which: int) -> JobClass:
+        picture = self.picture
         if self._planned is None or self._planned[0] is not picture:
-            rates, work = picture.curves, picture.work
-            made = job_class(
-                self.name, arrivals_per_hour=1.0, rescaling=0.0, curves=rates, work=work, exact=True
+            expected, hoped = (
+                job_class(
+                    self.name,
+                    arrivals_per_hour=1.0,
+                    rescaling=0.0,
+                    curves=curves,
+                    work=picture.work,
+                    exact=True,
+                )
+                for curves in (picture.expected, picture.hoped)
             )
-            self._planned = (picture, made)
+            most = limit_of({gpu: curve.widths[-1] for gpu, curve in picture.curves.items()})
+            self._planned = (picture, (replace(expected, max_gpus=most), hoped))
         return replace(
-            self._planned[1],
+            self._planned[1][which],
             arrivals_per_hour=self.arrivals.per_hour(now),
             rescale_s=self.rescale_s,
             weight=self.weight,
@@ -244,18 +287,37 @@ class Known:
         found = learned(self._prior(), list(self.cells.values()))
         tables = {gpu: self._limited(found, gpu) for gpu in self.usable if gpu in found.tables}
         tables = {gpu: table for gpu, table in tables.items() if table.any()}
-        curves = {
-            gpu: packed_curves(table[..., : self._offered(gpu) + 1], self._per_node(gpu))
+        packed = {
+            gpu: packed_curves(table[..., : self._reach(gpu) + 1], self._per_node(gpu))
             for gpu, table in tables.items()
         }
-        curves = {gpu: curve for gpu, curve in curves.items() if curve.widths}
-        return Picture(found, tables, curves, self._work(tables))
+        packed = {gpu: curve for gpu, curve in packed.items() if curve.widths}
+        work = self._work(tables)
+        expected, hoped, curves = {}, {}, {}
+        for gpu, curve in packed.items():
+            expected[gpu], hoped[gpu] = self._ahead(gpu, curve)
+            curves[gpu] = curve
+            if self.profile is None:
+                most = max([*self.settled.get(gpu, ()), self.gpus.min])
+                curves[gpu] = up_to(expected[gpu], most, work)
+                hoped[gpu] = up_to(hoped[gpu], self._reach(gpu), work)
+            if hoped[gpu].widths[-1] <= curves[gpu].widths[-1]:
+                hoped[gpu] = expected[gpu]
+        return Picture(found, tables, curves, expected, hoped, work)
 
-    def _offered(self, gpu: GpuName) -> int:
-        """With a profile, all it tells of; without, no more than twice what was tried."""
+    def _reach(self, gpu: GpuName) -> int:
+        """The widest that may be tried: with a profile, all it tells of; without, no more than
+        twice what is settled."""
         if self.profile is not None:
             return self.gpus.max
-        return min(max(2 * self.tried.get(gpu, 0), self.gpus.min), self.gpus.max)
+        widest = max(self.settled.get(gpu, (0,)))
+        return min(max(2 * widest, self.gpus.min), self.gpus.max)
+
+    def _ahead(self, gpu: GpuName, curve: Curves) -> tuple[Curves, Curves]:
+        settled = self.settled.get(gpu, ())
+        if self.profile is not None or not settled:
+            return curve, curve
+        return ahead(curve, settled, self._per_node(gpu))
 
     def _per_node(self, gpu: GpuName) -> int:
         return self.gpu_types[gpu].gpus_per_node
@@ -277,7 +339,7 @@ class Known:
         stated = self._stated_work()
         unit = 1.0 if self.tried or stated is None else float(stated.sum()) / self._silent_s
         widest = min(max([self.gpus.max, *self.tried.values()]), MOST_GPUS)
-        return perfect_scaling(self.gpu_types, unit, self.epochs, widest)
+        return usual_scaling(self.gpu_types, unit, self.epochs, widest, self.serial)
 
     def _stated_work(self) -> Floats | None:
         """Units of every epoch by the spec, by the profile, or by both; None: nobody said."""
@@ -328,6 +390,7 @@ class Known:
                 },
                 "noise": {str(epoch): pair(mean) for epoch, mean in self.noise.items()},
                 "gpu_s": pair(self.gpu_s),
+                "serial": self.serial,
                 "jobs": self.jobs,
                 "ended": self.ended,
             },
@@ -341,6 +404,7 @@ class Known:
         self.arrivals = Arrivals(*document["arrivals"])
         self.work = {int(epoch): Mean(*pair) for epoch, pair in document["work"].items()}
         self.gpu_s = Mean(*document["gpu_s"])
+        self.serial = document.get("serial", SERIAL)
         if "rescalings" in document:
             kept = document["rescalings"].items()
             self.rescalings = {engine: Rescalings.from_document(found) for engine, found in kept}

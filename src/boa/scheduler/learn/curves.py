@@ -4,8 +4,8 @@
                                           · correction(type, placement, width) · factor(epoch)
 
 The correction is measured ÷ prior at the widths that were run, linear in log-width between them
-(in its logarithm) and flat beyond. Without a profile the prior is perfect scaling, so beyond what
-was run every further GPU is believed to do as much as one of those that did run.
+(in its logarithm) and flat beyond. Without a profile the prior is Amdahl's law as other
+classes follow it, so beyond what was run a class is believed to go on as classes usually do.
 
 - Placements (on one node, across nodes) are told apart once both have been run; until then one
   stands for the other.
@@ -68,9 +68,13 @@ class Learned:
     points: tuple[MeasuredWidth, ...]
 
 
-def perfect_scaling(gpus: Iterable[GpuName], unit: float, epochs: int, widest: int) -> Prior:
-    """`unit` per second on one GPU of any type, k times that on k."""
-    table = np.broadcast_to(unit * np.arange(widest + 1.0), (epochs, 2, widest + 1))
+def usual_scaling(
+    gpus: Iterable[GpuName], unit: float, epochs: int, widest: int, serial: float
+) -> Prior:
+    """`unit` per second on one GPU of any type; Amdahl's law on more, with this serial share."""
+    widths = np.arange(widest + 1.0)
+    rates = unit * widths / (1.0 + serial * np.maximum(widths - 1.0, 0.0))
+    table = np.broadcast_to(rates, (epochs, 2, widest + 1))
     return Prior(dict.fromkeys(gpus, table), shaped=False)
 
 

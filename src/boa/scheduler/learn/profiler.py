@@ -27,6 +27,7 @@ from boa.scheduler.learn.class_knowledge import Known
 from boa.scheduler.learn.fading_means import ARRIVALS_PER_HOUR, ARRIVALS_WEIGHT_H, Arrivals
 from boa.scheduler.learn.measurements import MOST_EPOCHS, Stretch, is_amount, stretches
 from boa.scheduler.learn.rescaling import Told, has_first_step
+from boa.scheduler.learn.usual_scaling import usual_serial
 from boa.units import GpuName, PerHour, Seconds
 
 MATERIAL = 0.05
@@ -233,7 +234,11 @@ class Profiler:
         names = [name for name in sorted(self._known) if self._comes(name, active)]
         found = [self._known[name].as_class(now) for name in names]
         classes = tuple(job_class for job_class in found if job_class is not None)
-        return Workload(gpu_types=self.gpu_types, classes=classes) if classes else None
+        hopes = {one.name: self._known[one.name].as_hoped(now) for one in classes}
+        trials = {name: hoped for name, hoped in hopes.items() if hoped is not None}
+        if not classes:
+            return None
+        return Workload(gpu_types=self.gpu_types, classes=classes, hopes=trials)
 
     def _comes(self, name: str, active: Collection[str] | None) -> bool:
         tried = self._known[name].ended > 0 or self._stated(name) is not None
@@ -328,6 +333,7 @@ class Profiler:
                 prior=prior,
                 arrivals=arrivals,
                 engine=self._engine,
+                serial=usual_serial(self._known.values()),
             )
         return known
 
@@ -341,7 +347,9 @@ class Profiler:
 
     def _mark(self, known: Known, at: Seconds) -> _Mark:
         picture = known.picture
-        offered = tuple((gpu, curve.widths) for gpu, curve in picture.curves.items())
+        offered = tuple(
+            (gpu, curve.widths, picture.hoped[gpu].widths) for gpu, curve in picture.curves.items()
+        )
         return _Mark(
             (offered, known.epochs, known.weight),
             picture.times,

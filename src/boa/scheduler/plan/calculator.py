@@ -1,12 +1,13 @@
 """Questions to whoever solves: when to ask, what comes back, and an answer on the spot."""
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from boa.errors import BoaError
 from boa.model.workload import Workload
 from boa.policy.boa import within_reach
+from boa.policy.trials import Trials, cheapest_hoped, with_trials
 from boa.solver.solution import Solution
 from boa.units import Seconds, UsdPerHour
 
@@ -29,6 +30,9 @@ class PlanAnswer:
     solution: Solution | None
     too_small: UsdPerHour | None = None
     """The budget cannot keep up; the plan is the cheapest there is, and this is what it needs."""
+    hopeless: bool = False
+    """Nor could it keep up if all that is uncertain turned out well."""
+    trials: Trials = field(default_factory=Trials)
     error: str = ""
     wall_s: float = 0.0
 
@@ -79,9 +83,14 @@ def due(
 def solved(question: PlanQuestion) -> PlanAnswer:
     """Every question has an answer, if only an error in words."""
     began = time.perf_counter()
-    solution, needed, error = None, None, ""
+    solution, needed, hopeless, trials, error = None, None, False, Trials(), ""
     try:
         solution, needed = within_reach(question.workload, question.budget)
+        if needed is None:
+            solution, trials = with_trials(solution)
+        else:
+            hopes = question.workload.hopes
+            hopeless = not hopes or cheapest_hoped(question.workload) > question.budget
     except BoaError as problem:
         error = str(problem)
     except Exception as problem:  # a bug in the solver must not end its process
@@ -90,6 +99,8 @@ def solved(question: PlanQuestion) -> PlanAnswer:
         number=question.number,
         solution=solution,
         too_small=needed,
+        hopeless=hopeless,
+        trials=trials,
         error=error,
         wall_s=time.perf_counter() - began,
     )

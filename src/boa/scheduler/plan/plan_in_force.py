@@ -20,5 +20,7 @@ class PlanState:
     """How long the solver took, of the wall."""
     too_small: UsdPerHour | None = None
     """Where the budget cannot keep up: the least that could."""
+    hopeless: bool = False
+    """Nor could the budget keep up if all that is uncertain turned out well."""
     units: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     """Units of progress of every epoch, by class, as they were known when it was asked for."""

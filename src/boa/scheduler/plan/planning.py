@@ -173,9 +173,10 @@ class Planner:
             workload=asked.workload,
             wall_s=answer.wall_s,
             too_small=answer.too_small,
+            hopeless=answer.hopeless,
             units=self._units,
         )
-        self.memory = planned_of(answer.solution, asked.version, now, asked.number)
+        self.memory = planned_of(answer.solution, asked.version, now, asked.number, answer.trials)
         return self.plan
 
     @property
@@ -192,13 +193,17 @@ def inline_planner(forecast: Forecast) -> Planner:
 
 
 def plan_now(planner: Planner, now: Seconds, budget: UsdPerHour) -> Planned | None:
-    """The plan in force, by a planner on the spot. A budget that cannot keep up is an error for
-    the first plan; later, what jobs turn out to need is met by the cheapest."""
+    """The plan in force, by a planner on the spot.
+
+    A budget that cannot keep up, whatever trials may show, is an error for the first plan; later,
+    what jobs turn out to need is met by the cheapest.
+    """
     found = planner.look(now, budget)
     if planner.thinking:
         found = planner.look(now, budget)
     if isinstance(found, str):
         raise BoaError(found)
-    if found is not None and found.number == 1 and found.too_small is not None:
+    if found is not None and found.number == 1 and found.hopeless:
+        assert found.too_small is not None
         raise BudgetTooSmall(budget, found.too_small)
     return planner.memory

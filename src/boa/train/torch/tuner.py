@@ -8,7 +8,16 @@ import numpy as np
 
 from boa.goodput.fit import Measurements, fit_throughput
 from boa.goodput.throughput import Throughput, iteration_time
-from boa.goodput.tuning import Gains, Limits, Setting, best_settings, first_setting, gains_of, grid
+from boa.goodput.tuning import (
+    Gains,
+    Limits,
+    Setting,
+    Stretch,
+    best_settings,
+    first_setting,
+    gains_of,
+    grid,
+)
 from boa.model.speedup import Floats
 from boa.train.torch.noise import Statistics
 
@@ -189,13 +198,14 @@ class Tuner:
         if not options.allowed[gpus - 1].any():
             return None
         sizes = (options.local_batch if gpus == 1 else options.total)[gpus - 1]
+        longer = self._stretch(nodes, gpus, sizes)
         return best_settings(
             self.throughput,
             self._gains(statistics),
             limits,
             nodes=nodes,
             gpus=gpus,
-            stretch=self._stretch(nodes, gpus, sizes),
+            stretch=Stretch(longer, longer),
         )[0]
 
     def _gains(self, statistics: Statistics) -> Gains:

@@ -86,7 +86,7 @@ class Lab:
         answer = self.calculator.poll()
         assert answer is not None
         assert answer.solution is not None, answer.error
-        self.planned = planned_of(answer.solution, now, self.now, number + 1)
+        self.planned = planned_of(answer.solution, now, self.now, number + 1, answer.trials)
         tried = self.profiler.tried("net").get("T4", 0)
         self.widest_offered.append((tried, workload.classes[0].max_on("T4")))
 
