@@ -150,11 +150,12 @@ def _widths(job_class: JobClass, kind: GpuType) -> list[int]:
 def _times(job_class: JobClass, gpu: GpuName, widths: list[int]) -> Floats:
     found = np.full((len(job_class.epochs), len(widths)), NEVER_S)
     asked = np.array(widths, dtype=float)
-    for n, epoch in enumerate(job_class.epochs):
-        base = job_class.base_on(gpu, epoch)
-        if base is not None:
-            runs = asked >= base
-            found[n, runs] = run_times([epoch], gpu, asked[runs])[0]
+    bases = [job_class.base_on(gpu, epoch) for epoch in job_class.epochs]
+    for base in {base for base in bases if base is not None}:
+        rows = [n for n, other in enumerate(bases) if other == base]
+        runs = asked >= base
+        times = run_times((job_class.epochs[n] for n in rows), gpu, asked[runs])
+        found[np.ix_(rows, runs)] = times
     return found
 
 
