@@ -10,7 +10,7 @@ from boa.model.cluster import Allocation, ClusterView, Decision, JobId, Node, No
 from boa.model.speedup import Floats
 from boa.placement.seating import Options, seated
 from boa.policy.boa import Planned
-from boa.policy.market.clearing import Cleared, cleared
+from boa.policy.market.clearing import Cleared, cleared, gained
 from boa.policy.market.prospects import Prospects, prospects
 from boa.policy.market.standings import later, standings_of
 from boa.units import SECONDS_PER_HOUR, Seconds
@@ -98,19 +98,23 @@ class _Step:
         values = [cleared(jobs, room).gain for _, jobs in markets]
         wait = view.boot_s + view.reclaim_s
         found: list[Node] = []
+        asked = [(n, count) for n in range(len(self.kinds)) for count in STEPS]
         while len(found) < 1000:
             nets = []
-            for n in range(len(self.kinds)):
-                for count in STEPS:
-                    more = room.copy()
-                    more[n] += count * self.sizes[n]
-                    first = cleared(markets[0][1], more).gain
-                    if first - values[0] < rules.release * self.costs[n] * count:
-                        continue
-                    for m, (span, jobs) in enumerate(markets):
-                        gain = first if m == 0 else cleared(jobs, more).gain
-                        cost = self.costs[n] * (1.0 + wait / span) * count
-                        nets.append((rules.rent * (gain - values[m]) - cost, n, count))
+            rooms = np.array([self._more(room, n, count) for n, count in asked])
+            firsts = gained(markets[0][1], rooms)
+            pays = [
+                i
+                for i, (n, count) in enumerate(asked)
+                if firsts[i] - values[0] >= rules.release * self.costs[n] * count
+            ]
+            if not pays:
+                break
+            gains = [firsts[pays], *(gained(jobs, rooms[pays]) for _, jobs in markets[1:])]
+            for i, (n, count) in enumerate(asked[i] for i in pays):
+                for m, (span, _) in enumerate(markets):
+                    cost = self.costs[n] * (1.0 + wait / span) * count
+                    nets.append((rules.rent * (gains[m][i] - values[m]) - cost, n, count))
             net, n, count = max(nets, default=(0.0, 0, 0))
             if net <= 0:
                 break
@@ -120,6 +124,11 @@ class _Step:
             for _ in range(count):
                 found.append(Node(view.next_node + len(found), kind.name, kind.gpus_per_node))
         return found
+
+    def _more(self, room: Floats, n: int, count: int) -> Floats:
+        more = room.copy()
+        more[n] += count * self.sizes[n]
+        return more
 
     def _release(self, jobs: Prospects, ready: list[Node]) -> list[Node]:
         while ready:
