@@ -175,13 +175,24 @@ static void settle(const Market *m, double highest, const double *room, double *
         for (int64_t h = 0; h < m->kinds; h++)
             if (before[h] > room[h]) prices[h] = price_of(m, h, prices, highest, room[h]);
     }
-    /* Prices that chase each other: whoever leaves a type that nobody can have any more goes to
-     * the next, until that one has no room either. */
-    for (int64_t n = 0; n <= m->kinds; n++) {
-        choose(m, prices, chosen, taken);
-        for (int64_t h = 0; h < m->kinds; h++)
-            if (taken[h] > room[h]) prices[h] = highest;
-    }
+    choose(m, prices, chosen, taken);
+}
+
+/* Prices may chase each other over jobs that would as soon have one type as another. Whoever gains
+ * least by a GPU of a type that is then still too much asked for leaves it. */
+static void evict(const Market *m, const double *room, int64_t *chosen, double *taken) {
+    for (int64_t h = 0; h < m->kinds; h++)
+        while (taken[h] > room[h]) {
+            int64_t job = -1;
+            double least = INFINITY;
+            for (int64_t j = 0; j < m->jobs; j++) {
+                if (chosen[j] < 0 || m->kind[j * m->states + chosen[j]] != h) continue;
+                const double each = gain(m, j, chosen[j]) / gpus(m, j, chosen[j]);
+                if (each < least) least = each, job = j;
+            }
+            taken[h] -= gpus(m, job, chosen[job]);
+            chosen[job] = -1;
+        }
 }
 
 /* The best of what a job could still have, its column; -1 for nothing. */
@@ -260,6 +271,7 @@ void boa_clear(const Market *m, int64_t count, const double *rooms, int64_t *cho
     for (int64_t n = 0; n < count; n++) {
         const double *room = rooms + n * m->kinds;
         settle(m, highest, room, prices + n * m->kinds, chosen, taken, before);
+        evict(m, room, chosen, taken);
         fill(m, room, chosen, taken, free);
         totals[n] = 0.0;
         for (int64_t j = 0; j < m->jobs; j++)

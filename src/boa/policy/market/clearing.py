@@ -6,15 +6,17 @@ then goes, each time, to whoever gains most by a GPU. `_clearing.c` comes to the
 
 import ctypes
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from boa import compiled
 from boa.model.speedup import Floats
 from boa.policy.market.prospects import Ints, Prospects
 
 HALVINGS = 30
-ROUNDS = 6
+ROUNDS = 25
 """Sweeps over the GPU types in which their prices settle."""
 NOTHING = 1e-12
 """Gains that are no more than rounding, when a price is looked for …"""
@@ -117,7 +119,7 @@ def _compiled(found: Prospects, rooms: Floats) -> tuple[Ints, Floats, Floats]:
 def cleared_in_python(found: Prospects, room: Floats) -> Cleared:
     """The same without a compiler."""
     prices = _prices(found, room)
-    chosen = _filled(found, room, _choice(found, prices))
+    chosen = _filled(found, room, _evicted(found, room, _choice(found, prices)))
     gains = np.where(chosen >= 0, found.gains[np.arange(len(chosen)), chosen], 0.0)
     return Cleared(chosen, float(gains.sum()), prices)
 
@@ -151,10 +153,25 @@ def _prices(found: Prospects, room: Floats) -> Floats:
                 else:
                     high = float(prices[kind])
             prices[kind] = high
-    for _ in room:  # prices that chase each other: whoever leaves a type may be too many elsewhere
-        over = _taken(found, _choice(found, prices), len(room)) > room
-        prices = np.where(over, highest, prices)
     return prices
+
+
+def _evicted(found: Prospects, room: Floats, chosen: Ints) -> Ints:
+    """Prices may chase each other over jobs that would as soon have one type as another. Whoever
+    gains least by a GPU of a type that is then still too much asked for leaves it."""
+    chosen = chosen.copy()
+    for kind in np.flatnonzero(_taken(found, chosen, len(room)) > room):
+        rows = np.flatnonzero((chosen >= 0) & (_at(found.kinds, chosen) == kind))
+        each = _at(found.gains, chosen)[rows] / _at(found.gpus, chosen)[rows]
+        for row in rows[np.argsort(each, kind="stable")]:
+            if _taken(found, chosen, len(room))[kind] <= room[kind]:
+                break
+            chosen[row] = -1
+    return chosen
+
+
+def _at(values: NDArray[Any], chosen: Ints) -> NDArray[Any]:
+    return values[np.arange(len(chosen)), chosen]
 
 
 def _filled(found: Prospects, room: Floats, chosen: Ints) -> Ints:
