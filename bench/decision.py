@@ -1,6 +1,8 @@
 """How long a decision takes: policy, fitting to what can be had, placement, GPUs by index.
 
 .venv/bin/python bench/decision.py [--jobs 1000] [--repeats 50] [--json FILE]
+
+Under the market with as many jobs, and with five times as many.
 """
 
 import argparse
@@ -17,6 +19,7 @@ import numpy as np
 from rich.console import Console
 
 import boa
+from _market_steps import market_scenes
 from _steps import scenes, temporary
 from _table import Measured, show, write
 from boa.model.cluster import Allocation, ClusterView, JobId, JobView, Node, NodeId, Share
@@ -33,6 +36,9 @@ PER_NODE = 8
 Slots = Mapping[NodeId, tuple[int, ...]]
 STEP_MS, LOOK_UP_MS = 10.0, 1.0
 """What a decision step and a look-up may take."""
+MARKET_MS = 0.01
+"""What a step under the market may take, per job."""
+MARKETS = (1, 5)
 SHORT_OF = 0.6
 """Of the nodes that the jobs would take: what can be had in a shortage."""
 
@@ -89,6 +95,7 @@ def main() -> None:
     console = Console(width=150 if not sys.stdout.isatty() else None)
     scene = _scene(options.jobs)
     tables = [decisions(scene, options.repeats), steps(options.jobs, options.repeats)]
+    tables += [market(n * options.jobs, options.repeats) for n in MARKETS]
     for table in tables:
         show(table, console)
     write(options.json, tables)
@@ -164,6 +171,22 @@ def steps(jobs: int, repeats: int) -> Measured:
         for name, run in cases.items():
             cpu, wall = zip(*_timed(run, max(repeats // 5, 3)), strict=True)
             table.add(what=name, cpu_ms=statistics.median(cpu), wall_ms=statistics.median(wall))
+        live.close()
+    return table
+
+
+def market(jobs: int, repeats: int) -> Measured:
+    """A whole step of the scheduler where nodes are billed: views, worths, prices, seats, runs."""
+    with temporary() as folder:
+        live, cases = market_scenes(jobs, Path(folder))
+        nodes = len(live.loop.state.nodes)
+        table = Measured(
+            f"one step under the market, {jobs:,} running jobs on {nodes:,} nodes",
+            note="from the draft to who runs where, without the store. Medians; a target is met by "
+            "the processor's time",
+        )
+        for name, run in cases.items():
+            _row(table, name, _timed(run, max(repeats // 2, 3)), MARKET_MS * jobs)
         live.close()
     return table
 

@@ -1,6 +1,10 @@
-/* The market of clearing.py, operation by operation, for machines that have a C compiler.
+/* The market of clearing.py, to the same prices and choices, for machines that have a C compiler.
  *
  * Plain C without Python: clearing.py loads it through ctypes and falls back to NumPy without it.
+ *
+ * At any price a job takes a corner of the concave hull of its (GPUs, gain) on a type, fewer GPUs
+ * the higher the price. So hulls are made once for all rooms; and while a price is halved in, only
+ * those jobs are looked at whose corners at the lower and at the higher end are still different.
  */
 #include <math.h>
 #include <stdint.h>
@@ -9,96 +13,268 @@ typedef struct {
     int64_t jobs, states, kinds;
     const double *gains, *gpus; /* jobs × states */
     const int64_t *kind;        /* jobs × states */
-    const double *room;         /* kinds */
+    double nothing, least, light;
+    int64_t halvings, rounds;
+    int64_t *corners; /* jobs × states: columns of hulls, by rising GPUs */
+    int64_t *first;   /* jobs × kinds + 1: where each hull begins */
+    int64_t *work;    /* 4 × jobs */
+    double *amounts;  /* 2 × jobs + 3 × kinds */
 } Market;
 
-static void choose(const Market *m, const double *prices, double nothing, int64_t *chosen,
-                   double *taken) {
+static double gpus(const Market *m, int64_t j, int64_t column) {
+    return m->gpus[j * m->states + column];
+}
+
+static double gain(const Market *m, int64_t j, int64_t column) {
+    return m->gains[j * m->states + column];
+}
+
+/* Whether the way from a to c passes above b, or through it. */
+static int below(const Market *m, int64_t j, int64_t a, int64_t b, int64_t c) {
+    const double rise = gain(m, j, b) - gain(m, j, a), run = gpus(m, j, b) - gpus(m, j, a);
+    const double whole = gain(m, j, c) - gain(m, j, a), width = gpus(m, j, c) - gpus(m, j, a);
+    return rise * width <= whole * run;
+}
+
+/* Upper hulls over what gains anything, up to the most that can be gained. */
+static double hulls(const Market *m) {
+    double highest = m->nothing;
+    int64_t count = 0;
+    for (int64_t j = 0; j < m->jobs; j++) {
+        for (int64_t h = 0; h < m->kinds; h++) {
+            const int64_t begin = m->first[j * m->kinds + h] = count;
+            int64_t *hull = m->corners;
+            for (int64_t s = 0; s < m->states; s++) {
+                if (m->kind[j * m->states + s] != h || !(gain(m, j, s) > m->nothing)) continue;
+                const double each = gain(m, j, s) / gpus(m, j, s);
+                if (each > highest) highest = each;
+                int64_t at = count++; /* columns come by rising GPUs: this moves nothing */
+                for (; at > begin && gpus(m, j, hull[at - 1]) > gpus(m, j, s); at--)
+                    hull[at] = hull[at - 1];
+                hull[at] = s;
+            }
+            int64_t end = begin;
+            for (int64_t n = begin; n < count; n++) {
+                const int64_t s = hull[n];
+                if (end > begin && gain(m, j, s) <= gain(m, j, hull[end - 1])) continue;
+                if (end > begin && gpus(m, j, s) == gpus(m, j, hull[end - 1])) end--;
+                while (end > begin + 1 && below(m, j, hull[end - 2], hull[end - 1], s)) end--;
+                hull[end++] = s;
+            }
+            count = end;
+        }
+    }
+    m->first[m->jobs * m->kinds] = count;
+    return highest * 1.01;
+}
+
+/* The corner that is best at a price, from `low` up; its score comes back. `high` > `low`. */
+static int64_t best_corner(const Market *m, int64_t j, int64_t low, int64_t high, double price,
+                           double *score) {
+    int64_t at = low;
+    double most = gain(m, j, m->corners[at]) - price * gpus(m, j, m->corners[at]);
+    while (at + 1 < high) {
+        const int64_t next = m->corners[at + 1];
+        const double more = gain(m, j, next) - price * gpus(m, j, next);
+        if (!(more > most)) break;
+        most = more, at++;
+    }
+    *score = most;
+    return at;
+}
+
+static void choose(const Market *m, const double *prices, int64_t *chosen, double *taken) {
     for (int64_t h = 0; h < m->kinds; h++) taken[h] = 0.0;
     for (int64_t j = 0; j < m->jobs; j++) {
-        const int64_t at = j * m->states;
-        int64_t best = 0;
-        double most = -INFINITY;
-        for (int64_t s = 0; s < m->states; s++) {
-            const double score = m->gains[at + s] - prices[m->kind[at + s]] * m->gpus[at + s];
-            if (score > most) most = score, best = s;
+        const int64_t *first = m->first + j * m->kinds;
+        double most = m->nothing, score;
+        int64_t best = -1;
+        for (int64_t h = 0; h < m->kinds; h++) {
+            if (first[h] == first[h + 1]) continue;
+            const int64_t at = best_corner(m, j, first[h], first[h + 1], prices[h], &score);
+            if (score > most) most = score, best = m->corners[at];
         }
-        chosen[j] = most > nothing ? best : -1;
-        if (chosen[j] >= 0) taken[m->kind[at + best]] += m->gpus[at + best];
+        chosen[j] = best;
+        if (best >= 0) taken[m->kind[j * m->states + best]] += gpus(m, j, best);
     }
 }
 
-static int over(const Market *m, const double *taken) {
+/* The corner of type h that a job takes at a price, -1 for none: `other` is what it has from the
+ * types before, `after` from those behind. `low` and `high`: corners between which it must be. */
+static int64_t takes(const Market *m, int64_t j, int64_t low, int64_t high, double price,
+                     double other, double after) {
+    double score;
+    const int64_t at = best_corner(m, j, low, high, price, &score);
+    return score > other && score >= after ? at : -1;
+}
+
+/* The lowest price, to within the halvings, at which what is taken of type h fits. */
+static double price_of(const Market *m, int64_t h, const double *prices, double highest,
+                       double room) {
+    int64_t *open = m->work, *at_low = m->work + m->jobs, *at_high = m->work + 2 * m->jobs;
+    int64_t *found = m->work + 3 * m->jobs;
+    double *other = m->amounts, *after = m->amounts + m->jobs;
+    double low = prices[h], high = highest, settled = 0.0, score;
+    int64_t count = 0;
+    for (int64_t j = 0; j < m->jobs; j++) {
+        const int64_t *first = m->first + j * m->kinds;
+        if (first[h] == first[h + 1]) continue;
+        other[j] = after[j] = m->nothing;
+        for (int64_t k = 0; k < m->kinds; k++) {
+            if (k == h || first[k] == first[k + 1]) continue;
+            best_corner(m, j, first[k], first[k + 1], prices[k], &score);
+            if (k < h && score > other[j]) other[j] = score;
+            if (k > h && score > after[j]) after[j] = score;
+        }
+        at_low[j] = takes(m, j, first[h], first[h + 1], low, other[j], after[j]);
+        at_high[j] = takes(m, j, first[h], first[h + 1], high, other[j], after[j]);
+        if (at_low[j] == at_high[j])
+            settled += at_low[j] < 0 ? 0.0 : gpus(m, j, m->corners[at_low[j]]);
+        else open[count++] = j;
+    }
+    for (int64_t n = 0; n < m->halvings; n++) {
+        const double middle = (low + high) / 2;
+        double taken = settled;
+        for (int64_t i = 0; i < count; i++) {
+            const int64_t j = open[i], *first = m->first + j * m->kinds;
+            const int64_t from = at_high[j] < 0 ? first[h] : at_high[j];
+            const int64_t at = takes(m, j, from, at_low[j] + 1, middle, other[j], after[j]);
+            found[i] = at;
+            if (at >= 0) taken += gpus(m, j, m->corners[at]);
+        }
+        const int over = taken > room;
+        if (over) low = middle;
+        else high = middle;
+        int64_t kept = 0;
+        for (int64_t i = 0; i < count; i++) {
+            const int64_t j = open[i], at = found[i];
+            if (over) at_low[j] = at;
+            else at_high[j] = at;
+            if (at_low[j] == at_high[j])
+                settled += at < 0 ? 0.0 : gpus(m, j, m->corners[at]);
+            else open[kept++] = j;
+        }
+        count = kept;
+    }
+    return high;
+}
+
+static int over(const Market *m, const double *taken, const double *room) {
     for (int64_t h = 0; h < m->kinds; h++)
-        if (taken[h] > m->room[h]) return 1;
+        if (taken[h] > room[h]) return 1;
     return 0;
 }
 
-static void settle(const Market *m, double nothing, int64_t halvings, int64_t rounds,
-                   double *prices, int64_t *chosen, double *taken, double *before) {
-    double highest = nothing;
-    for (int64_t n = 0; n < m->jobs * m->states; n++) {
-        const double each = m->gains[n] / m->gpus[n];
-        if (each > highest) highest = each;
-    }
-    highest *= 1.01;
+static void settle(const Market *m, double highest, const double *room, double *prices,
+                   int64_t *chosen, double *taken, double *before) {
     for (int64_t h = 0; h < m->kinds; h++) prices[h] = 0.0;
-    for (int64_t round = 0; round < rounds; round++) {
-        choose(m, prices, nothing, chosen, taken);
-        if (!over(m, taken)) return;
+    for (int64_t round = 0; round < m->rounds; round++) {
+        choose(m, prices, chosen, taken);
+        if (!over(m, taken, room)) return;
         for (int64_t h = 0; h < m->kinds; h++) before[h] = taken[h];
-        for (int64_t h = 0; h < m->kinds; h++) {
-            if (before[h] <= m->room[h]) continue;
-            double low = prices[h], high = highest;
-            for (int64_t n = 0; n < halvings; n++) {
-                prices[h] = (low + high) / 2;
-                choose(m, prices, nothing, chosen, taken);
-                if (taken[h] > m->room[h]) low = prices[h];
-                else high = prices[h];
-            }
-            prices[h] = high;
-        }
+        for (int64_t h = 0; h < m->kinds; h++)
+            if (before[h] > room[h]) prices[h] = price_of(m, h, prices, highest, room[h]);
     }
-    choose(m, prices, nothing, chosen, taken);
+    choose(m, prices, chosen, taken);
+}
+
+/* Prices may chase each other over jobs that would as soon have one type as another. Whoever gains
+ * least by a GPU of a type that is then still too much asked for leaves it. */
+static void evict(const Market *m, const double *room, int64_t *chosen, double *taken) {
     for (int64_t h = 0; h < m->kinds; h++)
-        if (taken[h] > m->room[h]) prices[h] = highest;
-    choose(m, prices, nothing, chosen, taken);
+        while (taken[h] > room[h]) {
+            int64_t job = -1;
+            double least = INFINITY;
+            for (int64_t j = 0; j < m->jobs; j++) {
+                if (chosen[j] < 0 || m->kind[j * m->states + chosen[j]] != h) continue;
+                const double each = gain(m, j, chosen[j]) / gpus(m, j, chosen[j]);
+                if (each < least) least = each, job = j;
+            }
+            taken[h] -= gpus(m, job, chosen[job]);
+            chosen[job] = -1;
+        }
 }
 
-static void fill(const Market *m, double least, double light, int64_t *chosen, double *taken) {
+/* The best of what a job could still have, its column; -1 for nothing. */
+static int64_t best_left(const Market *m, int64_t j, int64_t has, const double *free,
+                         double *ratio) {
+    const double have = has >= 0 ? gain(m, j, has) : 0.0, own = has >= 0 ? gpus(m, j, has) : 0.0;
+    const int64_t on = has >= 0 ? m->kind[j * m->states + has] : -1;
+    int64_t best = -1;
+    *ratio = -1.0;
+    for (int64_t s = 0; s < m->states; s++) {
+        const int64_t h = m->kind[j * m->states + s];
+        const double extra = gpus(m, j, s) - (h == on ? own : 0.0);
+        if (extra > free[h]) continue;
+        const double more = gain(m, j, s) - have;
+        if (more <= m->least) continue;
+        const double each = more / (extra > m->light ? extra : m->light);
+        if (each > *ratio) *ratio = each, best = s;
+    }
+    return best;
+}
+
+/* What is left over, each time to whoever gains most by the GPU. While what is free only gets
+ * less, whoever could have nothing better stays so, and who can still have its best keeps it. */
+static void fill(const Market *m, const double *room, int64_t *chosen, const double *taken,
+                 double *free) {
+    int64_t *open = m->work, *wish = m->work + m->jobs, count = 0;
+    double *ratio = m->amounts;
+    int any = 0, anew = 1;
+    for (int64_t h = 0; h < m->kinds; h++) {
+        free[h] = room[h] - taken[h];
+        any |= free[h] > 0;
+    }
+    if (!any) return; /* at its price nobody would rather have as much, or less */
     for (;;) {
-        int64_t job = -1, column = 0;
-        double best = -1.0;
-        for (int64_t j = 0; j < m->jobs; j++) {
-            const int64_t at = j * m->states, has = chosen[j];
-            const double gain = has >= 0 ? m->gains[at + has] : 0.0;
-            const double own = has >= 0 ? m->gpus[at + has] : 0.0;
-            const int64_t on = has >= 0 ? m->kind[at + has] : -1;
-            for (int64_t s = 0; s < m->states; s++) {
-                const int64_t h = m->kind[at + s];
-                const double more = m->gains[at + s] - gain;
-                const double extra = m->gpus[at + s] - (h == on ? own : 0.0);
-                if (more <= least || extra > m->room[h] - taken[h]) continue;
-                const double ratio = more / (extra > light ? extra : light);
-                if (ratio > best) best = ratio, job = j, column = s;
+        if (anew) {
+            count = 0;
+            for (int64_t j = 0; j < m->jobs; j++) {
+                wish[j] = best_left(m, j, chosen[j], free, &ratio[j]);
+                if (wish[j] >= 0) open[count++] = j;
             }
         }
+        int64_t job = -1, kept = 0;
+        for (int64_t i = 0; i < count; i++) {
+            const int64_t j = open[i], has = chosen[j];
+            if (wish[j] < 0) continue;
+            const int64_t kind = m->kind[j * m->states + wish[j]];
+            const int same = has >= 0 && m->kind[j * m->states + has] == kind;
+            const double extra = gpus(m, j, wish[j]) - (same ? gpus(m, j, has) : 0.0);
+            if (extra > free[kind]) {
+                wish[j] = best_left(m, j, has, free, &ratio[j]);
+                if (wish[j] < 0) continue;
+            }
+            open[kept++] = j;
+            if (job < 0 || ratio[j] > ratio[job]) job = j;
+        }
+        count = kept;
         if (job < 0) return;
-        const int64_t at = job * m->states;
-        if (chosen[job] >= 0) taken[m->kind[at + chosen[job]]] -= m->gpus[at + chosen[job]];
-        chosen[job] = column;
-        taken[m->kind[at + column]] += m->gpus[at + column];
+        const int64_t has = chosen[job], on = has >= 0 ? m->kind[job * m->states + has] : -1;
+        const int64_t kind = m->kind[job * m->states + wish[job]];
+        const double before = on >= 0 ? free[on] : 0.0;
+        if (on >= 0) free[on] += gpus(m, job, has);
+        chosen[job] = wish[job];
+        free[kind] -= gpus(m, job, chosen[job]);
+        anew = on >= 0 && free[on] > before;
+        if (!anew) wish[job] = best_left(m, job, chosen[job], free, &ratio[job]);
     }
 }
 
-/* What every job is given; returns what all gain together. `work`: 2 × kinds. */
-double boa_clear(const Market *m, double nothing, double least, double light, int64_t halvings,
-                 int64_t rounds, int64_t *chosen, double *prices, double *work) {
-    double *taken = work, *before = work + m->kinds, total = 0.0;
-    settle(m, nothing, halvings, rounds, prices, chosen, taken, before);
-    choose(m, prices, nothing, chosen, taken);
-    fill(m, least, light, chosen, taken);
-    for (int64_t j = 0; j < m->jobs; j++)
-        if (chosen[j] >= 0) total += m->gains[j * m->states + chosen[j]];
-    return total;
+/* For each of `count` rooms: the prices, and what all gain together; for the last of them, what
+ * every job is given. */
+void boa_clear(const Market *m, int64_t count, const double *rooms, int64_t *chosen,
+               double *prices, double *totals) {
+    double *taken = m->amounts + 2 * m->jobs, *before = taken + m->kinds;
+    double *free = before + m->kinds;
+    const double highest = hulls(m);
+    for (int64_t n = 0; n < count; n++) {
+        const double *room = rooms + n * m->kinds;
+        settle(m, highest, room, prices + n * m->kinds, chosen, taken, before);
+        evict(m, room, chosen, taken);
+        fill(m, room, chosen, taken, free);
+        totals[n] = 0.0;
+        for (int64_t j = 0; j < m->jobs; j++)
+            if (chosen[j] >= 0) totals[n] += gain(m, j, chosen[j]);
+    }
 }

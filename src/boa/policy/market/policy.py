@@ -10,8 +10,9 @@ from boa.model.cluster import Allocation, ClusterView, Decision, JobId, Node, No
 from boa.model.speedup import Floats
 from boa.placement.seating import Options, seated
 from boa.policy.boa import Planned
-from boa.policy.market.clearing import Cleared, cleared
-from boa.policy.market.prospects import Prospects, Standing, later, prospects
+from boa.policy.market.clearing import Cleared, cleared, gained
+from boa.policy.market.prospects import Prospects, prospects
+from boa.policy.market.standings import later, standings_of
 from boa.units import SECONDS_PER_HOUR, Seconds
 
 STEPS = (1, 2, 3, 4, 6, 8)
@@ -57,7 +58,7 @@ class _Step:
         )
         """Seconds per second that a node of every type costs."""
         self.sizes = np.array([float(k.gpus_per_node) for k in self.kinds])
-        self.standings = [Standing(job, job.resumes_in) for job in view.jobs]
+        self.standings = standings_of(view.jobs, self.worths)
         between = market.rules.span
         self.between = between
         soon = min(view.booting.values(), default=between)
@@ -68,17 +69,15 @@ class _Step:
         ready = [node for node in view.nodes if node.id not in view.booting]
         booting = [node for node in view.nodes if node.id in view.booting]
         new: list[Node] = []
-        market = prospects(self.standings, self.worths, self.horizon)
+        market = prospects(self.standings, self.horizon)
         found = cleared(market, self._room(ready))
         placements = self._seat(market, found, ready)
-        if self.standings:
-            ahead = later(self.standings, placements, self.worths, view.boot_s * self.rules.ahead)
+        if self.view.jobs:
+            ahead = later(self.standings, placements, view.boot_s * self.rules.ahead)
             spans = [self.rules.rent_s, 4 * self.rules.rent_s, 16 * self.rules.rent_s]
-            new = self._rent(
-                [(span, prospects(ahead, self.worths, span)) for span in spans], [*ready, *booting]
-            )
+            new = self._rent([(span, prospects(ahead, span)) for span in spans], [*ready, *booting])
         if not booting and not new:
-            jobs = prospects(self.standings, self.worths, self.rules.keep_s or self.between)
+            jobs = prospects(self.standings, self.rules.keep_s or self.between)
             kept = self._release(jobs, ready)
             if len(kept) < len(ready):
                 ready = kept
@@ -100,19 +99,23 @@ class _Step:
         values = [cleared(jobs, room).gain for _, jobs in markets]
         wait = view.boot_s + view.reclaim_s
         found: list[Node] = []
+        asked = [(n, count) for n in range(len(self.kinds)) for count in STEPS]
         while len(found) < 1000:
             nets = []
-            for n in range(len(self.kinds)):
-                for count in STEPS:
-                    more = room.copy()
-                    more[n] += count * self.sizes[n]
-                    first = cleared(markets[0][1], more).gain
-                    if first - values[0] < rules.release * self.costs[n] * count:
-                        continue
-                    for m, (span, jobs) in enumerate(markets):
-                        gain = first if m == 0 else cleared(jobs, more).gain
-                        cost = self.costs[n] * (1.0 + wait / span) * count
-                        nets.append((rules.rent * (gain - values[m]) - cost, n, count))
+            rooms = np.array([self._more(room, n, count) for n, count in asked])
+            firsts = gained(markets[0][1], rooms)
+            pays = [
+                i
+                for i, (n, count) in enumerate(asked)
+                if firsts[i] - values[0] >= rules.release * self.costs[n] * count
+            ]
+            if not pays:
+                break
+            gains = [firsts[pays], *(gained(jobs, rooms[pays]) for _, jobs in markets[1:])]
+            for i, (n, count) in enumerate(asked[i] for i in pays):
+                for m, (span, _) in enumerate(markets):
+                    cost = self.costs[n] * (1.0 + wait / span) * count
+                    nets.append((rules.rent * (gains[m][i] - values[m]) - cost, n, count))
             net, n, count = max(nets, default=(0.0, 0, 0))
             if net <= 0:
                 break
@@ -123,12 +126,12 @@ class _Step:
                 found.append(Node(view.next_node + len(found), kind.name, kind.gpus_per_node))
         return found
 
+    def _more(self, room: Floats, n: int, count: int) -> Floats:
+        more = room.copy()
+        more[n] += count * self.sizes[n]
+        return more
+
     def _release(self, jobs: Prospects, ready: list[Node]) -> list[Node]:
-        moved = prospects(
-            [Standing(replace_held(s), 0.0) for s in self.standings],
-            self.worths,
-            self.rules.keep_s or self.between,
-        )
         while ready:
             room = self._room(ready)
             value = cleared(jobs, room).gain
@@ -141,7 +144,7 @@ class _Step:
                 for gone in (order[:1], order[1:2]):
                     if not gone:
                         continue
-                    without = self._vacated(jobs, moved, {node.id for node in gone})
+                    without = self._vacated(jobs, {node.id for node in gone})
                     less = room.copy()
                     less[n] -= self.sizes[n] * len(gone)
                     loss = value - cleared(without, less).gain
@@ -163,7 +166,7 @@ class _Step:
                     used[node] = used.get(node, 0) + count
         return sorted(nodes, key=lambda node: (used.get(node.id, 0), -node.id))
 
-    def _vacated(self, jobs: Prospects, moved: Prospects, gone: set[NodeId]) -> Prospects:
+    def _vacated(self, jobs: Prospects, gone: set[NodeId]) -> Prospects:
         on = {
             job.id
             for job in self.view.jobs
@@ -173,27 +176,19 @@ class _Step:
             return jobs
         rows = [n for n, job in enumerate(jobs.jobs) if job in on]
         gains, held = jobs.gains.copy(), jobs.held.copy()
-        gains[rows], held[rows] = moved.gains[rows], -1
+        gains[rows], held[rows] = jobs.elsewhere[rows], -1
         return replace(jobs, gains=gains, held=held)
 
     def _seat(
         self, market: Prospects, found: Cleared, ready: Sequence[Node]
     ) -> dict[JobId, Allocation]:
-        horizon = self.horizon
-        moved = prospects(
-            [Standing(replace_held(s), 0.0) for s in self.standings], self.worths, horizon
-        )
         chosen, options = {}, {}
         for n, job in enumerate(market.jobs):
             states = market.states[n]
             options[job] = Options(
-                states, market.gains[n, : len(states)], moved.gains[n, : len(states)]
+                states, market.gains[n, : len(states)], market.elsewhere[n, : len(states)]
             )
             if found.chosen[n] >= 0:
                 chosen[job] = states[found.chosen[n]]
         current = {j.id: j.allocation for j in self.view.jobs if j.allocation is not None}
         return seated(chosen, options, current, ready, self.view.gpu_types)
-
-
-def replace_held(standing: Standing):
-    return replace(standing.view, allocation=None)

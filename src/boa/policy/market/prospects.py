@@ -3,22 +3,28 @@
 Over the next D seconds a job makes the progress that a state allows, less the pause of getting
 there; what is to come after is its value to go from there, at the price of money. The GPUs of
 those D seconds are not charged here: they are there and paid for, and the market shares them out.
-A gain is told against waiting D seconds without any GPU.
+A gain is told against waiting D seconds without any GPU. `_prospects.c` does the same, quicker.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+import ctypes
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from boa.model.cluster import Allocation, JobId, JobView
+from boa import compiled
+from boa.model.cluster import JobId
 from boa.model.speedup import Floats
+from boa.policy.market.standings import Ints, Standings
 from boa.policy.market.worth import Worth
 from boa.units import GpuName, Seconds
 
-Ints: TypeAlias = NDArray[np.int64]
+__all__ = ["COMPILED", "Ints", "Prospects", "prospects", "prospects_in_python"]
+
+NO_USE = -1e30
+"""The gain of states that a job does not have, or that its user does not allow."""
+States: TypeAlias = tuple[tuple[GpuName, int], ...]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -28,68 +34,72 @@ class Prospects:
     jobs: tuple[JobId, ...]
     gains: Floats
     """Seconds gained per second, by job and state."""
+    elsewhere: Floats
+    """The same if the job were nowhere: it moves to every state, also to the one that it is on."""
     gpus: Floats
     """Width of every state."""
     kinds: Ints
     """GPU type of every state."""
     held: Ints
     """State that a job is on, as its column; -1: none of them."""
-    states: tuple[tuple[tuple[GpuName, int], ...], ...]
+    states: tuple[States, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """Where a job stands, beside its view."""
-
-    view: JobView
-    pause_left_s: Seconds
-    """Seconds until it makes progress again where it is."""
-
-
-def prospects(
-    standings: Sequence[Standing], worths: Mapping[str, Worth], horizon_s: Seconds
-) -> Prospects:
-    """Jobs of classes without a worth are left out: nothing is known of them yet."""
-    by_class: dict[str, list[Standing]] = {}
-    for standing in standings:
-        if standing.view.job_class in worths:
-            by_class.setdefault(standing.view.job_class, []).append(standing)
-    total = sum(map(len, by_class.values()))
-    most = max((len(worths[name].values) for name in by_class), default=1)
-    gains, gpus = np.full((total, most), -1e30), np.full((total, most), 1e9)
-    kinds, held = np.zeros((total, most), dtype=np.int64), np.full(total, -1, dtype=np.int64)
-    jobs: list[JobId] = []
-    states = []
-    for name, here in by_class.items():
-        worth, at = worths[name], len(jobs)
-        rows = slice(at, at + len(here))
-        found, on = _gains(here, worth, horizon_s)
-        count = found.shape[1]
-        gains[rows, :count], held[rows] = found, on
-        gpus[rows, :count] = worth.course.widths
-        kinds[rows, :count] = worth.course.kinds
-        jobs += [standing.view.id for standing in here]
-        states += [worth.course.states] * len(here)
-    return Prospects(
-        jobs=tuple(jobs), gains=gains, gpus=gpus, kinds=kinds, held=held, states=tuple(states)
+_library = compiled.load(__file__, "_prospects")
+COMPILED = _library is not None
+if _library is not None:
+    _library.boa_prospects.argtypes = (
+        ctypes.c_void_p,
+        ctypes.c_double,
+        ctypes.c_int64,
+        ctypes.c_void_p,
+        ctypes.c_void_p,
     )
+    _library.boa_prospects.restype = None
 
 
-def _gains(
-    standings: Sequence[Standing], worth: Worth, horizon_s: Seconds
-) -> "tuple[Floats, np.ndarray[tuple[int], np.dtype[np.int64]]]":
-    course = worth.course
-    last = len(course.times) - 1
-    epochs = np.array([min(s.view.epoch, last) for s in standings], dtype=np.int64)
-    left = np.array([min(max(s.view.left, 0.0), 1.0) for s in standings])
-    held = np.array([_held(s, worth) for s in standings], dtype=np.int64)
-    pauses = np.full((len(standings), len(course.states)), course.rescale_s)
-    stays = np.flatnonzero(held >= 0)
-    pauses[stays, held[stays]] = [standings[n].pause_left_s for n in stays]
-    waits = worth.weight * horizon_s + worth.starts(epochs, left)
-    spent = _spent(worth, epochs, left, pauses, horizon_s)
-    _forbid(spent, standings, worth)
-    return (waits[:, None] - spent) / horizon_s, held
+def prospects(standings: Standings, horizon_s: Seconds) -> Prospects:
+    if _library is None:
+        return prospects_in_python(standings, horizon_s)
+    found = np.full((2, *standings.gpus.shape), NO_USE)
+    _, jobs, columns = found.shape
+    address = found.ctypes.data
+    _library.boa_prospects(
+        standings.address, horizon_s, columns, address, address + jobs * columns * found.itemsize
+    )
+    return _prospects(standings, found)
+
+
+def prospects_in_python(standings: Standings, horizon_s: Seconds) -> Prospects:
+    """The same without a compiler."""
+    found = np.full((2, *standings.gpus.shape), NO_USE)
+    for worth, rows in standings.by_class():
+        columns = len(worth.values)
+        epochs, left = standings.epochs[rows], standings.left[rows]
+        waits = worth.weight * horizon_s + worth.starts(epochs, left)
+        pauses = np.full((len(epochs), columns), worth.course.rescale_s)
+        spent = _spent(worth, epochs, left, pauses, horizon_s)
+        found[1, rows, :columns] = (waits[:, None] - spent) / horizon_s
+        held = standings.held[rows]
+        stays = np.flatnonzero(held >= 0)
+        pauses[stays, held[stays]] = standings.pauses[rows][stays]
+        spent = _spent(worth, epochs, left, pauses, horizon_s)
+        found[0, rows, :columns] = (waits[:, None] - spent) / horizon_s
+    return _prospects(standings, found)
+
+
+def _prospects(standings: Standings, found: NDArray[np.float64]) -> Prospects:
+    if standings.forbidden is not None:
+        found[:, standings.forbidden] = NO_USE
+    return Prospects(
+        jobs=standings.jobs,
+        gains=found[0],
+        elsewhere=found[1],
+        gpus=standings.gpus,
+        kinds=standings.kinds,
+        held=standings.held,
+        states=standings.states,
+    )
 
 
 def _spent(
@@ -114,58 +124,4 @@ def _spent(
     stays += worth.afters[epoch, column]
     leaves = worth.starts(epoch, to_come / course.times[epoch, column])
     after = worth.weight * horizon_s + np.minimum(stays, leaves)
-    return np.where(done, worth.weight * (pauses + end - began), after)
-
-
-def _held(standing: Standing, worth: Worth) -> int:
-    given = standing.view.allocation
-    if given is None:
-        return -1
-    return worth.course.index.get((given.gpu, given.width), -1)
-
-
-def _forbid(spent: Floats, standings: Sequence[Standing], worth: Worth) -> None:
-    """States that a job's own user does not allow."""
-    for n, standing in enumerate(standings):
-        limits = standing.view.limits
-        if limits is None:
-            continue
-        for column, (gpu, width) in enumerate(worth.course.states):
-            if not limits.min <= width <= limits.max or (limits.types and gpu not in limits.types):
-                spent[n, column] = 1e40
-
-
-def later(
-    standings: Sequence[Standing],
-    given: Mapping[JobId, Allocation],
-    worths: Mapping[str, Worth],
-    seconds: Seconds,
-) -> list[Standing]:
-    """Where jobs will stand by then on what they are given now; those that end are left out."""
-    found = []
-    for standing in standings:
-        view, worth = standing.view, worths.get(standing.view.job_class)
-        held = given.get(view.id)
-        column = -1 if worth is None or held is None else _column(held, worth)
-        if worth is None or held is None or column < 0:
-            found.append(Standing(replace(view, allocation=held), standing.pause_left_s))
-            continue
-        pause = standing.pause_left_s if held == view.allocation else worth.course.rescale_s
-        reached, times = worth.course.reached[:, column], worth.course.times[:, column]
-        epoch = min(view.epoch, len(times) - 1)
-        at = reached[epoch] + (1.0 - view.left) * times[epoch] + max(seconds - pause, 0.0)
-        if at >= reached[-1]:
-            continue
-        epoch = int(np.searchsorted(reached, at, side="right")) - 1
-        left = (reached[epoch + 1] - at) / times[epoch]
-        found.append(
-            Standing(
-                replace(view, allocation=held, epoch=epoch, left=float(left)),
-                max(pause - seconds, 0.0),
-            )
-        )
-    return found
-
-
-def _column(held: Allocation, worth: Worth) -> int:
-    return worth.course.index.get((held.gpu, held.width), -1)
+    return np.asarray(np.where(done, worth.weight * (pauses + end - began), after))

@@ -10,13 +10,17 @@ end of training backwards
 is what is still to come at the beginning of epoch e on state s: the solver's own shortest path.
 """
 
+import ctypes
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from boa import compiled
+from boa.model.cluster import Allocation
+from boa.model.job_spec import GpuLimits
 from boa.model.speedup import Floats
 from boa.model.workload import GpuType, JobClass, Workload
 from boa.solver.objective import cost_rates, run_times
@@ -26,6 +30,33 @@ NEVER_S: Seconds = 1e12
 """Time of an epoch where it cannot run: finite, so that sums of it stay numbers."""
 MOST_URGENT = 1e4
 """The most that a cap on a class's mean JCT multiplies its weight by."""
+KEPT = 4
+"""Prices whose worths are kept: what is rented by may be another than what is planned with."""
+
+
+class _Class(ctypes.Structure):
+    _fields_ = (
+        ("epochs", ctypes.c_int64),
+        ("states", ctypes.c_int64),
+        ("rescale_s", ctypes.c_double),
+        ("weight", ctypes.c_double),
+        ("times", ctypes.c_void_p),
+        ("reached", ctypes.c_void_p),
+        ("values", ctypes.c_void_p),
+        ("afters", ctypes.c_void_p),
+    )
+
+
+_library = compiled.load(__file__, "_worth")
+COMPILED = _library is not None
+if _library is not None:
+    _library.boa_worth.argtypes = (
+        ctypes.c_int64,
+        ctypes.c_int64,
+        ctypes.c_double,
+        *[ctypes.c_void_p] * 6,
+    )
+    _library.boa_worth.restype = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -45,10 +76,28 @@ class Course:
     rescale_s: Seconds
     weight: float
     cap_s: Seconds | None
+    _forbids: "dict[GpuLimits, NDArray[np.bool_] | None]" = field(default_factory=dict)
 
     @cached_property
     def index(self) -> dict[tuple[GpuName, int], int]:
         return {state: n for n, state in enumerate(self.states)}
+
+    def column(self, held: Allocation | None) -> int:
+        """The state that a job is on with these GPUs; -1: none of them."""
+        return -1 if held is None else self.index.get((held.gpu, held.width), -1)
+
+    def forbids(self, limits: GpuLimits) -> "NDArray[np.bool_] | None":
+        """States outside of what a job's own user allows; None: there are no such."""
+        if limits not in self._forbids:
+            found = np.array(
+                [
+                    not limits.min <= width <= limits.max
+                    or bool(limits.types and gpu not in limits.types)
+                    for gpu, width in self.states
+                ]
+            )
+            self._forbids[limits] = found if found.any() else None
+        return self._forbids[limits]
 
     @cached_property
     def reached(self) -> Floats:
@@ -77,7 +126,7 @@ def course_of(job_class: JobClass, gpu_types: Mapping[GpuName, GpuType]) -> Cour
         widths=np.array([float(width) for _, width in states]),
         kinds=np.array(kinds, dtype=np.int64),
         rates=np.concatenate(rates),
-        times=np.concatenate(times, axis=1),
+        times=np.ascontiguousarray(np.concatenate(times, axis=1)),
         rescale_s=job_class.rescale_s,
         weight=job_class.weight,
         cap_s=job_class.max_jct_s,
@@ -101,11 +150,12 @@ def _widths(job_class: JobClass, kind: GpuType) -> list[int]:
 def _times(job_class: JobClass, gpu: GpuName, widths: list[int]) -> Floats:
     found = np.full((len(job_class.epochs), len(widths)), NEVER_S)
     asked = np.array(widths, dtype=float)
-    for n, epoch in enumerate(job_class.epochs):
-        base = job_class.base_on(gpu, epoch)
-        if base is not None:
-            runs = asked >= base
-            found[n, runs] = run_times([epoch], gpu, asked[runs])[0]
+    bases = [job_class.base_on(gpu, epoch) for epoch in job_class.epochs]
+    for base in {base for base in bases if base is not None}:
+        rows = [n for n, other in enumerate(bases) if other == base]
+        runs = asked >= base
+        times = run_times((job_class.epochs[n] for n in rows), gpu, asked[runs])
+        found[np.ix_(rows, runs)] = times
     return found
 
 
@@ -124,6 +174,19 @@ class Worth:
     """From the end of every epoch on, by the state it was run on: seconds and dollars' worth …"""
     dollars: Floats
     """… and dollars alone."""
+
+    @cached_property
+    def _as_class(self) -> tuple[_Class, object]:
+        """As the C kernels take it, with what must live as long."""
+        course = self.course
+        own = (course.times, course.reached, self.values, self.afters)
+        arrays = [np.ascontiguousarray(array) for array in own]
+        addresses = [array.ctypes.data for array in arrays]
+        return _Class(*course.times.shape, course.rescale_s, self.weight, *addresses), arrays
+
+    @property
+    def address(self) -> int:
+        return ctypes.addressof(self._as_class[0])
 
     def starts(self, epochs: "NDArray[np.int64]", left: Floats) -> Floats:
         """From now to the end for jobs that hold nothing, with this part of an epoch left."""
@@ -148,6 +211,24 @@ def worth_of(course: Course, price: float) -> Worth:
 
 def _worth(course: Course, price: float, weight: float) -> Worth:
     values = weight + price * course.rates
+    compute = _to_go_in_python if _library is None else _to_go
+    afters, dollars = compute(course, values)
+    return Worth(
+        course=course, price=price, weight=weight, values=values, afters=afters, dollars=dollars
+    )
+
+
+def _to_go(course: Course, values: Floats) -> tuple[Floats, Floats]:
+    assert _library is not None
+    afters, dollars = np.empty_like(course.times), np.empty_like(course.times)
+    arrays = (course.times, course.rates, values, afters, dollars, np.empty(2 * len(values)))
+    addresses = [array.ctypes.data for array in arrays]
+    _library.boa_worth(*course.times.shape, course.rescale_s, *addresses)
+    return afters, dollars
+
+
+def _to_go_in_python(course: Course, values: Floats) -> tuple[Floats, Floats]:
+    """From the end of every epoch on, by the state it was run on: value, and dollars alone."""
     entry = course.rescale_s * values
     afters, dollars = np.zeros_like(course.times), np.zeros_like(course.times)
     after, bill = np.zeros(len(values)), np.zeros(len(values))
@@ -159,9 +240,7 @@ def _worth(course: Course, price: float, weight: float) -> Worth:
         moves = here > here[best] + entry[best]
         after = np.where(moves, here[best] + entry[best], here)
         bill = np.where(moves, paid[best] + course.rescale_s * course.rates[best], paid)
-    return Worth(
-        course=course, price=price, weight=weight, values=values, afters=afters, dollars=dollars
-    )
+    return afters, dollars
 
 
 def fresh_job(worth: Worth) -> tuple[Seconds, float]:
@@ -184,10 +263,13 @@ class Worths:
     def __init__(self, workload: Workload) -> None:
         found = ((c.name, course_of(c, workload.gpu_types)) for c in workload.classes)
         self._courses = {name: course for name, course in found if course is not None}
-        self._last: tuple[float, dict[str, Worth]] = (-1.0, {})
+        self._found: dict[float, dict[str, Worth]] = {}
 
     def __call__(self, price: float) -> Mapping[str, Worth]:
-        if price != self._last[0]:
-            worths = {name: worth_of(course, price) for name, course in self._courses.items()}
-            self._last = (price, worths)
-        return self._last[1]
+        found = self._found.get(price)
+        if found is None:
+            found = {name: worth_of(course, price) for name, course in self._courses.items()}
+            while len(self._found) >= KEPT:
+                del self._found[next(iter(self._found))]
+            self._found[price] = found
+        return found

@@ -1,0 +1,72 @@
+"""One step of deciding under the market, from the draft to who runs where: nothing is stored."""
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from _steps import GPU, MODELS, Live, catalogue_profile, config, gpu_types, prior, spec
+from boa.model.records import NodeRecord
+from boa.model.runs import RunEvent, RunKey
+from boa.policy.market.policy import Market
+from boa.scheduler.observe.commands import submit
+from boa.scheduler.observe.messages import EngineSaid
+from boa.scheduler.state import Draft
+
+BUDGET = 6.0
+"""USD per hour and job: about two GPUs for each of the jobs that are there."""
+TICK_S = 61.0
+"""After which the market looks again though nothing has happened."""
+
+
+def market_scenes(jobs: int, folder: Path) -> tuple[Live, dict[str, Callable[[], None]]]:
+    """A service with so many running jobs, and what may happen to it; every time the first."""
+    types = gpu_types([GPU])
+    known = {name: catalogue_profile(name, types) for name in MODELS}
+    profiles = {name: found for name, found in known.items() if found is not None}
+    priors = {name: prior(found, jobs / 4) for name, found in profiles.items()}
+    settings = config(folder, budget=BUDGET * jobs, gpu_types=types, priors=priors)
+    live = Live(settings, profiles, policy=Market())
+    live.settle()
+    for n in range(jobs):
+        live.loop.submit(spec(MODELS[n % len(MODELS)], epochs=100))
+    live.settle()
+    return live, {
+        "nothing happens": lambda: _step(live, lambda draft: None),
+        "a tick with nothing new": lambda: _step(live, lambda draft: None, TICK_S),
+        "one job arrives": lambda: _step(live, _arrives),
+        "one job ends": lambda: _step(live, lambda draft: _ends(live, draft)),
+        "a node gets ready": lambda: _step(live, _gets_ready),
+    }
+
+
+def _step(live: Live, happens: Callable[[Draft], None], later_s: float = 0.0) -> None:
+    """From the draft on, as the loop has it; what is remembered is as it was, after."""
+    loop = live.loop
+    scheduler = loop.scheduler
+    decider, purse = scheduler.decider, scheduler.purse.remembered()
+    before = (decider.memory, decider.next_round, decider.unwanted, decider.short)
+    draft = Draft(loop.state, live.clock.now() + later_s)
+    happens(draft)
+    scheduler.decide(draft, deque())
+    scheduler.purse.restore(purse)
+    decider.memory, decider.next_round, decider.unwanted, decider.short = before
+
+
+def _arrives(draft: Draft) -> None:
+    submit(draft, spec(MODELS[0], epochs=100), gpu_types([GPU]), {})
+
+
+def _ends(live: Live, draft: Draft) -> None:
+    job = next(job for job in draft.jobs.values() if job.run is not None)
+    assert job.run is not None
+    ended = RunEvent(key=RunKey(job.id, job.run.attempt), ended=True, exit_code=0)
+    live.loop.scheduler.observe(draft, EngineSaid([ended]))
+
+
+def _gets_ready(draft: Draft) -> None:
+    last: NodeRecord = next(reversed(draft.nodes.values()))
+    new = draft.state.next_node
+    draft.put_node(replace(last, id=new, token=f"{draft.state.cluster}-{new}"))
+    draft.state.next_node += 1
+    draft.replan = True

@@ -1,0 +1,116 @@
+/* The gains of prospects.py, operation by operation, for machines that have a C compiler.
+ *
+ * Plain C without Python: prospects.py loads it through ctypes and falls back to NumPy without it.
+ */
+#include <math.h>
+#include <stdint.h>
+
+/* A class at a price; arrays by epoch and state. `reached` has one row more: the end. */
+typedef struct {
+    int64_t epochs, states;
+    double rescale_s, weight;
+    const double *times, *reached, *values, *afters;
+} Class;
+
+/* Jobs, class by class: those of class c are rows[c] … rows[c + 1] - 1. */
+typedef struct {
+    int64_t classes;
+    const Class *const *of;
+    const int64_t *rows, *epoch, *held;
+    const double *left, *pause;
+} Jobs;
+
+static double larger(double a, double b) { return a > b ? a : b; }
+
+static double starts(const Class *c, int64_t epoch, double left) {
+    const double *times = c->times + epoch * c->states, *afters = c->afters + epoch * c->states;
+    const double *values = c->values, rescale_s = c->rescale_s;
+    double least = (left * times[0] + rescale_s) * values[0] + afters[0];
+    double other = least;
+    int64_t s = 1;
+    for (; s + 1 < c->states; s += 2) { /* two at a time: a minimum does not mind the order */
+        const double one = (left * times[s] + rescale_s) * values[s] + afters[s];
+        const double two = (left * times[s + 1] + rescale_s) * values[s + 1] + afters[s + 1];
+        least = one < least ? one : least;
+        other = two < other ? two : other;
+    }
+    for (; s < c->states; s++) {
+        const double one = (left * times[s] + rescale_s) * values[s] + afters[s];
+        least = one < least ? one : least;
+    }
+    return other < least ? other : least;
+}
+
+/* The epoch that a state is in then, from one that it has reached; `epochs` at the end. */
+static int64_t epoch_at(const Class *c, int64_t state, int64_t from, double at) {
+    int64_t low = from, high = c->epochs; /* the first in [low, high] whose end is after `at` */
+    while (low < high) {
+        const int64_t middle = (low + high) / 2;
+        if (c->reached[(middle + 1) * c->states + state] <= at) low = middle + 1;
+        else high = middle;
+    }
+    return low;
+}
+
+static double began(const Class *c, int64_t state, int64_t epoch, double left) {
+    const int64_t at = epoch * c->states + state;
+    return c->reached[at] + (1.0 - left) * c->times[at];
+}
+
+static double spent(const Class *c, int64_t state, int64_t epoch, double left, double pause,
+                    double horizon) {
+    const double since = began(c, state, epoch, left);
+    const double at = since + larger(horizon - pause, 0.0);
+    const int64_t then = epoch_at(c, state, epoch, at);
+    if (then == c->epochs)
+        return c->weight * (pause + c->reached[c->epochs * c->states + state] - since);
+    const double to_come = c->reached[(then + 1) * c->states + state] - at;
+    const double stays = c->values[state] * (to_come + larger(pause - horizon, 0.0)) +
+                         c->afters[then * c->states + state];
+    const double leaves = starts(c, then, to_come / c->times[then * c->states + state]);
+    return c->weight * horizon + (leaves < stays ? leaves : stays);
+}
+
+/* `gains`: each job stays where it is or moves; `elsewhere`: nobody is anywhere. Both have
+ * `columns` to a row, of which those beyond a class's states are not touched. */
+void boa_prospects(const Jobs *jobs, double horizon, int64_t columns, double *gains,
+                   double *elsewhere) {
+    for (int64_t n = 0; n < jobs->classes; n++) {
+        const Class *c = jobs->of[n];
+        for (int64_t j = jobs->rows[n]; j < jobs->rows[n + 1]; j++) {
+            const int64_t epoch = jobs->epoch[j], held = jobs->held[j];
+            const double left = jobs->left[j];
+            const double waits = c->weight * horizon + starts(c, epoch, left);
+            double *here = gains + j * columns, *there = elsewhere + j * columns;
+            for (int64_t s = 0; s < c->states; s++)
+                here[s] = there[s] =
+                    (waits - spent(c, s, epoch, left, c->rescale_s, horizon)) / horizon;
+            if (held >= 0)
+                here[held] = (waits - spent(c, held, epoch, left, jobs->pause[j], horizon)) / horizon;
+        }
+    }
+}
+
+/* Where jobs are by then on what they hold. `ends`: those that are done before. */
+void boa_later(const Jobs *jobs, double seconds, int64_t *epoch, double *left, double *pause,
+               uint8_t *ends) {
+    for (int64_t n = 0; n < jobs->classes; n++) {
+        const Class *c = jobs->of[n];
+        for (int64_t j = jobs->rows[n]; j < jobs->rows[n + 1]; j++) {
+            const int64_t held = jobs->held[j];
+            epoch[j] = jobs->epoch[j], left[j] = jobs->left[j], pause[j] = jobs->pause[j];
+            ends[j] = 0;
+            if (held < 0) continue;
+            const double at = began(c, held, epoch[j], left[j]) + larger(seconds - pause[j], 0.0);
+            const int64_t then = epoch_at(c, held, epoch[j], at);
+            if (then == c->epochs) {
+                ends[j] = 1;
+                continue;
+            }
+            left[j] = (c->reached[(then + 1) * c->states + held] - at) /
+                      c->times[then * c->states + held];
+            epoch[j] = then;
+            pause[j] = larger(pause[j] - seconds, 0.0);
+        }
+    }
+}

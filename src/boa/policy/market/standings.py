@@ -1,0 +1,260 @@
+"""Standings: where every job is in its training, as columns; and where it will be in a while.
+
+Made once for a decision and looked at over several horizons. Jobs come class by class, in the
+order in which their classes come first. `_prospects.c` has the quicker `later`.
+"""
+
+import ctypes
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from boa import compiled
+from boa.model.cluster import Allocation, JobId, JobView
+from boa.model.speedup import Floats
+from boa.policy.market.worth import Worth
+from boa.units import GpuName, Seconds
+
+Ints: TypeAlias = NDArray[np.int64]
+
+
+class _Jobs(ctypes.Structure):
+    _fields_ = (
+        ("classes", ctypes.c_int64),
+        ("of", ctypes.c_void_p),
+        ("rows", ctypes.c_void_p),
+        ("epoch", ctypes.c_void_p),
+        ("held", ctypes.c_void_p),
+        ("left", ctypes.c_void_p),
+        ("pause", ctypes.c_void_p),
+    )
+
+
+_library = compiled.load(__file__, "_prospects")
+if _library is not None:
+    _library.boa_later.argtypes = (ctypes.c_void_p, ctypes.c_double, *[ctypes.c_void_p] * 4)
+    _library.boa_later.restype = None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Standings:
+    """A row for every job of a class with a worth; one column per state of its class, padded."""
+
+    views: tuple[JobView, ...]
+    worths: tuple[Worth, ...]
+    """Of every class that has jobs."""
+    rows: Ints
+    """First row of every class, and the number of rows."""
+    order: Ints
+    """Places that jobs have among those that were shown."""
+    epochs: Ints
+    left: Floats
+    """Part of the current epoch."""
+    held: Ints
+    """State that a job is on, as its column; -1: none of them."""
+    pauses: Floats
+    """Seconds until a job makes progress where it is."""
+    gpus: Floats
+    """Width of every state; states that a class does not have are too wide for anything."""
+    kinds: Ints
+    """GPU type of every state."""
+    forbidden: NDArray[np.bool_] | None
+    """States that a job's own user does not allow; None: there are no such."""
+
+    def by_class(self) -> Iterator[tuple[Worth, slice]]:
+        for n, worth in enumerate(self.worths):
+            yield worth, slice(int(self.rows[n]), int(self.rows[n + 1]))
+
+    @cached_property
+    def jobs(self) -> tuple[JobId, ...]:
+        return tuple([view.id for view in self.views])
+
+    @cached_property
+    def states(self) -> tuple[tuple[tuple[GpuName, int], ...], ...]:
+        found: list[tuple[tuple[GpuName, int], ...]] = []
+        for worth, rows in self.by_class():
+            found += [worth.course.states] * (rows.stop - rows.start)
+        return tuple(found)
+
+    @cached_property
+    def _columns(self) -> tuple[_Jobs, object]:
+        """As the C kernels take them, with what must live as long."""
+        of = (ctypes.c_void_p * len(self.worths))(*(w.address for w in self.worths))
+        columns = (self.rows, self.epochs, self.held, self.left, self.pauses)
+        addresses = [column.ctypes.data for column in columns]
+        return _Jobs(len(self.worths), ctypes.addressof(of), *addresses), of
+
+    @property
+    def address(self) -> int:
+        return ctypes.addressof(self._columns[0])
+
+
+def standings_of(views: Sequence[JobView], worths: Mapping[str, Worth]) -> Standings:
+    """Jobs of classes without a worth are left out: nothing is known of them yet."""
+    by_class: dict[str, list[int]] = {}
+    for n, view in enumerate(views):
+        by_class.setdefault(view.job_class, []).append(n)
+    known = [name for name in by_class if name in worths]
+    order = [n for name in known for n in by_class[name]]
+    here = tuple([views[n] for n in order])
+    of = tuple([worths[name] for name in known])
+    rows = np.zeros(len(of) + 1, dtype=np.int64)
+    held: list[int] = []
+    last: list[int] = []
+    for n, (name, worth) in enumerate(zip(known, of, strict=True)):
+        count = len(by_class[name])
+        rows[n + 1] = rows[n] + count
+        column = worth.course.column
+        held += [column(view.allocation) for view in here[rows[n] : rows[n + 1]]]
+        last += [len(worth.course.times) - 1] * count
+    gpus, kinds = _states(of, rows)
+    return Standings(
+        views=here,
+        worths=of,
+        rows=rows,
+        order=np.array(order, dtype=np.int64),
+        epochs=np.minimum(np.array([view.epoch for view in here], dtype=np.int64), last),
+        left=np.array([min(max(view.left, 0.0), 1.0) for view in here]),
+        held=np.array(held, dtype=np.int64),
+        pauses=np.array([view.resumes_in for view in here], dtype=float),
+        gpus=gpus,
+        kinds=kinds,
+        forbidden=_forbidden(here, of, rows, gpus),
+    )
+
+
+def _states(worths: Sequence[Worth], rows: Ints) -> tuple[Floats, Ints]:
+    shape = int(rows[-1]), max((len(worth.values) for worth in worths), default=1)
+    gpus, kinds = np.full(shape, 1e9), np.zeros(shape, dtype=np.int64)
+    for n, worth in enumerate(worths):
+        columns = len(worth.values)
+        gpus[rows[n] : rows[n + 1], :columns] = worth.course.widths
+        kinds[rows[n] : rows[n + 1], :columns] = worth.course.kinds
+    return gpus, kinds
+
+
+def _forbidden(
+    views: Sequence[JobView], worths: Sequence[Worth], rows: Ints, gpus: Floats
+) -> NDArray[np.bool_] | None:
+    found: NDArray[np.bool_] | None = None
+    for n, worth in enumerate(worths):
+        forbids = worth.course.forbids
+        for row in range(int(rows[n]), int(rows[n + 1])):
+            limits = views[row].limits
+            if limits is not None and (mask := forbids(limits)) is not None:
+                if found is None:
+                    found = np.zeros(gpus.shape, dtype=bool)
+                found[row, : len(mask)] = mask
+    return found
+
+
+def later(standings: Standings, given: Mapping[JobId, Allocation], seconds: Seconds) -> Standings:
+    """Where jobs will stand by then on what they are given now; those that end are left out."""
+    held, pauses = standings.held.copy(), standings.pauses.copy()
+    for worth, rows in standings.by_class():
+        for row in range(rows.start, rows.stop):
+            view = standings.views[row]
+            has, gets = view.allocation, given.get(view.id)
+            if gets is not has and gets != has:
+                held[row] = worth.course.column(gets)
+                pauses[row] = worth.course.rescale_s
+    moved = _replaced(standings, held=held, pauses=pauses)
+    if _library is None:
+        epochs, left, pauses, ends = advanced_in_python(moved, seconds)
+    else:
+        epochs, left, pauses, ends = _advanced(moved, seconds)
+    then = _replaced(moved, epochs=epochs, left=left, pauses=pauses)
+    return _without(then, ends) if ends.any() else then
+
+
+Advanced: TypeAlias = tuple[Ints, Floats, Floats, NDArray[np.bool_]]
+"""Epochs, what is left of them, pauses; and which jobs have ended."""
+
+
+def _advanced(standings: Standings, seconds: Seconds) -> Advanced:
+    assert _library is not None
+    count = len(standings.held)
+    epochs, left, pauses = np.empty(count, dtype=np.int64), np.empty(count), np.empty(count)
+    ends = np.empty(count, dtype=bool)
+    addresses = [array.ctypes.data for array in (epochs, left, pauses, ends)]
+    _library.boa_later(standings.address, seconds, *addresses)
+    return epochs, left, pauses, ends
+
+
+def advanced_in_python(standings: Standings, seconds: Seconds) -> Advanced:
+    """The same without a compiler."""
+    epochs, left = standings.epochs.copy(), standings.left.copy()
+    pauses, ends = standings.pauses.copy(), np.zeros(len(epochs), dtype=bool)
+    for worth, rows in standings.by_class():
+        course = worth.course
+        for row in range(rows.start, rows.stop):
+            column, epoch = standings.held[row], epochs[row]
+            if column < 0:
+                continue
+            reached, times = course.reached[:, column], course.times[:, column]
+            at = reached[epoch] + (1.0 - left[row]) * times[epoch]
+            at += max(seconds - pauses[row], 0.0)
+            ends[row] = at >= reached[-1]
+            if not ends[row]:
+                epoch = int(np.searchsorted(reached, at, side="right")) - 1
+                epochs[row], left[row] = epoch, (reached[epoch + 1] - at) / times[epoch]
+                pauses[row] = max(pauses[row] - seconds, 0.0)
+    return epochs, left, pauses, ends
+
+
+def _replaced(
+    standings: Standings,
+    *,
+    pauses: Floats,
+    held: Ints | None = None,
+    epochs: Ints | None = None,
+    left: Floats | None = None,
+) -> Standings:
+    """By hand: `dataclasses.replace` takes longer than all the rest."""
+    return Standings(
+        views=standings.views,
+        worths=standings.worths,
+        rows=standings.rows,
+        order=standings.order,
+        epochs=standings.epochs if epochs is None else epochs,
+        left=standings.left if left is None else left,
+        held=standings.held if held is None else held,
+        pauses=pauses,
+        gpus=standings.gpus,
+        kinds=standings.kinds,
+        forbidden=standings.forbidden,
+    )
+
+
+def _without(standings: Standings, ends: NDArray[np.bool_]) -> Standings:
+    """Without jobs that have ended; of classes that are left, the first job's comes first."""
+    parts = [
+        (rows.start + np.flatnonzero(~ends[rows]), worth) for worth, rows in standings.by_class()
+    ]
+    parts = sorted(
+        ((kept, worth) for kept, worth in parts if len(kept)),
+        key=lambda part: int(standings.order[part[0][0]]),
+    )
+    kept = np.concatenate([rows for rows, _ in parts]) if parts else np.zeros(0, dtype=np.int64)
+    columns = max((len(worth.values) for _, worth in parts), default=1)
+    return Standings(
+        views=tuple([standings.views[row] for row in kept]),
+        worths=tuple([worth for _, worth in parts]),
+        rows=_ends(len(rows) for rows, _ in parts),
+        order=standings.order[kept],
+        epochs=standings.epochs[kept],
+        left=standings.left[kept],
+        held=standings.held[kept],
+        pauses=standings.pauses[kept],
+        gpus=np.ascontiguousarray(standings.gpus[kept, :columns]),
+        kinds=np.ascontiguousarray(standings.kinds[kept, :columns]),
+        forbidden=None if standings.forbidden is None else standings.forbidden[kept, :columns],
+    )
+
+
+def _ends(counts: Iterable[int]) -> Ints:
+    return np.cumsum([0, *counts], dtype=np.int64)
