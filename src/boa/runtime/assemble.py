@@ -105,6 +105,8 @@ def _decider(
         beliefs=profiler,
         round_s=config.round_s,
         unplanned_s=UNPLANNED_S * max(config.speed, 1.0),
+        boot_s=config.provision_s,
+        reclaim_s=config.release_s,
     )
 
 

@@ -113,6 +113,14 @@ def test_the_scheduler_leaves_nodes_alone_that_a_rival_has_chosen(policy: str) -
     assert got["bill_per_hour"] == pytest.approx(quick["bill_per_hour"], rel=0.25)
 
 
+@pytest.mark.parametrize("policy", ["pollux-autoscale", "sia-autoscale", "rubick-autoscale"])
+def test_a_rival_that_wants_more_nodes_than_it_may_have_gets_those(policy: str) -> None:
+    capped = replace(BOOTS, max_nodes={"T4": 1})
+    got = document(BUSY, policy, Knobs(target=0.3), capped)
+    assert got["completed"] == got["jobs"]
+    assert got["peak_rented_spend_per_hour"] <= 4.0
+
+
 # Comparisons
 
 

@@ -256,6 +256,9 @@ class Decider:
         new = [node for node in nodes if node.id not in here]
         rented = [record.node for record in draft.usable_nodes()]
         why: Mapping[JobId, Shortage] = {}
+        used = {node for given in after.values() for node, _ in given.nodes}
+        if not used & {node.id for node in new}:  # nobody waits for them: as many as can be had
+            new = _rentable(new, rented, self.gpu_types, room)
         wanted = {job: Share(given.gpu, given.width) for job, given in after.items()}
         if not can_rent(new, rented, self.gpu_types, room) or (room.spend_left or 0.0) < 0:
             wants = self._wants([job for job in jobs if job.id in wanted], wanted)
@@ -315,6 +318,20 @@ def _due(job: JobRecord) -> bool:
 
 def current_allocations(jobs: Iterable[JobRecord]) -> dict[JobId, Allocation]:
     return {job.id: job.allocation for job in jobs if job.allocation is not None}
+
+
+def _rentable(
+    nodes: Sequence[Node],
+    rented: Sequence[Node],
+    gpu_types: Mapping[GpuName, GpuType],
+    room: Room,
+) -> list[Node]:
+    """The first of these nodes that there is room for, together."""
+    found: list[Node] = []
+    for node in nodes:
+        if can_rent([*found, node], rented, gpu_types, room):
+            found.append(node)
+    return found
 
 
 def _rent(draft: Draft, nodes: Sequence[Node], gpu_types: Mapping[GpuName, GpuType]) -> None:
