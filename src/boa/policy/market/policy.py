@@ -24,7 +24,7 @@ class Rules:
     lifetime_s: Seconds = 1000.0
     release: float = 0.7
     least_s: Seconds = 20.0
-    rent_s: Seconds = 120.0
+    rent_s: Seconds = 60.0
     keep_s: Seconds | None = 60.0
     ahead: float = 1.0
     span: float = 60.0
