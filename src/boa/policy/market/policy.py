@@ -1,7 +1,8 @@
 """BOA where nodes are billed: rent, fill, squeeze and release by what a node is worth."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -158,22 +159,32 @@ class _Step:
         return ready
 
     def _emptiest(self, nodes: list[Node]) -> list[Node]:
+        used = self._used
+        return sorted(nodes, key=lambda node: (used.get(node.id, 0), -node.id))
+
+    @cached_property
+    def _used(self) -> dict[NodeId, int]:
         used: dict[NodeId, int] = {}
         for job in self.view.jobs:
             if job.allocation is not None:
                 for node, count in job.allocation.nodes:
                     used[node] = used.get(node, 0) + count
-        return sorted(nodes, key=lambda node: (used.get(node.id, 0), -node.id))
+        return used
+
+    @cached_property
+    def _rows_on(self) -> dict[NodeId, list[int]]:
+        """Rows of the jobs on every node."""
+        found: dict[NodeId, list[int]] = {}
+        for row, job in enumerate(self.standings.views):
+            if job.allocation is not None:
+                for node, _ in job.allocation.nodes:
+                    found.setdefault(node, []).append(row)
+        return found
 
     def _vacated(self, jobs: Prospects, gone: set[NodeId]) -> Prospects:
-        on = {
-            job.id
-            for job in self.view.jobs
-            if job.allocation is not None and any(n in gone for n, _ in job.allocation.nodes)
-        }
-        if not on:
+        rows = sorted({row for node in gone for row in self._rows_on.get(node, ())})
+        if not rows:
             return jobs
-        rows = [n for n, job in enumerate(jobs.jobs) if job in on]
         gains, held = jobs.gains.copy(), jobs.held.copy()
         gains[rows], held[rows] = jobs.elsewhere[rows], -1
         return replace(jobs, gains=gains, held=held)
@@ -181,13 +192,29 @@ class _Step:
     def _seat(
         self, market: Prospects, found: Cleared, ready: Sequence[Node]
     ) -> dict[JobId, Allocation]:
-        chosen, options = {}, {}
-        for n, job in enumerate(market.jobs):
-            states = market.states[n]
-            options[job] = Options(
-                states, market.gains[n, : len(states)], market.elsewhere[n, : len(states)]
-            )
-            if found.chosen[n] >= 0:
-                chosen[job] = states[found.chosen[n]]
+        states = market.states
+        columns = enumerate(found.chosen.tolist())
+        chosen = {market.jobs[n]: states[n][column] for n, column in columns if column >= 0}
+        options = _Menu(market)
         current = {j.id: j.allocation for j in self.view.jobs if j.allocation is not None}
         return seated(chosen, options, current, ready, self.view.gpu_types)
+
+
+class _Menu(Mapping[JobId, Options]):
+    """What each job could be given: put together for those alone whom somebody asks about."""
+
+    def __init__(self, market: Prospects) -> None:
+        self._market = market
+        self._rows = {job: row for row, job in enumerate(market.jobs)}
+
+    def __getitem__(self, job: JobId) -> Options:
+        market, row = self._market, self._rows[job]
+        states = market.states[row]
+        columns = slice(len(states))
+        return Options(states, market.gains[row, columns], market.elsewhere[row, columns])
+
+    def __iter__(self) -> Iterator[JobId]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)

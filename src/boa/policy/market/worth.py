@@ -152,8 +152,8 @@ def _times(job_class: JobClass, gpu: GpuName, widths: list[int]) -> Floats:
     asked = np.array(widths, dtype=float)
     bases = [job_class.base_on(gpu, epoch) for epoch in job_class.epochs]
     for base in {base for base in bases if base is not None}:
-        rows = [n for n, other in enumerate(bases) if other == base]
-        runs = asked >= base
+        rows = np.array([n for n, other in enumerate(bases) if other == base])
+        runs = np.flatnonzero(asked >= base)
         times = run_times((job_class.epochs[n] for n in rows), gpu, asked[runs])
         found[np.ix_(rows, runs)] = times
     return found
