@@ -96,31 +96,30 @@ class _Step:
     ) -> list[Node]:
         rules, view = self.rules, self.view
         room = self._room(nodes)
-        values = [cleared(jobs, room).gain for _, jobs in markets]
         wait = view.boot_s + view.reclaim_s
         found: list[Node] = []
         asked = [(n, count) for n in range(len(self.kinds)) for count in STEPS]
         while len(found) < 1000:
             nets = []
-            rooms = np.array([self._more(room, n, count) for n, count in asked])
+            rooms = np.array([room, *(self._more(room, n, count) for n, count in asked)])
             firsts = gained(markets[0][1], rooms)
             pays = [
                 i
-                for i, (n, count) in enumerate(asked)
-                if firsts[i] - values[0] >= rules.release * self.costs[n] * count
+                for i, (n, count) in enumerate(asked, start=1)
+                if firsts[i] - firsts[0] >= rules.release * self.costs[n] * count
             ]
             if not pays:
                 break
-            gains = [firsts[pays], *(gained(jobs, rooms[pays]) for _, jobs in markets[1:])]
-            for i, (n, count) in enumerate(asked[i] for i in pays):
+            some = [0, *pays]
+            gains = [firsts[some], *(gained(jobs, rooms[some]) for _, jobs in markets[1:])]
+            for i, (n, count) in enumerate((asked[i - 1] for i in pays), start=1):
                 for m, (span, _) in enumerate(markets):
                     cost = self.costs[n] * (1.0 + wait / span) * count
-                    nets.append((rules.rent * (gains[m][i] - values[m]) - cost, n, count))
+                    nets.append((rules.rent * (gains[m][i] - gains[m][0]) - cost, n, count))
             net, n, count = max(nets, default=(0.0, 0, 0))
             if net <= 0:
                 break
             room[n] += count * self.sizes[n]
-            values = [cleared(jobs, room).gain for _, jobs in markets]
             kind = self.kinds[n]
             for _ in range(count):
                 found.append(Node(view.next_node + len(found), kind.name, kind.gpus_per_node))
