@@ -200,7 +200,7 @@ class _Step:
 
 
 class _Menu(Mapping[JobId, Options]):
-    """What each job could be given: put together for those alone whom somebody asks about."""
+    """Options of each job: put together for those alone whom somebody asks about."""
 
     def __init__(self, market: Prospects) -> None:
         self._market = market

@@ -46,7 +46,7 @@ class Standings:
 
     views: tuple[JobView, ...]
     worths: tuple[Worth, ...]
-    """Of every class that has jobs."""
+    """Worths of every class that has jobs."""
     rows: Ints
     """First row of every class, and the number of rows."""
     order: Ints

@@ -170,7 +170,7 @@ class Worth:
     price: float
     """ρ: job-seconds per dollar."""
     weight: float
-    """Of a second: the class's own, or as much more as its cap on the mean JCT takes."""
+    """Weight of a second: the class's own, or as much more as its cap on the mean JCT takes."""
     values: Floats
     """v_s of every state."""
     afters: Floats

@@ -79,7 +79,7 @@ class KeptViews:
         return found
 
     def _same(self, key: Hashable, known: Believed) -> Believed:
-        """What was believed before, if it is the same: that is seen at once."""
+        """Belief as it was before, if it is the same: that is seen at once."""
         had = self._believed.get(key)
         if had is None or had.prediction is not known.prediction:
             return known
@@ -92,7 +92,7 @@ class _Kept(NamedTuple):
     known: Believed
     view: JobView
     width: int
-    """Of its run; 0: none."""
+    """Width of its run; 0: none."""
 
 
 def _setter(name: str) -> Callable[[JobView, float], None]:
