@@ -5,13 +5,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from _steps import GPU, MODELS, Live, catalogue_profile, config, gpu_types, prior, spec
+from _steps import GPU, MODELS
+from boa.catalogue.offers import gpu_types
+from boa.catalogue.priors import catalogue_profile
 from boa.model.records import NodeRecord
 from boa.model.runs import RunEvent, RunKey
 from boa.policy.market.policy import Market
 from boa.scheduler.observe.commands import submit
 from boa.scheduler.observe.messages import EngineSaid
 from boa.scheduler.state import Draft
+from live import Live, config, prior, spec  # `_steps` knows where it is
 
 BUDGET = 6.0
 """USD per hour and job: about two GPUs for each of the jobs that are there."""

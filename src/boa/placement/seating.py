@@ -30,20 +30,22 @@ def seated(
         for gpu, kind in gpu_types.items()
     }
     placed: dict[JobId, Allocation] = {}
+    same: dict[GpuName, dict[JobId, Allocation]] = {gpu: {} for gpu in pools}
+    for job, (gpu, width) in chosen.items():
+        held = current.get(job)
+        if held is not None and held.gpu == gpu and held.width == width:
+            same[gpu][job] = held
     for gpu, pool in pools.items():
-        same = {
-            job: held
-            for job, state in chosen.items()
-            if (held := current.get(job)) and state == (gpu, held.width) and held.gpu == gpu
-        }
-        placed.update(pool.pin(same))
+        placed.update(pool.pin(same[gpu]))
     movers = sorted((job for job in chosen if job not in placed), key=lambda j: -chosen[j][1])
     for job in movers:
         found = _seat(job, chosen[job], options[job], current.get(job), pools)
         if found is not None:
             placed[job] = found
     for gpu, pool in pools.items():
-        _widen(pool, {j: a for j, a in placed.items() if a.gpu == gpu}, options, current, placed)
+        if pool.gpus_free:
+            here = {job: given for job, given in placed.items() if given.gpu == gpu}
+            _widen(pool, here, options, current, placed)
     return placed
 
 
@@ -91,7 +93,7 @@ def _widen(
 ) -> None:
     on: dict[int, list[JobId]] = {}
     for job, given in here.items():
-        if len(given.nodes) == 1:
+        if len(given.nodes) == 1 and pool.free[given.nodes[0][0]]:
             on.setdefault(given.nodes[0][0], []).append(job)
     for node, jobs in on.items():
         while (free := pool.free[node]) > 0:

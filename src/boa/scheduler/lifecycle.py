@@ -1,6 +1,6 @@
 """A job's life: its runs begin, move, end, fail and are tried again. All pure."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -255,12 +255,17 @@ def move(draft: Draft) -> None:
             continue
         if job.stop_requested:
             _stop(draft, job, run, "stop requested")
-        elif job.allocation != run.allocation and (
+        elif _elsewhere(job, run) and (
             job.allocation is None
             or _ready(draft, job.allocation)
             or any(node in waited_for for node in run.slots)
         ):
             _stop(draft, job, run, "moving" if job.allocation else "GPUs are short")
+
+
+def _elsewhere(job: JobRecord, run: Run) -> bool:
+    """Whether it is to have other GPUs than its run; nearly always it is given the very same."""
+    return job.allocation is not run.allocation and job.allocation != run.allocation
 
 
 def _stop(draft: Draft, job: JobRecord, run: Run, reason: str) -> None:
@@ -292,7 +297,8 @@ def _start_all(draft: Draft) -> set[NodeId]:
     if not startable:
         return set()
     waited_for: set[NodeId] = set()
-    busy = _busy_slots(draft.jobs.values())
+    asked = {node for job in startable if job.allocation for node, _ in job.allocation.nodes}
+    busy = _busy_slots(draft.jobs.values(), asked)
     for job in startable:
         allocation = job.allocation
         assert allocation is not None
@@ -307,12 +313,14 @@ def _start_all(draft: Draft) -> set[NodeId]:
     return waited_for
 
 
-def _busy_slots(jobs: Iterable[JobRecord]) -> dict[NodeId, set[int]]:
+def _busy_slots(jobs: Iterable[JobRecord], nodes: Collection[NodeId]) -> dict[NodeId, set[int]]:
+    """GPUs of these nodes that runs are on."""
     busy: dict[NodeId, set[int]] = {}
     for job in jobs:
         if job.run is not None:
             for node, slots in job.run.slots.items():
-                busy.setdefault(node, set()).update(slots)
+                if node in nodes:
+                    busy.setdefault(node, set()).update(slots)
     return busy
 
 

@@ -16,6 +16,9 @@ from boa.units import Seconds
 class LearnerBeliefs:
     """Learners see what their jobs run at by themselves: what jobs report teaches nothing more."""
 
+    left_passes = True
+    """As its job runs: nothing is reported."""
+
     def __init__(self, knowledge: Knowledge, jobs: Mapping[JobId, ActiveJob]) -> None:
         self._knowledge, self._jobs = knowledge, jobs
         self._alone = knowledge.settings.learning == "job"

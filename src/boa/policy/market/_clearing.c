@@ -46,8 +46,10 @@ static double hulls(const Market *m) {
             int64_t *hull = m->corners;
             for (int64_t s = 0; s < m->states; s++) {
                 if (m->kind[j * m->states + s] != h || !(gain(m, j, s) > m->nothing)) continue;
-                const double each = gain(m, j, s) / gpus(m, j, s);
-                if (each > highest) highest = each;
+                if (gain(m, j, s) > highest * gpus(m, j, s) * (1.0 - 1e-12)) { /* or not worth it */
+                    const double each = gain(m, j, s) / gpus(m, j, s);
+                    if (each > highest) highest = each;
+                }
                 int64_t at = count++; /* columns come by rising GPUs: this moves nothing */
                 for (; at > begin && gpus(m, j, hull[at - 1]) > gpus(m, j, s); at--)
                     hull[at] = hull[at - 1];

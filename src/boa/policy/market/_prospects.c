@@ -10,6 +10,7 @@ typedef struct {
     int64_t epochs, states;
     double rescale_s, weight;
     const double *times, *reached, *values, *afters;
+    const int64_t *front, *fronts; /* states that `starts` has to look at, and how many */
 } Class;
 
 /* Jobs, class by class: those of class c are rows[c] … rows[c + 1] - 1. */
@@ -24,21 +25,14 @@ static double larger(double a, double b) { return a > b ? a : b; }
 
 static double starts(const Class *c, int64_t epoch, double left) {
     const double *times = c->times + epoch * c->states, *afters = c->afters + epoch * c->states;
-    const double *values = c->values, rescale_s = c->rescale_s;
-    double least = (left * times[0] + rescale_s) * values[0] + afters[0];
-    double other = least;
-    int64_t s = 1;
-    for (; s + 1 < c->states; s += 2) { /* two at a time: a minimum does not mind the order */
-        const double one = (left * times[s] + rescale_s) * values[s] + afters[s];
-        const double two = (left * times[s + 1] + rescale_s) * values[s + 1] + afters[s + 1];
-        least = one < least ? one : least;
-        other = two < other ? two : other;
-    }
-    for (; s < c->states; s++) {
-        const double one = (left * times[s] + rescale_s) * values[s] + afters[s];
+    const int64_t *front = c->front + epoch * c->states;
+    double least = INFINITY;
+    for (int64_t n = 0; n < c->fronts[epoch]; n++) {
+        const int64_t s = front[n];
+        const double one = (left * times[s] + c->rescale_s) * c->values[s] + afters[s];
         least = one < least ? one : least;
     }
-    return other < least ? other : least;
+    return least;
 }
 
 /* The epoch that a state is in then, from one that it has reached; `epochs` at the end. */

@@ -28,13 +28,13 @@ LIGHT = 0.25
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cleared:
-    """What every job gets: a column of its states, -1 for waiting."""
+    """Outcome of a market: a column of its states for every job, -1 for waiting."""
 
     chosen: Ints
     gain: float
     """Seconds gained per second, by all jobs together."""
     prices: Floats
-    """Of a GPU of every type: seconds per second."""
+    """Price of a GPU of every type: seconds per second."""
 
 
 class _Market(ctypes.Structure):
@@ -79,7 +79,7 @@ def cleared(found: Prospects, room: Floats) -> Cleared:
 
 
 def gained(found: Prospects, rooms: Floats) -> Floats:
-    """What all jobs together gain in each of these rooms: as `cleared`, row by row, but quicker."""
+    """Gain of all jobs together in each of these rooms: as `cleared`, row by row, but quicker."""
     if not found.jobs:
         return np.zeros(len(rooms))
     if _library is None:
@@ -88,7 +88,7 @@ def gained(found: Prospects, rooms: Floats) -> Floats:
 
 
 def _compiled(found: Prospects, rooms: Floats) -> tuple[Ints, Floats, Floats]:
-    """What every job is given in the last room; prices and gain of every room."""
+    """Columns that jobs are given in the last room; prices and gain of every room."""
     assert _library is not None
     rooms = np.ascontiguousarray(rooms, dtype=float)
     jobs, states = found.gains.shape

@@ -1,7 +1,8 @@
 """BOA where nodes are billed: rent, fill, squeeze and release by what a node is worth."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -96,31 +97,30 @@ class _Step:
     ) -> list[Node]:
         rules, view = self.rules, self.view
         room = self._room(nodes)
-        values = [cleared(jobs, room).gain for _, jobs in markets]
         wait = view.boot_s + view.reclaim_s
         found: list[Node] = []
         asked = [(n, count) for n in range(len(self.kinds)) for count in STEPS]
         while len(found) < 1000:
             nets = []
-            rooms = np.array([self._more(room, n, count) for n, count in asked])
+            rooms = np.array([room, *(self._more(room, n, count) for n, count in asked)])
             firsts = gained(markets[0][1], rooms)
             pays = [
                 i
-                for i, (n, count) in enumerate(asked)
-                if firsts[i] - values[0] >= rules.release * self.costs[n] * count
+                for i, (n, count) in enumerate(asked, start=1)
+                if firsts[i] - firsts[0] >= rules.release * self.costs[n] * count
             ]
             if not pays:
                 break
-            gains = [firsts[pays], *(gained(jobs, rooms[pays]) for _, jobs in markets[1:])]
-            for i, (n, count) in enumerate(asked[i] for i in pays):
+            some = [0, *pays]
+            gains = [firsts[some], *(gained(jobs, rooms[some]) for _, jobs in markets[1:])]
+            for i, (n, count) in enumerate((asked[i - 1] for i in pays), start=1):
                 for m, (span, _) in enumerate(markets):
                     cost = self.costs[n] * (1.0 + wait / span) * count
-                    nets.append((rules.rent * (gains[m][i] - values[m]) - cost, n, count))
+                    nets.append((rules.rent * (gains[m][i] - gains[m][0]) - cost, n, count))
             net, n, count = max(nets, default=(0.0, 0, 0))
             if net <= 0:
                 break
             room[n] += count * self.sizes[n]
-            values = [cleared(jobs, room).gain for _, jobs in markets]
             kind = self.kinds[n]
             for _ in range(count):
                 found.append(Node(view.next_node + len(found), kind.name, kind.gpus_per_node))
@@ -159,22 +159,32 @@ class _Step:
         return ready
 
     def _emptiest(self, nodes: list[Node]) -> list[Node]:
+        used = self._used
+        return sorted(nodes, key=lambda node: (used.get(node.id, 0), -node.id))
+
+    @cached_property
+    def _used(self) -> dict[NodeId, int]:
         used: dict[NodeId, int] = {}
         for job in self.view.jobs:
             if job.allocation is not None:
                 for node, count in job.allocation.nodes:
                     used[node] = used.get(node, 0) + count
-        return sorted(nodes, key=lambda node: (used.get(node.id, 0), -node.id))
+        return used
+
+    @cached_property
+    def _rows_on(self) -> dict[NodeId, list[int]]:
+        """Rows of the jobs on every node."""
+        found: dict[NodeId, list[int]] = {}
+        for row, job in enumerate(self.standings.views):
+            if job.allocation is not None:
+                for node, _ in job.allocation.nodes:
+                    found.setdefault(node, []).append(row)
+        return found
 
     def _vacated(self, jobs: Prospects, gone: set[NodeId]) -> Prospects:
-        on = {
-            job.id
-            for job in self.view.jobs
-            if job.allocation is not None and any(n in gone for n, _ in job.allocation.nodes)
-        }
-        if not on:
+        rows = sorted({row for node in gone for row in self._rows_on.get(node, ())})
+        if not rows:
             return jobs
-        rows = [n for n, job in enumerate(jobs.jobs) if job in on]
         gains, held = jobs.gains.copy(), jobs.held.copy()
         gains[rows], held[rows] = jobs.elsewhere[rows], -1
         return replace(jobs, gains=gains, held=held)
@@ -182,13 +192,29 @@ class _Step:
     def _seat(
         self, market: Prospects, found: Cleared, ready: Sequence[Node]
     ) -> dict[JobId, Allocation]:
-        chosen, options = {}, {}
-        for n, job in enumerate(market.jobs):
-            states = market.states[n]
-            options[job] = Options(
-                states, market.gains[n, : len(states)], market.elsewhere[n, : len(states)]
-            )
-            if found.chosen[n] >= 0:
-                chosen[job] = states[found.chosen[n]]
+        states = market.states
+        columns = enumerate(found.chosen.tolist())
+        chosen = {market.jobs[n]: states[n][column] for n, column in columns if column >= 0}
+        options = _Menu(market)
         current = {j.id: j.allocation for j in self.view.jobs if j.allocation is not None}
         return seated(chosen, options, current, ready, self.view.gpu_types)
+
+
+class _Menu(Mapping[JobId, Options]):
+    """Options of each job: put together for those alone whom somebody asks about."""
+
+    def __init__(self, market: Prospects) -> None:
+        self._market = market
+        self._rows = {job: row for row, job in enumerate(market.jobs)}
+
+    def __getitem__(self, job: JobId) -> Options:
+        market, row = self._market, self._rows[job]
+        states = market.states[row]
+        columns = slice(len(states))
+        return Options(states, market.gains[row, columns], market.elsewhere[row, columns])
+
+    def __iter__(self) -> Iterator[JobId]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)

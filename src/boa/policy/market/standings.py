@@ -46,7 +46,7 @@ class Standings:
 
     views: tuple[JobView, ...]
     worths: tuple[Worth, ...]
-    """Of every class that has jobs."""
+    """Worths of every class that has jobs."""
     rows: Ints
     """First row of every class, and the number of rows."""
     order: Ints
@@ -108,8 +108,11 @@ def standings_of(views: Sequence[JobView], worths: Mapping[str, Worth]) -> Stand
     for n, (name, worth) in enumerate(zip(known, of, strict=True)):
         count = len(by_class[name])
         rows[n + 1] = rows[n] + count
-        column = worth.course.column
-        held += [column(view.allocation) for view in here[rows[n] : rows[n + 1]]]
+        index = worth.course.index
+        held += [
+            -1 if (on := view.allocation) is None else index.get((on.gpu, on.width), -1)
+            for view in here[rows[n] : rows[n + 1]]
+        ]
         last += [len(worth.course.times) - 1] * count
     gpus, kinds = _states(of, rows)
     return Standings(
@@ -118,7 +121,7 @@ def standings_of(views: Sequence[JobView], worths: Mapping[str, Worth]) -> Stand
         rows=rows,
         order=np.array(order, dtype=np.int64),
         epochs=np.minimum(np.array([view.epoch for view in here], dtype=np.int64), last),
-        left=np.array([min(max(view.left, 0.0), 1.0) for view in here]),
+        left=np.clip([view.left for view in here], 0.0, 1.0),
         held=np.array(held, dtype=np.int64),
         pauses=np.array([view.resumes_in for view in here], dtype=float),
         gpus=gpus,
@@ -142,10 +145,16 @@ def _forbidden(
 ) -> NDArray[np.bool_] | None:
     found: NDArray[np.bool_] | None = None
     for n, worth in enumerate(worths):
-        forbids = worth.course.forbids
+        known: dict[tuple[int, int, tuple[GpuName, ...]], NDArray[np.bool_] | None] = {}
         for row in range(int(rows[n]), int(rows[n + 1])):
             limits = views[row].limits
-            if limits is not None and (mask := forbids(limits)) is not None:
+            if limits is None:
+                continue
+            key = (limits.min, limits.max, limits.types)
+            if key not in known:
+                known[key] = worth.course.forbids(limits)
+            mask = known[key]
+            if mask is not None:
                 if found is None:
                     found = np.zeros(gpus.shape, dtype=bool)
                 found[row, : len(mask)] = mask

@@ -30,6 +30,7 @@ NEVER_S: Seconds = 1e12
 """Time of an epoch where it cannot run: finite, so that sums of it stay numbers."""
 MOST_URGENT = 1e4
 """The most that a cap on a class's mean JCT multiplies its weight by."""
+ROUNDING = 1e-9
 KEPT = 4
 """Prices whose worths are kept: what is rented by may be another than what is planned with."""
 
@@ -44,6 +45,8 @@ class _Class(ctypes.Structure):
         ("reached", ctypes.c_void_p),
         ("values", ctypes.c_void_p),
         ("afters", ctypes.c_void_p),
+        ("front", ctypes.c_void_p),
+        ("fronts", ctypes.c_void_p),
     )
 
 
@@ -152,8 +155,8 @@ def _times(job_class: JobClass, gpu: GpuName, widths: list[int]) -> Floats:
     asked = np.array(widths, dtype=float)
     bases = [job_class.base_on(gpu, epoch) for epoch in job_class.epochs]
     for base in {base for base in bases if base is not None}:
-        rows = [n for n, other in enumerate(bases) if other == base]
-        runs = asked >= base
+        rows = np.array([n for n, other in enumerate(bases) if other == base])
+        runs = np.flatnonzero(asked >= base)
         times = run_times((job_class.epochs[n] for n in rows), gpu, asked[runs])
         found[np.ix_(rows, runs)] = times
     return found
@@ -167,7 +170,7 @@ class Worth:
     price: float
     """ρ: job-seconds per dollar."""
     weight: float
-    """Of a second: the class's own, or as much more as its cap on the mean JCT takes."""
+    """Weight of a second: the class's own, or as much more as its cap on the mean JCT takes."""
     values: Floats
     """v_s of every state."""
     afters: Floats
@@ -181,8 +184,23 @@ class Worth:
         course = self.course
         own = (course.times, course.reached, self.values, self.afters)
         arrays = [np.ascontiguousarray(array) for array in own]
-        addresses = [array.ctypes.data for array in arrays]
-        return _Class(*course.times.shape, course.rescale_s, self.weight, *addresses), arrays
+        fronts = self._fronts()
+        addresses = [array.ctypes.data for array in (*arrays, *fronts)]
+        found = _Class(*course.times.shape, course.rescale_s, self.weight, *addresses)
+        return found, (arrays, fronts)
+
+    def _fronts(self) -> "tuple[NDArray[np.int64], NDArray[np.int64]]":
+        """States of every epoch that `starts` may find the least, and how many these are: no
+        other is below at both ends of the epoch, and so all along."""
+        course = self.course
+        at_end = course.rescale_s * self.values + self.afters
+        order = at_end.argsort(axis=1, kind="stable")
+        at_start = np.take_along_axis(at_end + course.times * self.values, order, axis=1)
+        least = np.minimum.accumulate(at_start, axis=1)
+        kept = np.ones(order.shape, dtype=bool)
+        kept[:, 1:] = at_start[:, 1:] <= least[:, :-1] * (1.0 + ROUNDING)
+        front = np.take_along_axis(order, (~kept).argsort(axis=1, kind="stable"), axis=1)
+        return np.ascontiguousarray(front, dtype=np.int64), kept.sum(axis=1, dtype=np.int64)
 
     @property
     def address(self) -> int:

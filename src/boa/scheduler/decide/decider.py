@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import Any
 
 from boa.model.cluster import (
@@ -10,6 +11,7 @@ from boa.model.cluster import (
     ClusterView,
     Decision,
     JobId,
+    JobView,
     Node,
     NodeId,
     Policy,
@@ -25,7 +27,7 @@ from boa.policy.boa import Planned
 from boa.policy.market.commitments import promised, to_go
 from boa.scheduler.decide.reasons import reason
 from boa.scheduler.decide.room import Refused
-from boa.scheduler.decide.views import believed_of, job_views
+from boa.scheduler.decide.views import KeptViews, believed_of, job_views
 from boa.scheduler.event_words import shortage, shortage_fields
 from boa.scheduler.learn.beliefs import Beliefs
 from boa.scheduler.lifecycle import drop_node
@@ -65,6 +67,8 @@ class Decider:
     """Reasons of jobs that have less than planned, as they were told."""
     causes: dict[JobId, Cause] = field(default_factory=dict)
     """Why jobs are to have something else since this step."""
+    views: KeptViews = field(default_factory=KeptViews)
+    """Those that a market was shown last: it is asked of all jobs at every event."""
 
     @property
     def by_job(self) -> bool:
@@ -247,51 +251,67 @@ class Decider:
 
     def _round(self, draft: Draft, room: Room) -> None:
         jobs = [job for job in draft.jobs.values() if _schedulable(job, draft.now)]
-        decision = self.policy.decide(self._view(draft, jobs))
+        view = self._view(draft, jobs)
+        decision = self.policy.decide(view)
         self.memory = decision.memory
         self.fresh_plan, self.chooses_nodes = False, decision.nodes is not None
-        usable, current = self._nodes(draft), current_allocations(jobs)
+        usable, current = view.nodes, current_allocations(jobs)
         after, nodes = allocate(decision, current, usable, self.gpu_types, draft.state.next_node)
         here = {node.id for node in usable}
         new = [node for node in nodes if node.id not in here]
-        rented = [record.node for record in draft.usable_nodes()]
         why: Mapping[JobId, Shortage] = {}
         used = {node for given in after.values() for node, _ in given.nodes}
-        if not used & {node.id for node in new}:  # nobody waits for them: as many as can be had
+        if new and not used & {node.id for node in new}:  # nobody waits for them: as many as can be
+            rented = [record.node for record in draft.usable_nodes()]
             new = _rentable(new, rented, self.gpu_types, room)
-        wanted = {job: Share(given.gpu, given.width) for job, given in after.items()}
-        if not can_rent(new, rented, self.gpu_types, room) or (room.spend_left or 0.0) < 0:
+        wanted = {job.id: _share(job, given) for job in jobs if (given := after.get(job.id))}
+        if not self._can_rent(draft, new, room) or (room.spend_left or 0.0) < 0:
             wants = self._wants([job for job in jobs if job.id in wanted], wanted)
             fitted = fit(wants, current, usable, self.gpu_types, draft.state.next_node, room)
             after, new, why = fitted.allocations, list(fitted.new_nodes), fitted.short
-        used = {node for given in after.values() for node, _ in given.nodes}
-        kept = used if why or decision.nodes is None else {node.id for node in nodes}
+        if why or decision.nodes is None:
+            kept = {node for given in after.values() for node, _ in given.nodes}
+        else:
+            kept = {node.id for node in nodes}
         self.unwanted = (self.unwanted | (here - kept)) & draft.nodes.keys()
         _rent(draft, new, self.gpu_types)
         for job in jobs:
-            share = wanted.get(job.id)
+            share, given, short = wanted.get(job.id), after.get(job.id), why.get(job.id)
+            if share is job.share and given is job.allocation and short is None:
+                continue  # most jobs, at most events
             if share != job.share:
                 job = draft.put_job(replace(job, share=share))
-            self._give(draft, job, after.get(job.id), why.get(job.id))
+            self._give(draft, job, given, short)
         self.short = why
+
+    def _can_rent(self, draft: Draft, new: Sequence[Node], room: Room) -> bool:
+        if not new:
+            return True
+        rented = [record.node for record in draft.usable_nodes()]
+        return can_rent(new, rented, self.gpu_types, room)
 
     def commitments(self, draft: Draft) -> Commitments | None:
         """What is known of the money that jobs will take; nothing before there is a plan."""
         if not isinstance(self.memory, Planned):
             return None
         worths = self.memory.worths(self.memory.price)
-        jobs = job_views(list(draft.jobs.values()), self.beliefs, self.gpu_types, draft.now)
+        jobs = self._job_views(draft, list(draft.jobs.values()))
         workload = self.memory.solution.workload
         return Commitments(to_go(jobs, worths), promised(workload, worths))
 
     def _nodes(self, draft: Draft) -> list[Node]:
-        kept = (r.node for r in draft.usable_nodes() if r.id not in self.unwanted)
-        return sorted(kept, key=lambda node: node.id)
+        unwanted = self.unwanted
+        found = [n for n in draft.nodes.values() if n.id not in unwanted and is_usable(n)]
+        return [record.node for record in sorted(found, key=_id)]
+
+    def _job_views(self, draft: Draft, jobs: Sequence[JobRecord]) -> list[JobView]:
+        made = self.views.of if self.at_events else job_views
+        return made(jobs, self.beliefs, self.gpu_types, draft.now)
 
     def _view(self, draft: Draft, jobs: Sequence[JobRecord]) -> ClusterView:
         return ClusterView(
             now=draft.now,
-            jobs=job_views(jobs, self.beliefs, self.gpu_types, draft.now),
+            jobs=self._job_views(draft, jobs),
             nodes=self._nodes(draft),
             gpu_types=self.gpu_types,
             next_node=draft.state.next_node,
@@ -306,8 +326,26 @@ class Decider:
         )
 
 
+_id = attrgetter("id")
+
+
 def _schedulable(job: JobRecord, now: Seconds) -> bool:
     return not job.stop_requested and (job.retry_at is None or job.retry_at <= now)
+
+
+def _share(job: JobRecord, given: Allocation) -> Share:
+    """Its share of what it is given: the one that it has, if that is the same."""
+    has = job.share
+    width = given.width
+    if (
+        has is not None
+        and has.gpu == given.gpu
+        and has.width == width
+        and has.until is None
+        and has.note is None
+    ):
+        return has
+    return Share(given.gpu, width)
 
 
 def _due(job: JobRecord) -> bool:

@@ -1,11 +1,12 @@
 """Jobs as policies see them: from the record, and from what is believed of their like."""
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from boa.model.cluster import JobView, Prediction, UserRequest
+from boa.model.cluster import JobId, JobView, Prediction, UserRequest
 from boa.model.job import JobRecord
 from boa.model.speedup import Floats
 from boa.model.workload import GpuType
@@ -27,6 +28,80 @@ def job_views(
 ) -> list[JobView]:
     believed = believed_of(jobs, beliefs)
     return [_job_view(job, believed[beliefs.kin(job)], beliefs, gpu_types, now) for job in jobs]
+
+
+class KeptViews:
+    """Views that are shown again at the next decision, with what time has changed in them.
+
+    A record that is the same object gives the same view, but for what passes by itself; making
+    thousands of views anew takes longer than any decision. So a policy may hold on to none of
+    them.
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[JobId, _Kept] = {}
+        self._believed: dict[Hashable, Believed] = {}
+
+    def of(
+        self,
+        jobs: Sequence[JobRecord],
+        beliefs: Beliefs,
+        gpu_types: Mapping[GpuName, GpuType],
+        now: Seconds,
+    ) -> list[JobView]:
+        before, kin = self._kept, beliefs.kin
+        kept = [before.get(job.id) for job in jobs]
+        pairs = list(zip(jobs, kept, strict=True))
+        keys = [kin(j) if k is None or k.record is not j else k.kin for j, k in pairs]
+        believed = {
+            key: self._same(key, beliefs.of(job))
+            for key, job in dict(zip(keys, jobs, strict=True)).items()
+        }
+        after, found = {}, []
+        passes = beliefs.left_passes
+        for (job, has), key in zip(pairs, keys, strict=True):
+            known = believed[key]
+            if has is None or has.record is not job or has.known is not known:
+                view = _job_view(job, known, beliefs, gpu_types, now)
+                width = 0 if job.run is None else job.run.allocation.width
+                has = _Kept(job, key, known, view, width)
+            else:
+                view, run = has.view, job.run
+                if passes:
+                    _set_left(view, beliefs.left(job))
+                if run is not None:
+                    _set_service(view, job.held_gpu_s + (now - run.requested_at) * has.width)
+                    if run.reported_at is None or run.allocation is not job.allocation:
+                        _set_resumes_in(view, _resumes_in(job, known.rescale_s, now))
+            after[job.id] = has
+            found.append(view)
+        self._kept, self._believed = after, believed
+        return found
+
+    def _same(self, key: Hashable, known: Believed) -> Believed:
+        """Belief as it was before, if it is the same: that is seen at once."""
+        had = self._believed.get(key)
+        if had is None or had.prediction is not known.prediction:
+            return known
+        return had if had == known else known
+
+
+class _Kept(NamedTuple):
+    record: JobRecord
+    kin: Hashable
+    known: Believed
+    view: JobView
+    width: int
+    """Width of its run; 0: none."""
+
+
+def _setter(name: str) -> Callable[[JobView, float], None]:
+    """Past the dataclass, which is frozen for everybody else."""
+    found: Callable[[JobView, float], None] = JobView.__dict__[name].__set__
+    return found
+
+
+_set_left, _set_service, _set_resumes_in = map(_setter, ("left", "service", "resumes_in"))
 
 
 def _job_view(

@@ -40,6 +40,11 @@ class Beliefs(Protocol):
 
     def of(self, job: JobRecord) -> Believed: ...
 
+    @property
+    def left_passes(self) -> bool:
+        """Whether `left` changes though the record and what is believed do not."""
+        ...
+
     def left(self, job: JobRecord) -> float:
         """Part of its current epoch that is still to be done."""
         ...

@@ -276,11 +276,22 @@ class Profiler:
         epochs, rescale_s = self.epochs(name), self.rescale_s(name)
         return Believed(epochs, self.prediction(name), rescale_s, self.tried(name))
 
+    @property
+    def left_passes(self) -> bool:
+        return False
+
     def left(self, job: JobRecord) -> float:
         """Part of its current epoch."""
-        left = self.remaining(job)
-        whole = left[0] + job.progress if left else 0.0
-        return left[0] / whole if whole > 0 else 1.0
+        known = self._known.get(job.job_class)
+        if known is None:
+            return 1.0
+        work = known.picture.work
+        units = float(work[min(job.epoch, len(work) - 1)])
+        if job.spec.total_work is not None:
+            units *= job.spec.total_work / float(work.sum())
+        left = max(units - job.progress, 0.0)
+        whole = left + job.progress
+        return left / whole if whole > 0 else 1.0
 
     def rescale_s(self, job_class: str) -> Seconds:
         known = self._known.get(job_class)

@@ -62,13 +62,13 @@ def _changed(draft: Draft, change: Changed) -> None:
 
 def give_back_empty(draft: Draft, keep_warm_s: Seconds, unwanted: Collection[NodeId]) -> None:
     """Nodes that no job has are kept warm for a while, then go; unwanted ones go at once."""
-    used = {
-        node
-        for job in draft.jobs.values()
-        for held in (job.allocation, job.run.allocation if job.run is not None else None)
-        if held is not None
-        for node, _ in held.nodes
-    }
+    used: set[NodeId] = set()
+    for job in draft.jobs.values():
+        given, run = job.allocation, job.run
+        if given is not None:
+            used.update([node for node, _ in given.nodes])
+        if run is not None and run.allocation is not given:
+            used.update([node for node, _ in run.allocation.nodes])
     for node in list(draft.nodes.values()):
         if node.state not in ("requested", "ready"):
             continue
@@ -110,6 +110,10 @@ def give_up_booting(draft: Draft, boot_s: Seconds) -> list[GpuName]:
 
 def forget_gone(draft: Draft) -> None:
     """Forget nodes that went long ago: no cloud speaks of them any more."""
-    old = [t for t, node in draft.state.gone.items() if (node.gone_at or 0) < draft.now - DAY_S]
-    for token in old:
-        del draft.state.gone[token]
+    old = draft.now - DAY_S
+    gone = draft.state.gone
+    while gone:  # by when they went, or very nearly: the first is looked at, not all of a day
+        token, node = next(iter(gone.items()))
+        if (node.gone_at or 0) >= old:
+            return
+        del gone[token]
