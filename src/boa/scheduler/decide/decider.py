@@ -1,6 +1,7 @@
 """View → policy → decision → placement, for the jobs in a draft. Pure: no clock, no I/O."""
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -12,22 +13,25 @@ from boa.model.cluster import (
     JobId,
     Node,
     NodeId,
+    NodeReason,
+    NodeRoom,
     Policy,
     Share,
 )
-from boa.model.events import Cause, Shortage
+from boa.model.events import Shortage
 from boa.model.job import JobRecord
 from boa.model.records import NodeRecord
 from boa.model.workload import GpuType
-from boa.placement.fitting import Fitted, Room, Want, can_rent, fit
+from boa.placement.fitting import Fitted, Room, Want, can_rent, fit, within_limits
 from boa.placement.packing import allocate
 from boa.policy.boa import Planned
 from boa.policy.market.commitments import promised, to_go
-from boa.scheduler.decide.reasons import reason
-from boa.scheduler.decide.room import Refused
+from boa.scheduler.decide.reasons import Change, changes, reason
+from boa.scheduler.decide.room import Refused, left_to_rent
 from boa.scheduler.decide.views import believed_of, job_views
-from boa.scheduler.event_words import shortage, shortage_fields
+from boa.scheduler.event_words import rent_fields, shortage, shortage_fields
 from boa.scheduler.learn.beliefs import Beliefs
+from boa.scheduler.learn.node_times import NodeTimes
 from boa.scheduler.lifecycle import drop_node
 from boa.scheduler.money.purse import Commitments
 from boa.scheduler.observe.messages import CloudRefused
@@ -52,8 +56,8 @@ class Decider:
     """A new plan is in force, and every job has to be asked about again."""
     next_round: Seconds = 0.0
     unplanned_s: Seconds = UNPLANNED_S
-    boot_s: Seconds = 0.0
-    reclaim_s: Seconds = 0.0
+    node_times: NodeTimes = field(default_factory=NodeTimes)
+    """What nodes are seen to take to get ready, and to be gone."""
     unwanted: frozenset[NodeId] = frozenset()
     """Nodes that a policy which chooses its nodes has given up: they go as soon as they are
     empty."""
@@ -61,8 +65,10 @@ class Decider:
     """Types that the cloud had no more of."""
     short: Mapping[JobId, Shortage] = field(default_factory=dict)
     """Reasons of jobs that have less than planned, as they were told."""
-    causes: dict[JobId, Cause] = field(default_factory=dict)
+    causes: dict[JobId, Change] = field(default_factory=dict)
     """Why jobs are to have something else since this step."""
+    weighed: Mapping[NodeId, NodeReason] = field(default_factory=dict)
+    """What nodes were worth when the policy last looked, where it weighs them."""
 
     @property
     def by_job(self) -> bool:
@@ -71,17 +77,13 @@ class Decider:
     def decide(self, draft: Draft, room: Room) -> None:
         """Give every job its GPUs; rent what is missing."""
         self.causes.clear()
+        if self.by_job or self.at_events:
+            self._due_again(draft)
         if not self.by_job:
             if draft.now >= self.next_round or (self.at_events and self._stirred(draft)):
                 self.next_round = draft.now + self.round_s
                 self._round(draft, room)
             return
-        for gpu in [gpu for gpu, said in self.refused.items() if said.until <= draft.now]:
-            del self.refused[gpu]
-            draft.replan = True  # whoever was short may grow again
-        for job in [j for j in draft.jobs.values() if j.retry_at and j.retry_at <= draft.now]:
-            draft.put_job(replace(job, retry_at=None))
-            draft.replan = True
         asked = [job for job in draft.jobs.values() if self._needs_a_decision(job, draft.now)]
         if asked:
             self._ask(draft, asked)
@@ -89,21 +91,45 @@ class Decider:
             self._fit(draft, room)
         self.fresh_plan = False
 
+    def _due_again(self, draft: Draft) -> None:
+        """Refusals that are no longer believed, and jobs that are to be tried again."""
+        for gpu in [gpu for gpu, said in self.refused.items() if said.until <= draft.now]:
+            del self.refused[gpu]
+            draft.replan = True  # whoever was short may grow again
+        for job in [j for j in draft.jobs.values() if j.retry_at and j.retry_at <= draft.now]:
+            draft.put_job(replace(job, retry_at=None))
+            draft.replan = True
+
     @property
     def at_events(self) -> bool:
         return getattr(self.policy, "at_events", False)
 
     def _stirred(self, draft: Draft) -> bool:
-        """Whether anything happened since the last decision that a market would answer."""
-        return draft.replan or bool(draft.arrived) or self.fresh_plan
+        """Whether anything happened since the last decision that a market would answer: a job
+        came, ended, failed, is to be tried again or has waited for a plan in vain; a node is
+        ready, gone, lost, about to be taken or was refused, or may be asked for again; a budget
+        was set; a plan is new."""
+        if draft.replan or draft.arrived or self.fresh_plan:
+            return True
+        last = self.next_round - self.round_s
+        return any(last < self._patient_until(job) <= draft.now for job in draft.jobs.values())
+
+    def _patient_until(self, job: JobRecord) -> Seconds:
+        """When a job that no plan knows is to start all the same; never, where one does."""
+        planned = isinstance(self.memory, Planned) and job.job_class in self.memory.by_class
+        if job.share is not None or (planned and not self.by_job):
+            return math.inf
+        return job.submitted_at + self.unplanned_s
 
     def wakes_at(self, job: JobRecord) -> Seconds:
         """When this job is to be asked about next though nothing happens to it."""
-        if not self.by_job:
+        if not self.by_job and not self.at_events:
             return self.next_round
+        due = math.inf if self.by_job else self.next_round
         if job.retry_at is not None:
-            return job.retry_at
-        return job.submitted_at + self.unplanned_s if job.share is None else math.inf
+            return min(job.retry_at, due)
+        patient = self._patient_until(job)
+        return min(patient, due) if self.by_job or patient > self.next_round - self.round_s else due
 
     def planned(self, memory: Any) -> None:
         """A new plan is in force."""
@@ -150,7 +176,7 @@ class Decider:
                 share = job.share or self._least(job)
             share = share and self._within(share, job)
             if share is not None and share != job.share:
-                self.causes[job.id] = "epoch" if _due(job) else "plan"
+                self.causes[job.id] = Change("epoch" if _due(job) else "plan")
                 draft.put_job(replace(job, share=share))
                 draft.replan = True
 
@@ -234,7 +260,7 @@ class Decider:
             state = "waiting" if given is None else state
         changed = replace(job, state=state, reason=why or job.reason)
         if given != job.allocation:
-            cause = self.causes.get(job.id) if self.by_job else "round"
+            cause = self.causes.get(job.id, None if self.by_job else Change("round"))
             told = reason(job, given, cause, self.memory, self.beliefs.left(job))
             changed = replace(changed, allocation=given, why=told)
         draft.put_job(changed)
@@ -245,30 +271,47 @@ class Decider:
 
     def _round(self, draft: Draft, room: Room) -> None:
         jobs = [job for job in draft.jobs.values() if _schedulable(job, draft.now)]
-        decision = self.policy.decide(self._view(draft, jobs))
-        self.memory = decision.memory
+        room, current = self._with_draining(draft, room), current_allocations(jobs)
+        if self.at_events:
+            here, active = self._nodes(draft), {job.id for job in jobs}
+            _, surplus = within_limits(active, current, here, self.gpu_types, room)
+            self.unwanted |= frozenset(surplus)
+            room = self._with_draining(draft, room, surplus)
+        decision = self.policy.decide(self._view(draft, jobs, room))
+        going = {node: why for node, why in self.weighed.items() if node in self.unwanted}
+        self.memory, self.weighed = decision.memory, {**going, **decision.reasons}
         self.fresh_plan = False
-        usable, current = self._nodes(draft), current_allocations(jobs)
+        usable = self._nodes(draft)
         after, nodes = allocate(decision, current, usable, self.gpu_types, draft.state.next_node)
-        here = {node.id for node in usable}
-        new = [node for node in nodes if node.id not in here]
-        rented = [record.node for record in draft.usable_nodes()]
+        ids = {node.id for node in usable}
+        new = [node for node in nodes if node.id not in ids]
         why: Mapping[JobId, Shortage] = {}
         wanted = {job: Share(given.gpu, given.width) for job, given in after.items()}
-        if not can_rent(new, rented, self.gpu_types, room) or (room.spend_left or 0.0) < 0:
+        over = (room.spend_left or 0.0) < 0 and not self.at_events
+        if over or not can_rent(new, usable, self.gpu_types, room):
             wants = self._wants([job for job in jobs if job.id in wanted], wanted)
             fitted = fit(wants, current, usable, self.gpu_types, draft.state.next_node, room)
             after, new, why = fitted.allocations, list(fitted.new_nodes), fitted.short
         used = {node for given in after.values() for node, _ in given.nodes}
         kept = used if why or decision.nodes is None else {node.id for node in nodes}
-        self.unwanted = (self.unwanted | (here - kept)) & draft.nodes.keys()
-        _rent(draft, new, self.gpu_types)
+        self.unwanted = (self.unwanted | (ids - kept)) & draft.nodes.keys()
+        _rent(draft, new, self.gpu_types, self.weighed)
+        if self.at_events:
+            self.causes = changes(current, after, self.node_times.boots(self.gpu_types))
         for job in jobs:
             share = wanted.get(job.id)
             if share != job.share:
                 job = draft.put_job(replace(job, share=share))
             self._give(draft, job, after.get(job.id), why.get(job.id))
         self.short = why
+
+    def _with_draining(self, draft: Draft, room: Room, ids: Iterable[NodeId] | None = None) -> Room:
+        """Nodes that are to go as soon as they are empty count as given back."""
+        draining = self.unwanted if ids is None else ids
+        going = Counter(
+            record.gpu for record in draft.usable_nodes() if record.id in frozenset(draining)
+        )
+        return replace(room, releasing=Counter(room.releasing) + going)
 
     def commitments(self, draft: Draft) -> Commitments | None:
         """What is known of the money that jobs will take; nothing before there is a plan."""
@@ -283,22 +326,43 @@ class Decider:
         kept = (r.node for r in draft.usable_nodes() if r.id not in self.unwanted)
         return sorted(kept, key=lambda node: node.id)
 
-    def _view(self, draft: Draft, jobs: Sequence[JobRecord]) -> ClusterView:
+    def _view(
+        self, draft: Draft, jobs: Sequence[JobRecord], room: Room | None = None
+    ) -> ClusterView:
+        nodes, boots = self._nodes(draft), self.node_times.boots(self.gpu_types)
+        views = job_views(jobs, self.beliefs, self.gpu_types, draft.now)
+        if self.at_events:
+            least = {job.id: self._least_by_now(job, draft.now) for job in jobs}
+            views = [replace(view, least=least[view.id]) for view in views]
         return ClusterView(
             now=draft.now,
-            jobs=job_views(jobs, self.beliefs, self.gpu_types, draft.now),
-            nodes=self._nodes(draft),
+            jobs=views,
+            nodes=nodes,
             gpu_types=self.gpu_types,
             next_node=draft.state.next_node,
             memory=self.memory,
             booting={
-                node.id: max(node.requested_at + self.boot_s - draft.now, 0.0)
-                for node in draft.nodes.values()
-                if node.state == "requested"
+                node.id: _ready_in(draft.nodes[node.id], boots, draft.now)
+                for node in nodes
+                if draft.nodes[node.id].state == "requested"
             },
-            boot_s=self.boot_s,
-            reclaim_s=self.reclaim_s,
+            boot_s=boots,
+            reclaim_s=self.node_times.reclaims(self.gpu_types),
+            room=NodeRoom() if room is None else left_to_rent(room, nodes),
         )
+
+    def _least_by_now(self, job: JobRecord, now: Seconds) -> Share | None:
+        """Share of a job should nothing be planned for it; None while it may wait for a plan."""
+        if job.attempts == 0 and now < job.submitted_at + self.unplanned_s:
+            return None
+        share = job.share or self._least(job)
+        return share and self._within(share, job)
+
+
+def _ready_in(node: NodeRecord, boots: Mapping[GpuName, Seconds], now: Seconds) -> Seconds:
+    """Seconds until a node is expected to be ready; one that is late is expected to be as late
+    again."""
+    return abs(node.requested_at + boots.get(node.gpu, 0.0) - now)
 
 
 def _schedulable(job: JobRecord, now: Seconds) -> bool:
@@ -315,7 +379,12 @@ def current_allocations(jobs: Iterable[JobRecord]) -> dict[JobId, Allocation]:
     return {job.id: job.allocation for job in jobs if job.allocation is not None}
 
 
-def _rent(draft: Draft, nodes: Sequence[Node], gpu_types: Mapping[GpuName, GpuType]) -> None:
+def _rent(
+    draft: Draft,
+    nodes: Sequence[Node],
+    gpu_types: Mapping[GpuName, GpuType],
+    reasons: Mapping[NodeId, NodeReason] | None = None,
+) -> None:
     """Write down that these are to be rented; who rents them reads it from there."""
     for node in nodes:
         price = gpu_types[node.gpu].price
@@ -336,4 +405,5 @@ def _rent(draft: Draft, nodes: Sequence[Node], gpu_types: Mapping[GpuName, GpuTy
             gpu_type=node.gpu,
             gpus=node.gpus,
             price_per_hour=price * node.gpus,
+            **rent_fields((reasons or {}).get(node.id)),
         )
