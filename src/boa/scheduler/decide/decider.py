@@ -18,7 +18,7 @@ from boa.model.cluster import (
     Policy,
     Share,
 )
-from boa.model.events import Shortage
+from boa.model.events import Cause, Shortage
 from boa.model.job import JobRecord
 from boa.model.records import NodeRecord
 from boa.model.workload import GpuType
@@ -65,8 +65,10 @@ class Decider:
     """Types that the cloud had no more of."""
     short: Mapping[JobId, Shortage] = field(default_factory=dict)
     """Reasons of jobs that have less than planned, as they were told."""
-    causes: dict[JobId, Change] = field(default_factory=dict)
-    """Why jobs are to have something else since this step."""
+    causes: dict[JobId, Cause] = field(default_factory=dict)
+    """Why jobs are to have something else since this step …"""
+    changed: Mapping[JobId, Change] = field(default_factory=dict)
+    """… and of whom a market has changed the GPUs."""
     weighed: Mapping[NodeId, NodeReason] = field(default_factory=dict)
     """What nodes were worth when the policy last looked, where it weighs them."""
 
@@ -176,7 +178,7 @@ class Decider:
                 share = job.share or self._least(job)
             share = share and self._within(share, job)
             if share is not None and share != job.share:
-                self.causes[job.id] = Change("epoch" if _due(job) else "plan")
+                self.causes[job.id] = "epoch" if _due(job) else "plan"
                 draft.put_job(replace(job, share=share))
                 draft.replan = True
 
@@ -260,8 +262,9 @@ class Decider:
             state = "waiting" if given is None else state
         changed = replace(job, state=state, reason=why or job.reason)
         if given != job.allocation:
-            cause = self.causes.get(job.id, None if self.by_job else Change("round"))
-            told = reason(job, given, cause, self.memory, self.beliefs.left(job))
+            cause = self.causes.get(job.id) if self.by_job else "round"
+            left, change = self.beliefs.left(job), self.changed.get(job.id)
+            told = reason(job, given, cause, self.memory, left, change)
             changed = replace(changed, allocation=given, why=told)
         draft.put_job(changed)
         if short is not None and why != job.reason and short != self.short.get(job.id):
@@ -294,16 +297,25 @@ class Decider:
             after, new, why = fitted.allocations, list(fitted.new_nodes), fitted.short
         used = {node for given in after.values() for node, _ in given.nodes}
         kept = used if why or decision.nodes is None else {node.id for node in nodes}
+        if self.at_events and self._someone_returns(draft):
+            kept = ids
         self.unwanted = (self.unwanted | (ids - kept)) & draft.nodes.keys()
         _rent(draft, new, self.gpu_types, self.weighed)
         if self.at_events:
-            self.causes = changes(current, after, self.node_times.boots(self.gpu_types))
+            self.changed = changes(current, after, self.node_times.boots(self.gpu_types))
         for job in jobs:
             share = wanted.get(job.id)
             if share != job.share:
                 job = draft.put_job(replace(job, share=share))
             self._give(draft, job, after.get(job.id), why.get(job.id))
         self.short = why
+
+    def _someone_returns(self, draft: Draft) -> bool:
+        """Whether a job that failed is tried again before another node could be had: none is given
+        back until then."""
+        boots = self.node_times.boots(self.gpu_types)
+        soon = draft.now + max(boots.values(), default=0.0)
+        return any(job.retry_at and job.retry_at < soon for job in draft.jobs.values())
 
     def _with_draining(self, draft: Draft, room: Room, ids: Iterable[NodeId] | None = None) -> Room:
         """Nodes that are to go as soon as they are empty count as given back."""

@@ -40,29 +40,31 @@ class Change(NamedTuple):
 def reason(
     job: JobRecord,
     given: Allocation | None,
-    decided: Change | None,
+    decided: Cause | None,
     memory: object,
     left: float,
+    change: Change | None = None,
 ) -> Reason:
-    """The reason for giving a job these GPUs. `decided`: why the policy was asked about it, or has
-    changed them; `memory`: what the policy remembers; `left`: the part of its current epoch that
-    is to be done yet."""
+    """The reason for giving a job these GPUs. `decided`: why the policy was asked about it;
+    `memory`: what the policy remembers; `left`: the part of its current epoch that is to be done
+    yet; `change`: why a market gives it others."""
     held = _held(job)
     known = {} if held is None else {"from": list(held)}
     if given is None:
         return known
     step = (given.gpu, given.width)
-    cause = _cause(job, step, held, decided and decided.cause)
+    cause = _cause(job, step, held, change.cause if change is not None else decided)
     found: dict[str, Any] = {"why": cause, "epoch": job.epoch, **known}
-    if decided is not None and cause == "squeezed" and decided.for_job is not None:
-        found |= {"for": decided.for_job, "wait_s": decided.wait_s}
+    if change is not None and cause == "squeezed" and change.for_job is not None:
+        found |= {"for": change.for_job, "wait_s": change.wait_s}
     if held is None or held == step or _silent(job) or not isinstance(memory, Planned):
         return found
     gained = _gained(memory, job, held, step, left)
     if gained is None:
         return found
-    pause_s = memory.rests.course(job.job_class, _all_on(*step)).rescale_s
-    return {**found, "saves_s": gained[0], "extra_usd": gained[1], "pause_s": pause_s}
+    if change is not None:
+        found["pause_s"] = memory.rests.course(job.job_class, _all_on(*step)).rescale_s
+    return {**found, "saves_s": gained[0], "extra_usd": gained[1]}
 
 
 def changes(
