@@ -16,7 +16,7 @@ from boa.policy.market.strangers import is_stranger
 from boa.solver.planner import frontier
 from strategies import numbers, workloads
 
-EXAMPLES = settings(max_examples=60, deadline=None)
+EXAMPLES = settings(max_examples=20, deadline=None)
 NOW = 10_000.0
 
 
@@ -34,7 +34,7 @@ def views(draw: st.DrawFn, boots: bool = True) -> ClusterView:
     solution, _ = within_reach(workload, cheapest * draw(numbers(0.5, 4.0)))
     planned: Planned = planned_of(solution, 0, 0.0)
     types = workload.gpu_types
-    jobs = [draw(waiting(n, workload, list(types))) for n in range(draw(st.integers(0, 8)))]
+    jobs = [draw(waiting(n, workload, list(types))) for n in range(draw(st.integers(0, 6)))]
     nodes: list[Node] = []
     for gpu, kind in types.items():
         for _ in range(draw(st.integers(0, 3))):
@@ -110,8 +110,8 @@ def applied(view: ClusterView, decision: Decision) -> ClusterView:
 
 def used(placements: "dict[str, Allocation]") -> Counter[int]:
     found: Counter[int] = Counter()
-    for given in placements.values():
-        for node, count in given.nodes:
+    for held in placements.values():
+        for node, count in held.nodes:
             found[node] += count
     return found
 

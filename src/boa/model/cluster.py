@@ -117,7 +117,7 @@ class NodeRoom:
         return self.spend is None or cost <= self.spend * (1 + 1e-9)
 
     def without(self, gpu: "GpuType", count: int) -> "NodeRoom":
-        """What is left once these are rented."""
+        """The room that is left once these are rented."""
         nodes = dict(self.nodes)
         if gpu.name in nodes:
             nodes[gpu.name] -= count
@@ -163,7 +163,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeReason:
-    """What a node is worth to the jobs that are there, beside what it costs."""
+    """Worth of a node to the jobs that are there, beside its cost."""
 
     price_per_hour: UsdPerHour
     """Price of the whole node."""

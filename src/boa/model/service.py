@@ -31,7 +31,7 @@ class ServiceConfig:
     max_spend: UsdPerHour | None = None
     """Never spend more than this at any moment."""
     billing: Billing = "node"
-    """What the budget counts: whole nodes from request to gone, or GPUs that jobs hold."""
+    """The bill that the budget is for: whole nodes from request to gone, or GPUs that jobs hold."""
     gpu_types: Mapping[GpuName, GpuType]
     unpriced: frozenset[GpuName] = frozenset()
     """Types whose price nobody gave: the cloud's own is taken, where it has one."""

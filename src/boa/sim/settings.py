@@ -39,7 +39,7 @@ class Settings:
     pacing_h: float | None = None
     """Over how many hours an overspent or underspent dollar is made good; None: never."""
     billing: Billing = "gpu"
-    """What the budget counts: GPUs that jobs hold, or whole nodes from request to gone."""
+    """The bill that the budget is for: GPUs that jobs hold, or whole nodes from request to gone."""
     samples: int = 5000
     """Points of the time series until the last arrival, at most."""
 

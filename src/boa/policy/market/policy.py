@@ -72,6 +72,7 @@ class _Step:
         odd = [job for job in view.jobs if is_stranger(job, self.worths)]
         self.strangers: Seated = seat_strangers(view, odd)
         self.reasons: dict[NodeId, NodeReason] = {}
+        self.waiting = 0
         self.price = price
         self.kinds = list(view.gpu_types.values())
         self.costs = np.array(
@@ -99,6 +100,7 @@ class _Step:
         market = self._prospects(self.standings, self.horizon)
         found = cleared(market, self._room(ready))
         placements = self._seat(market, found, ready)
+        self.waiting = sum(standing.view.id not in placements for standing in self.standings)
         if self.standings:
             boot_s = max(view.boot_s.values(), default=0.0)
             ahead = later(self.standings, placements, self.worths, boot_s * self.rules.ahead)
@@ -201,7 +203,7 @@ class _Step:
             ),
             saves_s=gain * over_s,
             over_s=over_s,
-            waiting=sum(s.view.allocation is None for s in self.standings),
+            waiting=self.waiting,
             moved=tuple(job.id for job in on),
             pause_s=sum(worth.course.rescale_s for worth in known),
         )

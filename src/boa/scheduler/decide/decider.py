@@ -57,7 +57,7 @@ class Decider:
     next_round: Seconds = 0.0
     unplanned_s: Seconds = UNPLANNED_S
     node_times: NodeTimes = field(default_factory=NodeTimes)
-    """What nodes are seen to take to get ready, and to be gone."""
+    """Seconds that nodes are seen to take to get ready, and to be gone."""
     unwanted: frozenset[NodeId] = frozenset()
     """Nodes that a policy which chooses its nodes has given up: they go as soon as they are
     empty."""
@@ -70,7 +70,7 @@ class Decider:
     changed: Mapping[JobId, Change] = field(default_factory=dict)
     """… and of whom a market has changed the GPUs."""
     weighed: Mapping[NodeId, NodeReason] = field(default_factory=dict)
-    """What nodes were worth when the policy last looked, where it weighs them."""
+    """Worth of nodes when the policy last looked, where it weighs them."""
 
     @property
     def by_job(self) -> bool:
@@ -326,7 +326,7 @@ class Decider:
         return replace(room, releasing=Counter(room.releasing) + going)
 
     def commitments(self, draft: Draft) -> Commitments | None:
-        """What is known of the money that jobs will take; nothing before there is a plan."""
+        """Money that jobs will take, as far as it is known; nothing before there is a plan."""
         if not isinstance(self.memory, Planned):
             return None
         worths = self.memory.worths(self.memory.price)

@@ -24,7 +24,7 @@ Remembered: TypeAlias = tuple[pacing.Pace, UsdPerHour | None, steering.Steered]
 
 
 class Commitments(NamedTuple):
-    """What jobs that are there will still cost, and what those to come are promised to."""
+    """Dollars that jobs which are there will still cost, and those promised to the next ones."""
 
     to_go: Usd
     promised: UsdPerHour
