@@ -78,6 +78,7 @@ CONFIG: dict[str, Any] = {
     "replan_s": 600,
     "keep_warm_s": 0,
     "pacing_h": 12,
+    "billing": "gpu",
     "refused_s": 10,
     "backoff_s": 1,
     "warm_parents": 2,

@@ -17,7 +17,7 @@ from boa.model.job import GpuLimits, JobRecord, JobSpec
 from boa.model.profile import ClassProfile
 from boa.model.service import ClassPrior, ServiceConfig
 from boa.model.workload import GpuType
-from boa.policy.boa import Boa
+from boa.policy.registry import Knobs, choose
 from boa.runtime.assemble import assemble
 from boa.runtime.loop import ControlLoop
 from boa.scheduler.plan.calculator import InlineCalculator
@@ -79,6 +79,11 @@ def prior(known: ClassProfile, per_hour: float, weight_h: float = 1000.0) -> Cla
     )
 
 
+def policy_of(settings: ServiceConfig) -> Policy:
+    """BOA, as the accounting wants it."""
+    return choose("boa", Knobs(budget=settings.budget), settings.billing).policy
+
+
 @dataclass
 class Live:
     """A service in virtual time. `crash` drops everything that is only in memory."""
@@ -114,7 +119,7 @@ class Live:
             cloud=self.cloud,
             clock=self.clock,
             calculator=InlineCalculator(),
-            policy=self.policy or Boa(),
+            policy=self.policy or policy_of(self.config),
             secret=b"secret",
             log=lambda level, text: self.logged.append(f"{level}: {text}"),
             inline=True,

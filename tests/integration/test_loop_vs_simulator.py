@@ -4,6 +4,7 @@ One scheduler, two drivers. The loop comes with its store, its actor and a cloud
 simulator is all in memory.
 """
 
+import math
 import random
 from collections.abc import Sequence
 from dataclasses import replace
@@ -85,7 +86,7 @@ def priors_of(of: World) -> dict[str, ClassPrior]:
 
 def simulated(of: World, choice: Choice, settings: Settings) -> SimulationReport:
     known = Knowledge(of.truths, of.gpu_types, ExpectedArrivals.of(of.trace), settings)
-    return ScheduledSimulation(
+    found = ScheduledSimulation(
         of.trace.jobs,
         known,
         choice.policy,
@@ -94,7 +95,9 @@ def simulated(of: World, choice: Choice, settings: Settings) -> SimulationReport
         budget=choice.budget,
         keep_jcts=True,
         priors=priors_of(of),
-    ).run()
+    )
+    found.scheduler.purse.ends_at = math.inf  # no service knows which arrival is the last
+    return found.run()
 
 
 def live_of(of: World, folder: Path, settings: Settings, budget: float, policy: Policy) -> Live:
@@ -111,6 +114,7 @@ def live_of(of: World, folder: Path, settings: Settings, budget: float, policy: 
             pacing_h=settings.pacing_h,
             provision_s=settings.provision_s,
             release_s=settings.reclaim_s,
+            billing=settings.billing,
         ),
         {profile.name: profile for profile in profiles_of(of).values()},
         policy=policy,
@@ -178,6 +182,22 @@ def test_boa_under_caps_shortage_and_pacing_does_live_what_was_simulated(tmp_pat
     budget = 1.4 * cheapest(of)
     settings = replace(LIMITED, max_spend=1.3 * budget, max_nodes={"T4": 6, "A100": 2})
     held_equal(of, choose("boa", Knobs(budget=budget)), settings, budget, tmp_path)
+
+
+@pytest.mark.slow
+def test_whole_nodes_by_price_under_caps_and_shortage_do_live_what_was_simulated(
+    tmp_path: Path,
+) -> None:
+    of = world([T4, A100])
+    budget = 1.6 * cheapest(of)
+    settings = replace(
+        LIMITED,
+        interval_s=60.0,
+        billing="node",
+        max_spend=2.0 * budget,
+        max_nodes={"T4": 6, "A100": 2},
+    )
+    held_equal(of, choose("boa", Knobs(budget=budget), "node"), settings, budget, tmp_path)
 
 
 @pytest.mark.slow

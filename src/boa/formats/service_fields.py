@@ -22,6 +22,7 @@ from boa.formats.shapes import (
 from boa.model.policies import live_policies
 from boa.model.provider_settings import CLOUDS_OF
 from boa.model.service import ClassPrior, ServiceConfig
+from boa.model.workload import BILLINGS
 from boa.units import UsdPerHour
 
 Values: TypeAlias = dict[str, Any]
@@ -152,6 +153,12 @@ _MONEY = (
         otherwise="no limit",
         to="max_spend",
     ),
+    _setting(
+        "billing",
+        choice(BILLINGS),
+        "What the budget counts: whole nodes from request to gone, booting and idle included, or "
+        "the GPUs that jobs hold (the paper's accounting).",
+    ),
 )
 _PLACES = (
     Field(
@@ -199,7 +206,8 @@ _HABITS = (
     _setting(
         "keep_warm_s",
         number(least=0, most=WEEK_S),
-        "How long an empty node is kept before it is given back.",
+        "How long an empty node is kept before it is given back; with `boa` and `billing: node`, "
+        "as long as it is worth its price.",
     ),
     _setting(
         "pacing_h",

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from boa.units import GpuName, Seconds
+from boa.units import GpuName, Seconds, UsdPerHour
 
 if TYPE_CHECKING:  # these need NumPy, which a job's record does without
     from boa.model.job_spec import GpuLimits
@@ -96,6 +96,33 @@ class JobView:
     """Seconds until it makes progress where it is: it is being started or rescaled."""
     limits: "GpuLimits | None" = None
     """GPUs that its user allows; None: any."""
+    least: "Share | None" = None
+    """GPUs to start it on where nothing is planned for it, since it has waited long enough."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeRoom:
+    """Nodes that may be rented beside those that are there."""
+
+    nodes: Mapping[GpuName, int] = field(default_factory=dict)
+    """So many more of a type; types left out: any number."""
+    spend: UsdPerHour | None = None
+    """USD per hour that more nodes may cost together; None: any."""
+
+    def has(self, gpu: "GpuType", count: int) -> bool:
+        """Whether so many nodes of a type may be rented."""
+        if count > self.nodes.get(gpu.name, count):
+            return False
+        cost = gpu.price * gpu.gpus_per_node * count
+        return self.spend is None or cost <= self.spend * (1 + 1e-9)
+
+    def without(self, gpu: "GpuType", count: int) -> "NodeRoom":
+        """The room that is left once these are rented."""
+        nodes = dict(self.nodes)
+        if gpu.name in nodes:
+            nodes[gpu.name] -= count
+        cost = gpu.price * gpu.gpus_per_node * count
+        return NodeRoom(nodes=nodes, spend=None if self.spend is None else self.spend - cost)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,10 +141,12 @@ class ClusterView:
     """The policy's memory, as it asked for in its last decision."""
     booting: Mapping[NodeId, Seconds] = field(default_factory=dict)
     """Nodes that jobs cannot start on yet, and in how many seconds they are expected to."""
-    boot_s: Seconds = 0.0
-    """Seconds from renting a node until jobs can start on it."""
-    reclaim_s: Seconds = 0.0
-    """Seconds from giving a node back until it costs nothing."""
+    boot_s: Mapping[GpuName, Seconds] = field(default_factory=dict)
+    """Seconds from renting a node of a type until jobs can start on it; left out: none."""
+    reclaim_s: Mapping[GpuName, Seconds] = field(default_factory=dict)
+    """Seconds from giving a node back until it costs nothing; left out: none."""
+    room: NodeRoom = NodeRoom()
+    """Nodes that may be rented beside these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +162,27 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NodeReason:
+    """Worth of a node to the jobs that are there, beside its cost."""
+
+    price_per_hour: UsdPerHour
+    """Price of the whole node."""
+    worth_per_hour: UsdPerHour | None = None
+    """Dollars per hour that jobs gain by it, at the price of money; None: money is not short, or
+    nothing is known of the jobs that it is for."""
+    saves_s: Seconds | None = None
+    """Seconds that jobs finish sooner by it, all together …"""
+    over_s: Seconds | None = None
+    """… if it is there for so long."""
+    waiting: int = 0
+    """Jobs that wait for GPUs now."""
+    moved: tuple[JobId, ...] = ()
+    """Jobs that have to move for it to be given back …"""
+    pause_s: Seconds = 0.0
+    """… and the seconds that they pause for it, all together."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
     """The GPUs of every job in the view. A job left out gets nothing: it waits."""
 
@@ -142,6 +192,8 @@ class Decision:
     nodes: tuple[Node, ...] | None = None
     """The cluster to have: others are released, new ids rented. None: what the shares need."""
     memory: Any = None
+    reasons: Mapping[NodeId, NodeReason] = field(default_factory=dict)
+    """Why nodes are rented, kept or given back, where the policy weighs them."""
 
 
 class Policy(Protocol):

@@ -39,10 +39,23 @@ EventKind: TypeAlias = Literal[
 `other`: of a kind that this version does not know, but the one that wrote it did."""
 KINDS: tuple[EventKind, ...] = get_args(EventKind)
 
-Cause: TypeAlias = Literal["first", "epoch", "plan", "short", "room", "nodes", "again", "round"]
+Cause: TypeAlias = Literal[
+    "first",
+    "epoch",
+    "plan",
+    "short",
+    "room",
+    "nodes",
+    "again",
+    "round",
+    "widened",
+    "squeezed",
+    "moved",
+]
 """Why a job starts on its GPUs: its first start; an epoch begins that is planned on other GPUs; a
 new plan; fewer GPUs than planned; no longer so; other GPUs of the same kind; after a failure or a
-lost node; a policy that shares GPUs out in rounds."""
+lost node; a policy that shares GPUs out in rounds; where whole nodes are paid for: GPUs that were
+empty, fewer GPUs for the sake of other jobs, another GPU type."""
 FailureCode: TypeAlias = Literal["exit_code", "processes_lost", "engine"]
 """Why a run failed: a process of it ended so; its processes were lost; the engine could not run it,
 and says why."""
@@ -107,6 +120,15 @@ class Start(OfJob):
     planned_gpu_type: NotRequired[str]
     """Where it has fewer GPUs than planned."""
     planned_width: NotRequired[int]
+    before_gpu_type: NotRequired[str]
+    """GPUs that it had before, for `widened`, `squeezed` and `moved`."""
+    before_width: NotRequired[int]
+    for_job: NotRequired[str]
+    """A job that starts on GPUs which this one gives up, for `squeezed` …"""
+    wait_s: NotRequired[Seconds]
+    """… and seconds that it would else have waited for a node."""
+    pause_s: NotRequired[Seconds]
+    """Seconds that the change itself takes."""
 
 
 class Ended(OfJob):
@@ -148,6 +170,14 @@ class NodeRented(OfNode):
     gpus: int
     price_per_hour: UsdPerHour
     """Price of the whole node."""
+    worth_per_hour: NotRequired[UsdPerHour]
+    """Dollars per hour that jobs gain by it, at the price of money."""
+    saves_s: NotRequired[Seconds]
+    """Seconds that jobs finish sooner by it, all together …"""
+    over_s: NotRequired[Seconds]
+    """… if it is there for so long."""
+    waiting: NotRequired[int]
+    """Jobs that waited for GPUs then."""
 
 
 class NodeLeaving(OfNode):
@@ -162,6 +192,14 @@ class NodeReleased(OfNode):
     why: ReleaseCode
     after_s: NotRequired[Seconds]
     """Seconds that it was waited for, for `not_ready`."""
+    price_per_hour: NotRequired[UsdPerHour]
+    """Price of the whole node …"""
+    worth_per_hour: NotRequired[UsdPerHour]
+    """… and dollars per hour that jobs would still have gained by it, for `unwanted`."""
+    moved: NotRequired[list[str]]
+    """Jobs that had to move for it …"""
+    pause_s: NotRequired[Seconds]
+    """… and the seconds that they paused, all together."""
 
 
 class Short(TypedDict):

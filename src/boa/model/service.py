@@ -6,7 +6,7 @@ from pathlib import Path
 
 from boa.model.profile import ClassProfile
 from boa.model.provider_settings import AwsSettings, RaySettings
-from boa.model.workload import GpuType
+from boa.model.workload import Billing, GpuType
 from boa.units import GpuName, PerHour, Seconds, UsdPerHour
 
 
@@ -30,6 +30,8 @@ class ServiceConfig:
     """Average spend per hour that is steered to."""
     max_spend: UsdPerHour | None = None
     """Never spend more than this at any moment."""
+    billing: Billing = "node"
+    """The bill that the budget is for: whole nodes from request to gone, or GPUs that jobs hold."""
     gpu_types: Mapping[GpuName, GpuType]
     unpriced: frozenset[GpuName] = frozenset()
     """Types whose price nobody gave: the cloud's own is taken, where it has one."""
@@ -55,7 +57,8 @@ class ServiceConfig:
     """How often a policy is asked that looks at all jobs at once."""
     replan_s: Seconds = 900.0
     keep_warm_s: Seconds = 300.0
-    """How long an empty node is kept before it is given back."""
+    """How long an empty node is kept before it is given back; under `billing: node` BOA keeps a
+    node as long as it is worth its price."""
     pacing_h: float = 24.0
     """Over how many hours an overspent or underspent dollar is made good."""
     refused_s: Seconds = 60.0

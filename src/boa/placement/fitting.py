@@ -5,7 +5,7 @@ has no more nodes or the hard cap on the spend leaves no room, `shortage` says w
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from boa.model.cluster import Allocation, JobId, Node, NodeId
@@ -16,7 +16,7 @@ from boa.placement.pool import Pool
 from boa.placement.shortage import ROUNDING, Room, Seats, Stock, Want
 from boa.units import GpuName, UsdPerHour
 
-__all__ = ["Fitted", "Room", "Want", "can_rent", "fit"]
+__all__ = ["Fitted", "Room", "Want", "can_rent", "fit", "within_limits"]
 
 Types = Mapping[GpuName, GpuType]
 
@@ -47,7 +47,7 @@ def fit(
     `nodes`: rented and not given back, ready ones first. What is rented never costs more than the
     room allows at any moment: money of nodes to be given back counts once they are gone.
     """
-    kept, surplus = _within_limits(wants, current, nodes, gpu_types, room)
+    kept, surplus = within_limits(wants, current, nodes, gpu_types, room)
     if room.spend_left is not None:
         room = replace(room, spend_left=max(room.spend_left, 0.0))
     stock = Stock(Counter(node.gpu for node in kept), gpu_types, room)
@@ -94,8 +94,8 @@ def _price(node: Node, gpu_types: Types) -> UsdPerHour:
 # Nodes that have to go
 
 
-def _within_limits(
-    wants: Mapping[JobId, Want],
+def within_limits(
+    wants: Collection[JobId],
     current: Mapping[JobId, Allocation],
     nodes: Sequence[Node],
     gpu_types: Types,

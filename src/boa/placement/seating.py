@@ -5,7 +5,7 @@ first; one that finds no such room takes the next best that it can have. GPUs th
 free widen a neighbour, where that gains anything.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -23,13 +23,17 @@ def seated(
     current: Mapping[JobId, Allocation],
     nodes: Sequence[Node],
     gpu_types: Mapping[GpuName, GpuType],
+    taken: Iterable[Allocation] = (),
 ) -> dict[JobId, Allocation]:
-    """A job left out waits."""
+    """A job left out waits. `taken`: GPUs that others have."""
     pools = {
         gpu: Pool(gpu, kind.gpus_per_node, (node.id for node in nodes if node.gpu == gpu))
         for gpu, kind in gpu_types.items()
     }
     placed: dict[JobId, Allocation] = {}
+    for given in taken:
+        pool = pools[given.gpu]
+        pool.hold(pair for pair in given.nodes if pair[0] in pool.free)
     same: dict[GpuName, dict[JobId, Allocation]] = {gpu: {} for gpu in pools}
     for job, (gpu, width) in chosen.items():
         held = current.get(job)

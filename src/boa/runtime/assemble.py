@@ -16,6 +16,7 @@ from boa.model.workload import GpuType
 from boa.runtime.actor import Actor, Log
 from boa.runtime.loop import ControlLoop
 from boa.scheduler.decide.decider import UNPLANNED_S, Decider
+from boa.scheduler.learn.node_times import NodeTimes
 from boa.scheduler.learn.profiler import Profiler
 from boa.scheduler.money.ledger import Totals
 from boa.scheduler.money.purse import Purse
@@ -27,6 +28,11 @@ from boa.scheduler.scheduler import NodeLimits, Scheduler
 from boa.scheduler.state import State
 from boa.store.base import Saved, Store
 from boa.units import GpuName, Seconds
+
+BOOT_S: Seconds = 120.0
+"""Seconds until a node of a real cloud is ready, before any was seen …"""
+RECLAIM_S: Seconds = 30.0
+"""… and until one that was given back is gone."""
 
 
 def assemble(
@@ -48,7 +54,7 @@ def assemble(
     """`inline`: engine and cloud are called within the step; for tests."""
     now = clock.now()
     state = _state(saved, store, now, cluster or new_cluster(config.data_dir))
-    purse = Purse(config.budget, config.max_spend, config.pacing_h, now)
+    purse = Purse(config.budget, config.max_spend, config.pacing_h, now, config.billing)
     if "money" in saved.meta:
         purse.load(saved.meta["money"], state, now)
     began = saved.meta.get("began", now)
@@ -74,7 +80,7 @@ def assemble(
         state=state,
         scheduler=Scheduler(
             _limits(config),
-            decider=_decider(config, policy, offers, profiler),
+            decider=_decider(config, policy, offers, profiler, state),
             beliefs=profiler,
             planner=Planner(calculator, profiler, config.replan_s),
             purse=purse,
@@ -97,17 +103,32 @@ def _limits(config: ServiceConfig) -> NodeLimits:
 
 
 def _decider(
-    config: ServiceConfig, policy: Policy, offers: Mapping[GpuName, GpuType], profiler: Profiler
+    config: ServiceConfig,
+    policy: Policy,
+    offers: Mapping[GpuName, GpuType],
+    profiler: Profiler,
+    state: State,
 ) -> Decider:
     return Decider(
+        node_times=_node_times(config, state),
         policy=policy,
         gpu_types=offers,
         beliefs=profiler,
         round_s=config.round_s,
         unplanned_s=UNPLANNED_S * max(config.speed, 1.0),
-        boot_s=config.provision_s,
-        reclaim_s=config.release_s,
     )
+
+
+def _node_times(config: ServiceConfig, state: State) -> NodeTimes:
+    """Configured for the local cloud, assumed for others, and learned from nodes since."""
+    local = config.cloud == "local"
+    times = NodeTimes(
+        boot_s=config.provision_s if local else BOOT_S,
+        reclaim_s=config.release_s if local else RECLAIM_S,
+    )
+    known = (*state.gone.values(), *state.nodes.values())
+    times.learn(sorted(known, key=lambda node: node.requested_at))
+    return times
 
 
 def _offers(config: ServiceConfig, cloud: Cloud) -> dict[GpuName, GpuType]:

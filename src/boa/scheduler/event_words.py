@@ -7,7 +7,7 @@ them can link and round as they like without reading the words.
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
-from boa.model.cluster import JobId, NodeId
+from boa.model.cluster import JobId, NodeId, NodeReason
 from boa.model.events import (
     BudgetSet,
     ClockSet,
@@ -194,13 +194,44 @@ def _retry(about: _About, data: Retry) -> Words:
 
 def _start(about: _About, data: Start) -> Words:
     yield from _named(about, data["name"])
-    yield f" → {data['width']}×{data['gpu_type']}: {_cause(data)}"
     why = data.get("why")
+    if why in ("widened", "squeezed", "moved"):
+        yield from _changed(data)
+        return
+    yield f" → {data['width']}×{data['gpu_type']}: {_cause(data)}"
     if why in ("first", "epoch", "plan") and "planned_width" in data:
         yield f"; {_too_few(data)}"
     if why != "short" and "saves_s" in data:
         yield "; "
         yield from _bought(data["saves_s"], data.get("extra_usd", 0.0))
+
+
+def _changed(data: Start) -> Words:
+    """Other GPUs where whole nodes are paid for."""
+    before, width = data.get("before_width", data["width"]), data["width"]
+    yield f" → {width}×{data['gpu_type']}: "
+    match data.get("why"):
+        case "widened":
+            yield f"{before} before; GPUs that are paid for and that nobody gains more by"
+        case "squeezed":
+            yield f"{before} before; squeezed"
+            if "for_job" in data:
+                yield " for "
+                yield Part(f"job {data['for_job']}", job=data["for_job"])
+                if data.get("wait_s"):
+                    yield ", which would else wait "
+                    yield _time(data.get("wait_s", 0.0))
+                    yield " for a node"
+        case _:
+            yield f"{before}×{data.get('before_gpu_type', '')} before"
+    if "saves_s" in data:
+        saves = data["saves_s"]
+        yield "; saves " if saves >= 0 else "; costs it "
+        yield _worded(abs(saves))
+        if data.get("pause_s"):
+            yield ", a pause of "
+            yield _worded(data.get("pause_s", 0.0))
+            yield " included"
 
 
 def _cause(data: Start) -> str:
@@ -259,6 +290,39 @@ def _node_rented(about: _About, data: NodeRented) -> Words:
     yield "renting "
     yield _node(about)
     yield f": {data['gpus']}×{data['gpu_type']} at ${data['price_per_hour']:g}/h"
+    if "saves_s" not in data:
+        return
+    waiting = data.get("waiting", 0)
+    yield "; "
+    if waiting:
+        yield f"{waiting} job{'s wait' if waiting > 1 else ' waits'}, and "
+    yield "jobs finish "
+    yield _worded(data["saves_s"])
+    yield " sooner by "
+    yield _time(data.get("over_s", 0.0))
+    yield " of it"
+    if "worth_per_hour" in data:
+        yield f": worth ${data['worth_per_hour']:.2f}/h"
+
+
+def rent_fields(why: NodeReason | None) -> dict[str, Any]:
+    """Reason of a rented node as fields of its event."""
+    if why is None or why.saves_s is None:
+        return {}
+    worth = {} if why.worth_per_hour is None else {"worth_per_hour": why.worth_per_hour}
+    return {"saves_s": why.saves_s, "over_s": why.over_s, "waiting": why.waiting, **worth}
+
+
+def release_fields(why: NodeReason | None) -> dict[str, Any]:
+    """Reason of a node given back as fields of its event."""
+    if why is None:
+        return {}
+    found: dict[str, Any] = {"price_per_hour": why.price_per_hour}
+    if why.worth_per_hour is not None:
+        found["worth_per_hour"] = why.worth_per_hour
+    if why.moved:
+        found |= {"moved": list(why.moved), "pause_s": why.pause_s}
+    return found
 
 
 def _node_ready(about: _About, data: OfNode) -> Words:
@@ -273,6 +337,17 @@ def _node_released(about: _About, data: NodeReleased) -> Words:
     if data["why"] == "not_ready":
         yield f": {_NOT_READY} "
         yield _time(data.get("after_s", 0.0))
+    if "worth_per_hour" in data:
+        worth, price = data["worth_per_hour"], data.get("price_per_hour", 0.0)
+        yield f": it was worth {dollars(max(worth, 0.0))}/h of the {dollars(price)}/h that it costs"
+    moved = data.get("moved", [])
+    for n, job in enumerate(moved):
+        yield "; " if n == 0 else ", "
+        yield Part(f"job {job}", job=job)
+    if moved:
+        yield f" move{'s' if len(moved) == 1 else ''} (a pause of "
+        yield _time(data.get("pause_s", 0.0))
+        yield ")"
 
 
 def not_ready(after_s: Seconds) -> str:

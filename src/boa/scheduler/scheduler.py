@@ -118,7 +118,9 @@ class Scheduler:
         room = room_for(draft, limits.max_nodes, self.decider.refused, self.purse.max_spend)
         self.decider.decide(draft, room)
         lifecycle.move(draft)
-        give_back_empty(draft, self._keep_warm_s(draft.jobs), self.decider.unwanted)
+        give_back_empty(
+            draft, self._keep_warm_s(draft.jobs), self.decider.unwanted, self.decider.weighed
+        )
         self._sampling.look(draft, self.purse.budget, self.purse.effective)
 
     def wakes_at(self, state: State, now: Seconds) -> Seconds:
@@ -150,6 +152,7 @@ class Scheduler:
     def adopt(self, draft: Draft) -> None:
         """The draft is stored: from here on it is so, and is learned from."""
         self._sampling.stored(draft)
+        self.decider.node_times.learn(draft.changes.nodes.values())
         for job in draft.arrived:
             self.beliefs.arrived(job, draft.now)
         for job in draft.changes.jobs.values():

@@ -149,7 +149,7 @@ def _policy(config: ServiceConfig) -> Policy:
     if config.policy not in live_policies():
         raise InputError("policy", config.policy, f"one of {', '.join(live_policies())}")
     if POLICIES[config.policy].knob == "budget":
-        return choose(config.policy, Knobs(budget=config.budget)).policy
+        return choose(config.policy, Knobs(budget=config.budget), config.billing).policy
     if config.target_efficiency is None:
         expected = f"a number between 0 and 1: {config.policy} scales to it"
         raise InputError("target_efficiency", None, expected)

@@ -25,6 +25,7 @@ from boa.model.trace import TraceJob
 from boa.policy.registry import ROUND_S
 from boa.scheduler.decide.decider import UNPLANNED_S, Decider
 from boa.scheduler.learn.beliefs import Beliefs
+from boa.scheduler.learn.node_times import NodeTimes
 from boa.scheduler.learn.profiler import Profiler
 from boa.scheduler.money.ledger import committed
 from boa.scheduler.money.purse import Purse
@@ -135,8 +136,7 @@ class ScheduledSimulation:
                 beliefs=beliefs,
                 round_s=settings.interval_s or ROUND_S,
                 unplanned_s=UNPLANNED_S,
-                boot_s=settings.provision_s,
-                reclaim_s=settings.reclaim_s,
+                node_times=NodeTimes(boot_s=settings.provision_s, reclaim_s=settings.reclaim_s),
             ),
             beliefs=beliefs,
             planner=Planner(InlineCalculator(), beliefs, replan_s, quiet_s),

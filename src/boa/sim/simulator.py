@@ -270,8 +270,8 @@ class QuickSimulation:
                 next_node=self.rental.next_node,
                 memory=self.memory,
                 booting=self.rental.booting(now) if rounds else {},
-                boot_s=self.settings.provision_s,
-                reclaim_s=self.settings.reclaim_s,
+                boot_s=dict.fromkeys(self.knowledge.gpu_types, self.settings.provision_s),
+                reclaim_s=dict.fromkeys(self.knowledge.gpu_types, self.settings.reclaim_s),
             )
         )
         self.memory = decision.memory

@@ -226,6 +226,7 @@ def changed(path: str, value: Any) -> dict[str, Any]:
         ("round_s", 0),
         ("keep_warm_s", -1),
         ("pacing_h", 0),
+        ("billing", "minute"),
         ("warm_parents", -1),
         ("warm_parents", 101),
         ("log_mb", 0),

@@ -134,7 +134,7 @@ def test_a_single_process_on_several_machines_is_warned_of(lives: Any) -> None:
 
 
 def test_an_empty_node_is_kept_warm_and_then_given_back(lives: Any) -> None:
-    live = lives(keep_warm_s=600.0)
+    live = lives(keep_warm_s=600.0, billing="gpu")
     live.submit(spec("halves"))
     live.finish()
     assert live.loop.snapshot.nodes
@@ -196,7 +196,9 @@ def test_a_new_cap_alone_leaves_the_budget_and_what_was_paced_as_they_are(lives:
 
 
 def test_with_too_few_gpus_jobs_run_narrower_and_grow_later(lives: Any) -> None:
-    live = lives(LONG, per_hour=1.0, budget=100.0, max_nodes={"T4": 2}, gpu_types={"T4": T4})
+    live = lives(
+        LONG, per_hour=1.0, budget=100.0, max_nodes={"T4": 2}, gpu_types={"T4": T4}, billing="gpu"
+    )
     first, second = live.submit(spec("long")), live.submit(spec("long"))
     jobs = [live.job(first), live.job(second)]
     wanted = jobs[0].share.width
@@ -215,7 +217,12 @@ def test_a_cloud_that_says_no_sends_jobs_to_another_type_and_is_asked_again(
     types = {"T4": T4, "A100": A100}
     both = profile("both", work=(36_000.0,), alpha=0.9, gpus={"T4": 1.0, "A100": 0.9})
     settings = config(
-        tmp_path, budget=60.0, gpu_types=types, priors={"both": prior(both, 1.0)}, refused_s=60.0
+        tmp_path,
+        billing="gpu",
+        budget=60.0,
+        gpu_types=types,
+        priors={"both": prior(both, 1.0)},
+        refused_s=60.0,
     )
     live = Live(settings, {"both": both})
     local = live.cloud
@@ -257,7 +264,15 @@ class _Without:
 
 
 def test_the_hard_cap_is_never_crossed(lives: Any) -> None:
-    live = lives(LONG, per_hour=4.0, budget=100.0, max_spend=13.0, provision_s=60.0, release_s=60.0)
+    live = lives(
+        LONG,
+        per_hour=4.0,
+        budget=100.0,
+        max_spend=13.0,
+        provision_s=60.0,
+        release_s=60.0,
+        billing="gpu",
+    )
 
     def charged() -> float:
         return float(sum(n.price * n.gpus for n in live.cloud.nodes() if n.gone_at is None))
@@ -335,7 +350,7 @@ def test_a_machine_whose_clock_is_set_is_told_of_and_nothing_else_happens(
 
 
 def test_a_job_goes_on_where_it_is_while_its_next_nodes_boot(lives: Any) -> None:
-    live = lives(LONG, per_hour=0.2, budget=1.0, provision_s=300.0)
+    live = lives(LONG, per_hour=0.2, budget=1.0, provision_s=300.0, billing="gpu")
     job_id = live.submit(spec("long"))
     live.advance(400.0, tick=50.0)
     before = live.job(job_id)
@@ -353,7 +368,7 @@ def test_a_job_goes_on_where_it_is_while_its_next_nodes_boot(lives: Any) -> None
 
 def test_a_job_beside_it_does_not_stop_one_that_waits_for_nodes(lives: Any) -> None:
     short = profile("short", work=(600.0,), alpha=0.1)
-    live = lives(LONG, short, per_hour=0.2, budget=1.0, provision_s=300.0)
+    live = lives(LONG, short, per_hour=0.2, budget=1.0, provision_s=300.0, billing="gpu")
     long_id = live.submit(spec("long", gpus=GpuLimits(max=16)))
     live.advance(400.0, tick=50.0)
     live.loop.set_budget(40.0)

@@ -31,7 +31,7 @@ def _say(live: Live, job: str, progress: float) -> None:
 
 
 def test_doing_again_what_was_done_is_no_progress(lives: Any) -> None:
-    live = lives(LONG, backoff_s=1.0)
+    live = lives(LONG, backoff_s=1.0, billing="gpu")
     job_id = live.submit(spec("long", retries=3))
     for _ in range(10):
         for progress in (0.0, 10.0, 20.0):  # as far as it ever gets

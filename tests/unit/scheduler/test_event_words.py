@@ -52,6 +52,30 @@ SAID: list[tuple[EventKind, dict[str, Any], str]] = [
     ),
     ("rescaled", {**START, "why": "room"}, "job 3 (net) → 4×T4: GPUs are free again"),
     ("rescaled", {**START, "why": "nodes"}, "job 3 (net) → 4×T4: moves to other nodes"),
+    (
+        "rescaled",
+        {**START, "why": "widened", "before_width": 2, "saves_s": 120.2, "pause_s": 25.0},
+        "job 3 (net) → 4×T4: 2 before; GPUs that are paid for and that nobody gains more by; "
+        "saves 120 s, a pause of 25 s included",
+    ),
+    (
+        "rescaled",
+        {
+            **START,
+            "why": "squeezed",
+            "before_width": 8,
+            "saves_s": -60.4,
+            "for_job": "9",
+            "wait_s": 120.0,
+        },
+        "job 3 (net) → 4×T4: 8 before; squeezed for job 9, which would else wait 120 s for a "
+        "node; costs it 60 s",
+    ),
+    (
+        "rescaled",
+        {**START, "why": "moved", "before_width": 2, "before_gpu_type": "A100"},
+        "job 3 (net) → 4×T4: 2×A100 before",
+    ),
     ("restarted", {**START, "why": "again"}, "job 3 (net) → 4×T4: goes on with epoch 3 of 5"),
     ("restarted", {**START, "epochs": 1}, "job 3 (net) → 4×T4: goes on from its last checkpoint"),
     ("stop", {"name": "net"}, "job 3 (net) was asked to stop"),
@@ -94,7 +118,34 @@ SAID: list[tuple[EventKind, dict[str, Any], str]] = [
         {"gpu_type": "T4", "gpus": 4, "price_per_hour": 2.104},
         "renting node 8: 4×T4 at $2.104/h",
     ),
+    (
+        "node_rented",
+        {
+            "gpu_type": "T4",
+            "gpus": 4,
+            "price_per_hour": 4.0,
+            "saves_s": 310.2,
+            "over_s": 480.0,
+            "waiting": 2,
+            "worth_per_hour": 6.1,
+        },
+        "renting node 8: 4×T4 at $4/h; 2 jobs wait, and jobs finish 310 s sooner by 480 s of it: "
+        "worth $6.10/h",
+    ),
     ("node_ready", {"gpu_type": "T4"}, "node 8 is ready (T4)"),
+    (
+        "node_released",
+        {
+            "gpu_type": "T4",
+            "why": "unwanted",
+            "price_per_hour": 4.0,
+            "worth_per_hour": 0.4,
+            "moved": ["12"],
+            "pause_s": 25.0,
+        },
+        "giving node 8 back (T4): it was worth $0.40/h of the $4.00/h that it costs; job 12 moves "
+        "(a pause of 25 s)",
+    ),
     ("node_released", {"gpu_type": "T4", "why": "empty"}, "giving node 8 back (T4)"),
     ("node_released", {"gpu_type": "T4", "why": "unwanted"}, "giving node 8 back (T4)"),
     ("node_released", {"gpu_type": "T4", "why": "leaving"}, "giving node 8 back (T4)"),
@@ -243,7 +294,8 @@ def test_an_event_with_its_fields_always_words_itself(kind: EventKind, data: st.
     pieces = parts(found)
     assert "".join(piece.text for piece in pieces) == found.text
     assert all(piece.text for piece in pieces)
-    assert {piece.job for piece in pieces} <= {None, "3"}
+    named = {found.data.get("for_job"), *found.data.get("moved", ())}
+    assert {piece.job for piece in pieces} <= {None, "3", *named}
     assert {piece.node for piece in pieces} <= {None, 8}
 
 

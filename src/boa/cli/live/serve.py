@@ -15,6 +15,7 @@ from boa.units import UsdPerHour
 
 if TYPE_CHECKING:
     from boa.model.service import ServiceConfig
+    from boa.model.workload import Billing
 
 CONFIG = shell.Option("--config", metavar="FILE", help="boa.yaml (`boa schema config`).")
 
@@ -30,6 +31,15 @@ class ServeOverrides:
     max_spend_per_hour: Annotated[
         UsdPerHour | None,
         options.dollars("--max-spend", "Never spend more per hour than this at any moment."),
+    ] = None
+    billing: Annotated[
+        "Billing | None",
+        options.choice(
+            "--billing",
+            options.BILLINGS,
+            "What the budget counts: whole nodes from request to gone (node, the default), or the "
+            "GPUs that jobs hold.",
+        ),
     ] = None
     engine: Annotated[
         str | None,

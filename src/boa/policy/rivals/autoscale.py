@@ -37,8 +37,9 @@ def outside_band(efficiency: float, c: float) -> bool:
 
 def ready_nodes(view: ClusterView, nodes: Sequence[Node]) -> tuple[Node, ...]:
     """Nodes that jobs are placed on now, of those to have: ready, or about to be."""
-    due = {node.id: view.booting.get(node.id, 0.0) for node in view.nodes}
-    return tuple(node for node in nodes if due.get(node.id, view.boot_s) <= SOON_S)
+    there = {node.id: view.booting.get(node.id, 0.0) for node in view.nodes}
+    due = {node.id: there.get(node.id, view.boot_s.get(node.gpu, 0.0)) for node in nodes}
+    return tuple(node for node in nodes if due[node.id] <= SOON_S)
 
 
 def base_width(rates: Floats) -> int | None:

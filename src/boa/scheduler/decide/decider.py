@@ -1,6 +1,7 @@
 """View → policy → decision → placement, for the jobs in a draft. Pure: no clock, no I/O."""
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
@@ -14,6 +15,8 @@ from boa.model.cluster import (
     JobView,
     Node,
     NodeId,
+    NodeReason,
+    NodeRoom,
     Policy,
     Share,
 )
@@ -21,15 +24,16 @@ from boa.model.events import Cause, Shortage
 from boa.model.job import JobRecord
 from boa.model.records import NodeRecord
 from boa.model.workload import GpuType
-from boa.placement.fitting import Fitted, Room, Want, can_rent, fit
+from boa.placement.fitting import Fitted, Room, Want, can_rent, fit, within_limits
 from boa.placement.packing import allocate
 from boa.policy.boa import Planned
 from boa.policy.market.commitments import promised, to_go
-from boa.scheduler.decide.reasons import reason
-from boa.scheduler.decide.room import Refused
+from boa.scheduler.decide.reasons import Change, changes, reason
+from boa.scheduler.decide.room import Refused, left_to_rent
 from boa.scheduler.decide.views import KeptViews, believed_of, job_views
-from boa.scheduler.event_words import shortage, shortage_fields
+from boa.scheduler.event_words import rent_fields, shortage, shortage_fields
 from boa.scheduler.learn.beliefs import Beliefs
+from boa.scheduler.learn.node_times import NodeTimes
 from boa.scheduler.lifecycle import drop_node
 from boa.scheduler.money.purse import Commitments
 from boa.scheduler.observe.messages import CloudRefused
@@ -54,8 +58,8 @@ class Decider:
     """A new plan is in force, and every job has to be asked about again."""
     next_round: Seconds = 0.0
     unplanned_s: Seconds = UNPLANNED_S
-    boot_s: Seconds = 0.0
-    reclaim_s: Seconds = 0.0
+    node_times: NodeTimes = field(default_factory=NodeTimes)
+    """Seconds that nodes are seen to take to get ready, and to be gone."""
     unwanted: frozenset[NodeId] = frozenset()
     """Nodes that a policy which chooses its nodes has given up: they go as soon as they are
     empty."""
@@ -66,7 +70,11 @@ class Decider:
     short: Mapping[JobId, Shortage] = field(default_factory=dict)
     """Reasons of jobs that have less than planned, as they were told."""
     causes: dict[JobId, Cause] = field(default_factory=dict)
-    """Why jobs are to have something else since this step."""
+    """Why jobs are to have something else since this step …"""
+    changed: Mapping[JobId, Change] = field(default_factory=dict)
+    """… and of whom a market has changed the GPUs."""
+    weighed: Mapping[NodeId, NodeReason] = field(default_factory=dict)
+    """Worth of nodes when the policy last looked, where it weighs them."""
     views: KeptViews = field(default_factory=KeptViews)
     """Those that a market was shown last: it is asked of all jobs at every event."""
 
@@ -77,17 +85,13 @@ class Decider:
     def decide(self, draft: Draft, room: Room) -> None:
         """Give every job its GPUs; rent what is missing."""
         self.causes.clear()
+        if self.by_job or self.at_events:
+            self._due_again(draft)
         if not self.by_job:
             if draft.now >= self.next_round or (self.at_events and self._stirred(draft)):
                 self.next_round = draft.now + self.round_s
                 self._round(draft, room)
             return
-        for gpu in [gpu for gpu, said in self.refused.items() if said.until <= draft.now]:
-            del self.refused[gpu]
-            draft.replan = True  # whoever was short may grow again
-        for job in [j for j in draft.jobs.values() if j.retry_at and j.retry_at <= draft.now]:
-            draft.put_job(replace(job, retry_at=None))
-            draft.replan = True
         asked = [job for job in draft.jobs.values() if self._needs_a_decision(job, draft.now)]
         if asked:
             self._ask(draft, asked)
@@ -95,21 +99,45 @@ class Decider:
             self._fit(draft, room)
         self.fresh_plan = False
 
+    def _due_again(self, draft: Draft) -> None:
+        """Refusals that are no longer believed, and jobs that are to be tried again."""
+        for gpu in [gpu for gpu, said in self.refused.items() if said.until <= draft.now]:
+            del self.refused[gpu]
+            draft.replan = True  # whoever was short may grow again
+        for job in [j for j in draft.jobs.values() if j.retry_at and j.retry_at <= draft.now]:
+            draft.put_job(replace(job, retry_at=None))
+            draft.replan = True
+
     @property
     def at_events(self) -> bool:
         return getattr(self.policy, "at_events", False)
 
     def _stirred(self, draft: Draft) -> bool:
-        """Whether anything happened since the last decision that a market would answer."""
-        return draft.replan or bool(draft.arrived) or self.fresh_plan
+        """Whether anything happened since the last decision that a market would answer: a job
+        came, ended, failed, is to be tried again or has waited for a plan in vain; a node is
+        ready, gone, lost, about to be taken or was refused, or may be asked for again; a budget
+        was set; a plan is new."""
+        if draft.replan or draft.arrived or self.fresh_plan:
+            return True
+        last = self.next_round - self.round_s
+        return any(last < self._patient_until(job) <= draft.now for job in draft.jobs.values())
+
+    def _patient_until(self, job: JobRecord) -> Seconds:
+        """When a job that no plan knows is to start all the same; never, where one does."""
+        planned = isinstance(self.memory, Planned) and job.job_class in self.memory.by_class
+        if job.share is not None or (planned and not self.by_job):
+            return math.inf
+        return job.submitted_at + self.unplanned_s
 
     def wakes_at(self, job: JobRecord) -> Seconds:
         """When this job is to be asked about next though nothing happens to it."""
-        if not self.by_job:
+        if not self.by_job and not self.at_events:
             return self.next_round
+        due = math.inf if self.by_job else self.next_round
         if job.retry_at is not None:
-            return job.retry_at
-        return job.submitted_at + self.unplanned_s if job.share is None else math.inf
+            return min(job.retry_at, due)
+        patient = self._patient_until(job)
+        return min(patient, due) if self.by_job or patient > self.next_round - self.round_s else due
 
     def planned(self, memory: Any) -> None:
         """A new plan is in force."""
@@ -241,7 +269,8 @@ class Decider:
         changed = replace(job, state=state, reason=why or job.reason)
         if given != job.allocation:
             cause = self.causes.get(job.id) if self.by_job else "round"
-            told = reason(job, given, cause, self.memory, self.beliefs.left(job))
+            left, change = self.beliefs.left(job), self.changed.get(job.id)
+            told = reason(job, given, cause, self.memory, left, change)
             changed = replace(changed, allocation=given, why=told)
         draft.put_job(changed)
         if short is not None and why != job.reason and short != self.short.get(job.id):
@@ -251,21 +280,28 @@ class Decider:
 
     def _round(self, draft: Draft, room: Room) -> None:
         jobs = [job for job in draft.jobs.values() if _schedulable(job, draft.now)]
-        view = self._view(draft, jobs)
+        room, current = self._with_draining(draft, room), current_allocations(jobs)
+        if self.at_events:
+            here, active = self._nodes(draft), {job.id for job in jobs}
+            _, surplus = within_limits(active, current, here, self.gpu_types, room)
+            self.unwanted |= frozenset(surplus)
+            room = self._with_draining(draft, room, surplus)
+        view = self._view(draft, jobs, room)
         decision = self.policy.decide(view)
-        self.memory = decision.memory
+        going = {node: why for node, why in self.weighed.items() if node in self.unwanted}
+        self.memory, self.weighed = decision.memory, {**going, **decision.reasons}
         self.fresh_plan, self.chooses_nodes = False, decision.nodes is not None
-        usable, current = view.nodes, current_allocations(jobs)
+        usable = view.nodes
         after, nodes = allocate(decision, current, usable, self.gpu_types, draft.state.next_node)
-        here = {node.id for node in usable}
-        new = [node for node in nodes if node.id not in here]
+        ids = {node.id for node in usable}
+        new = [node for node in nodes if node.id not in ids]
         why: Mapping[JobId, Shortage] = {}
         used = {node for given in after.values() for node, _ in given.nodes}
         if new and not used & {node.id for node in new}:  # nobody waits for them: as many as can be
-            rented = [record.node for record in draft.usable_nodes()]
-            new = _rentable(new, rented, self.gpu_types, room)
+            new = _rentable(new, usable, self.gpu_types, room)
         wanted = {job.id: _share(job, given) for job in jobs if (given := after.get(job.id))}
-        if not self._can_rent(draft, new, room) or (room.spend_left or 0.0) < 0:
+        over = (room.spend_left or 0.0) < 0 and not self.at_events
+        if over or not can_rent(new, usable, self.gpu_types, room):
             wants = self._wants([job for job in jobs if job.id in wanted], wanted)
             fitted = fit(wants, current, usable, self.gpu_types, draft.state.next_node, room)
             after, new, why = fitted.allocations, list(fitted.new_nodes), fitted.short
@@ -273,8 +309,12 @@ class Decider:
             kept = {node for given in after.values() for node, _ in given.nodes}
         else:
             kept = {node.id for node in nodes}
-        self.unwanted = (self.unwanted | (here - kept)) & draft.nodes.keys()
-        _rent(draft, new, self.gpu_types)
+        if self.at_events and self._someone_returns(draft):
+            kept = ids
+        self.unwanted = (self.unwanted | (ids - kept)) & draft.nodes.keys()
+        _rent(draft, new, self.gpu_types, self.weighed)
+        if self.at_events:
+            self.changed = changes(current, after, self.node_times.boots(self.gpu_types))
         for job in jobs:
             share, given, short = wanted.get(job.id), after.get(job.id), why.get(job.id)
             if share is job.share and given is job.allocation and short is None:
@@ -284,14 +324,23 @@ class Decider:
             self._give(draft, job, given, short)
         self.short = why
 
-    def _can_rent(self, draft: Draft, new: Sequence[Node], room: Room) -> bool:
-        if not new:
-            return True
-        rented = [record.node for record in draft.usable_nodes()]
-        return can_rent(new, rented, self.gpu_types, room)
+    def _someone_returns(self, draft: Draft) -> bool:
+        """Whether a job that failed is tried again before another node could be had: none is given
+        back until then."""
+        boots = self.node_times.boots(self.gpu_types)
+        soon = draft.now + max(boots.values(), default=0.0)
+        return any(job.retry_at and job.retry_at < soon for job in draft.jobs.values())
+
+    def _with_draining(self, draft: Draft, room: Room, ids: Iterable[NodeId] | None = None) -> Room:
+        """Nodes that are to go as soon as they are empty count as given back."""
+        draining = self.unwanted if ids is None else ids
+        going = Counter(
+            record.gpu for record in draft.usable_nodes() if record.id in frozenset(draining)
+        )
+        return replace(room, releasing=Counter(room.releasing) + going)
 
     def commitments(self, draft: Draft) -> Commitments | None:
-        """What is known of the money that jobs will take; nothing before there is a plan."""
+        """Money that jobs will take, as far as it is known; nothing before there is a plan."""
         if not isinstance(self.memory, Planned):
             return None
         worths = self.memory.worths(self.memory.price)
@@ -308,22 +357,43 @@ class Decider:
         made = self.views.of if self.at_events else job_views
         return made(jobs, self.beliefs, self.gpu_types, draft.now)
 
-    def _view(self, draft: Draft, jobs: Sequence[JobRecord]) -> ClusterView:
+    def _view(
+        self, draft: Draft, jobs: Sequence[JobRecord], room: Room | None = None
+    ) -> ClusterView:
+        nodes, boots = self._nodes(draft), self.node_times.boots(self.gpu_types)
+        views = self._job_views(draft, jobs)
+        if self.at_events:
+            least = {job.id: self._least_by_now(job, draft.now) for job in jobs}
+            views = [replace(view, least=least[view.id]) for view in views]
         return ClusterView(
             now=draft.now,
-            jobs=self._job_views(draft, jobs),
-            nodes=self._nodes(draft),
+            jobs=views,
+            nodes=nodes,
             gpu_types=self.gpu_types,
             next_node=draft.state.next_node,
             memory=self.memory,
             booting={
-                node.id: max(node.requested_at + self.boot_s - draft.now, 0.0)
-                for node in draft.nodes.values()
-                if node.state == "requested"
+                node.id: _ready_in(draft.nodes[node.id], boots, draft.now)
+                for node in nodes
+                if draft.nodes[node.id].state == "requested"
             },
-            boot_s=self.boot_s,
-            reclaim_s=self.reclaim_s,
+            boot_s=boots,
+            reclaim_s=self.node_times.reclaims(self.gpu_types),
+            room=NodeRoom() if room is None else left_to_rent(room, nodes),
         )
+
+    def _least_by_now(self, job: JobRecord, now: Seconds) -> Share | None:
+        """Share of a job should nothing be planned for it; None while it may wait for a plan."""
+        if job.attempts == 0 and now < job.submitted_at + self.unplanned_s:
+            return None
+        share = job.share or self._least(job)
+        return share and self._within(share, job)
+
+
+def _ready_in(node: NodeRecord, boots: Mapping[GpuName, Seconds], now: Seconds) -> Seconds:
+    """Seconds until a node is expected to be ready; one that is late is expected to be as late
+    again."""
+    return abs(node.requested_at + boots.get(node.gpu, 0.0) - now)
 
 
 _id = attrgetter("id")
@@ -372,7 +442,12 @@ def _rentable(
     return found
 
 
-def _rent(draft: Draft, nodes: Sequence[Node], gpu_types: Mapping[GpuName, GpuType]) -> None:
+def _rent(
+    draft: Draft,
+    nodes: Sequence[Node],
+    gpu_types: Mapping[GpuName, GpuType],
+    reasons: Mapping[NodeId, NodeReason] | None = None,
+) -> None:
     """Write down that these are to be rented; who rents them reads it from there."""
     for node in nodes:
         price = gpu_types[node.gpu].price
@@ -393,4 +468,5 @@ def _rent(draft: Draft, nodes: Sequence[Node], gpu_types: Mapping[GpuName, GpuTy
             gpu_type=node.gpu,
             gpus=node.gpus,
             price_per_hour=price * node.gpus,
+            **rent_fields((reasons or {}).get(node.id)),
         )

@@ -8,11 +8,11 @@ what comes after that, nothing is lost by leaving it out: it is the same on both
 import math
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from boa.model.cluster import Allocation
+from boa.model.cluster import Allocation, JobId
 from boa.model.events import Cause, Start
 from boa.model.job import JobRecord, Run
 from boa.model.plan import Variant
@@ -20,9 +20,21 @@ from boa.policy.boa import Planned
 from boa.policy.courses import Course, Step
 from boa.units import GpuName, Seconds, Usd
 
+MARKET_CAUSES: tuple[Cause, ...] = ("widened", "squeezed", "moved")
 Reason: TypeAlias = Mapping[str, Any]
 """As a job keeps it: `why` (a cause), `epoch`, `from` (type and width, while it has not started),
-and where they are known `saves_s` and `extra_usd`."""
+where they are known `saves_s`, `extra_usd` and `pause_s`, and of one that is squeezed `for` whom
+and `wait_s`."""
+
+
+class Change(NamedTuple):
+    """Why a market gives a job other GPUs."""
+
+    cause: Cause
+    for_job: JobId | None = None
+    """Who starts on GPUs that this one gives up …"""
+    wait_s: Seconds = 0.0
+    """… and how long it would have waited for a node instead."""
 
 
 def reason(
@@ -31,20 +43,54 @@ def reason(
     decided: Cause | None,
     memory: object,
     left: float,
+    change: Change | None = None,
 ) -> Reason:
     """The reason for giving a job these GPUs. `decided`: why the policy was asked about it;
     `memory`: what the policy remembers; `left`: the part of its current epoch that is to be done
-    yet."""
+    yet; `change`: why a market gives it others."""
     held = _held(job)
     known = {} if held is None else {"from": list(held)}
     if given is None:
         return known
     step = (given.gpu, given.width)
-    found = {"why": _cause(job, step, held, decided), "epoch": job.epoch, **known}
+    cause = _cause(job, step, held, change.cause if change is not None else decided)
+    found: dict[str, Any] = {"why": cause, "epoch": job.epoch, **known}
+    if change is not None and cause == "squeezed" and change.for_job is not None:
+        found |= {"for": change.for_job, "wait_s": change.wait_s}
     if held is None or held == step or _silent(job) or not isinstance(memory, Planned):
         return found
     gained = _gained(memory, job, held, step, left)
-    return found if gained is None else {**found, "saves_s": gained[0], "extra_usd": gained[1]}
+    if gained is None:
+        return found
+    if change is not None:
+        found["pause_s"] = memory.rests.course(job.job_class, _all_on(*step)).rescale_s
+    return {**found, "saves_s": gained[0], "extra_usd": gained[1]}
+
+
+def changes(
+    before: Mapping[JobId, Allocation],
+    after: Mapping[JobId, Allocation],
+    boots: Mapping[GpuName, Seconds],
+) -> dict[JobId, Change]:
+    """Jobs that were there and have other GPUs now. A job is squeezed for one that starts, on its
+    own node if there is such a one."""
+    starts = [(job, given) for job, given in after.items() if job not in before]
+    found: dict[JobId, Change] = {}
+    for job, given in after.items():
+        held = before.get(job)
+        if held is None or held == given:
+            continue
+        if held.gpu != given.gpu:
+            found[job] = Change("moved")
+        elif given.width > held.width:
+            found[job] = Change("widened")
+        elif given.width < held.width:
+            mine = {node for node, _ in held.nodes}
+            beside = (j for j, g in starts if any(node in mine for node, _ in g.nodes))
+            same = (j for j, g in starts if g.gpu == held.gpu)
+            for_job = next(beside, None) or next(same, None)
+            found[job] = Change("squeezed", for_job, boots.get(held.gpu, 0.0))
+    return found
 
 
 def _held(job: JobRecord) -> Step | None:
@@ -130,6 +176,12 @@ def told(job: JobRecord, run: Run) -> Start:
         data["why"], data["for_epoch"] = why["why"], why.get("epoch", job.epoch)
     if "saves_s" in why:
         data["saves_s"], data["extra_usd"] = why["saves_s"], why["extra_usd"]
+    if why.get("why") in MARKET_CAUSES and "from" in why:
+        data["before_gpu_type"], data["before_width"] = why["from"]
+        if "pause_s" in why:
+            data["pause_s"] = why["pause_s"]
+        if "for" in why:
+            data["for_job"], data["wait_s"] = why["for"], why["wait_s"]
     if share is not None and (is_short(job, given.width) or why.get("why") == "short"):
         data["planned_gpu_type"], data["planned_width"] = share.gpu, share.width
     return data

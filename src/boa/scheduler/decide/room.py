@@ -1,8 +1,10 @@
 """Room for nodes: configured limits, refusals of the cloud, and the hard cap on the spend."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from boa.model.cluster import Node, NodeRoom
 from boa.placement.shortage import Room
 from boa.scheduler.money.ledger import committed
 from boa.scheduler.state import Draft
@@ -38,3 +40,12 @@ def room_for(
             why[gpu] = said.why
     left = None if max_spend is None else max_spend - committed(draft.nodes.values())
     return Room(max_nodes=limits, spend_left=left, releasing=giving_back, why=why)
+
+
+def left_to_rent(room: Room, nodes: Sequence[Node]) -> NodeRoom:
+    """Nodes that may be rented beside these; those given back are in the room."""
+    there = Counter(node.gpu for node in nodes) + Counter(room.releasing)
+    return NodeRoom(
+        nodes={gpu: max(most - there[gpu], 0) for gpu, most in room.max_nodes.items()},
+        spend=None if room.spend_left is None else max(room.spend_left, 0.0),
+    )

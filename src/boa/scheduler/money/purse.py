@@ -24,7 +24,7 @@ Remembered: TypeAlias = tuple[pacing.Pace, UsdPerHour | None, steering.Steered]
 
 
 class Commitments(NamedTuple):
-    """What jobs that are there will still cost, and what those to come are promised to."""
+    """Dollars that jobs which are there will still cost, and those promised to the next ones."""
 
     to_go: Usd
     promised: UsdPerHour
@@ -44,7 +44,7 @@ class Purse:
         ends_at: Seconds = math.inf,
     ) -> None:
         """`ends_at`: the budget is for the time until then."""
-        self._ends_at = ends_at
+        self.ends_at = ends_at
         self.max_spend, self._horizon_h, self._billing = max_spend, horizon_h, billing
         self._configured = [budget, max_spend]
         self._pace = pacing.begun(budget, NOTHING, now)
@@ -145,7 +145,7 @@ class Purse:
                 to_go=found.to_go,
                 promised=found.promised,
                 horizon_h=self._horizon_h,
-                ends_at=self._ends_at,
+                ends_at=self.ends_at,
             )
         draft.put_meta("money", self.document())
 

@@ -1,14 +1,14 @@
 """Nodes: what the cloud really lists against what we believe, and which are to go. All pure."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from boa.model.cloud import CloudNode
-from boa.model.cluster import NodeId
+from boa.model.cluster import NodeId, NodeReason
 from boa.model.events import ReleaseCode
 from boa.model.records import NodeRecord
-from boa.scheduler.event_words import not_ready
+from boa.scheduler.event_words import not_ready, release_fields
 from boa.scheduler.lifecycle import drop_node, leave_node
 from boa.scheduler.observe.reconcile import Changed, Orphan, Release, Rent, adopted, reconcile
 from boa.scheduler.state import Draft, owner_of
@@ -60,8 +60,14 @@ def _changed(draft: Draft, change: Changed) -> None:
         drop_node(draft, node.id, draft.now if node.gone_at is None else node.gone_at)
 
 
-def give_back_empty(draft: Draft, keep_warm_s: Seconds, unwanted: Collection[NodeId]) -> None:
-    """Nodes that no job has are kept warm for a while, then go; unwanted ones go at once."""
+def give_back_empty(
+    draft: Draft,
+    keep_warm_s: Seconds,
+    unwanted: Collection[NodeId],
+    weighed: Mapping[NodeId, NodeReason] | None = None,
+) -> None:
+    """Nodes that no job has are kept warm for a while, then go; unwanted ones go at once.
+    `weighed`: what they were worth, where the policy weighs them."""
     used: set[NodeId] = set()
     for job in draft.jobs.values():
         given, run = job.allocation, job.run
@@ -80,7 +86,7 @@ def give_back_empty(draft: Draft, keep_warm_s: Seconds, unwanted: Collection[Nod
         if node.leaving_at is not None:
             _give_back(draft, node, "leaving")
         elif node.id in unwanted:
-            _give_back(draft, node, "unwanted")
+            _give_back(draft, node, "unwanted", **release_fields((weighed or {}).get(node.id)))
         elif draft.now - since >= keep_warm_s:
             _give_back(draft, node, "empty")
         elif node.empty_since is None:

@@ -48,7 +48,7 @@ def test_a_service_runs_a_job_remembers_its_budget_and_ends_when_told(
     run: Boa, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("BOA_TOKEN", raising=False)
-    with serving(tmp_path, "--budget", "14") as (process, url):
+    with serving(tmp_path, "--budget", "14", "--billing", "gpu") as (process, url):
         monkeypatch.setenv("BOA_SERVER", url)
         assert httpx.get(f"{url}/api/v1/health").status_code == 200
         command = ["sh", "-c", "echo hello from $BOA_JOB_ID; exit 3"]

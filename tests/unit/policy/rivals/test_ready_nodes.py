@@ -52,7 +52,7 @@ def view(nodes: int, booting: Mapping[int, float], *, boot_s: float = BOOT_S) ->
         gpu_types=TYPES,
         next_node=nodes,
         booting=booting,
-        boot_s=boot_s,
+        boot_s={"T4": boot_s},
     )
 
 
@@ -84,7 +84,7 @@ def test_nobody_is_sent_to_nodes_that_were_just_asked_for(policy: Policy) -> Non
 
 @pytest.mark.parametrize("policy", RIVALS, ids=lambda policy: policy.name)
 def test_the_size_is_chosen_as_if_all_nodes_were_ready(policy: Policy) -> None:
-    at_once = used(policy, replace(view(1, {}), boot_s=0.0))
+    at_once = used(policy, replace(view(1, {}), boot_s={}))
     assert at_once[0] - {0}, "where nodes are there at once, jobs are too"
     assert used(policy, view(1, {}))[1] == at_once[1]
 

@@ -50,7 +50,7 @@ def test_a_first_start_says_so(lives: Any) -> None:
 
 
 def test_an_epoch_that_begins_on_other_gpus_says_what_they_save_and_cost(lives: Any) -> None:
-    live = lives(FLAT_THEN_STEEP, per_hour=1.0, budget=20.0)
+    live = lives(FLAT_THEN_STEEP, per_hour=1.0, budget=20.0, billing="gpu")
     job_id = live.submit(spec("both", epochs=2))
     before = told(live, "started")[0].data["width"]
     live.finish()
@@ -69,7 +69,9 @@ def test_an_epoch_that_begins_on_other_gpus_says_what_they_save_and_cost(lives: 
 def test_a_new_plan_that_shrinks_a_job_says_what_it_saves_and_how_much_later_it_ends(
     lives: Any,
 ) -> None:
-    live = lives(profile("two", work=(600.0, 36_000.0), alpha=0.7), per_hour=1.0, budget=20.0)
+    live = lives(
+        profile("two", work=(600.0, 36_000.0), alpha=0.7), per_hour=1.0, budget=20.0, billing="gpu"
+    )
     live.submit(spec("two", epochs=2))
     while live.job("1").epoch == 0:
         live.advance(300.0)
@@ -85,7 +87,7 @@ def test_a_new_plan_that_shrinks_a_job_says_what_it_saves_and_how_much_later_it_
 
 def test_a_job_that_never_said_how_far_it_is_gets_no_figures(lives: Any) -> None:
     long = profile("long", work=(36_000.0,), alpha=0.9)
-    live = lives(long, per_hour=1.0, budget=40.0)
+    live = lives(long, per_hour=1.0, budget=40.0, billing="gpu")
     live.submit(spec("long"))
     live.advance(600.0)
     live.loop.set_budget(10.5)
@@ -100,7 +102,7 @@ def test_short_gpus_are_told_with_what_was_planned_and_again_when_they_are_free(
     lives: Any,
 ) -> None:
     long = profile("long", work=(36_000.0,), alpha=0.9)
-    live = lives(long, per_hour=1.0, budget=20.0, max_nodes={"T4": 2})
+    live = lives(long, per_hour=1.0, budget=20.0, max_nodes={"T4": 2}, billing="gpu")
     for _ in range(2):
         live.submit(spec("long", gpus=GpuLimits(max=8)))
         live.advance(100.0)
@@ -128,7 +130,7 @@ def test_a_job_that_failed_goes_on_where_it_was(lives: Any) -> None:
 
 
 def test_reasons_outlive_a_crash_between_decision_and_start(lives: Any) -> None:
-    live = lives(FLAT_THEN_STEEP, per_hour=1.0, budget=20.0, provision_s=120.0)
+    live = lives(FLAT_THEN_STEEP, per_hour=1.0, budget=20.0, provision_s=120.0, billing="gpu")
     live.submit(spec("both", epochs=2))
     while live.job("1").epoch == 0:
         live.advance(60.0, tick=60.0)

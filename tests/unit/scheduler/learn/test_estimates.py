@@ -201,7 +201,7 @@ def test_a_new_plan_is_believed_at_once() -> None:
 def test_what_is_believed_comes_true_where_the_class_is_known(lives: Any) -> None:
     both = profile("both", work=(3600.0, 36_000.0), alpha=0.05)
     both.rates["T4"][1] = profile("steep", alpha=1.0).rates["T4"][0]
-    live = lives(both, per_hour=1.0, budget=20.0)
+    live = lives(both, per_hour=1.0, budget=20.0, billing="gpu")
     name = live.submit(spec("both", epochs=2))
     believed = EstimatesOfPlan()
     said: list[tuple[float, Estimate]] = []

@@ -1,0 +1,177 @@
+"""Nodes to rent and to give back, by what they are worth to the jobs that are there.
+
+A node is worth what all jobs together gain more per second with it than without; it costs its
+price, in seconds per second. Both are looked at over the same minute, so that what is rented is
+not given back when it is ready.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from boa.model.cluster import JobView, Node, NodeId
+from boa.model.speedup import Floats
+from boa.policy.market.clearing import cleared, gained
+from boa.policy.market.prospects import Prospects
+from boa.policy.market.scene import LOOK_S, Scene
+from boa.policy.market.standings import Standings
+from boa.units import Seconds
+
+TOGETHER = (1, 2, 3, 4, 6, 8)
+"""Nodes that are weighed together: jobs may gain by several what they do not by one, since two
+nodes can be slower than one."""
+SPANS: tuple[Seconds, ...] = (LOOK_S, 4 * LOOK_S, 16 * LOOK_S)
+"""Seconds over one of which a node must earn its boot, its reclaiming and its price."""
+RENT = 1.3
+"""Worth of a node that is rented, for what it gains now: jobs will come that need no boot then."""
+RELEASE = 0.7
+"""Part of its price below which a node is given back, since it may have to be rented again."""
+MOST = 1000
+"""Nodes that are rented at a time."""
+
+
+class Weighed(NamedTuple):
+    """A node with what jobs gain per second by it, over so many seconds."""
+
+    node: Node
+    gain: float
+    over_s: Seconds
+
+
+class _Offer(NamedTuple):
+    net: float
+    kind: int
+    count: int
+    gain: float
+    over_s: Seconds
+
+
+def to_rent(scene: Scene, then: Standings, nodes: Sequence[Node]) -> list[Weighed]:
+    """Nodes to be rented; `then`: where jobs stand when they will be ready."""
+    markets = [scene.gains(then, span) for span in SPANS]
+    room, left = scene.room(nodes), scene.strangers.room
+    first_id = scene.view.next_node + len(scene.strangers.new)
+    found: list[Weighed] = []
+    while len(found) < MOST:
+        asked = [
+            (n, count)
+            for n, kind in enumerate(scene.kinds)
+            for count in TOGETHER
+            if left.has(kind, count)
+        ]
+        offers = sorted(_offers(scene, markets, room, asked), reverse=True)
+        best = next((offer for offer in offers if _stays(scene, markets[0], room, offer)), None)
+        if best is None:
+            break
+        kind = scene.kinds[best.kind]
+        room[best.kind] += best.count * kind.gpus_per_node
+        left = left.without(kind, best.count)
+        for _ in range(best.count):
+            node = Node(first_id + len(found), kind.name, kind.gpus_per_node)
+            found.append(Weighed(node, best.gain / best.count, best.over_s))
+    return found
+
+
+def _offers(
+    scene: Scene, markets: Sequence[Prospects], room: Floats, asked: Sequence[tuple[int, int]]
+) -> Iterator[_Offer]:
+    """Numbers of nodes that would pay: over a minute for themselves, over one of the spans for
+    their boot and reclaiming too."""
+    rooms = np.array([room, *(_more(scene, room, n, count) for n, count in asked)])
+    firsts = gained(markets[0], rooms)
+    pays = [
+        i
+        for i, (n, count) in enumerate(asked, start=1)
+        if firsts[i] - firsts[0] >= RELEASE * scene.costs[n] * count
+    ]
+    if not pays:
+        return
+    some = [0, *pays]
+    gains = [firsts[some], *(gained(jobs, rooms[some]) for jobs in markets[1:])]
+    for i, (n, count) in enumerate((asked[i - 1] for i in pays), start=1):
+        for span, gain in zip(SPANS, gains, strict=True):
+            more = float(gain[i] - gain[0])
+            net = RENT * more - scene.costs[n] * (1.0 + scene.waits[n] / span) * count
+            if net > 0:
+                yield _Offer(net, n, count, more, span)
+
+
+def _more(scene: Scene, room: Floats, n: int, count: int) -> Floats:
+    more = room.copy()
+    more[n] += count * scene.sizes[n]
+    return more
+
+
+def _stays(scene: Scene, jobs: Prospects, room: Floats, offer: _Offer) -> bool:
+    """Whether the last of several nodes would not be given back at once."""
+    if offer.count == 1:
+        return True
+    counts = (offer.count, offer.count - 1)
+    rooms = np.array([_more(scene, room, offer.kind, count) for count in counts])
+    whole, less = gained(jobs, rooms)
+    return bool(whole - less >= RELEASE * scene.costs[offer.kind])
+
+
+def to_keep(scene: Scene, ready: Sequence[Node]) -> tuple[list[Weighed], list[Weighed]]:
+    """Nodes to be kept, and nodes to be given back; one after the other, the least worth first.
+
+    Only the emptiest two of a type are weighed: they speak for all of it.
+    """
+    jobs = scene.gains(scene.standings, LOOK_S)
+    kept, gone = list(ready), list[Weighed]()
+    order = _emptiest(scene, kept)
+    while kept:
+        room = scene.room(kept)
+        value = cleared(jobs, room).gain
+        losses: dict[NodeId, float] = {}
+        best: tuple[float, Weighed, Prospects] | None = None
+        for n, kind in enumerate(scene.kinds):
+            for node in [node for node in order if node.gpu == kind.name][:2]:
+                without = _vacated(scene.jobs, jobs, node.id)
+                loss = losses[node.id] = value - cleared(without, _more(scene, room, n, -1)).gain
+                net = RELEASE * scene.costs[n] - loss
+                if net > 0 and (best is None or net > best[0]):
+                    best = (net, Weighed(node, loss, LOOK_S), without)
+        if best is None:
+            return list(_told(kept, losses)), gone
+        _, leaving, jobs = best
+        gone.append(leaving)
+        kept.remove(leaving.node)
+        order.remove(leaving.node)
+    return [], gone
+
+
+def _told(kept: Sequence[Node], losses: dict[NodeId, float]) -> Iterator[Weighed]:
+    for node in kept:
+        of = [losses[n.id] for n in kept if n.gpu == node.gpu and n.id in losses]
+        if of:
+            yield Weighed(node, losses.get(node.id, min(of)), LOOK_S)
+
+
+def _emptiest(scene: Scene, nodes: Sequence[Node]) -> list[Node]:
+    """Nodes that may go, the least used first, of these the newest; not those with strangers."""
+    used: dict[NodeId, int] = {}
+    for job in scene.jobs:
+        if job.allocation is not None:
+            for node, count in job.allocation.nodes:
+                used[node] = used.get(node, 0) + count
+    busy = scene.strangers.nodes
+    free = [node for node in nodes if node.id not in busy]
+    return sorted(free, key=lambda node: (used.get(node.id, 0), -node.id))
+
+
+def _vacated(views: Sequence[JobView], jobs: Prospects, node: NodeId) -> Prospects:
+    """The market when all jobs on a node have to leave it."""
+    on = {
+        view.id
+        for view in views
+        if view.allocation is not None and any(node == n for n, _ in view.allocation.nodes)
+    }
+    if not on:
+        return jobs
+    rows = [n for n, job in enumerate(jobs.jobs) if job in on]
+    gains, held = jobs.gains.copy(), jobs.held.copy()
+    gains[rows], held[rows] = jobs.elsewhere[rows], -1
+    return replace(jobs, gains=gains, held=held)

@@ -1,0 +1,80 @@
+"""The scene of a decision: who is there, what money is worth, what nodes cost."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from boa.model.cluster import ClusterView, JobView, Node
+from boa.model.speedup import Floats
+from boa.policy.boa import Planned
+from boa.policy.market.prospects import Prospects, prospects
+from boa.policy.market.standings import Standings, standings_of
+from boa.policy.market.strangers import is_stranger, seat_strangers
+from boa.units import SECONDS_PER_HOUR, Seconds
+
+LOOK_S: Seconds = 60.0
+"""How far ahead gains are looked at: until the next decision. Further ahead, moves look better than
+they turn out, since something else happens first."""
+LEAST_S: Seconds = 20.0
+"""The least of that where a node is about to be ready."""
+PATIENCE_S: Seconds = 1800.0
+"""A job that arrived so long ago runs, however dear money is: a budget that is too small, or a
+node that one job alone is not worth, makes nobody wait for ever."""
+URGENT = 10.0
+"""Nodes' worth that it then gains by any GPUs at all."""
+LEAST_PRICE = 1e-3
+"""Seconds that a dollar is worth at least: where money is not short, nodes that nobody gains by
+are given back all the same."""
+NEVER = -1e20
+"""Gains below this are of states that a job cannot have."""
+
+
+class Scene:
+    def __init__(self, view: ClusterView, planned: Planned, price: float) -> None:
+        self.view, self.price = view, max(price, LEAST_PRICE)
+        self.worths = planned.worths(self.price)
+        odd = [job for job in view.jobs if is_stranger(job, self.worths)]
+        self.strangers = seat_strangers(view, odd)
+        self.jobs: Sequence[JobView] = view.jobs
+        """Those that take part in the market."""
+        if odd:
+            left_out = {job.id for job in odd}
+            self.jobs = [job for job in view.jobs if job.id not in left_out]
+        self.standings = standings_of(self.jobs, self.worths)
+        self.kinds = list(view.gpu_types.values())
+        self.sizes = np.array([float(kind.gpus_per_node) for kind in self.kinds])
+        dollars = np.array([kind.price / SECONDS_PER_HOUR for kind in self.kinds])
+        self.costs: Floats = self.price * dollars * self.sizes
+        """Seconds per second that a node of every type costs."""
+        names = [kind.name for kind in self.kinds]
+        self.waits: Floats = np.array(
+            [view.boot_s.get(name, 0.0) + view.reclaim_s.get(name, 0.0) for name in names]
+        )
+        """Seconds that a node of every type costs without being of use."""
+        soon = min(view.booting.values(), default=LOOK_S)
+        self.look_s = max(min(soon, LOOK_S), LEAST_S)
+
+    def gains(self, standings: Standings, over_s: Seconds) -> Prospects:
+        """Prospects over so many seconds; whoever waits for long gains more than nodes cost."""
+        found = prospects(standings, over_s)
+        now = self.view.now
+        late = np.array([now - view.arrival >= PATIENCE_S for view in standings.views], dtype=bool)
+        if not late.any():
+            return found
+        urgent = URGENT * float((self.costs * (1.0 + self.waits / LOOK_S)).max())
+        extra = [
+            np.where(late[:, None] & (table > NEVER), urgent, 0.0)
+            for table in (found.gains, found.elsewhere)
+        ]
+        return replace(found, gains=found.gains + extra[0], elsewhere=found.elsewhere + extra[1])
+
+    def room(self, nodes: Sequence[Node]) -> Floats:
+        """GPUs of every type on these nodes that the market may share out."""
+        there = {kind.name: 0.0 for kind in self.kinds}
+        for node in nodes:
+            there[node.gpu] += node.gpus
+        if self.strangers.placements:
+            for kind in self.kinds:
+                there[kind.name] -= self.strangers.on(nodes, kind.name)
+        return np.array([there[kind.name] for kind in self.kinds])
