@@ -11,7 +11,8 @@ from boa.units import Usd, UsdPerHour
 
 
 def to_go(jobs: Iterable[JobView], worths: Mapping[str, Worth]) -> Usd:
-    """Dollars that the rest of these jobs will hold, each on what it is worth; 0 for unknown classes."""
+    """Dollars that the rest of these jobs will hold, each on what it is worth; none of unknown
+    classes."""
     return sum(_to_go(job, worths[job.job_class]) for job in jobs if job.job_class in worths)
 
 
