@@ -9,7 +9,7 @@ from typing import Any
 from boa.catalogue.traces import read_trace
 from boa.errors import BudgetTooSmall
 from boa.model.trace import Trace
-from boa.model.workload import Workload
+from boa.model.workload import Billing, Workload
 from boa.policy.registry import POLICIES, Knobs, choose
 from boa.sim.knowledge import ExpectedArrivals, Knowledge
 from boa.sim.run import World, simulate, world_of
@@ -116,7 +116,7 @@ def _choice(run: Run, cheapest: float) -> tuple[Any, Settings]:
     name = "boa" if run.policy == "market" else run.policy
     by_budget = name == "boa"
     knobs = Knobs(budget=run.knob * cheapest) if by_budget else Knobs(target=run.knob)
-    billing = "gpu" if run.policy == "boa" else "node"
+    billing: Billing = "gpu" if run.policy == "boa" else "node"
     interval = None if run.policy == "boa" else POLICIES[name].interval_s or 60.0
     return choose(name, knobs, billing), Settings(
         interval_s=interval,

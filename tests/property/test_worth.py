@@ -13,7 +13,8 @@ from boa.model.cluster import Allocation, JobView
 from boa.model.speedup import Floats
 from boa.model.workload import Workload
 from boa.policy.market.commitments import to_go
-from boa.policy.market.prospects import Standing, prospects
+from boa.policy.market.prospects import prospects
+from boa.policy.market.standings import standings_of
 from boa.policy.market.worth import NEVER_S, Course, Worth, course_of, fresh_job, worth_of
 from boa.solver.planner import plan
 from strategies import numbers, workloads
@@ -148,8 +149,8 @@ def test_staying_is_worth_as_much_as_the_same_elsewhere_and_the_pause(
         worth = worth_of(course, price)
         state = data.draw(st.integers(0, len(course.states) - 1))
         worths = {course.name: worth}
-        here = prospects([Standing(holding(course, state, 0, left), 0.0)], worths, horizon)
-        away = prospects([Standing(waiting(course, 0, left), 0.0)], worths, horizon)
+        here = prospects(standings_of([holding(course, state, 0, left)], worths), horizon)
+        away = prospects(standings_of([waiting(course, 0, left)], worths), horizon)
         assert here.gains[0, state] >= away.gains[0, state] - 1e-6 * abs(away.gains[0, state])
         others = [n for n in range(len(course.states)) if n != state]
         assert here.gains[0, others] == pytest.approx(away.gains[0, others])

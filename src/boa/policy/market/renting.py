@@ -41,9 +41,11 @@ class Weighed(NamedTuple):
 
 
 class _Offer(NamedTuple):
+    """So many nodes of a type, and by how much they are worth more than they cost."""
+
     net: float
     kind: int
-    count: int
+    nodes: int
     gain: float
     over_s: Seconds
 
@@ -66,11 +68,11 @@ def to_rent(scene: Scene, then: Standings, nodes: Sequence[Node]) -> list[Weighe
         if best is None:
             break
         kind = scene.kinds[best.kind]
-        room[best.kind] += best.count * kind.gpus_per_node
-        left = left.without(kind, best.count)
-        for _ in range(best.count):
+        room[best.kind] += best.nodes * kind.gpus_per_node
+        left = left.without(kind, best.nodes)
+        for _ in range(best.nodes):
             node = Node(first_id + len(found), kind.name, kind.gpus_per_node)
-            found.append(Weighed(node, best.gain / best.count, best.over_s))
+            found.append(Weighed(node, best.gain / best.nodes, best.over_s))
     return found
 
 
@@ -106,9 +108,9 @@ def _more(scene: Scene, room: Floats, n: int, count: int) -> Floats:
 
 def _stays(scene: Scene, jobs: Prospects, room: Floats, offer: _Offer) -> bool:
     """Whether the last of several nodes would not be given back at once."""
-    if offer.count == 1:
+    if offer.nodes == 1:
         return True
-    counts = (offer.count, offer.count - 1)
+    counts = (offer.nodes, offer.nodes - 1)
     rooms = np.array([_more(scene, room, offer.kind, count) for count in counts])
     whole, less = gained(jobs, rooms)
     return bool(whole - less >= RELEASE * scene.costs[offer.kind])

@@ -181,7 +181,7 @@ def test_own_jobs_simulated_at_the_service_s_budget_cost_and_take_what_they_did(
     known = {"a": profile("a", work=(3600.0, 1800.0)), "b": profile("b", alpha=0.6)}
     rate = 10 / (19 * 600 / 3600)  # as a trace counts it: over the time from first to last
     priors = {name: prior(found, rate, 1e6) for name, found in known.items()}
-    live = Live(config(tmp_path, budget=12.0, priors=priors, pacing_h=8760.0), known)
+    live = Live(config(tmp_path, budget=12.0, priors=priors, pacing_h=8760.0, billing="gpu"), known)
     for number in range(20):
         live.submit(spec("ab"[number % 2], epochs=2 - number % 2))
         live.advance(600.0)
