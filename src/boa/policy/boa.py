@@ -41,7 +41,9 @@ class Planned:
     worths: Worths = field(compare=False, repr=False)
     trials: Trials = field(default_factory=Trials)
     hopes: Rests | None = field(default=None, compare=False, repr=False)
-    """Courses as trials may find them."""
+    """Courses as trials may find them …"""
+    hoped: Worths | None = field(default=None, compare=False, repr=False)
+    """… and worths."""
 
     @property
     def price(self) -> float:
@@ -82,6 +84,7 @@ def planned_of(
     solution: Solution, version: int, at: Seconds, plans: int = 1, trials: Trials | None = None
 ) -> Planned:
     """BOA's memory of a plan: the forecast it was made from, when, the how many-th."""
+    hoped = hopeful(solution.workload) if trials else None
     return Planned(
         solution=solution,
         version=version,
@@ -91,7 +94,8 @@ def planned_of(
         rests=Rests(solution),
         worths=Worths(solution.workload),
         trials=trials or Trials(),
-        hopes=Rests(replace(solution, workload=hopeful(solution.workload))) if trials else None,
+        hopes=None if hoped is None else Rests(replace(solution, workload=hoped)),
+        hoped=None if hoped is None else Worths(hoped),
     )
 
 

@@ -114,6 +114,8 @@ class Knowledge:
         self._like_sia = like_sia
         self._shared: dict[str, ClassLearner | PerfectLearner] = {}
         self._speedups: dict[tuple[str, GpuName, Shape], list[float]] = {}
+        self._workload: tuple[int, Workload] | None = None
+        """The last that was forecast, and the version that it is of."""
 
     def truth(self, asked: TraceJob) -> Truth:
         found = self._truths.get(asked.application)
@@ -188,6 +190,13 @@ class Knowledge:
 
         A start is taken to be on a fresh node: those who plan give empty nodes back at once.
         """
+        known = self._workload
+        if known is None or known[0] != self.version:
+            found = self._workload_now()
+            known = self._workload = (self.version, found)
+        return known[1]
+
+    def _workload_now(self) -> Workload:
         rates = self.arrivals.per_hour
         if not rates:
             expected = "arrivals that spread over time: a plan is made for their rates"

@@ -1,6 +1,6 @@
 """The scene of a decision: who is there, what money is worth, what nodes cost."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +11,7 @@ from boa.policy.boa import Planned
 from boa.policy.market.prospects import Prospects, prospects
 from boa.policy.market.standings import Standings, standings_of
 from boa.policy.market.strangers import is_stranger, seat_strangers
+from boa.policy.market.worth import Worth
 from boa.units import SECONDS_PER_HOUR, Seconds
 
 LOOK_S: Seconds = 60.0
@@ -26,8 +27,27 @@ URGENT = 10.0
 LEAST_PRICE = 1e-3
 """Seconds that a dollar is worth at least: where money is not short, nodes that nobody gains by
 are given back all the same."""
+TRIAL = "\0trial"
+"""Marks a worth that is hoped for: no class has such a name."""
 NEVER = -1e20
 """Gains below this are of states that a job cannot have."""
+
+
+def _standings(
+    jobs: Sequence[JobView], planned: Planned, worths: Mapping[str, Worth], price: float
+) -> Standings:
+    """Jobs that try what nobody has run (`policy/trials.py`) go by what is hoped of it."""
+    if planned.hoped is None or not planned.trials.variants:
+        return standings_of(jobs, worths)
+    hoped = planned.hoped(price)
+    tried = {name + TRIAL: hoped[name] for name in planned.trials.variants if name in hoped}
+
+    def named(job: JobView) -> str:
+        trial = job.job_class + TRIAL
+        is_trial = trial in tried and planned.trials.variant(job.job_class, job.serial) is not None
+        return trial if is_trial else job.job_class
+
+    return standings_of(jobs, {**worths, **tried}, named)
 
 
 class Scene:
@@ -41,7 +61,7 @@ class Scene:
         if odd:
             left_out = {job.id for job in odd}
             self.jobs = [job for job in view.jobs if job.id not in left_out]
-        self.standings = standings_of(self.jobs, self.worths)
+        self.standings = _standings(self.jobs, planned, self.worths, self.price)
         self.kinds = list(view.gpu_types.values())
         self.sizes = np.array([float(kind.gpus_per_node) for kind in self.kinds])
         dollars = np.array([kind.price / SECONDS_PER_HOUR for kind in self.kinds])

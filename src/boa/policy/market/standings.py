@@ -5,7 +5,7 @@ order in which their classes come first. `_prospects.c` has the quicker `later`.
 """
 
 import ctypes
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
@@ -93,11 +93,16 @@ class Standings:
         return ctypes.addressof(self._columns[0])
 
 
-def standings_of(views: Sequence[JobView], worths: Mapping[str, Worth]) -> Standings:
-    """Jobs of classes without a worth are left out: nothing is known of them yet."""
+def standings_of(
+    views: Sequence[JobView],
+    worths: Mapping[str, Worth],
+    named: Callable[[JobView], str] = lambda view: view.job_class,
+) -> Standings:
+    """Jobs of classes without a worth are left out: nothing is known of them yet. `named`: what
+    the worth is called that a job goes by."""
     by_class: dict[str, list[int]] = {}
     for n, view in enumerate(views):
-        by_class.setdefault(view.job_class, []).append(n)
+        by_class.setdefault(named(view), []).append(n)
     known = [name for name in by_class if name in worths]
     order = [n for name in known for n in by_class[name]]
     here = tuple([views[n] for n in order])

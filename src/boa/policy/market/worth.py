@@ -276,12 +276,17 @@ def _jct(worth: Worth) -> Seconds:
 
 
 class Worths:
-    """The worths of a workload's classes, worked out once for a price. Nothing depends on it."""
+    """The worths of a workload's classes, worked out once for a price, when first asked for."""
 
     def __init__(self, workload: Workload) -> None:
-        found = ((c.name, course_of(c, workload.gpu_types)) for c in workload.classes)
-        self._courses = {name: course for name, course in found if course is not None}
+        self._workload = workload
         self._found: dict[float, dict[str, Worth]] = {}
+
+    @cached_property
+    def _courses(self) -> dict[str, Course]:
+        types = self._workload.gpu_types
+        found = ((c.name, course_of(c, types)) for c in self._workload.classes)
+        return {name: course for name, course in found if course is not None}
 
     def __call__(self, price: float) -> Mapping[str, Worth]:
         found = self._found.get(price)
