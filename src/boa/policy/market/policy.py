@@ -1,6 +1,6 @@
 """BOA where nodes are billed: rent, fill, squeeze and release by what a node is worth."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -102,24 +102,29 @@ class _Step:
         placements = self._seat(market, found, ready)
         self.waiting = sum(standing.view.id not in placements for standing in self.standings)
         if self.standings:
-            boot_s = max(view.boot_s.values(), default=0.0)
-            ahead = later(self.standings, placements, self.worths, boot_s * self.rules.ahead)
-            spans = [self.rules.rent_s, 4 * self.rules.rent_s, 16 * self.rules.rent_s]
-            new = self._rent(
-                [(span, self._prospects(ahead, span)) for span in spans], [*ready, *booting]
-            )
+            new = self._rent(self._ahead(placements), [*ready, *booting])
         if not booting and not new:
             kept = self._release(ready)
             if len(kept) < len(ready):
-                ready = kept
-                found = cleared(market, self._room(ready))
-                placements = self._seat(market, found, ready)
+                found = cleared(market, self._room(kept))
+                left = self._seat(market, found, kept)
+                told = dict(self.reasons)
+                if not self.standings or not self._rent(self._ahead(left), kept):
+                    ready, placements = kept, left  # else it would be rented again
+                self.reasons = told if ready is kept else {}
         return Decision(
             placements={**self.strangers.placements, **placements},
             nodes=(*ready, *booting, *new),
             memory=self.planned,
             reasons=self.reasons,
         )
+
+    def _ahead(self, placements: Mapping[JobId, Allocation]) -> list[tuple[Seconds, Prospects]]:
+        """Markets, over several spans, of jobs as they will stand once a node has booted."""
+        boot_s = max(self.view.boot_s.values(), default=0.0)
+        ahead = later(self.standings, placements, self.worths, boot_s * self.rules.ahead)
+        spans = [self.rules.rent_s, 4 * self.rules.rent_s, 16 * self.rules.rent_s]
+        return [(span, self._prospects(ahead, span)) for span in spans]
 
     def _prospects(self, standings: Sequence[Standing], span: Seconds) -> Prospects:
         """A job that arrived long ago gains more by any GPUs at all than they can cost."""
