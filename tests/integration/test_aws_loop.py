@@ -62,6 +62,7 @@ class Flight:
             max_spend=MAX_SPEND,
             gpu_types={"T4": T4},
             priors={"short": prior(SHORT, 12.0)},
+            billing="gpu",
             keep_warm_s=120.0,
             refused_s=60.0,
         )

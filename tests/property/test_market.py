@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import replace
 
-from hypothesis import given, settings
+from hypothesis import Phase, assume, given, settings
 from hypothesis import strategies as st
 
 from boa.model.cluster import Allocation, ClusterView, Decision, JobView, Node, NodeRoom, Share
@@ -16,7 +16,9 @@ from boa.policy.market.strangers import is_stranger
 from boa.solver.planner import frontier
 from strategies import numbers, workloads
 
-EXAMPLES = settings(max_examples=20, deadline=None)
+EXAMPLES = settings(
+    max_examples=20, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate]
+)
 NOW = 10_000.0
 
 
@@ -26,10 +28,14 @@ class Unknown:
 
 
 @st.composite
-def views(draw: st.DrawFn, boots: bool = True, types: int = 3) -> ClusterView:
+def views(
+    draw: st.DrawFn, boots: bool = True, types: int = 3, rescaling: bool | None = None
+) -> ClusterView:
     """Jobs that wait at any point of their training, some of classes that no plan knows, beside
     nodes that are ready; under caps or none."""
-    workload: Workload = draw(workloads(max_classes=3, max_epochs=3, max_types=types))
+    workload: Workload = draw(
+        workloads(max_classes=3, max_epochs=3, max_types=types, rescaling=rescaling)
+    )
     cheapest = frontier(workload).cheapest
     solution, _ = within_reach(workload, cheapest * draw(numbers(0.5, 4.0)))
     planned: Planned = planned_of(solution, 0, 0.0)
@@ -182,9 +188,11 @@ def test_no_node_is_rented_or_given_back_without_a_reason(view: ClusterView) -> 
 
 
 @EXAMPLES
-@given(views(boots=True).filter(lambda view: max(view.boot_s.values()) > 0))
+@given(views())
 def test_deciding_again_at_the_same_moment_changes_nothing(view: ClusterView) -> None:
+    """Renting apart: what boots shortens the time that the rest is shared out for."""
     first = Market().decide(view)
+    assume({node.id for node in first.nodes or ()} <= {node.id for node in view.nodes})
     after = applied(view, first)
     again = Market().decide(after)
     assert again.placements == first.placements
@@ -204,14 +212,15 @@ def test_where_nodes_are_there_at_once_it_comes_to_rest(view: ClusterView) -> No
 
 
 @EXAMPLES
-@given(views())
+@given(views(types=1, rescaling=False))
 def test_where_money_is_not_short_whoever_can_gain_by_a_free_gpu_has_it(view: ClusterView) -> None:
-    """At a price of zero no job waits while GPUs that it could run on are empty."""
+    """At a price of zero no job waits beside empty GPUs that it could run on; where rescaling takes
+    time, it may be better to wait for more of them."""
     decision = Market(price=0.0).decide(view)
     worths = view.memory.worths(1e-3)
-    free = Counter(node.id for node in view.nodes for _ in range(node.gpus))
+    free = Counter(node.id for node in decision.nodes or () for _ in range(node.gpus))
     free.subtract({n: c for n, c in used(dict(decision.placements)).items() if n in free})
-    types = {node.id: node.gpu for node in view.nodes}
+    types = {node.id: node.gpu for node in view.nodes}  # those that are ready
     for job in view.jobs:
         if job.id in decision.placements or is_stranger(job, worths):
             continue
@@ -220,7 +229,7 @@ def test_where_money_is_not_short_whoever_can_gain_by_a_free_gpu_has_it(view: Cl
             limits = job.limits
             allowed = limits is None or limits.min <= width <= limits.max
             runs = course.times[job.epoch, column] < 1e11
-            fits = any(count >= width for node, count in free.items() if types[node] == gpu)
+            fits = any(count >= width for node, count in free.items() if types.get(node) == gpu)
             assert not (allowed and runs and fits)
 
 

@@ -46,17 +46,16 @@ def _decided(scene: Scene, planned: Planned) -> Decision:
     market = scene.gains(scene.standings, scene.look_s)
     placements = _seated(scene, market, ready)
     waiting = len(scene.jobs) - len(placements)
-    kept, gone, new = list[Weighed](), list[Weighed](), list[Weighed]()
-    if scene.jobs:
-        boot_s = max(view.boot_s.values(), default=0.0)
-        then = later(scene.standings, placements, boot_s)
-        new = to_rent(scene, then, [*ready, *booting])
+    kept, gone = list[Weighed](), list[Weighed]()
+    new = _wanted(scene, placements, [*ready, *booting])
     if not booting and not new:
         kept, gone = to_keep(scene, ready)
-        if gone:
-            leaving = {one.node.id for one in gone}
-            ready = [node for node in ready if node.id not in leaving]
-            placements = _seated(scene, market, ready)
+        left = _without(ready, gone)
+        after = _seated(scene, market, left) if gone else placements
+        if gone and _wanted(scene, after, left):  # what is given back would be rented again
+            kept, gone = [], []
+        elif gone:
+            ready, placements = left, after
     return Decision(
         placements={**scene.strangers.placements, **placements},
         nodes=(*ready, *booting, *(one.node for one in new)),
@@ -66,6 +65,21 @@ def _decided(scene: Scene, planned: Planned) -> Decision:
             **_reasons(scene, gone, waiting, gone=True),
         },
     )
+
+
+def _without(nodes: Sequence[Node], gone: Iterable[Weighed]) -> list[Node]:
+    leaving = {one.node.id for one in gone}
+    return [node for node in nodes if node.id not in leaving]
+
+
+def _wanted(
+    scene: Scene, placements: Mapping[JobId, Allocation], nodes: Sequence[Node]
+) -> list[Weighed]:
+    """Nodes to be rented beside these, by where jobs will stand when one could be ready."""
+    if not scene.jobs:
+        return []
+    boot_s = max(scene.view.boot_s.values(), default=0.0)
+    return to_rent(scene, later(scene.standings, placements, boot_s), nodes)
 
 
 def _seated(scene: Scene, market: Prospects, ready: Sequence[Node]) -> dict[JobId, Allocation]:

@@ -195,7 +195,7 @@ def trained(live: Live, parts: dict[str, float], *, every_s: float) -> tuple[flo
 @pytest.fixture
 def slow(lives: Any) -> Live:
     """Its engine says nothing by itself for longer than these tests take."""
-    live: Live = lives(profile("long", work=(36_000.0,), rescale_s=1000.0))
+    live: Live = lives(profile("long", work=(36_000.0,), rescale_s=1000.0), billing="gpu")
     return live
 
 
@@ -283,7 +283,7 @@ def reports(live: Live, job_id: str, units: float, **fields: Any) -> None:
 
 
 def test_what_a_job_tells_is_kept_shown_and_counted_and_outlives_a_crash(lives: Any) -> None:
-    live: Live = lives(profile("long", work=(36_000.0,), rescale_s=1000.0))
+    live: Live = lives(profile("long", work=(36_000.0,), rescale_s=1000.0), billing="gpu")
     job_id = live.submit(spec("long"))
     live.advance(3.0)
     reports(live, job_id, 0.0, rescale={"start": 1.0, "load": 0.5, "stop": 9.0})

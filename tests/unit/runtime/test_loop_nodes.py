@@ -1,0 +1,71 @@
+"""Whole nodes by price, in the real loop on a virtual clock."""
+
+from typing import Any
+
+import pytest
+
+from boa.model.job import GpuLimits
+from boa.scheduler.money.ledger import committed
+from live import kinds, profile, spec
+
+LONG = profile("long", work=(36_000.0,), alpha=0.9)
+
+
+@pytest.mark.parametrize("cap", [{"max_spend": 13.0}, {"max_nodes": {"T4": 3}}])
+def test_a_cap_binds_without_flapping(lives: Any, cap: dict[str, Any]) -> None:
+    live = lives(LONG, per_hour=4.0, budget=300.0, provision_s=60.0, release_s=60.0, **cap)
+    for _ in range(4):
+        live.submit(spec("long"))
+        live.advance(900.0, tick=20.0)
+        assert committed(live.loop.snapshot.nodes.values()) <= 13.0
+    assert all(job.run is not None for job in live.loop.snapshot.jobs.values())
+    assert "node_released" not in kinds(live)
+    if "max_nodes" in cap:
+        assert len(live.loop.snapshot.nodes) == 3, "all that may be had"
+
+
+def test_a_job_that_no_plan_knows_starts_on_the_least(lives: Any, monkeypatch: Any) -> None:
+    live = lives()
+    monkeypatch.setattr(live.loop.scheduler.planner, "step", lambda *_: False)
+    live.loop.scheduler.decider.planned(None)
+    job_id = live.submit(spec("halves", gpus=GpuLimits(min=2, max=4)))
+    assert live.job(job_id).run is None, "a plan may come yet"
+    live.advance(11.0, tick=1.0)
+    assert live.job(job_id).run.allocation.width == 2
+
+
+def test_a_restart_without_a_plan_leaves_jobs_alone(lives: Any, monkeypatch: Any) -> None:
+    live = lives(LONG, provision_s=60.0)
+    job_id = live.submit(spec("long"))
+    live.advance(200.0, tick=20.0)
+    run = live.job(job_id).run
+    monkeypatch.setattr("boa.scheduler.plan.planning.Planner.step", lambda *_: False)
+    live.crash()
+    live.advance(120.0, tick=20.0)
+    assert live.job(job_id).run == run
+
+
+def test_a_step_in_which_nothing_happens_asks_no_market(lives: Any) -> None:
+    live = lives(LONG)
+    live.submit(spec("long"))
+    live.advance(61.0, tick=1.0)
+    asked: list[Any] = []
+    decider = live.loop.scheduler.decider
+    decider.policy = _Watched(decider.policy, asked)
+    decider.next_round = live.clock.now() + 60.0
+    for _ in range(5):
+        live.loop.step()
+    assert not asked
+    live.submit(spec("long"))
+    assert asked
+
+
+class _Watched:
+    by_job, at_events, name = False, True, "boa"
+
+    def __init__(self, policy: Any, asked: list[Any]) -> None:
+        self._policy, self._asked = policy, asked
+
+    def decide(self, view: Any) -> Any:
+        self._asked.append(view)
+        return self._policy.decide(view)
