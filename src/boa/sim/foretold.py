@@ -9,6 +9,7 @@ in every draw, while the JCT itself hangs on how many long jobs happened to come
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -56,6 +57,19 @@ class Foretold:
     draws: int
     jobs: int
     """Jobs of a draw."""
+
+    def document(self) -> dict[str, Any]:
+        """JSON: means over draws, each with half its 95 % interval."""
+        return {
+            "by": "simulation",
+            "bill_per_hour": self.bill.mean,
+            "bill_error_per_hour": self.bill.error,
+            "average_jct_s": self.jct.mean,
+            "jct_error_s": self.jct.error,
+            "jct_over_bound": self.over_bound.mean,
+            "draws": self.draws,
+            "jobs": self.jobs,
+        }
 
 
 def foretold(

@@ -15,6 +15,7 @@ from boa.units import Seconds, UsdPerHour
 if TYPE_CHECKING:
     from boa.cli.plan.plan_table import FollowingService
     from boa.model.workload import Workload
+    from boa.sim.foretold import Foretold
     from boa.solver.solution import Solution
 
 
@@ -80,6 +81,37 @@ class Effort:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Nodes:
+    """Times of nodes, for what will be billed."""
+
+    boot_s: Annotated[
+        Seconds | None,
+        shell.Option(
+            "--boot-s",
+            metavar="S",
+            parser=parsers.number("--boot-s", "a finite number of seconds >= 0", zero=True),
+            help="With --billing node: seconds from renting a node until jobs can start on it. "
+            "Adds the bill and the JCT that the service will reach, foretold by simulation.",
+        ),
+    ] = None
+    reclaim_s: Annotated[
+        Seconds,
+        shell.Option(
+            "--reclaim-s",
+            metavar="S",
+            parser=parsers.number("--reclaim-s", "a finite number of seconds >= 0", zero=True),
+            help="With --boot-s: seconds from giving a node back until it costs nothing.",
+        ),
+    ] = 0.0
+
+    def check(self, billing: str) -> None:
+        if self.boot_s is not None and billing != "node":
+            raise UsageError("--boot-s needs --billing node: by the GPU, boots cost nothing.")
+        if self.reclaim_s and self.boot_s is None:
+            raise UsageError("--reclaim-s needs --boot-s.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Results:
     """Places that the plan goes to."""
 
@@ -101,6 +133,7 @@ def plan(
     solving: Solving,
     rules: PlanningRules,
     effort: Effort,
+    nodes: Nodes,
     results: Results,
 ) -> None:
     """Find the plan with the shortest average JCT that a budget can buy, and
@@ -115,6 +148,7 @@ def plan(
     [dim]$[/dim] boa plan jobs.yaml --budget 40 --json -o plan.json
     [dim]$[/dim] boa plan jobs.yaml --budget 40 --plot widths.svg
     [dim]$[/dim] boa plan jobs.yaml --budget 40 --solver milp --gap 0.05 --time-limit-s 60
+    [dim]$[/dim] boa plan jobs.yaml --budget 40 --billing node --boot-s 120
     [dim]$[/dim] boa plan --live
     """
     check_writable(results.output, "--output")
@@ -126,13 +160,24 @@ def plan(
     if workload is None or goal.budget is None:
         missing = "argument 'WORKLOAD'" if workload is None else "option '--budget'"
         raise UsageError(f"Missing {missing}. See 'boa plan --help'.")
+    nodes.check(rules.billing)
     read = options.read_workload(workload)
     from boa.solver.planner import plan as find_plan
 
     how: dict[str, Any] = {**asdict(solving), **rules.for_solver(), **asdict(effort)}
     with working(f"solving ({solving.solver})"), options.solving(workload):
         solution = find_plan(read, goal.budget, **how)
-    _tell(read, solution, results)
+    found = _foretold(read, goal.budget, nodes)
+    _tell(read, solution, results, foretold=found)
+
+
+def _foretold(read: "Workload", budget: UsdPerHour, nodes: Nodes) -> "Foretold | None":
+    if nodes.boot_s is None:
+        return None
+    from boa.sim.foretold import foretold
+
+    with working("simulating the service"):
+        return foretold(read, budget, boot_s=nodes.boot_s, reclaim_s=nodes.reclaim_s)
 
 
 def _check_live(context: shell.Context) -> None:
@@ -164,8 +209,10 @@ def _tell(
     solution: "Solution",
     results: Results,
     service: "FollowingService | None" = None,
+    foretold: "Foretold | None" = None,
 ) -> None:
     """`service`: the one that follows the plan; its money is dollars, whatever GPUs cost."""
+    more = {} if foretold is None else {"foretold": foretold.document()}
     _save(solution, results.output)
     if results.plot is not None:
         from boa.plots.render import width_picture
@@ -176,11 +223,11 @@ def _tell(
     if results.json:
         from boa.solver.solution import as_document
 
-        emit_json(as_document(solution))
+        emit_json({**as_document(solution), **more})
     else:
         from boa.cli.plan.plan_table import print_solution
 
-        print_solution(read, solution, None if service is None else DOLLARS, service)
+        print_solution(read, solution, None if service is None else DOLLARS, service, foretold)
     note_written({"plan": results.output, "width plot": results.plot})
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from boa.cli.console import console
 from boa.cli.markup import escape
@@ -12,6 +13,9 @@ from boa.plots.words import Money, duration, percent, routed_runs, runs, signifi
 from boa.solver.objective import ClassOutcome
 from boa.solver.solution import Frugal, Solution
 from boa.units import UsdPerHour
+
+if TYPE_CHECKING:
+    from boa.sim.foretold import Foretold
 
 WIDE = 110
 """Columns from which figures and widths fit side by side."""
@@ -40,10 +44,13 @@ def print_solution(
     solution: Solution,
     money: Money | None = None,
     service: FollowingService | None = None,
+    foretold: "Foretold | None" = None,
 ) -> None:
     out, money = console(), money or Money.of(workload)
     for name, said in headline(solution, money, service):
         out.print(f"[bold]{name:<13}[/bold] {said}")
+    if foretold is not None:
+        out.print(f"[bold]{'foretold':<13}[/bold] {_foretold(foretold, money)}")
     out.print()
     if out.width >= WIDE:
         out.print(class_table(workload, solution, money, figures=True, widths=True))
@@ -57,6 +64,12 @@ def print_solution(
     out.print()
     for line in cluster_lines(solution):
         out.print(line)
+
+
+def _foretold(found: "Foretold", money: Money) -> str:
+    bill = f"a bill of {money.rate(found.bill.mean)} ± {money.rate(found.bill.error)}"
+    jct = f"{duration(found.jct.mean)} ± {duration(found.jct.error)}"
+    return f"{bill} and an average JCT of {jct} where nodes are billed (simulated)"
 
 
 def headline(
