@@ -1,7 +1,8 @@
 """The bound that a simulation is held against: JCT of the exact plan for the money it was billed.
 
 By the GPU, without boots, under perfect knowledge of the trace's own workload. A cloud that bills
-whole nodes from request to gone leaves nobody below it, but for the luck of a short trace.
+whole nodes from request to gone leaves nobody below it, but for the luck of a short trace. Where
+the bill does not pay for a node at all times, some jobs find none and wait for a boot.
 """
 
 from boa.errors import BudgetTooSmall
@@ -18,3 +19,16 @@ def bound_jct(world: World, bill: UsdPerHour) -> Seconds | None:
         return plan(world.workload, bill).average_jct
     except BudgetTooSmall:
         return None
+
+
+def bound_with_boots(world: World, bill: UsdPerHour, boot_s: Seconds) -> Seconds | None:
+    """The bound for whoever does not know arrivals in advance, if these are Poisson.
+
+    A bill below the price of one node leaves at least 1 - bill ÷ price of the time without any;
+    jobs arrive then as at any other time, and wait for a boot (docs/concepts/bill.md).
+    """
+    bound = bound_jct(world, bill)
+    if bound is None:
+        return None
+    node = min(kind.price * kind.gpus_per_node for kind in world.gpu_types.values())
+    return bound + boot_s * max(0.0, 1.0 - bill / node)

@@ -17,7 +17,7 @@ from boa.errors import BoaError, UsageError
 from boa.model.policies import KNOB_NAMES
 from boa.model.workload import Billing
 from boa.policy.registry import POLICIES, ROUND_S, Knobs, Learning, choose
-from boa.sim.bound import bound_jct
+from boa.sim.bound import bound_jct, bound_with_boots
 from boa.sim.checks import check_can_run, check_goes_together, cluster_text
 from boa.sim.recording import Listener
 from boa.sim.report import SimulationReport
@@ -100,6 +100,8 @@ def document_of(report: SimulationReport, name: str, world: World) -> dict[str, 
     bound = bound_jct(world, report.bill_per_hour)
     document["bound_jct_s"] = bound
     document["jct_over_bound"] = None if bound is None else report.average_jct / bound
+    boot_s = report.settings.provision_s
+    document["bound_boots_jct_s"] = bound_with_boots(world, report.bill_per_hour, boot_s)
     document["physics"] |= {"slowdown": world.slowdown, "rescale_s": world.rescale}
     document["gpu_types"] = [
         {"name": gpu.name, "price": gpu.price, "gpus_per_node": gpu.gpus_per_node}
