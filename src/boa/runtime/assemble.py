@@ -16,6 +16,7 @@ from boa.model.workload import GpuType
 from boa.runtime.actor import Actor, Log
 from boa.runtime.loop import ControlLoop
 from boa.scheduler.decide.decider import UNPLANNED_S, Decider
+from boa.scheduler.decide.deciders import decider_for
 from boa.scheduler.learn.node_times import NodeTimes
 from boa.scheduler.learn.profiler import Profiler
 from boa.scheduler.money.ledger import Totals
@@ -109,9 +110,9 @@ def _decider(
     profiler: Profiler,
     state: State,
 ) -> Decider:
-    return Decider(
+    return decider_for(
+        policy,
         node_times=_node_times(config, state),
-        policy=policy,
         gpu_types=offers,
         beliefs=profiler,
         round_s=config.round_s,

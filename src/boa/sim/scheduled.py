@@ -23,7 +23,8 @@ from boa.model.runs import Launch, NodeSlots
 from boa.model.service import ClassPrior
 from boa.model.trace import TraceJob
 from boa.policy.registry import ROUND_S
-from boa.scheduler.decide.decider import UNPLANNED_S, Decider
+from boa.scheduler.decide.decider import UNPLANNED_S
+from boa.scheduler.decide.deciders import decider_for
 from boa.scheduler.learn.beliefs import Beliefs
 from boa.scheduler.learn.node_times import NodeTimes
 from boa.scheduler.learn.profiler import Profiler
@@ -130,8 +131,8 @@ class ScheduledSimulation:
                 keep_warm_s=settings.keep_warm_s,
                 provision_s=settings.provision_s,
             ),
-            decider=Decider(
-                policy=self.policy,
+            decider=decider_for(
+                self.policy,
                 gpu_types=types,
                 beliefs=beliefs,
                 round_s=settings.interval_s or ROUND_S,

@@ -8,7 +8,8 @@ from boa.model.job import JobRecord
 from boa.model.records import NodeRecord
 from boa.policy.boa import Boa
 from boa.policy.rivals.sia_autoscale import SiaAutoscale
-from boa.scheduler.decide.decider import UNPLANNED_S, Decider
+from boa.scheduler.decide.decider import UNPLANNED_S
+from boa.scheduler.decide.deciders import decider_for
 from boa.scheduler.decide.room import Refused
 from boa.scheduler.learn.profiler import Profiler
 from boa.scheduler.money.purse import Purse
@@ -29,7 +30,7 @@ def scheduler(*, pacing_h: float = math.inf, policy: Any = None, **limits: Any) 
     beliefs = Profiler(types, {}, began=0.0)
     return Scheduler(
         NodeLimits(**limits),
-        decider=Decider(policy=policy or Boa(), gpu_types=types, beliefs=beliefs, round_s=60.0),
+        decider=decider_for(policy or Boa(), gpu_types=types, beliefs=beliefs, round_s=60.0),
         beliefs=beliefs,
         planner=Planner(InlineCalculator(), beliefs, math.inf),
         purse=Purse(10.0, None, pacing_h, NOW),

@@ -1,0 +1,161 @@
+"""Policies that look at all jobs at once: in rounds, or whenever anything happens."""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from boa.model.cluster import Allocation, ClusterView, JobId, Node, NodeId, Share
+from boa.model.events import Shortage
+from boa.model.job import JobRecord
+from boa.model.workload import GpuType
+from boa.placement.fitting import Room, can_rent, fit, within_limits
+from boa.placement.packing import allocate
+from boa.policy.boa import Planned
+from boa.scheduler.decide.decider import Decider, current_allocations, rent, schedulable
+from boa.scheduler.decide.reasons import changes
+from boa.scheduler.state import Draft
+from boa.units import GpuName, Seconds
+
+
+@dataclass(slots=True, kw_only=True)
+class AtOnce(Decider):
+    def decide(self, draft: Draft, room: Room) -> None:
+        self.causes.clear()
+        if self.at_events:
+            self.due_again(draft)
+        if draft.now >= self.next_round or (self.at_events and self._stirred(draft)):
+            self.next_round = draft.now + self.round_s
+            self._round(draft, room)
+
+    def wakes_at(self, job: JobRecord) -> Seconds:
+        if not self.at_events:
+            return self.next_round
+        patient = self._patient_until(job)
+        moments = [self.next_round, math.inf if job.retry_at is None else job.retry_at]
+        if job.retry_at is None and patient > self.next_round - self.round_s:
+            moments.append(patient)
+        return min(moments)
+
+    def _stirred(self, draft: Draft) -> bool:
+        """Whether anything happened since the last decision that a market would answer: a job
+        came, ended, failed, is to be tried again or has waited for a plan in vain; a node is
+        ready, gone, lost, about to be taken or was refused, or may be asked for again; a budget
+        was set; a plan is new."""
+        if draft.replan or draft.arrived or self.fresh_plan:
+            return True
+        last = self.next_round - self.round_s
+        return any(last < self._patient_until(job) <= draft.now for job in draft.jobs.values())
+
+    def _patient_until(self, job: JobRecord) -> Seconds:
+        """When a job that no plan knows is to start all the same; never, where one does."""
+        planned = isinstance(self.memory, Planned) and job.job_class in self.memory.by_class
+        if job.share is not None or planned:
+            return math.inf
+        return job.submitted_at + self.unplanned_s
+
+    def _round(self, draft: Draft, room: Room) -> None:
+        jobs = [job for job in draft.jobs.values() if schedulable(job, draft.now)]
+        room, current = self._with_draining(draft, room), current_allocations(jobs)
+        if self.at_events:
+            here, active = self.nodes(draft), {job.id for job in jobs}
+            _, surplus = within_limits(active, current, here, self.gpu_types, room)
+            self.unwanted |= frozenset(surplus)
+            room = self._with_draining(draft, room, surplus)
+        view = self._seen(draft, jobs, room)
+        decision = self.policy.decide(view)
+        going = {node: why for node, why in self.weighed.items() if node in self.unwanted}
+        self.memory, self.weighed = decision.memory, {**going, **decision.reasons}
+        self.fresh_plan, self.chooses_nodes = False, decision.nodes is not None
+        usable = view.nodes
+        after, nodes = allocate(decision, current, usable, self.gpu_types, draft.state.next_node)
+        ids = {node.id for node in usable}
+        new = [node for node in nodes if node.id not in ids]
+        why: Mapping[JobId, Shortage] = {}
+        used = {node for given in after.values() for node, _ in given.nodes}
+        if new and not used & {node.id for node in new}:  # nobody waits for them: as many as can be
+            new = _rentable(new, usable, self.gpu_types, room)
+        wanted = {job.id: _share(job, given) for job in jobs if (given := after.get(job.id))}
+        over = (room.spend_left or 0.0) < 0 and not self.at_events
+        if over or not can_rent(new, usable, self.gpu_types, room):
+            wants = self.wants([job for job in jobs if job.id in wanted], wanted)
+            fitted = fit(wants, current, usable, self.gpu_types, draft.state.next_node, room)
+            after, new, why = fitted.allocations, list(fitted.new_nodes), fitted.short
+        if why or decision.nodes is None:
+            kept = {node for given in after.values() for node, _ in given.nodes}
+        else:
+            kept = {node.id for node in nodes}
+        if self.at_events and self._someone_returns(draft):
+            kept = ids
+        self.unwanted = (self.unwanted | (ids - kept)) & draft.nodes.keys()
+        rent(draft, new, self.gpu_types, self.weighed)
+        if self.at_events:
+            self.changed = changes(current, after, self.node_times.boots(self.gpu_types))
+        for job in jobs:
+            share, given, short = wanted.get(job.id), after.get(job.id), why.get(job.id)
+            if share is job.share and given is job.allocation and short is None:
+                continue  # most jobs, at most events
+            if share != job.share:
+                job = draft.put_job(replace(job, share=share))
+            self.give(draft, job, given, short)
+        self.short = why
+
+    def _someone_returns(self, draft: Draft) -> bool:
+        """Whether a job that failed is tried again before another node could be had: none is given
+        back until then."""
+        boots = self.node_times.boots(self.gpu_types)
+        soon = draft.now + max(boots.values(), default=0.0)
+        return any(job.retry_at and job.retry_at < soon for job in draft.jobs.values())
+
+    def _with_draining(self, draft: Draft, room: Room, ids: Iterable[NodeId] | None = None) -> Room:
+        """Nodes that are to go as soon as they are empty count as given back."""
+        draining = self.unwanted if ids is None else ids
+        going = Counter(
+            record.gpu for record in draft.usable_nodes() if record.id in frozenset(draining)
+        )
+        return replace(room, releasing=Counter(room.releasing) + going)
+
+    def _seen(self, draft: Draft, jobs: Sequence[JobRecord], room: Room) -> ClusterView:
+        """The view; for a market with what jobs that it knows nothing of are to have."""
+        view = self.view(draft, jobs, room)
+        if not self.at_events:
+            return view
+        least = {job.id: self._least_by_now(job, draft.now) for job in jobs}
+        seen = [replace(job, least=least[job.id]) if least[job.id] else job for job in view.jobs]
+        return replace(view, jobs=seen)
+
+    def _least_by_now(self, job: JobRecord, now: Seconds) -> Share | None:
+        """Share of a job should nothing be planned for it; None while it may wait for a plan."""
+        if job.attempts == 0 and now < job.submitted_at + self.unplanned_s:
+            return None
+        share = job.share or self.least(job)
+        return share and self.within(share, job)
+
+
+def _share(job: JobRecord, given: Allocation) -> Share:
+    """Its share of what it is given: the one that it has, if that is the same."""
+    has = job.share
+    width = given.width
+    if (
+        has is not None
+        and has.gpu == given.gpu
+        and has.width == width
+        and has.until is None
+        and has.note is None
+    ):
+        return has
+    return Share(given.gpu, width)
+
+
+def _rentable(
+    nodes: Sequence[Node],
+    rented: Sequence[Node],
+    gpu_types: Mapping[GpuName, GpuType],
+    room: Room,
+) -> list[Node]:
+    """The first of these nodes that there is room for, together."""
+    found: list[Node] = []
+    for node in nodes:
+        if can_rent([*found, node], rented, gpu_types, room):
+            found.append(node)
+    return found
