@@ -47,6 +47,7 @@ def service(folder: Path, name: str) -> Iterator[tuple[OwnService, Client]]:
     files = write_profiles({name: profile}, folder / "profiles")
     config = {
         "budget_per_hour": 1.5 * units * UNIT_S / 3600,
+        "billing": "gpu",  # by plan: a market would fill the node
         "gpu_types": {"T4": {"price": 1.0, "gpus_per_node": 4, "max_nodes": 1}},
         "local": {"provision_s": 0, "release_s": 0},
         "classes": {

@@ -1,6 +1,6 @@
 """Events: kinds of them, the fields that each kind has, and the codes for why something happened.
 
-An event is data. The sentence that people read is made from it in `scheduler/event_words.py`.
+An event is data. The sentence that people read is made from it in `scheduler/words/`.
 """
 
 from collections.abc import Mapping

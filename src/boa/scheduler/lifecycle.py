@@ -11,10 +11,10 @@ from boa.model.job import JobRecord, Run, State
 from boa.model.records import Report
 from boa.model.runs import RunEvent
 from boa.placement.packing import choose_slots
-from boa.scheduler import event_words as words
 from boa.scheduler.decide import reasons
 from boa.scheduler.observe.histogram import bucket
 from boa.scheduler.state import Draft
+from boa.scheduler.words import of_jobs as words
 from boa.units import Seconds
 
 LONGEST_BACKOFF_S: Seconds = 600.0

@@ -108,6 +108,7 @@ class Scheduler:
         limits = self.limits
         self._reports.take(draft, reports)
         self.purse.steer(draft, self.planner.plan, self.decider.commitments)
+        self.decider.patience_s = self.purse.patience_s
         plans = self.decider.by_job or self.decider.at_events
         if plans and self.planner.step(draft, self.purse.effective):
             self.decider.planned(self.planner.memory)

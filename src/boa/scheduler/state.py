@@ -9,8 +9,8 @@ from boa.model.cluster import JobId, NodeId
 from boa.model.events import EventKind, has_its_fields
 from boa.model.job import JobRecord, Run
 from boa.model.records import Event, Hold, NodeRecord
-from boa.scheduler.event_words import sentence
 from boa.scheduler.money.ledger import Totals, closed_hold, closed_node, hold_cost
+from boa.scheduler.words.sentences import sentence
 from boa.units import Seconds
 
 HoldKey = tuple[JobId, NodeId, Seconds]

@@ -11,7 +11,7 @@ from boa.model.events import Shortage
 from boa.model.speedup import Floats
 from boa.model.workload import GpuType
 from boa.placement.fitting import Fitted, Room, Want, can_rent, fit
-from boa.scheduler.event_words import shortage
+from boa.scheduler.words.of_shortages import shortage
 
 TYPES = {
     "T4": GpuType(name="T4", price=1.0, gpus_per_node=4),

@@ -19,9 +19,6 @@ LOOK_S: Seconds = 60.0
 they turn out, since something else happens first."""
 LEAST_S: Seconds = 20.0
 """The least of that where a node is about to be ready."""
-PATIENCE_S: Seconds = 1800.0
-"""A job that arrived so long ago runs, however dear money is: a budget that is too small, or a
-node that one job alone is not worth, makes nobody wait for ever."""
 URGENT = 10.0
 """Nodes' worth that it then gains by any GPUs at all."""
 LEAST_PRICE = 1e-3
@@ -78,8 +75,8 @@ class Scene:
     def gains(self, standings: Standings, over_s: Seconds) -> Prospects:
         """Prospects over so many seconds; whoever waits for long gains more than nodes cost."""
         found = prospects(standings, over_s)
-        now = self.view.now
-        late = np.array([now - view.arrival >= PATIENCE_S for view in standings.views], dtype=bool)
+        now, patience_s = self.view.now, self.view.patience_s
+        late = np.array([now - view.arrival >= patience_s for view in standings.views], dtype=bool)
         if not late.any():
             return found
         urgent = URGENT * float((self.costs * (1.0 + self.waits / LOOK_S)).max())

@@ -3,6 +3,7 @@
 `by_job.py` asks of single jobs, `at_once.py` of all jobs together.
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
@@ -30,13 +31,14 @@ from boa.policy.market.commitments import promised, to_go
 from boa.scheduler.decide.reasons import Change, reason
 from boa.scheduler.decide.room import Refused, left_to_rent
 from boa.scheduler.decide.views import KeptViews, believed_of, job_views
-from boa.scheduler.event_words import rent_fields, shortage, shortage_fields
 from boa.scheduler.learn.beliefs import Beliefs
 from boa.scheduler.learn.node_times import NodeTimes
 from boa.scheduler.lifecycle import drop_node
 from boa.scheduler.money.purse import Commitments
 from boa.scheduler.observe.messages import CloudRefused
 from boa.scheduler.state import Draft, is_usable
+from boa.scheduler.words.of_nodes import rent_fields
+from boa.scheduler.words.of_shortages import shortage, shortage_fields
 from boa.units import GpuName, Seconds
 
 UNPLANNED_S: Seconds = 10.0
@@ -57,6 +59,8 @@ class Decider:
     """A new plan is in force, and every job has to be asked about again."""
     next_round: Seconds = 0.0
     unplanned_s: Seconds = UNPLANNED_S
+    patience_s: Seconds = math.inf
+    """Seconds that a job may wait for GPUs that it is not worth."""
     node_times: NodeTimes = field(default_factory=NodeTimes)
     """Seconds that nodes are seen to take to get ready, and to be gone."""
     unwanted: frozenset[NodeId] = frozenset()
@@ -229,6 +233,7 @@ class Decider:
                 for node in nodes
                 if draft.nodes[node.id].state == "requested"
             },
+            patience_s=self.patience_s,
             boot_s=boots,
             reclaim_s=self.node_times.reclaims(self.gpu_types),
             room=NodeRoom() if room is None else left_to_rent(room, nodes),

@@ -100,6 +100,11 @@ class Purse:
             effective = pacing.effective(self._pace, self._horizon_h)
         return effective if self.max_spend is None else min(effective, self.max_spend)
 
+    @property
+    def patience_s(self) -> Seconds:
+        """Seconds that a job may wait for GPUs that it is not worth."""
+        return steering.patience_s(self._steered)
+
     def set(
         self, draft: Draft, budget: UsdPerHour | None, max_spend: UsdPerHour | None
     ) -> MoneyState:

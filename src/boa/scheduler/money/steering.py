@@ -28,6 +28,8 @@ BELIEVED = 1.0
 """Horizons of budget that what was believed counts for against what was measured."""
 LONGEST_H = 24.0
 """The horizon where none is set."""
+IN_DEBT_S: Seconds = 1800.0
+"""The longest that anybody waits, however dear money is."""
 GAIN = (0.2, 5.0)
 OVERHEAD = 1.1
 """Dollars billed per dollar that jobs hold, before anything was measured."""
@@ -102,3 +104,9 @@ def effective(steered: Steered, budget: UsdPerHour, horizon_h: float) -> UsdPerH
     repaid = 1.0 + steered.left / (budget * REPAID * min(horizon_h, LONGEST_H))
     share = min(max(repaid, PAYOUT[0]), PAYOUT[1])
     return share * budget / gain(steered, budget, horizon_h)
+
+
+def patience_s(steered: Steered) -> Seconds:
+    """Seconds that a job may wait for GPUs that it is not worth. While money is left over nobody
+    waits: it would be saved for jobs that may never come."""
+    return IN_DEBT_S if steered.left < 0 else 0.0

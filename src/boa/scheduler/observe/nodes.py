@@ -8,10 +8,10 @@ from boa.model.cloud import CloudNode
 from boa.model.cluster import NodeId, NodeReason
 from boa.model.events import ReleaseCode
 from boa.model.records import NodeRecord
-from boa.scheduler.event_words import not_ready, release_fields
 from boa.scheduler.lifecycle import drop_node, leave_node
 from boa.scheduler.observe.reconcile import Changed, Orphan, Release, Rent, adopted, reconcile
 from boa.scheduler.state import Draft, owner_of
+from boa.scheduler.words.of_nodes import not_ready, release_fields
 from boa.units import GpuName, Seconds
 
 DAY_S: Seconds = 86_400.0

@@ -12,7 +12,7 @@ from boa.model.cloud import CloudNode
 from boa.model.cluster import NodeId
 from boa.model.events import LossCode
 from boa.model.records import NodeRecord
-from boa.scheduler.event_words import LOST
+from boa.scheduler.words.of_nodes import LOST
 from boa.units import Seconds
 
 PRICE_STEP = 1e-3

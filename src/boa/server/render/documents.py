@@ -9,12 +9,13 @@ from boa.formats.workload import dump_workload
 from boa.model.job import JobRecord
 from boa.model.records import Hold, NodeRecord
 from boa.runtime.snapshot import Snapshot
-from boa.scheduler.event_words import Part, parts
 from boa.scheduler.learn.estimates import Estimate
 from boa.scheduler.money.costs import cost_of_job, forecast_month
 from boa.scheduler.money.ledger import Bill
 from boa.scheduler.money.money_state import MoneyState
 from boa.scheduler.plan.plan_in_force import PlanState
+from boa.scheduler.words.pieces import Part
+from boa.scheduler.words.sentences import parts
 from boa.server.render.charges import Charged, Month
 from boa.server.render.watching import nodes_of
 from boa.solver.solution import as_document

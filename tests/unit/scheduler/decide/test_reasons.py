@@ -16,7 +16,7 @@ from boa.model.workload import Epoch, GpuType, JobClass, Workload
 from boa.policy.boa import Planned, planned_of
 from boa.scheduler.decide import reasons
 from boa.scheduler.decide.reasons import reason
-from boa.scheduler.event_words import sentence
+from boa.scheduler.words.sentences import sentence
 from boa.store.codec import job_of, job_row
 from live import Live, profile, spec
 from stored import job as record

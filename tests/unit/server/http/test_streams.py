@@ -15,7 +15,7 @@ import pytest
 from starlette.requests import ClientDisconnect
 
 from boa.model.records import Event
-from boa.scheduler.event_words import sentence
+from boa.scheduler.words.sentences import sentence
 from boa.server.context import Service
 from boa.server.routes.events import event_chunks
 from boa.store.base import StoreTrouble

@@ -13,8 +13,10 @@ import boa
 from boa.model.events import FIELDS, KINDS, EventKind, FailureCode, has_its_fields
 from boa.model.records import Event
 from boa.model.runs import RunEvent, RunKey
-from boa.scheduler.event_words import _WORDS, Part, failure, parts, sentence
 from boa.scheduler.lifecycle import _failure
+from boa.scheduler.words.of_jobs import failure
+from boa.scheduler.words.pieces import Part
+from boa.scheduler.words.sentences import WORDS, parts, sentence
 from boa.store.codec import event_of, event_row
 
 ENDED = {"name": "net", "jct_s": 59.6, "cost_usd": 0.314}
@@ -272,7 +274,7 @@ def test_a_sentence_is_made_from_the_fields(
 
 
 def test_every_kind_has_fields_and_words() -> None:
-    assert set(KINDS) == FIELDS.keys() == _WORDS.keys()
+    assert set(KINDS) == FIELDS.keys() == WORDS.keys()
     assert {kind for kind, _, _ in SAID} == set(KINDS), "each stands above"
 
 
@@ -344,7 +346,7 @@ def test_why_a_run_failed_is_a_code_with_the_engines_words_where_they_say_more(
 
 
 def test_every_kind_field_and_code_is_documented() -> None:
-    page = (Path(__file__).parents[3] / "docs" / "api.md").read_text("utf-8")
+    page = (Path(__file__).parents[4] / "docs" / "api.md").read_text("utf-8")
     for kind in KINDS:
         for name in {kind, *FIELDS[kind].__annotations__, *codes(kind)}:
             assert f"`{name}`" in page, (kind, name)

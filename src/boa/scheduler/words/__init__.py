@@ -1,0 +1,1 @@
+"""Sentences of events, by what they tell of."""

@@ -1,0 +1,158 @@
+"""Sentences about jobs: how they start, change, end and fail."""
+
+from boa.model.events import Ended, FailedFields, FailureCode, OfJob, Retry, Start, Submitted
+from boa.scheduler.decide.wording import dollars
+from boa.scheduler.words.pieces import About, Part, Words, named, time, worded
+from boa.units import Seconds, Usd
+
+_NO_TIME_S = 0.05
+STOPPED = "stopped on request"
+
+
+def submitted(about: About, data: Submitted) -> Words:
+    yield from named(about, data["name"])
+    yield " was submitted"
+    if data["name"] != data["job_class"]:
+        yield f", of class {data['job_class']}"
+
+
+def stop(about: About, data: OfJob) -> Words:
+    yield from named(about, data["name"])
+    yield " was asked to stop"
+
+
+def ended(about: About, data: Ended) -> Words:
+    yield from named(about, data["name"])
+    yield f" {about.kind} after "
+    yield time(data["jct_s"])
+    yield f" for ${data['cost_usd']:.2f}"
+
+
+def stopped(about: About, data: Ended) -> Words:
+    yield from ended(about, data)
+    yield f": {STOPPED}"
+
+
+def failed(about: About, data: FailedFields) -> Words:
+    yield from ended(about, data)
+    why = failure(data["why"], data["exit_code"], data.get("detail", ""))
+    yield f": {given_up(why, data['failures'])}"
+
+
+def failure(why: FailureCode, exit_code: int | None, detail: str) -> str:
+    """Words for the failure of a run: the engine's own, where it has some."""
+    if detail or why == "engine":
+        return detail
+    return "its processes were lost" if why == "processes_lost" else f"exit code {exit_code}"
+
+
+def given_up(why: str, failures: int) -> str:
+    """The same of a job that is not tried again."""
+    return f"{why} {failures} times without progress" if failures > 1 else why
+
+
+def next_try(why: str, wait_s: Seconds) -> str:
+    """The same of a job that is."""
+    return f"{why}; next try in {wait_s:.0f} s"
+
+
+def retry(about: About, data: Retry) -> Words:
+    yield from named(about, data["name"])
+    detail = data.get("detail", "")
+    if data["why"] == "node_lost":
+        yield f" lost a node ({detail}): it goes on elsewhere"
+        return
+    yield f" failed ({failure(data['why'], data['exit_code'], detail)}): tried again in "
+    yield time(data["wait_s"])
+    yield f" ({data.get('failures', 1)} of at most {data.get('retries', 0)} times in a row)"
+
+
+def start(about: About, data: Start) -> Words:
+    yield from named(about, data["name"])
+    why = data.get("why")
+    if why in ("widened", "squeezed", "moved"):
+        yield from _changed(data)
+        return
+    yield f" → {data['width']}×{data['gpu_type']}: {_cause(data)}"
+    if why in ("first", "epoch", "plan") and "planned_width" in data:
+        yield f"; {_too_few(data)}"
+    if why != "short" and "saves_s" in data:
+        yield "; "
+        yield from _bought(data["saves_s"], data.get("extra_usd", 0.0))
+
+
+def _changed(data: Start) -> Words:
+    """Other GPUs where whole nodes are paid for."""
+    before, width = data.get("before_width", data["width"]), data["width"]
+    yield f" → {width}×{data['gpu_type']}: "
+    match data.get("why"):
+        case "widened":
+            yield f"{before} before; GPUs that are paid for and that nobody gains more by"
+        case "squeezed":
+            yield f"{before} before; squeezed"
+            if "for_job" in data:
+                yield " for "
+                yield Part(f"job {data['for_job']}", job=data["for_job"])
+                if data.get("wait_s"):
+                    yield ", which would else wait "
+                    yield time(data.get("wait_s", 0.0))
+                    yield " for a node"
+        case _:
+            yield f"{before}×{data.get('before_gpu_type', '')} before"
+    if "saves_s" in data:
+        saves = data["saves_s"]
+        yield "; saves " if saves >= 0 else "; costs it "
+        yield worded(abs(saves))
+        if data.get("pause_s"):
+            yield ", a pause of "
+            yield worded(data.get("pause_s", 0.0))
+            yield " included"
+
+
+def _cause(data: Start) -> str:
+    match data.get("why"):
+        case "first":
+            return "first start"
+        case "epoch":
+            return f"epoch {data.get('for_epoch', data['epoch']) + 1} begins"
+        case "plan":
+            return "a new plan"
+        case "short":
+            return _too_few(data)
+        case "room":
+            of = f" ({_planned_gpus(data)})" if "planned_width" in data else ""
+            return f"GPUs are free again{of}"
+        case "round":
+            return "GPUs are shared out anew"
+        case "nodes":
+            return "moves to other nodes"
+    if data["epochs"] > 1:
+        return f"goes on with epoch {min(data['epoch'] + 1, data['epochs'])} of {data['epochs']}"
+    return "goes on from its last checkpoint"
+
+
+def _too_few(data: Start) -> str:
+    return f"GPUs are short ({_planned_gpus(data)})"
+
+
+def _planned_gpus(data: Start) -> str:
+    if "planned_width" not in data:
+        return "more were planned"
+    gpu = data.get("planned_gpu_type", data["gpu_type"])
+    same = gpu == data["gpu_type"]
+    return f"{data['planned_width']} planned" if same else f"{data['planned_width']}×{gpu} planned"
+
+
+def _bought(saves: Seconds, extra: Usd) -> Words:
+    if saves > _NO_TIME_S:
+        yield "saves "
+        yield worded(saves)
+        yield f" {'for' if extra > 0 else 'and'} {dollars(abs(extra))}"
+        return
+    yield "cheaper: " if extra < 0 else ""
+    if saves < -_NO_TIME_S:
+        yield worded(-saves)
+        yield " later"
+    else:
+        yield "as fast"
+    yield f", saves {dollars(-extra)}" if extra < 0 else f", for {dollars(extra)} more"
