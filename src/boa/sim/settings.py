@@ -22,7 +22,8 @@ class Settings:
     interference: float = 0.0
     """Share of its speed that a job across nodes loses beside another such job on a node."""
     learning: Learning = "class"
-    """class: jobs of a class share what they learn; job: each learns alone; perfect: the truth."""
+    """class: jobs of a class share what they learn; job: each learns alone; perfect: the truth;
+    service: the profiler of the live service learns from what jobs report."""
     noise: float = 0.0
     """With perfect knowledge: standard deviation of its logarithmic error."""
     retune: bool = False
