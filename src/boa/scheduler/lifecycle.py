@@ -50,8 +50,9 @@ def run_ended(draft: Draft, event: RunEvent, at: Seconds, backoff_s: Seconds) ->
     run = job.run
     at = min(max(at, run.requested_at), draft.now)
     job = replace(draft.close_holds(job, run, at), run=None)
-    draft.replan = True
     asked = run.state == "stopping"
+    if not asked:  # what was decided when it was asked to stop still stands
+        draft.replan = True
     if job.stop_requested:
         _end(draft, job, "stopped", event, at, words.STOPPED, why="requested")
     elif event.exit_code == 0 and not event.stopped:

@@ -95,7 +95,9 @@ class Purse:
     def effective(self) -> UsdPerHour:
         """USD per hour to plan with: more than the cap allows would only be planned in vain."""
         if self._billing == "node":
-            effective = steering.effective(self._steered, self.budget, self._horizon_h)
+            effective = steering.effective(
+                self._steered, self.budget, self._horizon_h, self.ends_at
+            )
         else:
             effective = pacing.effective(self._pace, self._horizon_h)
         return effective if self.max_spend is None else min(effective, self.max_spend)

@@ -17,7 +17,7 @@ from boa.units import SECONDS_PER_HOUR, Seconds, Usd, UsdPerHour
 
 COUNTED = 0.33
 """Part of what jobs will still cost that counts already: with all of it a morning's burst, paid for
-over the day, would be taken for a day's."""
+over the day, would be taken for a day's. Towards the end of a budget all of it counts."""
 REPAID = 1.0
 """Horizons over which what is left over or owed is made good."""
 PAYOUT = (0.25, 2.0)
@@ -26,6 +26,8 @@ MOST_HORIZONS = 0.5
 """Horizons of budget that count, saved up or owed: a dead week ends in no spree."""
 BELIEVED = 1.0
 """Horizons of budget that what was believed counts for against what was measured."""
+LAST_H = 1.0
+"""Hours over which what is left over or owed is made good at least, however near the end is."""
 LONGEST_H = 24.0
 """The horizon where none is set."""
 IN_DEBT_S: Seconds = 1800.0
@@ -76,7 +78,7 @@ def looked(
     hours = (now - steered.at) / SECONDS_PER_HOUR
     if hours <= 0:
         return steered
-    to_go *= COUNTED
+    to_go *= _counted(ends_at - now, horizon_h)
     flow = billed - steered.billed + to_go - steered.to_go
     kept = math.exp(-hours / horizon_h) if math.isfinite(horizon_h) else 1.0
     allowed = budget * max(min(now, ends_at) - steered.at, 0.0) / SECONDS_PER_HOUR
@@ -92,6 +94,12 @@ def looked(
     )
 
 
+def _counted(left_s: Seconds, horizon_h: float) -> float:
+    """Part of what jobs will still cost that counts, so long before the budget ends."""
+    near = 1.0 - left_s / (SECONDS_PER_HOUR * min(horizon_h, LONGEST_H))
+    return COUNTED + (1.0 - COUNTED) * min(max(near, 0.0), 1.0)
+
+
 def gain(steered: Steered, budget: UsdPerHour, horizon_h: float) -> float:
     """Dollars committed per dollar promised."""
     believed = budget * BELIEVED * min(horizon_h, LONGEST_H)
@@ -99,9 +107,12 @@ def gain(steered: Steered, budget: UsdPerHour, horizon_h: float) -> float:
     return min(max(found, GAIN[0]), GAIN[1])
 
 
-def effective(steered: Steered, budget: UsdPerHour, horizon_h: float) -> UsdPerHour:
+def effective(
+    steered: Steered, budget: UsdPerHour, horizon_h: float, ends_at: Seconds = math.inf
+) -> UsdPerHour:
     """The budget to plan with."""
-    repaid = 1.0 + steered.left / (budget * REPAID * min(horizon_h, LONGEST_H))
+    until_end = max((ends_at - steered.at) / SECONDS_PER_HOUR, LAST_H)
+    repaid = 1.0 + steered.left / (budget * min(REPAID * min(horizon_h, LONGEST_H), until_end))
     share = min(max(repaid, PAYOUT[0]), PAYOUT[1])
     return share * budget / gain(steered, budget, horizon_h)
 
