@@ -95,9 +95,7 @@ class Purse:
     def effective(self) -> UsdPerHour:
         """USD per hour to plan with: more than the cap allows would only be planned in vain."""
         if self._billing == "node":
-            effective = steering.effective(
-                self._steered, self.budget, self._horizon_h, self.ends_at
-            )
+            effective = steering.effective(self._steered, self.budget, self._horizon_h)
         else:
             effective = pacing.effective(self._pace, self._horizon_h)
         return effective if self.max_spend is None else min(effective, self.max_spend)
@@ -105,7 +103,7 @@ class Purse:
     @property
     def patience_s(self) -> Seconds:
         """Seconds that a job may wait for GPUs that it is not worth."""
-        return steering.patience_s(self._steered)
+        return steering.patience_s(self._steered, self.budget, self._horizon_h)
 
     def set(
         self, draft: Draft, budget: UsdPerHour | None, max_spend: UsdPerHour | None

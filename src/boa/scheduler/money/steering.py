@@ -18,20 +18,23 @@ from boa.units import SECONDS_PER_HOUR, Seconds, Usd, UsdPerHour
 COUNTED = 0.33
 """Part of what jobs will still cost that counts already: with all of it a morning's burst, paid for
 over the day, would be taken for a day's. Towards the end of a budget all of it counts."""
-REPAID = 1.0
-"""Horizons over which what is left over or owed is made good."""
+REPAID = 2.0
+"""Horizons over which little that is left over or owed is made good: prices that follow every
+burst cost more than they save …"""
+MUCH = 0.06
+"""… and the part of a horizon's budget from which on it is made good the faster the more it is."""
 PAYOUT = (0.25, 2.0)
 """Least and most that is spent meanwhile, as shares of the budget."""
 MOST_HORIZONS = 0.5
 """Horizons of budget that count, saved up or owed: a dead week ends in no spree."""
 BELIEVED = 1.0
 """Horizons of budget that what was believed counts for against what was measured."""
-LAST_H = 1.0
-"""Hours over which what is left over or owed is made good at least, however near the end is."""
 LONGEST_H = 24.0
 """The horizon where none is set."""
 IN_DEBT_S: Seconds = 1800.0
-"""The longest that anybody waits, however dear money is."""
+"""The longest that anybody waits, however much is owed …"""
+DEEP = 0.5
+"""… and the part of the most that is ever owed from which on anybody waits at all."""
 GAIN = (0.2, 5.0)
 OVERHEAD = 1.1
 """Dollars billed per dollar that jobs hold, before anything was measured."""
@@ -82,7 +85,7 @@ def looked(
     flow = billed - steered.billed + to_go - steered.to_go
     kept = math.exp(-hours / horizon_h) if math.isfinite(horizon_h) else 1.0
     allowed = budget * max(min(now, ends_at) - steered.at, 0.0) / SECONDS_PER_HOUR
-    most = MOST_HORIZONS * min(horizon_h, LONGEST_H) * budget
+    most = _most(budget, horizon_h)
     return replace(
         steered,
         at=now,
@@ -107,17 +110,21 @@ def gain(steered: Steered, budget: UsdPerHour, horizon_h: float) -> float:
     return min(max(found, GAIN[0]), GAIN[1])
 
 
-def effective(
-    steered: Steered, budget: UsdPerHour, horizon_h: float, ends_at: Seconds = math.inf
-) -> UsdPerHour:
+def effective(steered: Steered, budget: UsdPerHour, horizon_h: float) -> UsdPerHour:
     """The budget to plan with."""
-    until_end = max((ends_at - steered.at) / SECONDS_PER_HOUR, LAST_H)
-    repaid = 1.0 + steered.left / (budget * min(REPAID * min(horizon_h, LONGEST_H), until_end))
+    left = steered.left / (budget * min(horizon_h, LONGEST_H))
+    repaid = 1.0 + left / REPAID * (1.0 + (left / MUCH) ** 2)
     share = min(max(repaid, PAYOUT[0]), PAYOUT[1])
     return share * budget / gain(steered, budget, horizon_h)
 
 
-def patience_s(steered: Steered) -> Seconds:
-    """Seconds that a job may wait for GPUs that it is not worth. While money is left over nobody
-    waits: it would be saved for jobs that may never come."""
-    return IN_DEBT_S if steered.left < 0 else 0.0
+def patience_s(steered: Steered, budget: UsdPerHour, horizon_h: float) -> Seconds:
+    """Seconds that a job may wait for GPUs that it is not worth. Nobody waits before as much is
+    owed as a horizon's dearest prices could not make good: waiting saves little and costs much."""
+    most = _most(budget, horizon_h)
+    deep = max(-steered.left / most - DEEP, 0.0) / (1.0 - DEEP)
+    return IN_DEBT_S * min(deep, 1.0)
+
+
+def _most(budget: UsdPerHour, horizon_h: float) -> Usd:
+    return MOST_HORIZONS * min(horizon_h, LONGEST_H) * budget
