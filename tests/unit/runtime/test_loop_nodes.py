@@ -45,6 +45,18 @@ def test_a_restart_without_a_plan_leaves_jobs_alone(lives: Any, monkeypatch: Any
     assert live.job(job_id).run == run
 
 
+def test_what_was_rented_while_money_was_left_over_is_used_though_it_gets_short(lives: Any) -> None:
+    live = lives(LONG, provision_s=90.0)  # two jobs an hour of $10 each: too much for $12/h
+    job_id = live.submit(spec("long"))
+    live.advance(80.0, tick=20.0)
+    assert live.loop.scheduler.purse.patience_s > 0, "the job is counted, and there is a debt"
+    live.advance(20.0, tick=10.0)
+    assert live.job(job_id).state == "running"
+    live.advance(900.0, tick=20.0)
+    assert (live.job(job_id).attempts, live.job(job_id).state) == (1, "running")
+    assert "node_released" not in kinds(live)
+
+
 def test_a_step_in_which_nothing_happens_asks_no_market(lives: Any) -> None:
     live = lives(LONG)
     live.submit(spec("long"))
