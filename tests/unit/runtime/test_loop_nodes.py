@@ -57,6 +57,16 @@ def test_what_was_rented_while_money_was_left_over_is_used_though_it_gets_short(
     assert "node_released" not in kinds(live)
 
 
+def test_a_node_is_told_to_be_worth_what_jobs_gain_and_not_that_one_has_to_run(lives: Any) -> None:
+    live = lives(LONG)
+    live.submit(spec("long"))
+    rented = next(s.event for s in live.store.events() if s.event.kind == "node_rented")
+    assert 0 < rented.data["worth_per_hour"] < rented.data["price_per_hour"]
+    live.advance(61.0, tick=1.0)
+    kept = live.loop.scheduler.decider.weighed[rented.node]
+    assert 0 < kept.worth_per_hour < 2 * kept.price_per_hour
+
+
 def test_a_step_in_which_nothing_happens_asks_no_market(lives: Any) -> None:
     live = lives(LONG)
     live.submit(spec("long"))

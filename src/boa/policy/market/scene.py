@@ -86,7 +86,12 @@ class Scene:
             np.where(late[:, None] & (table > NEVER), urgent, 0.0)
             for table in (found.gains, found.elsewhere)
         ]
-        return replace(found, gains=found.gains + extra[0], elsewhere=found.elsewhere + extra[1])
+        return replace(
+            found,
+            gains=found.gains + extra[0],
+            elsewhere=found.elsewhere + extra[1],
+            urged=np.where(late, urgent, 0.0),
+        )
 
     def _is_late(self, view: JobView) -> bool:
         seen = self.view
