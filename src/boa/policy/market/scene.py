@@ -77,7 +77,7 @@ class Scene:
         """Prospects over so many seconds; whoever waits for long gains more than nodes cost, and
         more than others lose."""
         found = prospects(standings, over_s)
-        late = np.array([self._is_late(view) for view in standings.views], dtype=bool)
+        late = np.array(list(map(self.view.let_in.__contains__, standings.jobs)), dtype=bool)
         if not late.any():
             return found
         nodes = float((self.costs * (1.0 + self.waits / LOOK_S)).max())
@@ -92,10 +92,6 @@ class Scene:
             elsewhere=found.elsewhere + extra[1],
             urged=np.where(late, urgent, 0.0),
         )
-
-    def _is_late(self, view: JobView) -> bool:
-        seen = self.view
-        return seen.now - view.arrival >= seen.patience_s or view.id in seen.let_in
 
     def room(self, nodes: Sequence[Node]) -> Floats:
         """GPUs of every type on these nodes that the market may share out."""

@@ -21,8 +21,8 @@ from boa.units import GpuName, Seconds
 @dataclass(slots=True, kw_only=True)
 class AtOnce(Decider):
     let_in: frozenset[JobId] = frozenset()
-    """Jobs that do not wait for money: they have begun, or money was left over once. Whoever is let
-    in commits the service to more, and would be shut out again by that."""
+    """Jobs that do not wait for money: they have begun, or were out of patience once. Whoever is
+    let in commits the service to more, and would be shut out again by that."""
 
     def decide(self, draft: Draft, room: Room) -> None:
         self.causes.clear()
