@@ -35,7 +35,7 @@ def lives(
     """All waiting is in virtual time: botocore's, and the loop's before it asks again."""
     made: list[Flight] = []
 
-    def make(spot: bool = False) -> Flight:
+    def make(spot: bool = False, billing: str = "node") -> Flight:
         aws = Aws(layer)
         patch = monkeypatch.setattr
         patch("botocore.endpoint.time", SimpleNamespace(sleep=lambda seconds: None))
@@ -43,7 +43,7 @@ def lives(
         virtual = SimpleNamespace(monotonic=aws.clock.now, time=time.time)
         patch("boa.runtime.actor.time", virtual)
         patch("live.assemble", lambda *a, **k: assemble(*a, **{**k, "cluster": f"{aws.owner}-db"}))
-        made.append(Flight(aws, tmp_path, spot))
+        made.append(Flight(aws, tmp_path, spot, billing))
         return made[-1]
 
     yield make
@@ -54,7 +54,7 @@ def lives(
 class Flight:
     """A service and its account, and what must be true of both at every moment."""
 
-    def __init__(self, aws: Aws, folder: Path, spot: bool) -> None:
+    def __init__(self, aws: Aws, folder: Path, spot: bool, billing: str) -> None:
         self.aws, self._spot = aws, spot
         settings = config(
             folder,
@@ -62,7 +62,7 @@ class Flight:
             max_spend=MAX_SPEND,
             gpu_types={"T4": T4},
             priors={"short": prior(SHORT, 12.0)},
-            billing="gpu",
+            billing=billing,
             keep_warm_s=120.0,
             refused_s=60.0,
         )
@@ -105,9 +105,11 @@ class Flight:
         assert lived - 1e-3 <= paid <= lived + slack_s + 1e-3
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-def test_no_weather_makes_two_of_one_forgets_any_or_pays_wrongly(lives: Any, seed: int) -> None:
-    flight = lives(spot=seed % 2 == 1)
+@pytest.mark.parametrize(("seed", "billing"), [(1, "gpu"), (2, "gpu"), (1, "node")])
+def test_no_weather_makes_two_of_one_forgets_any_or_pays_wrongly(
+    lives: Any, seed: int, billing: str
+) -> None:
+    flight = lives(spot=seed % 2 == 1, billing=billing)
     sky, luck = flight.aws.sky, random.Random(seed)
     sky.boot_s, sky.stop_s, sky.listed_after_s = 50.0, 40.0, seed * 5.0
     sky.idempotent = sky.listed_after_s > 0

@@ -83,8 +83,16 @@ def until(done: Callable[[], bool]) -> None:
         time.sleep(0.1)
 
 
+BY_PLAN = pytest.mark.parametrize("world", ["gpu"], indirect=True)
+"""Widths and types as the plan has them: a market minds that nodes have to boot."""
+BY_PRICE = pytest.mark.parametrize("world", ["node"], indirect=True)
+
+
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+def world(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[World]:
+    """A cluster and a service that bills so."""
     folder = tmp_path_factory.mktemp("service")
     for name, profile in PROFILES.items():
         rates = {gpu: {"one_node": r, "across": r} for gpu, r in profile["rates"].items()}
@@ -96,6 +104,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
             "engine": "ray",
             "cloud": "ray",
             "ray": {"address": rays.address},
+            "billing": request.param,
             "budget_per_hour": LITTLE,
             "speed": SPEED,
             "keep_warm_s": 0,
@@ -118,6 +127,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
             yield World(rays, service, client, folder)
 
 
+@BY_PLAN
 def test_nodes_come_as_boa_decides_and_go_when_it_has_no_use_for_them(world: World) -> None:
     job = world.replay("wide")
     until(lambda: len(world.where(job)) == 4)
@@ -127,6 +137,7 @@ def test_nodes_come_as_boa_decides_and_go_when_it_has_no_use_for_them(world: Wor
     assert not world.nodes("A100")
 
 
+@BY_PLAN
 def test_a_job_moves_to_another_type_by_plan_and_a_killed_service_finds_its_run_again(
     world: World,
 ) -> None:
@@ -147,6 +158,7 @@ def test_a_job_moves_to_another_type_by_plan_and_a_killed_service_finds_its_run_
     assert len(world.nodes("A100")) == 1
 
 
+@BY_PRICE
 def test_a_job_whose_node_dies_goes_on_elsewhere_from_its_last_checkpoint(world: World) -> None:
     spent, since = world.client.cost(), len(world.rays.diary())
     run = [sys.executable, "-c", TRAINING]

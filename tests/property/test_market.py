@@ -60,6 +60,7 @@ def views(
         boot_s=dict.fromkeys(kinds, boot),
         reclaim_s=dict.fromkeys(kinds, boot / 4),
         room=room,
+        let_in={job.id for job in jobs if job.arrival <= NOW - 1800.0},
     )
 
 
@@ -237,9 +238,9 @@ def test_where_money_is_not_short_whoever_can_gain_by_a_free_gpu_has_it(view: Cl
 @given(views(boots=False, types=1))
 def test_at_any_price_jobs_that_waited_long_enough_run_if_there_is_room(view: ClusterView) -> None:
     """An endless price rents for nobody who gains by more than running at all."""
-    jobs = [replace(job, arrival=0.0, limits=None) for job in view.jobs]
+    jobs = [replace(job, limits=None) for job in view.jobs]
     jobs = [job for job in jobs if job.job_class != "nobody knows"]
-    view = replace(view, jobs=jobs, room=NodeRoom())
+    view = replace(view, jobs=jobs, room=NodeRoom(), let_in={job.id for job in jobs})
     for _ in range(4):
         decision = Market(price=1e9).decide(view)
         view = applied(view, decision)

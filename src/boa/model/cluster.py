@@ -1,6 +1,6 @@
 """Policies' views and decisions: frozen values, the same in the simulator and live."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
@@ -141,9 +141,9 @@ class ClusterView:
     """The policy's memory, as it asked for in its last decision."""
     booting: Mapping[NodeId, Seconds] = field(default_factory=dict)
     """Nodes that jobs cannot start on yet, and in how many seconds they are expected to."""
-    patience_s: Seconds = 1800.0
-    """Seconds that a job may wait for GPUs that it is not worth: a budget that is too small, or a
-    node that one job alone does not pay for, makes nobody wait for ever."""
+    let_in: Collection[JobId] = frozenset()
+    """Jobs that do not wait for GPUs that they are not worth: a budget that is too small, or a node
+    that one job alone does not pay for, makes nobody wait for ever."""
     boot_s: Mapping[GpuName, Seconds] = field(default_factory=dict)
     """Seconds from renting a node of a type until jobs can start on it; left out: none."""
     reclaim_s: Mapping[GpuName, Seconds] = field(default_factory=dict)

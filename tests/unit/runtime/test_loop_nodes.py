@@ -45,6 +45,28 @@ def test_a_restart_without_a_plan_leaves_jobs_alone(lives: Any, monkeypatch: Any
     assert live.job(job_id).run == run
 
 
+def test_what_was_rented_while_money_was_left_over_is_used_though_it_gets_short(lives: Any) -> None:
+    live = lives(LONG, provision_s=90.0)  # two jobs an hour of $10 each: too much for $12/h
+    job_id = live.submit(spec("long"))
+    live.advance(80.0, tick=20.0)
+    assert live.loop.scheduler.purse.patience_s > 0, "the job is counted, and there is a debt"
+    live.advance(20.0, tick=10.0)
+    assert live.job(job_id).state == "running"
+    live.advance(900.0, tick=20.0)
+    assert (live.job(job_id).attempts, live.job(job_id).state) == (1, "running")
+    assert "node_released" not in kinds(live)
+
+
+def test_a_node_is_told_to_be_worth_what_jobs_gain_and_not_that_one_has_to_run(lives: Any) -> None:
+    live = lives(LONG)
+    live.submit(spec("long"))
+    rented = next(s.event for s in live.store.events() if s.event.kind == "node_rented")
+    assert 0 < rented.data["worth_per_hour"] < rented.data["price_per_hour"]
+    live.advance(61.0, tick=1.0)
+    kept = live.loop.scheduler.decider.weighed[rented.node]
+    assert 0 < kept.worth_per_hour < 2 * kept.price_per_hour
+
+
 def test_a_step_in_which_nothing_happens_asks_no_market(lives: Any) -> None:
     live = lives(LONG)
     live.submit(spec("long"))

@@ -78,6 +78,13 @@ def cleared(found: Prospects, room: Floats) -> Cleared:
     return Cleared(chosen, float(gains[0]), prices[0])
 
 
+def truly_gained(found: Prospects, outcome: Cleared) -> float:
+    """The gain of an outcome, without what is counted for jobs that are to run at last."""
+    if found.urged is None:
+        return outcome.gain
+    return outcome.gain - float(found.urged[outcome.chosen >= 0].sum())
+
+
 def gained(found: Prospects, rooms: Floats) -> Floats:
     """Gain of all jobs together in each of these rooms: as `cleared`, row by row, but quicker."""
     if not found.jobs:

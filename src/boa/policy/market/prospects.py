@@ -43,6 +43,8 @@ class Prospects:
     held: Ints
     """State that a job is on, as its column; -1: none of them."""
     states: tuple[States, ...]
+    urged: Floats | None = None
+    """Part of every job's gains that is none: it is only to run at last. None: there is no such."""
 
 
 _library = compiled.load(__file__, "_prospects")

@@ -13,7 +13,7 @@ import numpy as np
 
 from boa.model.cluster import JobView, Node, NodeId
 from boa.model.speedup import Floats
-from boa.policy.market.clearing import cleared, gained
+from boa.policy.market.clearing import cleared, gained, truly_gained
 from boa.policy.market.prospects import Prospects
 from boa.policy.market.scene import LOOK_S, Scene
 from boa.policy.market.standings import Standings
@@ -33,7 +33,8 @@ MOST = 1000
 
 
 class Weighed(NamedTuple):
-    """A node with what jobs gain per second by it, over so many seconds."""
+    """A node with what jobs gain per second by it, over so many seconds; as it is told, without
+    what is counted for jobs that are to run at last."""
 
     node: Node
     gain: float
@@ -46,7 +47,6 @@ class _Offer(NamedTuple):
     net: float
     kind: int
     nodes: int
-    gain: float
     over_s: Seconds
 
 
@@ -68,11 +68,13 @@ def to_rent(scene: Scene, then: Standings, nodes: Sequence[Node]) -> list[Weighe
         if best is None:
             break
         kind = scene.kinds[best.kind]
-        room[best.kind] += best.nodes * kind.gpus_per_node
+        jobs, before = markets[SPANS.index(best.over_s)], room
+        room = _more(scene, room, best.kind, best.nodes)
+        with_it, without = (truly_gained(jobs, cleared(jobs, at)) for at in (room, before))
         left = left.without(kind, best.nodes)
         for _ in range(best.nodes):
             node = Node(first_id + len(found), kind.name, kind.gpus_per_node)
-            found.append(Weighed(node, best.gain / best.nodes, best.over_s))
+            found.append(Weighed(node, (with_it - without) / best.nodes, best.over_s))
     return found
 
 
@@ -97,7 +99,7 @@ def _offers(
             more = float(gain[i] - gain[0])
             net = RENT * more - scene.costs[n] * (1.0 + scene.waits[n] / span) * count
             if net > 0:
-                yield _Offer(net, n, count, more, span)
+                yield _Offer(net, n, count, span)
 
 
 def _more(scene: Scene, room: Floats, n: int, count: int) -> Floats:
@@ -126,14 +128,16 @@ def to_keep(scene: Scene, ready: Sequence[Node]) -> tuple[list[Weighed], list[We
     order = _emptiest(scene, kept)
     while kept:
         room = scene.room(kept)
-        value = cleared(jobs, room).gain
+        now = cleared(jobs, room)
         losses: dict[NodeId, float] = {}
         best: tuple[float, Weighed, Prospects] | None = None
         for n, kind in enumerate(scene.kinds):
             for node in [node for node in order if node.gpu == kind.name][:2]:
                 without = _vacated(scene.jobs, jobs, node.id)
-                loss = losses[node.id] = value - cleared(without, _more(scene, room, n, -1)).gain
-                net = RELEASE * scene.costs[n] - loss
+                then = cleared(without, _more(scene, room, n, -1))
+                loss = truly_gained(jobs, now) - truly_gained(without, then)
+                losses[node.id] = loss
+                net = RELEASE * scene.costs[n] - (now.gain - then.gain)
                 if net > 0 and (best is None or net > best[0]):
                     best = (net, Weighed(node, loss, LOOK_S), without)
         if best is None:

@@ -20,7 +20,8 @@ they turn out, since something else happens first."""
 LEAST_S: Seconds = 20.0
 """The least of that where a node is about to be ready."""
 URGENT = 10.0
-"""Nodes' worth that it then gains by any GPUs at all."""
+"""Nodes' worth that whoever is out of patience gains by any GPUs at all; or seconds, where nodes
+are worth next to nothing."""
 LEAST_PRICE = 1e-3
 """Seconds that a dollar is worth at least: where money is not short, nodes that nobody gains by
 are given back all the same."""
@@ -73,18 +74,24 @@ class Scene:
         self.look_s = max(min(soon, LOOK_S), LEAST_S)
 
     def gains(self, standings: Standings, over_s: Seconds) -> Prospects:
-        """Prospects over so many seconds; whoever waits for long gains more than nodes cost."""
+        """Prospects over so many seconds; whoever waits for long gains more than nodes cost, and
+        more than others lose."""
         found = prospects(standings, over_s)
-        now, patience_s = self.view.now, self.view.patience_s
-        late = np.array([now - view.arrival >= patience_s for view in standings.views], dtype=bool)
+        late = np.array(list(map(self.view.let_in.__contains__, standings.jobs)), dtype=bool)
         if not late.any():
             return found
-        urgent = URGENT * float((self.costs * (1.0 + self.waits / LOOK_S)).max())
+        nodes = float((self.costs * (1.0 + self.waits / LOOK_S)).max())
+        urgent = URGENT * max(nodes, *(worth.weight for worth in standings.worths))
         extra = [
             np.where(late[:, None] & (table > NEVER), urgent, 0.0)
             for table in (found.gains, found.elsewhere)
         ]
-        return replace(found, gains=found.gains + extra[0], elsewhere=found.elsewhere + extra[1])
+        return replace(
+            found,
+            gains=found.gains + extra[0],
+            elsewhere=found.elsewhere + extra[1],
+            urged=np.where(late, urgent, 0.0),
+        )
 
     def room(self, nodes: Sequence[Node]) -> Floats:
         """GPUs of every type on these nodes that the market may share out."""

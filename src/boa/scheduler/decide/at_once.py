@@ -20,6 +20,10 @@ from boa.units import GpuName, Seconds
 
 @dataclass(slots=True, kw_only=True)
 class AtOnce(Decider):
+    let_in: frozenset[JobId] = frozenset()
+    """Jobs that do not wait for money: they have begun, or were out of patience once. Whoever is
+    let in commits the service to more, and would be shut out again by that."""
+
     def decide(self, draft: Draft, room: Room) -> None:
         self.causes.clear()
         if self.at_events:
@@ -122,7 +126,13 @@ class AtOnce(Decider):
             return view
         least = {job.id: self._least_by_now(job, draft.now) for job in jobs}
         seen = [replace(job, least=least[job.id]) if least[job.id] else job for job in view.jobs]
-        return replace(view, jobs=seen)
+        came_by = draft.now - self.patience_s
+        self.let_in = frozenset(
+            job.id
+            for job in jobs
+            if job.attempts or job.submitted_at <= came_by or job.id in self.let_in
+        )
+        return replace(view, jobs=seen, let_in=self.let_in)
 
     def _least_by_now(self, job: JobRecord, now: Seconds) -> Share | None:
         """Share of a job should nothing be planned for it; None while it may wait for a plan."""

@@ -233,7 +233,6 @@ class Decider:
                 for node in nodes
                 if draft.nodes[node.id].state == "requested"
             },
-            patience_s=self.patience_s,
             boot_s=boots,
             reclaim_s=self.node_times.reclaims(self.gpu_types),
             room=NodeRoom() if room is None else left_to_rent(room, nodes),

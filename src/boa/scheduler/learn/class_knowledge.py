@@ -131,7 +131,7 @@ class Known:
         cell = added(self.cells.get(key), key, stretch)
         self._reports += 1
         wider = self._remember(cell) | self._settle()
-        if not _is_news(cell, self._noticed.get(key)):
+        if not wider and not _is_news(cell, self._noticed.get(key)):
             return False
         self._noticed[key] = cell
         self._news += 1
