@@ -18,7 +18,7 @@ from boa.policy.market.renting import Weighed, to_keep, to_rent
 from boa.policy.market.scene import LEAST_PRICE, Scene
 from boa.policy.market.standings import later
 from boa.policy.market.strangers import seat_strangers
-from boa.units import SECONDS_PER_HOUR
+from boa.units import SECONDS_PER_HOUR, GpuName, Seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +100,13 @@ def _reasons(
     scene: Scene, weighed: Iterable[Weighed], waiting: int, *, gone: bool = False
 ) -> Mapping[NodeId, NodeReason]:
     """Why nodes are rented, kept or given back, in money and in seconds."""
-    found = {}
+    found: dict[NodeId, NodeReason] = {}
+    alike: dict[tuple[GpuName, float, Seconds], NodeReason] = {}
     known = scene.price > LEAST_PRICE
     for node, gain, over_s in weighed:
+        if not gone and (same := alike.get((node.gpu, gain, over_s))) is not None:
+            found[node.id] = same
+            continue
         kind = scene.view.gpu_types[node.gpu]
         on = [
             job
@@ -110,7 +114,7 @@ def _reasons(
             if gone and job.allocation is not None and node.id in dict(job.allocation.nodes)
         ]
         pauses = (scene.worths[job.job_class].course.rescale_s for job in on)
-        found[node.id] = NodeReason(
+        found[node.id] = alike[node.gpu, gain, over_s] = NodeReason(
             price_per_hour=kind.price * kind.gpus_per_node,
             worth_per_hour=gain / scene.price * SECONDS_PER_HOUR if known else None,
             saves_s=gain * over_s,

@@ -5,8 +5,10 @@ price, in seconds per second. Both are looked at over the same minute, so that w
 not given back when it is ready.
 """
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +19,7 @@ from boa.policy.market.clearing import cleared, gained
 from boa.policy.market.prospects import Prospects
 from boa.policy.market.scene import LOOK_S, Scene
 from boa.policy.market.standings import Standings
-from boa.units import Seconds
+from boa.units import GpuName, Seconds
 
 TOGETHER = (1, 2, 3, 4, 6, 8)
 """Nodes that are weighed together: jobs may gain by several what they do not by one, since two
@@ -52,7 +54,8 @@ class _Offer(NamedTuple):
 
 def to_rent(scene: Scene, then: Standings, nodes: Sequence[Node]) -> list[Weighed]:
     """Nodes to be rented; `then`: where jobs stand when they will be ready."""
-    markets = [scene.gains(then, span) for span in SPANS]
+    first = scene.gains(then, SPANS[0])
+    further = cache(lambda: [scene.gains(then, span) for span in SPANS[1:]])
     room, left = scene.room(nodes), scene.strangers.room
     first_id = scene.view.next_node + len(scene.strangers.new)
     found: list[Weighed] = []
@@ -63,8 +66,8 @@ def to_rent(scene: Scene, then: Standings, nodes: Sequence[Node]) -> list[Weighe
             for count in TOGETHER
             if left.has(kind, count)
         ]
-        offers = sorted(_offers(scene, markets, room, asked), reverse=True)
-        best = next((offer for offer in offers if _stays(scene, markets[0], room, offer)), None)
+        offers = sorted(_offers(scene, first, further, room, asked), reverse=True)
+        best = next((offer for offer in offers if _stays(scene, first, room, offer)), None)
         if best is None:
             break
         kind = scene.kinds[best.kind]
@@ -77,12 +80,16 @@ def to_rent(scene: Scene, then: Standings, nodes: Sequence[Node]) -> list[Weighe
 
 
 def _offers(
-    scene: Scene, markets: Sequence[Prospects], room: Floats, asked: Sequence[tuple[int, int]]
+    scene: Scene,
+    first: Prospects,
+    further: Callable[[], Sequence[Prospects]],
+    room: Floats,
+    asked: Sequence[tuple[int, int]],
 ) -> Iterator[_Offer]:
     """Numbers of nodes that would pay: over a minute for themselves, over one of the spans for
-    their boot and reclaiming too."""
+    their boot and reclaiming too. `further`: over the other spans, which are seldom asked for."""
     rooms = np.array([room, *(_more(scene, room, n, count) for n, count in asked)])
-    firsts = gained(markets[0], rooms)
+    firsts = gained(first, rooms)
     pays = [
         i
         for i, (n, count) in enumerate(asked, start=1)
@@ -91,7 +98,7 @@ def _offers(
     if not pays:
         return
     some = [0, *pays]
-    gains = [firsts[some], *(gained(jobs, rooms[some]) for jobs in markets[1:])]
+    gains = [firsts[some], *(gained(jobs, rooms[some]) for jobs in further())]
     for i, (n, count) in enumerate((asked[i - 1] for i in pays), start=1):
         for span, gain in zip(SPANS, gains, strict=True):
             more = float(gain[i] - gain[0])
@@ -146,10 +153,13 @@ def to_keep(scene: Scene, ready: Sequence[Node]) -> tuple[list[Weighed], list[We
 
 
 def _told(kept: Sequence[Node], losses: dict[NodeId, float]) -> Iterator[Weighed]:
+    least: dict[GpuName, float] = {}
     for node in kept:
-        of = [losses[n.id] for n in kept if n.gpu == node.gpu and n.id in losses]
-        if of:
-            yield Weighed(node, losses.get(node.id, min(of)), LOOK_S)
+        if node.id in losses:
+            least[node.gpu] = min(losses[node.id], least.get(node.gpu, math.inf))
+    for node in kept:
+        if node.gpu in least:
+            yield Weighed(node, losses.get(node.id, least[node.gpu]), LOOK_S)
 
 
 def _emptiest(scene: Scene, nodes: Sequence[Node]) -> list[Node]:

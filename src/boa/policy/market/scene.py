@@ -1,7 +1,7 @@
 """The scene of a decision: who is there, what money is worth, what nodes cost."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 
@@ -75,16 +75,16 @@ class Scene:
     def gains(self, standings: Standings, over_s: Seconds) -> Prospects:
         """Prospects over so many seconds; whoever waits for long gains more than nodes cost."""
         found = prospects(standings, over_s)
-        now, patience_s = self.view.now, self.view.patience_s
-        late = np.array([now - view.arrival >= patience_s for view in standings.views], dtype=bool)
+        late = self.view.now - standings.arrivals >= self.view.patience_s
         if not late.any():
             return found
-        urgent = URGENT * float((self.costs * (1.0 + self.waits / LOOK_S)).max())
-        extra = [
-            np.where(late[:, None] & (table > NEVER), urgent, 0.0)
-            for table in (found.gains, found.elsewhere)
-        ]
-        return replace(found, gains=found.gains + extra[0], elsewhere=found.elsewhere + extra[1])
+        for table in (found.gains, found.elsewhere):
+            np.add(table, self._urgent, out=table, where=late[:, None] & (table > NEVER))
+        return found
+
+    @cached_property
+    def _urgent(self) -> float:
+        return URGENT * float((self.costs * (1.0 + self.waits / LOOK_S)).max())
 
     def room(self, nodes: Sequence[Node]) -> Floats:
         """GPUs of every type on these nodes that the market may share out."""

@@ -51,6 +51,7 @@ class Standings:
     """First row of every class, and the number of rows."""
     order: Ints
     """Places that jobs have among those that were shown."""
+    arrivals: Floats
     epochs: Ints
     left: Floats
     """Part of the current epoch."""
@@ -125,6 +126,7 @@ def standings_of(
         worths=of,
         rows=rows,
         order=np.array(order, dtype=np.int64),
+        arrivals=np.array([view.arrival for view in here], dtype=float),
         epochs=np.minimum(np.array([view.epoch for view in here], dtype=np.int64), last),
         left=np.clip([view.left for view in here], 0.0, 1.0),
         held=np.array(held, dtype=np.int64),
@@ -234,6 +236,7 @@ def _replaced(
         worths=standings.worths,
         rows=standings.rows,
         order=standings.order,
+        arrivals=standings.arrivals,
         epochs=standings.epochs if epochs is None else epochs,
         left=standings.left if left is None else left,
         held=standings.held if held is None else held,
@@ -260,6 +263,7 @@ def _without(standings: Standings, ends: NDArray[np.bool_]) -> Standings:
         worths=tuple([worth for _, worth in parts]),
         rows=_ends(len(rows) for rows, _ in parts),
         order=standings.order[kept],
+        arrivals=standings.arrivals[kept],
         epochs=standings.epochs[kept],
         left=standings.left[kept],
         held=standings.held[kept],

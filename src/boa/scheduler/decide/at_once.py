@@ -14,7 +14,8 @@ from boa.placement.packing import allocate
 from boa.policy.boa import Planned
 from boa.scheduler.decide.decider import Decider, current_allocations, rent, schedulable
 from boa.scheduler.decide.reasons import changes
-from boa.scheduler.state import Draft
+from boa.scheduler.decide.views import set_least
+from boa.scheduler.state import Draft, is_usable
 from boa.units import GpuName, Seconds
 
 
@@ -109,10 +110,11 @@ class AtOnce(Decider):
 
     def _with_draining(self, draft: Draft, room: Room, ids: Iterable[NodeId] | None = None) -> Room:
         """Nodes that are to go as soon as they are empty count as given back."""
-        draining = self.unwanted if ids is None else ids
-        going = Counter(
-            record.gpu for record in draft.usable_nodes() if record.id in frozenset(draining)
-        )
+        draining = self.unwanted if ids is None else frozenset(ids)
+        found = (draft.nodes[node] for node in draining if node in draft.nodes)
+        going = Counter(record.gpu for record in found if is_usable(record))
+        if not going:
+            return room
         return replace(room, releasing=Counter(room.releasing) + going)
 
     def _seen(self, draft: Draft, jobs: Sequence[JobRecord], room: Room) -> ClusterView:
@@ -120,9 +122,10 @@ class AtOnce(Decider):
         view = self.view(draft, jobs, room)
         if not self.at_events:
             return view
-        least = {job.id: self._least_by_now(job, draft.now) for job in jobs}
-        seen = [replace(job, least=least[job.id]) if least[job.id] else job for job in view.jobs]
-        return replace(view, jobs=seen)
+        for job, seen in zip(jobs, view.jobs, strict=True):
+            if seen.least is None and (least := self._least_by_now(job, draft.now)):
+                set_least(seen, least)
+        return view
 
     def _least_by_now(self, job: JobRecord, now: Seconds) -> Share | None:
         """Share of a job should nothing be planned for it; None while it may wait for a plan."""

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from boa.model.cluster import JobId, JobView, Prediction, UserRequest
+from boa.model.cluster import JobId, JobView, Prediction, Share, UserRequest
 from boa.model.job import JobRecord
 from boa.model.speedup import Floats
 from boa.model.workload import GpuType
@@ -95,13 +95,15 @@ class _Kept(NamedTuple):
     """Width of its run; 0: none."""
 
 
-def _setter(name: str) -> Callable[[JobView, float], None]:
+def _setter(name: str) -> Callable[[JobView, Any], None]:
     """Past the dataclass, which is frozen for everybody else."""
-    found: Callable[[JobView, float], None] = JobView.__dict__[name].__set__
+    found: Callable[[JobView, Any], None] = JobView.__dict__[name].__set__
     return found
 
 
 _set_left, _set_service, _set_resumes_in = map(_setter, ("left", "service", "resumes_in"))
+set_least: Callable[[JobView, Share], None] = _setter("least")
+"""For the decider alone, and of views that are kept: a record that is the same has the same."""
 
 
 def _job_view(

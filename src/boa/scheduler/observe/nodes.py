@@ -23,7 +23,8 @@ def observe_cloud(draft: Draft, listed: Sequence[CloudNode], at: Seconds) -> lis
     state, tokens = draft.state, {node.token for node in listed}
     owner = owner_of(state.cluster)
     state.missing &= {node.id for node in state.nodes.values() if node.token not in tokens}
-    known = (*state.nodes.values(), *state.gone.values())
+    known = [*state.nodes.values()]
+    known += [state.gone[token] for token in tokens if token in state.gone]  # not all of a day
     ours = [node for node in listed if node.token.startswith(f"{owner}-")]
     for action in reconcile(known, ours, at):
         if isinstance(action, Changed):
