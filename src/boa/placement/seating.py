@@ -6,6 +6,7 @@ free widen a neighbour, where that gains anything.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol
 
 import numpy as np
 
@@ -19,7 +20,7 @@ Gains = Mapping[JobId, Sequence[tuple[float, GpuName, int]]]
 
 def seated(
     chosen: Mapping[JobId, tuple[GpuName, int]],
-    options: "Mapping[JobId, Options]",
+    options: "Offers",
     current: Mapping[JobId, Allocation],
     nodes: Sequence[Node],
     gpu_types: Mapping[GpuName, GpuType],
@@ -64,6 +65,12 @@ class Options:
         self.states, self.here, self.elsewhere = states, here, elsewhere
 
 
+class Offers(Protocol):
+    """Options by job."""
+
+    def __getitem__(self, job: JobId, /) -> Options: ...
+
+
 def _seat(
     job: JobId,
     state: tuple[GpuName, int],
@@ -91,7 +98,7 @@ def _seat(
 def _widen(
     pool: Pool,
     here: dict[JobId, Allocation],
-    options: Mapping[JobId, Options],
+    options: Offers,
     current: Mapping[JobId, Allocation],
     placed: dict[JobId, Allocation],
 ) -> None:

@@ -1,35 +1,39 @@
 """Commitments: dollars that jobs in the system will still cost, and what arrivals come to."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from boa.model.cluster import JobView
+from boa.model.speedup import Floats
 from boa.model.workload import Workload
+from boa.policy.market.standings import Standings, standings_of
 from boa.policy.market.worth import Worth, fresh_job
 from boa.units import Usd, UsdPerHour
 
 
-def to_go(jobs: Iterable[JobView], worths: Mapping[str, Worth]) -> Usd:
+def to_go(jobs: Sequence[JobView], worths: Mapping[str, Worth]) -> Usd:
     """Dollars of the rest of these jobs, each on what it is worth; 0 for unknown classes."""
-    return sum(_to_go(job, worths[job.job_class]) for job in jobs if job.job_class in worths)
+    standings = standings_of(jobs, worths)
+    each = np.zeros(len(jobs))
+    for worth, rows in standings.by_class():
+        each[standings.order[rows]] = _to_go(standings, worth, rows)
+    return sum(each.tolist())  # by job: classes may come and go, and sums are rounded
 
 
-def _to_go(job: JobView, worth: Worth) -> Usd:
+def _to_go(standings: Standings, worth: Worth, rows: slice) -> Floats:
     course = worth.course
-    epoch = min(job.epoch, len(course.times) - 1)
-    left = min(max(job.left, 0.0), 1.0)
-    seconds = left * course.times[epoch]
-    values = worth.values * (seconds + course.rescale_s) + worth.afters[epoch]
-    held = job.allocation
-    on = None if held is None else course.index.get((held.gpu, held.width))
-    state = int(values.argmin())
-    pause = course.rescale_s
-    if on is not None:
-        stays = worth.values[on] * (seconds[on] + job.resumes_in) + worth.afters[epoch, on]
-        if stays <= values[state]:
-            state, pause = on, job.resumes_in
-    return float((seconds[state] + pause) * course.rates[state] + worth.dollars[epoch, state])
+    epochs, on, resumes = standings.epochs[rows], standings.held[rows], standings.pauses[rows]
+    seconds = standings.left[rows, None] * course.times[epochs]
+    values = worth.values * (seconds + course.rescale_s) + worth.afters[epochs]
+    every = np.arange(len(epochs))
+    stays = worth.values[on] * (seconds[every, on] + resumes) + worth.afters[epochs, on]
+    state = values.argmin(axis=1)
+    stay = (on >= 0) & (stays <= values[every, state])
+    state = np.where(stay, on, state)
+    pause = np.where(stay, resumes, course.rescale_s)
+    paid = (seconds[every, state] + pause) * course.rates[state] + worth.dollars[epochs, state]
+    return np.asarray(paid)
 
 
 def promised(workload: Workload, worths: Mapping[str, Worth]) -> UsdPerHour:

@@ -7,6 +7,7 @@ seconds of jobs per second, at the price of money of the plan in force.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 from boa.model.cluster import Allocation, ClusterView, Decision, JobId, Node, NodeId, NodeReason
@@ -84,16 +85,37 @@ def _wanted(
 
 def _seated(scene: Scene, market: Prospects, ready: Sequence[Node]) -> dict[JobId, Allocation]:
     found = cleared(market, scene.room(ready))
-    chosen, options = {}, {}
-    for n, job in enumerate(market.jobs):
-        states = market.states[n]
-        count = len(states)
-        options[job] = Options(states, market.gains[n, :count], market.elsewhere[n, :count])
-        if found.chosen[n] >= 0:
-            chosen[job] = states[found.chosen[n]]
-    current = {job.id: job.allocation for job in scene.jobs if job.allocation is not None}
+    columns = found.chosen.tolist()
+    chosen = {
+        job: states[column]
+        for job, states, column in zip(market.jobs, market.states, columns, strict=True)
+        if column >= 0
+    }
     taken = scene.strangers.placements.values()
-    return seated(chosen, options, current, ready, scene.view.gpu_types, taken)
+    types = scene.view.gpu_types
+    return seated(chosen, _Offered(market), scene.current, ready, types, taken)
+
+
+class _Offered:
+    """What jobs could be given, by job: made when asked for, since few are to move."""
+
+    def __init__(self, market: Prospects) -> None:
+        self._market = market
+        self._made: dict[JobId, Options] = {}
+
+    @cached_property
+    def _rows(self) -> Mapping[JobId, int]:
+        return {job: n for n, job in enumerate(self._market.jobs)}
+
+    def __getitem__(self, job: JobId, /) -> Options:
+        found = self._made.get(job)
+        if found is None:
+            market, row = self._market, self._rows[job]
+            states = market.states[row]
+            gains, elsewhere = market.gains[row], market.elsewhere[row]
+            found = Options(states, gains[: len(states)], elsewhere[: len(states)])
+            self._made[job] = found
+        return found
 
 
 def _reasons(

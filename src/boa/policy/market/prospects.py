@@ -90,7 +90,7 @@ def prospects_in_python(standings: Standings, horizon_s: Seconds) -> Prospects:
 
 def _prospects(standings: Standings, found: NDArray[np.float64]) -> Prospects:
     if standings.forbidden is not None:
-        found[:, standings.forbidden] = NO_USE
+        np.copyto(found, NO_USE, where=standings.forbidden)
     return Prospects(
         jobs=standings.jobs,
         gains=found[0],

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from boa.model.cluster import JobView, Node, NodeId
+from boa.model.cluster import Node, NodeId
 from boa.model.speedup import Floats
 from boa.policy.market.clearing import cleared, gained
 from boa.policy.market.prospects import Prospects
@@ -138,7 +138,7 @@ def to_keep(scene: Scene, ready: Sequence[Node]) -> tuple[list[Weighed], list[We
         best: tuple[float, Weighed, Prospects] | None = None
         for n, kind in enumerate(scene.kinds):
             for node in [node for node in order if node.gpu == kind.name][:2]:
-                without = _vacated(scene.jobs, jobs, node.id)
+                without = _vacated(scene, jobs, node.id)
                 loss = losses[node.id] = value - cleared(without, _more(scene, room, n, -1)).gain
                 net = RELEASE * scene.costs[n] - loss
                 if net > 0 and (best is None or net > best[0]):
@@ -164,26 +164,17 @@ def _told(kept: Sequence[Node], losses: dict[NodeId, float]) -> Iterator[Weighed
 
 def _emptiest(scene: Scene, nodes: Sequence[Node]) -> list[Node]:
     """Nodes that may go, the least used first, of these the newest; not those with strangers."""
-    used: dict[NodeId, int] = {}
-    for job in scene.jobs:
-        if job.allocation is not None:
-            for node, count in job.allocation.nodes:
-                used[node] = used.get(node, 0) + count
+    used = {node: sum(count for _, count in on) for node, on in scene.on_nodes.items()}
     busy = scene.strangers.nodes
     free = [node for node in nodes if node.id not in busy]
     return sorted(free, key=lambda node: (used.get(node.id, 0), -node.id))
 
 
-def _vacated(views: Sequence[JobView], jobs: Prospects, node: NodeId) -> Prospects:
-    """The market when all jobs on a node have to leave it."""
-    on = {
-        view.id
-        for view in views
-        if view.allocation is not None and any(node == n for n, _ in view.allocation.nodes)
-    }
-    if not on:
+def _vacated(scene: Scene, jobs: Prospects, node: NodeId) -> Prospects:
+    """The market when all jobs on a node have to leave it; `jobs`: as they stand now."""
+    rows = [row for row, _ in scene.on_nodes.get(node, ())]
+    if not rows:
         return jobs
-    rows = [n for n, job in enumerate(jobs.jobs) if job in on]
     gains, held = jobs.gains.copy(), jobs.held.copy()
     gains[rows], held[rows] = jobs.elsewhere[rows], -1
     return replace(jobs, gains=gains, held=held)

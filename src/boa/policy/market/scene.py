@@ -5,12 +5,12 @@ from functools import cached_property
 
 import numpy as np
 
-from boa.model.cluster import ClusterView, JobView, Node
+from boa.model.cluster import Allocation, ClusterView, JobId, JobView, Node, NodeId
 from boa.model.speedup import Floats
 from boa.policy.boa import Planned
 from boa.policy.market.prospects import Prospects, prospects
 from boa.policy.market.standings import Standings, standings_of
-from boa.policy.market.strangers import is_stranger, seat_strangers
+from boa.policy.market.strangers import seat_strangers, strangers_among
 from boa.policy.market.worth import Worth
 from boa.units import SECONDS_PER_HOUR, Seconds
 
@@ -51,7 +51,7 @@ class Scene:
     def __init__(self, view: ClusterView, planned: Planned, price: float) -> None:
         self.view, self.price = view, max(price, LEAST_PRICE)
         self.worths = planned.worths(self.price)
-        odd = [job for job in view.jobs if is_stranger(job, self.worths)]
+        odd = strangers_among(view.jobs, self.worths)
         self.strangers = seat_strangers(view, odd)
         self.jobs: Sequence[JobView] = view.jobs
         """Those that take part in the market."""
@@ -71,6 +71,21 @@ class Scene:
         """Seconds that a node of every type costs without being of use."""
         soon = min(view.booting.values(), default=LOOK_S)
         self.look_s = max(min(soon, LOOK_S), LEAST_S)
+
+    @cached_property
+    def current(self) -> Mapping[JobId, Allocation]:
+        """What jobs of the market hold."""
+        return {job.id: job.allocation for job in self.jobs if job.allocation is not None}
+
+    @cached_property
+    def on_nodes(self) -> Mapping[NodeId, list[tuple[int, int]]]:
+        """Of every node, who is on it: the row among the standings, and how many GPUs."""
+        found: dict[NodeId, list[tuple[int, int]]] = {}
+        for row, view in enumerate(self.standings.views):
+            if view.allocation is not None:
+                for node, count in view.allocation.nodes:
+                    found.setdefault(node, []).append((row, count))
+        return found
 
     def gains(self, standings: Standings, over_s: Seconds) -> Prospects:
         """Prospects over so many seconds; whoever waits for long gains more than nodes cost."""

@@ -8,6 +8,7 @@ import ctypes
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import attrgetter
 from typing import TypeAlias
 
 import numpy as np
@@ -97,13 +98,13 @@ class Standings:
 def standings_of(
     views: Sequence[JobView],
     worths: Mapping[str, Worth],
-    named: Callable[[JobView], str] = lambda view: view.job_class,
+    named: Callable[[JobView], str] = attrgetter("job_class"),
 ) -> Standings:
     """Jobs of classes without a worth are left out: nothing is known of them yet. `named`: what
     the worth is called that a job goes by."""
     by_class: dict[str, list[int]] = {}
-    for n, view in enumerate(views):
-        by_class.setdefault(named(view), []).append(n)
+    for n, name in enumerate(map(named, views)):
+        by_class.setdefault(name, []).append(n)
     known = [name for name in by_class if name in worths]
     order = [n for name in known for n in by_class[name]]
     here = tuple([views[n] for n in order])
@@ -171,13 +172,13 @@ def _forbidden(
 def later(standings: Standings, given: Mapping[JobId, Allocation], seconds: Seconds) -> Standings:
     """Where jobs will stand by then on what they are given now; those that end are left out."""
     held, pauses = standings.held.copy(), standings.pauses.copy()
-    for worth, rows in standings.by_class():
-        for row in range(rows.start, rows.stop):
-            view = standings.views[row]
-            has, gets = view.allocation, given.get(view.id)
-            if gets is not has and gets != has:
-                held[row] = worth.course.column(gets)
-                pauses[row] = worth.course.rescale_s
+    views, get = standings.views, given.get
+    for row in [n for n, view in enumerate(views) if get(view.id) is not view.allocation]:
+        gets = get(views[row].id)
+        if gets != views[row].allocation:
+            kind = int(np.searchsorted(standings.rows, row, side="right")) - 1
+            course = standings.worths[kind].course
+            held[row], pauses[row] = course.column(gets), course.rescale_s
     moved = _replaced(standings, held=held, pauses=pauses)
     if _library is None:
         epochs, left, pauses, ends = advanced_in_python(moved, seconds)

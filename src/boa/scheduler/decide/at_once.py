@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from boa.model.cluster import Allocation, ClusterView, JobId, Node, NodeId, Share
@@ -46,7 +46,8 @@ class AtOnce(Decider):
         if draft.replan or draft.arrived or self.fresh_plan:
             return True
         last = self.next_round - self.round_s
-        return any(last < self._patient_until(job) <= draft.now for job in draft.jobs.values())
+        waiting = [job for job in draft.jobs.values() if job.share is None]
+        return any(last < self._patient_until(job) <= draft.now for job in waiting)
 
     def _patient_until(self, job: JobRecord) -> Seconds:
         """When a job that no plan knows is to start all the same; never, where one does."""
@@ -73,8 +74,7 @@ class AtOnce(Decider):
         ids = {node.id for node in usable}
         new = [node for node in nodes if node.id not in ids]
         why: Mapping[JobId, Shortage] = {}
-        used = {node for given in after.values() for node, _ in given.nodes}
-        if new and not used & {node.id for node in new}:  # nobody waits for them: as many as can be
+        if new and not _anyone_on({node.id for node in new}, after):  # as many as can be
             new = _rentable(new, usable, self.gpu_types, room)
         wanted = {job.id: _share(job, given) for job in jobs if (given := after.get(job.id))}
         over = (room.spend_left or 0.0) < 0 and not self.at_events
@@ -133,6 +133,10 @@ class AtOnce(Decider):
             return None
         share = job.share or self.least(job)
         return share and self.within(share, job)
+
+
+def _anyone_on(nodes: Collection[NodeId], after: Mapping[JobId, Allocation]) -> bool:
+    return any(node in nodes for given in after.values() for node, _ in given.nodes)
 
 
 def _share(job: JobRecord, given: Allocation) -> Share:

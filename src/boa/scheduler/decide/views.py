@@ -139,7 +139,7 @@ def _resumes_in(job: JobRecord, rescale_s: Seconds, now: Seconds) -> Seconds:
     if job.allocation is None:
         return 0.0
     run = job.run
-    if run is None or run.allocation != job.allocation:
+    if run is None or (run.allocation is not job.allocation and run.allocation != job.allocation):
         return rescale_s
     if run.reported_at is not None:
         return 0.0

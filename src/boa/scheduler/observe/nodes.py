@@ -73,9 +73,11 @@ def give_back_empty(
     for job in draft.jobs.values():
         given, run = job.allocation, job.run
         if given is not None:
-            used.update([node for node, _ in given.nodes])
+            for node_id, _ in given.nodes:
+                used.add(node_id)
         if run is not None and run.allocation is not given:
-            used.update([node for node, _ in run.allocation.nodes])
+            for node_id, _ in run.allocation.nodes:
+                used.add(node_id)
     for node in list(draft.nodes.values()):
         if node.state not in ("requested", "ready"):
             continue
