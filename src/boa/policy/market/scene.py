@@ -26,8 +26,6 @@ LEAST_PRICE = 1e-3
 are given back all the same."""
 TRIAL = "\0trial"
 """Marks a worth that is hoped for: no class has such a name."""
-NEVER = -1e20
-"""Gains below this are of states that a job cannot have."""
 
 
 def _standings(
@@ -89,13 +87,8 @@ class Scene:
 
     def gains(self, standings: Standings, over_s: Seconds) -> Prospects:
         """Prospects over so many seconds; whoever waits for long gains more than nodes cost."""
-        found = prospects(standings, over_s)
         late = self.view.now - standings.arrivals >= self.view.patience_s
-        if not late.any():
-            return found
-        for table in (found.gains, found.elsewhere):
-            np.add(table, self._urgent, out=table, where=late[:, None] & (table > NEVER))
-        return found
+        return prospects(standings, over_s, np.where(late, self._urgent, 0.0))
 
     @cached_property
     def _urgent(self) -> float:
