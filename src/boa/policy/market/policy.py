@@ -85,15 +85,17 @@ def _wanted(
 
 def _seated(scene: Scene, market: Prospects, ready: Sequence[Node]) -> dict[JobId, Allocation]:
     found = cleared(market, scene.room(ready))
-    columns = found.chosen.tolist()
+    jobs, columns = market.jobs, found.chosen.tolist()
     chosen = {
         job: states[column]
-        for job, states, column in zip(market.jobs, market.states, columns, strict=True)
+        for job, states, column in zip(jobs, market.states, columns, strict=True)
         if column >= 0
     }
+    current = scene.current
+    stays = ((found.chosen >= 0) & (found.chosen == market.held)).nonzero()[0].tolist()
+    same = {jobs[row]: current[jobs[row]] for row in stays}
     taken = scene.strangers.placements.values()
-    types = scene.view.gpu_types
-    return seated(chosen, _Offered(market), scene.current, ready, types, taken)
+    return seated(chosen, same, _Offered(market), current, ready, scene.view.gpu_types, taken)
 
 
 class _Offered:

@@ -164,7 +164,10 @@ def _told(kept: Sequence[Node], losses: dict[NodeId, float]) -> Iterator[Weighed
 
 def _emptiest(scene: Scene, nodes: Sequence[Node]) -> list[Node]:
     """Nodes that may go, the least used first, of these the newest; not those with strangers."""
-    used = {node: sum(count for _, count in on) for node, on in scene.on_nodes.items()}
+    used: dict[NodeId, int] = {}
+    for node_id, on in scene.on_nodes.items():
+        for _, count in on:
+            used[node_id] = used.get(node_id, 0) + count
     busy = scene.strangers.nodes
     free = [node for node in nodes if node.id not in busy]
     return sorted(free, key=lambda node: (used.get(node.id, 0), -node.id))

@@ -51,15 +51,17 @@ class KeptViews:
     ) -> list[JobView]:
         before, kin = self._kept, beliefs.kin
         kept = [before.get(job.id) for job in jobs]
-        pairs = list(zip(jobs, kept, strict=True))
-        keys = [kin(j) if k is None or k.record is not j else k.kin for j, k in pairs]
+        keys = [
+            kin(job) if has is None or has.record is not job else has.kin
+            for job, has in zip(jobs, kept, strict=True)
+        ]
         believed = {
             key: self._same(key, beliefs.of(job))
             for key, job in dict(zip(keys, jobs, strict=True)).items()
         }
         after, found = {}, []
         passes = beliefs.left_passes
-        for (job, has), key in zip(pairs, keys, strict=True):
+        for job, has, key in zip(jobs, kept, keys, strict=True):
             known = believed[key]
             if has is None or has.record is not job or has.known is not known:
                 view = _job_view(job, known, beliefs, gpu_types, now)
