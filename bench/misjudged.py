@@ -113,17 +113,16 @@ def main() -> None:
     )
     for come, arrivals in groups:
         found = [r for c, r in results.items() if (c.come, c.arrivals) == (come, arrivals)]
-        table.add(
-            **{
-                "jobs per job believed": come,
-                "they come": arrivals,
-                "cluster": f"{found[0].nodes:.1f} nodes",
-                "first day": _told([r.first_day for r in found]),
-                "whole": _told([r.whole for r in found]),
-                "worst day": _told([r.worst_day for r in found]),
-                "mean JCT, min": round(float(np.mean([r.jct_s for r in found])) / 60, 1),
-            }
-        )
+        row: dict[str, str | float] = {
+            "jobs per job believed": come,
+            "they come": arrivals,
+            "cluster": f"{found[0].nodes:.1f} nodes",
+            "first day": _told([r.first_day for r in found]),
+            "whole": _told([r.whole for r in found]),
+            "worst day": _told([r.worst_day for r in found]),
+            "mean JCT, min": round(float(np.mean([r.jct_s for r in found])) / 60, 1),
+        }
+        table.add(**row)
     show(table, console)
     write(options.json, [table])
     console.print(f"written to {options.json}")

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Literal, TypeAlias
 
 from boa.model.cluster import JobId, Node, NodeId
@@ -46,7 +47,11 @@ class NodeRecord:
 
     @property
     def node(self) -> Node:
-        return Node(self.id, self.gpu, self.gpus)
+        return _node(self.id, self.gpu, self.gpus)
+
+
+_node = lru_cache(maxsize=4096)(Node)
+"""The same one again: every decision asks this of every node."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ free widen a neighbour, where that gains anything.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol
 
 import numpy as np
 
@@ -19,13 +20,15 @@ Gains = Mapping[JobId, Sequence[tuple[float, GpuName, int]]]
 
 def seated(
     chosen: Mapping[JobId, tuple[GpuName, int]],
-    options: "Mapping[JobId, Options]",
+    same: Mapping[JobId, Allocation],
+    options: "Offers",
     current: Mapping[JobId, Allocation],
     nodes: Sequence[Node],
     gpu_types: Mapping[GpuName, GpuType],
     taken: Iterable[Allocation] = (),
 ) -> dict[JobId, Allocation]:
-    """A job left out waits. `taken`: GPUs that others have."""
+    """A job left out waits. `same`: what those hold who keep their type and width. `taken`: GPUs
+    that others have."""
     pools = {
         gpu: Pool(gpu, kind.gpus_per_node, (node.id for node in nodes if node.gpu == gpu))
         for gpu, kind in gpu_types.items()
@@ -34,14 +37,10 @@ def seated(
     for given in taken:
         pool = pools[given.gpu]
         pool.hold(pair for pair in given.nodes if pair[0] in pool.free)
-    same: dict[GpuName, dict[JobId, Allocation]] = {gpu: {} for gpu in pools}
-    for job, (gpu, width) in chosen.items():
-        held = current.get(job)
-        if held is not None and held.gpu == gpu and held.width == width:
-            same[gpu][job] = held
     for gpu, pool in pools.items():
-        placed.update(pool.pin(same[gpu]))
-    movers = sorted((job for job in chosen if job not in placed), key=lambda j: -chosen[j][1])
+        here = {job: held for job, held in same.items() if held.gpu == gpu}
+        placed.update(pool.pin(here))
+    movers = sorted([job for job in chosen if job not in placed], key=lambda j: -chosen[j][1])
     for job in movers:
         found = _seat(job, chosen[job], options[job], current.get(job), pools)
         if found is not None:
@@ -62,6 +61,12 @@ class Options:
         self, states: Sequence[tuple[GpuName, int]], here: "np.ndarray", elsewhere: "np.ndarray"
     ) -> None:
         self.states, self.here, self.elsewhere = states, here, elsewhere
+
+
+class Offers(Protocol):
+    """Options by job."""
+
+    def __getitem__(self, job: JobId, /) -> Options: ...
 
 
 def _seat(
@@ -91,7 +96,7 @@ def _seat(
 def _widen(
     pool: Pool,
     here: dict[JobId, Allocation],
-    options: Mapping[JobId, Options],
+    options: Offers,
     current: Mapping[JobId, Allocation],
     placed: dict[JobId, Allocation],
 ) -> None:

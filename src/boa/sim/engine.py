@@ -60,6 +60,8 @@ class _Acted:
     """The last one that was told of."""
     says_at: Seconds = NEVER
     """When it next reports by itself."""
+    alarm: tuple[Seconds, int] | None = None
+    """Moment and stamp of its newest entry among the engine's, as long as it is there."""
     told: bool = False
     ended: RunEvent | None = None
     ended_at: Seconds = NEVER
@@ -197,8 +199,14 @@ class SimulatedEngine:
             due, _, stamp, run = self._wakes[0]
             if run.ended is None and stamp == run.job.stamp and due == run.wakes_at():
                 return due
-            heapq.heappop(self._wakes)
+            self._pop()
         return NEVER
+
+    def _pop(self) -> _Acted:
+        due, _, stamp, run = heapq.heappop(self._wakes)
+        if run.alarm == (due, stamp):
+            run.alarm = None
+        return run
 
     def waits_for(self, job: JobId, epoch: int | None) -> None:
         """Have a job wake at the beginning of an epoch (None: only at its end), not of each."""
@@ -215,12 +223,15 @@ class SimulatedEngine:
     def _due(self, now: Seconds) -> list[_Acted]:
         found = []
         while (at := self.wakes_at()) <= now and at < NEVER:
-            found.append(heapq.heappop(self._wakes)[3])
+            found.append(self._pop())
         return found
 
     def _set_alarm(self, run: _Acted) -> None:
         if run.ended is None and (due := run.wakes_at()) < NEVER:
-            heapq.heappush(self._wakes, (due, run.number, run.job.stamp, run))
+            alarm = (due, run.job.stamp)
+            if alarm != run.alarm:
+                run.alarm = alarm
+                heapq.heappush(self._wakes, (due, run.number, run.job.stamp, run))
 
     def _end(self, run: _Acted, event: RunEvent, at: Seconds | None = None) -> None:
         now = self._clock.now()

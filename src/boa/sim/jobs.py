@@ -1,5 +1,8 @@
 """A job inside the simulator: where its training stands, what it holds, how fast it goes."""
 
+from functools import reduce
+from operator import add
+
 from boa.model.cluster import Allocation, JobId, JobView, Share, UserRequest
 from boa.model.trace import TraceJob
 from boa.sim.learners import Learner, TrueRates
@@ -15,6 +18,10 @@ class ActiveJob:
     """Mutable, and only the simulator's: policies see its view."""
 
     __slots__ = (
+        "_asked",
+        "_timed",
+        "_times",
+        "_wakes",
         "allocation",
         "arrival",
         "asked",
@@ -64,6 +71,11 @@ class ActiveJob:
         self.tried: dict[GpuName, int] = {}
         self.note: object = None
         self.stamp = 0
+        self._asked: object = None
+        self._wakes: Seconds = NEVER
+        """When it wakes, as it stood when that was last asked."""
+        self._timed: object = None
+        self._times: list[Seconds] = []
 
     @property
     def finished(self) -> bool:
@@ -142,18 +154,35 @@ class ActiveJob:
         """When it ends, reaches the epoch its policy waits for, or its pace may change."""
         if self.allocation is None:
             return NEVER
-        at = max(self.clock, self.resume_at)
-        if self.rate() <= 0:
+        at, rate = max(self.clock, self.resume_at), self.rate()
+        if rate <= 0:
             return NEVER
+        asked = (at, self.epoch, self.done, self.pace, self.until, self.speed)
+        if asked == self._asked:  # as is most often asked, twice and three times
+            return self._wakes
         assert self.pace is not None
         last = min(self.epochs, self.pace.end)
         if self.until is not None:
             last = min(last, max(self.until, self.epoch + 1))
-        rates, first, speed = self.pace.rates, self.pace.first, self.speed
-        at += (self.work[self.epoch] - self.done) / (rates[self.epoch - first] * speed)
-        for epoch in range(self.epoch + 1, last):
-            at += self.work[epoch] / (rates[epoch - first] * speed)
+        at += (self.work[self.epoch] - self.done) / rate
+        # One after the other: a sum that is rounded otherwise would be another moment.
+        at = reduce(add, self._epoch_times()[self.epoch + 1 : last], at)
+        self._asked, self._wakes = asked, at
         return at
+
+    def _epoch_times(self) -> list[Seconds]:
+        """Seconds of every epoch at this pace, up to its end; those before it are left at 0."""
+        pace, speed = self.pace, self.speed
+        assert pace is not None
+        if self._timed != (pace, speed):
+            first, last = pace.first, min(self.epochs, pace.end)
+            rates = pace.rates[: last - first]
+            times = [
+                work / (rate * speed) if rate > 0 else NEVER
+                for work, rate in zip(self.work[first:last], rates, strict=True)
+            ]
+            self._timed, self._times = (pace, speed), [0.0] * first + times
+        return self._times
 
     def as_view(self) -> JobView:
         """The job as its policy sees it."""

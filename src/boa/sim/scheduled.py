@@ -213,12 +213,14 @@ class ScheduledSimulation:
                 job.pace = None
 
     def _settle(self) -> None:
-        """Step until nothing more happens at this moment."""
+        """Step until nothing more happens at this moment. A market answers what it is told and the
+        time, not what it decided itself: where nothing is new it would do nothing."""
+        answers = self.scheduler.decider.at_events
         for _ in range(MOST_STEPS):
             before = self.state
             self._step()
             quiet = not self.scheduler.planner.thinking and not self._incoming and self._listed
-            if quiet and not self.engine.news and _same(before, self.state):
+            if quiet and not self.engine.news and (answers or _same(before, self.state)):
                 return
         raise AssertionError("the scheduler does not come to rest")
 

@@ -216,50 +216,67 @@ static int64_t best_left(const Market *m, int64_t j, int64_t has, const double *
     return best;
 }
 
+/* Whether a comes before b: it gains more by a GPU, or as much and is the first of them. */
+static int before_in(const double *ratio, int64_t a, int64_t b) {
+    return ratio[a] > ratio[b] || (ratio[a] == ratio[b] && a < b);
+}
+
+/* Let the first of a heap of jobs sink to its place. */
+static void sink(int64_t *heap, int64_t count, int64_t at, const double *ratio) {
+    const int64_t job = heap[at];
+    for (int64_t below; (below = 2 * at + 1) < count; at = below) {
+        if (below + 1 < count && before_in(ratio, heap[below + 1], heap[below])) below++;
+        if (!before_in(ratio, heap[below], job)) break;
+        heap[at] = heap[below];
+    }
+    heap[at] = job;
+}
+
+/* Jobs that could still have something better, as a heap; how many. */
+static int64_t wishes(const Market *m, const int64_t *chosen, const double *free, int64_t *wish,
+                      double *ratio, int64_t *heap) {
+    int64_t count = 0;
+    for (int64_t j = 0; j < m->jobs; j++) {
+        wish[j] = best_left(m, j, chosen[j], free, &ratio[j]);
+        if (wish[j] >= 0) heap[count++] = j;
+    }
+    for (int64_t n = count / 2 - 1; n >= 0; n--) sink(heap, count, n, ratio);
+    return count;
+}
+
 /* What is left over, each time to whoever gains most by the GPU. While what is free only gets
- * less, whoever could have nothing better stays so, and who can still have its best keeps it. */
+ * less, whoever could have nothing better stays so, and what others wish for only gets worse: it
+ * is looked at again when they come first. */
 static void fill(const Market *m, const double *room, int64_t *chosen, const double *taken,
                  double *free) {
-    int64_t *open = m->work, *wish = m->work + m->jobs, count = 0;
+    int64_t *heap = m->work, *wish = m->work + m->jobs;
     double *ratio = m->amounts;
-    int any = 0, anew = 1;
+    int any = 0;
     for (int64_t h = 0; h < m->kinds; h++) {
         free[h] = room[h] - taken[h];
         any |= free[h] > 0;
     }
     if (!any) return; /* at its price nobody would rather have as much, or less */
-    for (;;) {
-        if (anew) {
-            count = 0;
-            for (int64_t j = 0; j < m->jobs; j++) {
-                wish[j] = best_left(m, j, chosen[j], free, &ratio[j]);
-                if (wish[j] >= 0) open[count++] = j;
-            }
-        }
-        int64_t job = -1, kept = 0;
-        for (int64_t i = 0; i < count; i++) {
-            const int64_t j = open[i], has = chosen[j];
-            if (wish[j] < 0) continue;
-            const int64_t kind = m->kind[j * m->states + wish[j]];
-            const int same = has >= 0 && m->kind[j * m->states + has] == kind;
-            const double extra = gpus(m, j, wish[j]) - (same ? gpus(m, j, has) : 0.0);
-            if (extra > free[kind]) {
-                wish[j] = best_left(m, j, has, free, &ratio[j]);
-                if (wish[j] < 0) continue;
-            }
-            open[kept++] = j;
-            if (job < 0 || ratio[j] > ratio[job]) job = j;
-        }
-        count = kept;
-        if (job < 0) return;
-        const int64_t has = chosen[job], on = has >= 0 ? m->kind[job * m->states + has] : -1;
+    int64_t count = wishes(m, chosen, free, wish, ratio, heap);
+    while (count > 0) {
+        const int64_t job = heap[0], has = chosen[job];
+        const int64_t on = has >= 0 ? m->kind[job * m->states + has] : -1;
         const int64_t kind = m->kind[job * m->states + wish[job]];
-        const double before = on >= 0 ? free[on] : 0.0;
-        if (on >= 0) free[on] += gpus(m, job, has);
-        chosen[job] = wish[job];
-        free[kind] -= gpus(m, job, chosen[job]);
-        anew = on >= 0 && free[on] > before;
-        if (!anew) wish[job] = best_left(m, job, chosen[job], free, &ratio[job]);
+        const double own = has >= 0 ? gpus(m, job, has) : 0.0;
+        const int fits = gpus(m, job, wish[job]) - (on == kind ? own : 0.0) <= free[kind];
+        if (fits) {
+            const double before = on >= 0 ? free[on] : 0.0;
+            if (on >= 0) free[on] += own;
+            chosen[job] = wish[job];
+            free[kind] -= gpus(m, job, chosen[job]);
+            if (on >= 0 && free[on] > before) {
+                count = wishes(m, chosen, free, wish, ratio, heap);
+                continue;
+            }
+        }
+        wish[job] = best_left(m, job, chosen[job], free, &ratio[job]);
+        if (wish[job] < 0) heap[0] = heap[--count];
+        sink(heap, count, 0, ratio);
     }
 }
 

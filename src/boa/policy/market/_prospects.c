@@ -37,7 +37,12 @@ static double starts(const Class *c, int64_t epoch, double left) {
 
 /* The epoch that a state is in then, from one that it has reached; `epochs` at the end. */
 static int64_t epoch_at(const Class *c, int64_t state, int64_t from, double at) {
-    int64_t low = from, high = c->epochs; /* the first in [low, high] whose end is after `at` */
+    int64_t low = from, high = from; /* the first in [low, high] whose end is after `at` */
+    for (int64_t step = 1; high < c->epochs; step *= 2) { /* not far, most often */
+        if (c->reached[(high + 1) * c->states + state] > at) break;
+        low = high + 1, high += step;
+    }
+    if (high > c->epochs) high = c->epochs;
     while (low < high) {
         const int64_t middle = (low + high) / 2;
         if (c->reached[(middle + 1) * c->states + state] <= at) low = middle + 1;

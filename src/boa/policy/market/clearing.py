@@ -94,33 +94,46 @@ def gained(found: Prospects, rooms: Floats) -> Floats:
     return _compiled(found, rooms)[2]
 
 
+class _Kernel:
+    """A market as the C kernel takes it, with the memory that it works in."""
+
+    def __init__(self, found: Prospects, kinds: int) -> None:
+        jobs, states = found.gains.shape
+        sizes = (jobs * states, jobs * kinds + 1, 4 * jobs)
+        whole, parts = np.empty(sum(sizes), dtype=np.int64), np.empty(2 * jobs + 3 * kinds)
+        arrays = (found.gains, found.gpus, found.kinds)
+        corners = whole.ctypes.data
+        first = corners + 8 * sizes[0]
+        self._market = _Market(
+            *(jobs, states, kinds),
+            *(array.ctypes.data for array in arrays),
+            *(NOTHING, LEAST, LIGHT, HALVINGS, ROUNDS),
+            *(corners, first, first + 8 * sizes[1], parts.ctypes.data),
+        )
+        self._lives_as_long = (arrays, whole, parts)
+        self.address = ctypes.addressof(self._market)
+
+
 def _compiled(found: Prospects, rooms: Floats) -> tuple[Ints, Floats, Floats]:
     """Columns that jobs are given in the last room; prices and gain of every room."""
     assert _library is not None
     rooms = np.ascontiguousarray(rooms, dtype=float)
-    jobs, states = found.gains.shape
     count, kinds = rooms.shape
-    sizes = (jobs, jobs * states, jobs * kinds + 1, 4 * jobs)
-    whole = np.empty(sum(sizes), dtype=np.int64)
-    parts = np.empty(count * kinds + count + 2 * jobs + 3 * kinds)
-    of_ints, of_floats = whole.ctypes.data, parts.ctypes.data
-    at = [of_ints + 8 * sum(sizes[:n]) for n in range(len(sizes))]
-    market = _Market(
-        *(jobs, states, kinds),
-        *(array.ctypes.data for array in (found.gains, found.gpus, found.kinds)),
-        *(NOTHING, LEAST, LIGHT, HALVINGS, ROUNDS),
-        *(at[1], at[2], at[3], of_floats + 8 * count * (kinds + 1)),
-    )
+    kernel = found.kept.get("kernel")
+    if kernel is None:
+        kernel = found.kept["kernel"] = _Kernel(found, kinds)
+    chosen, outcome = np.empty(len(found.gains), dtype=np.int64), np.empty(count * (kinds + 1))
+    prices = outcome.ctypes.data
     _library.boa_clear(
-        ctypes.addressof(market),
+        kernel.address,
         count,
         rooms.ctypes.data,
-        at[0],
-        of_floats,
-        of_floats + 8 * count * kinds,
+        chosen.ctypes.data,
+        prices,
+        prices + 8 * count * kinds,
     )
-    prices = parts[: count * kinds].reshape(count, kinds)
-    return whole[:jobs], prices, parts[count * kinds : count * (kinds + 1)]
+    split = count * kinds
+    return chosen, outcome[:split].reshape(count, kinds), outcome[split:]
 
 
 def cleared_in_python(found: Prospects, room: Floats) -> Cleared:

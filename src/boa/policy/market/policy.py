@@ -7,6 +7,7 @@ seconds of jobs per second, at the price of money of the plan in force.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 from boa.model.cluster import Allocation, ClusterView, Decision, JobId, Node, NodeId, NodeReason
@@ -18,7 +19,7 @@ from boa.policy.market.renting import Weighed, to_keep, to_rent
 from boa.policy.market.scene import LEAST_PRICE, Scene
 from boa.policy.market.standings import later
 from boa.policy.market.strangers import seat_strangers
-from boa.units import SECONDS_PER_HOUR
+from boa.units import SECONDS_PER_HOUR, GpuName, Seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,25 +85,52 @@ def _wanted(
 
 def _seated(scene: Scene, market: Prospects, ready: Sequence[Node]) -> dict[JobId, Allocation]:
     found = cleared(market, scene.room(ready))
-    chosen, options = {}, {}
-    for n, job in enumerate(market.jobs):
-        states = market.states[n]
-        count = len(states)
-        options[job] = Options(states, market.gains[n, :count], market.elsewhere[n, :count])
-        if found.chosen[n] >= 0:
-            chosen[job] = states[found.chosen[n]]
-    current = {job.id: job.allocation for job in scene.jobs if job.allocation is not None}
+    jobs, columns = market.jobs, found.chosen.tolist()
+    chosen = {
+        job: states[column]
+        for job, states, column in zip(jobs, market.states, columns, strict=True)
+        if column >= 0
+    }
+    current = scene.current
+    stays = ((found.chosen >= 0) & (found.chosen == market.held)).nonzero()[0].tolist()
+    same = {jobs[row]: current[jobs[row]] for row in stays}
     taken = scene.strangers.placements.values()
-    return seated(chosen, options, current, ready, scene.view.gpu_types, taken)
+    return seated(chosen, same, _Offered(market), current, ready, scene.view.gpu_types, taken)
+
+
+class _Offered:
+    """What jobs could be given, by job: made when asked for, since few are to move."""
+
+    def __init__(self, market: Prospects) -> None:
+        self._market = market
+        self._made: dict[JobId, Options] = {}
+
+    @cached_property
+    def _rows(self) -> Mapping[JobId, int]:
+        return {job: n for n, job in enumerate(self._market.jobs)}
+
+    def __getitem__(self, job: JobId, /) -> Options:
+        found = self._made.get(job)
+        if found is None:
+            market, row = self._market, self._rows[job]
+            states = market.states[row]
+            gains, elsewhere = market.gains[row], market.elsewhere[row]
+            found = Options(states, gains[: len(states)], elsewhere[: len(states)])
+            self._made[job] = found
+        return found
 
 
 def _reasons(
     scene: Scene, weighed: Iterable[Weighed], waiting: int, *, gone: bool = False
 ) -> Mapping[NodeId, NodeReason]:
     """Why nodes are rented, kept or given back, in money and in seconds."""
-    found = {}
+    found: dict[NodeId, NodeReason] = {}
+    alike: dict[tuple[GpuName, float, Seconds], NodeReason] = {}
     known = scene.price > LEAST_PRICE
     for node, gain, over_s in weighed:
+        if not gone and (same := alike.get((node.gpu, gain, over_s))) is not None:
+            found[node.id] = same
+            continue
         kind = scene.view.gpu_types[node.gpu]
         on = [
             job
@@ -110,7 +138,7 @@ def _reasons(
             if gone and job.allocation is not None and node.id in dict(job.allocation.nodes)
         ]
         pauses = (scene.worths[job.job_class].course.rescale_s for job in on)
-        found[node.id] = NodeReason(
+        found[node.id] = alike[node.gpu, gain, over_s] = NodeReason(
             price_per_hour=kind.price * kind.gpus_per_node,
             worth_per_hour=gain / scene.price * SECONDS_PER_HOUR if known else None,
             saves_s=gain * over_s,

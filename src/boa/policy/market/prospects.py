@@ -7,8 +7,8 @@ A gain is told against waiting D seconds without any GPU. `_prospects.c` does th
 """
 
 import ctypes
-from dataclasses import dataclass
-from typing import TypeAlias
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +45,8 @@ class Prospects:
     states: tuple[States, ...]
     urged: Floats | None = None
     """Part of every job's gains that is none: it is only to run at last. None: there is no such."""
+    kept: dict[str, Any] = field(init=False, repr=False, default_factory=dict)
+    """What is made of it once, for whoever asks about it again."""
 
 
 _library = compiled.load(__file__, "_prospects")
@@ -60,19 +62,22 @@ if _library is not None:
     _library.boa_prospects.restype = None
 
 
-def prospects(standings: Standings, horizon_s: Seconds) -> Prospects:
+def prospects(standings: Standings, horizon_s: Seconds, extra: Floats | None = None) -> Prospects:
+    """`extra`: what jobs gain besides by any GPUs at all, one by one."""
     if _library is None:
-        return prospects_in_python(standings, horizon_s)
+        return prospects_in_python(standings, horizon_s, extra)
     found = np.full((2, *standings.gpus.shape), NO_USE)
     _, jobs, columns = found.shape
     address = found.ctypes.data
     _library.boa_prospects(
         standings.address, horizon_s, columns, address, address + jobs * columns * found.itemsize
     )
-    return _prospects(standings, found)
+    return _prospects(standings, found, extra)
 
 
-def prospects_in_python(standings: Standings, horizon_s: Seconds) -> Prospects:
+def prospects_in_python(
+    standings: Standings, horizon_s: Seconds, extra: Floats | None = None
+) -> Prospects:
     """The same without a compiler."""
     found = np.full((2, *standings.gpus.shape), NO_USE)
     for worth, rows in standings.by_class():
@@ -87,12 +92,14 @@ def prospects_in_python(standings: Standings, horizon_s: Seconds) -> Prospects:
         pauses[stays, held[stays]] = standings.pauses[rows][stays]
         spent = _spent(worth, epochs, left, pauses, horizon_s)
         found[0, rows, :columns] = (waits[:, None] - spent) / horizon_s
-    return _prospects(standings, found)
+    return _prospects(standings, found, extra)
 
 
-def _prospects(standings: Standings, found: NDArray[np.float64]) -> Prospects:
+def _prospects(standings: Standings, found: NDArray[np.float64], extra: Floats | None) -> Prospects:
+    if extra is not None:
+        found += extra[:, None]  # next to which states of no use stay as they are
     if standings.forbidden is not None:
-        found[:, standings.forbidden] = NO_USE
+        np.copyto(found, NO_USE, where=standings.forbidden)
     return Prospects(
         jobs=standings.jobs,
         gains=found[0],
@@ -101,6 +108,7 @@ def _prospects(standings: Standings, found: NDArray[np.float64]) -> Prospects:
         kinds=standings.kinds,
         held=standings.held,
         states=standings.states,
+        urged=extra,
     )
 
 

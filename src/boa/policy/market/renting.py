@@ -5,19 +5,21 @@ price, in seconds per second. Both are looked at over the same minute, so that w
 not given back when it is ready.
 """
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 
-from boa.model.cluster import JobView, Node, NodeId
+from boa.model.cluster import Node, NodeId
 from boa.model.speedup import Floats
 from boa.policy.market.clearing import cleared, gained, truly_gained
 from boa.policy.market.prospects import Prospects
 from boa.policy.market.scene import LOOK_S, Scene
 from boa.policy.market.standings import Standings
-from boa.units import Seconds
+from boa.units import GpuName, Seconds
 
 TOGETHER = (1, 2, 3, 4, 6, 8)
 """Nodes that are weighed together: jobs may gain by several what they do not by one, since two
@@ -52,7 +54,8 @@ class _Offer(NamedTuple):
 
 def to_rent(scene: Scene, then: Standings, nodes: Sequence[Node]) -> list[Weighed]:
     """Nodes to be rented; `then`: where jobs stand when they will be ready."""
-    markets = [scene.gains(then, span) for span in SPANS]
+    first = scene.gains(then, SPANS[0])
+    further = cache(lambda: [scene.gains(then, span) for span in SPANS[1:]])
     room, left = scene.room(nodes), scene.strangers.room
     first_id = scene.view.next_node + len(scene.strangers.new)
     found: list[Weighed] = []
@@ -63,12 +66,12 @@ def to_rent(scene: Scene, then: Standings, nodes: Sequence[Node]) -> list[Weighe
             for count in TOGETHER
             if left.has(kind, count)
         ]
-        offers = sorted(_offers(scene, markets, room, asked), reverse=True)
-        best = next((offer for offer in offers if _stays(scene, markets[0], room, offer)), None)
+        offers = sorted(_offers(scene, first, further, room, asked), reverse=True)
+        best = next((offer for offer in offers if _stays(scene, first, room, offer)), None)
         if best is None:
             break
         kind = scene.kinds[best.kind]
-        jobs, before = markets[SPANS.index(best.over_s)], room
+        jobs, before = [first, *further()][SPANS.index(best.over_s)], room
         room = _more(scene, room, best.kind, best.nodes)
         with_it, without = (truly_gained(jobs, cleared(jobs, at)) for at in (room, before))
         left = left.without(kind, best.nodes)
@@ -79,12 +82,16 @@ def to_rent(scene: Scene, then: Standings, nodes: Sequence[Node]) -> list[Weighe
 
 
 def _offers(
-    scene: Scene, markets: Sequence[Prospects], room: Floats, asked: Sequence[tuple[int, int]]
+    scene: Scene,
+    first: Prospects,
+    further: Callable[[], Sequence[Prospects]],
+    room: Floats,
+    asked: Sequence[tuple[int, int]],
 ) -> Iterator[_Offer]:
     """Numbers of nodes that would pay: over a minute for themselves, over one of the spans for
-    their boot and reclaiming too."""
+    their boot and reclaiming too. `further`: over the other spans, which are seldom asked for."""
     rooms = np.array([room, *(_more(scene, room, n, count) for n, count in asked)])
-    firsts = gained(markets[0], rooms)
+    firsts = gained(first, rooms)
     pays = [
         i
         for i, (n, count) in enumerate(asked, start=1)
@@ -93,7 +100,7 @@ def _offers(
     if not pays:
         return
     some = [0, *pays]
-    gains = [firsts[some], *(gained(jobs, rooms[some]) for jobs in markets[1:])]
+    gains = [firsts[some], *(gained(jobs, rooms[some]) for jobs in further())]
     for i, (n, count) in enumerate((asked[i - 1] for i in pays), start=1):
         for span, gain in zip(SPANS, gains, strict=True):
             more = float(gain[i] - gain[0])
@@ -133,7 +140,7 @@ def to_keep(scene: Scene, ready: Sequence[Node]) -> tuple[list[Weighed], list[We
         best: tuple[float, Weighed, Prospects] | None = None
         for n, kind in enumerate(scene.kinds):
             for node in [node for node in order if node.gpu == kind.name][:2]:
-                without = _vacated(scene.jobs, jobs, node.id)
+                without = _vacated(scene, jobs, node.id)
                 then = cleared(without, _more(scene, room, n, -1))
                 loss = truly_gained(jobs, now) - truly_gained(without, then)
                 losses[node.id] = loss
@@ -150,34 +157,31 @@ def to_keep(scene: Scene, ready: Sequence[Node]) -> tuple[list[Weighed], list[We
 
 
 def _told(kept: Sequence[Node], losses: dict[NodeId, float]) -> Iterator[Weighed]:
+    least: dict[GpuName, float] = {}
     for node in kept:
-        of = [losses[n.id] for n in kept if n.gpu == node.gpu and n.id in losses]
-        if of:
-            yield Weighed(node, losses.get(node.id, min(of)), LOOK_S)
+        if node.id in losses:
+            least[node.gpu] = min(losses[node.id], least.get(node.gpu, math.inf))
+    for node in kept:
+        if node.gpu in least:
+            yield Weighed(node, losses.get(node.id, least[node.gpu]), LOOK_S)
 
 
 def _emptiest(scene: Scene, nodes: Sequence[Node]) -> list[Node]:
     """Nodes that may go, the least used first, of these the newest; not those with strangers."""
     used: dict[NodeId, int] = {}
-    for job in scene.jobs:
-        if job.allocation is not None:
-            for node, count in job.allocation.nodes:
-                used[node] = used.get(node, 0) + count
+    for node_id, on in scene.on_nodes.items():
+        for _, count in on:
+            used[node_id] = used.get(node_id, 0) + count
     busy = scene.strangers.nodes
     free = [node for node in nodes if node.id not in busy]
     return sorted(free, key=lambda node: (used.get(node.id, 0), -node.id))
 
 
-def _vacated(views: Sequence[JobView], jobs: Prospects, node: NodeId) -> Prospects:
-    """The market when all jobs on a node have to leave it."""
-    on = {
-        view.id
-        for view in views
-        if view.allocation is not None and any(node == n for n, _ in view.allocation.nodes)
-    }
-    if not on:
+def _vacated(scene: Scene, jobs: Prospects, node: NodeId) -> Prospects:
+    """The market when all jobs on a node have to leave it; `jobs`: as they stand now."""
+    rows = [row for row, _ in scene.on_nodes.get(node, ())]
+    if not rows:
         return jobs
-    rows = [n for n, job in enumerate(jobs.jobs) if job in on]
     gains, held = jobs.gains.copy(), jobs.held.copy()
     gains[rows], held[rows] = jobs.elsewhere[rows], -1
     return replace(jobs, gains=gains, held=held)

@@ -1,16 +1,16 @@
 """The scene of a decision: who is there, what money is worth, what nodes cost."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 
-from boa.model.cluster import ClusterView, JobView, Node
+from boa.model.cluster import Allocation, ClusterView, JobId, JobView, Node, NodeId
 from boa.model.speedup import Floats
 from boa.policy.boa import Planned
 from boa.policy.market.prospects import Prospects, prospects
 from boa.policy.market.standings import Standings, standings_of
-from boa.policy.market.strangers import is_stranger, seat_strangers
+from boa.policy.market.strangers import seat_strangers, strangers_among
 from boa.policy.market.worth import Worth
 from boa.units import SECONDS_PER_HOUR, Seconds
 
@@ -27,8 +27,6 @@ LEAST_PRICE = 1e-3
 are given back all the same."""
 TRIAL = "\0trial"
 """Marks a worth that is hoped for: no class has such a name."""
-NEVER = -1e20
-"""Gains below this are of states that a job cannot have."""
 
 
 def _standings(
@@ -52,7 +50,7 @@ class Scene:
     def __init__(self, view: ClusterView, planned: Planned, price: float) -> None:
         self.view, self.price = view, max(price, LEAST_PRICE)
         self.worths = planned.worths(self.price)
-        odd = [job for job in view.jobs if is_stranger(job, self.worths)]
+        odd = strangers_among(view.jobs, self.worths)
         self.strangers = seat_strangers(view, odd)
         self.jobs: Sequence[JobView] = view.jobs
         """Those that take part in the market."""
@@ -73,25 +71,32 @@ class Scene:
         soon = min(view.booting.values(), default=LOOK_S)
         self.look_s = max(min(soon, LOOK_S), LEAST_S)
 
+    @cached_property
+    def current(self) -> Mapping[JobId, Allocation]:
+        """What jobs of the market hold."""
+        return {job.id: job.allocation for job in self.jobs if job.allocation is not None}
+
+    @cached_property
+    def on_nodes(self) -> Mapping[NodeId, list[tuple[int, int]]]:
+        """Of every node, who is on it: the row among the standings, and how many GPUs."""
+        found: dict[NodeId, list[tuple[int, int]]] = {}
+        for row, view in enumerate(self.standings.views):
+            if view.allocation is not None:
+                for node, count in view.allocation.nodes:
+                    found.setdefault(node, []).append((row, count))
+        return found
+
     def gains(self, standings: Standings, over_s: Seconds) -> Prospects:
-        """Prospects over so many seconds; whoever waits for long gains more than nodes cost, and
-        more than others lose."""
-        found = prospects(standings, over_s)
+        """Prospects over so many seconds; whoever is let in gains more by any GPUs than nodes cost,
+        and more than others lose."""
         late = np.array(list(map(self.view.let_in.__contains__, standings.jobs)), dtype=bool)
-        if not late.any():
-            return found
+        return prospects(standings, over_s, np.where(late, self._urgent, 0.0))
+
+    @cached_property
+    def _urgent(self) -> float:
         nodes = float((self.costs * (1.0 + self.waits / LOOK_S)).max())
-        urgent = URGENT * max(nodes, *(worth.weight for worth in standings.worths))
-        extra = [
-            np.where(late[:, None] & (table > NEVER), urgent, 0.0)
-            for table in (found.gains, found.elsewhere)
-        ]
-        return replace(
-            found,
-            gains=found.gains + extra[0],
-            elsewhere=found.elsewhere + extra[1],
-            urged=np.where(late, urgent, 0.0),
-        )
+        weights = (worth.weight for worth in self.standings.worths)
+        return URGENT * max(nodes, *weights) if self.standings.worths else URGENT * nodes
 
     def room(self, nodes: Sequence[Node]) -> Floats:
         """GPUs of every type on these nodes that the market may share out."""

@@ -8,6 +8,7 @@ import ctypes
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import attrgetter
 from typing import TypeAlias
 
 import numpy as np
@@ -51,6 +52,7 @@ class Standings:
     """First row of every class, and the number of rows."""
     order: Ints
     """Places that jobs have among those that were shown."""
+    arrivals: Floats
     epochs: Ints
     left: Floats
     """Part of the current epoch."""
@@ -96,13 +98,13 @@ class Standings:
 def standings_of(
     views: Sequence[JobView],
     worths: Mapping[str, Worth],
-    named: Callable[[JobView], str] = lambda view: view.job_class,
+    named: Callable[[JobView], str] = attrgetter("job_class"),
 ) -> Standings:
     """Jobs of classes without a worth are left out: nothing is known of them yet. `named`: what
     the worth is called that a job goes by."""
     by_class: dict[str, list[int]] = {}
-    for n, view in enumerate(views):
-        by_class.setdefault(named(view), []).append(n)
+    for n, name in enumerate(map(named, views)):
+        by_class.setdefault(name, []).append(n)
     known = [name for name in by_class if name in worths]
     order = [n for name in known for n in by_class[name]]
     here = tuple([views[n] for n in order])
@@ -125,6 +127,7 @@ def standings_of(
         worths=of,
         rows=rows,
         order=np.array(order, dtype=np.int64),
+        arrivals=np.array([view.arrival for view in here], dtype=float),
         epochs=np.minimum(np.array([view.epoch for view in here], dtype=np.int64), last),
         left=np.clip([view.left for view in here], 0.0, 1.0),
         held=np.array(held, dtype=np.int64),
@@ -169,13 +172,13 @@ def _forbidden(
 def later(standings: Standings, given: Mapping[JobId, Allocation], seconds: Seconds) -> Standings:
     """Where jobs will stand by then on what they are given now; those that end are left out."""
     held, pauses = standings.held.copy(), standings.pauses.copy()
-    for worth, rows in standings.by_class():
-        for row in range(rows.start, rows.stop):
-            view = standings.views[row]
-            has, gets = view.allocation, given.get(view.id)
-            if gets is not has and gets != has:
-                held[row] = worth.course.column(gets)
-                pauses[row] = worth.course.rescale_s
+    views, get = standings.views, given.get
+    for row in [n for n, view in enumerate(views) if get(view.id) is not view.allocation]:
+        gets = get(views[row].id)
+        if gets != views[row].allocation:
+            kind = int(np.searchsorted(standings.rows, row, side="right")) - 1
+            course = standings.worths[kind].course
+            held[row], pauses[row] = course.column(gets), course.rescale_s
     moved = _replaced(standings, held=held, pauses=pauses)
     if _library is None:
         epochs, left, pauses, ends = advanced_in_python(moved, seconds)
@@ -234,6 +237,7 @@ def _replaced(
         worths=standings.worths,
         rows=standings.rows,
         order=standings.order,
+        arrivals=standings.arrivals,
         epochs=standings.epochs if epochs is None else epochs,
         left=standings.left if left is None else left,
         held=standings.held if held is None else held,
@@ -260,6 +264,7 @@ def _without(standings: Standings, ends: NDArray[np.bool_]) -> Standings:
         worths=tuple([worth for _, worth in parts]),
         rows=_ends(len(rows) for rows, _ in parts),
         order=standings.order[kept],
+        arrivals=standings.arrivals[kept],
         epochs=standings.epochs[kept],
         left=standings.left[kept],
         held=standings.held[kept],

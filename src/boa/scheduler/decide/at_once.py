@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from boa.model.cluster import Allocation, ClusterView, JobId, Node, NodeId, Share
@@ -14,7 +14,8 @@ from boa.placement.packing import allocate
 from boa.policy.boa import Planned
 from boa.scheduler.decide.decider import Decider, current_allocations, rent, schedulable
 from boa.scheduler.decide.reasons import changes
-from boa.scheduler.state import Draft
+from boa.scheduler.decide.views import set_least
+from boa.scheduler.state import Draft, is_usable
 from boa.units import GpuName, Seconds
 
 
@@ -49,7 +50,8 @@ class AtOnce(Decider):
         if draft.replan or draft.arrived or self.fresh_plan:
             return True
         last = self.next_round - self.round_s
-        return any(last < self._patient_until(job) <= draft.now for job in draft.jobs.values())
+        waiting = [job for job in draft.jobs.values() if job.share is None]
+        return any(last < self._patient_until(job) <= draft.now for job in waiting)
 
     def _patient_until(self, job: JobRecord) -> Seconds:
         """When a job that no plan knows is to start all the same; never, where one does."""
@@ -76,8 +78,7 @@ class AtOnce(Decider):
         ids = {node.id for node in usable}
         new = [node for node in nodes if node.id not in ids]
         why: Mapping[JobId, Shortage] = {}
-        used = {node for given in after.values() for node, _ in given.nodes}
-        if new and not used & {node.id for node in new}:  # nobody waits for them: as many as can be
+        if new and not _anyone_on({node.id for node in new}, after):  # as many as can be
             new = _rentable(new, usable, self.gpu_types, room)
         wanted = {job.id: _share(job, given) for job in jobs if (given := after.get(job.id))}
         over = (room.spend_left or 0.0) < 0 and not self.at_events
@@ -113,10 +114,11 @@ class AtOnce(Decider):
 
     def _with_draining(self, draft: Draft, room: Room, ids: Iterable[NodeId] | None = None) -> Room:
         """Nodes that are to go as soon as they are empty count as given back."""
-        draining = self.unwanted if ids is None else ids
-        going = Counter(
-            record.gpu for record in draft.usable_nodes() if record.id in frozenset(draining)
-        )
+        draining = self.unwanted if ids is None else frozenset(ids)
+        found = (draft.nodes[node] for node in draining if node in draft.nodes)
+        going = Counter(record.gpu for record in found if is_usable(record))
+        if not going:
+            return room
         return replace(room, releasing=Counter(room.releasing) + going)
 
     def _seen(self, draft: Draft, jobs: Sequence[JobRecord], room: Room) -> ClusterView:
@@ -124,15 +126,16 @@ class AtOnce(Decider):
         view = self.view(draft, jobs, room)
         if not self.at_events:
             return view
-        least = {job.id: self._least_by_now(job, draft.now) for job in jobs}
-        seen = [replace(job, least=least[job.id]) if least[job.id] else job for job in view.jobs]
+        for job, seen in zip(jobs, view.jobs, strict=True):
+            if seen.least is None and (least := self._least_by_now(job, draft.now)):
+                set_least(seen, least)
         came_by = draft.now - self.patience_s
         self.let_in = frozenset(
             job.id
             for job in jobs
             if job.attempts or job.submitted_at <= came_by or job.id in self.let_in
         )
-        return replace(view, jobs=seen, let_in=self.let_in)
+        return replace(view, let_in=self.let_in)
 
     def _least_by_now(self, job: JobRecord, now: Seconds) -> Share | None:
         """Share of a job should nothing be planned for it; None while it may wait for a plan."""
@@ -140,6 +143,10 @@ class AtOnce(Decider):
             return None
         share = job.share or self.least(job)
         return share and self.within(share, job)
+
+
+def _anyone_on(nodes: Collection[NodeId], after: Mapping[JobId, Allocation]) -> bool:
+    return any(node in nodes for given in after.values() for node, _ in given.nodes)
 
 
 def _share(job: JobRecord, given: Allocation) -> Share:

@@ -39,7 +39,7 @@ from boa.scheduler.observe.messages import CloudRefused
 from boa.scheduler.state import Draft, is_usable
 from boa.scheduler.words.of_nodes import rent_fields
 from boa.scheduler.words.of_shortages import shortage, shortage_fields
-from boa.units import GpuName, Seconds
+from boa.units import GpuName, Seconds, UsdPerHour
 
 UNPLANNED_S: Seconds = 10.0
 """A job that no plan knows of waits so long for one, then starts on the least it can run on.
@@ -78,6 +78,8 @@ class Decider:
     """… and of whom a market has changed the GPUs."""
     weighed: Mapping[NodeId, NodeReason] = field(default_factory=dict)
     """Worth of nodes when the policy last looked, where it weighs them."""
+    arrivals_come_to: tuple[Any, UsdPerHour] = (None, 0.0)
+    """Dollars per hour that jobs which arrive will hold, and the worths by which."""
     views: KeptViews = field(default_factory=KeptViews)
     """Those that a market was shown last: it is asked of all jobs at every event."""
 
@@ -144,8 +146,11 @@ class Decider:
             return None
         worths = self.memory.worths(self.memory.price)
         jobs = self.job_views(draft, list(draft.jobs.values()))
-        workload = self.memory.solution.workload
-        return Commitments(to_go(jobs, worths), promised(workload, worths))
+        before, arrivals = self.arrivals_come_to
+        if before is not worths:  # as long as plan and price are the same
+            arrivals = promised(self.memory.solution.workload, worths)
+            self.arrivals_come_to = worths, arrivals
+        return Commitments(to_go(jobs, worths), arrivals)
 
     def least(self, job: JobRecord) -> Share | None:
         """Share of a job that nothing is planned for: the cheapest GPUs, the fewest."""

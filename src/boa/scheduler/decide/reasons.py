@@ -78,7 +78,7 @@ def changes(
     found: dict[JobId, Change] = {}
     for job, given in after.items():
         held = before.get(job)
-        if held is None or held == given:
+        if held is None or held is given or held == given:
             continue
         if held.gpu != given.gpu:
             found[job] = Change("moved")

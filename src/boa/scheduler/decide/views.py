@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from boa.model.cluster import JobId, JobView, Prediction, UserRequest
+from boa.model.cluster import JobId, JobView, Prediction, Share, UserRequest
 from boa.model.job import JobRecord
 from boa.model.speedup import Floats
 from boa.model.workload import GpuType
@@ -51,15 +51,17 @@ class KeptViews:
     ) -> list[JobView]:
         before, kin = self._kept, beliefs.kin
         kept = [before.get(job.id) for job in jobs]
-        pairs = list(zip(jobs, kept, strict=True))
-        keys = [kin(j) if k is None or k.record is not j else k.kin for j, k in pairs]
+        keys = [
+            kin(job) if has is None or has.record is not job else has.kin
+            for job, has in zip(jobs, kept, strict=True)
+        ]
         believed = {
             key: self._same(key, beliefs.of(job))
             for key, job in dict(zip(keys, jobs, strict=True)).items()
         }
         after, found = {}, []
         passes = beliefs.left_passes
-        for (job, has), key in zip(pairs, keys, strict=True):
+        for job, has, key in zip(jobs, kept, keys, strict=True):
             known = believed[key]
             if has is None or has.record is not job or has.known is not known:
                 view = _job_view(job, known, beliefs, gpu_types, now)
@@ -95,13 +97,15 @@ class _Kept(NamedTuple):
     """Width of its run; 0: none."""
 
 
-def _setter(name: str) -> Callable[[JobView, float], None]:
+def _setter(name: str) -> Callable[[JobView, Any], None]:
     """Past the dataclass, which is frozen for everybody else."""
-    found: Callable[[JobView, float], None] = JobView.__dict__[name].__set__
+    found: Callable[[JobView, Any], None] = JobView.__dict__[name].__set__
     return found
 
 
 _set_left, _set_service, _set_resumes_in = map(_setter, ("left", "service", "resumes_in"))
+set_least: Callable[[JobView, Share], None] = _setter("least")
+"""For the decider alone, and of views that are kept: a record that is the same has the same."""
 
 
 def _job_view(
@@ -137,7 +141,7 @@ def _resumes_in(job: JobRecord, rescale_s: Seconds, now: Seconds) -> Seconds:
     if job.allocation is None:
         return 0.0
     run = job.run
-    if run is None or run.allocation != job.allocation:
+    if run is None or (run.allocation is not job.allocation and run.allocation != job.allocation):
         return rescale_s
     if run.reported_at is not None:
         return 0.0

@@ -11,7 +11,7 @@ docs/concepts/money.md.
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from boa.scheduler.money.ledger import Bill
@@ -74,7 +74,7 @@ class Pace:
     """… and of these, those that jobs held."""
 
     def as_document(self) -> dict[str, Any]:
-        return asdict(self)
+        return {name: getattr(self, name) for name in self.__slots__}
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any], bill: Bill) -> "Pace":

@@ -10,7 +10,7 @@ docs/concepts/bill.md.
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from boa.units import SECONDS_PER_HOUR, Seconds, Usd, UsdPerHour
@@ -58,7 +58,7 @@ class Steered:
     """… and what was promised for those hours."""
 
     def as_document(self) -> dict[str, Any]:
-        return asdict(self)
+        return {name: getattr(self, name) for name in self.__slots__}
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> "Steered":

@@ -23,7 +23,8 @@ def observe_cloud(draft: Draft, listed: Sequence[CloudNode], at: Seconds) -> lis
     state, tokens = draft.state, {node.token for node in listed}
     owner = owner_of(state.cluster)
     state.missing &= {node.id for node in state.nodes.values() if node.token not in tokens}
-    known = (*state.nodes.values(), *state.gone.values())
+    known = [*state.nodes.values()]
+    known += [state.gone[token] for token in tokens if token in state.gone]  # not all of a day
     ours = [node for node in listed if node.token.startswith(f"{owner}-")]
     for action in reconcile(known, ours, at):
         if isinstance(action, Changed):
@@ -72,9 +73,11 @@ def give_back_empty(
     for job in draft.jobs.values():
         given, run = job.allocation, job.run
         if given is not None:
-            used.update([node for node, _ in given.nodes])
+            for node_id, _ in given.nodes:
+                used.add(node_id)
         if run is not None and run.allocation is not given:
-            used.update([node for node, _ in run.allocation.nodes])
+            for node_id, _ in run.allocation.nodes:
+                used.add(node_id)
     for node in list(draft.nodes.values()):
         if node.state not in ("requested", "ready"):
             continue
