@@ -2009,6 +2009,17 @@ export interface components {
             /** Gpu Types */
             gpu_types: string[];
             /**
+             * Billing
+             * @description What its budgets count, and policies are compared at: node: the bill.
+             * @enum {string}
+             */
+            billing?: "gpu" | "node";
+            /**
+             * Boot S
+             * @description Seconds that its nodes take to boot.
+             */
+            boot_s?: number;
+            /**
              * Asked At
              * @description Unix seconds, by the wall's clock.
              */
@@ -2078,6 +2089,12 @@ export interface components {
              * @description The same, with what tells them apart.
              */
             policy_choices: components["schemas"]["PolicyChoice"][];
+            /**
+             * Billing
+             * @description What budgets count unless a question says otherwise: as the service's own does.
+             * @enum {string}
+             */
+            billing: "gpu" | "node";
         };
         /** VariantChoice */
         VariantChoice: {
@@ -2291,6 +2308,11 @@ export interface components {
              * @default 0
              */
             seed?: number;
+            /**
+             * @description What budgets count, and policies are compared at: gpu: what jobs hold. node: the bill. By default as the service's own budget.
+             * @enum {unknown}
+             */
+            billing?: "gpu" | "node";
         } & (unknown | unknown);
         /**
          * Received
