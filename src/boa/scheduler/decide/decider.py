@@ -78,6 +78,8 @@ class Decider:
     """… and of whom a market has changed the GPUs."""
     weighed: Mapping[NodeId, NodeReason] = field(default_factory=dict)
     """Worth of nodes when the policy last looked, where it weighs them."""
+    newest: Mapping[NodeId, NodeReason] = field(default_factory=dict)
+    """The same of all nodes that are there, also of those that it did not look at since."""
     views: KeptViews = field(default_factory=KeptViews)
     """Those that a market was shown last: it is asked of all jobs at every event."""
 
