@@ -39,7 +39,7 @@ class TraceChoices(TypedDict):
     policy_choices: list[PolicyChoice]
     """The same, with what tells them apart."""
     billing: Literal["gpu", "node"]
-    """What budgets count unless a question says otherwise: as the service's own does."""
+    """Money that budgets count unless a question says otherwise: as the service's own does."""
 
 
 class Knob(TypedDict):
@@ -153,7 +153,7 @@ class Simulation(TypedDict):
     budgets: list[float]
     gpu_types: list[str]
     billing: NotRequired[Literal["gpu", "node"]]
-    """What its budgets count, and policies are compared at: node: the bill."""
+    """Money that its budgets count, and policies are compared at; node: the bill."""
     boot_s: NotRequired[float]
     """Seconds that its nodes take to boot."""
     asked_at: float

@@ -2030,7 +2030,7 @@ export interface components {
             gpu_types: string[];
             /**
              * Billing
-             * @description What its budgets count, and policies are compared at: node: the bill.
+             * @description Money that its budgets count, and policies are compared at; node: the bill.
              * @enum {string}
              */
             billing?: "gpu" | "node";
@@ -2111,7 +2111,7 @@ export interface components {
             policy_choices: components["schemas"]["PolicyChoice"][];
             /**
              * Billing
-             * @description What budgets count unless a question says otherwise: as the service's own does.
+             * @description Money that budgets count unless a question says otherwise: as the service's own does.
              * @enum {string}
              */
             billing: "gpu" | "node";

@@ -116,7 +116,7 @@ UNUSED = {
 
 
 def unused_words(one: "Unused") -> str:
-    """What GPUs that no job holds are paid for, and what their nodes are worth."""
+    """Words for GPUs that no job holds: why they are paid for, what their nodes are worth."""
     single = one["nodes"] == 1
     said = UNUSED[one["why"]].format(
         nodes=f"{one['nodes']} node{'' if single else 's'}",

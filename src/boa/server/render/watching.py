@@ -23,7 +23,7 @@ _Key = TypeVar("_Key")
 
 
 class Standing(NamedTuple):
-    """What a policy makes of a node."""
+    """Worth of a node to the policy, and whether it is to go."""
 
     weighed: bool = False
     worth_per_hour: UsdPerHour | None = None
