@@ -20,8 +20,9 @@ from boa.model.events import EventKind
 from boa.model.job import JobRecord, JobSpec, Run, State
 from boa.model.profile import ClassProfile
 from boa.model.records import Event, Hold, NodeRecord, Report
-from boa.model.workload import GpuType
+from boa.model.workload import Billing, GpuType
 from boa.runtime.snapshot import Snapshot
+from boa.scheduler.learn.node_times import NodeTimes
 from boa.scheduler.money.money_state import MoneyState
 from boa.scheduler.plan.plan_in_force import PlanState
 from boa.scheduler.refusals import NoSuchJob, NotNow
@@ -281,10 +282,18 @@ class FakeService:
     control: FakeControl = field(default_factory=FakeControl)
     gpu_types: Mapping[str, GpuType] = field(default_factory=dict)
     """What simulations take the service to rent."""
+    billing: Billing = "gpu"
+    """What their budgets count."""
+    node_times: NodeTimes = field(default_factory=NodeTimes)
 
     def __post_init__(self) -> None:
         self.engine = FakeEngine(self.folder)
-        self.simulations = Simulations(self.folder / "what-if", self.gpu_types)
+        self.simulations = Simulations(
+            self.folder / "what-if",
+            self.gpu_types,
+            billing=self.billing,
+            node_times=self.node_times,
+        )
         self.app: FastAPI = create_app(
             self.control,
             self.control.store,

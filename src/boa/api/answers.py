@@ -172,6 +172,13 @@ class Node(TypedDict):
     empty_since: float | None
     address: str
     reason: str
+    worth_per_hour: float | None
+    """Worth of the whole node to the jobs that are there, to two digits, when it was last weighed
+    (`billing: node`); null: it was not, or money is not short."""
+    draining: bool
+    """Whether it goes as soon as it is empty."""
+    why: str
+    """Why it is paid for, in money where that is known."""
     held: list[Part]
 
 
@@ -195,6 +202,26 @@ class CostRow(_PerhapsOfClass):
     idle_usd: float
     provisioning_usd: float
     gpu_hours: float
+
+
+UnusedCode = Literal["booting", "idle", "draining", "leaving"]
+"""Why GPUs are paid for that no job holds: their nodes boot; are kept; go as soon as they are
+empty; were given back and are not gone yet."""
+
+
+class Unused(TypedDict):
+    """GPUs that are paid for now, and that no job holds."""
+
+    why: UnusedCode
+    nodes: int
+    """Nodes that they are on."""
+    gpus: int
+    per_hour: float
+    """Price of these GPUs."""
+    nodes_per_hour: float
+    """Price of the whole nodes …"""
+    nodes_worth_per_hour: float | None
+    """… and their worth to jobs, where all of them were weighed."""
 
 
 class Cost(TypedDict):
@@ -224,6 +251,8 @@ class Cost(TypedDict):
     """From the beginning of the charge until ready, and from release until gone."""
     forecast_month_usd: float
     """Cost of this calendar month (UTC), if the rest of it costs what it cost on average."""
+    unused: NotRequired[list[Unused]]
+    """Money of this moment that no job uses, by why."""
     rows: NotRequired[list[CostRow]]
     """Where `by` was asked for."""
 

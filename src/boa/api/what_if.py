@@ -38,6 +38,8 @@ class TraceChoices(TypedDict):
     """Their names."""
     policy_choices: list[PolicyChoice]
     """The same, with what tells them apart."""
+    billing: Literal["gpu", "node"]
+    """Money that budgets count unless a question says otherwise: as the service's own does."""
 
 
 class Knob(TypedDict):
@@ -150,6 +152,10 @@ class Simulation(TypedDict):
     policies: list[str]
     budgets: list[float]
     gpu_types: list[str]
+    billing: NotRequired[Literal["gpu", "node"]]
+    """Money that its budgets count, and policies are compared at; node: the bill."""
+    boot_s: NotRequired[float]
+    """Seconds that its nodes take to boot."""
     asked_at: float
     """Unix seconds, by the wall's clock."""
     points_done: int

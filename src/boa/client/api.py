@@ -274,14 +274,17 @@ class Client:
         gpu_types: Collection[str] | None = None,
         targets: Collection[float] | None = None,
         seed: int = 0,
+        billing: str | None = None,
     ) -> what_if_answers.Simulation:
-        """Begin a simulation: of a trace by its name, or of a file's (name, text)."""
+        """Begin a simulation: of a trace by its name, or of a file's (name, text). `billing`: gpu
+        or node; by default as the service's."""
         file = None if trace_file is None else dict(zip(("name", "text"), trace_file, strict=True))
         optional = {
             "trace": trace,
             "trace_file": file,
             "gpu_types": None if gpu_types is None else list(gpu_types),
             "targets": None if targets is None else list(targets),
+            "billing": billing,
         }
         body = {"policies": list(policies), "budgets": list(budgets), "seed": seed}
         body |= {name: value for name, value in optional.items() if value is not None}

@@ -26,6 +26,17 @@ class Mark:
     shadow_price: float = 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """The bill and the JCT that a budget was simulated to come to, with half their intervals."""
+
+    budget: UsdPerHour
+    bill: UsdPerHour
+    bill_error: UsdPerHour
+    jct: Seconds
+    jct_error: Seconds
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curve:
     """The exact frontier between two budgets, and what is to be held against it."""
@@ -41,6 +52,8 @@ class Curve:
     fastest_jct: Seconds
     chosen: Mark | None = None
     glue: tuple[Mark, ...] = ()
+    foretold: tuple[Spread, ...] = ()
+    """Points by rising budget, drawn at their bill."""
 
     def jct_at(self, budget: UsdPerHour) -> Seconds:
         return float(np.interp(budget, self.budgets, self.jcts))

@@ -4,10 +4,11 @@
 const W = 1000, H = 560, LEFT = 70, RIGHT = 20, TOP = 16, BOTTOM = 56;
 
 function layout(d) {
-  const low = d.budgets[0], high = d.budgets[d.budgets.length - 1];
+  const bills = d.foretold.map((f) => f.bill), simulated = d.foretold.map((f) => f.jct);
+  const low = Math.min(d.budgets[0], ...bills), high = Math.max(d.budgets[d.budgets.length - 1], ...bills);
   const room = 0.05 * (high - low);
-  const highest = Math.max(d.jcts[0], ...d.glue.map((g) => g.jct));
-  const lowest = d.jcts[d.jcts.length - 1];
+  const highest = Math.max(d.jcts[0], ...d.glue.map((g) => g.jct), ...simulated);
+  const lowest = Math.min(d.jcts[d.jcts.length - 1], ...simulated);
   const log = highest >= 5 * lowest;
   const bounds = log ? [lowest * 0.82, highest * 1.12]
     : [Math.max(0, lowest - Math.max(0.18 * (highest - lowest), 0.02 * lowest)), highest * 1.04];
@@ -44,7 +45,7 @@ function drawAxes(svg, d, l) {
   make(svg, "line", { class: "axisline", x1: LEFT, x2: W - RIGHT, y1: H - BOTTOM, y2: H - BOTTOM });
   make(svg, "line", { class: "axisline", x1: LEFT, x2: LEFT, y1: TOP, y2: H - BOTTOM });
   make(svg, "text", { class: "axis", x: (LEFT + W - RIGHT) / 2, y: H - 8, "text-anchor": "middle" },
-    d.counts_gpus ? "Budget (GPUs)" : "Budget (USD per hour)");
+    `${d.foretold.length ? "Budget, or bill" : "Budget"} (${d.counts_gpus ? "GPUs" : "USD per hour"})`);
   make(svg, "text", { class: "axis", transform: `translate(16 ${(TOP + H - BOTTOM) / 2}) rotate(-90)`,
     "text-anchor": "middle" }, `Average JCT (${sign})`);
 }
@@ -67,9 +68,25 @@ function drawCurve(svg, d, l) {
   const path = d.budgets.map((b, i) => `${i ? "L" : "M"}${l.x(b).toFixed(2)} ${l.y(d.jcts[i]).toFixed(2)}`);
   make(svg, "path", { class: "curve", d: path.join("") });
   for (const g of d.glue) make(svg, "circle", { class: "glue", cx: l.x(g.budget), cy: l.y(g.jct), r: 5 });
+  drawForetold(svg, d, l);
   if (d.chosen) {
     make(svg, "circle", { cx: l.x(d.chosen.budget), cy: l.y(d.chosen.jct), r: 8, fill: "#0072b2",
       stroke: "#fff", "stroke-width": 2.5 });
+  }
+}
+
+function drawForetold(svg, d, l) {
+  const inside = (v) => Math.min(Math.max(v, l.bounds[0]), l.bounds[1]);
+  const path = d.foretold.map((f, i) => `${i ? "L" : "M"}${l.x(f.bill).toFixed(2)} ${l.y(f.jct).toFixed(2)}`);
+  if (path.length) make(svg, "path", { class: "foretold", d: path.join("") });
+  for (const f of d.foretold) {
+    const x = l.x(f.bill), y = l.y(f.jct);
+    const [left, right] = [f.bill - f.bill_error, f.bill + f.bill_error]
+      .map((b) => l.x(Math.min(Math.max(b, l.span[0]), l.span[1])));
+    const [up, down] = [f.jct + f.jct_error, f.jct - f.jct_error].map((t) => l.y(inside(t)));
+    make(svg, "line", { class: "error", x1: left, x2: right, y1: y, y2: y });
+    make(svg, "line", { class: "error", x1: x, x2: x, y1: up, y2: down });
+    make(svg, "rect", { x: x - 4, y: y - 4, width: 8, height: 8, fill: "#009e73" });
   }
 }
 
@@ -92,6 +109,12 @@ function main() {
     if (near) {
       const above = percent(near.jct / interpolate(near.budget, d.budgets, d.jcts) - 1);
       rows.push(["Algorithm 1", `${duration(near.jct)} (+${above})`]);
+    }
+    const told = d.foretold.find((f) => Math.abs(l.x(f.bill) - px) < 7);
+    if (told) {
+      rows.push(["foretold for", rate(told.budget, d.counts_gpus)]);
+      rows.push(["bill", `${rate(told.bill, d.counts_gpus)} ± ${rate(told.bill_error, d.counts_gpus)}`]);
+      rows.push(["JCT", `${duration(told.jct)} ± ${duration(told.jct_error)}`]);
     }
     const x = l.x(budget);
     for (const [key, value] of [["x1", x], ["x2", x], ["visibility", "visible"]]) line.setAttribute(key, value);

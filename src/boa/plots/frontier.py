@@ -26,12 +26,14 @@ def draw_frontier(curve: Curve) -> Figure:
         style.quiet_axes(axes)
         length, sign = unit_for(_middle(curve))
         _scale(axes, curve, length)
-        axes.set_xlabel(f"Budget ({curve.money.unit})")
+        what = "Budget, or bill" if curve.foretold else "Budget"
+        axes.set_xlabel(f"{what} ({curve.money.unit})")
         axes.set_ylabel(f"Average JCT ({sign})")
         _asymptotes(axes, curve, length)
         axes.plot(curve.budgets, curve.jcts / length, color=style.BLUE, lw=2.4, zorder=3)
         _label_curve(axes, curve, length)
         _glue(axes, curve, length)
+        _foretold(axes, curve, length)
         if curve.chosen is not None:
             _chosen(axes, curve.chosen, curve, length)
         return figure
@@ -43,12 +45,13 @@ def _middle(curve: Curve) -> float:
 
 
 def _scale(axes: Axes, curve: Curve, length: float) -> None:
-    low, high = float(curve.budgets[0]), float(curve.budgets[-1])
+    bills, found = [mark.bill for mark in curve.foretold], [mark.jct for mark in curve.foretold]
+    low, high = min([float(curve.budgets[0]), *bills]), max([float(curve.budgets[-1]), *bills])
     left = min(low, curve.cheapest) if low < curve.cheapest * 1.3 else low
     room = 0.05 * (high - left)
     axes.set_xlim(left - room, high + room)
-    highest = max([float(curve.jcts[0]), *(mark.jct for mark in curve.glue)])
-    lowest = float(curve.jcts[-1])
+    highest = max([float(curve.jcts[0]), *(mark.jct for mark in curve.glue), *found])
+    lowest = min([float(curve.jcts[-1]), *found])
     if highest < STEEP * lowest:
         bottom = max(0.0, lowest - max(0.18 * (highest - lowest), 0.02 * lowest))
         axes.set_ylim(bottom / length, highest * 1.04 / length)
@@ -129,6 +132,29 @@ def _glue(axes: Axes, curve: Curve, length: float) -> None:
         (20, 20),
         style.VERMILLION,
     )
+
+
+def _foretold(axes: Axes, curve: Curve, length: float) -> None:
+    """Bill against JCT as simulated, each with its 95 % interval."""
+    if not curve.foretold:
+        return
+    bills = [mark.bill for mark in curve.foretold]
+    jcts = [mark.jct / length for mark in curve.foretold]
+    axes.errorbar(
+        bills,
+        jcts,
+        xerr=[mark.bill_error for mark in curve.foretold],
+        yerr=[mark.jct_error / length for mark in curve.foretold],
+        color=style.GREEN,
+        marker="s",
+        ms=4.5,
+        lw=1.6,
+        elinewidth=0.9,
+        zorder=4,
+    )
+    beside = (3 * len(bills)) // 4
+    text = "foretold, where nodes\nare billed (simulated)"
+    _label(axes, text, (bills[beside], jcts[beside]), (18, 40), style.GREEN)
 
 
 def _labelled(axes: Axes, curve: Curve, length: float) -> Mark:

@@ -9,7 +9,7 @@ from typing import Any
 
 from boa.plots.curve import Curve, slower
 from boa.plots.panels import Panels
-from boa.plots.style import BLUE, VERMILLION, gpu_colours
+from boa.plots.style import BLUE, GREEN, VERMILLION, gpu_colours
 from boa.plots.words import duration, percent
 
 MOST = 200
@@ -32,6 +32,9 @@ def frontier_page(curve: Curve) -> str:
     if curve.glue:
         ring = f'<i class="dot" style="border:2px solid {VERMILLION}"></i>'
         keys.append(f"{ring}Algorithm 1 of the paper, {escape(slower(curve))} slower")
+    if curve.foretold:
+        square = f'<i style="background:{GREEN}"></i>'
+        keys.append(f"{square}foretold where nodes are billed: bill and JCT, simulated, 95 %")
     body = (
         f"{_legend(keys)}\n"
         '<svg id="chart" role="img" aria-label="Budget against average JCT"></svg>\n'
@@ -47,6 +50,7 @@ def frontier_page(curve: Curve) -> str:
         "fastest_jct": curve.fastest_jct,
         "chosen": None if curve.chosen is None else asdict(curve.chosen),
         "glue": [asdict(mark) for mark in curve.glue],
+        "foretold": [asdict(mark) for mark in curve.foretold],
     }
     return _page(title, said, body, data, "frontier.js")
 

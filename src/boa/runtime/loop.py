@@ -306,6 +306,8 @@ class ControlLoop:
             charged=self.scheduler.purse.state_of(self.state, now),
             plan=self.scheduler.planner.plan,
             last_event=self._last_event,
+            weighed=self.scheduler.decider.newest,
+            draining=self.scheduler.decider.unwanted,
             counters=dict(self.counters),
         )
 

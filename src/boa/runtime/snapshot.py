@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from boa.api.classes import ClassDocument
-from boa.model.cluster import JobId, NodeId
+from boa.model.cluster import JobId, NodeId, NodeReason
 from boa.model.job import JobRecord, JobSpec
 from boa.model.profile import ClassProfile
 from boa.model.records import Hold, NodeRecord, Report
@@ -29,6 +29,10 @@ class Snapshot:
     plan: PlanState | None
     last_event: int
     """Number of the newest stored event."""
+    weighed: Mapping[NodeId, NodeReason] = field(default_factory=dict)
+    """Worth of nodes when the policy last looked at them, where it weighs them."""
+    draining: frozenset[NodeId] = frozenset()
+    """Nodes that go as soon as they are empty."""
     counters: Mapping[str, float] = field(default_factory=dict)
     """steps, step_s (the last), slowest_step_s, late_steps, submitted, succeeded, failed,
     stopped, rescalings, restarts, jct_s (sum over succeeded), queueing_s (sum until first start),

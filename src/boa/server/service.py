@@ -138,7 +138,12 @@ def build(config: ServiceConfig, url: str) -> Parts:
         engine=engine,
         secret=secret,
         folder=folder,
-        simulations=Simulations(config.data_dir / "what-if", control.scheduler.decider.gpu_types),
+        simulations=Simulations(
+            config.data_dir / "what-if",
+            control.scheduler.decider.gpu_types,
+            billing=config.billing,
+            node_times=control.scheduler.decider.node_times,
+        ),
     )
 
 

@@ -3,7 +3,8 @@
 No formula knows how jobs share nodes that boot; the service's own scheduler does. A workload's
 classes are drawn as Poisson arrivals and simulated with their own curves. What is carried over from
 there is how far the JCT was above its bound, and the bill above its budget: these are much the same
-in every draw, while the JCT itself hangs on how many long jobs happened to come.
+in every draw, while the JCT itself hangs on how many long jobs happened to come. A draw that came
+out heavier than the workload is given more money by as much as its cheapest plan takes more.
 """
 
 import math
@@ -34,6 +35,8 @@ STUDENT = 4.30
 """Two-sided 95 % for three draws."""
 ANY: UsdPerHour = 1e12
 """More than any plan spends."""
+TIED = 1e-9
+"""Part of a budget within which it is the cheapest."""
 WIDEST = 128
 """Widths beyond are left out: no market of a few hundred jobs gives that many to one."""
 
@@ -91,19 +94,23 @@ def foretold(
         billing="node",
     )
     cheapest = plan(workload, ANY).cheapest
+    if budget < cheapest * (1 - TIED):
+        raise BudgetTooSmall(budget, cheapest)
     bills, ratios = [], []
     for seed in range(draws):
-        choice, world = choose("boa", Knobs(budget=budget), "node"), _world(workload, jobs, seed)
+        world = _world(workload, jobs, seed)
+        heavier = plan(world.workload, ANY).cheapest / cheapest
+        choice = choose("boa", Knobs(budget=budget * heavier * (1 + TIED)), "node")
         found = simulate(world, choice, settings)
         bound = bound_jct(world, found.bill_per_hour)
         if bound is not None:
-            bills.append(found.bill_per_hour)
+            bills.append(found.bill_per_hour / heavier)
             ratios.append(found.average_jct / bound)
         progress(seed + 1)
     if not bills:
         raise BudgetTooSmall(budget, cheapest)
     bill, ratio = _figure(bills), _figure(ratios)
-    least = plan(workload, max(bill.mean, cheapest * (1 + 1e-9))).average_jct
+    least = plan(workload, max(bill.mean, cheapest * (1 + TIED))).average_jct
     jct = Figure(mean=ratio.mean * least, error=ratio.error * least)
     return Foretold(bill=bill, jct=jct, over_bound=ratio, draws=len(bills), jobs=jobs)
 

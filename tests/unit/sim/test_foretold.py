@@ -48,6 +48,13 @@ def test_a_budget_that_cannot_keep_up_is_refused() -> None:
         foretold(WORKLOAD, 0.5, boot_s=60.0, draws=1, jobs=20)
 
 
+def test_the_cheapest_budget_is_foretold_whatever_happened_to_be_drawn() -> None:
+    cheapest = plan(WORKLOAD, 1e9).cheapest
+    found = foretold(WORKLOAD, cheapest, boot_s=60.0, draws=2, jobs=40)
+    assert found.draws == 2
+    assert found.bill.mean > cheapest
+
+
 def test_the_bound_with_boots_adds_a_boot_where_no_node_is_paid_for() -> None:
     world = _world(WORKLOAD, jobs=50, seed=0)
     always = 12.0  # a node of 4 at all times, and more: nobody need wait for a boot

@@ -887,6 +887,11 @@ export interface components {
              */
             forecast_month_usd: number;
             /**
+             * Unused
+             * @description Money of this moment that no job uses, by why.
+             */
+            unused?: components["schemas"]["Unused"][];
+            /**
              * Rows
              * @description Where `by` was asked for.
              */
@@ -1625,6 +1630,21 @@ export interface components {
             address: string;
             /** Reason */
             reason: string;
+            /**
+             * Worth Per Hour
+             * @description Worth of the whole node to the jobs that are there, to two digits, when it was last weighed (`billing: node`); null: it was not, or money is not short.
+             */
+            worth_per_hour: number | null;
+            /**
+             * Draining
+             * @description Whether it goes as soon as it is empty.
+             */
+            draining: boolean;
+            /**
+             * Why
+             * @description Why it is paid for, in money where that is known.
+             */
+            why: string;
             /** Held */
             held: components["schemas"]["Part"][];
         };
@@ -2009,6 +2029,17 @@ export interface components {
             /** Gpu Types */
             gpu_types: string[];
             /**
+             * Billing
+             * @description Money that its budgets count, and policies are compared at; node: the bill.
+             * @enum {string}
+             */
+            billing?: "gpu" | "node";
+            /**
+             * Boot S
+             * @description Seconds that its nodes take to boot.
+             */
+            boot_s?: number;
+            /**
              * Asked At
              * @description Unix seconds, by the wall's clock.
              */
@@ -2078,6 +2109,45 @@ export interface components {
              * @description The same, with what tells them apart.
              */
             policy_choices: components["schemas"]["PolicyChoice"][];
+            /**
+             * Billing
+             * @description Money that budgets count unless a question says otherwise: as the service's own does.
+             * @enum {string}
+             */
+            billing: "gpu" | "node";
+        };
+        /**
+         * Unused
+         * @description GPUs that are paid for now, and that no job holds.
+         */
+        Unused: {
+            /**
+             * Why
+             * @enum {string}
+             */
+            why: "booting" | "idle" | "draining" | "leaving";
+            /**
+             * Nodes
+             * @description Nodes that they are on.
+             */
+            nodes: number;
+            /** Gpus */
+            gpus: number;
+            /**
+             * Per Hour
+             * @description Price of these GPUs.
+             */
+            per_hour: number;
+            /**
+             * Nodes Per Hour
+             * @description Price of the whole nodes …
+             */
+            nodes_per_hour: number;
+            /**
+             * Nodes Worth Per Hour
+             * @description … and their worth to jobs, where all of them were weighed.
+             */
+            nodes_worth_per_hour: number | null;
         };
         /** VariantChoice */
         VariantChoice: {
@@ -2291,6 +2361,11 @@ export interface components {
              * @default 0
              */
             seed?: number;
+            /**
+             * @description What budgets count, and policies are compared at: gpu: what jobs hold. node: the bill. By default as the service's own budget.
+             * @enum {unknown}
+             */
+            billing?: "gpu" | "node";
         } & (unknown | unknown);
         /**
          * Received
@@ -2363,6 +2438,7 @@ export type SimulationAnswer = components['schemas']['SimulationAnswer'];
 export type SimulationList = components['schemas']['SimulationList'];
 export type TraceChoice = components['schemas']['TraceChoice'];
 export type TraceChoices = components['schemas']['TraceChoices'];
+export type Unused = components['schemas']['Unused'];
 export type VariantChoice = components['schemas']['VariantChoice'];
 export type Why = components['schemas']['Why'];
 export type WidthChoice = components['schemas']['WidthChoice'];

@@ -15,7 +15,7 @@ from boa.errors import InputError
 from boa.plots.words import duration, percent
 
 if TYPE_CHECKING:
-    from boa.api.answers import Cost, CostRow, Grouping
+    from boa.api.answers import Cost, CostRow, Grouping, Unused
 
 GROUPINGS = ("day", "class", "job")
 FIGURES = ("jobs", "idle", "provisioning", "total", "GPU-hours")
@@ -42,7 +42,8 @@ def cost(
     """Show what was spent, what is being spent, and what the month will cost.
 
     Money goes to jobs, to GPUs that were ready but idle, and to provisioning
-    (nodes booting, or given back and still charged).
+    (nodes booting, or given back and still charged). What no job uses at this
+    moment is shown with its reason, and with what its nodes are worth.
 
     [bold]Examples[/bold]
     [dim]$[/dim] boa cost
@@ -84,6 +85,8 @@ def headline(found: "Cost", since: str | None) -> Iterator[tuple[str, str]]:
         f"{rate(budget)}{limits}; planned with {rate(found['effective_budget_per_hour'])}",
     )
     yield "spend now", rate(found["spend_now_per_hour"])
+    for one in found.get("unused", []):
+        yield "", f"[dim]{rate(one['per_hour'])} of it {unused_words(one)}[/dim]"
     average = found["average_spend_per_hour"]
     over = found["until"] - found["since"]
     share = f"{rate(average)} over {duration(over)}: {percent(average / budget)} of the budget"
@@ -102,6 +105,30 @@ def headline(found: "Cost", since: str | None) -> Iterator[tuple[str, str]]:
         "this month",
         f"{dollars(found['forecast_month_usd'])} by its end, if it goes on like this",
     )
+
+
+UNUSED = {
+    "booting": "for {nodes} that boot{s}",
+    "idle": "for {gpus} on {nodes} that {is} kept",
+    "draining": "for {gpus} on {nodes} that go{es} once empty",
+    "leaving": "for {nodes} given back and not gone yet",
+}
+
+
+def unused_words(one: "Unused") -> str:
+    """Words for GPUs that no job holds: why they are paid for, what their nodes are worth."""
+    single = one["nodes"] == 1
+    said = UNUSED[one["why"]].format(
+        nodes=f"{one['nodes']} node{'' if single else 's'}",
+        gpus=f"{one['gpus']} idle GPU{'' if one['gpus'] == 1 else 's'}",
+        s="s" if single else "",
+        es="es" if single else "",
+        **{"is": "is" if single else "are"},
+    )
+    worth = one["nodes_worth_per_hour"]
+    if worth is None or one["why"] == "leaving":
+        return said
+    return f"{said}: worth {rate(worth)} to jobs, for {rate(one['nodes_per_hour'])}"
 
 
 def rows_table(by: str, rows: "list[CostRow]", width: int) -> Table:

@@ -38,12 +38,13 @@ def nodes(json: Json = False) -> None:
                 rate(node["price_per_hour"]),
                 ago(found["now"], node["billed_from"] or node["requested_at"]),
                 (", ".join(jobs[:MOST_JOBS]) + more) or "–",
+                escape(node["why"]) or "–",
             )
         )
-    columns = ("node", "GPUs", "in use", "state", "price", "since", "jobs")
-    cut = ("GPUs", "jobs")
+    columns = ("node", "GPUs", "in use", "state", "price", "since", "jobs", "why")
+    cut = ("GPUs", "jobs", "why")
     out.print(
-        listing(columns, rows, out.width, right=("in use", "price"), cut=cut, drop=("since",))
+        listing(columns, rows, out.width, right=("in use", "price"), cut=cut, drop=("why", "since"))
     )
     used = sum(node["used_gpus"] for node in found["nodes"])
     total = sum(node["gpus"] for node in found["nodes"])

@@ -1,19 +1,25 @@
 """`boa frontier`: the best average JCT that each budget can buy."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from boa.cli import options, shell
 from boa.cli.console import check_writable, console, emit_json, note_written, working, write_file
 from boa.cli.options import Json, WorkloadPath
+from boa.cli.plan.foretelling import NodeTimes, bill_words, jct_words
 from boa.cli.plan.planning_rules import PlanningRules
 from boa.errors import UsageError
 from boa.units import UsdPerHour
 
 if TYPE_CHECKING:
     from boa.model.workload import Workload
+    from boa.sim.foretold import Foretold
     from boa.solver.frontier import Frontier, FrontierPoint
+
+SIMULATED = 5
+"""Budgets that are simulated: each takes half a minute."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +74,7 @@ def frontier(
         bool, shell.Option("--no-glue", help="Leave the paper's Algorithm 1 out of the picture.")
     ] = False,
     rules: PlanningRules,
+    nodes: NodeTimes,
     plot: Annotated[
         Path | None,
         options.plot("Draw it (.png, .svg, .pdf; .html works offline and answers to the mouse)."),
@@ -80,12 +87,18 @@ def frontier(
     cheapest plan that keeps up with the workload to the fastest plan there
     is.
 
+    With --billing node and --boot-s, five of the budgets shown, and the one
+    that is marked, are simulated (minutes): the bill and the JCT that the
+    service will reach there, each with half its 95 % interval.
+
     [bold]Examples[/bold]
     [dim]$[/dim] boa frontier jobs.yaml
     [dim]$[/dim] boa frontier jobs.yaml --budget 40 --plot frontier.html
     [dim]$[/dim] boa frontier jobs.yaml --max-budget 60 --points 100 --json
+    [dim]$[/dim] boa frontier jobs.yaml --billing node --boot-s 120
     """
     budgets.check()
+    nodes.check(rules.billing)
     check_writable(plot, "--plot")
     read = options.read_workload(workload)
     from boa.solver.planner import frontier as sweep
@@ -93,28 +106,52 @@ def frontier(
     with working("sweeping the frontier") as progress, options.solving(workload):
         found = sweep(read, progress=progress, **rules.for_solver())
     shown, chosen = budgets.of(found)
+    simulated = _simulated(shown, chosen)
+    foretold = nodes.foretell(read, simulated)
     if plot is not None:
-        _draw(read, found, budgets, None if no_glue else rules, plot)
+        _draw(read, found, budgets, None if no_glue else rules, foretold, plot)
     if json:
-        emit_json(frontier_document(found, shown, chosen))
+        known = None if nodes.boot_s is None else foretold
+        emit_json(frontier_document(found, shown, chosen, known))
     else:
-        print_frontier(read, found, shown, chosen)
+        print_frontier(read, found, shown, chosen, foretold)
     note_written({"frontier": plot})
 
 
+def _simulated(shown: "list[FrontierPoint]", chosen: "FrontierPoint | None") -> list[UsdPerHour]:
+    """A few of the budgets shown, evenly, both ends and the marked one among them."""
+    few, last = min(SIMULATED, len(shown)), len(shown) - 1
+    picked = {shown[round(n * last / max(few - 1, 1))].budget for n in range(few)}
+    return sorted(picked | ({chosen.budget} if chosen is not None else set()))
+
+
 def frontier_document(
-    found: "Frontier", shown: "list[FrontierPoint]", chosen: "FrontierPoint | None"
+    found: "Frontier",
+    shown: "list[FrontierPoint]",
+    chosen: "FrontierPoint | None",
+    foretold: "Mapping[UsdPerHour, Foretold] | None" = None,
 ) -> dict[str, Any]:
+    """`foretold`: by budget, where that was asked for."""
+
+    def point(one: "FrontierPoint") -> dict[str, Any]:
+        said = _point(found, one)
+        if foretold is None:
+            return said
+        known = foretold.get(one.budget)
+        return {**said, "foretold": None if known is None else known.document()}
+
     document: dict[str, Any] = {
-        "points": [_point(found, p) for p in shown],
+        "points": [point(p) for p in shown],
         "cheapest_per_hour": found.cheapest,
         "fastest_jct_s": found.fastest_jct,
         "fastest_per_hour": found.fastest_budget,
     }
-    return document if chosen is None else {**document, "chosen": _point(found, chosen)}
+    if foretold is not None:
+        document["simulated_per_hour"] = list(foretold)
+    return document if chosen is None else {**document, "chosen": point(chosen)}
 
 
-def _point(found: "Frontier", point: "FrontierPoint") -> dict[str, float]:
+def _point(found: "Frontier", point: "FrontierPoint") -> dict[str, Any]:
     from boa.plots.curve import shadow_price
 
     return {
@@ -132,6 +169,7 @@ def print_frontier(
     found: "Frontier",
     shown: "list[FrontierPoint]",
     chosen: "FrontierPoint | None",
+    foretold: "Mapping[UsdPerHour, Foretold]",
 ) -> None:
     from boa.cli.tables import Table
     from boa.plots.words import Money, duration
@@ -145,17 +183,27 @@ def print_frontier(
     )
     out.print()
     table = Table(gap=3)
-    for column in ("budget", "average JCT", f"{money.one_more} saves"):
+    more = ("foretold bill", "foretold JCT") if foretold else ()
+    for column in ("budget", "average JCT", f"{money.one_more} saves", *more):
         table.add_column(column, justify="right", no_wrap=True)
     extra = [chosen] if chosen is not None and chosen not in shown else []
     for point in sorted([*shown, *extra], key=lambda p: p.budget):
+        known = foretold.get(point.budget)
+        said = () if known is None else (bill_words(known, money), jct_words(known))
         table.add_row(
             money.rate(point.budget),
             duration(point.average_jct),
             duration(point.average_jct - found.at(point.budget + 1).average_jct),
+            *(said or [""] * len(more)),
             style="bold green" if point == chosen else None,
         )
     out.print(table)
+    for any_one in list(foretold.values())[:1]:
+        out.print()
+        out.print(
+            f"[dim]foretold where nodes are billed: simulated at {len(foretold)} budgets, "
+            f"{any_one.draws} draws of {any_one.jobs} jobs each; ± half the 95 % interval[/dim]"
+        )
 
 
 def _draw(
@@ -163,10 +211,11 @@ def _draw(
     found: "Frontier",
     budgets: Budgets,
     glue: PlanningRules | None,
+    foretold: "Mapping[UsdPerHour, Foretold]",
     plot: Path,
 ) -> None:
     """`glue`: the rules that Algorithm 1 is drawn by, if it is."""
-    from boa.plots.curve import curve_of, glue_points
+    from boa.plots.curve import Spread, curve_of, glue_points
     from boa.plots.render import frontier_picture
 
     least, most = budgets.min_budget, budgets.max_budget
@@ -174,6 +223,11 @@ def _draw(
     if glue is not None:
         with working("Algorithm 1, for comparison") as progress:
             curve = glue_points(curve, workload, progress=progress, **glue.for_solver())
+    known = [
+        Spread(budget, f.bill.mean, f.bill.error, f.jct.mean, f.jct.error)
+        for budget, f in foretold.items()
+    ]
+    curve = replace(curve, foretold=tuple(known))
     with working("drawing"):
         picture = frontier_picture(curve, plot.suffix)
     write_file(plot, picture, "--plot")

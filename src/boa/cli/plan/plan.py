@@ -8,6 +8,7 @@ from boa.cli import options, parsers, shell
 from boa.cli.console import check_writable, emit_json, note, note_written, working, write_file
 from boa.cli.live.service import DOLLARS, connect, rate, rebuilt
 from boa.cli.options import Json
+from boa.cli.plan.foretelling import NodeTimes
 from boa.cli.plan.planning_rules import PlanningRules
 from boa.errors import UsageError
 from boa.units import Seconds, UsdPerHour
@@ -81,37 +82,6 @@ class Effort:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Nodes:
-    """Times of nodes, for what will be billed."""
-
-    boot_s: Annotated[
-        Seconds | None,
-        shell.Option(
-            "--boot-s",
-            metavar="S",
-            parser=parsers.number("--boot-s", "a finite number of seconds >= 0", zero=True),
-            help="With --billing node: seconds from renting a node until jobs can start on it. "
-            "Adds the bill and the JCT that the service will reach, foretold by simulation.",
-        ),
-    ] = None
-    reclaim_s: Annotated[
-        Seconds,
-        shell.Option(
-            "--reclaim-s",
-            metavar="S",
-            parser=parsers.number("--reclaim-s", "a finite number of seconds >= 0", zero=True),
-            help="With --boot-s: seconds from giving a node back until it costs nothing.",
-        ),
-    ] = 0.0
-
-    def check(self, billing: str) -> None:
-        if self.boot_s is not None and billing != "node":
-            raise UsageError("--boot-s needs --billing node: by the GPU, boots cost nothing.")
-        if self.reclaim_s and self.boot_s is None:
-            raise UsageError("--reclaim-s needs --boot-s.")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Results:
     """Places that the plan goes to."""
 
@@ -133,7 +103,7 @@ def plan(
     solving: Solving,
     rules: PlanningRules,
     effort: Effort,
-    nodes: Nodes,
+    nodes: NodeTimes,
     results: Results,
 ) -> None:
     """Find the plan with the shortest average JCT that a budget can buy, and
@@ -167,17 +137,8 @@ def plan(
     how: dict[str, Any] = {**asdict(solving), **rules.for_solver(), **asdict(effort)}
     with working(f"solving ({solving.solver})"), options.solving(workload):
         solution = find_plan(read, goal.budget, **how)
-    found = _foretold(read, goal.budget, nodes)
-    _tell(read, solution, results, foretold=found)
-
-
-def _foretold(read: "Workload", budget: UsdPerHour, nodes: Nodes) -> "Foretold | None":
-    if nodes.boot_s is None:
-        return None
-    from boa.sim.foretold import foretold
-
-    with working("simulating the service"):
-        return foretold(read, budget, boot_s=nodes.boot_s, reclaim_s=nodes.reclaim_s)
+    foretold = nodes.foretell(read, [goal.budget]).get(goal.budget)
+    _tell(read, solution, results, foretold=foretold)
 
 
 def _check_live(context: shell.Context) -> None:

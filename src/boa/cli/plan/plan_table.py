@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from boa.cli.console import console
 from boa.cli.markup import escape
+from boa.cli.plan.foretelling import bill_words, jct_words
 from boa.cli.tables import Table
 from boa.model.plan import ClassPlan
 from boa.model.workload import JobClass, Workload
@@ -67,9 +68,8 @@ def print_solution(
 
 
 def _foretold(found: "Foretold", money: Money) -> str:
-    bill = f"a bill of {money.rate(found.bill.mean)} ± {money.rate(found.bill.error)}"
-    jct = f"{duration(found.jct.mean)} ± {duration(found.jct.error)}"
-    return f"{bill} and an average JCT of {jct} where nodes are billed (simulated)"
+    bill, jct = bill_words(found, money), jct_words(found)
+    return f"a bill of {bill} and an average JCT of {jct} where nodes are billed (simulated)"
 
 
 def headline(

@@ -14,8 +14,10 @@ from boa.placement.packing import allocate
 from boa.policy.boa import Planned
 from boa.scheduler.decide.decider import Decider, current_allocations, rent, schedulable
 from boa.scheduler.decide.reasons import changes
+from boa.scheduler.decide.room import left_to_rent
 from boa.scheduler.decide.views import set_least
 from boa.scheduler.state import Draft, is_usable
+from boa.scheduler.words.of_keeping import WAITS, WaitCode
 from boa.units import GpuName, Seconds
 
 
@@ -72,6 +74,8 @@ class AtOnce(Decider):
         decision = self.policy.decide(view)
         going = {node: why for node, why in self.weighed.items() if node in self.unwanted}
         self.memory, self.weighed = decision.memory, {**going, **decision.reasons}
+        there = {node: why for node, why in self.newest.items() if node in draft.nodes}
+        self.newest = {**there, **decision.reasons}
         self.fresh_plan, self.chooses_nodes = False, decision.nodes is not None
         usable = view.nodes
         after, nodes = allocate(decision, current, usable, self.gpu_types, draft.state.next_node)
@@ -104,6 +108,27 @@ class AtOnce(Decider):
                 job = draft.put_job(replace(job, share=share))
             self.give(draft, job, given, short)
         self.short = why
+        if self.at_events:
+            self._say_waits(draft, jobs, room)
+
+    def _say_waits(self, draft: Draft, jobs: Sequence[JobRecord], room: Room) -> None:
+        """Why jobs have no GPUs, where that is not said yet."""
+        waiting = [now for job in jobs if (now := draft.jobs[job.id]).run is None]
+        if not waiting:
+            return
+        here = self.nodes(draft)
+        boots = any(draft.nodes[node.id].state == "requested" for node in here)
+        free = left_to_rent(room, here)
+        full = not any(free.has(kind, 1) for kind in self.gpu_types.values())
+        for job in waiting:
+            planned = isinstance(self.memory, Planned) and job.job_class in self.memory.by_class
+            code: WaitCode = "no_room" if full else "worth"
+            if job.allocation is not None or (boots and planned):
+                code = "boot"
+            elif not planned:
+                code = "no_plan"
+            if job.id not in self.short and job.reason != WAITS[code]:
+                draft.put_job(replace(job, reason=WAITS[code]))
 
     def _someone_returns(self, draft: Draft) -> bool:
         """Whether a job that failed is tried again before another node could be had: none is given

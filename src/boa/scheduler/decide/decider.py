@@ -80,6 +80,8 @@ class Decider:
     """Worth of nodes when the policy last looked, where it weighs them."""
     arrivals_come_to: tuple[Any, UsdPerHour] = (None, 0.0)
     """Dollars per hour that jobs which arrive will hold, and the worths by which."""
+    newest: Mapping[NodeId, NodeReason] = field(default_factory=dict)
+    """The same of all nodes that are there, also of those that it did not look at since."""
     views: KeptViews = field(default_factory=KeptViews)
     """Those that a market was shown last: it is asked of all jobs at every event."""
 

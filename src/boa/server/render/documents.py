@@ -14,10 +14,11 @@ from boa.scheduler.money.costs import cost_of_job, forecast_month
 from boa.scheduler.money.ledger import Bill
 from boa.scheduler.money.money_state import MoneyState
 from boa.scheduler.plan.plan_in_force import PlanState
+from boa.scheduler.words.of_keeping import kept
 from boa.scheduler.words.pieces import Part
 from boa.scheduler.words.sentences import parts
 from boa.server.render.charges import Charged, Month
-from boa.server.render.watching import nodes_of
+from boa.server.render.watching import Standing, nodes_of
 from boa.solver.solution import as_document
 from boa.store.base import StoredEvent
 from boa.units import SECONDS_PER_HOUR, Seconds, Usd, UsdPerHour
@@ -100,7 +101,8 @@ def nodes(snapshot: Snapshot) -> list[answers.Node]:
     return [node(*seen) for _, seen in sorted(nodes_of(snapshot).items())]
 
 
-def node(record: NodeRecord, holds: Sequence[Hold]) -> answers.Node:
+def node(record: NodeRecord, holds: Sequence[Hold], standing: Standing) -> answers.Node:
+    weighed, worth, draining = standing
     return {
         "id": record.id,
         "gpu_type": record.gpu,
@@ -116,7 +118,40 @@ def node(record: NodeRecord, holds: Sequence[Hold]) -> answers.Node:
         "empty_since": record.empty_since,
         "address": record.address,
         "reason": record.reason,
+        "worth_per_hour": worth,
+        "draining": draining,
+        "why": kept(record, worth, weighed=weighed, draining=draining),
         "held": [part(hold) for hold in holds],
+    }
+
+
+def unused(found: Sequence[answers.Node]) -> list[answers.Unused]:
+    """Money that is being paid for GPUs which no job holds, by why."""
+    groups: dict[answers.UnusedCode, list[answers.Node]] = {}
+    for one in found:
+        code: answers.UnusedCode = "idle"
+        if one["state"] in ("requested", "releasing"):
+            code = "booting" if one["state"] == "requested" else "leaving"
+        elif one["draining"]:
+            code = "draining"
+        free = one["gpus"] - (one["used_gpus"] if one["state"] == "ready" else 0)
+        if one["billed_from"] is not None and free > 0 and one["state"] != "gone":
+            groups.setdefault(code, []).append(one)
+    return [_unused(code, of) for code, of in groups.items()]
+
+
+def _unused(code: answers.UnusedCode, of: Sequence[answers.Node]) -> answers.Unused:
+    held = 0 if code in ("booting", "leaving") else 1
+    free = [one["gpus"] - held * one["used_gpus"] for one in of]
+    worths = [one["worth_per_hour"] for one in of]
+    known = [worth for worth in worths if worth is not None]
+    return {
+        "why": code,
+        "nodes": len(of),
+        "gpus": sum(free),
+        "per_hour": sum(one["price"] * gpus for one, gpus in zip(of, free, strict=True)),
+        "nodes_per_hour": sum(one["price_per_hour"] for one in of),
+        "nodes_worth_per_hour": sum(known) if len(known) == len(worths) else None,
     }
 
 

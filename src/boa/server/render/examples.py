@@ -5,6 +5,7 @@ from typing import Any
 from boa.formats.job import JOB
 from boa.formats.report import REPORT as REPORT_BODY
 from boa.model.policies import POLICIES, policies_with
+from boa.model.workload import BILLINGS
 
 JOB_SPEC = {
     "name": "first try",
@@ -111,5 +112,10 @@ _WHAT_IF = {
             "Target efficiencies of autoscaled rivals; by default 0.3, 0.5 and 0.7.",
         ),
         "seed": {**_COUNT, "default": 0, "description": "The same seed, the same answer."},
+        "billing": {
+            "enum": list(BILLINGS),
+            "description": "What budgets count, and policies are compared at: gpu: what jobs hold. "
+            "node: the bill. By default as the service's own budget.",
+        },
     },
 }

@@ -7,19 +7,31 @@ row says of a job's end changes with the plan as well: then all of them are told
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from boa.model.cluster import JobId, NodeId
 from boa.model.job import JobRecord
 from boa.model.records import Hold, NodeRecord
 from boa.runtime.snapshot import Snapshot
 from boa.scheduler.plan.plan_in_force import PlanState
+from boa.scheduler.words.of_keeping import rounded_worth
+from boa.units import UsdPerHour
 
 CHUNK = 500
 """The most rows of a kind that are told at once."""
 _Key = TypeVar("_Key")
-NodeSeen = tuple[NodeRecord, Sequence[Hold]]
-"""A node, and what jobs hold of it."""
+
+
+class Standing(NamedTuple):
+    """Worth of a node to the policy, and whether it is to go."""
+
+    weighed: bool = False
+    worth_per_hour: UsdPerHour | None = None
+    draining: bool = False
+
+
+NodeSeen = tuple[NodeRecord, Sequence[Hold], Standing]
+"""A node, what jobs hold of it, and whether it is to stay."""
 _Figures = tuple[Mapping[str, int] | None, int | None, int | None]
 """Counts, plan and last event, where they are other than before."""
 
@@ -128,7 +140,7 @@ class Watch:
         before, now = self._nodes, nodes_of(snapshot)
         for node, seen in now.items():
             was = before.get(node)
-            if was is None or was[0] is not seen[0] or was[1] != seen[1]:
+            if was is None or was[0] is not seen[0] or was[1:] != seen[1:]:
                 self._nodes_due[node] = None
                 self._gone.pop(node, None)
         for node in before.keys() - now.keys():
@@ -146,7 +158,15 @@ def nodes_of(snapshot: Snapshot) -> dict[NodeId, NodeSeen]:
     for hold in snapshot.holds.values():
         if hold.node in held:
             held[hold.node].append(hold)
-    return {node: (record, held[node]) for node, record in snapshot.nodes.items()}
+    return {
+        node: (record, held[node], _standing(snapshot, node))
+        for node, record in snapshot.nodes.items()
+    }
+
+
+def _standing(snapshot: Snapshot, node: NodeId) -> Standing:
+    why = snapshot.weighed.get(node)
+    return Standing(why is not None, rounded_worth(why), node in snapshot.draining)
 
 
 def _some(waiting: dict[_Key, None], most: int) -> list[_Key]:

@@ -84,6 +84,7 @@ class MoneyRoutes:
         found = documents.cost(
             money, now, documents.forecast(month, money), window if asked else None
         )
+        found["unused"] = documents.unused(documents.nodes(snapshot))
         if window is not None and by is not None:
             found["rows"] = [cast(answers.CostRow, row) for row in window.rows]  # checked later
         return found

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, cast
 
 from fastapi import APIRouter, Depends, Path, Request
 from starlette.concurrency import run_in_threadpool
@@ -11,6 +11,7 @@ from boa.api import what_if as answers
 from boa.errors import InputError
 from boa.formats import checks
 from boa.model.policies import KNOB_NAMES
+from boa.model.workload import BILLINGS, Billing
 from boa.policy.registry import POLICIES
 from boa.server.context import Service, only_known_parameters
 from boa.server.http.bodies import read_json
@@ -21,7 +22,7 @@ from boa.server.what_if import own_trace as own
 from boa.server.what_if import traces as traces
 from boa.server.what_if.runner import SimulationQuestion, Simulations
 from boa.sim.run import World
-from boa.sim.sweep import WIDTHS, Asked, SweepGrid
+from boa.sim.sweep import WIDTHS, SweepGrid
 from boa.units import GpuName
 
 MAX_BODY = 8 * 1024**2
@@ -70,8 +71,14 @@ class WhatIfRoutes:
         found = [traces.generated_choice(known, rented) for known in traces.GENERATED]
         seen = own.seen_by(self._service, rented)
         if seen.enough:
-            found.append(own.own_choice(seen, control.snapshot.money.budget))
-        return {"traces": found, "policies": list(POLICIES), "policy_choices": _policy_choices()}
+            choice = own.own_choice(seen, control.snapshot.money.budget, self._simulations.billing)
+            found.append(choice)
+        return {
+            "traces": found,
+            "policies": list(POLICIES),
+            "policy_choices": _policy_choices(),
+            "billing": self._simulations.billing,
+        }
 
     async def what_if(self, request: Request) -> answers.SimulationAnswer:
         """Simulate policies at budgets on a trace.
@@ -100,14 +107,16 @@ class WhatIfRoutes:
             body,
             "",
             required=("policies", "budgets"),
-            optional=("trace", "trace_file", "gpu_types", "targets", "seed"),
+            optional=("trace", "trace_file", "gpu_types", "targets", "seed", "billing"),
         )
         policies = _listed(given, "policies", _policy)
         grid = SweepGrid(
             budgets=_listed(given, "budgets", lambda v, at: checks.number(v, at, above=0)),
             targets=_listed(given, "targets", _target) if "targets" in given else TARGETS,
         )
-        asked = Asked(seed=checks.whole(given.get("seed", 0), "seed", least=0, most=2**31 - 1))
+        seed = checks.whole(given.get("seed", 0), "seed", least=0, most=2**31 - 1)
+        usual = self._simulations.billing
+        billing = cast(Billing, checks.choice(given.get("billing", usual), "billing", BILLINGS))
         points = _check_points(policies, grid)
         gpus = _listed(given, "gpu_types", checks.text) if "gpu_types" in given else None
         name, world = self._world(given, gpus)
@@ -117,7 +126,7 @@ class WhatIfRoutes:
             world=world,
             policies=tuple(policies),
             grid=grid,
-            asked=asked,
+            asked=self._simulations.asked(seed, billing, world.gpu_types),
             points=points,
         )
 

@@ -10,7 +10,7 @@ from boa.errors import InputError
 from boa.model.job import JobRecord
 from boa.model.profile import ClassProfile
 from boa.model.trace import Trace, TraceJob
-from boa.model.workload import GpuType
+from boa.model.workload import Billing, GpuType
 from boa.policy.rivals.common import WIDEST
 from boa.server.context import Service, looked_up
 from boa.server.what_if.traces import hours_of
@@ -114,14 +114,15 @@ def _job(record: JobRecord, began: float, profile: ClassProfile) -> TraceJob:
     )
 
 
-def own_choice(own: Own, budget: UsdPerHour) -> TraceChoice:
+def own_choice(own: Own, budget: UsdPerHour, billing: Billing) -> TraceChoice:
     classes = len(own.profiles)
+    nodes = "come at once" if billing == "gpu" else "take as long as the service's own have taken"
     about = (
         f"What this service has seen: {len(own.trace.jobs):,} jobs of {classes} "
         f"class{'es' if classes > 1 else ''}, as they came, with the speeds and the work that it "
         "has learned of their classes; policies know these from the start. A job that failed or "
         "was stopped counts for what it had done. No job gets wider than a plan would make it "
-        "now. Prices are today's, and nodes come at once."
+        f"now. Prices are today's, and nodes {nodes}."
     )
     if own.left_out:
         about += f" Left out: {own.left_out:,} that nothing was measured of, or that did nothing."

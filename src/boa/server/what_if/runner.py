@@ -3,14 +3,15 @@
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from boa.api.what_if import Simulation
 from boa.errors import BoaError, InputError
-from boa.model.workload import GpuType
+from boa.model.workload import Billing, GpuType
+from boa.scheduler.learn.node_times import NodeTimes
 from boa.server.what_if.shelf import Shelf
 from boa.sim.comparison import compared
 from boa.sim.run import World
@@ -67,7 +68,8 @@ class Simulations:
     """Thread-safe. Nothing is started before the first question.
 
     `folder`: where they are kept; None: in memory. `gpu_types`: what the service itself can rent,
-    at its prices. `clock`: the wall's.
+    at its prices. `clock`: the wall's. `billing`: what the service's budget counts, and
+    `node_times` how long its nodes take; None: they come and go at once.
     """
 
     def __init__(
@@ -75,8 +77,12 @@ class Simulations:
         folder: Path | None = None,
         gpu_types: Mapping[GpuName, GpuType] | None = None,
         clock: Callable[[], float] = time.time,
+        billing: Billing = "gpu",
+        node_times: NodeTimes | None = None,
     ) -> None:
         self.gpu_types = dict(gpu_types or {})
+        self.billing: Billing = billing
+        self._node_times = node_times or NodeTimes()
         self._clock = clock
         self._shelf = Shelf(folder)
         self._changed = threading.Condition()
@@ -98,6 +104,20 @@ class Simulations:
         """The id of the process that simulates, while there is one."""
         return self._worker.pid
 
+    def asked(self, seed: int, billing: Billing, types: Iterable[GpuName]) -> Asked:
+        """Physics of a question. Where nodes are billed they boot, as slowly as the slowest of
+        the service's own on these types."""
+        if billing == "gpu":
+            return Asked(seed=seed)
+        rented = [gpu for gpu in types if gpu in self.gpu_types]
+        boots, reclaims = self._node_times.boots(rented), self._node_times.reclaims(rented)
+        return Asked(
+            seed=seed,
+            billing=billing,
+            provision_s=max(boots.values(), default=0.0),
+            reclaim_s=max(reclaims.values(), default=0.0),
+        )
+
     def ask(self, question: SimulationQuestion) -> Simulation:
         with self._changed:
             if self._closing:
@@ -112,6 +132,8 @@ class Simulations:
                 "policies": list(question.policies),
                 "budgets": list(question.grid.budgets),
                 "gpu_types": list(question.world.gpu_types),
+                "billing": question.asked.billing,
+                "boot_s": question.asked.provision_s,
                 "asked_at": self._clock(),
                 "points_done": 0,
                 "points": question.points,

@@ -13,6 +13,7 @@ from boa.model.cluster import Shape
 from boa.model.job import JobRecord, State
 from boa.model.trace import TraceJob
 from boa.policy.registry import POLICIES, Knobs
+from boa.scheduler.learn.node_times import NodeTimes
 from boa.server.routes import what_if
 from boa.server.what_if.own_trace import Own, own_of, own_world
 from boa.server.what_if.runner import MOST_KEPT, SimulationQuestion, Simulations
@@ -51,6 +52,7 @@ WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
     "no budget": ({**ASKED, "budgets": []}, "budgets", "at least one entry"),
     "a negative budget": ({**ASKED, "budgets": [80, -1]}, "budgets[1]", "> 0"),
     "a target over 1": ({**ASKED, "targets": [1.5]}, "targets[0]", "<= 1"),
+    "an unknown billing": ({**ASKED, "billing": "hour"}, "billing", "one of gpu, node"),
     "a seed of words": ({**ASKED, "seed": "x"}, "seed", "a whole number"),
     "an unknown GPU type": ({**ASKED, "gpu_types": ["T9"]}, "gpu_types", "T4, V100"),
     "types that a policy cannot mix": (
@@ -122,6 +124,32 @@ def test_the_paper_s_mix_is_always_there_at_the_service_s_prices(service: FakeSe
         for budget in choice["budgets"]:
             spent = run_one(world, "boa", Knobs(budget=budget), Asked()).document()
             assert spent["spend_per_hour"] == pytest.approx(budget, rel=0.1)
+
+
+# What money is
+
+SLOW = NodeTimes(boot_s=120.0, reclaim_s=30.0)
+
+
+def test_budgets_count_what_the_service_s_own_does(tmp_path: Path) -> None:
+    service = FakeService(tmp_path, gpu_types={"T4": T4}, billing="node", node_times=SLOW)
+    try:
+        assert service.get("what-if/traces")["billing"] == "node"
+        by_itself, otherwise = (
+            service.ask("POST", "/api/v1/what-if", json={**ASKED, **more}).json()["simulation"]
+            for more in ({}, {"billing": "gpu"})
+        )
+    finally:
+        service.simulations.close()
+    assert (by_itself["billing"], by_itself["boot_s"]) == ("node", 120.0)
+    assert (otherwise["billing"], otherwise["boot_s"]) == ("gpu", 0.0)
+
+
+def test_where_nodes_are_billed_they_boot_as_slowly_as_the_service_s_own() -> None:
+    simulations = Simulations(gpu_types={"T4": T4}, billing="node", node_times=SLOW)
+    asked = simulations.asked(3, "node", ["T4", "A100"])
+    assert asked == Asked(seed=3, billing="node", provision_s=120.0, reclaim_s=30.0)
+    assert simulations.asked(3, "gpu", ["T4"]) == Asked(seed=3)
 
 
 # What the service has seen

@@ -7,6 +7,7 @@ import { percent, usd, usdPerHour } from "../../format";
 import { Card, Shown } from "../../parts/basics";
 import { Ranges } from "../../parts/Ranges";
 import { useCost, useHistory, type Range } from "../../state/ranges";
+import { unusedWords } from "./money";
 
 const OFFERED = ["day", "week", "month"] as const;
 
@@ -106,6 +107,15 @@ function Parts({ cost }: { cost: Cost }) {
           </li>
         ))}
       </ul>
+      {cost.unused && cost.unused.length > 0 && (
+        <ul className="unused faint small" aria-label="Paid for now, and used by no job">
+          {cost.unused.map((one) => (
+            <li key={one.why}>
+              Now {usdPerHour(one.per_hour)} {unusedWords(one)}.
+            </li>
+          ))}
+        </ul>
+      )}
     </div>
   );
 }

@@ -9,6 +9,7 @@ import {
   jctAt,
   billWords,
   pacingWords,
+  unusedWords,
   verdict,
 } from "./money";
 
@@ -186,5 +187,19 @@ describe("what plans are made with", () => {
 
   it("is the cap where that is below the budget", () => {
     expect(pacingWords(10, 6, 6)).toContain("hard cap is below the budget");
+  });
+});
+
+describe("money that no job uses", () => {
+  const idle = { nodes: 1, gpus: 3, per_hour: 3, nodes_per_hour: 4, nodes_worth_per_hour: 11.8 };
+  it("is told with what its nodes are worth", () => {
+    expect(unusedWords({ ...idle, why: "idle" })).toBe(
+      "for 3 idle GPUs on 1 node that is kept: worth $11.80/h to jobs, for $4.00/h",
+    );
+  });
+  it("says of nodes that are on their way out that they are", () => {
+    expect(unusedWords({ ...idle, nodes: 2, why: "leaving" })).toBe(
+      "for 2 nodes given back and not gone yet",
+    );
   });
 });

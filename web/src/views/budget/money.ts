@@ -1,6 +1,6 @@
 /** Money in words: on budget or not, what a month will have cost, what one more dollar buys. */
-import type { Cost, Frontier } from "../../api/types";
-import { duration, percent, trimmed, usd, usdPerHour } from "../../format";
+import type { Cost, Frontier, Unused } from "../../api/types";
+import { duration, percent, plural, trimmed, usd, usdPerHour } from "../../format";
 import type { Tone } from "../../parts/basics";
 import { monthOf } from "../../state/ranges";
 
@@ -124,4 +124,19 @@ export function pacingWords(budget: number, effective: number, cap: number | nul
       ? "less was spent than allowed, or plans came out cheaper"
       : "more was spent than allowed, or plans came out dearer, since idle and booting nodes cost too";
   return `Plans are made with ${usd(effective)}/h at present, so that the average comes out at the budget: ${why}.`;
+}
+
+/** What GPUs that no job holds are paid for, and what their nodes are worth to jobs. */
+export function unusedWords(one: Unused): string {
+  const nodes = plural(one.nodes, "node");
+  const gpus = plural(one.gpus, "idle GPU");
+  const [single, worth] = [one.nodes === 1, one.nodes_worth_per_hour];
+  const words = {
+    booting: `for ${nodes} that ${single ? "boots" : "boot"}`,
+    idle: `for ${gpus} on ${nodes} that ${single ? "is" : "are"} kept`,
+    draining: `for ${gpus} on ${nodes} that ${single ? "goes" : "go"} once empty`,
+    leaving: `for ${nodes} given back and not gone yet`,
+  }[one.why];
+  if (worth === null || one.why === "leaving") return words;
+  return `${words}: worth ${usdPerHour(worth)} to jobs, for ${usdPerHour(one.nodes_per_hour)}`;
 }

@@ -38,10 +38,10 @@ export function NodeWords({ node, gpu, job, jobs, place }: NodeWordsProps) {
         {now > began && ` (${duration(now - began)})`}
         {node.address && `, at ${node.address}`}
       </div>
-      {node.empty_since !== null && (
+      {node.empty_since !== null && !node.why && (
         <div className="faint">{emptyWords(node.empty_since, now)}</div>
       )}
-      {node.reason && <div>{node.reason}</div>}
+      {node.why && <div>{node.why}</div>}
     </div>
   );
 }

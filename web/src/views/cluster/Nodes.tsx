@@ -68,7 +68,7 @@ const COLUMNS: readonly Column<Node>[] = [
   },
   {
     key: "note",
-    head: "Note",
+    head: "Why",
     track: "minmax(6rem, 3fr)",
     cell: (node) => <Note node={node} />,
     optional: true,
@@ -119,7 +119,7 @@ function Since({ node }: { node: Node }) {
 
 function Note({ node }: { node: Node }) {
   const now = useNow();
-  if (node.reason) return <span title={node.reason}>{node.reason}</span>;
+  if (node.why) return <span title={node.why}>{node.why}</span>;
   if (node.empty_since === null) return null;
   return (
     <span className="faint" title={emptyWords(node.empty_since, now)}>

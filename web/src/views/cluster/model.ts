@@ -95,7 +95,7 @@ export function stateWords(node: Node): string {
     releasing: "being given back",
     gone: "gone",
   };
-  return words[node.state];
+  return node.state === "ready" && node.draining ? "draining" : words[node.state];
 }
 
 const HEAD = [

@@ -18,6 +18,9 @@ export function node(id: number, with_: Partial<Node> = {}): Node {
     empty_since: null,
     address: "10.0.0.1",
     reason: "",
+    worth_per_hour: null,
+    draining: false,
+    why: "",
     held,
     ...with_,
   };

@@ -20,6 +20,7 @@ const CHOICES: TraceChoices = {
     { name: "sia-autoscale", about: "", knob: "target_efficiency", several_gpu_types: true },
     { name: "fixed", about: "", knob: "width", several_gpu_types: false },
   ],
+  billing: "node",
 };
 
 function shown() {
@@ -32,6 +33,11 @@ const simulate = () => userEvent.click(screen.getByRole("button", { name: "Simul
 const budgets = () => screen.getByLabelText<HTMLInputElement>("Budgets in USD per hour");
 
 afterEach(cleanup);
+
+it("says what budgets count, and at which money policies are compared", () => {
+  shown();
+  expect(screen.getByText(/count the bill.*at the same bill/)).toBeTruthy();
+});
 
 it("asks about one's own jobs at sensible budgets unless told otherwise", async () => {
   const simulation = { id: "4" };

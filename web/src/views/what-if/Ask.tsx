@@ -17,6 +17,11 @@ import {
 } from "./question";
 import { TraceField } from "./TraceField";
 
+const COUNTED: Record<TraceChoices["billing"], string> = {
+  node: "They count the bill, as this service’s does: whole nodes, from request to gone. Policies are held against BOA at the same bill.",
+  gpu: "They count the GPUs that jobs hold, as this service’s does. Policies are held against BOA at the same spend.",
+};
+
 interface AskProps {
   choices: TraceChoices;
   onAsked: (simulation: Simulation) => void;
@@ -56,7 +61,12 @@ export function Ask({ choices, onAsked }: AskProps) {
           problem={problems.policies}
           change={change}
         />
-        <BudgetsField text={question.budgets} problem={problems.budgets} change={change} />
+        <BudgetsField
+          text={question.budgets}
+          billing={choices.billing}
+          problem={problems.budgets}
+          change={change}
+        />
         <TypesField
           types={typesOf(traces, question)}
           chosen={question.gpuTypes}
@@ -96,11 +106,12 @@ function typesOf(traces: readonly TraceChoice[], question: Question): readonly s
 
 interface BudgetsProps {
   text: string;
+  billing: TraceChoices["billing"];
   problem: string | undefined;
   change: (part: Partial<Question>) => void;
 }
 
-function BudgetsField({ text, problem, change }: BudgetsProps) {
+function BudgetsField({ text, billing, problem, change }: BudgetsProps) {
   return (
     <div className="ask-field">
       <label htmlFor="budgets">Budgets in USD per hour</label>
@@ -113,6 +124,7 @@ function BudgetsField({ text, problem, change }: BudgetsProps) {
         aria-describedby="budgets-problem"
         onChange={(event) => change({ budgets: event.target.value })}
       />
+      <span className="faint small">{COUNTED[billing]}</span>
       <FieldProblem id="budgets-problem" problem={problem} />
     </div>
   );

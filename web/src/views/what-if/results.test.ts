@@ -169,6 +169,14 @@ describe("simulations that were billed by the node", () => {
     expect(moneyWord([finished("1", node), finished("2", result(BOA, []))])).toBe("spend");
   });
 
+  it("are compared at the same bill", () => {
+    const rival = { policy: "sia-autoscale", knob: "target_efficiency", value: 0.5 };
+    const at = { ...rival, at_spend_per_hour: 100, jct_ratio: 1.5, p95_ratio: 1.5 };
+    const points = [...node.points, billed(point("sia-autoscale", 0.5, 60, 2000), 100)];
+    const [said] = sentences({ ...node, points, comparisons: [at] });
+    expect(said).toContain("At a bill of $100");
+  });
+
   it("are told at their bill", () => {
     const points = [...node.points, billed(point("sia-autoscale", 0.5, 60, 2000), 200)];
     expect(sentences({ ...node, points })[0]).toContain("$200");

@@ -4,6 +4,7 @@ import { colorAt } from "../../charts/colors";
 import type { Series } from "../../charts/data";
 import { duration, figure, percent, trimmed, usdPerHour } from "../../format";
 
+export type Money = "bill" | "spend";
 export type Measure = "average_jct_s" | "p95_jct_s";
 const SAME = 0.02;
 /** Ratios so near to 1 that nobody would notice. */
@@ -26,7 +27,7 @@ export function pointsOf(result: Comparison): readonly ComparisonPoint[] {
 }
 
 /** "bill" where all of them were billed by the node. */
-export function moneyWord(finished: readonly Finished[]): "bill" | "spend" {
+export function moneyWord(finished: readonly Finished[]): Money {
   return finished.every(({ result }) => result.billing === "node") ? "bill" : "spend";
 }
 
@@ -88,15 +89,19 @@ export function sentences(result: Comparison): string[] {
     .filter((policy) => policy !== "boa")
     .map((policy) => {
       const found = result.comparisons.filter((rival) => rival.policy === policy);
-      return found.length > 0 ? compared(policy, found) : apart(policy, pointsOf(result));
+      const money = result.billing === "node" ? "bill" : "spend";
+      return found.length > 0
+        ? compared(policy, found, money)
+        : apart(policy, pointsOf(result), money);
     });
 }
 
-function compared(policy: string, found: readonly RivalPoint[]): string {
+function compared(policy: string, found: readonly RivalPoint[], money: Money): string {
   const sorted = [...found].sort((a, b) => spendOf(a) - spendOf(b));
   const middle = sorted[Math.floor((sorted.length - 1) / 2)];
   if (!middle) return "";
-  const first = `At ${spendWords(middle)} ${sooner(policy, middle.jct_ratio)}`;
+  const at = money === "bill" ? "At a bill of" : "At";
+  const first = `${at} ${spendWords(middle)} ${sooner(policy, middle.jct_ratio)}`;
   const ratios = sorted.map((rival) => rival.jct_ratio);
   const [low, high] = [Math.min(...ratios), Math.max(...ratios)];
   const [from, to] = [sorted[0], sorted.at(-1)];
@@ -121,7 +126,7 @@ function spendWords(rival: RivalPoint): string {
 }
 
 /** No point of the rival lies where BOA was simulated: what can be said, or where to look. */
-function apart(policy: string, points: readonly ComparisonPoint[]): string {
+function apart(policy: string, points: readonly ComparisonPoint[], money: Money): string {
   const of = (name: string) =>
     points
       .filter((point) => point.policy === name)
@@ -133,7 +138,7 @@ function apart(policy: string, points: readonly ComparisonPoint[]): string {
   if (worse) return `${policy}’s jobs finish sooner for less than BOA’s: ${worse}.`;
   const middle = theirs[Math.floor(theirs.length / 2)]?.spend_per_hour ?? 0;
   return (
-    `${policy} spent ${range(theirs)}, BOA ${range(mine)}: nothing can be said at the same spend. ` +
+    `${policy} spent ${range(theirs)}, BOA ${range(mine)}: nothing can be said at the same ${money}. ` +
     `Ask again with budgets around ${usdPerHour(middle)}.`
   );
 }

@@ -1,0 +1,43 @@
+"""Sentences about what is paid for now: why a node is there, and why a job waits for one."""
+
+from typing import Literal
+
+from boa.model.cluster import NodeReason
+from boa.model.records import NodeRecord
+from boa.scheduler.decide.wording import dollars
+from boa.units import UsdPerHour
+
+WaitCode = Literal["no_plan", "boot", "no_room", "worth"]
+"""Why a job that a market gives no GPUs waits."""
+WAITS: dict[WaitCode, str] = {
+    "no_plan": "waits for a plan that knows its class",
+    "boot": "waits for a node that boots",
+    "no_room": "waits for others to end: no further node may be rented (a cap, or none to be had)",
+    "worth": "worth less than a node costs now; it waits for GPUs, half an hour at most",
+}
+
+
+def kept(node: NodeRecord, worth: UsdPerHour | None, *, weighed: bool, draining: bool) -> str:
+    """Why a node is paid for; empty where nobody weighed it. `worth`: in USD per hour; None
+    although it was weighed: money is not short."""
+    if node.reason:
+        return node.reason
+    price = f"{dollars(node.price * node.gpus)}/h"
+    said = "" if worth is None else f"worth {dollars(max(worth, 0.0))}/h to jobs, for {price}"
+    match node.state:
+        case "requested":
+            return f"boots: {said}" if said else "boots"
+        case "releasing":
+            return f"given back: {price} until it is gone"
+        case "ready" if draining:
+            return f"to go once it is empty{f': {said}' if said else ''}"
+        case "ready" if weighed:
+            return f"kept: {said or 'jobs gain by it, and money is not short'}"
+    return ""
+
+
+def rounded_worth(why: NodeReason | None) -> UsdPerHour | None:
+    """Worth of a node to two digits: it moves with every job's every step."""
+    if why is None or why.worth_per_hour is None:
+        return None
+    return float(f"{why.worth_per_hour:.2g}")
