@@ -20,7 +20,7 @@ from boa.scheduler.decide.deciders import decider_for
 from boa.scheduler.learn.node_times import NodeTimes
 from boa.scheduler.learn.profiler import Profiler
 from boa.scheduler.money.ledger import Totals
-from boa.scheduler.money.purse import Purse
+from boa.scheduler.money.purse import Purse, cheapest_node
 from boa.scheduler.observe.nodes import DAY_S
 from boa.scheduler.observe.sampling import Sampling
 from boa.scheduler.plan.calculator import Calculator
@@ -55,7 +55,14 @@ def assemble(
     """`inline`: engine and cloud are called within the step; for tests."""
     now = clock.now()
     state = _state(saved, store, now, cluster or new_cluster(config.data_dir))
-    purse = Purse(config.budget, config.max_spend, config.pacing_h, now, config.billing)
+    purse = Purse(
+        config.budget,
+        config.max_spend,
+        config.pacing_h,
+        now,
+        config.billing,
+        node=cheapest_node(config.gpu_types.values()),
+    )
     if "money" in saved.meta:
         purse.load(saved.meta["money"], state, now)
     began = saved.meta.get("began", now)

@@ -29,7 +29,7 @@ from boa.scheduler.learn.beliefs import Beliefs
 from boa.scheduler.learn.node_times import NodeTimes
 from boa.scheduler.learn.profiler import Profiler
 from boa.scheduler.money.ledger import committed
-from boa.scheduler.money.purse import Purse
+from boa.scheduler.money.purse import Purse, cheapest_node
 from boa.scheduler.observe.commands import submit
 from boa.scheduler.observe.messages import CloudListed, EngineSaid
 from boa.scheduler.observe.sampling import Sampling
@@ -148,6 +148,7 @@ class ScheduledSimulation:
                 now,
                 settings.billing,
                 ends_at=self.span_s or math.inf,
+                node=cheapest_node(types.values()),
             ),
             sampling=Sampling(1.0, {}),
         )

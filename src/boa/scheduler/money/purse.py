@@ -1,13 +1,13 @@
 """The service's purse: the budget, what was spent, and what to plan with so that they meet."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple, TypeAlias
 
 from boa.model.job import JobRecord
-from boa.model.workload import Billing
+from boa.model.workload import Billing, GpuType
 from boa.scheduler.money import pacing, steering
 from boa.scheduler.money.ledger import NOTHING, Bill, spend_now
 from boa.scheduler.money.ledger import at as bill_at
@@ -42,9 +42,10 @@ class Purse:
         now: Seconds,
         billing: Billing = "gpu",
         ends_at: Seconds = math.inf,
+        node: UsdPerHour = 0.0,
     ) -> None:
-        """`ends_at`: the budget is for the time until then."""
-        self.ends_at = ends_at
+        """`ends_at`: the budget is for the time until then; `node`: what the cheapest costs."""
+        self.ends_at, self._node = ends_at, node
         self.max_spend, self._horizon_h, self._billing = max_spend, horizon_h, billing
         self._configured = [budget, max_spend]
         self._pace = pacing.begun(budget, NOTHING, now)
@@ -95,7 +96,7 @@ class Purse:
     def effective(self) -> UsdPerHour:
         """USD per hour to plan with: more than the cap allows would only be planned in vain."""
         if self._billing == "node":
-            effective = steering.effective(self._steered, self.budget, self._horizon_h)
+            effective = steering.effective(self._steered, self.budget, self._horizon_h, self._node)
         else:
             effective = pacing.effective(self._pace, self._horizon_h)
         return effective if self.max_spend is None else min(effective, self.max_spend)
@@ -179,6 +180,10 @@ class Purse:
             )
 
         return look
+
+
+def cheapest_node(gpu_types: Iterable[GpuType]) -> UsdPerHour:
+    return min((kind.price * kind.gpus_per_node for kind in gpu_types), default=0.0)
 
 
 def _is_short(job: JobRecord) -> bool:

@@ -18,11 +18,16 @@ from boa.units import SECONDS_PER_HOUR, Seconds, Usd, UsdPerHour
 COUNTED = 0.33
 """Part of what jobs will still cost that counts already: with all of it a morning's burst, paid for
 over the day, would be taken for a day's. Towards the end of a budget all of it counts."""
+AHEAD = 0.05
+"""Horizons of budget that it counts for at most: jobs of days are paid for over days."""
 REPAID = 2.0
 """Horizons over which little that is left over or owed is made good: prices that follow every
 burst cost more than they save …"""
 MUCH = 0.06
 """… and the part of a horizon's budget from which on it is made good the faster the more it is."""
+LUCK = 0.8
+"""The same of few nodes, times the root of the node-hours that a horizon's budget pays for: that
+far they come and go by chance."""
 PAYOUT = (0.25, 2.0)
 """Least and most that is spent meanwhile, as shares of the budget."""
 MOST_HORIZONS = 0.5
@@ -81,7 +86,7 @@ def looked(
     hours = (now - steered.at) / SECONDS_PER_HOUR
     if hours <= 0:
         return steered
-    to_go *= _counted(ends_at - now, horizon_h)
+    to_go = _counted(to_go, budget, horizon_h, ends_at - now)
     flow = billed - steered.billed + to_go - steered.to_go
     kept = math.exp(-hours / horizon_h) if math.isfinite(horizon_h) else 1.0
     allowed = budget * max(min(now, ends_at) - steered.at, 0.0) / SECONDS_PER_HOUR
@@ -97,10 +102,12 @@ def looked(
     )
 
 
-def _counted(left_s: Seconds, horizon_h: float) -> float:
-    """Part of what jobs will still cost that counts, so long before the budget ends."""
-    near = 1.0 - left_s / (SECONDS_PER_HOUR * min(horizon_h, LONGEST_H))
-    return COUNTED + (1.0 - COUNTED) * min(max(near, 0.0), 1.0)
+def _counted(to_go: Usd, budget: UsdPerHour, horizon_h: float, left_s: Seconds) -> Usd:
+    """Dollars of what jobs will still cost that count so long before the budget ends."""
+    horizon_h = min(horizon_h, LONGEST_H)
+    ahead = min(max(left_s / (SECONDS_PER_HOUR * horizon_h), 0.0), 1.0)
+    part = COUNTED * ahead + (1.0 - ahead)
+    return part * to_go if ahead == 0.0 else min(part * to_go, AHEAD * horizon_h * budget / ahead)
 
 
 def gain(steered: Steered, budget: UsdPerHour, horizon_h: float) -> float:
@@ -110,10 +117,13 @@ def gain(steered: Steered, budget: UsdPerHour, horizon_h: float) -> float:
     return min(max(found, GAIN[0]), GAIN[1])
 
 
-def effective(steered: Steered, budget: UsdPerHour, horizon_h: float) -> UsdPerHour:
-    """The budget to plan with."""
-    left = steered.left / (budget * min(horizon_h, LONGEST_H))
-    repaid = 1.0 + left / REPAID * (1.0 + (left / MUCH) ** 2)
+def effective(
+    steered: Steered, budget: UsdPerHour, horizon_h: float, node: UsdPerHour = 0.0
+) -> UsdPerHour:
+    """The budget to plan with; `node`: what the cheapest costs."""
+    whole = budget * min(horizon_h, LONGEST_H)
+    left, much = steered.left / whole, max(MUCH, LUCK * math.sqrt(node / whole))
+    repaid = 1.0 + left / REPAID * (1.0 + (left / much) ** 2)
     share = min(max(repaid, PAYOUT[0]), PAYOUT[1])
     return share * budget / gain(steered, budget, horizon_h)
 
