@@ -61,7 +61,7 @@ def _judged(lead: Sequence[float], less: bool) -> tuple[Verdict, str]:
     where = f"BOA stays ahead at {ahead} of {len(lead)} usages"
     cost = "less" if less else "no less"
     verdict: Verdict = "partly" if 2 * ahead > len(lead) else "differs"
-    return verdict, f"{where}, and reclaiming costs it {cost}: it gives nodes back at once"
+    return verdict, f"{where}, and reclaiming costs it {cost}"
 
 
 def _surcharge(docs: Sequence[Document]) -> list[float]:

@@ -12,8 +12,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from boa.model.workload import Billing
 from boa.paper.data import Cut, Redrawn, trace_of, world_for
-from boa.policy.registry import POLICIES, Knobs, Learning, choose
+from boa.policy.registry import POLICIES, ROUND_S, Knobs, Learning, choose
 from boa.policy.rivals.genetic import COMPILED
 from boa.sim.knowledge import ExpectedArrivals, Knowledge
 from boa.sim.report import ClusterSample, SimulationReport
@@ -70,6 +71,8 @@ class Run:
     rescale_s: Seconds | None = None
     interval_s: Seconds | None = None
     """Rounds, for a policy that would act at events; None: as the policy does by itself."""
+    billing: Billing = "gpu"
+    """Count that BOA's budget is held against."""
     seed: int = 0
 
     @property
@@ -96,16 +99,17 @@ def execute(run: Run, data: Path) -> dict[str, Any]:
     """Simulate it: the report, what the budget was, and the series in brief."""
     world = world_for(data, run.setting, run.cut, run.rescale_s)
     settings = Settings(
-        interval_s=run.interval_s or POLICIES[run.policy].interval_s,
+        interval_s=run.interval_s or _interval_s(run),
         learning=run.learning,
         noise=run.noise,
         provision_s=run.provision_s,
         cold_s=run.cold_s,
         reclaim_s=run.reclaim_s,
+        billing=run.billing,
         seed=run.seed,
     )
     cheapest = cheapest_spend(world, settings)
-    report = simulate(world, choose(run.policy, _knobs(run, cheapest)), settings)
+    report = simulate(world, choose(run.policy, _knobs(run, cheapest), run.billing), settings)
     return {
         "run": asdict(run),
         "code": fingerprint(),
@@ -115,6 +119,10 @@ def execute(run: Run, data: Path) -> dict[str, Any]:
         "policy": run.policy,
         "series": _brief(report),
     }
+
+
+def _interval_s(run: Run) -> Seconds | None:
+    return ROUND_S if run.billing == "node" else POLICIES[run.policy].interval_s
 
 
 def cheapest_spend(world: World, settings: Settings) -> UsdPerHour:
