@@ -99,7 +99,7 @@ def _seated(scene: Scene, market: Prospects, ready: Sequence[Node]) -> dict[JobI
 
 
 class _Offered:
-    """What jobs could be given, by job: made when asked for, since few are to move."""
+    """Options by job, made when asked for, since few are to move."""
 
     def __init__(self, market: Prospects) -> None:
         self._market = market
