@@ -99,8 +99,8 @@ class AtOnce(Decider):
         return _with_draining(draft, room, surplus)
 
     def _remember(self, draft: Draft, decision: Decision) -> None:
-        """What a policy said of itself and of nodes; of those that it did not look at, what it
-        said before."""
+        """Keep the policy's memory and reasons; of nodes that it did not look at, those that it
+        gave before."""
         going = {node: why for node, why in self.weighed.items() if node in self.unwanted}
         there = {node: why for node, why in self.newest.items() if node in draft.nodes}
         self.weighed = {**going, **decision.reasons}

@@ -1,4 +1,4 @@
-"""What is known of a class as it is stored, and read back when the service starts again.
+"""The record of a class: how what is known of it is stored, and read back at the next start.
 
 Measured cells are stored by themselves (`Profiler.drain`); what an older version has written is
 understood.
