@@ -23,6 +23,7 @@ from rich.console import Console
 
 from _bills import SETTINGS, Run, measured
 from _table import Measured, show, write
+from boa.sim.foretold import STUDENT
 
 HERE = Path(__file__).resolve().parent
 BUDGETS = (1.15, 1.35, 1.6, 2.0, 2.6)
@@ -30,8 +31,6 @@ BUDGETS = (1.15, 1.35, 1.6, 2.0, 2.6)
 TARGETS = (0.35, 0.5, 0.62, 0.74, 0.86)
 AT = (1.2, 1.5, 1.8, 2.2, 2.6)
 """Bills at which they are compared, in cheapest plans."""
-STUDENT = {2: 12.71, 3: 4.30, 4: 3.18, 5: 2.78}
-"""Two-sided 95 % for so many draws."""
 
 Found = dict[str, dict[str, Any]]
 
@@ -142,7 +141,9 @@ def _cell(runs: Sequence[Run], found: Found, policy: str, at: float) -> str:
         return "–"
     text = f"{np.mean(ratios):.3f}"
     if len(ratios) > 1:
-        spread = STUDENT.get(len(ratios), 2.0) * np.std(ratios, ddof=1) / math.sqrt(len(ratios))
+        spread = (
+            STUDENT.get(len(ratios), STUDENT[5]) * np.std(ratios, ddof=1) / math.sqrt(len(ratios))
+        )
         text += f" ± {spread:.3f}"
     return text + (f" ({np.mean(against):.2f})" if against else "")
 

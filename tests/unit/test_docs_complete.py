@@ -45,6 +45,12 @@ def test_every_command_teaches_with_examples() -> None:
     assert silent == []
 
 
+def test_every_bench_is_listed() -> None:
+    listed = (ROOT / "docs" / "evaluation.md").read_text("utf-8")
+    benches = [path.name for path in (ROOT / "bench").glob("[!_]*.py")]
+    assert [name for name in benches if f"`{name}`" not in listed] == []
+
+
 def test_every_policy_is_described() -> None:
     text = (ROOT / "docs" / "concepts" / "policies.md").read_text("utf-8").lower()
     assert [name for name in POLICIES if name not in text] == []

@@ -113,7 +113,7 @@ class NodeRoom:
         """Whether so many nodes of a type may be rented."""
         if count > self.nodes.get(gpu.name, count):
             return False
-        cost = gpu.price * gpu.gpus_per_node * count
+        cost = gpu.node_price * count
         return self.spend is None or cost <= self.spend * (1 + 1e-9)
 
     def without(self, gpu: "GpuType", count: int) -> "NodeRoom":
@@ -121,7 +121,7 @@ class NodeRoom:
         nodes = dict(self.nodes)
         if gpu.name in nodes:
             nodes[gpu.name] -= count
-        cost = gpu.price * gpu.gpus_per_node * count
+        cost = gpu.node_price * count
         return NodeRoom(nodes=nodes, spend=None if self.spend is None else self.spend - cost)
 
 

@@ -1,6 +1,6 @@
 """The solver's input: GPU types that can be rented, and the job classes that arrive."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, get_args
 
@@ -21,6 +21,16 @@ class GpuType:
     price: UsdPerHour = 1.0
     """Per GPU and hour, c^(h). With every price 1 a budget counts GPUs."""
     gpus_per_node: int = 1
+
+    @property
+    def node_price(self) -> UsdPerHour:
+        """Price of a whole node."""
+        return self.price * self.gpus_per_node
+
+
+def cheapest_node(gpu_types: Iterable[GpuType]) -> UsdPerHour:
+    """Price of the cheapest node; 0 where there are none."""
+    return min((kind.node_price for kind in gpu_types), default=0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -106,10 +106,7 @@ def within_limits(
     left = Counter(room.max_nodes)
     for node in nodes:
         left[node.gpu] -= 1
-    going = sum(
-        kind.price * kind.gpus_per_node * room.releasing.get(gpu, 0)
-        for gpu, kind in gpu_types.items()
-    )
+    going = sum(kind.node_price * room.releasing.get(gpu, 0) for gpu, kind in gpu_types.items())
     over = 0.0 if room.spend_left is None else -room.spend_left - going
     known = all(sizes.get(node.gpu) == node.gpus for node in nodes)
     if known and over <= 0 and all(left[gpu] >= 0 for gpu in room.max_nodes):

@@ -11,11 +11,10 @@ from typing import Protocol
 import numpy as np
 
 from boa.model.cluster import Allocation, JobId, Node
+from boa.model.speedup import Floats
 from boa.model.workload import GpuType
 from boa.placement.pool import Pool
 from boa.units import GpuName
-
-Gains = Mapping[JobId, Sequence[tuple[float, GpuName, int]]]
 
 
 def seated(
@@ -58,7 +57,7 @@ class Options:
     __slots__ = ("elsewhere", "here", "states")
 
     def __init__(
-        self, states: Sequence[tuple[GpuName, int]], here: "np.ndarray", elsewhere: "np.ndarray"
+        self, states: Sequence[tuple[GpuName, int]], here: Floats, elsewhere: Floats
     ) -> None:
         self.states, self.here, self.elsewhere = states, here, elsewhere
 

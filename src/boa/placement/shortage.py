@@ -175,7 +175,7 @@ class Stock:
         return math.inf if price <= 0 else max(math.floor(left / price + ROUNDING), 0)
 
     def _node_price(self, gpu: GpuName) -> UsdPerHour:
-        return self._types[gpu].price * self._types[gpu].gpus_per_node
+        return self._types[gpu].node_price
 
 
 class Seats:

@@ -12,7 +12,7 @@ from boa.engines.base import Engine
 from boa.model.changes import Changes
 from boa.model.cluster import Policy
 from boa.model.service import ServiceConfig
-from boa.model.workload import GpuType
+from boa.model.workload import GpuType, cheapest_node
 from boa.runtime.actor import Actor, Log
 from boa.runtime.loop import ControlLoop
 from boa.scheduler.decide.decider import UNPLANNED_S, Decider
@@ -20,7 +20,7 @@ from boa.scheduler.decide.deciders import decider_for
 from boa.scheduler.learn.node_times import NodeTimes
 from boa.scheduler.learn.profiler import Profiler
 from boa.scheduler.money.ledger import Totals
-from boa.scheduler.money.purse import Purse, cheapest_node
+from boa.scheduler.money.purse import Purse
 from boa.scheduler.observe.nodes import DAY_S
 from boa.scheduler.observe.sampling import Sampling
 from boa.scheduler.plan.calculator import Calculator

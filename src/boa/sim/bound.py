@@ -6,6 +6,7 @@ the bill does not pay for a node at all times, some jobs find none and wait for 
 """
 
 from boa.errors import BudgetTooSmall
+from boa.model.workload import cheapest_node
 from boa.sim.run import World
 from boa.solver.planner import plan
 from boa.units import Seconds, UsdPerHour
@@ -30,5 +31,5 @@ def bound_with_boots(world: World, bill: UsdPerHour, boot_s: Seconds) -> Seconds
     bound = bound_jct(world, bill)
     if bound is None:
         return None
-    node = min(kind.price * kind.gpus_per_node for kind in world.gpu_types.values())
+    node = cheapest_node(world.gpu_types.values())
     return bound + boot_s * max(0.0, 1.0 - bill / node)

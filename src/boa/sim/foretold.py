@@ -31,8 +31,8 @@ from boa.units import GpuName, Seconds, UsdPerHour
 JOBS = 240
 """Jobs of a draw."""
 DRAWS = 3
-STUDENT = 4.30
-"""Two-sided 95 % for three draws."""
+STUDENT = {2: 12.71, 3: 4.30, 4: 3.18, 5: 2.78}
+"""Two-sided 95 % for so many draws; more are taken for five."""
 ANY: UsdPerHour = 1e12
 """More than any plan spends."""
 TIED = 1e-9
@@ -116,10 +116,11 @@ def foretold(
 
 
 def _figure(found: Sequence[float]) -> Figure:
-    spread = float(np.std(found, ddof=1)) if len(found) > 1 else math.inf
-    return Figure(
-        mean=float(np.mean(found)), error=STUDENT * spread / math.sqrt(max(len(found), 1))
-    )
+    """Mean and error; of one draw alone nothing is known of the error."""
+    count = len(found)
+    spread = float(np.std(found, ddof=1)) if count > 1 else math.inf
+    error = STUDENT.get(count, STUDENT[5]) * spread / math.sqrt(count)
+    return Figure(mean=float(np.mean(found)), error=error)
 
 
 def _world(workload: Workload, jobs: int, seed: int) -> World:

@@ -22,6 +22,7 @@ from boa.model.records import Report as JobReport
 from boa.model.runs import Launch, NodeSlots
 from boa.model.service import ClassPrior
 from boa.model.trace import TraceJob
+from boa.model.workload import cheapest_node
 from boa.policy.registry import ROUND_S
 from boa.scheduler.decide.decider import UNPLANNED_S
 from boa.scheduler.decide.deciders import decider_for
@@ -29,7 +30,7 @@ from boa.scheduler.learn.beliefs import Beliefs
 from boa.scheduler.learn.node_times import NodeTimes
 from boa.scheduler.learn.profiler import Profiler
 from boa.scheduler.money.ledger import committed
-from boa.scheduler.money.purse import Purse, cheapest_node
+from boa.scheduler.money.purse import Purse
 from boa.scheduler.observe.commands import submit
 from boa.scheduler.observe.messages import CloudListed, EngineSaid
 from boa.scheduler.observe.sampling import Sampling

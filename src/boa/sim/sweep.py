@@ -193,7 +193,7 @@ def _clusters(
     if len(world.gpu_types) > 1:
         raise UsageError(f"--policies {name} on several GPU types needs --nodes-list")
     (kind,) = world.gpu_types.values()
-    sizes = [max(1, round(b / (kind.price * kind.gpus_per_node))) for b in budgets]
+    sizes = [max(1, round(b / kind.node_price)) for b in budgets]
     return [{kind.name: size} for size in dict.fromkeys(sizes)]
 
 

@@ -1,5 +1,6 @@
 """Bill and JCT where nodes are billed, foretold for a plan; and the bound that knows of boots."""
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -8,7 +9,7 @@ from boa.errors import BudgetTooSmall
 from boa.model.speedup import Power
 from boa.model.workload import Epoch, GpuType, JobClass, Workload
 from boa.sim.bound import bound_jct, bound_with_boots
-from boa.sim.foretold import _world, foretold
+from boa.sim.foretold import _figure, _world, foretold
 from boa.solver.planner import plan
 
 WORKLOAD = Workload(
@@ -53,6 +54,12 @@ def test_the_cheapest_budget_is_foretold_whatever_happened_to_be_drawn() -> None
     found = foretold(WORKLOAD, cheapest, boot_s=60.0, draws=2, jobs=40)
     assert found.draws == 2
     assert found.bill.mean > cheapest
+
+
+def test_errors_are_wider_the_fewer_draws_there_are() -> None:
+    assert _figure([1.0, 2.0, 3.0]).error == pytest.approx(4.30 / math.sqrt(3))
+    assert _figure([1.0, 3.0]).error == pytest.approx(12.71), "a draw that did not keep up"
+    assert _figure([1.0]).error == math.inf
 
 
 def test_the_bound_with_boots_adds_a_boot_where_no_node_is_paid_for() -> None:

@@ -99,7 +99,7 @@ def _seated(scene: Scene, market: Prospects, ready: Sequence[Node]) -> dict[JobI
 
 
 class _Offered:
-    """What jobs could be given, by job: made when asked for, since few are to move."""
+    """Options by job, made when asked for, since few are to move."""
 
     def __init__(self, market: Prospects) -> None:
         self._market = market
@@ -139,7 +139,7 @@ def _reasons(
         ]
         pauses = (scene.worths[job.job_class].course.rescale_s for job in on)
         found[node.id] = alike[node.gpu, gain, over_s] = NodeReason(
-            price_per_hour=kind.price * kind.gpus_per_node,
+            price_per_hour=kind.node_price,
             worth_per_hour=gain / scene.price * SECONDS_PER_HOUR if known else None,
             saves_s=gain * over_s,
             over_s=over_s,

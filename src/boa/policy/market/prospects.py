@@ -46,7 +46,7 @@ class Prospects:
     urged: Floats | None = None
     """Part of every job's gains that is none: it is only to run at last. None: there is no such."""
     kept: dict[str, Any] = field(init=False, repr=False, default_factory=dict)
-    """What is made of it once, for whoever asks about it again."""
+    """Things made of it once, for whoever asks about it again."""
 
 
 _library = compiled.load(__file__, "_prospects")

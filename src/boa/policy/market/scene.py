@@ -73,12 +73,12 @@ class Scene:
 
     @cached_property
     def current(self) -> Mapping[JobId, Allocation]:
-        """What jobs of the market hold."""
+        """GPUs that jobs of the market hold."""
         return {job.id: job.allocation for job in self.jobs if job.allocation is not None}
 
     @cached_property
     def on_nodes(self) -> Mapping[NodeId, list[tuple[int, int]]]:
-        """Of every node, who is on it: the row among the standings, and how many GPUs."""
+        """Jobs on every node: the row among the standings, and how many GPUs."""
         found: dict[NodeId, list[tuple[int, int]]] = {}
         for row, view in enumerate(self.standings.views):
             if view.allocation is not None:

@@ -52,7 +52,6 @@ class Standings:
     """First row of every class, and the number of rows."""
     order: Ints
     """Places that jobs have among those that were shown."""
-    arrivals: Floats
     epochs: Ints
     left: Floats
     """Part of the current epoch."""
@@ -115,11 +114,8 @@ def standings_of(
     for n, (name, worth) in enumerate(zip(known, of, strict=True)):
         count = len(by_class[name])
         rows[n + 1] = rows[n] + count
-        index = worth.course.index
-        held += [
-            -1 if (on := view.allocation) is None else index.get((on.gpu, on.width), -1)
-            for view in here[rows[n] : rows[n + 1]]
-        ]
+        column = worth.course.column
+        held += [column(view.allocation) for view in here[rows[n] : rows[n + 1]]]
         last += [len(worth.course.times) - 1] * count
     gpus, kinds = _states(of, rows)
     return Standings(
@@ -127,7 +123,6 @@ def standings_of(
         worths=of,
         rows=rows,
         order=np.array(order, dtype=np.int64),
-        arrivals=np.array([view.arrival for view in here], dtype=float),
         epochs=np.minimum(np.array([view.epoch for view in here], dtype=np.int64), last),
         left=np.clip([view.left for view in here], 0.0, 1.0),
         held=np.array(held, dtype=np.int64),
@@ -237,7 +232,6 @@ def _replaced(
         worths=standings.worths,
         rows=standings.rows,
         order=standings.order,
-        arrivals=standings.arrivals,
         epochs=standings.epochs if epochs is None else epochs,
         left=standings.left if left is None else left,
         held=standings.held if held is None else held,
@@ -264,7 +258,6 @@ def _without(standings: Standings, ends: NDArray[np.bool_]) -> Standings:
         worths=tuple([worth for _, worth in parts]),
         rows=_ends(len(rows) for rows, _ in parts),
         order=standings.order[kept],
-        arrivals=standings.arrivals[kept],
         epochs=standings.epochs[kept],
         left=standings.left[kept],
         held=standings.held[kept],

@@ -4,8 +4,9 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
-from boa.model.cluster import Allocation, ClusterView, JobId, Node, NodeId, Share
+from boa.model.cluster import Allocation, ClusterView, Decision, JobId, Node, NodeId, Share
 from boa.model.events import Shortage
 from boa.model.job import JobRecord
 from boa.model.workload import GpuType
@@ -38,10 +39,10 @@ class AtOnce(Decider):
     def wakes_at(self, job: JobRecord) -> Seconds:
         if not self.at_events:
             return self.next_round
-        patient = self._patient_until(job)
+        starts = self._starts_unplanned_at(job)
         moments = [self.next_round, math.inf if job.retry_at is None else job.retry_at]
-        if job.retry_at is None and patient > self.next_round - self.round_s:
-            moments.append(patient)
+        if job.retry_at is None and starts > self.next_round - self.round_s:
+            moments.append(starts)
         return min(moments)
 
     def _stirred(self, draft: Draft) -> bool:
@@ -53,63 +54,101 @@ class AtOnce(Decider):
             return True
         last = self.next_round - self.round_s
         waiting = [job for job in draft.jobs.values() if job.share is None]
-        return any(last < self._patient_until(job) <= draft.now for job in waiting)
+        return any(last < self._starts_unplanned_at(job) <= draft.now for job in waiting)
 
-    def _patient_until(self, job: JobRecord) -> Seconds:
+    def _starts_unplanned_at(self, job: JobRecord) -> Seconds:
         """When a job that no plan knows is to start all the same; never, where one does."""
-        planned = isinstance(self.memory, Planned) and job.job_class in self.memory.by_class
-        if job.share is not None or planned:
+        if job.share is not None or self._is_planned(job):
             return math.inf
         return job.submitted_at + self.unplanned_s
 
+    def _is_planned(self, job: JobRecord) -> bool:
+        return isinstance(self.memory, Planned) and job.job_class in self.memory.by_class
+
     def _round(self, draft: Draft, room: Room) -> None:
         jobs = [job for job in draft.jobs.values() if schedulable(job, draft.now)]
-        room, current = self._with_draining(draft, room), current_allocations(jobs)
+        current = current_allocations(jobs)
+        room = _with_draining(draft, room, self.unwanted)
         if self.at_events:
-            here, active = self.nodes(draft), {job.id for job in jobs}
-            _, surplus = within_limits(active, current, here, self.gpu_types, room)
-            self.unwanted |= frozenset(surplus)
-            room = self._with_draining(draft, room, surplus)
+            room = self._without_surplus(draft, current, room, {job.id for job in jobs})
         view = self._seen(draft, jobs, room)
         decision = self.policy.decide(view)
+        self._remember(draft, decision)
+        placed = self._placed(draft, jobs, current, view.nodes, decision, room)
+        given_up = {node.id for node in view.nodes} - placed.kept
+        self.unwanted = (self.unwanted | given_up) & draft.nodes.keys()
+        rent(draft, placed.new, self.gpu_types, self.weighed)
+        if self.at_events:
+            boots = self.node_times.boots(self.gpu_types)
+            self.changed = changes(current, placed.allocations, boots)
+        self._hand_out(draft, jobs, placed)
+        if self.at_events:
+            self._say_waits(draft, jobs, room)
+
+    def _without_surplus(
+        self,
+        draft: Draft,
+        current: Mapping[JobId, Allocation],
+        room: Room,
+        active: Collection[JobId],
+    ) -> Room:
+        """The room once nodes beyond a cap that was lowered are given up: no market sees them."""
+        nodes = self.nodes(draft)
+        _, surplus = within_limits(active, current, nodes, self.gpu_types, room)
+        self.unwanted |= frozenset(surplus)
+        return _with_draining(draft, room, surplus)
+
+    def _remember(self, draft: Draft, decision: Decision) -> None:
+        """Keep the policy's memory and reasons; of nodes that it did not look at, those that it
+        gave before."""
         going = {node: why for node, why in self.weighed.items() if node in self.unwanted}
-        self.memory, self.weighed = decision.memory, {**going, **decision.reasons}
         there = {node: why for node, why in self.newest.items() if node in draft.nodes}
+        self.weighed = {**going, **decision.reasons}
         self.newest = {**there, **decision.reasons}
-        self.fresh_plan, self.chooses_nodes = False, decision.nodes is not None
-        usable = view.nodes
-        after, nodes = allocate(decision, current, usable, self.gpu_types, draft.state.next_node)
-        ids = {node.id for node in usable}
+        self.memory, self.fresh_plan = decision.memory, False
+        self.chooses_nodes = decision.nodes is not None
+
+    def _placed(
+        self,
+        draft: Draft,
+        jobs: Sequence[JobRecord],
+        current: Mapping[JobId, Allocation],
+        usable: Sequence[Node],
+        decision: Decision,
+        room: Room,
+    ) -> "_Placed":
+        """The decision on nodes; where it takes more of them than may be rented, what fits."""
+        next_node, short = draft.state.next_node, dict[JobId, Shortage]()
+        after, nodes = allocate(decision, current, usable, self.gpu_types, next_node)
+        ids = frozenset(node.id for node in usable)
         new = [node for node in nodes if node.id not in ids]
-        why: Mapping[JobId, Shortage] = {}
         if new and not _anyone_on({node.id for node in new}, after):  # as many as can be
             new = _rentable(new, usable, self.gpu_types, room)
-        wanted = {job.id: _share(job, given) for job in jobs if (given := after.get(job.id))}
+        shares = {job.id: _share(job, given) for job in jobs if (given := after.get(job.id))}
         over = (room.spend_left or 0.0) < 0 and not self.at_events
         if over or not can_rent(new, usable, self.gpu_types, room):
-            wants = self.wants([job for job in jobs if job.id in wanted], wanted)
-            fitted = fit(wants, current, usable, self.gpu_types, draft.state.next_node, room)
-            after, new, why = fitted.allocations, list(fitted.new_nodes), fitted.short
-        if why or decision.nodes is None:
-            kept = {node for given in after.values() for node, _ in given.nodes}
-        else:
-            kept = {node.id for node in nodes}
+            wants = self.wants([job for job in jobs if job.id in shares], shares)
+            fitted = fit(wants, current, usable, self.gpu_types, next_node, room)
+            after, new = fitted.allocations, list(fitted.new_nodes)
+            short = dict(fitted.short)
         if self.at_events and self._someone_returns(draft):
             kept = ids
-        self.unwanted = (self.unwanted | (ids - kept)) & draft.nodes.keys()
-        rent(draft, new, self.gpu_types, self.weighed)
-        if self.at_events:
-            self.changed = changes(current, after, self.node_times.boots(self.gpu_types))
+        elif short or decision.nodes is None:
+            kept = frozenset(node for given in after.values() for node, _ in given.nodes)
+        else:
+            kept = frozenset(node.id for node in nodes)
+        return _Placed(shares, after, new, short, kept)
+
+    def _hand_out(self, draft: Draft, jobs: Sequence[JobRecord], placed: "_Placed") -> None:
         for job in jobs:
-            share, given, short = wanted.get(job.id), after.get(job.id), why.get(job.id)
+            share, given = placed.shares.get(job.id), placed.allocations.get(job.id)
+            short = placed.short.get(job.id)
             if share is job.share and given is job.allocation and short is None:
                 continue  # most jobs, at most events
             if share != job.share:
                 job = draft.put_job(replace(job, share=share))
             self.give(draft, job, given, short)
-        self.short = why
-        if self.at_events:
-            self._say_waits(draft, jobs, room)
+        self.short = placed.short
 
     def _say_waits(self, draft: Draft, jobs: Sequence[JobRecord], room: Room) -> None:
         """Why jobs have no GPUs, where that is not said yet."""
@@ -121,7 +160,7 @@ class AtOnce(Decider):
         free = left_to_rent(room, here)
         full = not any(free.has(kind, 1) for kind in self.gpu_types.values())
         for job in waiting:
-            planned = isinstance(self.memory, Planned) and job.job_class in self.memory.by_class
+            planned = self._is_planned(job)
             code: WaitCode = "no_room" if full else "worth"
             if job.allocation is not None or (boots and planned):
                 code = "boot"
@@ -136,15 +175,6 @@ class AtOnce(Decider):
         boots = self.node_times.boots(self.gpu_types)
         soon = draft.now + max(boots.values(), default=0.0)
         return any(job.retry_at and job.retry_at < soon for job in draft.jobs.values())
-
-    def _with_draining(self, draft: Draft, room: Room, ids: Iterable[NodeId] | None = None) -> Room:
-        """Nodes that are to go as soon as they are empty count as given back."""
-        draining = self.unwanted if ids is None else frozenset(ids)
-        found = (draft.nodes[node] for node in draining if node in draft.nodes)
-        going = Counter(record.gpu for record in found if is_usable(record))
-        if not going:
-            return room
-        return replace(room, releasing=Counter(room.releasing) + going)
 
     def _seen(self, draft: Draft, jobs: Sequence[JobRecord], room: Room) -> ClusterView:
         """The view; for a market with what jobs that it knows nothing of are to have."""
@@ -168,6 +198,28 @@ class AtOnce(Decider):
             return None
         share = job.share or self.least(job)
         return share and self.within(share, job)
+
+
+class _Placed(NamedTuple):
+    """A decision on nodes."""
+
+    shares: Mapping[JobId, Share]
+    allocations: Mapping[JobId, Allocation]
+    new: Sequence[Node]
+    """Nodes to be rented."""
+    short: Mapping[JobId, Shortage]
+    """Reasons of jobs that have less than was decided."""
+    kept: frozenset[NodeId]
+    """Nodes that are not given up."""
+
+
+def _with_draining(draft: Draft, room: Room, draining: Iterable[NodeId]) -> Room:
+    """Nodes that are to go as soon as they are empty count as given back."""
+    found = (draft.nodes[node] for node in draining if node in draft.nodes)
+    going = Counter(record.gpu for record in found if is_usable(record))
+    if not going:
+        return room
+    return replace(room, releasing=Counter(room.releasing) + going)
 
 
 def _anyone_on(nodes: Collection[NodeId], after: Mapping[JobId, Allocation]) -> bool:

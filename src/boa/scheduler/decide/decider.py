@@ -3,7 +3,6 @@
 `by_job.py` asks of single jobs, `at_once.py` of all jobs together.
 """
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
@@ -59,8 +58,8 @@ class Decider:
     """A new plan is in force, and every job has to be asked about again."""
     next_round: Seconds = 0.0
     unplanned_s: Seconds = UNPLANNED_S
-    patience_s: Seconds = math.inf
-    """Seconds that a job may wait for GPUs that it is not worth."""
+    patience_s: Seconds = 0.0
+    """Seconds that a job may wait for GPUs that it is not worth: the purse's, at every step."""
     node_times: NodeTimes = field(default_factory=NodeTimes)
     """Seconds that nodes are seen to take to get ready, and to be gone."""
     unwanted: frozenset[NodeId] = frozenset()
@@ -78,10 +77,10 @@ class Decider:
     """… and of whom a market has changed the GPUs."""
     weighed: Mapping[NodeId, NodeReason] = field(default_factory=dict)
     """Worth of nodes when the policy last looked, where it weighs them."""
-    arrivals_come_to: tuple[Any, UsdPerHour] = (None, 0.0)
-    """Dollars per hour that jobs which arrive will hold, and the worths by which."""
     newest: Mapping[NodeId, NodeReason] = field(default_factory=dict)
     """The same of all nodes that are there, also of those that it did not look at since."""
+    arrivals_come_to: tuple[Any, UsdPerHour] = (None, 0.0)
+    """The worths that jobs go by, and dollars per hour that jobs which arrive will hold by them."""
     views: KeptViews = field(default_factory=KeptViews)
     """Those that a market was shown last: it is asked of all jobs at every event."""
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
@@ -10,7 +9,7 @@ from boa.catalogue.estimate import Curves, job_class, limit_of, packed_curves
 from boa.goodput.belief import SERIAL
 from boa.model.job import GpuLimits, JobSpec
 from boa.model.profile import ClassProfile
-from boa.model.records import Cell, CellKey, ClassRecord
+from boa.model.records import Cell, CellKey
 from boa.model.service import ClassPrior
 from boa.model.speedup import Floats
 from boa.model.workload import GpuType, JobClass
@@ -24,7 +23,7 @@ from boa.scheduler.learn.curves import (
 )
 from boa.scheduler.learn.fading_means import Arrivals, Mean
 from boa.scheduler.learn.measurements import MOST_EPOCHS, Stretch, added
-from boa.scheduler.learn.rescaling import Rescalings, Told, stored_before_engines
+from boa.scheduler.learn.rescaling import Rescalings, Told
 from boa.scheduler.learn.widths import ahead, settled_widths, up_to
 from boa.units import GpuName, Seconds
 
@@ -192,6 +191,11 @@ class Known:
     def had_epochs(self, epochs: int) -> None:
         self.epochs_seen = max(self.epochs_seen, epochs)
         self._picture = None
+
+    def restored(self) -> None:
+        """Its fields were read back from a record: what followed from others is forgotten."""
+        self._noise_stored = {epoch: mean.value for epoch, mean in self.noise.items()}
+        self.profile, self._picture = self._usable_profile(), None
 
     # What follows
 
@@ -367,54 +371,6 @@ class Known:
     def _silent_s(self) -> Seconds:
         """How long a job takes on one GPU that tells nothing of itself."""
         return self.gpu_s.value or GPU_S
-
-    # What is kept
-
-    def record(self) -> ClassRecord:
-        def pair(mean: Mean) -> list[float]:
-            return [mean.value, mean.weight]
-
-        gpus, arrivals = self.gpus, self.arrivals
-        return ClassRecord(
-            name=self.name,
-            document={
-                "gpus": {"min": gpus.min, "max": gpus.max, "types": list(gpus.types)},
-                "weight": self.weight,
-                "epochs_said": self.epochs_said,
-                "epochs_seen": self.epochs_seen,
-                "total_work": self.total_work,
-                "arrivals": [arrivals.jobs, arrivals.hours, arrivals.at],
-                "work": {str(epoch): pair(mean) for epoch, mean in self.work.items()},
-                "rescalings": {
-                    engine: found.as_document() for engine, found in self.rescalings.items()
-                },
-                "noise": {str(epoch): pair(mean) for epoch, mean in self.noise.items()},
-                "gpu_s": pair(self.gpu_s),
-                "serial": self.serial,
-                "jobs": self.jobs,
-                "ended": self.ended,
-            },
-        )
-
-    def restore(self, document: Mapping[str, Any]) -> None:
-        gpus = document["gpus"]
-        self.gpus = GpuLimits(min=gpus["min"], max=gpus["max"], types=tuple(gpus["types"]))
-        self.weight, self.total_work = document["weight"], document["total_work"]
-        self.epochs_said, self.epochs_seen = document["epochs_said"], document["epochs_seen"]
-        self.arrivals = Arrivals(*document["arrivals"])
-        self.work = {int(epoch): Mean(*pair) for epoch, pair in document["work"].items()}
-        self.gpu_s = Mean(*document["gpu_s"])
-        self.serial = document.get("serial", SERIAL)
-        if "rescalings" in document:
-            kept = document["rescalings"].items()
-            self.rescalings = {engine: Rescalings.from_document(found) for engine, found in kept}
-        else:
-            self.rescalings = stored_before_engines(Mean(*document["rescale"]))
-        noise = document.get("noise", {}).items()
-        self.noise = {int(epoch): Mean(*pair) for epoch, pair in noise}
-        self._noise_stored = {epoch: mean.value for epoch, mean in self.noise.items()}
-        self.jobs, self.ended = document["jobs"], document["ended"]
-        self.profile, self._picture = self._usable_profile(), None
 
 
 def _is_news(cell: Cell, before: Cell | None) -> bool:

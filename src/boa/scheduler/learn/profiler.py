@@ -24,6 +24,7 @@ from boa.model.workload import GpuType, Workload
 from boa.scheduler.learn.beliefs import Believed
 from boa.scheduler.learn.class_document import document_of
 from boa.scheduler.learn.class_knowledge import Known
+from boa.scheduler.learn.class_record import record_of, restore
 from boa.scheduler.learn.fading_means import ARRIVALS_PER_HOUR, ARRIVALS_WEIGHT_H, Arrivals
 from boa.scheduler.learn.measurements import MOST_EPOCHS, Stretch, is_amount, stretches
 from boa.scheduler.learn.rescaling import Told, has_first_step
@@ -106,7 +107,7 @@ class Profiler:
     def load(self, cells: Iterable[Cell], classes: Iterable[ClassRecord]) -> None:
         """At start, from the store."""
         for record in classes:
-            self._class(record.name, self._began).restore(record.document)
+            restore(self._class(record.name, self._began), record.document)
             self._suspects[record.name] = self._began
         for cell in cells:
             known = self._known.get(cell.key.job_class)
@@ -202,7 +203,7 @@ class Profiler:
         """Cells and classes that have changed since the last call; to `keep` if they could not be
         stored."""
         cells = [self._known[key.job_class].cells[key] for key in self._dirty_cells]
-        classes = [self._known[name].record() for name in sorted(self._dirty_classes)]
+        classes = [record_of(self._known[name]) for name in sorted(self._dirty_classes)]
         self._dirty_cells, self._dirty_classes = {}, set()
         return cells, classes
 

@@ -1,13 +1,13 @@
 """The service's purse: the budget, what was spent, and what to plan with so that they meet."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple, TypeAlias
 
 from boa.model.job import JobRecord
-from boa.model.workload import Billing, GpuType
+from boa.model.workload import Billing
 from boa.scheduler.money import pacing, steering
 from boa.scheduler.money.ledger import NOTHING, Bill, spend_now
 from boa.scheduler.money.ledger import at as bill_at
@@ -31,8 +31,8 @@ class Commitments(NamedTuple):
 
 
 class Purse:
-    """The budget in force: what was spent is the ledger's to say, what follows from it the
-    pacing's."""
+    """The budget in force: what was spent is the ledger's to say; what follows from it, pacing's or,
+    where nodes are billed, steering's."""
 
     def __init__(
         self,
@@ -180,10 +180,6 @@ class Purse:
             )
 
         return look
-
-
-def cheapest_node(gpu_types: Iterable[GpuType]) -> UsdPerHour:
-    return min((kind.price * kind.gpus_per_node for kind in gpu_types), default=0.0)
 
 
 def _is_short(job: JobRecord) -> bool:

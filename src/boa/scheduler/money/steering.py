@@ -1,11 +1,11 @@
 """Steering: the budget to plan with, so that the *bill* averages to the budget. Pure.
 
-What counts against the budget is what was billed and what jobs already there will still cost, so
-a burst is answered when it comes and not when it has been paid for. What is left over, or owed, is
-paid out, or made good, over the horizon. A plan's own errors (arrivals misjudged, nodes that boot
-or idle) are learned as a *gain*, dollars committed per dollar promised, which the next plan is
-divided by. The multiplier of that plan is the price of money that nodes are rented by: see
-docs/concepts/bill.md.
+What counts against the budget is what was billed and a part of what jobs already there will still
+cost, so a burst is answered when it comes and not when it has been paid for. Little that is left
+over, or owed, moves the budget little; much moves it fast. A plan's own errors (arrivals misjudged,
+nodes that boot or idle) are learned as a *gain*, dollars committed per dollar promised, which the
+next plan is divided by. The multiplier of that plan is the price of money that nodes are rented
+by: see docs/concepts/bill.md.
 """
 
 import math
@@ -36,11 +36,12 @@ BELIEVED = 1.0
 """Horizons of budget that what was believed counts for against what was measured."""
 LONGEST_H = 24.0
 """The horizon where none is set."""
-IN_DEBT_S: Seconds = 1800.0
-"""The longest that anybody waits, however much is owed …"""
+LONGEST_WAIT_S: Seconds = 1800.0
+"""The longest that anybody waits for money, however much is owed …"""
 DEEP = 0.5
 """… and the part of the most that is ever owed from which on anybody waits at all."""
 GAIN = (0.2, 5.0)
+"""Least and most that the gain is believed to be."""
 OVERHEAD = 1.1
 """Dollars billed per dollar that jobs hold, before anything was measured."""
 
@@ -54,7 +55,7 @@ class Steered:
     billed: Usd
     """The ledger's total then …"""
     to_go: Usd = 0.0
-    """… and what jobs were to cost from there on."""
+    """… and what counted of the dollars that jobs were to cost from there on."""
     left: Usd = 0.0
     """Allowed, not billed, and not committed; negative: a debt."""
     committed: Usd = 0.0
@@ -129,12 +130,13 @@ def effective(
 
 
 def patience_s(steered: Steered, budget: UsdPerHour, horizon_h: float) -> Seconds:
-    """Seconds that a job may wait for GPUs that it is not worth. Nobody waits before as much is
-    owed as a horizon's dearest prices could not make good: waiting saves little and costs much."""
+    """Seconds that a job may wait for GPUs that it is not worth. Nobody waits before a quarter of
+    a horizon's budget is owed: waiting saves little and costs much."""
     most = _most(budget, horizon_h)
     deep = max(-steered.left / most - DEEP, 0.0) / (1.0 - DEEP)
-    return IN_DEBT_S * min(deep, 1.0)
+    return LONGEST_WAIT_S * min(deep, 1.0)
 
 
 def _most(budget: UsdPerHour, horizon_h: float) -> Usd:
+    """Dollars that are saved up or owed at most."""
     return MOST_HORIZONS * min(horizon_h, LONGEST_H) * budget

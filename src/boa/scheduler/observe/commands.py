@@ -6,7 +6,7 @@ from dataclasses import replace
 from boa.errors import InputError
 from boa.model.cluster import JobId
 from boa.model.job import JobRecord, JobSpec
-from boa.model.workload import GpuType
+from boa.model.workload import GpuType, cheapest_node
 from boa.scheduler.refusals import NoSuchJob
 from boa.scheduler.state import Draft
 from boa.units import GpuName, UsdPerHour
@@ -61,7 +61,7 @@ def _check_size(
 
 def check_cap(max_spend: UsdPerHour | None, gpu_types: Mapping[GpuName, GpuType]) -> None:
     """A cap under which no node can be rented stops everything: that is never meant."""
-    cheapest = min((kind.price * kind.gpus_per_node for kind in gpu_types.values()), default=0.0)
+    cheapest = cheapest_node(gpu_types.values())
     if max_spend is not None and max_spend < cheapest:
         expected = f"at least {cheapest:g}: the cheapest node costs so much an hour"
         raise InputError("max_spend_per_hour", max_spend, expected)

@@ -20,7 +20,7 @@ import numpy as np
 from boa.model.plan import Variant
 from boa.model.speedup import Floats
 from boa.model.workload import JobClass
-from boa.scheduler.decide.wording import dollars, per_dollar, seconds
+from boa.scheduler.words.amounts import dollars, per_dollar, seconds
 from boa.solver.objective import cost_rates, rescale_time, run_times
 from boa.solver.solution import Solution
 from boa.units import GpuName, Seconds, Usd

@@ -1,7 +1,7 @@
 """Sentences about jobs: how they start, change, end and fail."""
 
 from boa.model.events import Ended, FailedFields, FailureCode, OfJob, Retry, Start, Submitted
-from boa.scheduler.decide.wording import dollars
+from boa.scheduler.words.amounts import dollars
 from boa.scheduler.words.pieces import About, Part, Words, named, time, worded
 from boa.units import Seconds, Usd
 

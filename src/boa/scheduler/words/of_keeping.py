@@ -4,7 +4,7 @@ from typing import Literal
 
 from boa.model.cluster import NodeReason
 from boa.model.records import NodeRecord
-from boa.scheduler.decide.wording import dollars
+from boa.scheduler.words.amounts import dollars
 from boa.units import UsdPerHour
 
 WaitCode = Literal["no_plan", "boot", "no_room", "worth"]

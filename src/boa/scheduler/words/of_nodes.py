@@ -5,7 +5,7 @@ from typing import Any
 
 from boa.model.cluster import NodeReason
 from boa.model.events import LossCode, NodeLeaving, NodeLost, NodeReleased, NodeRented, OfNode
-from boa.scheduler.decide.wording import dollars
+from boa.scheduler.words.amounts import dollars
 from boa.scheduler.words.pieces import About, Part, Words, node, time, worded
 from boa.units import Seconds
 

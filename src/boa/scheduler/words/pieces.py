@@ -5,7 +5,7 @@ from typing import NamedTuple, TypeAlias
 
 from boa.model.cluster import JobId, NodeId
 from boa.model.events import EventKind
-from boa.scheduler.decide.wording import seconds
+from boa.scheduler.words.amounts import seconds
 from boa.units import Seconds
 
 

@@ -8,7 +8,8 @@ from boa.api.answers import Node
 from boa.cli.live.cost import unused_words
 from boa.model.cluster import NodeReason
 from boa.model.records import NodeRecord
-from boa.scheduler.words.of_keeping import kept, rounded_worth
+from boa.scheduler.money.steering import LONGEST_WAIT_S
+from boa.scheduler.words.of_keeping import WAITS, kept, rounded_worth
 from boa.server.render.documents import node, unused
 from boa.server.render.watching import Standing
 
@@ -81,3 +82,8 @@ def test_money_that_no_job_uses_is_told_by_why() -> None:
 
 def test_what_nobody_weighed_has_no_worth() -> None:
     assert kept(READY, None, weighed=False, draining=False) == ""
+
+
+def test_a_job_that_waits_for_money_is_told_how_long_at_most() -> None:
+    assert "half an hour at most" in WAITS["worth"]
+    assert LONGEST_WAIT_S == 1800.0
