@@ -1,8 +1,10 @@
 """States that the market chose → GPUs on nodes that are ready. Pure.
 
 Whoever keeps its width keeps its GPUs. The others go onto as few nodes as can be, the widest
-first; one that finds no such room takes the next best that it can have. GPUs that are then still
-free widen a neighbour, where that gains anything.
+first; one that finds no such room takes the next best that it can have, and one that would have to
+wait whatever GPUs are left, on several nodes: no node is rented for it, since there are enough, and
+it would wait until others end. GPUs that are then still free widen a neighbour, where that gains
+anything.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -43,6 +45,9 @@ def seated(
     for job in movers:
         found = _seat(job, chosen[job], options[job], current.get(job), pools)
         if found is not None:
+            placed[job] = found
+    for job in movers:  # GPUs enough, but no node has them: as the market sees it, it has its own
+        if job not in placed and (found := _anywhere(chosen[job], pools)) is not None:
             placed[job] = found
     for gpu, pool in pools.items():
         if pool.gpus_free:
@@ -90,6 +95,11 @@ def _seat(
         if found is not None:
             return found
     return None
+
+
+def _anywhere(state: tuple[GpuName, int], pools: Mapping[GpuName, Pool]) -> Allocation | None:
+    gpu, width = state
+    return pools[gpu].take(width, spread=True)
 
 
 def _widen(

@@ -3,7 +3,7 @@
 import os
 import shutil
 import sysconfig
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ from boa.model.speedup import Amdahl, Floats, Power
 from boa.model.workload import Epoch, GpuType, JobClass, Workload
 from boa.policy.market import clearing, worth
 from boa.policy.market import prospects as prospecting
-from boa.policy.market.clearing import cleared, cleared_in_python, gained
+from boa.policy.market.clearing import Cleared, cleared, cleared_in_python, gained
 from boa.policy.market.prospects import Prospects, prospects, prospects_in_python
 from boa.policy.market.standings import advanced_in_python, later, standings_of
 from boa.policy.market.worth import Worth, Worths
@@ -158,6 +158,13 @@ def test_a_market_clears_to_the_same_choices_and_prices(seed: int, kinds: int) -
         assert np.array_equal(one.chosen, other.chosen)
         assert np.array_equal(one.prices, other.prices)
         assert one.gain == pytest.approx(other.gain, rel=1e-12)
+
+
+@pytest.mark.parametrize("found", [cleared, cleared_in_python])
+def test_in_less_than_no_room_nobody_is_given_anything(
+    found: Callable[[Prospects, Floats], Cleared],
+) -> None:
+    assert (found(market(1, kinds=1), np.array([-4.0])).chosen == -1).all()
 
 
 @pytest.mark.parametrize("kinds", [1, 3])

@@ -70,6 +70,19 @@ def test_a_node_is_told_to_be_worth_what_jobs_gain_and_not_that_one_has_to_run(l
     assert 0 < kept.worth_per_hour < 2 * kept.price_per_hour
 
 
+def test_a_job_that_needs_a_whole_node_does_not_wait_for_half_empty_ones(lives: Any) -> None:
+    """GPUs enough are free, so that none is rented for it; but no node has them alone."""
+    live = lives(LONG, profile("short", work=(3000.0,), alpha=0.9), budget=40.0)
+    for _ in range(2):  # a node of a short and a long one each
+        for name in ("short", "long"):
+            live.submit(spec(name, gpus=GpuLimits(min=2, max=2)))
+    live.advance(4000.0, tick=60.0)
+    assert sorted(job.job_class for job in live.loop.snapshot.jobs.values()) == ["long", "long"]
+    job_id = live.submit(spec("short", gpus=GpuLimits(min=4, max=4)))
+    live.advance(300.0, tick=60.0)
+    assert live.job(job_id).state == "running"
+
+
 def test_a_step_in_which_nothing_happens_asks_no_market(lives: Any) -> None:
     live = lives(LONG)
     live.submit(spec("long"))

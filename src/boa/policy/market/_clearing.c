@@ -192,6 +192,7 @@ static void evict(const Market *m, const double *room, int64_t *chosen, double *
                 const double each = gain(m, j, chosen[j]) / gpus(m, j, chosen[j]);
                 if (each < least) least = each, job = j;
             }
+            if (job < 0) break; /* nobody there to leave: less than no room, or gains that are none */
             taken[h] -= gpus(m, job, chosen[job]);
             chosen[job] = -1;
         }

@@ -87,8 +87,10 @@ def looked(
     hours = (now - steered.at) / SECONDS_PER_HOUR
     if hours <= 0:
         return steered
-    to_go = _counted(to_go, budget, horizon_h, ends_at - now)
-    flow = billed - steered.billed + to_go - steered.to_go
+    # Both by the budget of now: one that was set since must not look like money earned or spent.
+    counted = _counted(to_go, budget, horizon_h, ends_at - now)
+    before = _counted(steered.to_go, budget, horizon_h, ends_at - steered.at)
+    flow = billed - steered.billed + counted - before
     kept = math.exp(-hours / horizon_h) if math.isfinite(horizon_h) else 1.0
     allowed = budget * max(min(now, ends_at) - steered.at, 0.0) / SECONDS_PER_HOUR
     most = _most(budget, horizon_h)

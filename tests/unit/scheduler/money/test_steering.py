@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -124,3 +125,17 @@ def test_a_document_tells_all_of_it() -> None:
     steered = seen(seen(to_go=6.0), billed=17.0, to_go=3.0)
     assert all(getattr(steered, name) for name in steered.as_document())
     assert Steered.from_document(json.loads(json.dumps(steered.as_document()))) == steered
+
+
+@pytest.mark.parametrize(("before", "after"), [(300.0, 8.0), (8.0, 300.0)])
+def test_a_budget_that_is_set_is_planned_with_whatever_jobs_still_cost(
+    before: float, after: float
+) -> None:
+    """How much of that counts depends on the budget: the difference is neither saved nor spent."""
+    began = Steered(at=0.0, billed=0.0)
+    steered = looked(began, before, 60.0, billed=0.0, to_go=1e3, promised=before, horizon_h=24.0)
+    steered = replace(steered, left=0.0, committed=0.0, promised=0.0)  # as `Purse.set` does
+    steered = looked(
+        steered, after, 120.0, billed=after / 60, to_go=1e3, promised=after, horizon_h=24.0
+    )
+    assert effective(steered, after, 24.0) == pytest.approx(after / 1.1, rel=0.01)
