@@ -15,6 +15,12 @@ if TYPE_CHECKING:
     from boa.sim.foretold import Foretold
 
 
+LONGEST_S: Seconds = 86_400.0
+"""The longer boots take, the more jobs are there at once and the slower is the simulation: beyond,
+it would not seem to end."""
+_EXPECTED = f"a number of seconds from 0 to {LONGEST_S:g} (a day)"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeTimes:
     """Times of nodes, for what will be billed."""
@@ -24,7 +30,7 @@ class NodeTimes:
         shell.Option(
             "--boot-s",
             metavar="S",
-            parser=parsers.number("--boot-s", "a finite number of seconds >= 0", zero=True),
+            parser=parsers.between("--boot-s", 0, LONGEST_S, _EXPECTED),
             help="With --billing node: seconds from renting a node until jobs can start on it. "
             "Adds the bill and the JCT that the service will reach, foretold by simulation.",
         ),
@@ -34,7 +40,7 @@ class NodeTimes:
         shell.Option(
             "--reclaim-s",
             metavar="S",
-            parser=parsers.number("--reclaim-s", "a finite number of seconds >= 0", zero=True),
+            parser=parsers.between("--reclaim-s", 0, LONGEST_S, _EXPECTED),
             help="With --boot-s: seconds from giving a node back until it costs nothing.",
         ),
     ] = 0.0

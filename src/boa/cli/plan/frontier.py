@@ -177,9 +177,10 @@ def print_frontier(
     money, out = Money.of(workload), console()
     slowest = duration(float(found.average_jcts[0]))
     out.print(f"[bold]cheapest[/bold]  {money.rate(found.cheapest)}, average JCT {slowest}")
+    unless = ", unless nodes boot: see foretold" if foretold else ""
     out.print(
         f"[bold]fastest[/bold]   {money.rate(found.fastest_budget)}, "
-        f"average JCT {duration(found.fastest_jct)}; more money buys nothing"
+        f"average JCT {duration(found.fastest_jct)}; more money buys nothing{unless}"
     )
     out.print()
     table = Table(gap=3)

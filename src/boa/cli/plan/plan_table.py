@@ -48,7 +48,7 @@ def print_solution(
     foretold: "Foretold | None" = None,
 ) -> None:
     out, money = console(), money or Money.of(workload)
-    for name, said in headline(solution, money, service):
+    for name, said in headline(solution, money, service, boots=foretold is not None):
         out.print(f"[bold]{name:<13}[/bold] {said}")
     if foretold is not None:
         out.print(f"[bold]{'foretold':<13}[/bold] {_foretold(foretold, money)}")
@@ -73,14 +73,21 @@ def _foretold(found: "Foretold", money: Money) -> str:
 
 
 def headline(
-    solution: Solution, money: Money, service: FollowingService | None
+    solution: Solution,
+    money: Money,
+    service: FollowingService | None,
+    *,
+    boots: bool = False,
 ) -> Iterator[tuple[str, str]]:
+    """`boots`: what is foretold follows, which money beyond the fastest plan's is of use for."""
     scarce = service is not None and service.too_small is not None
     useful = solution.shadow_price > FAINT * solution.objective
     yield "budget", _budget(solution, money, service)
     if not (scarce or useful or _all_spent(solution, money)):
         spare = money.rate(solution.left_over)
-        yield "left over", f"[yellow]{spare}: even the fastest plan has no use for it[/yellow]"
+        unless = ", unless nodes boot: see foretold" if boots else ""
+        said = f"{spare}: even the fastest plan has no use for it{unless}"
+        yield "left over", f"[yellow]{said}[/yellow]"
     yield "average JCT", f"[bold green]{spelled(solution.average_jct)}[/bold green]"
     if abs(solution.objective - solution.average_jct) > 1e-9 * solution.average_jct:
         yield "objective", f"{spelled(solution.objective)}, weighted by class"

@@ -25,7 +25,7 @@ def ended(about: About, data: Ended) -> Words:
     yield from named(about, data["name"])
     yield f" {about.kind} after "
     yield time(data["jct_s"])
-    yield f" for ${data['cost_usd']:.2f}"
+    yield f" for {dollars(data['cost_usd'])}"
 
 
 def stopped(about: About, data: Ended) -> Words:

@@ -78,6 +78,23 @@ def test_a_person_reads_both_and_how_they_were_found(
     assert "simulated at 3 budgets, 3 draws of 240 jobs each" in said
 
 
+def test_nobody_reads_that_money_is_of_no_use_where_nodes_that_boot_have_one(
+    run: Boa, workload: str, asked: list[float]
+) -> None:
+    assert "buys nothing, unless nodes boot" in run("frontier", workload, *NODES, "--points", 3)
+    said = " ".join(run("plan", workload, *NODES, "--budget", 500).split())
+    assert "no use for it, unless nodes boot" in said
+    assert "unless" not in run("plan", workload, "--billing", "node", "--budget", 500)
+
+
+@pytest.mark.parametrize("times", ["--boot-s", "--reclaim-s"])
+def test_nodes_take_a_day_at_most(run: Boa, workload: str, times: str) -> None:
+    """With longer ones the simulation would not seem to end."""
+    run("plan", workload, "--budget", 40, "--billing", "node", times, "1e12", code=2)
+    expected = f"{times}: got '1e12'; expected a number of seconds from 0 to 86400 (a day)"
+    assert expected in run.err
+
+
 @pytest.mark.parametrize("suffix", ["svg", "html"])
 def test_the_picture_has_what_is_foretold(
     run: Boa, workload: str, asked: list[float], suffix: str, tmp_path: Path

@@ -88,6 +88,11 @@ SAID: list[tuple[EventKind, dict[str, Any], str]] = [
     ),
     ("succeeded", {**ENDED, "exit_code": 0}, "job 3 (net) succeeded after 60 s for $0.31"),
     (
+        "succeeded",
+        {**ENDED, "cost_usd": 0.0042, "exit_code": 0},
+        "job 3 (net) succeeded after 60 s for $0.0042",
+    ),
+    (
         "failed",
         {**ENDED, "exit_code": 2, "why": "exit_code", "failures": 4},
         "job 3 (net) failed after 60 s for $0.31: exit code 2 4 times without progress",
