@@ -28,10 +28,13 @@ LONGER = {"cifar10": 3.0, "bert": 3.0, "deepspeech2": 0.6}
 """They train so much longer than in the catalogue: a quarter of an hour, or 8 s here."""
 USUAL = {"resnet18": 3, "bert": 2, "deepspeech2": 2}
 STEADY: Mapping[str, Any] = {"times": 64.0, "replan_s": 14_400, "pacing_h": 8760}
-"""Of a lab where nothing ends by itself while somebody looks, and no figure moves that is shown,
-however slow the machine. Jobs run for nearly five minutes here or longer (and are rescaled between
-epochs), plans are made anew every two, and what a planned dollar comes to, which is measured all
-the time and moves every figure, is averaged over a year."""
+"""Of a lab where nothing ends by itself while somebody looks, however slow the machine: jobs run
+for nearly five minutes here or longer.
+
+With `billing: gpu` no figure moves either that is shown: plans are made anew every two minutes, and
+what a planned dollar comes to, which is measured all the time and moves every figure, is averaged
+over a year. By default whole nodes are paid for, and jobs are rescaled whenever that is worth it.
+"""
 PATIENCE_S = 60.0
 
 

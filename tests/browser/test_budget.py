@@ -1,14 +1,24 @@
 """The budget: drag it, see what that would buy, apply it, and see the jobs rescale."""
 
 import re
+from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from browser.conftest import Window
-from browser.lab import BUDGET, CAP, Lab, until
+from browser.lab import BUDGET, CAP, STEADY, Lab, until
 
 MOVES = 40
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """Where a budget alone says how wide every job is, and is planned with as it is set: by the
+    GPU. What a budget does where whole nodes are paid for is told in test_bill.py."""
+    with Lab(tmp_path_factory.mktemp("lab"), billing="gpu", **STEADY).running() as lab:
+        lab.fill()
+        yield lab
 
 
 @pytest.fixture

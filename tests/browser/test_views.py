@@ -1,20 +1,27 @@
-"""Cluster, classes and events: what is shown there is what the service says, and follows it."""
+"""Cluster, classes and events: what is shown there is what the service says, and follows it.
+
+Nodes come and go in test_bill.py."""
 
 import re
 
 from playwright.sync_api import Page, expect
 
+from boa.api.answers import Node
 from browser.conftest import Window
 from browser.lab import Lab, until
+
+
+def nodes_of(lab: Lab, job: str) -> list[Node]:
+    return [node for node in lab.client.nodes() if job in [each["job"] for each in node["held"]]]
 
 
 def test_the_cluster_shows_every_node_and_a_cell_opens_its_job(page: Page, lab: Lab) -> None:
     page.get_by_role("link", name="Cluster", exact=True).click()
     for gpu in ("T4", "A100"):
         expect(page.get_by_role("figure", name=f"{gpu} nodes")).to_be_visible()
-    job = lab.client.jobs(search="bert-1")[0]["id"]  # others are rescaled, and leave nodes
-    held = (node for node in lab.client.nodes() if job in [each["job"] for each in node["held"]])
-    node = next(held)
+    job = lab.client.jobs(search="bert-1")[0]["id"]  # others are rescaled more often
+    until("it is on a node", lambda: nodes_of(lab, job))
+    node = nodes_of(lab, job)[0]
     line = (
         page.get_by_role("table", name="Nodes")
         .get_by_role("row")
@@ -31,16 +38,6 @@ def test_the_cluster_shows_every_node_and_a_cell_opens_its_job(page: Page, lab: 
         return re.search(r"#/jobs/\d+$", page.evaluate("location.hash")) is not None
 
     until("a cell opens its job", opened_by_the_next)
-
-
-def test_a_node_that_is_rented_and_given_back_comes_and_goes(page: Page, lab: Lab) -> None:
-    page.get_by_role("link", name="Cluster", exact=True).click()
-    expect(page.get_by_role("table", name="Nodes")).to_be_visible()
-    rented = page.locator(".stat").filter(has_text="GPUs rented").locator(".stat-value")
-    before = rented.inner_text()
-    job = lab.submit("bert", "needs-nodes")["id"]
-    expect(rented).not_to_have_text(before)
-    lab.client.stop(job)
 
 
 def test_usage_over_time_is_drawn_against_what_was_wanted(page: Page) -> None:

@@ -56,7 +56,7 @@ def test_a_built_in_trace_is_simulated_to_its_end(page: Page, tmp_path: Path) ->
     page.get_by_role("radio", name="steady-day").check()
     page.evaluate(WATCH_PROGRESS)
     ask(page, ["boa", "reservation"], "110", "T4")
-    chart = page.get_by_role("figure", name="Average JCT by spend")
+    chart = page.get_by_role("figure", name="Average JCT by bill")
     expect(chart).to_be_visible(timeout=LONG_MS)
     assert page.evaluate("window.sawProgress")
     points = page.get_by_role("region", name="Points of simulation")
@@ -64,9 +64,9 @@ def test_a_built_in_trace_is_simulated_to_its_end(page: Page, tmp_path: Path) ->
         row = points.get_by_role("row").filter(has=page.get_by_role("rowheader", name=policy))
         expect(row).to_contain_text("$")
     with page.expect_download() as download:
-        page.get_by_role("button", name="Average JCT by spend as CSV").click()
-    download.value.save_as(tmp_path / "spend.csv")
-    assert "boa" in (tmp_path / "spend.csv").read_text("utf-8")
+        page.get_by_role("button", name="Average JCT by bill as CSV").click()
+    download.value.save_as(tmp_path / "bill.csv")
+    assert "boa" in (tmp_path / "bill.csv").read_text("utf-8")
 
 
 def test_a_trace_of_one_s_own_can_be_uploaded(page: Page, tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ def test_a_trace_of_one_s_own_can_be_uploaded(page: Page, tmp_path: Path) -> Non
     page.get_by_label("Trace file").set_input_files(file)
     expect(page.get_by_text("mine.csv is read")).to_be_visible()
     ask(page, ["boa"], "20, 40", "T4")
-    expect(page.get_by_role("figure", name="Average JCT by spend")).to_be_visible(timeout=LONG_MS)
+    expect(page.get_by_role("figure", name="Average JCT by bill")).to_be_visible(timeout=LONG_MS)
     expect(page.get_by_role("heading", name="mine.csv")).to_be_visible()
 
 
