@@ -161,6 +161,24 @@ def test_a_market_clears_to_the_same_choices_and_prices(seed: int, kinds: int) -
 
 
 @pytest.mark.parametrize("found", [cleared, cleared_in_python])
+def test_a_job_is_not_put_out_for_a_type_that_is_not_there(
+    found: Callable[[Prospects, Floats], Cleared],
+) -> None:
+    """It would as soon have GPUs of A, of which there are none; of B it takes the fewest."""
+    gains = np.array([[320.7, 337.3], [320.7, 330.6], [334.2, 338.8]])
+    here = Prospects(
+        jobs=("runs", "waits", "narrow"),
+        gains=gains,
+        elsewhere=gains,
+        gpus=np.array([[2.0, 2.0], [2.0, 2.0], [1.0, 1.0]]),
+        kinds=np.array([[0, 1]] * 3),
+        held=np.array([1, -1, 1]),
+        states=((("A", 2), ("B", 2)), (("A", 2), ("B", 2)), (("A", 1), ("B", 1))),
+    )
+    assert found(here, np.array([0.0, 4.0])).chosen.tolist() == [1, -1, 1]
+
+
+@pytest.mark.parametrize("found", [cleared, cleared_in_python])
 def test_in_less_than_no_room_nobody_is_given_anything(
     found: Callable[[Prospects, Floats], Cleared],
 ) -> None:

@@ -169,7 +169,8 @@ static int over(const Market *m, const double *taken, const double *room) {
 
 static void settle(const Market *m, double highest, const double *room, double *prices,
                    int64_t *chosen, double *taken, double *before) {
-    for (int64_t h = 0; h < m->kinds; h++) prices[h] = 0.0;
+    for (int64_t h = 0; h < m->kinds; h++) /* of what is not there nobody is to dream */
+        prices[h] = room[h] > 0 ? 0.0 : highest;
     for (int64_t round = 0; round < m->rounds; round++) {
         choose(m, prices, chosen, taken);
         if (!over(m, taken, room)) return;

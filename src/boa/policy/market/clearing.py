@@ -158,8 +158,8 @@ def _taken(found: Prospects, chosen: Ints, types: int) -> Floats:
 
 
 def _prices(found: Prospects, room: Floats) -> Floats:
-    prices = np.zeros(len(room))
     highest = max(float((found.gains / found.gpus).max()), NOTHING) * 1.01
+    prices = np.where(room > 0, 0.0, highest)  # of what is not there nobody is to dream
     for _ in range(ROUNDS):
         over = _taken(found, _choice(found, prices), len(room)) > room
         if not over.any():
