@@ -10,6 +10,7 @@ from typing_extensions import TypedDict  # pydantic wants this one before Python
 from boa.api import PATIENCE_S as PATIENCE_S
 from boa.api.plans import Plan
 from boa.model.events import EventKind
+from boa.model.workload import Billing
 
 Grouping = Literal["day", "class", "job"]
 """Ways to list money by."""
@@ -231,6 +232,8 @@ class Cost(TypedDict):
     max_spend_per_hour: float | None
     effective_budget_per_hour: float
     """Budget that is planned with, so that the average comes out at the one that was set."""
+    billing: NotRequired[Billing]
+    """Count that the budget is for: whole nodes, or GPUs that jobs hold."""
     allowed_per_hour: float
     """The budget that was in force, on average over the same time as the spend; today's where it
     was not noted down."""
@@ -266,6 +269,8 @@ class Budget(TypedDict):
     """Never more than this at any moment."""
     effective_budget_per_hour: float
     """Budget that is planned with, so that the average comes out at the one that was set."""
+    billing: NotRequired[Billing]
+    """Count that the budget is for: whole nodes, or GPUs that jobs hold."""
     average_spend_per_hour: float
     spend_now_per_hour: float
     since: float

@@ -544,6 +544,12 @@ export interface components {
              * @description Budget that is planned with, so that the average comes out at the one that was set.
              */
             effective_budget_per_hour: number;
+            /**
+             * Billing
+             * @description Count that the budget is for: whole nodes, or GPUs that jobs hold.
+             * @enum {string}
+             */
+            billing?: "gpu" | "node";
             /** Average Spend Per Hour */
             average_spend_per_hour: number;
             /** Spend Now Per Hour */
@@ -840,6 +846,12 @@ export interface components {
              * @description Budget that is planned with, so that the average comes out at the one that was set.
              */
             effective_budget_per_hour: number;
+            /**
+             * Billing
+             * @description Count that the budget is for: whole nodes, or GPUs that jobs hold.
+             * @enum {string}
+             */
+            billing?: "gpu" | "node";
             /**
              * Allowed Per Hour
              * @description The budget that was in force, on average over the same time as the spend; today's where it was not noted down.

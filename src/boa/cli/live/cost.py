@@ -15,7 +15,7 @@ from boa.errors import InputError
 from boa.plots.words import duration, percent
 
 if TYPE_CHECKING:
-    from boa.api.answers import Cost, CostRow, Grouping, Unused
+    from boa.api.answers import Budget, Cost, CostRow, Grouping, Unused
 
 GROUPINGS = ("day", "class", "job")
 FIGURES = ("jobs", "idle", "provisioning", "total", "GPU-hours")
@@ -77,12 +77,19 @@ def moment(text: str, now: Callable[[], float]) -> float:
     return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
 
 
+def billed_words(found: "Cost | Budget") -> str:
+    """Count that a budget is for."""
+    words = {"node": " for whole nodes", "gpu": " for GPUs that jobs hold"}
+    return words.get(found.get("billing", ""), "")
+
+
 def headline(found: "Cost", since: str | None) -> Iterator[tuple[str, str]]:
     budget, cap = found["budget_per_hour"], found["max_spend_per_hour"]
     limits = "" if cap is None else f", never more than {rate(cap)}"
     yield (
         "budget",
-        f"{rate(budget)}{limits}; planned with {rate(found['effective_budget_per_hour'])}",
+        f"{rate(budget)}{billed_words(found)}{limits}; "
+        f"planned with {rate(found['effective_budget_per_hour'])}",
     )
     yield "spend now", rate(found["spend_now_per_hour"])
     for one in found.get("unused", []):

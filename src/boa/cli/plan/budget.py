@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from boa.cli import options, parsers, shell
 from boa.cli.console import console, emit_json, working
+from boa.cli.live.cost import billed_words
 from boa.cli.live.service import connect, rate
 from boa.cli.options import Json, WorkloadPath
 from boa.cli.plan.planning_rules import PlanningRules
@@ -147,7 +148,8 @@ def _show(found: "Budget", json: bool) -> None:
     cap = found["max_spend_per_hour"]
     limit = "" if cap is None else f", never more than {rate(cap)}"
     out.print(
-        f"[bold]budget[/bold]   [bold green]{rate(found['budget_per_hour'])}[/bold green]{limit}"
+        f"[bold]budget[/bold]   [bold green]{rate(found['budget_per_hour'])}[/bold green]"
+        f"{billed_words(found)}{limit}"
     )
     over = found["now"] - found["since"]
     share = percent(average / found["budget_per_hour"])

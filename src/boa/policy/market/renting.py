@@ -30,6 +30,9 @@ RENT = 1.3
 """Worth of a node that is rented, for what it gains now: jobs will come that need no boot then."""
 RELEASE = 0.7
 """Part of its price below which a node is given back, since it may have to be rented again."""
+PAUSES = 2.0
+"""Of the longest pause of a job that moves, so many times as far a node that may be given back is
+looked at: over less, whoever rescales slowly could never leave one, however little it is worth."""
 MOST = 1000
 """Nodes that are rented at a time."""
 
@@ -130,7 +133,9 @@ def to_keep(scene: Scene, ready: Sequence[Node]) -> tuple[list[Weighed], list[We
 
     Only the emptiest two of a type are weighed: they speak for all of it.
     """
-    jobs = scene.gains(scene.standings, LOOK_S)
+    longest = max((worth.course.rescale_s for worth in scene.standings.worths), default=0.0)
+    over_s = min(max(LOOK_S, PAUSES * longest), SPANS[-1])
+    jobs = scene.gains(scene.standings, over_s)
     kept, gone = list(ready), list[Weighed]()
     order = _emptiest(scene, kept)
     while kept:
@@ -146,9 +151,9 @@ def to_keep(scene: Scene, ready: Sequence[Node]) -> tuple[list[Weighed], list[We
                 losses[node.id] = loss
                 net = RELEASE * scene.costs[n] - (now.gain - then.gain)
                 if net > 0 and (best is None or net > best[0]):
-                    best = (net, Weighed(node, loss, LOOK_S), without)
+                    best = (net, Weighed(node, loss, over_s), without)
         if best is None:
-            return list(_told(kept, losses)), gone
+            return list(_told(kept, losses, over_s)), gone
         _, leaving, jobs = best
         gone.append(leaving)
         kept.remove(leaving.node)
@@ -156,14 +161,14 @@ def to_keep(scene: Scene, ready: Sequence[Node]) -> tuple[list[Weighed], list[We
     return [], gone
 
 
-def _told(kept: Sequence[Node], losses: dict[NodeId, float]) -> Iterator[Weighed]:
+def _told(kept: Sequence[Node], losses: dict[NodeId, float], over_s: Seconds) -> Iterator[Weighed]:
     least: dict[GpuName, float] = {}
     for node in kept:
         if node.id in losses:
             least[node.gpu] = min(losses[node.id], least.get(node.gpu, math.inf))
     for node in kept:
         if node.gpu in least:
-            yield Weighed(node, losses.get(node.id, least[node.gpu]), LOOK_S)
+            yield Weighed(node, losses.get(node.id, least[node.gpu]), over_s)
 
 
 def _emptiest(scene: Scene, nodes: Sequence[Node]) -> list[Node]:

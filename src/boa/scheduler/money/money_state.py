@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from boa.model.workload import Billing
 from boa.units import Seconds, Usd, UsdPerHour
 
 
@@ -23,6 +24,8 @@ class MoneyState:
     """USD from the beginning of the charge until ready, and from release until gone."""
     now_per_hour: UsdPerHour
     """USD per hour of everything that is rented at this moment."""
+    billing: Billing = "gpu"
+    """Count that the budget is for: whole nodes, or GPUs that jobs hold."""
     gain: float = 1.0
     """Dollars on the bill per dollar planned, as measured: nodes are idle and boot."""
 

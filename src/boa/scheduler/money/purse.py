@@ -161,6 +161,7 @@ class Purse:
     def state_of(self, state: State, now: Seconds) -> Callable[[], MoneyState]:
         """The same for whoever may look later, from any thread; `state` does not change."""
         pace, max_spend, effective = self._pace, self.max_spend, self.effective
+        billing = self._billing
 
         @cache
         def look() -> MoneyState:
@@ -176,6 +177,7 @@ class Purse:
                 idle=bill.idle,
                 provisioning=bill.provisioning,
                 now_per_hour=spend_now(state.nodes.values()),
+                billing=billing,
                 gain=pacing.gain(pace),
             )
 

@@ -32,7 +32,7 @@ def kept(node: NodeRecord, worth: UsdPerHour | None, *, weighed: bool, draining:
         case "ready" if draining:
             return f"to go once it is empty{f': {said}' if said else ''}"
         case "ready" if weighed:
-            return f"kept: {said or 'jobs gain by it, and money is not short'}"
+            return f"kept: {said or 'jobs gain by it, and the plan leaves money over'}"
     return ""
 
 

@@ -31,7 +31,7 @@ def test_nodes_show_who_uses_them(run: Boa, service: FakeService) -> None:
 
 def test_cost_json_has_the_keys_of_the_contract(run: Boa, service: FakeService) -> None:
     more = {"provisioning_usd", "max_spend_per_hour", "effective_budget_per_hour", "since"}
-    more |= {"allowed_per_hour", "unused"}
+    more |= {"allowed_per_hour", "unused", "billing"}
     assert set(run.json("cost")) == COST_KEYS | more
     assert set(run.json("cost", "--by", "day")) == COST_KEYS | more | {"rows"}
 

@@ -31,7 +31,7 @@ READY = NodeRecord(
     [
         ({}, Standing(), ""),
         ({}, Standing(True, 11.8), "kept: worth $11.80/h to jobs, for $4.00/h"),
-        ({}, Standing(True), "kept: jobs gain by it, and money is not short"),
+        ({}, Standing(True), "kept: jobs gain by it, and the plan leaves money over"),
         ({}, Standing(True, -0.2, True), "to go once it is empty: worth $0.00/h to jobs, for"),
         ({"state": "requested"}, Standing(True, 5.5), "boots: worth $5.50/h to jobs, for $4.00/h"),
         ({"state": "requested"}, Standing(), "boots"),
