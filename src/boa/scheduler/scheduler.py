@@ -126,7 +126,8 @@ class Scheduler:
 
     def wakes_at(self, state: State, now: Seconds) -> Seconds:
         """When something is next due that nobody says: a round, a look at the ledger, the end of a
-        boot that takes too long or of a job's wait for a plan. For drivers whose clock stands still until it is moved."""
+        boot that takes too long or of a job's wait for a plan. For drivers whose clock stands still
+        until it is moved."""
         moments = [self.purse.looks_at, self.planner.due_at]
         moments += [said.until for said in self.decider.refused.values()]
         moments += [self.decider.wakes_at(job) for job in state.jobs.values()]

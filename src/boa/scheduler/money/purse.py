@@ -31,8 +31,8 @@ class Commitments(NamedTuple):
 
 
 class Purse:
-    """The budget in force: what was spent is the ledger's to say; what follows from it, pacing's or,
-    where nodes are billed, steering's."""
+    """The budget in force: what was spent is the ledger's to say; what follows from it, pacing's
+    or, where nodes are billed, steering's."""
 
     def __init__(
         self,
