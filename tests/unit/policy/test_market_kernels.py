@@ -4,6 +4,7 @@ import os
 import shutil
 import sysconfig
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -213,3 +214,14 @@ def test_worths_of_a_price_are_kept_while_a_few_others_are_asked_for() -> None:
     one = worths(100.0)
     assert worths(200.0) is not one
     assert worths(100.0) is one
+
+
+def test_whoever_has_just_been_given_gpus_gains_no_less_by_them_than_whoever_waits() -> None:
+    """Though rescaling is believed to take longer since the plan was made: they would swap."""
+    jobs, worths = known(1, kinds=2)
+    late = [replace(job, resumes_in=1e4) for job in jobs]
+    found = prospects(standings_of(late, worths), 60.0)
+    rows = np.flatnonzero(found.held >= 0)
+    held = found.held[rows]
+    assert len(rows)
+    assert np.array_equal(found.gains[rows, held], found.elsewhere[rows, held])

@@ -111,12 +111,14 @@ def standings_of(
     rows = np.zeros(len(of) + 1, dtype=np.int64)
     held: list[int] = []
     last: list[int] = []
+    longest: list[Seconds] = []
     for n, (name, worth) in enumerate(zip(known, of, strict=True)):
         count = len(by_class[name])
         rows[n + 1] = rows[n] + count
         column = worth.course.column
         held += [column(view.allocation) for view in here[rows[n] : rows[n + 1]]]
         last += [len(worth.course.times) - 1] * count
+        longest += [worth.course.rescale_s] * count
     gpus, kinds = _states(of, rows)
     return Standings(
         views=here,
@@ -126,7 +128,9 @@ def standings_of(
         epochs=np.minimum(np.array([view.epoch for view in here], dtype=np.int64), last),
         left=np.clip([view.left for view in here], 0.0, 1.0),
         held=np.array(held, dtype=np.int64),
-        pauses=np.array([view.resumes_in for view in here], dtype=float),
+        # No longer than getting there would take: what is believed of that may have changed since
+        # the plan, and whoever has just been given GPUs would lose them to the next, and so on.
+        pauses=np.minimum(np.array([view.resumes_in for view in here], dtype=float), longest),
         gpus=gpus,
         kinds=kinds,
         forbidden=_forbidden(here, of, rows, gpus),
