@@ -30,9 +30,6 @@ RENT = 1.3
 """Worth of a node that is rented, for what it gains now: jobs will come that need no boot then."""
 RELEASE = 0.7
 """Part of its price below which a node is given back, since it may have to be rented again."""
-PAUSES = 2.0
-"""Of the longest pause of a job that moves, so many times as far a node that may be given back is
-looked at: over less, whoever rescales slowly could never leave one, however little it is worth."""
 MOST = 1000
 """Nodes that are rented at a time."""
 
@@ -133,8 +130,7 @@ def to_keep(scene: Scene, ready: Sequence[Node]) -> tuple[list[Weighed], list[We
 
     Only the emptiest two of a type are weighed: they speak for all of it.
     """
-    longest = max((worth.course.rescale_s for worth in scene.standings.worths), default=0.0)
-    over_s = min(max(LOOK_S, PAUSES * longest), SPANS[-1])
+    over_s = scene.ahead_s
     jobs = scene.gains(scene.standings, over_s)
     kept, gone = list(ready), list[Weighed]()
     order = _emptiest(scene, kept)

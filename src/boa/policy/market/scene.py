@@ -1,5 +1,6 @@
 """The scene of a decision: who is there, what money is worth, what nodes cost."""
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 
@@ -15,8 +16,14 @@ from boa.policy.market.worth import Worth
 from boa.units import SECONDS_PER_HOUR, Seconds
 
 LOOK_S: Seconds = 60.0
-"""How far ahead gains are looked at: until the next decision. Further ahead, moves look better than
-they turn out, since something else happens first."""
+"""How far ahead gains are looked at, at least: until the next decision. Further ahead, moves look
+better than they turn out, since something else happens first."""
+UNTIL_NEXT = 1 / 8
+"""Where jobs come seldom it is so much of the time between two of them …"""
+PAUSES = 8.0
+"""… but no more than so many of the longest pause: whoever rescales slowly would else never move,
+beside GPUs that are free or on a node that is not worth its price."""
+FURTHEST_S: Seconds = 16 * LOOK_S
 LEAST_S: Seconds = 20.0
 """The least of that where a node is about to be ready."""
 URGENT = 10.0
@@ -68,8 +75,16 @@ class Scene:
             [view.boot_s.get(name, 0.0) + view.reclaim_s.get(name, 0.0) for name in names]
         )
         """Seconds that a node of every type costs without being of use."""
-        soon = min(view.booting.values(), default=LOOK_S)
-        self.look_s = max(min(soon, LOOK_S), LEAST_S)
+        self.ahead_s = self._ahead_s(planned)
+        soon = min(view.booting.values(), default=self.ahead_s)
+        self.look_s = max(min(soon, self.ahead_s), LEAST_S)
+
+    def _ahead_s(self, planned: Planned) -> Seconds:
+        """How far ahead gains are looked at where no node is about to be ready."""
+        rate = planned.solution.workload.arrivals_per_hour
+        gap_s = SECONDS_PER_HOUR / rate if rate else math.inf
+        longest = max((worth.course.rescale_s for worth in self.standings.worths), default=0.0)
+        return min(max(min(UNTIL_NEXT * gap_s, PAUSES * longest), LOOK_S), FURTHEST_S)
 
     @cached_property
     def current(self) -> Mapping[JobId, Allocation]:

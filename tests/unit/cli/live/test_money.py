@@ -97,7 +97,7 @@ def test_a_time_that_is_none_is_refused(run: Boa, service: FakeService, since: s
 def test_the_budget_is_shown_and_set(run: Boa, service: FakeService) -> None:
     assert "$14.00/h" in run("budget", "show")
     said = run("budget", "set", 20, "--max-spend", 40)
-    assert "$20.00/h, never more than $40.00/h" in said
+    assert "$20.00/h for GPUs that jobs hold, never more than $40.00/h" in said
     assert service.control.money.budget == 20.0
     document = run.json("budget", "set", 7)
     assert (document["budget_per_hour"], document["max_spend_per_hour"]) == (7.0, 40.0)
