@@ -20,10 +20,13 @@ from boa.policy.market.worth import Worths
 from boa.policy.trials import GOLDEN, Trials, hopeful
 from boa.solver.planner import plan as solve
 from boa.solver.solution import Solution
-from boa.units import Seconds, UsdPerHour
+from boa.units import SECONDS_PER_HOUR, Seconds, UsdPerHour
 
 BACK = 10.0
 """Rescaling times that a job must have left to leave a width that was tried in vain."""
+DEAREST = 1.0
+"""Seconds of a job that a second of the cheapest GPU is worth at most: dearer money saves next to
+nothing, and has a few narrow jobs keep a whole node for days."""
 MARGIN = 0.05
 """Part of the value of its rest that a running job must gain to be moved, beyond the rescaling."""
 
@@ -48,7 +51,13 @@ class Planned:
     @property
     def price(self) -> float:
         """ρ: weighted job-seconds that a dollar is worth."""
-        return self.solution.shadow_price * self.solution.workload.weighted_arrivals_per_hour
+        workload = self.solution.workload
+        weighted, arrivals = workload.weighted_arrivals_per_hour, workload.arrivals_per_hour
+        found = self.solution.shadow_price * weighted
+        gpu = min(kind.price for kind in workload.gpu_types.values()) / SECONDS_PER_HOUR
+        if not gpu or not arrivals:
+            return found
+        return min(found, DEAREST * weighted / arrivals / gpu)
 
     @property
     def report(self) -> dict[str, Any]:
