@@ -386,8 +386,8 @@ def test_a_job_beside_it_does_not_stop_one_that_waits_for_nodes(lives: Any, bill
     assert after.state == "running"
     if billing == "gpu":
         assert after.attempts == before.attempts
-    else:  # squeezed by one GPU, instead of having the newcomer wait for a boot
-        assert after.run.allocation.width == before.run.allocation.width - 1
+    else:  # squeezed, instead of having the newcomer wait for a boot
+        assert after.run.allocation.width < before.run.allocation.width
         assert live.job(short_id).state == "running"
 
 

@@ -79,5 +79,5 @@ class Shelf:
 
 
 def without_result(document: dict[str, Any]) -> Simulation:
-    known = Simulation.__required_keys__
+    known = (Simulation.__required_keys__ | Simulation.__optional_keys__) - {"result"}
     return cast(Simulation, {key: value for key, value in document.items() if key in known})
