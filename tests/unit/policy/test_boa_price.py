@@ -25,9 +25,7 @@ def price(workload: Workload, budget: float) -> float:
 def test_a_second_of_a_gpu_is_never_worth_more_than_a_second_of_a_job() -> None:
     assert price(WORKLOAD, 0.1) == pytest.approx(SECONDS_PER_HOUR / 0.5), "far too small a budget"
     twice = replace(WORKLOAD, classes=(replace(A, weight=2.0),))
-    assert price(twice, 0.1) == pytest.approx(2 * SECONDS_PER_HOUR / 0.5), (
-        "it counts for two"
-    )
+    assert price(twice, 0.1) == pytest.approx(2 * SECONDS_PER_HOUR / 0.5), "it counts for two"
 
 
 def test_with_enough_money_the_price_is_the_plans_own() -> None:
