@@ -3,6 +3,7 @@
 `by_job.py` asks of single jobs, `at_once.py` of all jobs together.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
@@ -46,7 +47,7 @@ Of the wall: that is where plans are made."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Decider:
+class Decider(ABC):
     """A policy with what it remembers."""
 
     policy: Policy
@@ -94,13 +95,13 @@ class Decider:
         """It is asked of all jobs whenever anything happens."""
         return getattr(self.policy, "at_events", False)
 
+    @abstractmethod
     def decide(self, draft: Draft, room: Room) -> None:
         """Give every job its GPUs; rent what is missing."""
-        raise NotImplementedError
 
+    @abstractmethod
     def wakes_at(self, job: JobRecord) -> Seconds:
         """When this job is to be asked about next though nothing happens to it."""
-        raise NotImplementedError
 
     def due_again(self, draft: Draft) -> None:
         """Refusals that are no longer believed, and jobs that are to be tried again."""
