@@ -76,3 +76,14 @@ def test_an_end_is_told_with_how_long_ago_it_was(rank: Rank, tmp_path: Path) -> 
     first, again = told(rank), told(rank)
     assert first["outcome"] == (3, False, "exit code 3")
     assert 0 < first["ended_ago_s"] < again["ended_ago_s"]
+
+
+def test_of_two_stops_the_shorter_grace_holds_whichever_comes_first(
+    rank: Rank, tmp_path: Path
+) -> None:
+    (process,) = start(rank, tmp_path, "trap '' TERM; echo up $$; while :; do sleep 0.1; done")
+    rank.stop(0.2)
+    rank.stop(20.0)  # asked before, but on a slower thread
+    until(lambda: told(rank)["state"] == "ended")
+    assert told(rank)["outcome"][2] == "killed: still running 0.2 s after SIGTERM"
+    assert not alive(process)

@@ -102,10 +102,12 @@ class Rank:
         return self._was_up or self._outcome is None
 
     def stop(self, grace_s: float) -> None:
-        """Also of a command that is about to start."""
+        """Also of a command that is about to start; of two graces the shorter holds, whichever
+        call comes first: methods run on threads."""
         with self._changed:
-            self._grace_s = grace_s
-            self._pass_on()
+            if self._grace_s is None or grace_s < self._grace_s:
+                self._grace_s = grace_s
+                self._pass_on()
 
     def news(self, offset: int, state: str) -> dict[str, Any]:
         """News for who knows so much of the output, and this state; or soon that there is none.
