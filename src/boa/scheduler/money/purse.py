@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple, TypeAlias
 
@@ -62,10 +61,12 @@ class Purse:
             self._pace = pace
         else:
             self._pace = pacing.with_budget(pace, self._pace.budget, bill, now)
-        if "steered" in saved and budget == self._configured[0]:
-            self._steered = steering.Steered.from_document(saved["steered"])
-        else:
+        if "steered" not in saved:
             self._steered = steering.Steered(at=now, billed=bill.total)
+            return
+        steered = steering.Steered.from_document(saved["steered"])
+        same = budget == self._configured[0]
+        self._steered = steered if same else steering.forgiven(steered)
 
     def remembered(self) -> Remembered:
         """Everything that a step may change, to be restored if it is not stored."""
@@ -116,7 +117,7 @@ class Purse:
         if budget is not None:
             bill = _bill(draft.state, draft.now)
             self._pace = pacing.with_budget(self._pace, budget, bill, draft.now)
-            self._steered = replace(self._steered, left=0.0, committed=0.0, promised=0.0)
+            self._steered = steering.forgiven(self._steered)
             told["before"] = before
         if max_spend is not None:
             self.max_spend = None if math.isinf(max_spend) else max_spend

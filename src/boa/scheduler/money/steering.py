@@ -71,6 +71,11 @@ class Steered:
         return cls(**document)
 
 
+def forgiven(steered: Steered) -> Steered:
+    """From now on, by another budget: nothing is left over or owed."""
+    return replace(steered, left=0.0, committed=0.0, promised=0.0)
+
+
 def looked(
     steered: Steered,
     budget: UsdPerHour,

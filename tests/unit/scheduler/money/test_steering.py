@@ -2,19 +2,21 @@
 
 import json
 import math
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from boa.scheduler.money.purse import Purse
 from boa.scheduler.money.steering import (
     LONGEST_WAIT_S,
     Steered,
     effective,
+    forgiven,
     gain,
     looked,
     patience_s,
 )
+from boa.scheduler.state import State
 
 H = 3600.0
 HORIZON_H = 24.0
@@ -134,8 +136,18 @@ def test_a_budget_that_is_set_is_planned_with_whatever_jobs_still_cost(
     """How much of that counts depends on the budget: the difference is neither saved nor spent."""
     began = Steered(at=0.0, billed=0.0)
     steered = looked(began, before, 60.0, billed=0.0, to_go=1e3, promised=before, horizon_h=24.0)
-    steered = replace(steered, left=0.0, committed=0.0, promised=0.0)  # as `Purse.set` does
+    steered = forgiven(steered)
     steered = looked(
         steered, after, 120.0, billed=after / 60, to_go=1e3, promised=after, horizon_h=24.0
     )
     assert effective(steered, after, 24.0) == pytest.approx(after / 1.1, rel=0.01)
+
+
+def test_a_budget_that_the_configuration_changed_does_not_make_running_jobs_new_debts() -> None:
+    before = Purse(BUDGET, None, HORIZON_H, 0.0, "node")
+    counted = Steered(at=0.0, billed=0.0, to_go=1e3, left=-50.0, committed=3.0, promised=4.0)
+    saved = {**before.document(), "steered": counted.as_document()}
+    after = Purse(2 * BUDGET, None, HORIZON_H, 0.0, "node")
+    after.load(saved, State(), 60.0)
+    assert Steered.from_document(after.document()["steered"]) == forgiven(counted)
+    assert forgiven(counted) == Steered(at=0.0, billed=0.0, to_go=1e3)
