@@ -19,6 +19,7 @@ from boa.policy.market.renting import Weighed, to_keep, to_rent
 from boa.policy.market.scene import LEAST_PRICE, Scene
 from boa.policy.market.standings import later
 from boa.policy.market.strangers import seat_strangers
+from boa.policy.market.waiting import seconds_to_go, staying
 from boa.units import SECONDS_PER_HOUR, GpuName, Seconds
 
 
@@ -46,9 +47,13 @@ def _decided(scene: Scene, planned: Planned) -> Decision:
     booting = [node for node in view.nodes if node.id in view.booting] + list(scene.strangers.new)
     market = scene.gains(scene.standings, scene.look_s)
     placements = _seated(scene, market, ready)
+    new = _wanted(scene, placements, [*ready, *booting])
+    coming = [*booting, *(one.node for one in new)]
+    if coming and _moves(scene, placements):
+        still = _seated(scene, staying(market), ready)
+        placements = _better(scene, (still, placements), [*ready, *coming])
     waiting = len(scene.jobs) - len(placements)
     kept, gone = list[Weighed](), list[Weighed]()
-    new = _wanted(scene, placements, [*ready, *booting])
     if not booting and not new:
         kept, gone = to_keep(scene, ready)
         left = _without(ready, gone)
@@ -66,6 +71,23 @@ def _decided(scene: Scene, planned: Planned) -> Decision:
             **_reasons(scene, gone, waiting, gone=True),
         },
     )
+
+
+def _moves(scene: Scene, placements: Mapping[JobId, Allocation]) -> bool:
+    """Whether anybody is to have other GPUs than it has."""
+    return any(placements.get(job) != held for job, held in scene.current.items())
+
+
+def _better(
+    scene: Scene, ways: Iterable[dict[JobId, Allocation]], nodes: Sequence[Node]
+) -> dict[JobId, Allocation]:
+    """The way that comes to less until the first of the nodes that are not ready is, and on from
+    there; of equal ones the first."""
+    view = scene.view
+    there = {node.id for node in view.nodes}
+    asked_now = (view.boot_s.get(node.gpu, 0.0) for node in nodes if node.id not in there)
+    ready_in = min([*view.booting.values(), *asked_now])
+    return min(ways, key=lambda way: seconds_to_go(scene, way, nodes, ready_in))
 
 
 def _without(nodes: Sequence[Node], gone: Iterable[Weighed]) -> list[Node]:

@@ -82,6 +82,18 @@ class Standings:
         return tuple(found)
 
     @cached_property
+    def ends_in(self) -> Floats:
+        """Seconds until a job would end where it is; never, without GPUs."""
+        found = np.full(len(self.held), np.inf)
+        for worth, rows in self.by_class():
+            runs = rows.start + np.flatnonzero(self.held[rows] >= 0)
+            course, columns, epochs = worth.course, self.held[runs], self.epochs[runs]
+            done = (1.0 - self.left[runs]) * course.times[epochs, columns]
+            to_come = course.reached[-1, columns] - course.reached[epochs, columns] - done
+            found[runs] = self.pauses[runs] + to_come
+        return found
+
+    @cached_property
     def _columns(self) -> tuple[_Jobs, object]:
         """As the C kernels take them, with what must live as long."""
         of = (ctypes.c_void_p * len(self.worths))(*(w.address for w in self.worths))
@@ -168,8 +180,8 @@ def _forbidden(
     return found
 
 
-def later(standings: Standings, given: Mapping[JobId, Allocation], seconds: Seconds) -> Standings:
-    """Where jobs will stand by then on what they are given now; those that end are left out."""
+def moved(standings: Standings, given: Mapping[JobId, Allocation]) -> Standings:
+    """Where jobs stand with what they are given now."""
     held, pauses = standings.held.copy(), standings.pauses.copy()
     views, get = standings.views, given.get
     for row in [n for n, view in enumerate(views) if get(view.id) is not view.allocation]:
@@ -178,12 +190,17 @@ def later(standings: Standings, given: Mapping[JobId, Allocation], seconds: Seco
             kind = int(np.searchsorted(standings.rows, row, side="right")) - 1
             course = standings.worths[kind].course
             held[row], pauses[row] = course.column(gets), course.rescale_s
-    moved = _replaced(standings, held=held, pauses=pauses)
+    return _replaced(standings, held=held, pauses=pauses)
+
+
+def later(standings: Standings, given: Mapping[JobId, Allocation], seconds: Seconds) -> Standings:
+    """Where jobs will stand by then on what they are given now; those that end are left out."""
+    start = moved(standings, given)
     if _library is None:
-        epochs, left, pauses, ends = advanced_in_python(moved, seconds)
+        epochs, left, pauses, ends = advanced_in_python(start, seconds)
     else:
-        epochs, left, pauses, ends = _advanced(moved, seconds)
-    then = _replaced(moved, epochs=epochs, left=left, pauses=pauses)
+        epochs, left, pauses, ends = _advanced(start, seconds)
+    then = _replaced(start, epochs=epochs, left=left, pauses=pauses)
     return _without(then, ends) if ends.any() else then
 
 
