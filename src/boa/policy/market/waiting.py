@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from boa.model.cluster import Allocation, JobId, Node
-from boa.policy.market.clearing import gained
+from boa.policy.market.clearing import cleared, truly_gained
 from boa.policy.market.prospects import NO_USE, Prospects
 from boa.policy.market.scene import LOOK_S, Scene
 from boa.policy.market.standings import later, moved
@@ -43,5 +43,5 @@ def seconds_to_go(
     for worth, rows in then.by_class():
         waits = worth.weight * SPAN_S + worth.starts(then.epochs[rows], then.left[rows])
         total += float(waits.sum())
-    rooms = scene.room(nodes)[None, :]
-    return total - SPAN_S * float(gained(scene.gains(then, SPAN_S), rooms)[0])
+    market = scene.gains(then, SPAN_S)
+    return total - SPAN_S * truly_gained(market, cleared(market, scene.room(nodes)))

@@ -1,0 +1,111 @@
+"""A newcomer, one node that is taken, and another that could be rented: squeeze, or wait for it."""
+
+import pytest
+
+from boa.model.cluster import Allocation, ClusterView, Decision, JobView, Node, NodeRoom
+from boa.model.speedup import Floats, Power
+from boa.model.workload import Epoch, GpuType, JobClass, Workload
+from boa.policy.boa import planned_of, within_reach
+from boa.policy.market.policy import Market
+from boa.policy.market.scene import Scene
+from boa.policy.market.standings import moved
+from boa.policy.market.waiting import seconds_to_go
+
+T4 = GpuType(name="T4", price=1.0, gpus_per_node=4)
+NODE = Node(1, "T4", 4)
+ALL = Allocation("T4", ((1, 4),))
+HALF = Allocation("T4", ((1, 2),))
+QUICK, SLOW = 2.0, 100.0
+BOOT_S = 120.0
+
+
+class Nothing:
+    def rates(self, gpu: str, epoch: int) -> Floats | None:
+        return None
+
+
+def job(name: str, rescale_s: float, held: Allocation | None = None) -> JobView:
+    return JobView(
+        id=name,
+        job_class="a",
+        arrival=0.0,
+        serial=0,
+        epoch=0,
+        left=1.0 if held is None else 0.8,
+        prediction=Nothing(),
+        allocation=held,
+        rescale_s=rescale_s,
+    )
+
+
+def view(rescale_s: float, booting_s: float | None = None, room: int = 9) -> ClusterView:
+    """`booting_s`: a second node will be ready then."""
+    epochs = (Epoch(work=3600.0, speedups={"T4": Power(0.8)}),)
+    a = JobClass(name="a", arrivals_per_hour=4.0, rescale_s=rescale_s, max_gpus=4, epochs=epochs)
+    workload = Workload(gpu_types={"T4": T4}, classes=(a,))
+    booting = {} if booting_s is None else {2: booting_s}
+    return ClusterView(
+        now=0.0,
+        jobs=[job("old", rescale_s, ALL), job("new", rescale_s)],
+        nodes=[NODE, *(Node(node, "T4", 4) for node in booting)],
+        booting=booting,
+        gpu_types={"T4": T4},
+        next_node=3,
+        memory=planned_of(within_reach(workload, 10.0)[0], 0, 0.0),
+        boot_s={"T4": BOOT_S},
+        room=NodeRoom(nodes={"T4": room}),
+        let_in={"old", "new"},
+    )
+
+
+def widths(decision: Decision) -> dict[str, int]:
+    return {name: given.width for name, given in decision.placements.items()}
+
+
+def test_where_rescaling_is_quick_a_newcomer_is_squeezed_in_though_a_node_is_rented() -> None:
+    decision = Market().decide(view(QUICK))
+    assert widths(decision) == {"old": 2, "new": 2}
+    assert len(decision.nodes or ()) == 2
+
+
+def test_where_rescaling_is_slow_it_waits_for_the_node_that_is_rented() -> None:
+    decision = Market().decide(view(SLOW))
+    assert widths(decision) == {"old": 4}
+    assert len(decision.nodes or ()) == 2
+
+
+def test_the_sooner_a_node_is_ready_the_less_is_anybody_squeezed_until_then() -> None:
+    waits = [
+        "new" not in Market().decide(view(30.0, booting_s=soon, room=0)).placements
+        for soon in (25.0, 3000.0)
+    ]
+    assert waits == [True, False]
+
+
+def test_where_no_node_is_coming_nobody_waits_for_one() -> None:
+    assert widths(Market().decide(view(SLOW, room=0))) == {"old": 2, "new": 2}
+
+
+def test_both_ways_are_weighed_as_worked_out_by_hand() -> None:
+    """Free money and no time after the pause: seconds in which jobs are there, and no more."""
+    found = view(0.0, booting_s=BOOT_S)
+    scene = Scene(found, found.memory, 0.0)
+    still, squeezed = {"old": ALL}, {"old": HALF, "new": HALF}
+    nodes = list(found.nodes)
+    two, four = 2**0.8, 4**0.8
+    done = {"still": BOOT_S * four, "squeezed": 2 * BOOT_S * two}
+    left = {way: (3600 * 1.8 - work) / four + 2 * BOOT_S for way, work in done.items()}
+    assert seconds_to_go(scene, still, nodes, BOOT_S) == pytest.approx(left["still"], rel=1e-3)
+    assert seconds_to_go(scene, squeezed, nodes, BOOT_S) == pytest.approx(
+        left["squeezed"], rel=1e-3
+    )
+
+
+def test_seconds_until_a_job_ends_are_those_of_its_course() -> None:
+    found = view(SLOW)
+    scene = Scene(found, found.memory, 1.0)
+    there = moved(scene.standings, {"old": ALL, "new": HALF})
+    by_job = dict(zip(there.jobs, there.ends_in, strict=True))
+    assert by_job["old"] == pytest.approx(0.8 * 3600 / 4**0.8), "it stays, so there is no pause"
+    assert by_job["new"] == pytest.approx(SLOW + 3600 / 2**0.8)
+    assert moved(scene.standings, {}).ends_in.tolist() == [float("inf")] * 2
