@@ -26,12 +26,10 @@ def node_rented(about: About, data: NodeRented) -> Words:
     waiting = data.get("waiting", 0)
     yield "; "
     if waiting:
-        yield f"{waiting} job{'s wait' if waiting > 1 else ' waits'}, and "
-    yield "jobs finish "
-    yield worded(data["saves_s"])
-    yield " sooner by "
+        yield f"{waiting} job{'s wait' if waiting > 1 else ' waits'}; "
     yield time(data.get("over_s", 0.0))
-    yield " of it"
+    yield " of it save jobs "
+    yield worded(data["saves_s"])
     if "worth_per_hour" in data:
         yield f": worth ${data['worth_per_hour']:.2f}/h"
 

@@ -136,8 +136,7 @@ SAID: list[tuple[EventKind, dict[str, Any], str]] = [
             "waiting": 2,
             "worth_per_hour": 6.1,
         },
-        "renting node 8: 4×T4 at $4/h; 2 jobs wait, and jobs finish 310 s sooner by 480 s of it: "
-        "worth $6.10/h",
+        "renting node 8: 4×T4 at $4/h; 2 jobs wait; 480 s of it save jobs 310 s: worth $6.10/h",
     ),
     ("node_ready", {"gpu_type": "T4"}, "node 8 is ready (T4)"),
     (
