@@ -11,6 +11,7 @@ from boa.clouds.base import Cloud
 from boa.engines.base import Engine
 from boa.model.changes import Changes
 from boa.model.cluster import Policy
+from boa.model.records import NodeRecord
 from boa.model.service import ServiceConfig
 from boa.model.workload import GpuType, cheapest_node
 from boa.runtime.actor import Actor, Log
@@ -55,6 +56,7 @@ def assemble(
     """`inline`: engine and cloud are called within the step; for tests."""
     now = clock.now()
     state = _state(saved, store, now, cluster or new_cluster(config.data_dir))
+    times = _node_times(config)
     purse = Purse(
         config.budget,
         config.max_spend,
@@ -62,7 +64,9 @@ def assemble(
         now,
         config.billing,
         node=cheapest_node(config.gpu_types.values()),
+        lost_s=times.boot_s + times.reclaim_s,
     )
+    times.learn(_by_request(state))
     if "money" in saved.meta:
         purse.load(saved.meta["money"], state, now)
     began = saved.meta.get("began", now)
@@ -88,7 +92,7 @@ def assemble(
         state=state,
         scheduler=Scheduler(
             _limits(config),
-            decider=_decider(config, policy, offers, profiler, state),
+            decider=_decider(config, policy, offers, profiler, times),
             beliefs=profiler,
             planner=Planner(calculator, profiler, config.replan_s),
             purse=purse,
@@ -115,11 +119,11 @@ def _decider(
     policy: Policy,
     offers: Mapping[GpuName, GpuType],
     profiler: Profiler,
-    state: State,
+    times: NodeTimes,
 ) -> Decider:
     return decider_for(
         policy,
-        node_times=_node_times(config, state),
+        node_times=times,
         gpu_types=offers,
         beliefs=profiler,
         round_s=config.round_s,
@@ -127,16 +131,17 @@ def _decider(
     )
 
 
-def _node_times(config: ServiceConfig, state: State) -> NodeTimes:
-    """Configured for the local cloud, assumed for others, and learned from nodes since."""
+def _node_times(config: ServiceConfig) -> NodeTimes:
+    """Configured for the local cloud, assumed for others, before any node was seen."""
     local = config.cloud == "local"
-    times = NodeTimes(
+    return NodeTimes(
         boot_s=config.provision_s if local else BOOT_S,
         reclaim_s=config.release_s if local else RECLAIM_S,
     )
-    known = (*state.gone.values(), *state.nodes.values())
-    times.learn(sorted(known, key=lambda node: node.requested_at))
-    return times
+
+
+def _by_request(state: State) -> list[NodeRecord]:
+    return sorted((*state.gone.values(), *state.nodes.values()), key=lambda node: node.requested_at)
 
 
 def _offers(config: ServiceConfig, cloud: Cloud) -> dict[GpuName, GpuType]:

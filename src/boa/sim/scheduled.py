@@ -150,6 +150,7 @@ class ScheduledSimulation:
                 settings.billing,
                 ends_at=self.span_s or math.inf,
                 node=cheapest_node(types.values()),
+                lost_s=settings.provision_s + settings.reclaim_s,
             ),
             sampling=Sampling(1.0, {}),
         )

@@ -42,9 +42,11 @@ class Purse:
         billing: Billing = "gpu",
         ends_at: Seconds = math.inf,
         node: UsdPerHour = 0.0,
+        lost_s: Seconds = 0.0,
     ) -> None:
-        """`ends_at`: the budget is for the time until then; `node`: what the cheapest costs."""
-        self.ends_at, self._node = ends_at, node
+        """`ends_at`: the budget is for the time until then; `node`: what the cheapest costs, and
+        `lost_s` what it takes to boot and to be reclaimed."""
+        self.ends_at, self._node, self._overhead = ends_at, node, steering.overhead(lost_s)
         self.max_spend, self._horizon_h, self._billing = max_spend, horizon_h, billing
         self._configured = [budget, max_spend]
         self._pace = pacing.begun(budget, NOTHING, now)
@@ -97,7 +99,9 @@ class Purse:
     def effective(self) -> UsdPerHour:
         """USD per hour to plan with: more than the cap allows would only be planned in vain."""
         if self._billing == "node":
-            effective = steering.effective(self._steered, self.budget, self._horizon_h, self._node)
+            effective = steering.effective(
+                self._steered, self.budget, self._horizon_h, self._node, self._overhead
+            )
         else:
             effective = pacing.effective(self._pace, self._horizon_h)
         return effective if self.max_spend is None else min(effective, self.max_spend)

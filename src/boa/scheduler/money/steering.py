@@ -43,7 +43,10 @@ DEEP = 0.5
 GAIN = (0.2, 5.0)
 """Least and most that the gain is believed to be."""
 OVERHEAD = 1.1
-"""Dollars billed per dollar that jobs hold, before anything was measured."""
+"""Dollars billed per dollar that jobs hold, before anything was measured …"""
+LIFE_S: Seconds = 3600.0
+"""… and the life of a node, of which boots and reclamations above two minutes are lost as well."""
+LOST_S: Seconds = 120.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,22 +121,34 @@ def _counted(to_go: Usd, budget: UsdPerHour, horizon_h: float, left_s: Seconds) 
     return part * to_go if ahead == 0.0 else min(part * to_go, AHEAD * horizon_h * budget / ahead)
 
 
-def gain(steered: Steered, budget: UsdPerHour, horizon_h: float) -> float:
-    """Dollars committed per dollar promised."""
+def overhead(lost_s: Seconds) -> float:
+    """Dollars billed per dollar that jobs hold, before anything was measured; `lost_s`: seconds
+    that a node takes to boot and to be reclaimed."""
+    return OVERHEAD + max(lost_s - LOST_S, 0.0) / LIFE_S
+
+
+def gain(
+    steered: Steered, budget: UsdPerHour, horizon_h: float, expected: float = OVERHEAD
+) -> float:
+    """Dollars committed per dollar promised; `expected`: before anything was measured."""
     believed = budget * BELIEVED * min(horizon_h, LONGEST_H)
-    found = (steered.committed + OVERHEAD * believed) / (steered.promised + believed)
+    found = (steered.committed + expected * believed) / (steered.promised + believed)
     return min(max(found, GAIN[0]), GAIN[1])
 
 
 def effective(
-    steered: Steered, budget: UsdPerHour, horizon_h: float, node: UsdPerHour = 0.0
+    steered: Steered,
+    budget: UsdPerHour,
+    horizon_h: float,
+    node: UsdPerHour = 0.0,
+    expected: float = OVERHEAD,
 ) -> UsdPerHour:
-    """The budget to plan with; `node`: what the cheapest costs."""
+    """The budget to plan with; `node`: what the cheapest costs; `expected`: as for the gain."""
     whole = budget * min(horizon_h, LONGEST_H)
     left, much = steered.left / whole, max(MUCH, LUCK * math.sqrt(node / whole))
     repaid = 1.0 + left / REPAID * (1.0 + (left / much) ** 2)
     share = min(max(repaid, PAYOUT[0]), PAYOUT[1])
-    return share * budget / gain(steered, budget, horizon_h)
+    return share * budget / gain(steered, budget, horizon_h, expected)
 
 
 def patience_s(steered: Steered, budget: UsdPerHour, horizon_h: float) -> Seconds:

@@ -14,6 +14,7 @@ from boa.scheduler.money.steering import (
     forgiven,
     gain,
     looked,
+    overhead,
     patience_s,
 )
 from boa.scheduler.state import State
@@ -127,6 +128,12 @@ def test_a_document_tells_all_of_it() -> None:
     steered = seen(seen(to_go=6.0), billed=17.0, to_go=3.0)
     assert all(getattr(steered, name) for name in steered.as_document())
     assert Steered.from_document(json.loads(json.dumps(steered.as_document()))) == steered
+
+
+def test_nodes_that_take_long_to_come_and_go_are_planned_for_before_any_was_seen() -> None:
+    assert [overhead(s) for s in (0.0, 120.0, 480.0)] == pytest.approx([1.1, 1.1, 1.2])
+    slow = Purse(BUDGET, None, HORIZON_H, 0.0, "node", lost_s=480.0)
+    assert slow.effective == pytest.approx(BUDGET / 1.2)
 
 
 @pytest.mark.parametrize(("before", "after"), [(300.0, 8.0), (8.0, 300.0)])
