@@ -7,6 +7,7 @@ has no more nodes or the hard cap on the spend leaves no room, `shortage` says w
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 
 from boa.model.cluster import Allocation, JobId, Node, NodeId
 from boa.model.events import Shortage, ShortageCode
@@ -87,6 +88,9 @@ def can_rent(new: Sequence[Node], nodes: Sequence[Node], gpu_types: Types, room:
     return room.spend_left is None or cost <= room.spend_left + ROUNDING * cost
 
 
+_gpu = attrgetter("gpu")
+
+
 def _price(node: Node, gpu_types: Types) -> UsdPerHour:
     return gpu_types[node.gpu].price * node.gpus if node.gpu in gpu_types else 0.0
 
@@ -104,8 +108,7 @@ def within_limits(
     """Nodes to go on with, and those that are too many: of those, the least used."""
     sizes = {gpu: kind.gpus_per_node for gpu, kind in gpu_types.items()}
     left = Counter(room.max_nodes)
-    for node in nodes:
-        left[node.gpu] -= 1
+    left.subtract(map(_gpu, nodes))
     going = sum(kind.node_price * room.releasing.get(gpu, 0) for gpu, kind in gpu_types.items())
     over = 0.0 if room.spend_left is None else -room.spend_left - going
     known = all(sizes.get(node.gpu) == node.gpus for node in nodes)

@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from boa.model.cluster import Allocation, ClusterView, Decision, JobId, Node, NodeId, Share
@@ -27,6 +27,9 @@ class AtOnce(Decider):
     let_in: frozenset[JobId] = frozenset()
     """Jobs that do not wait for money: they have begun, or were out of patience once. Whoever is
     let in commits the service to more, and would be shut out again by that."""
+    settled: dict[JobId, JobRecord] = field(default_factory=dict)
+    """Jobs whose share is just what they hold: nothing is to be written down of one whose record is
+    still the same and that is given the same."""
 
     def decide(self, draft: Draft, room: Room) -> None:
         self.causes.clear()
@@ -81,7 +84,7 @@ class AtOnce(Decider):
         if self.at_events:
             boots = self.node_times.boots(self.gpu_types)
             self.changed = changes(current, placed.allocations, boots)
-        self._hand_out(draft, jobs, placed)
+        self._hand_out(draft, placed)
         if self.at_events:
             self._say_waits(draft, jobs, room)
 
@@ -101,7 +104,8 @@ class AtOnce(Decider):
     def _remember(self, draft: Draft, decision: Decision) -> None:
         """Keep the policy's memory and reasons; of nodes that it did not look at, those that it
         gave before."""
-        going = {node: why for node, why in self.weighed.items() if node in self.unwanted}
+        before = self.weighed
+        going = {node: before[node] for node in self.unwanted if node in before}
         there = {node: why for node, why in self.newest.items() if node in draft.nodes}
         self.weighed = {**going, **decision.reasons}
         self.newest = {**there, **decision.reasons}
@@ -124,27 +128,41 @@ class AtOnce(Decider):
         new = [node for node in nodes if node.id not in ids]
         if new and not _anyone_on({node.id for node in new}, after):  # as many as can be
             new = _rentable(new, usable, self.gpu_types, room)
-        shares = {job.id: _share(job, given) for job in jobs if (given := after.get(job.id))}
         over = (room.spend_left or 0.0) < 0 and not self.at_events
         if over or not can_rent(new, usable, self.gpu_types, room):
+            shares = _shares(jobs, after)
             wants = self.wants([job for job in jobs if job.id in shares], shares)
             fitted = fit(wants, current, usable, self.gpu_types, next_node, room)
             after, new = fitted.allocations, list(fitted.new_nodes)
             short = dict(fitted.short)
+        else:
+            jobs = self._unsettled(jobs, after)
+            shares = _shares(jobs, after)
         if self.at_events and self._someone_returns(draft):
             kept = ids
         elif short or decision.nodes is None:
             kept = frozenset(node for given in after.values() for node, _ in given.nodes)
         else:
             kept = frozenset(node.id for node in nodes)
-        return _Placed(shares, after, new, short, kept)
+        return _Placed(jobs, shares, after, new, short, kept)
 
-    def _hand_out(self, draft: Draft, jobs: Sequence[JobRecord], placed: "_Placed") -> None:
-        for job in jobs:
+    def _unsettled(
+        self, jobs: Sequence[JobRecord], after: Mapping[JobId, Allocation]
+    ) -> list[JobRecord]:
+        """Jobs of which something may have to be written down: few, at most events."""
+        has, gets = self.settled.get, after.get
+        found = [job for job in jobs if gets(job.id) is not job.allocation or has(job.id) is not job]
+        if found:  # those that have ended since are forgotten
+            self.settled = {job.id: job for job in jobs if has(job.id) is job}
+        return found
+
+    def _hand_out(self, draft: Draft, placed: "_Placed") -> None:
+        for job in placed.jobs:
             share, given = placed.shares.get(job.id), placed.allocations.get(job.id)
             short = placed.short.get(job.id)
             if share is job.share and given is job.allocation and short is None:
-                continue  # most jobs, at most events
+                self.settled[job.id] = job
+                continue
             if share != job.share:
                 job = draft.put_job(replace(job, share=share))
             self.give(draft, job, given, short)
@@ -152,7 +170,8 @@ class AtOnce(Decider):
 
     def _say_waits(self, draft: Draft, jobs: Sequence[JobRecord], room: Room) -> None:
         """Why jobs have no GPUs, where that is not said yet."""
-        waiting = [now for job in jobs if (now := draft.jobs[job.id]).run is None]
+        there = draft.jobs
+        waiting = [now for job in jobs if (now := there[job.id]).run is None]
         if not waiting:
             return
         here = self.nodes(draft)
@@ -174,7 +193,7 @@ class AtOnce(Decider):
         back until then."""
         boots = self.node_times.boots(self.gpu_types)
         soon = draft.now + max(boots.values(), default=0.0)
-        return any(job.retry_at and job.retry_at < soon for job in draft.jobs.values())
+        return any([job.retry_at and job.retry_at < soon for job in draft.jobs.values()])
 
     def _seen(self, draft: Draft, jobs: Sequence[JobRecord], room: Room) -> ClusterView:
         """The view; for a market with what jobs that it knows nothing of are to have."""
@@ -203,7 +222,10 @@ class AtOnce(Decider):
 class _Placed(NamedTuple):
     """A decision on nodes."""
 
+    jobs: Sequence[JobRecord]
+    """Those of which something may have to be written down …"""
     shares: Mapping[JobId, Share]
+    """… and their shares."""
     allocations: Mapping[JobId, Allocation]
     new: Sequence[Node]
     """Nodes to be rented."""
@@ -224,6 +246,12 @@ def _with_draining(draft: Draft, room: Room, draining: Iterable[NodeId]) -> Room
 
 def _anyone_on(nodes: Collection[NodeId], after: Mapping[JobId, Allocation]) -> bool:
     return any(node in nodes for given in after.values() for node, _ in given.nodes)
+
+
+def _shares(
+    jobs: Sequence[JobRecord], after: Mapping[JobId, Allocation]
+) -> dict[JobId, Share]:
+    return {job.id: _share(job, given) for job in jobs if (given := after.get(job.id))}
 
 
 def _share(job: JobRecord, given: Allocation) -> Share:
