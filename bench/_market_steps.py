@@ -1,4 +1,7 @@
-"""One step of deciding under the market, from the draft to who runs where: nothing is stored."""
+"""One step of deciding under the market, from the draft to who runs where: nothing is stored.
+
+All jobs have reported once, as all do that have run for a while.
+"""
 
 from collections import deque
 from collections.abc import Callable
@@ -34,6 +37,10 @@ def market_scenes(jobs: int, folder: Path) -> tuple[Live, dict[str, Callable[[],
     for n in range(jobs):
         live.loop.submit(spec(MODELS[n % len(MODELS)], epochs=100))
     live.settle()
+    for job in live.loop.state.jobs.values():
+        if job.run is not None:
+            run = replace(job.run, reported_at=live.clock.now())
+            live.loop.state.jobs[job.id] = replace(job, run=run)
     return live, {
         "nothing happens": lambda: _step(live, lambda draft: None),
         "a tick with nothing new": lambda: _step(live, lambda draft: None, TICK_S),
