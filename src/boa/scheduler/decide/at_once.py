@@ -151,7 +151,9 @@ class AtOnce(Decider):
     ) -> list[JobRecord]:
         """Jobs of which something may have to be written down: few, at most events."""
         has, gets = self.settled.get, after.get
-        found = [job for job in jobs if gets(job.id) is not job.allocation or has(job.id) is not job]
+        found = [
+            job for job in jobs if gets(job.id) is not job.allocation or has(job.id) is not job
+        ]
         if found:  # those that have ended since are forgotten
             self.settled = {job.id: job for job in jobs if has(job.id) is job}
         return found
@@ -248,9 +250,7 @@ def _anyone_on(nodes: Collection[NodeId], after: Mapping[JobId, Allocation]) -> 
     return any(node in nodes for given in after.values() for node, _ in given.nodes)
 
 
-def _shares(
-    jobs: Sequence[JobRecord], after: Mapping[JobId, Allocation]
-) -> dict[JobId, Share]:
+def _shares(jobs: Sequence[JobRecord], after: Mapping[JobId, Allocation]) -> dict[JobId, Share]:
     return {job.id: _share(job, given) for job in jobs if (given := after.get(job.id))}
 
 

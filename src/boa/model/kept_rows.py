@@ -1,0 +1,29 @@
+"""Rows that are kept from one decision to the next: found again by the identity of their objects."""
+
+from collections.abc import Sequence
+from operator import is_
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints: TypeAlias = NDArray[np.int64]
+
+
+class KeptRows:
+    """Places of frozen objects when they were last shown: what was made of one then is right for
+    the very same object now."""
+
+    def __init__(self) -> None:
+        self._shown: Sequence[object] = ()  # they live on: no other object can have their identity
+        self._places: dict[int, int] = {}
+
+    def before(self, objects: Sequence[object]) -> Ints | None:
+        """Where each was the last time, -1 for one that was not there; None: all as they were."""
+        if len(objects) == len(self._shown) and all(map(is_, objects, self._shown)):
+            return None
+        get = self._places.get
+        found = np.array([get(id(one), -1) for one in objects], dtype=np.int64)
+        self._shown = tuple(objects)
+        self._places = dict(zip(map(id, objects), range(len(objects)), strict=True))
+        return found
