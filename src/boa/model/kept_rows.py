@@ -1,4 +1,4 @@
-"""Rows that are kept from one decision to the next: found again by the identity of their objects."""
+"""Rows kept from one decision to the next: found again by the identity of their objects."""
 
 from collections.abc import Sequence
 from operator import is_

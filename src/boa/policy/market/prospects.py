@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from boa import compiled
 from boa.model.cluster import JobId
+from boa.model.kept_rows import Ints
 from boa.model.speedup import Floats
-from boa.policy.market.standings import Ints, Standings
+from boa.policy.market.standings import Standings
 from boa.policy.market.worth import Worth
 from boa.units import GpuName, Seconds
 

@@ -195,7 +195,7 @@ class AtOnce(Decider):
         back until then."""
         boots = self.node_times.boots(self.gpu_types)
         soon = draft.now + max(boots.values(), default=0.0)
-        return any([job.retry_at and job.retry_at < soon for job in draft.jobs.values()])
+        return any(job.retry_at and job.retry_at < soon for job in draft.jobs.values())
 
     def _seen(self, draft: Draft, jobs: Sequence[JobRecord], room: Room) -> ClusterView:
         """The view; for a market with what jobs that it knows nothing of are to have."""

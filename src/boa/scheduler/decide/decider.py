@@ -154,7 +154,7 @@ class Decider(ABC):
         if before is not worths:  # as long as plan and price are the same
             arrivals = promised(self.memory.solution.workload, worths)
             self.arrivals_come_to = worths, arrivals
-        return Commitments(to_go(jobs, worths), arrivals)
+        return Commitments(to_go(jobs, worths, self.memory.facts), arrivals)
 
     def least(self, job: JobRecord) -> Share | None:
         """Share of a job that nothing is planned for: the cheapest GPUs, the fewest."""
@@ -217,7 +217,7 @@ class Decider(ABC):
             draft.tell("shortage", job=job.id, name=job.name, **shortage_fields(short))
 
     def nodes(self, draft: Draft) -> Sequence[Node]:
-        """Nodes that jobs may have, by rising id; the same ones again while no record is another."""
+        """Nodes that jobs may have, by rising id; the same again while no record is another."""
         unwanted, records = self.unwanted, list(draft.nodes.values())
         last = self.looked
         if last is None or last.unwanted != unwanted or last.records != records:
