@@ -16,14 +16,16 @@ class KeptRows:
 
     def __init__(self) -> None:
         self._shown: Sequence[object] = ()  # they live on: no other object can have their identity
-        self._places: dict[int, int] = {}
+        self._ids = np.zeros(0, dtype=np.int64)
 
     def before(self, objects: Sequence[object]) -> Ints | None:
         """Where each was the last time, -1 for one that was not there; None: all as they were."""
         if len(objects) == len(self._shown) and all(map(is_, objects, self._shown)):
             return None
-        get = self._places.get
-        found = np.array([get(id(one), -1) for one in objects], dtype=np.int64)
-        self._shown = tuple(objects)
-        self._places = dict(zip(map(id, objects), range(len(objects)), strict=True))
-        return found
+        had, ids = self._ids, np.fromiter(map(id, objects), np.int64, len(objects))
+        self._shown, self._ids = tuple(objects), ids
+        if not len(had):
+            return np.full(len(ids), -1)
+        order = had.argsort()
+        found = order[np.searchsorted(had, ids, sorter=order).clip(max=len(had) - 1)]
+        return np.where(had[found] == ids, found, -1)

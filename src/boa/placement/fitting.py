@@ -80,7 +80,7 @@ def can_rent(new: Sequence[Node], nodes: Sequence[Node], gpu_types: Types, room:
     if not new:
         return True
     more = Counter(node.gpu for node in new)
-    there = Counter(node.gpu for node in nodes) + Counter(room.releasing)
+    there = Counter(map(_gpu, nodes)) + Counter(room.releasing)
     limited = more.keys() & room.max_nodes.keys()
     if any(there[gpu] + more[gpu] > room.max_nodes[gpu] for gpu in limited):
         return False
@@ -88,7 +88,7 @@ def can_rent(new: Sequence[Node], nodes: Sequence[Node], gpu_types: Types, room:
     return room.spend_left is None or cost <= room.spend_left + ROUNDING * cost
 
 
-_gpu = attrgetter("gpu")
+_gpu, _kind = attrgetter("gpu"), attrgetter("gpu", "gpus")
 
 
 def _price(node: Node, gpu_types: Types) -> UsdPerHour:
@@ -111,7 +111,7 @@ def within_limits(
     left.subtract(map(_gpu, nodes))
     going = sum(kind.node_price * room.releasing.get(gpu, 0) for gpu, kind in gpu_types.items())
     over = 0.0 if room.spend_left is None else -room.spend_left - going
-    known = all(sizes.get(node.gpu) == node.gpus for node in nodes)
+    known = set(map(_kind, nodes)) <= sizes.items()
     if known and over <= 0 and all(left[gpu] >= 0 for gpu in room.max_nodes):
         return nodes, ()
     used = _gpus_used(wants, current)

@@ -8,6 +8,7 @@ seconds of jobs per second, at the price of money of the plan in force.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import compress
 from typing import ClassVar
 
 from boa.model.cluster import Allocation, ClusterView, Decision, JobId, Node, NodeId, NodeReason
@@ -44,15 +45,14 @@ def _decided(scene: Scene, planned: Planned) -> Decision:
     view = scene.view
     ready = [node for node in view.nodes if node.id not in view.booting]
     booting = [node for node in view.nodes if node.id in view.booting] + list(scene.strangers.new)
-    market = scene.gains(scene.standings, scene.look_s)
-    placements = _seated(scene, market, ready)
+    placements = _seated(scene, ready)
     waiting = len(scene.jobs) - len(placements)
     kept, gone = list[Weighed](), list[Weighed]()
     new = _wanted(scene, placements, [*ready, *booting])
     if not booting and not new:
         kept, gone = to_keep(scene, ready)
         left = _without(ready, gone)
-        after = _seated(scene, market, left) if gone else placements
+        after = _seated(scene, left) if gone else placements
         if gone and _wanted(scene, after, left):  # what is given back would be rented again
             kept, gone = [], []
         elif gone:
@@ -83,17 +83,17 @@ def _wanted(
     return to_rent(scene, later(scene.standings, placements, boot_s), nodes)
 
 
-def _seated(scene: Scene, market: Prospects, ready: Sequence[Node]) -> dict[JobId, Allocation]:
+def _seated(scene: Scene, ready: Sequence[Node]) -> dict[JobId, Allocation]:
+    market = scene.market
     found = cleared(market, scene.room(ready))
-    jobs, columns = market.jobs, found.chosen.tolist()
+    jobs, columns, current = market.jobs, found.chosen.tolist(), scene.current
     chosen = {
         job: states[column]
         for job, states, column in zip(jobs, market.states, columns, strict=True)
         if column >= 0
     }
-    current = scene.current
-    stays = ((found.chosen >= 0) & (found.chosen == market.held)).nonzero()[0].tolist()
-    same = {jobs[row]: current[jobs[row]] for row in stays}
+    stays = (found.chosen >= 0) & (found.chosen == market.held)
+    same = {job: current[job] for job in compress(jobs, stays.tolist())}
     taken = scene.strangers.placements.values()
     return seated(chosen, same, _Offered(market), current, ready, scene.view.gpu_types, taken)
 
@@ -132,11 +132,7 @@ def _reasons(
             found[node.id] = same
             continue
         kind = scene.view.gpu_types[node.gpu]
-        on = [
-            job
-            for job in scene.jobs
-            if gone and job.allocation is not None and node.id in dict(job.allocation.nodes)
-        ]
+        on = scene.jobs_on(node.id) if gone else []
         pauses = (scene.worths[job.job_class].course.rescale_s for job in on)
         found[node.id] = alike[node.gpu, gain, over_s] = NodeReason(
             price_per_hour=kind.node_price,

@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -130,30 +131,29 @@ def to_keep(scene: Scene, ready: Sequence[Node]) -> tuple[list[Weighed], list[We
 
     Only the emptiest two of a type are weighed: they speak for all of it.
     """
-    over_s = scene.ahead_s
-    jobs = scene.gains(scene.standings, over_s)
+    over_s, jobs, room = scene.ahead_s, scene.ahead, scene.room(ready)
     kept, gone = list(ready), list[Weighed]()
     order = _emptiest(scene, kept)
     while kept:
-        room = scene.room(kept)
         now = cleared(jobs, room)
         losses: dict[NodeId, float] = {}
-        best: tuple[float, Weighed, Prospects] | None = None
+        best: tuple[float, Weighed, Prospects, Floats] | None = None
         for n, kind in enumerate(scene.kinds):
-            for node in [node for node in order if node.gpu == kind.name][:2]:
+            for node in islice((node for node in order if node.gpu == kind.name), 2):
                 without = _vacated(scene, jobs, node.id)
-                then = cleared(without, _more(scene, room, n, -1))
+                less = _more(scene, room, n, -1)
+                then = cleared(without, less)
                 loss = truly_gained(jobs, now) - truly_gained(without, then)
                 losses[node.id] = loss
                 net = RELEASE * scene.costs[n] - (now.gain - then.gain)
                 if net > 0 and (best is None or net > best[0]):
-                    best = (net, Weighed(node, loss, over_s), without)
+                    best = (net, Weighed(node, loss, over_s), without, less)
         if best is None:
             return list(_told(kept, losses, over_s)), gone
-        _, leaving, jobs = best
+        _, leaving, jobs, room = best
         gone.append(leaving)
-        kept.remove(leaving.node)
-        order.remove(leaving.node)
+        kept = [node for node in kept if node is not leaving.node]
+        order = [node for node in order if node is not leaving.node]
     return [], gone
 
 
@@ -169,18 +169,21 @@ def _told(kept: Sequence[Node], losses: dict[NodeId, float], over_s: Seconds) ->
 
 def _emptiest(scene: Scene, nodes: Sequence[Node]) -> list[Node]:
     """Nodes that may go, the least used first, of these the newest; not those with strangers."""
-    used: dict[NodeId, int] = {}
-    for node_id, on in scene.on_nodes.items():
-        for _, count in on:
-            used[node_id] = used.get(node_id, 0) + count
-    busy = scene.strangers.nodes
-    free = [node for node in nodes if node.id not in busy]
-    return sorted(free, key=lambda node: (used.get(node.id, 0), -node.id))
+    used = dict.fromkeys([node.id for node in nodes], 0)
+    for held in scene.current.values():
+        for node_id, count in held.nodes:
+            if node_id in used:
+                used[node_id] += count
+    for busy in scene.strangers.nodes:
+        used.pop(busy, None)
+    free = nodes if len(used) == len(nodes) else [node for node in nodes if node.id in used]
+    order = np.lexsort((-np.array(list(used)), np.array(list(used.values()))))
+    return [free[n] for n in order.tolist()]
 
 
 def _vacated(scene: Scene, jobs: Prospects, node: NodeId) -> Prospects:
     """The market when all jobs on a node have to leave it; `jobs`: as they stand now."""
-    rows = [row for row, _ in scene.on_nodes.get(node, ())]
+    rows = scene.rows_on(node)
     if not rows:
         return jobs
     gains, held = jobs.gains.copy(), jobs.held.copy()

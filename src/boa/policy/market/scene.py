@@ -92,19 +92,40 @@ class Scene:
         return {job.id: job.allocation for job in self.jobs if job.allocation is not None}
 
     @cached_property
-    def on_nodes(self) -> Mapping[NodeId, list[tuple[int, int]]]:
-        """Jobs on every node: the row among the standings, and how many GPUs."""
-        found: dict[NodeId, list[tuple[int, int]]] = {}
-        for row, view in enumerate(self.standings.views):
-            if view.allocation is not None:
-                for node, count in view.allocation.nodes:
-                    found.setdefault(node, []).append((row, count))
-        return found
+    def _held(self) -> list[tuple[int, tuple[tuple[NodeId, int], ...]]]:
+        """Jobs that hold GPUs, as their rows among the standings, and where."""
+        views = enumerate(self.standings.views)
+        return [(row, held.nodes) for row, view in views if (held := view.allocation) is not None]
+
+    def rows_on(self, node: NodeId) -> list[int]:
+        """Jobs on a node: few nodes are asked for, so all jobs are looked at for each of them."""
+        return [
+            row
+            for row, nodes in self._held
+            if nodes[0][0] == node or (len(nodes) > 1 and node in dict(nodes))
+        ]
+
+    def jobs_on(self, node: NodeId) -> list[JobView]:
+        """The same as they were shown."""
+        places = self.standings.order[self.rows_on(node)]
+        return [self.jobs[n] for n in sorted(places.tolist())]
 
     def gains(self, standings: Standings, over_s: Seconds) -> Prospects:
         """Prospects over so many seconds; whoever is let in gains more by any GPUs than nodes cost,
         and more than others lose."""
         return prospects(standings, over_s, self._urged[standings.order])
+
+    @cached_property
+    def market(self) -> Prospects:
+        """What jobs gain from where they stand, until the next decision."""
+        return self.gains(self.standings, self.look_s)
+
+    @cached_property
+    def ahead(self) -> Prospects:
+        """The same as if no node were about to be ready."""
+        if self.look_s == self.ahead_s:
+            return self.market
+        return self.gains(self.standings, self.ahead_s)
 
     @cached_property
     def _urged(self) -> Floats:

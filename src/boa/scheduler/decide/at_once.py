@@ -176,19 +176,25 @@ class AtOnce(Decider):
         waiting = [now for job in jobs if (now := there[job.id]).run is None]
         if not waiting:
             return
-        here = self.nodes(draft)
-        boots = any(draft.nodes[node.id].state == "requested" for node in here)
-        free = left_to_rent(room, here)
-        full = not any(free.has(kind, 1) for kind in self.gpu_types.values())
+        requested = [node for node in draft.nodes.values() if node.state == "requested"]
+        boots = any(is_usable(node) and node.id not in self.unwanted for node in requested)
+        full: bool | None = None  # few have to know
         for job in waiting:
             planned = self._is_planned(job)
-            code: WaitCode = "no_room" if full else "worth"
             if job.allocation is not None or (boots and planned):
-                code = "boot"
+                code: WaitCode = "boot"
             elif not planned:
                 code = "no_plan"
+            else:
+                full = self._is_full(draft, room) if full is None else full
+                code = "no_room" if full else "worth"
             if job.id not in self.short and job.reason != WAITS[code]:
                 draft.put_job(replace(job, reason=WAITS[code]))
+
+    def _is_full(self, draft: Draft, room: Room) -> bool:
+        """Whether no node can be rented beside those that are there."""
+        free = left_to_rent(room, self.nodes(draft))
+        return not any(free.has(kind, 1) for kind in self.gpu_types.values())
 
     def _someone_returns(self, draft: Draft) -> bool:
         """Whether a job that failed is tried again before another node could be had: none is given

@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -61,14 +62,12 @@ class KeptViews:
         now: Seconds,
     ) -> list[JobView]:
         before = self._rows.before(jobs)
-        if before is not None:
-            self._take_over(jobs, before, beliefs)
-        if self._believe(beliefs) or before is not None:
-            for kept in self._kept:
-                known = self._believed[kept.kin]
-                if kept.known is not known:
-                    kept.known = known
-                    kept.view = _job_view(kept.record, known, beliefs, gpu_types, now)
+        fresh = [] if before is None else self._take_over(jobs, before, beliefs)
+        for kept in self._kept if self._believe(beliefs) else fresh:
+            known = self._believed[kept.kin]
+            if kept.known is not known:
+                kept.known = known
+                kept.view = _job_view(kept.record, known, beliefs, gpu_types, now)
         if beliefs.left_passes:
             for kept in self._kept:
                 _set_left(kept.view, beliefs.left(kept.record))
@@ -80,19 +79,24 @@ class KeptViews:
         deque(map(_set_service, views, service.tolist()), maxlen=0)  # a loop, but quicker
         return views
 
-    def _take_over(self, jobs: Sequence[JobRecord], before: Ints, beliefs: Beliefs) -> None:
-        """Keep what is known of records that are the same; `before`: where they were."""
+    def _take_over(
+        self, jobs: Sequence[JobRecord], before: Ints, beliefs: Beliefs
+    ) -> "list[_Kept]":
+        """Keep what is known of records that are the same; `before`: where they were. Those that
+        are not come back."""
         had, rows = self._kept, before.tolist()
         self._kept = [
             _Kept(job, beliefs.kin(job)) if row < 0 else had[row]
             for job, row in zip(jobs, rows, strict=True)
         ]
-        self._kin = {kept.kin: kept.record for kept in self._kept}
+        self._kin = dict(zip(map(_kin, self._kept), jobs, strict=True))
         self._starting = [kept for kept in self._kept if kept.starting]
         was = self._passing
         self._passing = was[before] if len(was) else np.zeros((len(rows), 3))
-        for row in np.flatnonzero(before < 0).tolist():
+        fresh = np.flatnonzero(before < 0).tolist()
+        for row in fresh:
             self._passing[row] = _passing(jobs[row])
+        return [self._kept[row] for row in fresh]
 
     def _believe(self, beliefs: Beliefs) -> bool:
         """Ask what is believed of every kin; whether any of it is new."""
@@ -123,6 +127,9 @@ class _Kept:
         self.starting = run is not None and (
             run.reported_at is None or run.allocation is not record.allocation
         )
+
+
+_kin = attrgetter("kin")
 
 
 def _passing(job: JobRecord) -> tuple[float, Seconds, int]:
