@@ -107,19 +107,19 @@ def within_limits(
 ) -> tuple[Sequence[Node], tuple[NodeId, ...]]:
     """Nodes to go on with, and those that are too many: of those, the least used."""
     sizes = {gpu: kind.gpus_per_node for gpu, kind in gpu_types.items()}
-    left = Counter(room.max_nodes)
-    left.subtract(map(_gpu, nodes))
+    there = Counter(map(_gpu, nodes))
+    left = Counter({gpu: most - there[gpu] for gpu, most in room.max_nodes.items()})
     going = sum(kind.node_price * room.releasing.get(gpu, 0) for gpu, kind in gpu_types.items())
     over = 0.0 if room.spend_left is None else -room.spend_left - going
     known = set(map(_kind, nodes)) <= sizes.items()
-    if known and over <= 0 and all(left[gpu] >= 0 for gpu in room.max_nodes):
+    if known and over <= 0 and min(left.values(), default=0) >= 0:
         return nodes, ()
     used = _gpus_used(wants, current)
     odd = {node.id for node in nodes if sizes.get(node.gpu) != node.gpus}
     surplus = set()
     for node in sorted(nodes, key=lambda node: (node.id not in odd, used[node.id], -node.id)):
         price = _price(node, gpu_types)
-        too_many = node.gpu in room.max_nodes and left[node.gpu] < 0
+        too_many = left[node.gpu] < 0
         if node.id in odd or too_many or over > ROUNDING * price:
             surplus.add(node.id)
             left[node.gpu] += 1

@@ -8,7 +8,7 @@ seconds of jobs per second, at the price of money of the plan in force.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import compress
+from itertools import chain, compress
 from typing import ClassVar
 
 from boa.model.cluster import Allocation, ClusterView, Decision, JobId, Node, NodeId, NodeReason
@@ -20,7 +20,7 @@ from boa.policy.market.renting import Weighed, to_keep, to_rent
 from boa.policy.market.scene import LEAST_PRICE, Scene
 from boa.policy.market.standings import later
 from boa.policy.market.strangers import seat_strangers
-from boa.units import SECONDS_PER_HOUR, GpuName, Seconds
+from boa.units import SECONDS_PER_HOUR
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,8 @@ class Market:
 def _decided(scene: Scene, planned: Planned) -> Decision:
     view = scene.view
     ready = [node for node in view.nodes if node.id not in view.booting]
-    booting = [node for node in view.nodes if node.id in view.booting] + list(scene.strangers.new)
+    booting = [node for node in view.nodes if node.id in view.booting] if view.booting else []
+    booting += scene.strangers.new
     placements = _seated(scene, ready)
     waiting = len(scene.jobs) - len(placements)
     kept, gone = list[Weighed](), list[Weighed]()
@@ -59,7 +60,7 @@ def _decided(scene: Scene, planned: Planned) -> Decision:
             ready, placements = left, after
     return Decision(
         placements={**scene.strangers.placements, **placements},
-        nodes=(*ready, *booting, *(one.node for one in new)),
+        nodes=(*ready, *booting, *chain.from_iterable(one.nodes for one in new)),
         memory=planned,
         reasons={
             **_reasons(scene, [*kept, *new], waiting),
@@ -69,7 +70,7 @@ def _decided(scene: Scene, planned: Planned) -> Decision:
 
 
 def _without(nodes: Sequence[Node], gone: Iterable[Weighed]) -> list[Node]:
-    leaving = {one.node.id for one in gone}
+    leaving = {node.id for one in gone for node in one.nodes}
     return [node for node in nodes if node.id not in leaving]
 
 
@@ -125,16 +126,14 @@ def _reasons(
 ) -> Mapping[NodeId, NodeReason]:
     """Why nodes are rented, kept or given back, in money and in seconds."""
     found: dict[NodeId, NodeReason] = {}
-    alike: dict[tuple[GpuName, float, Seconds], NodeReason] = {}
     known = scene.price > LEAST_PRICE
-    for node, gain, over_s in weighed:
-        if not gone and (same := alike.get((node.gpu, gain, over_s))) is not None:
-            found[node.id] = same
+    for nodes, gain, over_s in weighed:
+        if not nodes:
             continue
-        kind = scene.view.gpu_types[node.gpu]
-        on = scene.jobs_on(node.id) if gone else []
+        kind = scene.view.gpu_types[nodes[0].gpu]
+        on = [job for node in nodes for job in scene.jobs_on(node.id)] if gone else []
         pauses = (scene.worths[job.job_class].course.rescale_s for job in on)
-        found[node.id] = alike[node.gpu, gain, over_s] = NodeReason(
+        why = NodeReason(
             price_per_hour=kind.node_price,
             worth_per_hour=gain / scene.price * SECONDS_PER_HOUR if known else None,
             saves_s=gain * over_s,
@@ -143,4 +142,5 @@ def _reasons(
             moved=tuple(job.id for job in on),
             pause_s=sum(pauses),
         )
+        found.update(dict.fromkeys([node.id for node in nodes], why))
     return found
