@@ -224,7 +224,9 @@ def _without(standings: Standings, ends: NDArray[np.bool_]) -> Standings:
         pauses=standings.pauses[kept],
         gpus=np.ascontiguousarray(standings.gpus[kept, :columns]),
         kinds=np.ascontiguousarray(standings.kinds[kept, :columns]),
-        forbidden=None if standings.forbidden is None else standings.forbidden[kept, :columns],
+        forbidden=None
+        if standings.forbidden is None
+        else np.ascontiguousarray(standings.forbidden[kept, :columns]),
     )
 
 

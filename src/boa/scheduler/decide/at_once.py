@@ -4,6 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import NamedTuple
 
 from boa.model.cluster import Allocation, ClusterView, Decision, JobId, Node, NodeId, Share
@@ -69,7 +70,12 @@ class AtOnce(Decider):
         return isinstance(self.memory, Planned) and job.job_class in self.memory.by_class
 
     def _round(self, draft: Draft, room: Room) -> None:
-        jobs = [job for job in draft.jobs.values() if schedulable(job, draft.now)]
+        now = draft.now
+        jobs = [  # whoever runs is looked at without a call
+            job
+            for job in draft.jobs.values()
+            if (job.retry_at is None and not job.stop_requested) or schedulable(job, now)
+        ]
         current = current_allocations(jobs)
         room = _with_draining(draft, room, self.unwanted)
         if self.at_events:
@@ -78,7 +84,7 @@ class AtOnce(Decider):
         decision = self.policy.decide(view)
         self._remember(draft, decision)
         placed = self._placed(draft, jobs, current, view.nodes, decision, room)
-        given_up = {node.id for node in view.nodes} - placed.kept
+        given_up = set(map(_id, view.nodes)) - placed.kept
         self.unwanted = (self.unwanted | given_up) & draft.nodes.keys()
         rent(draft, placed.new, self.gpu_types, self.weighed)
         if self.at_events:
@@ -106,7 +112,8 @@ class AtOnce(Decider):
         gave before."""
         before = self.weighed
         going = {node: before[node] for node in self.unwanted if node in before}
-        there = {node: why for node, why in self.newest.items() if node in draft.nodes}
+        nodes = draft.nodes
+        there = {node: why for node, why in self.newest.items() if node in nodes}
         self.weighed = {**going, **decision.reasons}
         self.newest = {**there, **decision.reasons}
         self.memory, self.fresh_plan = decision.memory, False
@@ -124,9 +131,9 @@ class AtOnce(Decider):
         """The decision on nodes; where it takes more of them than may be rented, what fits."""
         next_node, short = draft.state.next_node, dict[JobId, Shortage]()
         after, nodes = allocate(decision, current, usable, self.gpu_types, next_node)
-        ids = frozenset(node.id for node in usable)
+        ids = frozenset(map(_id, usable))
         new = [node for node in nodes if node.id not in ids]
-        if new and not _anyone_on({node.id for node in new}, after):  # as many as can be
+        if new and not _anyone_on({node.id for node in new}, current, after):  # as many as can be
             new = _rentable(new, usable, self.gpu_types, room)
         over = (room.spend_left or 0.0) < 0 and not self.at_events
         if over or not can_rent(new, usable, self.gpu_types, room):
@@ -143,7 +150,7 @@ class AtOnce(Decider):
         elif short or decision.nodes is None:
             kept = frozenset(node for given in after.values() for node, _ in given.nodes)
         else:
-            kept = frozenset(node.id for node in nodes)
+            kept = frozenset(map(_id, nodes))
         return _Placed(jobs, shares, after, new, short, kept)
 
     def _unsettled(
@@ -212,10 +219,9 @@ class AtOnce(Decider):
             if seen.least is None and (least := self._least_by_now(job, draft.now)):
                 set_least(seen, least)
         came_by = draft.now - self.patience_s
+        before = self.let_in
         self.let_in = frozenset(
-            job.id
-            for job in jobs
-            if job.attempts or job.submitted_at <= came_by or job.id in self.let_in
+            [j.id for j in jobs if j.attempts or j.submitted_at <= came_by or j.id in before]
         )
         return replace(view, let_in=self.let_in)
 
@@ -252,8 +258,18 @@ def _with_draining(draft: Draft, room: Room, draining: Iterable[NodeId]) -> Room
     return replace(room, releasing=Counter(room.releasing) + going)
 
 
-def _anyone_on(nodes: Collection[NodeId], after: Mapping[JobId, Allocation]) -> bool:
-    return any(node in nodes for given in after.values() for node, _ in given.nodes)
+def _anyone_on(
+    new: Collection[NodeId],
+    before: Mapping[JobId, Allocation],
+    after: Mapping[JobId, Allocation],
+) -> bool:
+    """Whether a job is to have any of these nodes: only one that is given something else can."""
+    has = before.get
+    others = [given for job, given in after.items() if has(job) is not given]
+    return any(node in new for given in others for node, _ in given.nodes)
+
+
+_id = attrgetter("id")
 
 
 def _shares(jobs: Sequence[JobRecord], after: Mapping[JobId, Allocation]) -> dict[JobId, Share]:

@@ -92,16 +92,10 @@ def give_back_empty(
 
 def _used(jobs: Iterable[JobRecord]) -> set[NodeId]:
     """Nodes that jobs are on or are to be on."""
-    used: set[NodeId] = set()
-    for job in jobs:
-        given, run = job.allocation, job.run
-        if given is not None:
-            for node, _ in given.nodes:
-                used.add(node)
-        if run is not None and run.allocation is not given:
-            for node, _ in run.allocation.nodes:
-                used.add(node)
-    return used
+    pairs = [(job.allocation, job.run) for job in jobs]
+    found = [given for given, _ in pairs if given is not None]
+    found += [run.allocation for given, run in pairs if run and run.allocation is not given]
+    return {node for held in found for node, _ in held.nodes}
 
 
 def _give_back(
