@@ -54,6 +54,7 @@ class _Market(ctypes.Structure):
         ("first", ctypes.c_void_p),
         ("work", ctypes.c_void_p),
         ("amounts", ctypes.c_void_p),
+        ("highest", ctypes.c_double),
     )
 
 
