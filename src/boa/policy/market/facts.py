@@ -21,7 +21,7 @@ from boa.policy.market.strangers import is_stranger
 from boa.policy.market.worth import Course, Worth
 
 Named: TypeAlias = Callable[[JobView], str]
-"""What the worth is called that a job goes by."""
+"""Name of the worth that a job goes by."""
 by_class: Named = attrgetter("job_class")
 
 

@@ -117,7 +117,7 @@ class Scene:
 
     @cached_property
     def market(self) -> Prospects:
-        """What jobs gain from where they stand, until the next decision."""
+        """Gains of jobs from where they stand, until the next decision."""
         return self.gains(self.standings, self.look_s)
 
     @cached_property
@@ -129,7 +129,7 @@ class Scene:
 
     @cached_property
     def _urged(self) -> Floats:
-        """What jobs gain by any GPUs at all, by their place among those that were shown."""
+        """Gains of jobs by any GPUs at all, by their place among those that were shown."""
         late = [job.id in self.view.let_in for job in self.jobs]
         return np.where(np.array(late, dtype=bool), self._urgent, 0.0)
 

@@ -49,7 +49,7 @@ class KeptViews:
         self._believed: dict[Hashable, Believed] = {}
         """… and what was believed of it."""
         self._passing = np.zeros((0, 3))
-        """What their service is made from, by row: GPU-seconds of earlier runs, the beginning of
+        """Parts of their service, by row: GPU-seconds of earlier runs, the beginning of
         the one that is there, its width."""
         self._starting: list[_Kept] = []
         """Those whose run has not come to where it makes progress."""
