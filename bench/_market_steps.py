@@ -1,13 +1,18 @@
-"""One step of deciding under the market, from the draft to who runs where: nothing is stored."""
+"""One step of deciding under the market, from the draft to who runs where: nothing is stored.
+
+All jobs have reported once, as all do that have run for a while.
+"""
 
 from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import cycle
 from pathlib import Path
 
 from _steps import GPU, MODELS
 from boa.catalogue.offers import gpu_types
 from boa.catalogue.priors import catalogue_profile
+from boa.model.cluster import JobId
 from boa.model.records import NodeRecord
 from boa.model.runs import RunEvent, RunKey
 from boa.policy.market.policy import Market
@@ -23,7 +28,8 @@ TICK_S = 61.0
 
 
 def market_scenes(jobs: int, folder: Path) -> tuple[Live, dict[str, Callable[[], None]]]:
-    """A service with so many running jobs, and what may happen to it; every time the first."""
+    """A service with so many running jobs, and what may happen to it; every time for the first
+    time: it is another job that ends than the last time."""
     types = gpu_types([GPU])
     known = {name: catalogue_profile(name, types) for name in MODELS}
     profiles = {name: found for name, found in known.items() if found is not None}
@@ -34,11 +40,16 @@ def market_scenes(jobs: int, folder: Path) -> tuple[Live, dict[str, Callable[[],
     for n in range(jobs):
         live.loop.submit(spec(MODELS[n % len(MODELS)], epochs=100))
     live.settle()
+    for job in live.loop.state.jobs.values():
+        if job.run is not None:
+            run = replace(job.run, reported_at=live.clock.now())
+            live.loop.state.jobs[job.id] = replace(job, run=run)
+    running = cycle([job.id for job in live.loop.state.jobs.values() if job.run is not None])
     return live, {
         "nothing happens": lambda: _step(live, lambda draft: None),
         "a tick with nothing new": lambda: _step(live, lambda draft: None, TICK_S),
         "one job arrives": lambda: _step(live, _arrives),
-        "one job ends": lambda: _step(live, lambda draft: _ends(live, draft)),
+        "one job ends": lambda: _step(live, lambda draft: _ends(live, draft, next(running))),
         "a node gets ready": lambda: _step(live, _gets_ready),
     }
 
@@ -60,8 +71,8 @@ def _arrives(draft: Draft) -> None:
     submit(draft, spec(MODELS[0], epochs=100), gpu_types([GPU]), {})
 
 
-def _ends(live: Live, draft: Draft) -> None:
-    job = next(job for job in draft.jobs.values() if job.run is not None)
+def _ends(live: Live, draft: Draft, job_id: JobId) -> None:
+    job = draft.jobs[job_id]
     assert job.run is not None
     ended = RunEvent(key=RunKey(job.id, job.run.attempt), ended=True, exit_code=0)
     live.loop.scheduler.observe(draft, EngineSaid([ended]))

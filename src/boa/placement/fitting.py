@@ -7,6 +7,7 @@ has no more nodes or the hard cap on the spend leaves no room, `shortage` says w
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 
 from boa.model.cluster import Allocation, JobId, Node, NodeId
 from boa.model.events import Shortage, ShortageCode
@@ -79,12 +80,15 @@ def can_rent(new: Sequence[Node], nodes: Sequence[Node], gpu_types: Types, room:
     if not new:
         return True
     more = Counter(node.gpu for node in new)
-    there = Counter(node.gpu for node in nodes) + Counter(room.releasing)
+    there = Counter(map(_gpu, nodes)) + Counter(room.releasing)
     limited = more.keys() & room.max_nodes.keys()
     if any(there[gpu] + more[gpu] > room.max_nodes[gpu] for gpu in limited):
         return False
     cost = sum(_price(node, gpu_types) for node in new)
     return room.spend_left is None or cost <= room.spend_left + ROUNDING * cost
+
+
+_gpu, _kind = attrgetter("gpu"), attrgetter("gpu", "gpus")
 
 
 def _price(node: Node, gpu_types: Types) -> UsdPerHour:
@@ -103,20 +107,19 @@ def within_limits(
 ) -> tuple[Sequence[Node], tuple[NodeId, ...]]:
     """Nodes to go on with, and those that are too many: of those, the least used."""
     sizes = {gpu: kind.gpus_per_node for gpu, kind in gpu_types.items()}
-    left = Counter(room.max_nodes)
-    for node in nodes:
-        left[node.gpu] -= 1
+    there = Counter(map(_gpu, nodes))
+    left = Counter({gpu: most - there[gpu] for gpu, most in room.max_nodes.items()})
     going = sum(kind.node_price * room.releasing.get(gpu, 0) for gpu, kind in gpu_types.items())
     over = 0.0 if room.spend_left is None else -room.spend_left - going
-    known = all(sizes.get(node.gpu) == node.gpus for node in nodes)
-    if known and over <= 0 and all(left[gpu] >= 0 for gpu in room.max_nodes):
+    known = set(map(_kind, nodes)) <= sizes.items()
+    if known and over <= 0 and min(left.values(), default=0) >= 0:
         return nodes, ()
     used = _gpus_used(wants, current)
     odd = {node.id for node in nodes if sizes.get(node.gpu) != node.gpus}
     surplus = set()
     for node in sorted(nodes, key=lambda node: (node.id not in odd, used[node.id], -node.id)):
         price = _price(node, gpu_types)
-        too_many = node.gpu in room.max_nodes and left[node.gpu] < 0
+        too_many = left[node.gpu] < 0
         if node.id in odd or too_many or over > ROUNDING * price:
             surplus.add(node.id)
             left[node.gpu] += 1

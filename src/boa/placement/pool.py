@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Mapping
 from heapq import nsmallest
+from itertools import chain
+from operator import attrgetter
 
 from boa.model.cluster import Allocation, JobId, NodeId
 from boa.units import GpuName
@@ -12,16 +14,15 @@ class Pool:
 
     def __init__(self, gpu: GpuName, gpus_per_node: int, nodes: Iterable[NodeId] = ()) -> None:
         self.gpu, self.per_node = gpu, gpus_per_node
-        self.free: dict[NodeId, int] = {}
-        self._rank: dict[NodeId, int] = {}
+        self.free: dict[NodeId, int] = dict.fromkeys(nodes, gpus_per_node)
+        self._added = len(self.free)
+        self._rank: dict[NodeId, int] = dict(zip(self.free, range(self._added), strict=True))
         """The order in which nodes were added: of equal ones the first is taken, whatever was taken
         and given back before. So placing job by job comes to the same as placing all anew."""
-        self.gpus_free = 0
+        self.gpus_free = gpus_per_node * self._added
         """Free GPUs on all nodes together."""
-        self._added = 0
-        self._with: list[dict[NodeId, None]] = [{} for _ in range(gpus_per_node + 1)]
-        for node in nodes:
-            self.add(node)
+        self._with: list[dict[NodeId, None]] = [{} for _ in range(gpus_per_node)]
+        self._with.append(dict.fromkeys(self.free))
 
     def add(self, node: NodeId) -> None:
         self.free[node] = self.per_node
@@ -87,22 +88,25 @@ class Pool:
     def pin(self, allocations: Mapping[JobId, Allocation]) -> dict[JobId, Allocation]:
         """Hold these as far as they fit; all of this type. As `fits` and `hold`, job by job, but
         faster: every job goes through here at every decision."""
-        placed = {}
-        free, before = self.free, dict(self.free)
-        for job, allocation in allocations.items():
-            for node, count in allocation.nodes:
-                if free.get(node, -1) < count:
-                    break
-            else:
-                placed[job] = allocation
-                for node, count in allocation.nodes:
-                    free[node] -= count
-                    self.gpus_free -= count
-        for node, was in before.items():
-            if free[node] != was:
-                del self._with[was][node]
-                self._with[free[node]][node] = None
+        left = _left(self.free, allocations.values())
+        if left is not None:  # nearly always
+            self.free, placed = left, dict(allocations)
+        else:
+            placed = {job: held for job, held in allocations.items() if self._pinned(held)}
+        self._with = [{} for _ in self._with]
+        for node, free in self.free.items():
+            self._with[free][node] = None
+        self.gpus_free = sum(self.free.values())
         return placed
+
+    def _pinned(self, allocation: Allocation) -> bool:
+        """Hold these in `free` alone, if they fit."""
+        free = self.free
+        if any(free.get(node, -1) < count for node, count in allocation.nodes):
+            return False
+        for node, count in allocation.nodes:
+            free[node] -= count
+        return True
 
     def _gap_for(self, rest: int) -> NodeId | None:
         """The fullest node, already in use, that still has room."""
@@ -132,3 +136,19 @@ class Pool:
         self.gpus_free += free - before
         self.free[node] = free
         self._with[free][node] = None
+
+
+def _left(
+    free: Mapping[NodeId, int], allocations: Iterable[Allocation]
+) -> dict[NodeId, int] | None:
+    """GPUs that are still free once all of these are held; None if they do not fit together."""
+    left = dict(free)
+    try:
+        for node, count in chain.from_iterable(map(_nodes, allocations)):
+            left[node] -= count
+    except KeyError:
+        return None
+    return left if min(left.values(), default=0) >= 0 else None
+
+
+_nodes = attrgetter("nodes")

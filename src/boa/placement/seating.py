@@ -31,7 +31,7 @@ def seated(
     """A job left out waits. `same`: what those hold who keep their type and width. `taken`: GPUs
     that others have."""
     pools = {
-        gpu: Pool(gpu, kind.gpus_per_node, (node.id for node in nodes if node.gpu == gpu))
+        gpu: Pool(gpu, kind.gpus_per_node, [node.id for node in nodes if node.gpu == gpu])
         for gpu, kind in gpu_types.items()
     }
     placed: dict[JobId, Allocation] = {}
@@ -39,8 +39,7 @@ def seated(
         pool = pools[given.gpu]
         pool.hold(pair for pair in given.nodes if pair[0] in pool.free)
     for gpu, pool in pools.items():
-        here = {job: held for job, held in same.items() if held.gpu == gpu}
-        placed.update(pool.pin(here))
+        placed.update(pool.pin(same if len(pools) == 1 else _on(gpu, same)))
     movers = sorted([job for job in chosen if job not in placed], key=lambda j: -chosen[j][1])
     for job in movers:
         found = _seat(job, chosen[job], options[job], current.get(job), pools)
@@ -49,11 +48,14 @@ def seated(
     for job in movers:  # GPUs enough, but no node has them: as the market sees it, it has its own
         if job not in placed and (found := _anywhere(chosen[job], pools)) is not None:
             placed[job] = found
-    for gpu, pool in pools.items():
+    for pool in pools.values():
         if pool.gpus_free:
-            here = {job: given for job, given in placed.items() if given.gpu == gpu}
-            _widen(pool, here, options, current, placed)
+            _widen(pool, options, current, placed)
     return placed
+
+
+def _on(gpu: GpuName, given: Mapping[JobId, Allocation]) -> dict[JobId, Allocation]:
+    return {job: held for job, held in given.items() if held.gpu == gpu}
 
 
 class Options:
@@ -104,14 +106,14 @@ def _anywhere(state: tuple[GpuName, int], pools: Mapping[GpuName, Pool]) -> Allo
 
 def _widen(
     pool: Pool,
-    here: dict[JobId, Allocation],
     options: Offers,
     current: Mapping[JobId, Allocation],
     placed: dict[JobId, Allocation],
 ) -> None:
     on: dict[int, list[JobId]] = {}
-    for job, given in here.items():
-        if len(given.nodes) == 1 and pool.free[given.nodes[0][0]]:
+    partly = {node for node, free in pool.free.items() if 0 < free < pool.per_node}
+    for job, given in placed.items() if partly else ():
+        if given.nodes[0][0] in partly and len(given.nodes) == 1:
             on.setdefault(given.nodes[0][0], []).append(job)
     for node, jobs in on.items():
         while (free := pool.free[node]) > 0:

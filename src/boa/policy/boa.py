@@ -16,6 +16,7 @@ from boa.model.cluster import ClusterView, Decision, JobView, Share
 from boa.model.plan import Variant
 from boa.model.workload import Workload
 from boa.policy.courses import Course, Rests
+from boa.policy.market.facts import KeptFacts
 from boa.policy.market.worth import Worths
 from boa.policy.trials import GOLDEN, Trials, hopeful
 from boa.solver.planner import plan as solve
@@ -47,6 +48,10 @@ class Planned:
     """Courses as trials may find them …"""
     hoped: Worths | None = field(default=None, compare=False, repr=False)
     """… and worths."""
+    facts: KeptFacts = field(init=False, compare=False, repr=False, default_factory=KeptFacts)
+    """Facts of jobs by this plan's courses …"""
+    trial_facts: KeptFacts = field(init=False, compare=False, repr=False, default_factory=KeptFacts)
+    """… and where jobs that try something go by what is hoped of it."""
 
     @property
     def price(self) -> float:

@@ -1,6 +1,7 @@
 """A job's life: its runs begin, move, end, fail and are tried again. All pure."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -250,9 +251,11 @@ def move(draft: Draft) -> None:
     A run whose next nodes are still booting goes on, unless somebody waits for its GPUs.
     """
     waited_for = _start_all(draft)
-    for job in list(draft.jobs.values()):
-        run = job.run
-        if run is None or run.state == "stopping":
+    running = [(job, job.run) for job in draft.jobs.values() if job.run is not None]
+    for job, run in running:
+        if job.allocation is run.allocation and not job.stop_requested:
+            continue  # nearly always it is given the very same
+        if run.state == "stopping":
             continue
         if job.stop_requested:
             _stop(draft, job, run, "stop requested")
@@ -265,8 +268,8 @@ def move(draft: Draft) -> None:
 
 
 def _elsewhere(job: JobRecord, run: Run) -> bool:
-    """Whether it is to have other GPUs than its run; nearly always it is given the very same."""
-    return job.allocation is not run.allocation and job.allocation != run.allocation
+    """Whether it is to have other GPUs than its run."""
+    return job.allocation != run.allocation
 
 
 def _stop(draft: Draft, job: JobRecord, run: Run, reason: str) -> None:
@@ -314,11 +317,11 @@ def _start_all(draft: Draft) -> set[NodeId]:
     return waited_for
 
 
-def _busy_slots(jobs: Iterable[JobRecord], nodes: Collection[NodeId]) -> dict[NodeId, set[int]]:
+def _busy_slots(jobs: Iterable[JobRecord], nodes: AbstractSet[NodeId]) -> dict[NodeId, set[int]]:
     """GPUs of these nodes that runs are on."""
     busy: dict[NodeId, set[int]] = {}
     for job in jobs:
-        if job.run is not None:
+        if job.run is not None and not nodes.isdisjoint(job.run.slots):
             for node, slots in job.run.slots.items():
                 if node in nodes:
                     busy.setdefault(node, set()).update(slots)

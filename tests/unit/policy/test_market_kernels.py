@@ -12,11 +12,13 @@ from numpy.random import Generator, default_rng
 
 from boa.model.cluster import Allocation, JobView
 from boa.model.job_spec import GpuLimits
+from boa.model.kept_rows import KeptRows
 from boa.model.speedup import Amdahl, Floats, Power
 from boa.model.workload import Epoch, GpuType, JobClass, Workload
 from boa.policy.market import clearing, worth
 from boa.policy.market import prospects as prospecting
 from boa.policy.market.clearing import Cleared, cleared, cleared_in_python, gained
+from boa.policy.market.facts import Columns, Facts, KeptFacts
 from boa.policy.market.prospects import Prospects, prospects, prospects_in_python
 from boa.policy.market.standings import advanced_in_python, later, standings_of
 from boa.policy.market.worth import Worth, Worths
@@ -225,3 +227,51 @@ def test_whoever_has_just_been_given_gpus_gains_no_less_by_them_than_whoever_wai
     held = found.held[rows]
     assert len(rows)
     assert np.array_equal(found.gains[rows, held], found.elsewhere[rows, held])
+
+
+# Facts of jobs, which are kept from decision to decision
+
+
+def _mask(columns: Columns) -> list[list[bool]]:
+    return [] if columns.forbidden is None else columns.forbidden.tolist()
+
+
+def same(found: Facts, anew: Facts) -> bool:
+    arrays = ("rows", "order", "epochs", "held", "rescale_s", "gpus", "kinds")
+    here, there = found.columns, anew.columns
+    return (
+        here.views == there.views
+        and here.names == there.names
+        and all(np.array_equal(getattr(here, name), getattr(there, name)) for name in arrays)
+        and _mask(here) == _mask(there)
+        and found.strangers == anew.strangers
+        and found.others.views == anew.others.views
+    )
+
+
+def test_objects_are_found_again_where_they_were() -> None:
+    rows, (a, b, c) = KeptRows(), (object(), object(), object())
+    before = rows.before([a, b])
+    assert before is not None
+    assert before.tolist() == [-1, -1]
+    assert rows.before([a, b]) is None
+    before = rows.before([b, c, a])
+    assert before is not None
+    assert before.tolist() == [1, -1, 0]
+    before = rows.before([])
+    assert before is not None
+    assert before.tolist() == []
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_facts_that_are_kept_are_those_of_the_views_that_are_shown(seed: int) -> None:
+    jobs, worths = known(seed, kinds=2)
+    rng, kept = default_rng(seed), KeptFacts()
+    for _ in range(10):
+        assert same(kept.of(jobs, worths), KeptFacts().of(jobs, worths))
+        assert kept.of(jobs, worths) is kept.of(list(jobs), worths), "nothing is made anew"
+        del jobs[int(rng.integers(len(jobs)))]
+        changed = int(rng.integers(len(jobs)))
+        jobs[changed] = replace(jobs[changed], allocation=None, limits=GpuLimits(min=3, max=3))
+        jobs += views(rng, worths, 2)
+    assert same(kept.of([], worths), KeptFacts().of([], worths))

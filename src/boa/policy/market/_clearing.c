@@ -19,6 +19,7 @@ typedef struct {
     int64_t *first;   /* jobs × kinds + 1: where each hull begins */
     int64_t *work;    /* 4 × jobs */
     double *amounts;  /* 2 × jobs + 3 × kinds */
+    double highest;   /* a price that nobody pays; 0 as long as hulls are not made */
 } Market;
 
 static double gpus(const Market *m, int64_t j, int64_t column) {
@@ -284,14 +285,14 @@ static void fill(const Market *m, const double *room, int64_t *chosen, const dou
 
 /* For each of `count` rooms: the prices, and what all gain together; for the last of them, what
  * every job is given. */
-void boa_clear(const Market *m, int64_t count, const double *rooms, int64_t *chosen,
+void boa_clear(Market *m, int64_t count, const double *rooms, int64_t *chosen,
                double *prices, double *totals) {
     double *taken = m->amounts + 2 * m->jobs, *before = taken + m->kinds;
     double *free = before + m->kinds;
-    const double highest = hulls(m);
+    if (m->highest == 0.0) m->highest = hulls(m);
     for (int64_t n = 0; n < count; n++) {
         const double *room = rooms + n * m->kinds;
-        settle(m, highest, room, prices + n * m->kinds, chosen, taken, before);
+        settle(m, m->highest, room, prices + n * m->kinds, chosen, taken, before);
         evict(m, room, chosen, taken);
         fill(m, room, chosen, taken, free);
         totals[n] = 0.0;

@@ -71,8 +71,10 @@ static double spent(const Class *c, int64_t state, int64_t epoch, double left, d
 }
 
 /* `gains`: each job stays where it is or moves; `elsewhere`: nobody is anywhere. Both have
- * `columns` to a row, of which those beyond a class's states are not touched. */
-void boa_prospects(const Jobs *jobs, double horizon, int64_t columns, double *gains,
+ * `columns` to a row. `extra`: what each job gains besides, or null; `forbidden`: states that are
+ * of no use to a job, or null, as those are that its class does not have. */
+void boa_prospects(const Jobs *jobs, double horizon, int64_t columns, double no_use,
+                   const double *extra, const uint8_t *forbidden, double *gains,
                    double *elsewhere) {
     for (int64_t n = 0; n < jobs->classes; n++) {
         const Class *c = jobs->of[n];
@@ -86,6 +88,11 @@ void boa_prospects(const Jobs *jobs, double horizon, int64_t columns, double *ga
                     (waits - spent(c, s, epoch, left, c->rescale_s, horizon)) / horizon;
             if (held >= 0)
                 here[held] = (waits - spent(c, held, epoch, left, jobs->pause[j], horizon)) / horizon;
+            for (int64_t s = 0; s < columns; s++) {
+                if (s >= c->states || (forbidden && forbidden[j * columns + s]))
+                    here[s] = there[s] = no_use;
+                else if (extra) here[s] += extra[j], there[s] += extra[j];
+            }
         }
     }
 }

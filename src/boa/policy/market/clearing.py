@@ -54,6 +54,7 @@ class _Market(ctypes.Structure):
         ("first", ctypes.c_void_p),
         ("work", ctypes.c_void_p),
         ("amounts", ctypes.c_void_p),
+        ("highest", ctypes.c_double),
     )
 
 
@@ -72,6 +73,14 @@ def cleared(found: Prospects, room: Floats) -> Cleared:
     """`room`: GPUs of every type."""
     if not found.jobs:
         return Cleared(np.zeros(0, dtype=np.int64), 0.0, np.zeros(len(room)))
+    key = f"cleared {room.tolist()}"
+    known: Cleared | None = found.kept.get(key)
+    if known is None:
+        known = found.kept[key] = _cleared(found, room)
+    return known
+
+
+def _cleared(found: Prospects, room: Floats) -> Cleared:
     if _library is None:
         return cleared_in_python(found, room)
     chosen, prices, gains = _compiled(found, room[None, :])

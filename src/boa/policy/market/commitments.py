@@ -7,30 +7,30 @@ import numpy as np
 from boa.model.cluster import JobView
 from boa.model.speedup import Floats
 from boa.model.workload import Workload
+from boa.policy.market.facts import KeptFacts
+from boa.policy.market.standings import Standings, standings_of
 from boa.policy.market.worth import Worth, fresh_job
 from boa.units import Usd, UsdPerHour
 
 
-def to_go(jobs: Sequence[JobView], worths: Mapping[str, Worth]) -> Usd:
-    """Dollars of the rest of these jobs, each on what it is worth; 0 for unknown classes."""
-    by_class: dict[str, list[int]] = {}
-    for n, job in enumerate(jobs):
-        by_class.setdefault(job.job_class, []).append(n)
+def to_go(
+    jobs: Sequence[JobView], worths: Mapping[str, Worth], facts: KeptFacts | None = None
+) -> Usd:
+    """Dollars of the rest of these jobs, each on what it is worth; 0 for unknown classes. `facts`:
+    those that are kept of jobs by these worths' courses."""
+    known = (facts or KeptFacts()).of(jobs, worths)
+    standings = standings_of(jobs, worths, known)
     each = np.zeros(len(jobs))
-    for name, places in by_class.items():
-        if name in worths:
-            each[places] = _to_go([jobs[n] for n in places], worths[name])
+    for worth, rows in standings.by_class():
+        each[standings.order[rows]] = _to_go(standings, worth, rows)
     return sum(each.tolist())  # by job: classes may come and go, and sums are rounded
 
 
-def _to_go(jobs: Sequence[JobView], worth: Worth) -> Floats:
+def _to_go(standings: Standings, worth: Worth, rows: slice) -> Floats:
     course = worth.course
-    last = len(course.times) - 1
-    epochs = np.array([min(job.epoch, last) for job in jobs], dtype=np.int64)
-    left = np.array([min(max(job.left, 0.0), 1.0) for job in jobs])
-    on = np.array([course.column(job.allocation) for job in jobs], dtype=np.int64)
-    resumes = np.array([job.resumes_in for job in jobs])
-    seconds = left[:, None] * course.times[epochs]
+    epochs, on = standings.epochs[rows], standings.held[rows]
+    resumes = np.array([view.resumes_in for view in standings.views[rows]])
+    seconds = standings.left[rows, None] * course.times[epochs]
     values = worth.values * (seconds + course.rescale_s) + worth.afters[epochs]
     every = np.arange(len(epochs))
     stays = worth.values[on] * (seconds[every, on] + resumes) + worth.afters[epochs, on]

@@ -8,6 +8,7 @@ seconds of jobs per second, at the price of money of the plan in force.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain, compress
 from typing import ClassVar
 
 from boa.model.cluster import Allocation, ClusterView, Decision, JobId, Node, NodeId, NodeReason
@@ -20,7 +21,7 @@ from boa.policy.market.scene import LEAST_PRICE, Scene
 from boa.policy.market.standings import later
 from boa.policy.market.strangers import seat_strangers
 from boa.policy.market.waiting import seconds_to_go, staying
-from boa.units import SECONDS_PER_HOUR, GpuName, Seconds
+from boa.units import SECONDS_PER_HOUR
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,27 +45,27 @@ class Market:
 def _decided(scene: Scene, planned: Planned) -> Decision:
     view = scene.view
     ready = [node for node in view.nodes if node.id not in view.booting]
-    booting = [node for node in view.nodes if node.id in view.booting] + list(scene.strangers.new)
-    market = scene.gains(scene.standings, scene.look_s)
-    placements = _seated(scene, market, ready)
+    booting = [node for node in view.nodes if node.id in view.booting] if view.booting else []
+    booting += scene.strangers.new
+    placements = _seated(scene, scene.market, ready)
     new = _wanted(scene, placements, [*ready, *booting])
-    coming = [*booting, *(one.node for one in new)]
+    coming = [*booting, *chain.from_iterable(one.nodes for one in new)]
     if coming and _moves(scene, placements):
-        still = _seated(scene, staying(market), ready)
+        still = _seated(scene, staying(scene.market), ready)
         placements = _better(scene, (still, placements), [*ready, *coming])
     waiting = len(scene.jobs) - len(placements)
     kept, gone = list[Weighed](), list[Weighed]()
     if not booting and not new:
         kept, gone = to_keep(scene, ready)
         left = _without(ready, gone)
-        after = _seated(scene, market, left) if gone else placements
+        after = _seated(scene, scene.market, left) if gone else placements
         if gone and _wanted(scene, after, left):  # what is given back would be rented again
             kept, gone = [], []
         elif gone:
             ready, placements = left, after
     return Decision(
         placements={**scene.strangers.placements, **placements},
-        nodes=(*ready, *booting, *(one.node for one in new)),
+        nodes=(*ready, *coming),
         memory=planned,
         reasons={
             **_reasons(scene, [*kept, *new], waiting),
@@ -91,7 +92,7 @@ def _better(
 
 
 def _without(nodes: Sequence[Node], gone: Iterable[Weighed]) -> list[Node]:
-    leaving = {one.node.id for one in gone}
+    leaving = {node.id for one in gone for node in one.nodes}
     return [node for node in nodes if node.id not in leaving]
 
 
@@ -107,15 +108,14 @@ def _wanted(
 
 def _seated(scene: Scene, market: Prospects, ready: Sequence[Node]) -> dict[JobId, Allocation]:
     found = cleared(market, scene.room(ready))
-    jobs, columns = market.jobs, found.chosen.tolist()
+    jobs, columns, current = market.jobs, found.chosen.tolist(), scene.current
     chosen = {
         job: states[column]
         for job, states, column in zip(jobs, market.states, columns, strict=True)
         if column >= 0
     }
-    current = scene.current
-    stays = ((found.chosen >= 0) & (found.chosen == market.held)).nonzero()[0].tolist()
-    same = {jobs[row]: current[jobs[row]] for row in stays}
+    stays = (found.chosen >= 0) & (found.chosen == market.held)
+    same = {job: current[job] for job in compress(jobs, stays.tolist())}
     taken = scene.strangers.placements.values()
     return seated(chosen, same, _Offered(market), current, ready, scene.view.gpu_types, taken)
 
@@ -147,20 +147,14 @@ def _reasons(
 ) -> Mapping[NodeId, NodeReason]:
     """Why nodes are rented, kept or given back, in money and in seconds."""
     found: dict[NodeId, NodeReason] = {}
-    alike: dict[tuple[GpuName, float, Seconds], NodeReason] = {}
     known = scene.price > LEAST_PRICE
-    for node, gain, over_s in weighed:
-        if not gone and (same := alike.get((node.gpu, gain, over_s))) is not None:
-            found[node.id] = same
+    for nodes, gain, over_s in weighed:
+        if not nodes:
             continue
-        kind = scene.view.gpu_types[node.gpu]
-        on = [
-            job
-            for job in scene.jobs
-            if gone and job.allocation is not None and node.id in dict(job.allocation.nodes)
-        ]
+        kind = scene.view.gpu_types[nodes[0].gpu]
+        on = [job for node in nodes for job in scene.jobs_on(node.id)] if gone else []
         pauses = (scene.worths[job.job_class].course.rescale_s for job in on)
-        found[node.id] = alike[node.gpu, gain, over_s] = NodeReason(
+        why = NodeReason(
             price_per_hour=kind.node_price,
             worth_per_hour=gain / scene.price * SECONDS_PER_HOUR if known else None,
             saves_s=gain * over_s,
@@ -169,4 +163,5 @@ def _reasons(
             moved=tuple(job.id for job in on),
             pause_s=sum(pauses),
         )
+        found.update(dict.fromkeys([node.id for node in nodes], why))
     return found

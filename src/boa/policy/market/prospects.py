@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from boa import compiled
 from boa.model.cluster import JobId
+from boa.model.kept_rows import Ints
 from boa.model.speedup import Floats
-from boa.policy.market.standings import Ints, Standings
+from boa.policy.market.standings import Standings
 from boa.policy.market.worth import Worth
 from boa.units import GpuName, Seconds
 
@@ -56,8 +57,8 @@ if _library is not None:
         ctypes.c_void_p,
         ctypes.c_double,
         ctypes.c_int64,
-        ctypes.c_void_p,
-        ctypes.c_void_p,
+        ctypes.c_double,
+        *[ctypes.c_void_p] * 4,
     )
     _library.boa_prospects.restype = None
 
@@ -66,11 +67,16 @@ def prospects(standings: Standings, horizon_s: Seconds, extra: Floats | None = N
     """`extra`: what jobs gain besides by any GPUs at all, one by one."""
     if _library is None:
         return prospects_in_python(standings, horizon_s, extra)
-    found = np.full((2, *standings.gpus.shape), NO_USE)
-    _, jobs, columns = found.shape
-    address = found.ctypes.data
+    found = np.empty((2, *standings.gpus.shape))
     _library.boa_prospects(
-        standings.address, horizon_s, columns, address, address + jobs * columns * found.itemsize
+        standings.address,
+        horizon_s,
+        found.shape[2],
+        NO_USE,
+        None if extra is None else extra.ctypes.data,
+        None if standings.forbidden is None else standings.forbidden.ctypes.data,
+        found.ctypes.data,
+        found[1].ctypes.data,
     )
     return _prospects(standings, found, extra)
 
@@ -92,14 +98,14 @@ def prospects_in_python(
         pauses[stays, held[stays]] = standings.pauses[rows][stays]
         spent = _spent(worth, epochs, left, pauses, horizon_s)
         found[0, rows, :columns] = (waits[:, None] - spent) / horizon_s
-    return _prospects(standings, found, extra)
-
-
-def _prospects(standings: Standings, found: NDArray[np.float64], extra: Floats | None) -> Prospects:
     if extra is not None:
         found += extra[:, None]  # next to which states of no use stay as they are
     if standings.forbidden is not None:
         np.copyto(found, NO_USE, where=standings.forbidden)
+    return _prospects(standings, found, extra)
+
+
+def _prospects(standings: Standings, found: NDArray[np.float64], extra: Floats | None) -> Prospects:
     return Prospects(
         jobs=standings.jobs,
         gains=found[0],

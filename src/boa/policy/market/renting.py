@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
+from itertools import chain, islice
 from typing import NamedTuple
 
 import numpy as np
@@ -35,10 +36,10 @@ MOST = 1000
 
 
 class Weighed(NamedTuple):
-    """A node with what jobs gain per second by it, over so many seconds; as it is told, without
-    what is counted for jobs that are to run at last."""
+    """Nodes of a type with what jobs gain per second by each of them, over so many seconds; as it
+    is told, without what is counted for jobs that are to run at last."""
 
-    node: Node
+    nodes: Sequence[Node]
     gain: float
     over_s: Seconds
 
@@ -58,13 +59,13 @@ def to_rent(scene: Scene, then: Standings, nodes: Sequence[Node]) -> list[Weighe
     further = cache(lambda: [scene.gains(then, span) for span in SPANS[1:]])
     room, left = scene.room(nodes), scene.strangers.room
     first_id = scene.view.next_node + len(scene.strangers.new)
-    found: list[Weighed] = []
-    while len(found) < MOST:
+    found, count = list[Weighed](), 0
+    while count < MOST:
         asked = [
-            (n, count)
+            (n, together)
             for n, kind in enumerate(scene.kinds)
-            for count in TOGETHER
-            if left.has(kind, count)
+            for together in TOGETHER
+            if left.has(kind, together)
         ]
         offers = sorted(_offers(scene, first, further, room, asked), reverse=True)
         best = next((offer for offer in offers if _stays(scene, first, room, offer)), None)
@@ -75,9 +76,10 @@ def to_rent(scene: Scene, then: Standings, nodes: Sequence[Node]) -> list[Weighe
         room = _more(scene, room, best.kind, best.nodes)
         with_it, without = (truly_gained(jobs, cleared(jobs, at)) for at in (room, before))
         left = left.without(kind, best.nodes)
-        for _ in range(best.nodes):
-            node = Node(first_id + len(found), kind.name, kind.gpus_per_node)
-            found.append(Weighed(node, (with_it - without) / best.nodes, best.over_s))
+        ids = range(first_id + count, first_id + count + best.nodes)
+        new = [Node(node, kind.name, kind.gpus_per_node) for node in ids]
+        found.append(Weighed(new, (with_it - without) / best.nodes, best.over_s))
+        count += best.nodes
     return found
 
 
@@ -130,57 +132,60 @@ def to_keep(scene: Scene, ready: Sequence[Node]) -> tuple[list[Weighed], list[We
 
     Only the emptiest two of a type are weighed: they speak for all of it.
     """
-    over_s = scene.ahead_s
-    jobs = scene.gains(scene.standings, over_s)
+    over_s, jobs, room = scene.ahead_s, scene.ahead, scene.room(ready)
     kept, gone = list(ready), list[Weighed]()
     order = _emptiest(scene, kept)
     while kept:
-        room = scene.room(kept)
         now = cleared(jobs, room)
         losses: dict[NodeId, float] = {}
-        best: tuple[float, Weighed, Prospects] | None = None
+        best: tuple[float, Weighed, Prospects, Floats] | None = None
         for n, kind in enumerate(scene.kinds):
-            for node in [node for node in order if node.gpu == kind.name][:2]:
+            for node in islice((node for node in order if node.gpu == kind.name), 2):
                 without = _vacated(scene, jobs, node.id)
-                then = cleared(without, _more(scene, room, n, -1))
+                less = _more(scene, room, n, -1)
+                then = cleared(without, less)
                 loss = truly_gained(jobs, now) - truly_gained(without, then)
                 losses[node.id] = loss
                 net = RELEASE * scene.costs[n] - (now.gain - then.gain)
                 if net > 0 and (best is None or net > best[0]):
-                    best = (net, Weighed(node, loss, over_s), without)
+                    best = (net, Weighed([node], loss, over_s), without, less)
         if best is None:
             return list(_told(kept, losses, over_s)), gone
-        _, leaving, jobs = best
+        _, leaving, jobs, room = best
         gone.append(leaving)
-        kept.remove(leaving.node)
-        order.remove(leaving.node)
+        kept = [node for node in kept if node is not leaving.nodes[0]]
+        order = [node for node in order if node is not leaving.nodes[0]]
     return [], gone
 
 
 def _told(kept: Sequence[Node], losses: dict[NodeId, float], over_s: Seconds) -> Iterator[Weighed]:
+    """Nodes that were weighed; the others of their types are worth as much as the least of them."""
     least: dict[GpuName, float] = {}
-    for node in kept:
-        if node.id in losses:
-            least[node.gpu] = min(losses[node.id], least.get(node.gpu, math.inf))
-    for node in kept:
-        if node.gpu in least:
-            yield Weighed(node, losses.get(node.id, least[node.gpu]), over_s)
+    for node in [node for node in kept if node.id in losses]:
+        loss = losses[node.id]
+        yield Weighed([node], loss, over_s)
+        least[node.gpu] = min(loss, least.get(node.gpu, math.inf))
+    for gpu, loss in least.items():
+        others = [node for node in kept if node.gpu == gpu and node.id not in losses]
+        yield Weighed(others, loss, over_s)
 
 
 def _emptiest(scene: Scene, nodes: Sequence[Node]) -> list[Node]:
     """Nodes that may go, the least used first, of these the newest; not those with strangers."""
-    used: dict[NodeId, int] = {}
-    for node_id, on in scene.on_nodes.items():
-        for _, count in on:
-            used[node_id] = used.get(node_id, 0) + count
+    by_id = {node.id: node for node in nodes}
+    used = dict.fromkeys(by_id, 0)
+    for node_id, count in chain.from_iterable(held.nodes for held in scene.current.values()):
+        if node_id in used:
+            used[node_id] += count
     busy = scene.strangers.nodes
-    free = [node for node in nodes if node.id not in busy]
-    return sorted(free, key=lambda node: (used.get(node.id, 0), -node.id))
+    found = sorted([node_id for node_id in used if node_id not in busy], reverse=True)
+    found.sort(key=used.__getitem__)
+    return [by_id[node_id] for node_id in found]
 
 
 def _vacated(scene: Scene, jobs: Prospects, node: NodeId) -> Prospects:
     """The market when all jobs on a node have to leave it; `jobs`: as they stand now."""
-    rows = [row for row, _ in scene.on_nodes.get(node, ())]
+    rows = scene.rows_on(node)
     if not rows:
         return jobs
     gains, held = jobs.gains.copy(), jobs.held.copy()

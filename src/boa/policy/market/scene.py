@@ -9,9 +9,10 @@ import numpy as np
 from boa.model.cluster import Allocation, ClusterView, JobId, JobView, Node, NodeId
 from boa.model.speedup import Floats
 from boa.policy.boa import Planned
+from boa.policy.market.facts import Facts
 from boa.policy.market.prospects import Prospects, prospects
 from boa.policy.market.standings import Standings, standings_of
-from boa.policy.market.strangers import seat_strangers, strangers_among
+from boa.policy.market.strangers import seat_strangers
 from boa.policy.market.worth import Worth
 from boa.units import SECONDS_PER_HOUR, Seconds
 
@@ -36,12 +37,13 @@ TRIAL = "\0trial"
 """Marks a worth that is hoped for: no class has such a name."""
 
 
-def _standings(
+def _facts(
     jobs: Sequence[JobView], planned: Planned, worths: Mapping[str, Worth], price: float
-) -> Standings:
-    """Jobs that try what nobody has run (`policy/trials.py`) go by what is hoped of it."""
+) -> tuple[Facts, Mapping[str, Worth]]:
+    """Facts of jobs, and the worths that they go by: those that try what nobody has run
+    (`policy/trials.py`) go by what is hoped of it."""
     if planned.hoped is None or not planned.trials.variants:
-        return standings_of(jobs, worths)
+        return planned.facts.of(jobs, worths), worths
     hoped = planned.hoped(price)
     tried = {name + TRIAL: hoped[name] for name in planned.trials.variants if name in hoped}
 
@@ -50,21 +52,19 @@ def _standings(
         is_trial = trial in tried and planned.trials.variant(job.job_class, job.serial) is not None
         return trial if is_trial else job.job_class
 
-    return standings_of(jobs, {**worths, **tried}, named)
+    worths = {**worths, **tried}
+    return planned.trial_facts.of(jobs, worths, named), worths
 
 
 class Scene:
     def __init__(self, view: ClusterView, planned: Planned, price: float) -> None:
         self.view, self.price = view, max(price, LEAST_PRICE)
         self.worths = planned.worths(self.price)
-        odd = strangers_among(view.jobs, self.worths)
-        self.strangers = seat_strangers(view, odd)
-        self.jobs: Sequence[JobView] = view.jobs
+        facts, worths = _facts(view.jobs, planned, self.worths, self.price)
+        self.strangers = seat_strangers(view, facts.strangers)
+        self.jobs: Sequence[JobView] = facts.others.views
         """Those that take part in the market."""
-        if odd:
-            left_out = {job.id for job in odd}
-            self.jobs = [job for job in view.jobs if job.id not in left_out]
-        self.standings = _standings(self.jobs, planned, self.worths, self.price)
+        self.standings = standings_of(self.jobs, worths, facts.others)
         self.kinds = list(view.gpu_types.values())
         self.sizes = np.array([float(kind.gpus_per_node) for kind in self.kinds])
         dollars = np.array([kind.price / SECONDS_PER_HOUR for kind in self.kinds])
@@ -92,20 +92,46 @@ class Scene:
         return {job.id: job.allocation for job in self.jobs if job.allocation is not None}
 
     @cached_property
-    def on_nodes(self) -> Mapping[NodeId, list[tuple[int, int]]]:
-        """Jobs on every node: the row among the standings, and how many GPUs."""
-        found: dict[NodeId, list[tuple[int, int]]] = {}
-        for row, view in enumerate(self.standings.views):
-            if view.allocation is not None:
-                for node, count in view.allocation.nodes:
-                    found.setdefault(node, []).append((row, count))
-        return found
+    def _held(self) -> list[tuple[int, tuple[tuple[NodeId, int], ...]]]:
+        """Jobs that hold GPUs, as their rows among the standings, and where."""
+        views = enumerate(self.standings.views)
+        return [(row, held.nodes) for row, view in views if (held := view.allocation) is not None]
+
+    def rows_on(self, node: NodeId) -> list[int]:
+        """Jobs on a node: few nodes are asked for, so all jobs are looked at for each of them."""
+        return [
+            row
+            for row, nodes in self._held
+            if nodes[0][0] == node or (len(nodes) > 1 and node in dict(nodes))
+        ]
+
+    def jobs_on(self, node: NodeId) -> list[JobView]:
+        """The same as they were shown."""
+        places = self.standings.order[self.rows_on(node)]
+        return [self.jobs[n] for n in sorted(places.tolist())]
 
     def gains(self, standings: Standings, over_s: Seconds) -> Prospects:
         """Prospects over so many seconds; whoever is let in gains more by any GPUs than nodes cost,
         and more than others lose."""
-        late = np.array(list(map(self.view.let_in.__contains__, standings.jobs)), dtype=bool)
-        return prospects(standings, over_s, np.where(late, self._urgent, 0.0))
+        return prospects(standings, over_s, self._urged[standings.order])
+
+    @cached_property
+    def market(self) -> Prospects:
+        """Gains of jobs from where they stand, until the next decision."""
+        return self.gains(self.standings, self.look_s)
+
+    @cached_property
+    def ahead(self) -> Prospects:
+        """The same as if no node were about to be ready."""
+        if self.look_s == self.ahead_s:
+            return self.market
+        return self.gains(self.standings, self.ahead_s)
+
+    @cached_property
+    def _urged(self) -> Floats:
+        """Gains of jobs by any GPUs at all, by their place among those that were shown."""
+        late = [job.id in self.view.let_in for job in self.jobs]
+        return np.where(np.array(late, dtype=bool), self._urgent, 0.0)
 
     @cached_property
     def _urgent(self) -> float:

@@ -5,7 +5,7 @@ order in which their classes come first. `_prospects.c` has the quicker `later`.
 """
 
 import ctypes
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from operator import attrgetter
@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from boa import compiled
 from boa.model.cluster import Allocation, JobId, JobView
+from boa.model.kept_rows import Ints
 from boa.model.speedup import Floats
+from boa.policy.market.facts import Facts, KeptFacts
 from boa.policy.market.worth import Worth
 from boa.units import GpuName, Seconds
-
-Ints: TypeAlias = NDArray[np.int64]
 
 
 class _Jobs(ctypes.Structure):
@@ -107,77 +107,33 @@ class Standings:
 
 
 def standings_of(
-    views: Sequence[JobView],
-    worths: Mapping[str, Worth],
-    named: Callable[[JobView], str] = attrgetter("job_class"),
+    views: Sequence[JobView], worths: Mapping[str, Worth], facts: Facts | None = None
 ) -> Standings:
-    """Jobs of classes without a worth are left out: nothing is known of them yet. `named`: what
-    the worth is called that a job goes by."""
-    by_class: dict[str, list[int]] = {}
-    for n, name in enumerate(map(named, views)):
-        by_class.setdefault(name, []).append(n)
-    known = [name for name in by_class if name in worths]
-    order = [n for name in known for n in by_class[name]]
-    here = tuple([views[n] for n in order])
-    of = tuple([worths[name] for name in known])
-    rows = np.zeros(len(of) + 1, dtype=np.int64)
-    held: list[int] = []
-    last: list[int] = []
-    longest: list[Seconds] = []
-    for n, (name, worth) in enumerate(zip(known, of, strict=True)):
-        count = len(by_class[name])
-        rows[n + 1] = rows[n] + count
-        column = worth.course.column
-        held += [column(view.allocation) for view in here[rows[n] : rows[n + 1]]]
-        last += [len(worth.course.times) - 1] * count
-        longest += [worth.course.rescale_s] * count
-    gpus, kinds = _states(of, rows)
+    """Jobs of classes without a worth are left out: nothing is known of them yet. `facts`: those
+    of these views, if they are known."""
+    if facts is None:
+        facts = KeptFacts().of(views, worths)
+    known = facts.columns
+    here, count = known.views, len(known.views)
+    resumes_in = np.fromiter(map(_resumes_in, here), float, count)
     return Standings(
         views=here,
-        worths=of,
-        rows=rows,
-        order=np.array(order, dtype=np.int64),
-        epochs=np.minimum(np.array([view.epoch for view in here], dtype=np.int64), last),
-        left=np.clip([view.left for view in here], 0.0, 1.0),
-        held=np.array(held, dtype=np.int64),
+        worths=tuple([worths[name] for name in known.names]),
+        rows=known.rows,
+        order=known.order,
+        epochs=known.epochs,
+        left=np.fromiter(map(_left, here), float, count).clip(0.0, 1.0),
+        held=known.held,
         # No longer than getting there would take: what is believed of that may have changed since
         # the plan, and whoever has just been given GPUs would lose them to the next, and so on.
-        pauses=np.minimum(np.array([view.resumes_in for view in here], dtype=float), longest),
-        gpus=gpus,
-        kinds=kinds,
-        forbidden=_forbidden(here, of, rows, gpus),
+        pauses=np.minimum(resumes_in, known.rescale_s),
+        gpus=known.gpus,
+        kinds=known.kinds,
+        forbidden=known.forbidden,
     )
 
 
-def _states(worths: Sequence[Worth], rows: Ints) -> tuple[Floats, Ints]:
-    shape = int(rows[-1]), max((len(worth.values) for worth in worths), default=1)
-    gpus, kinds = np.full(shape, 1e9), np.zeros(shape, dtype=np.int64)
-    for n, worth in enumerate(worths):
-        columns = len(worth.values)
-        gpus[rows[n] : rows[n + 1], :columns] = worth.course.widths
-        kinds[rows[n] : rows[n + 1], :columns] = worth.course.kinds
-    return gpus, kinds
-
-
-def _forbidden(
-    views: Sequence[JobView], worths: Sequence[Worth], rows: Ints, gpus: Floats
-) -> NDArray[np.bool_] | None:
-    found: NDArray[np.bool_] | None = None
-    for n, worth in enumerate(worths):
-        known: dict[tuple[int, int, tuple[GpuName, ...]], NDArray[np.bool_] | None] = {}
-        for row in range(int(rows[n]), int(rows[n + 1])):
-            limits = views[row].limits
-            if limits is None:
-                continue
-            key = (limits.min, limits.max, limits.types)
-            if key not in known:
-                known[key] = worth.course.forbids(limits)
-            mask = known[key]
-            if mask is not None:
-                if found is None:
-                    found = np.zeros(gpus.shape, dtype=bool)
-                found[row, : len(mask)] = mask
-    return found
+_left, _resumes_in = attrgetter("left"), attrgetter("resumes_in")
 
 
 def moved(standings: Standings, given: Mapping[JobId, Allocation]) -> Standings:
@@ -285,7 +241,9 @@ def _without(standings: Standings, ends: NDArray[np.bool_]) -> Standings:
         pauses=standings.pauses[kept],
         gpus=np.ascontiguousarray(standings.gpus[kept, :columns]),
         kinds=np.ascontiguousarray(standings.kinds[kept, :columns]),
-        forbidden=None if standings.forbidden is None else standings.forbidden[kept, :columns],
+        forbidden=None
+        if standings.forbidden is None
+        else np.ascontiguousarray(standings.forbidden[kept, :columns]),
     )
 
 

@@ -5,7 +5,7 @@ one that has waited long enough (`JobView.least`) starts on the least that it ca
 that are free, else on GPUs that others are squeezed for, else on a node rented for it.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from boa.model.cluster import Allocation, ClusterView, JobId, JobView, Node, NodeId, NodeRoom, Share
@@ -33,23 +33,6 @@ class Seated:
         there = {node.id for node in nodes}
         held = (given for given in self.placements.values() if given.gpu == gpu)
         return sum(count for given in held for node, count in given.nodes if node in there)
-
-
-def strangers_among(jobs: Iterable[JobView], worths: Mapping[str, Worth]) -> list[JobView]:
-    """Jobs alike in class and limits are looked at once."""
-    known: dict[tuple[object, ...], bool] = {}
-    found = []
-    for job in jobs:
-        limits = job.limits
-        alike: tuple[object, ...] = (job.job_class,)
-        if limits is not None:
-            alike = (job.job_class, limits.min, limits.max, limits.types)
-        odd = known.get(alike)
-        if odd is None:
-            odd = known[alike] = is_stranger(job, worths)
-        if odd:
-            found.append(job)
-    return found
 
 
 def is_stranger(job: JobView, worths: Mapping[str, Worth]) -> bool:

@@ -3,7 +3,8 @@
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import NamedTuple
 
 from boa.model.cluster import Allocation, ClusterView, Decision, JobId, Node, NodeId, Share
@@ -27,6 +28,9 @@ class AtOnce(Decider):
     let_in: frozenset[JobId] = frozenset()
     """Jobs that do not wait for money: they have begun, or were out of patience once. Whoever is
     let in commits the service to more, and would be shut out again by that."""
+    settled: dict[JobId, JobRecord] = field(default_factory=dict)
+    """Jobs whose share is just what they hold: nothing is to be written down of one whose record is
+    still the same and that is given the same."""
 
     def decide(self, draft: Draft, room: Room) -> None:
         self.causes.clear()
@@ -66,7 +70,12 @@ class AtOnce(Decider):
         return isinstance(self.memory, Planned) and job.job_class in self.memory.by_class
 
     def _round(self, draft: Draft, room: Room) -> None:
-        jobs = [job for job in draft.jobs.values() if schedulable(job, draft.now)]
+        now = draft.now
+        jobs = [  # whoever runs is looked at without a call
+            job
+            for job in draft.jobs.values()
+            if (job.retry_at is None and not job.stop_requested) or schedulable(job, now)
+        ]
         current = current_allocations(jobs)
         room = _with_draining(draft, room, self.unwanted)
         if self.at_events:
@@ -75,13 +84,13 @@ class AtOnce(Decider):
         decision = self.policy.decide(view)
         self._remember(draft, decision)
         placed = self._placed(draft, jobs, current, view.nodes, decision, room)
-        given_up = {node.id for node in view.nodes} - placed.kept
+        given_up = set(map(_id, view.nodes)) - placed.kept
         self.unwanted = (self.unwanted | given_up) & draft.nodes.keys()
         rent(draft, placed.new, self.gpu_types, self.weighed)
         if self.at_events:
             boots = self.node_times.boots(self.gpu_types)
             self.changed = changes(current, placed.allocations, boots)
-        self._hand_out(draft, jobs, placed)
+        self._hand_out(draft, placed)
         if self.at_events:
             self._say_waits(draft, jobs, room)
 
@@ -101,8 +110,10 @@ class AtOnce(Decider):
     def _remember(self, draft: Draft, decision: Decision) -> None:
         """Keep the policy's memory and reasons; of nodes that it did not look at, those that it
         gave before."""
-        going = {node: why for node, why in self.weighed.items() if node in self.unwanted}
-        there = {node: why for node, why in self.newest.items() if node in draft.nodes}
+        before = self.weighed
+        going = {node: before[node] for node in self.unwanted if node in before}
+        nodes = draft.nodes
+        there = {node: why for node, why in self.newest.items() if node in nodes}
         self.weighed = {**going, **decision.reasons}
         self.newest = {**there, **decision.reasons}
         self.memory, self.fresh_plan = decision.memory, False
@@ -120,31 +131,47 @@ class AtOnce(Decider):
         """The decision on nodes; where it takes more of them than may be rented, what fits."""
         next_node, short = draft.state.next_node, dict[JobId, Shortage]()
         after, nodes = allocate(decision, current, usable, self.gpu_types, next_node)
-        ids = frozenset(node.id for node in usable)
+        ids = frozenset(map(_id, usable))
         new = [node for node in nodes if node.id not in ids]
-        if new and not _anyone_on({node.id for node in new}, after):  # as many as can be
+        if new and not _anyone_on({node.id for node in new}, current, after):  # as many as can be
             new = _rentable(new, usable, self.gpu_types, room)
-        shares = {job.id: _share(job, given) for job in jobs if (given := after.get(job.id))}
         over = (room.spend_left or 0.0) < 0 and not self.at_events
         if over or not can_rent(new, usable, self.gpu_types, room):
+            shares = _shares(jobs, after)
             wants = self.wants([job for job in jobs if job.id in shares], shares)
             fitted = fit(wants, current, usable, self.gpu_types, next_node, room)
             after, new = fitted.allocations, list(fitted.new_nodes)
             short = dict(fitted.short)
+        else:
+            jobs = self._unsettled(jobs, after)
+            shares = _shares(jobs, after)
         if self.at_events and self._someone_returns(draft):
             kept = ids
         elif short or decision.nodes is None:
             kept = frozenset(node for given in after.values() for node, _ in given.nodes)
         else:
-            kept = frozenset(node.id for node in nodes)
-        return _Placed(shares, after, new, short, kept)
+            kept = frozenset(map(_id, nodes))
+        return _Placed(jobs, shares, after, new, short, kept)
 
-    def _hand_out(self, draft: Draft, jobs: Sequence[JobRecord], placed: "_Placed") -> None:
-        for job in jobs:
+    def _unsettled(
+        self, jobs: Sequence[JobRecord], after: Mapping[JobId, Allocation]
+    ) -> list[JobRecord]:
+        """Jobs of which something may have to be written down: few, at most events."""
+        has, gets = self.settled.get, after.get
+        found = [
+            job for job in jobs if gets(job.id) is not job.allocation or has(job.id) is not job
+        ]
+        if found:  # those that have ended since are forgotten
+            self.settled = {job.id: job for job in jobs if has(job.id) is job}
+        return found
+
+    def _hand_out(self, draft: Draft, placed: "_Placed") -> None:
+        for job in placed.jobs:
             share, given = placed.shares.get(job.id), placed.allocations.get(job.id)
             short = placed.short.get(job.id)
             if share is job.share and given is job.allocation and short is None:
-                continue  # most jobs, at most events
+                self.settled[job.id] = job
+                continue
             if share != job.share:
                 job = draft.put_job(replace(job, share=share))
             self.give(draft, job, given, short)
@@ -152,22 +179,29 @@ class AtOnce(Decider):
 
     def _say_waits(self, draft: Draft, jobs: Sequence[JobRecord], room: Room) -> None:
         """Why jobs have no GPUs, where that is not said yet."""
-        waiting = [now for job in jobs if (now := draft.jobs[job.id]).run is None]
+        there = draft.jobs
+        waiting = [now for job in jobs if (now := there[job.id]).run is None]
         if not waiting:
             return
-        here = self.nodes(draft)
-        boots = any(draft.nodes[node.id].state == "requested" for node in here)
-        free = left_to_rent(room, here)
-        full = not any(free.has(kind, 1) for kind in self.gpu_types.values())
+        requested = [node for node in draft.nodes.values() if node.state == "requested"]
+        boots = any(is_usable(node) and node.id not in self.unwanted for node in requested)
+        full: bool | None = None  # few have to know
         for job in waiting:
             planned = self._is_planned(job)
-            code: WaitCode = "no_room" if full else "worth"
             if job.allocation is not None or (boots and planned):
-                code = "boot"
+                code: WaitCode = "boot"
             elif not planned:
                 code = "no_plan"
+            else:
+                full = self._is_full(draft, room) if full is None else full
+                code = "no_room" if full else "worth"
             if job.id not in self.short and job.reason != WAITS[code]:
                 draft.put_job(replace(job, reason=WAITS[code]))
+
+    def _is_full(self, draft: Draft, room: Room) -> bool:
+        """Whether no node can be rented beside those that are there."""
+        free = left_to_rent(room, self.nodes(draft))
+        return not any(free.has(kind, 1) for kind in self.gpu_types.values())
 
     def _someone_returns(self, draft: Draft) -> bool:
         """Whether a job that failed is tried again before another node could be had: none is given
@@ -185,10 +219,9 @@ class AtOnce(Decider):
             if seen.least is None and (least := self._least_by_now(job, draft.now)):
                 set_least(seen, least)
         came_by = draft.now - self.patience_s
+        before = self.let_in
         self.let_in = frozenset(
-            job.id
-            for job in jobs
-            if job.attempts or job.submitted_at <= came_by or job.id in self.let_in
+            [j.id for j in jobs if j.attempts or j.submitted_at <= came_by or j.id in before]
         )
         return replace(view, let_in=self.let_in)
 
@@ -203,7 +236,10 @@ class AtOnce(Decider):
 class _Placed(NamedTuple):
     """A decision on nodes."""
 
+    jobs: Sequence[JobRecord]
+    """Those of which something may have to be written down …"""
     shares: Mapping[JobId, Share]
+    """… and their shares."""
     allocations: Mapping[JobId, Allocation]
     new: Sequence[Node]
     """Nodes to be rented."""
@@ -222,8 +258,22 @@ def _with_draining(draft: Draft, room: Room, draining: Iterable[NodeId]) -> Room
     return replace(room, releasing=Counter(room.releasing) + going)
 
 
-def _anyone_on(nodes: Collection[NodeId], after: Mapping[JobId, Allocation]) -> bool:
-    return any(node in nodes for given in after.values() for node, _ in given.nodes)
+def _anyone_on(
+    new: Collection[NodeId],
+    before: Mapping[JobId, Allocation],
+    after: Mapping[JobId, Allocation],
+) -> bool:
+    """Whether a job is to have any of these nodes: only one that is given something else can."""
+    has = before.get
+    others = [given for job, given in after.items() if has(job) is not given]
+    return any(node in new for given in others for node, _ in given.nodes)
+
+
+_id = attrgetter("id")
+
+
+def _shares(jobs: Sequence[JobRecord], after: Mapping[JobId, Allocation]) -> dict[JobId, Share]:
+    return {job.id: _share(job, given) for job in jobs if (given := after.get(job.id))}
 
 
 def _share(job: JobRecord, given: Allocation) -> Share:

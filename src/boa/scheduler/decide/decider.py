@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from boa.model.cluster import (
     Allocation,
@@ -84,6 +84,8 @@ class Decider(ABC):
     """The worths that jobs go by, and dollars per hour that jobs which arrive will hold by them."""
     views: KeptViews = field(default_factory=KeptViews)
     """Those that a market was shown last: it is asked of all jobs at every event."""
+    looked: "_Looked | None" = None
+    """Nodes when they were last looked at: several times in every decision."""
 
     @property
     def by_job(self) -> bool:
@@ -152,7 +154,7 @@ class Decider(ABC):
         if before is not worths:  # as long as plan and price are the same
             arrivals = promised(self.memory.solution.workload, worths)
             self.arrivals_come_to = worths, arrivals
-        return Commitments(to_go(jobs, worths), arrivals)
+        return Commitments(to_go(jobs, worths, self.memory.facts), arrivals)
 
     def least(self, job: JobRecord) -> Share | None:
         """Share of a job that nothing is planned for: the cheapest GPUs, the fewest."""
@@ -214,10 +216,16 @@ class Decider(ABC):
         if short is not None and why != job.reason and short != self.short.get(job.id):
             draft.tell("shortage", job=job.id, name=job.name, **shortage_fields(short))
 
-    def nodes(self, draft: Draft) -> list[Node]:
-        unwanted = self.unwanted
-        found = [n for n in draft.nodes.values() if n.id not in unwanted and is_usable(n)]
-        return [record.node for record in sorted(found, key=_id)]
+    def nodes(self, draft: Draft) -> Sequence[Node]:
+        """Nodes that jobs may have, by rising id; the same again while no record is another."""
+        unwanted, records = self.unwanted, list(draft.nodes.values())
+        last = self.looked
+        if last is None or last.unwanted != unwanted or last.records != records:
+            found = [n for n in records if n.id not in unwanted and is_usable(n)]
+            found.sort(key=_id)
+            last = _Looked(records, unwanted, tuple([record.node for record in found]))
+            self.looked = last
+        return last.nodes
 
     def job_views(self, draft: Draft, jobs: Sequence[JobRecord]) -> list[JobView]:
         made = self.views.of if self.at_events else job_views
@@ -227,23 +235,29 @@ class Decider(ABC):
         self, draft: Draft, jobs: Sequence[JobRecord], room: Room | None = None
     ) -> ClusterView:
         nodes, boots = self.nodes(draft), self.node_times.boots(self.gpu_types)
-        views = self.job_views(draft, jobs)
+        requested = {n.id for n in draft.nodes.values() if n.state == "requested"}
         return ClusterView(
             now=draft.now,
-            jobs=views,
+            jobs=self.job_views(draft, jobs),
             nodes=nodes,
             gpu_types=self.gpu_types,
             next_node=draft.state.next_node,
             memory=self.memory,
             booting={
                 node.id: _ready_in(draft.nodes[node.id], boots, draft.now)
-                for node in nodes
-                if draft.nodes[node.id].state == "requested"
+                for node in (nodes if requested else ())
+                if node.id in requested
             },
             boot_s=boots,
             reclaim_s=self.node_times.reclaims(self.gpu_types),
             room=NodeRoom() if room is None else left_to_rent(room, nodes),
         )
+
+
+class _Looked(NamedTuple):
+    records: list[NodeRecord]
+    unwanted: frozenset[NodeId]
+    nodes: tuple[Node, ...]
 
 
 def _ready_in(node: NodeRecord, boots: Mapping[GpuName, Seconds], now: Seconds) -> Seconds:

@@ -74,11 +74,13 @@ def changes(
 ) -> dict[JobId, Change]:
     """Jobs that were there and have other GPUs now. A job is squeezed for one that starts, on its
     own node if there is such a one."""
-    starts = [(job, given) for job, given in after.items() if job not in before]
+    has = before.get
+    others = [(job, given) for job, given in after.items() if has(job) is not given]  # few
+    starts = [(job, given) for job, given in others if job not in before]
     found: dict[JobId, Change] = {}
-    for job, given in after.items():
+    for job, given in others:
         held = before.get(job)
-        if held is None or held is given or held == given:
+        if held is None or held == given:
             continue
         if held.gpu != given.gpu:
             found[job] = Change("moved")

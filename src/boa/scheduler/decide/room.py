@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from typing import NamedTuple
 
 from boa.model.cluster import Node, NodeRoom
@@ -42,9 +43,12 @@ def room_for(
     return Room(max_nodes=limits, spend_left=left, releasing=giving_back, why=why)
 
 
+_gpu = attrgetter("gpu")
+
+
 def left_to_rent(room: Room, nodes: Sequence[Node]) -> NodeRoom:
     """Nodes that may be rented beside these; those given back are in the room."""
-    there = Counter(node.gpu for node in nodes) + Counter(room.releasing)
+    there = Counter(map(_gpu, nodes)) + Counter(room.releasing)
     return NodeRoom(
         nodes={gpu: max(most - there[gpu], 0) for gpu, most in room.max_nodes.items()},
         spend=None if room.spend_left is None else max(room.spend_left, 0.0),

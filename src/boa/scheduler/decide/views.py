@@ -1,13 +1,16 @@
 """Jobs as policies see them: from the record, and from what is believed of their like."""
 
+from collections import deque
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from operator import attrgetter
+from typing import Any
 
 import numpy as np
 
-from boa.model.cluster import JobId, JobView, Prediction, Share, UserRequest
+from boa.model.cluster import JobView, Prediction, Share, UserRequest
 from boa.model.job import JobRecord
+from boa.model.kept_rows import Ints, KeptRows
 from boa.model.speedup import Floats
 from boa.model.workload import GpuType
 from boa.scheduler.learn.beliefs import Beliefs, Believed
@@ -39,8 +42,17 @@ class KeptViews:
     """
 
     def __init__(self) -> None:
-        self._kept: dict[JobId, _Kept] = {}
+        self._rows = KeptRows()
+        self._kept: list[_Kept] = []
+        self._kin: dict[Hashable, JobRecord] = {}
+        """A job of every kin …"""
         self._believed: dict[Hashable, Believed] = {}
+        """… and what was believed of it."""
+        self._passing = np.zeros((0, 3))
+        """Parts of their service, by row: GPU-seconds of earlier runs, the beginning of
+        the one that is there, its width."""
+        self._starting: list[_Kept] = []
+        """Those whose run has not come to where it makes progress."""
 
     def of(
         self,
@@ -49,52 +61,83 @@ class KeptViews:
         gpu_types: Mapping[GpuName, GpuType],
         now: Seconds,
     ) -> list[JobView]:
-        before, kin = self._kept, beliefs.kin
-        kept = [before.get(job.id) for job in jobs]
-        keys = [
-            kin(job) if has is None or has.record is not job else has.kin
-            for job, has in zip(jobs, kept, strict=True)
+        before = self._rows.before(jobs)
+        fresh = [] if before is None else self._take_over(jobs, before, beliefs)
+        for kept in self._kept if self._believe(beliefs) else fresh:
+            known = self._believed[kept.kin]
+            if kept.known is not known:
+                kept.known = known
+                kept.view = _job_view(kept.record, known, beliefs, gpu_types, now)
+        if beliefs.left_passes:
+            for kept in self._kept:
+                _set_left(kept.view, beliefs.left(kept.record))
+        for kept in self._starting:
+            _set_resumes_in(kept.view, _resumes_in(kept.record, kept.view.rescale_s, now))
+        views = [kept.view for kept in self._kept]
+        held, since, widths = self._passing.T
+        service = held + (now - since) * widths
+        deque(map(_set_service, views, service.tolist()), maxlen=0)  # a loop, but quicker
+        return views
+
+    def _take_over(
+        self, jobs: Sequence[JobRecord], before: Ints, beliefs: Beliefs
+    ) -> "list[_Kept]":
+        """Keep what is known of records that are the same; `before`: where they were. Those that
+        are not come back."""
+        had, rows = self._kept, before.tolist()
+        self._kept = [
+            _Kept(job, beliefs.kin(job)) if row < 0 else had[row]
+            for job, row in zip(jobs, rows, strict=True)
         ]
-        believed = {
-            key: self._same(key, beliefs.of(job))
-            for key, job in dict(zip(keys, jobs, strict=True)).items()
+        self._kin = dict(zip(map(_kin, self._kept), jobs, strict=True))
+        self._starting = [kept for kept in self._kept if kept.starting]
+        was = self._passing
+        self._passing = was[before] if len(was) else np.zeros((len(rows), 3))
+        fresh = np.flatnonzero(before < 0).tolist()
+        for row in fresh:
+            self._passing[row] = _passing(jobs[row])
+        return [self._kept[row] for row in fresh]
+
+    def _believe(self, beliefs: Beliefs) -> bool:
+        """Ask what is believed of every kin; whether any of it is new."""
+        before = self._believed
+        self._believed = {
+            key: _same(before.get(key), beliefs.of(job)) for key, job in self._kin.items()
         }
-        after, found = {}, []
-        passes = beliefs.left_passes
-        for job, has, key in zip(jobs, kept, keys, strict=True):
-            known = believed[key]
-            if has is None or has.record is not job or has.known is not known:
-                view = _job_view(job, known, beliefs, gpu_types, now)
-                width = 0 if job.run is None else job.run.allocation.width
-                has = _Kept(job, key, known, view, width)
-            else:
-                view, run = has.view, job.run
-                if passes:
-                    _set_left(view, beliefs.left(job))
-                if run is not None:
-                    _set_service(view, job.held_gpu_s + (now - run.requested_at) * has.width)
-                    if run.reported_at is None or run.allocation is not job.allocation:
-                        _set_resumes_in(view, _resumes_in(job, known.rescale_s, now))
-            after[job.id] = has
-            found.append(view)
-        self._kept, self._believed = after, believed
-        return found
-
-    def _same(self, key: Hashable, known: Believed) -> Believed:
-        """Belief as it was before, if it is the same: that is seen at once."""
-        had = self._believed.get(key)
-        if had is None or had.prediction is not known.prediction:
-            return known
-        return had if had == known else known
+        return any(known is not before.get(key) for key, known in self._believed.items())
 
 
-class _Kept(NamedTuple):
-    record: JobRecord
-    kin: Hashable
-    known: Believed
+def _same(had: Believed | None, known: Believed) -> Believed:
+    """Belief as it was before, if it is the same: that is seen at once."""
+    if had is None or had.prediction is not known.prediction:
+        return known
+    return had if had == known else known
+
+
+class _Kept:
+    """A record with its view, by what is known of its kin."""
+
+    __slots__ = ("kin", "known", "record", "starting", "view")
     view: JobView
-    width: int
-    """Width of its run; 0: none."""
+
+    def __init__(self, record: JobRecord, kin: Hashable) -> None:
+        self.record, self.kin = record, kin
+        self.known: Believed | None = None
+        run = record.run
+        self.starting = run is not None and (
+            run.reported_at is None or run.allocation is not record.allocation
+        )
+
+
+_kin = attrgetter("kin")
+
+
+def _passing(job: JobRecord) -> tuple[float, Seconds, int]:
+    run = job.run
+    return (
+        job.held_gpu_s,
+        *((0.0, 0) if run is None else (run.requested_at, run.allocation.width)),
+    )
 
 
 def _setter(name: str) -> Callable[[JobView, Any], None]:

@@ -114,17 +114,25 @@ def committed(nodes: Iterable[NodeRecord]) -> UsdPerHour:
 
 def charged_between(node: NodeRecord, since: Seconds, until: Seconds) -> tuple[Seconds, Seconds]:
     """When it was charged for; the end is before the beginning if it was not."""
-    begin = NEVER if node.billed_from is None else node.billed_from
-    end = NEVER if node.gone_at is None else node.gone_at
-    return max(begin, since), min(end, until)
+    begin, end = node.billed_from, node.gone_at
+    if begin is None:
+        begin = NEVER
+    return begin if begin > since else since, until if end is None or end > until else end
 
 
 def usable_between(node: NodeRecord, since: Seconds, until: Seconds) -> tuple[Seconds, Seconds]:
     """When jobs could run on it: charged for, ready, not given back."""
-    begin, end = charged_between(node, since, until)
-    ready = NEVER if node.ready_at is None else node.ready_at
-    released = NEVER if node.released_at is None else node.released_at
-    return max(begin, ready), min(end, released)
+    return _usable(node, *charged_between(node, since, until))
+
+
+def _usable(node: NodeRecord, begin: Seconds, end: Seconds) -> tuple[Seconds, Seconds]:
+    """`begin`, `end`: when it was charged for."""
+    ready, released = node.ready_at, node.released_at
+    if ready is None:
+        begin = NEVER
+    elif ready > begin:
+        begin = ready
+    return begin, end if released is None or released > end else released
 
 
 def held_seconds(hold: Hold, usable: tuple[Seconds, Seconds]) -> Seconds:
@@ -146,19 +154,23 @@ def _sums(
 ) -> tuple[Usd, Usd, Usd]:
     """Total, provisioning, jobs."""
     total = provisioning = jobs = 0.0
-    usable: dict[NodeId, tuple[tuple[Seconds, Seconds], UsdPerHour]] = {}
+    usable: dict[NodeId, tuple[Seconds, Seconds, UsdPerHour]] = {}
     for node in nodes:
         begin, end = charged_between(node, since, until)
         if begin < end:
-            window = usable_between(node, since, until)
-            usable[node.id] = window, node.price
+            first, last = _usable(node, begin, end)
+            usable[node.id] = first, last, node.price
             rate = node.price * node.gpus
             total += rate * (end - begin)
-            provisioning += rate * (end - begin - max(window[1] - window[0], 0.0))
-    for hold in holds:
-        if hold.node in usable:
-            window, price = usable[hold.node]
-            jobs += price * hold.gpus * held_seconds(hold, window)
+            provisioning += rate * (end - begin - max(last - first, 0.0))
+    for hold in holds:  # as `held_seconds` has it, spelt out: there are thousands
+        window = usable.get(hold.node)
+        if window is not None:
+            first, last, price = window
+            begin = hold.since if hold.since > first else first
+            end = last if hold.until is None or hold.until > last else hold.until
+            if end > begin:
+                jobs += price * hold.gpus * (end - begin)
     return total / SECONDS_PER_HOUR, provisioning / SECONDS_PER_HOUR, jobs / SECONDS_PER_HOUR
 
 

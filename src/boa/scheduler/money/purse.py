@@ -1,7 +1,7 @@
 """The service's purse: the budget, what was spent, and what to plan with so that they meet."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import Any, NamedTuple, TypeAlias
 
@@ -143,7 +143,7 @@ class Purse:
         if draft.now < self._pace.at + LOOK_S:
             return
         planned = plan.solution.spend if plan is not None else 0.0
-        if any(map(_is_short, draft.jobs.values())):
+        if _anyone_short(draft.jobs.values()):
             planned = 0.0  # what is not to be had says nothing of what plans come to
         bill = _bill(draft.state, draft.now)
         self._pace = pacing.advanced(self._pace, bill, planned, draft.now, self._horizon_h)
@@ -189,9 +189,12 @@ class Purse:
         return look
 
 
-def _is_short(job: JobRecord) -> bool:
-    wanted, given = job.share, job.allocation
-    return wanted is not None and (given is None or given.width < wanted.width)
+def _anyone_short(jobs: Iterable[JobRecord]) -> bool:
+    return any(
+        given is None or given.width < wanted.width
+        for wanted, given in [(job.share, job.allocation) for job in jobs]
+        if wanted is not None
+    )
 
 
 def _bill(state: State, now: Seconds) -> Bill:

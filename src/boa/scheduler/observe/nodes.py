@@ -1,12 +1,13 @@
 """Nodes: what the cloud really lists against what we believe, and which are to go. All pure."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from boa.model.cloud import CloudNode
 from boa.model.cluster import NodeId, NodeReason
 from boa.model.events import ReleaseCode
+from boa.model.job import JobRecord
 from boa.model.records import NodeRecord
 from boa.scheduler.lifecycle import drop_node, leave_node
 from boa.scheduler.observe.reconcile import Changed, Orphan, Release, Rent, adopted, reconcile
@@ -69,16 +70,9 @@ def give_back_empty(
 ) -> None:
     """Nodes that no job has are kept warm for a while, then go; unwanted ones go at once.
     `weighed`: what they were worth, where the policy weighs them."""
-    used: set[NodeId] = set()
-    for job in draft.jobs.values():
-        given, run = job.allocation, job.run
-        if given is not None:
-            for node_id, _ in given.nodes:
-                used.add(node_id)
-        if run is not None and run.allocation is not given:
-            for node_id, _ in run.allocation.nodes:
-                used.add(node_id)
-    for node in list(draft.nodes.values()):
+    used = _used(draft.jobs.values())
+    nodes = draft.nodes.values()
+    for node in [n for n in nodes if n.id not in used or n.empty_since is not None]:
         if node.state not in ("requested", "ready"):
             continue
         if node.id in used:
@@ -94,6 +88,14 @@ def give_back_empty(
             _give_back(draft, node, "empty")
         elif node.empty_since is None:
             draft.put_node(replace(node, empty_since=since))
+
+
+def _used(jobs: Iterable[JobRecord]) -> set[NodeId]:
+    """Nodes that jobs are on or are to be on."""
+    pairs = [(job.allocation, job.run) for job in jobs]
+    found = [given for given, _ in pairs if given is not None]
+    found += [run.allocation for given, run in pairs if run and run.allocation is not given]
+    return {node for held in found for node, _ in held.nodes}
 
 
 def _give_back(
