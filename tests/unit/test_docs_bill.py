@@ -101,8 +101,9 @@ def test_the_second_is_squeezed_in_while_two_more_boot() -> None:
     decision = Market().decide(found)
     assert decision.placements == {"a": TWO, "b": Allocation("T4", ((1, 2),))}
     assert [round(why.worth_per_hour or 0.0, 2) for why in decision.reasons.values()] == [4.51] * 2
-    ways = ({"a": FOUR}, decision.placements)
-    waits, squeezes = (seconds_to_go(scene, w, decision.nodes or (), BOOT_S) for w in ways)
+    ways, room = ({"a": FOUR}, dict(decision.placements)), scene.room(decision.nodes or ())
+    jobs = scene.standings
+    waits, squeezes = (seconds_to_go(scene, jobs, way, room, BOOT_S) for way in ways)
     assert said(f"comes to {squeezes:,.0f} s, with nobody moved to {waits:,.0f} s", "next 112 s")
     assert said("0.63 s per second on two GPUs and 1.49 on four", "0.97 on two and 1.86 on four")
     assert scene.look_s == pytest.approx(112.5)

@@ -1,5 +1,7 @@
 """A newcomer, one node that is taken, and another that could be rented: squeeze, or wait for it."""
 
+from dataclasses import replace
+
 import pytest
 
 from boa.model.cluster import Allocation, ClusterView, Decision, JobView, Node, NodeRoom
@@ -90,15 +92,23 @@ def test_both_ways_are_weighed_as_worked_out_by_hand() -> None:
     """Free money and no time after the pause: seconds in which jobs are there, and no more."""
     found = view(0.0, booting_s=BOOT_S)
     scene = Scene(found, found.memory, 0.0)
-    still, squeezed = {"old": ALL}, {"old": HALF, "new": HALF}
-    nodes = list(found.nodes)
+    jobs, room = scene.standings, scene.room(found.nodes)
     two, four = 2**0.8, 4**0.8
     done = {"still": BOOT_S * four, "squeezed": 2 * BOOT_S * two}
     left = {way: (3600 * 1.8 - work) / four + 2 * BOOT_S for way, work in done.items()}
-    assert seconds_to_go(scene, still, nodes, BOOT_S) == pytest.approx(left["still"], rel=1e-3)
-    assert seconds_to_go(scene, squeezed, nodes, BOOT_S) == pytest.approx(
-        left["squeezed"], rel=1e-3
-    )
+    still = seconds_to_go(scene, jobs, {"old": ALL}, room, BOOT_S)
+    squeezed = seconds_to_go(scene, jobs, {"old": HALF, "new": HALF}, room, BOOT_S)
+    assert [still, squeezed] == pytest.approx(list(left.values()), rel=1e-3)
+
+
+def test_jobs_that_have_the_same_either_way_are_left_out_with_their_gpus() -> None:
+    """A neighbour on a node of its own changes nothing, however long it still takes."""
+    found = view(SLOW)
+    other = Node(7, "T4", 4)
+    neighbour = job("neighbour", SLOW, Allocation("T4", ((7, 4),)))
+    more = replace(found, jobs=[*found.jobs, neighbour], nodes=[*found.nodes, other])
+    alone, beside = Market().decide(found), Market().decide(more)
+    assert widths(beside) == {**widths(alone), "neighbour": 4}
 
 
 def test_seconds_until_a_job_ends_are_those_of_its_course() -> None:

@@ -20,8 +20,8 @@ from boa.policy.market.renting import Weighed, to_keep, to_rent
 from boa.policy.market.scene import LEAST_PRICE, Scene
 from boa.policy.market.standings import later
 from boa.policy.market.strangers import seat_strangers
-from boa.policy.market.waiting import seconds_to_go, staying
-from boa.units import SECONDS_PER_HOUR
+from boa.policy.market.waiting import better, staying
+from boa.units import SECONDS_PER_HOUR, Seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,8 @@ def _decided(scene: Scene, planned: Planned) -> Decision:
     coming = [*booting, *chain.from_iterable(one.nodes for one in new)]
     if coming and _moves(scene, placements):
         still = _seated(scene, staying(scene.market), ready)
-        placements = _better(scene, (still, placements), [*ready, *coming])
+        ways, there = (still, placements), [*ready, *coming]
+        placements = better(scene, ways, there, _ready_in(scene, coming))
     waiting = len(scene.jobs) - len(placements)
     kept, gone = list[Weighed](), list[Weighed]()
     if not booting and not new:
@@ -76,19 +77,14 @@ def _decided(scene: Scene, planned: Planned) -> Decision:
 
 def _moves(scene: Scene, placements: Mapping[JobId, Allocation]) -> bool:
     """Whether anybody is to have other GPUs than it has."""
-    return any(placements.get(job) != held for job, held in scene.current.items())
+    get = placements.get
+    return any(get(job) is not held and get(job) != held for job, held in scene.current.items())
 
 
-def _better(
-    scene: Scene, ways: Iterable[dict[JobId, Allocation]], nodes: Sequence[Node]
-) -> dict[JobId, Allocation]:
-    """The way that comes to less until the first of the nodes that are not ready is, and on from
-    there; of equal ones the first."""
+def _ready_in(scene: Scene, coming: Iterable[Node]) -> Seconds:
+    """Seconds until the first of the nodes that are on their way is ready."""
     view = scene.view
-    there = {node.id for node in view.nodes}
-    asked_now = (view.boot_s.get(node.gpu, 0.0) for node in nodes if node.id not in there)
-    ready_in = min([*view.booting.values(), *asked_now])
-    return min(ways, key=lambda way: seconds_to_go(scene, way, nodes, ready_in))
+    return min(view.booting.get(node.id, view.boot_s.get(node.gpu, 0.0)) for node in coming)
 
 
 def _without(nodes: Sequence[Node], gone: Iterable[Weighed]) -> list[Node]:

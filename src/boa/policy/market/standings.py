@@ -157,7 +157,7 @@ def later(standings: Standings, given: Mapping[JobId, Allocation], seconds: Seco
     else:
         epochs, left, pauses, ends = _advanced(start, seconds)
     then = _replaced(start, epochs=epochs, left=left, pauses=pauses)
-    return _without(then, ends) if ends.any() else then
+    return only(then, ~ends) if ends.any() else then
 
 
 Advanced: TypeAlias = tuple[Ints, Floats, Floats, NDArray[np.bool_]]
@@ -219,10 +219,10 @@ def _replaced(
     )
 
 
-def _without(standings: Standings, ends: NDArray[np.bool_]) -> Standings:
-    """Without jobs that have ended; of classes that are left, the first job's comes first."""
+def only(standings: Standings, some: NDArray[np.bool_]) -> Standings:
+    """Standings of some of the jobs; of classes that are left, the first job's comes first."""
     parts = [
-        (rows.start + np.flatnonzero(~ends[rows]), worth) for worth, rows in standings.by_class()
+        (rows.start + np.flatnonzero(some[rows]), worth) for worth, rows in standings.by_class()
     ]
     parts = sorted(
         ((kept, worth) for kept, worth in parts if len(kept)),

@@ -5,17 +5,21 @@ rescaling takes long, all are better off if nobody moves until then. Both ways a
 moment, and weighed by what the market makes of them from there.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 import numpy as np
 
 from boa.model.cluster import Allocation, JobId, Node
+from boa.model.speedup import Floats
 from boa.policy.market.clearing import cleared, truly_gained
 from boa.policy.market.prospects import NO_USE, Prospects
 from boa.policy.market.scene import LOOK_S, Scene
-from boa.policy.market.standings import later, moved
+from boa.policy.market.standings import Standings, later, moved, only
 from boa.units import Seconds
+
+Placements: TypeAlias = dict[JobId, Allocation]
 
 SPAN_S: Seconds = 4 * LOOK_S
 """How far beyond that moment is looked: whoever widens then is to have something of it."""
@@ -30,12 +34,28 @@ def staying(market: Prospects) -> Prospects:
     return replace(market, gains=gains)
 
 
+def better(
+    scene: Scene, ways: tuple[Placements, Placements], nodes: Sequence[Node], ready_in: Seconds
+) -> Placements:
+    """The way that comes to less until these nodes are all ready, and on from there; of equal ones
+    the first. Whoever has the same GPUs in both is left out, with them."""
+    first, other = ways
+    same = {job: given for job, given in first.items() if other.get(job) == given}
+    others = [job not in same for job in scene.standings.jobs]
+    jobs = only(scene.standings, np.array(others, dtype=bool))
+    room = scene.room(nodes)
+    names = [kind.name for kind in scene.kinds]
+    for given in same.values():
+        room[names.index(given.gpu)] -= given.width
+    return min(ways, key=lambda way: seconds_to_go(scene, jobs, way, room, ready_in))
+
+
 def seconds_to_go(
-    scene: Scene, given: Mapping[JobId, Allocation], nodes: Sequence[Node], ready_in: Seconds
+    scene: Scene, jobs: Standings, given: Placements, room: Floats, ready_in: Seconds
 ) -> float:
-    """Seconds and dollars' worth of all jobs from now on: on what they are given until these nodes
-    are ready, and as the market would then have it."""
-    there, then = moved(scene.standings, given), later(scene.standings, given, ready_in)
+    """Seconds and dollars' worth of these jobs from now on: on what they are given until there is
+    this room, and as the market would then have it."""
+    there, then = moved(jobs, given), later(jobs, given, ready_in)
     ends = there.ends_in
     total = 0.0
     for worth, rows in there.by_class():
@@ -44,4 +64,4 @@ def seconds_to_go(
         waits = worth.weight * SPAN_S + worth.starts(then.epochs[rows], then.left[rows])
         total += float(waits.sum())
     market = scene.gains(then, SPAN_S)
-    return total - SPAN_S * truly_gained(market, cleared(market, scene.room(nodes)))
+    return total - SPAN_S * truly_gained(market, cleared(market, room))
