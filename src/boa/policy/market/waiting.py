@@ -40,13 +40,12 @@ def better(
     """The way that comes to less until these nodes are all ready, and on from there; of equal ones
     the first. Whoever has the same GPUs in both is left out, with them."""
     first, other = ways
-    same = {job: given for job, given in first.items() if other.get(job) == given}
-    others = [job not in same for job in scene.standings.jobs]
-    jobs = only(scene.standings, np.array(others, dtype=bool))
-    room = scene.room(nodes)
-    names = [kind.name for kind in scene.kinds]
-    for given in same.values():
-        room[names.index(given.gpu)] -= given.width
+    get = other.get
+    same = {job: given for job, given in first.items() if get(job) is given}
+    changed = [job not in same for job in scene.standings.jobs]
+    jobs, room = only(scene.standings, np.array(changed, dtype=bool)), scene.room(nodes)
+    for n, kind in enumerate(scene.kinds):
+        room[n] -= sum([given.width for given in same.values() if given.gpu == kind.name])
     return min(ways, key=lambda way: seconds_to_go(scene, jobs, way, room, ready_in))
 
 
