@@ -46,7 +46,7 @@ class Purse:
     ) -> None:
         """`ends_at`: the budget is for the time until then; `node`: what the cheapest costs, and
         `lost_s` what it takes to boot and to be reclaimed."""
-        self.ends_at, self._node, self._overhead = ends_at, node, steering.overhead(lost_s)
+        self.ends_at, self._node, self._lost_s = ends_at, node, lost_s
         self.max_spend, self._horizon_h, self._billing = max_spend, horizon_h, billing
         self._configured = [budget, max_spend]
         self._pace = pacing.begun(budget, NOTHING, now)
@@ -99,8 +99,10 @@ class Purse:
     def effective(self) -> UsdPerHour:
         """USD per hour to plan with: more than the cap allows would only be planned in vain."""
         if self._billing == "node":
+            nodes = self.budget / self._node if self._node else 0.0
+            expected = steering.overhead(nodes, self._lost_s)
             effective = steering.effective(
-                self._steered, self.budget, self._horizon_h, self._node, self._overhead
+                self._steered, self.budget, self._horizon_h, self._node, expected
             )
         else:
             effective = pacing.effective(self._pace, self._horizon_h)

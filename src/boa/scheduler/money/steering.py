@@ -43,7 +43,11 @@ DEEP = 0.5
 GAIN = (0.2, 5.0)
 """Least and most that the gain is believed to be."""
 OVERHEAD = 1.1
-"""Dollars billed per dollar that jobs hold, before anything was measured …"""
+"""Dollars billed per dollar that jobs hold, before anything was measured, in a cluster of ten
+nodes or fewer …"""
+TEN_NODES = 10.0
+LEAST_OVERHEAD = 1.04
+"""… and in a very large one: what is empty grows as the root of what is there …"""
 LIFE_S: Seconds = 3600.0
 """… and the life of a node, of which boots and reclamations above two minutes are lost as well."""
 LOST_S: Seconds = 120.0
@@ -121,10 +125,11 @@ def _counted(to_go: Usd, budget: UsdPerHour, horizon_h: float, left_s: Seconds) 
     return part * to_go if ahead == 0.0 else min(part * to_go, AHEAD * horizon_h * budget / ahead)
 
 
-def overhead(lost_s: Seconds) -> float:
-    """Dollars billed per dollar that jobs hold, before anything was measured; `lost_s`: seconds
-    that a node takes to boot and to be reclaimed."""
-    return OVERHEAD + max(lost_s - LOST_S, 0.0) / LIFE_S
+def overhead(nodes: float, lost_s: Seconds) -> float:
+    """Dollars billed per dollar that jobs hold, before anything was measured; `nodes`: that the
+    budget pays for; `lost_s`: seconds that a node takes to boot and to be reclaimed."""
+    empty = (OVERHEAD - LEAST_OVERHEAD) * math.sqrt(TEN_NODES / max(nodes, TEN_NODES))
+    return LEAST_OVERHEAD + empty + max(lost_s - LOST_S, 0.0) / LIFE_S
 
 
 def gain(

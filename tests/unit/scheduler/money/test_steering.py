@@ -131,9 +131,17 @@ def test_a_document_tells_all_of_it() -> None:
 
 
 def test_nodes_that_take_long_to_come_and_go_are_planned_for_before_any_was_seen() -> None:
-    assert [overhead(s) for s in (0.0, 120.0, 480.0)] == pytest.approx([1.1, 1.1, 1.2])
+    assert [overhead(1, s) for s in (0.0, 120.0, 480.0)] == pytest.approx([1.1, 1.1, 1.2])
     slow = Purse(BUDGET, None, HORIZON_H, 0.0, "node", lost_s=480.0)
     assert slow.effective == pytest.approx(BUDGET / 1.2)
+
+
+def test_large_clusters_are_expected_to_be_fuller() -> None:
+    assert [overhead(n, 0.0) for n in (0, 10, 40, math.inf)] == pytest.approx(
+        [1.1, 1.1, 1.07, 1.04]
+    )
+    large = Purse(40 * 4.0, None, HORIZON_H, 0.0, "node", node=4.0)
+    assert large.effective == pytest.approx(160.0 / 1.07)
 
 
 @pytest.mark.parametrize(("before", "after"), [(300.0, 8.0), (8.0, 300.0)])
