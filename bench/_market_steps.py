@@ -23,6 +23,9 @@ from live import Live, config, prior, spec  # `_steps` knows where it is
 
 BUDGET = 6.0
 """USD per hour and job: about two GPUs for each of the jobs that are there."""
+AT_ONCE = 250
+"""Jobs that come together while the scene is set: nodes for thousands at once would be rented eight
+by eight."""
 TICK_S = 61.0
 """After which the market looks again though nothing has happened."""
 
@@ -39,6 +42,8 @@ def market_scenes(jobs: int, folder: Path) -> tuple[Live, dict[str, Callable[[],
     live.settle()
     for n in range(jobs):
         live.loop.submit(spec(MODELS[n % len(MODELS)], epochs=100))
+        if n % AT_ONCE == AT_ONCE - 1:
+            live.settle()
     live.settle()
     for job in live.loop.state.jobs.values():
         if job.run is not None:
