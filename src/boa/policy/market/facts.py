@@ -69,17 +69,21 @@ class Facts:
     """Place among `alikes`, epoch, state held: a row of each."""
 
     @cached_property
+    def _odd(self) -> NDArray[np.bool_]:
+        """Which of the views are strangers'."""
+        strange = np.array([alike.strange for alike in self.alikes], dtype=bool)
+        return np.asarray(strange[self.table[0]])
+
+    @cached_property
     def strangers(self) -> list[JobView]:
-        odd = np.array([alike.strange for alike in self.alikes], dtype=bool)[self.table[0]]
-        return [self.views[n] for n in np.flatnonzero(odd).tolist()]
+        return [self.views[n] for n in np.flatnonzero(self._odd).tolist()]
 
     @cached_property
     def others(self) -> "Facts":
         """Without the strangers."""
         if not self.strangers:
             return self
-        odd = np.array([alike.strange for alike in self.alikes], dtype=bool)[self.table[0]]
-        rest = np.flatnonzero(~odd)
+        rest = np.flatnonzero(~self._odd)
         views = [self.views[n] for n in rest.tolist()]
         return Facts(views=views, alikes=self.alikes, table=self.table[:, rest])
 

@@ -37,8 +37,8 @@ def staying(market: Prospects) -> Prospects:
 def better(
     scene: Scene, ways: tuple[Placements, Placements], nodes: Sequence[Node], ready_in: Seconds
 ) -> Placements:
-    """The way that comes to less until these nodes are all ready, and on from there; of equal ones
-    the first. Whoever has the same GPUs in both is left out, with them."""
+    """The way that comes to less until there are these nodes, in so many seconds, and on from
+    there; of equal ones the first. Whoever has the same GPUs in both is left out, with them."""
     first, other = ways
     get = other.get
     same = {job: given for job, given in first.items() if get(job) is given}
