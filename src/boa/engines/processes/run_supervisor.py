@@ -12,8 +12,8 @@ reserve, outcome          space set aside for how it ended; how it ended
 RANK.log, RANK.old.log    the newest output of each worker
 
 It runs without the rest of the package and imports next to nothing, so that hundreds of them are
-cheap. That is also why it reads marshal instead of JSON, and why it is one file. A warm parent
-(`parent_process.py`) runs it too, in the user's Python.
+cheap. That is also why it reads marshal instead of JSON, and why it has but few files beside it. A
+warm parent (`parent_process.py`) runs it too, in the user's Python.
 """
 
 import ctypes
@@ -25,10 +25,13 @@ import time
 TYPE_CHECKING = False  # `typing`, and `signal` with its `enum`, would take longer than all the rest
 if TYPE_CHECKING:
     import signal as _signal
-    from collections.abc import Callable
     from typing import Any, NoReturn
 else:
     import _signal
+if TYPE_CHECKING or __package__:
+    from boa.engines.processes.run_files import Log, attempt
+else:  # alone, in whatever Python the job has
+    from run_files import Log, attempt
 
 SIGTERM, SIGKILL = _signal.SIGTERM, _signal.SIGKILL
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
@@ -37,63 +40,10 @@ NOT_EXECUTABLE, NOT_FOUND = 126, 127
 FAILED_GRACE_S = 5.0  # for the other workers, after one has failed
 LEFTOVERS_S = 5.0  # for what workers left behind, to die of SIGKILL
 LOOK_S, RETRY_S = 0.05, 1.0
-CHUNK, LEAST_PART = 64 * 1024, 1024
+CHUNK = 64 * 1024
 RESERVED = 1024  # bytes set aside for the outcome
 LAUNCH, CLAIMED, UP = "launch", "claimed", "up"
 STOP, RESERVE, OUTCOME = "stop", "reserve", "outcome"
-
-
-class Log:
-    """The output of one worker: two parts, each at most half of the limit; older ones are cut."""
-
-    def __init__(self, rank: int, limit: int) -> None:
-        self.path, self.old = f"{rank}.log", f"{rank}.old.log"
-        self.limit = limit
-        self.part = max(limit // 2, LEAST_PART)
-        self.size = self.seen = self.lost = 0
-        self.fd = -1
-        self._append(b"")
-
-    def write(self, data: bytes) -> None:
-        while self.size + len(data) > self.part:
-            room = max(self.part - self.size, 0)
-            cut = data.rfind(b"\n", 0, room) + 1 or room
-            self._append(data[:cut])
-            data = data[cut:]
-            self._turn()
-        self._append(data)
-        if self.size > self.part * 15 // 16 and data.endswith(b"\n"):
-            self._turn()  # while it is between two lines
-
-    def _turn(self) -> None:
-        attempt(os.close, self.fd)
-        attempt(os.rename, self.path, self.old)
-        self.fd, self.size = -1, 0
-
-    def _append(self, data: bytes) -> None:
-        """Write, or count what could not be written: a full disk never stops a job."""
-        seen = self.seen + len(data)
-        try:
-            if self.fd < 0:
-                self._open()
-            if self.lost:
-                said = f"\n[boa] {self.lost} bytes of output could not be written here\n"
-                self.size += os.write(self.fd, said.encode())
-                self.lost = 0
-            while data:
-                count = os.write(self.fd, data)
-                self.size += count
-                data = data[count:]
-        except OSError:
-            self.lost += len(data)
-        self.seen = seen
-
-    def _open(self) -> None:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND
-        self.fd = os.open(self.path, flags, 0o600)
-        if self.seen:
-            said = f"[boa] {self.seen} bytes came before this line; the newest {self.limit} stay\n"
-            self.size += os.write(self.fd, said.encode())
 
 
 class Reborn(BaseException):
@@ -324,14 +274,6 @@ def described(code: int) -> str:
 
 def prctl(option: int, value: int) -> None:
     ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
-
-
-def attempt(action: "Callable[..., None]", *arguments: "Any") -> None:
-    """Something that may have become impossible, and is not needed then."""
-    try:
-        action(*arguments)
-    except OSError:
-        return
 
 
 def children() -> "set[int]":

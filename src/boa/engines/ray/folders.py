@@ -9,7 +9,7 @@ from pathlib import Path
 
 from boa.atomic_file import replace_file
 from boa.engines.folders import RunFolders
-from boa.engines.processes import run_supervisor
+from boa.engines.processes import run_files, run_supervisor
 from boa.engines.ray.gang import Ending
 from boa.model.runs import RunKey
 from boa.units import Seconds
@@ -71,13 +71,13 @@ class Folders(RunFolders):
         return None
 
 
-class Mirror(run_supervisor.Log):
+class Mirror(run_files.Log):
     """The output of a rank elsewhere, in files here. Goes on where another left off."""
 
     def __init__(self, folder: str, rank: int, limit: int) -> None:
         self.path = os.path.join(folder, f"{rank}.log")
         self.old = os.path.join(folder, f"{rank}.old.log")
-        self.limit, self.part = limit, max(limit // 2, run_supervisor.LEAST_PART)
+        self.limit, self.part = limit, max(limit // 2, run_files.LEAST_PART)
         self.lost, self.fd = 0, -1
         self.size, self.seen = _left_off(self.path)
         if not self.size:  # it may just have been turned over
@@ -96,7 +96,7 @@ class Mirror(run_supervisor.Log):
     def release(self) -> None:
         """No open file for each of thousands of ranks."""
         if self.fd >= 0:
-            run_supervisor.attempt(os.close, self.fd)
+            run_files.attempt(os.close, self.fd)
             self.fd = -1
 
     def _open(self) -> None:

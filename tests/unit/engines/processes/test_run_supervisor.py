@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from boa.engines.processes import run_supervisor
+from boa.engines.processes import run_files, run_supervisor
 
 
 @pytest.fixture(autouse=True)
@@ -20,7 +20,7 @@ def kept(rank: int = 0) -> str:
 
 
 def test_a_short_log_is_what_was_printed() -> None:
-    log = run_supervisor.Log(0, 10_000)
+    log = run_files.Log(0, 10_000)
     log.write(b"one\n")
     log.write(b"two\n")
     assert kept() == "one\ntwo\n"
@@ -30,7 +30,7 @@ def test_a_short_log_is_what_was_printed() -> None:
 def test_a_long_log_keeps_its_newest_lines_whole_and_says_what_came_before(piece: int) -> None:
     limit, count = 4096, 2000
     printed = b"".join(b"line %d\n" % n for n in range(count))
-    log = run_supervisor.Log(0, limit)
+    log = run_files.Log(0, limit)
     for begin in range(0, len(printed), piece):
         log.write(printed[begin : begin + piece])
         assert sum(path.stat().st_size for path in Path().iterdir()) <= limit
@@ -42,15 +42,15 @@ def test_a_long_log_keeps_its_newest_lines_whole_and_says_what_came_before(piece
 
 
 def test_a_log_without_lines_is_cut_all_the_same() -> None:
-    log = run_supervisor.Log(0, 4096)
+    log = run_files.Log(0, 4096)
     log.write(b"x" * 100_000)
     assert sum(path.stat().st_size for path in Path().iterdir()) <= 4096
     assert kept().endswith("x" * 1000)
 
 
 def test_what_a_full_disk_did_not_take_is_counted_and_told_later() -> None:
-    Path("0.log").symlink_to("/dev/full")
-    log = run_supervisor.Log(0, 10_000)
+    log = run_files.Log(0, 10_000)
+    os.dup2(os.open("/dev/full", os.O_WRONLY), log.fd)
     log.write(b"lost\n")
     log.write(b"lost as well\n")
     Path("0.log").unlink()

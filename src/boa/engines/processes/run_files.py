@@ -1,0 +1,114 @@
+"""Files of a run's folder: what a supervisor reads, whatever is there, and the logs that it writes.
+
+Only plain files are opened, links are not followed, and nothing is waited for: a pipe or a folder
+under the name of a file costs that file. Runs without the rest of the package, as its supervisor.
+"""
+
+import binascii
+import errno
+import marshal
+import os
+import stat
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+MOST_BYTES = 256 * 1024**2
+LEAST_PART = 1024
+PLAIN = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+"""How to open what should be a plain file."""
+
+
+def attempt(action: "Callable[..., None]", *arguments: "Any") -> None:
+    """Something that may have become impossible, and is not needed then."""
+    try:
+        action(*arguments)
+    except OSError:
+        return
+
+
+def read_plain(path: str, most: int = MOST_BYTES) -> bytes:
+    """The content of a plain file, as far as that; OSError of anything else."""
+    fd = os.open(path, os.O_RDONLY | PLAIN)
+    try:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            raise OSError(errno.EINVAL, "not a plain file", path)
+        pieces, left = [], most
+        while left and (piece := os.read(fd, min(left, 1024**2))):
+            pieces.append(piece)
+            left -= len(piece)
+        return b"".join(pieces)
+    finally:
+        os.close(fd)
+
+
+def packed(document: "dict[str, Any]") -> bytes:
+    """A launch: eight digits that say whether it is whole, then marshal.
+
+    Its version 2 is the same in every Python that may run the supervisor.
+    """
+    data = marshal.dumps(document, 2)
+    return b"%08x" % binascii.crc32(data) + data
+
+
+def unpacked(data: bytes) -> "dict[str, Any]":
+    """ValueError of what is cut off or garbled: marshal itself may take a process down with it."""
+    if not data[8:] or data[:8] != b"%08x" % binascii.crc32(data[8:]):
+        raise ValueError("not as it was written" if data else "empty")
+    document: dict[str, Any] = marshal.loads(data[8:])
+    return document
+
+
+class Log:
+    """The output of one worker: two parts, each at most half of the limit; older ones are cut."""
+
+    def __init__(self, rank: int, limit: int) -> None:
+        self.path, self.old = f"{rank}.log", f"{rank}.old.log"
+        self.limit = limit
+        self.part = max(limit // 2, LEAST_PART)
+        self.size = self.seen = self.lost = 0
+        self.fd = -1
+        self._append(b"")
+
+    def write(self, data: bytes) -> None:
+        while self.size + len(data) > self.part:
+            room = max(self.part - self.size, 0)
+            cut = data.rfind(b"\n", 0, room) + 1 or room
+            self._append(data[:cut])
+            data = data[cut:]
+            self._turn()
+        self._append(data)
+        if self.size > self.part * 15 // 16 and data.endswith(b"\n"):
+            self._turn()  # while it is between two lines
+
+    def _turn(self) -> None:
+        attempt(os.close, self.fd)
+        attempt(os.rename, self.path, self.old)
+        self.fd, self.size = -1, 0
+
+    def _append(self, data: bytes) -> None:
+        """Write, or count what could not be written: a full disk never stops a job."""
+        seen = self.seen + len(data)
+        try:
+            if self.fd < 0:
+                self._open()
+            if self.lost:
+                said = f"\n[boa] {self.lost} bytes of output could not be written here\n"
+                self.size += os.write(self.fd, said.encode())
+                self.lost = 0
+            while data:
+                count = os.write(self.fd, data)
+                self.size += count
+                data = data[count:]
+        except OSError:
+            self.lost += len(data)
+        self.seen = seen
+
+    def _open(self) -> None:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+        self.fd = os.open(self.path, flags | PLAIN, 0o600)
+        if self.seen:
+            said = f"[boa] {self.seen} bytes came before this line; the newest {self.limit} stay\n"
+            self.size += os.write(self.fd, said.encode())
