@@ -150,13 +150,13 @@ class FailedFields(Ended):
 
 
 class Retry(OfJob):
-    """A run failed or lost a node, and the job is tried again."""
+    """A run failed, was lost or lost a node, and the job is tried again."""
 
-    why: FailureCode | Literal["node_lost"]
+    why: FailureCode | Literal["node_lost", "run_lost"]
     exit_code: int | None
     wait_s: Seconds
     failures: NotRequired[int]
-    """In a row; a lost node is none."""
+    """In a row; a lost node is none, nor is a run lost with its machine or its files."""
     retries: NotRequired[int]
     detail: NotRequired[str]
 

@@ -55,6 +55,8 @@ class RunEvent:
     """Its processes had been asked to stop before they ended: exit 0 is then no end of the job."""
     node_lost: bool = False
     """It ended because a node of its was gone, or could not be had: no failure of the job's."""
+    run_lost: bool = False
+    """Its files are gone or damaged, or its machine restarted: no failure of the job's."""
     reason: str = ""
     age_s: Seconds = 0.0
     """How long ago it happened, in seconds of the wall, as far as the engine knows: a run that

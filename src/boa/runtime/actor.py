@@ -4,6 +4,7 @@ Everything here is read off the state, and every call may be repeated, so a serv
 after a crash simply says it all again.
 """
 
+import math
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -15,7 +16,7 @@ from boa.engines.base import Engine
 from boa.model.cluster import NodeId
 from boa.model.job import JobRecord, Run
 from boa.model.records import NodeRecord
-from boa.model.runs import Launch, NodeSlots, RunKey
+from boa.model.runs import Launch, NodeSlots, RunEvent, RunKey
 from boa.runtime.inbox import Message
 from boa.runtime.report_tokens import report_token
 from boa.runtime.worker_threads import Hands, InlineHands, Task, ThreadHands
@@ -26,6 +27,9 @@ from boa.scheduler.wishes import RentNode, StartRun, StopRun, Wish, wishes
 from boa.units import Seconds
 
 EVERY = "BOA_REPORT_EVERY_S"
+RECONCILE_S: Seconds = 5.0
+"""Seconds of the wall between two comparisons of the engine's runs with what is stored."""
+UNKNOWN = "the engine knows nothing of it: what was written of the run is gone"
 Log = Callable[[str, str], None]
 """(level, text)"""
 OVERDUE_S: Seconds = 60.0
@@ -63,6 +67,8 @@ class Actor:
         self._later: deque[tuple[Seconds, Task]] = deque()
         self._state = State()
         self._first = True
+        self._reconcile_at = math.inf
+        """By the wall; not before there is a state to compare with."""
 
     def attach(self, tell: Callable[[Message], None]) -> None:
         """Begin to watch: what engine and cloud say goes to `tell`."""
@@ -85,6 +91,8 @@ class Actor:
         events = self._engine.poll()
         if events:
             self._tell(EngineSaid(events))
+        if time.monotonic() >= self._reconcile_at:
+            self._reconcile()
 
     def watch_cloud(self) -> None:
         try:
@@ -121,8 +129,7 @@ class Actor:
         """After the draft is stored: everything at first, then whatever has changed."""
         self._state = draft.state
         if self._first:
-            known = {RunKey(j.id, j.run.attempt) for j in draft.jobs.values() if j.run}
-            self._for_engine.do(lambda: self._reattach(known))
+            self._for_engine.do(self._reconcile)
         jobs = draft.jobs.values() if self._first else draft.changes.jobs.values()
         nodes = draft.nodes.values() if self._first else draft.changes.nodes.values()
         self._first = False
@@ -143,11 +150,25 @@ class Actor:
             self._for_engine.do(lambda key=key: self._engine.forget(key))  # type: ignore[misc]
         self._forget.clear()
 
-    def _reattach(self, known: set[RunKey]) -> None:
-        """Runs that the engine has and the store has not: nobody may be charged for them."""
-        for key in self._engine.runs():
-            if key not in known:
-                self._stop(key, 0.0)
+    def _reconcile(self) -> None:
+        """Both ways. Runs that the engine has and the store has not: nobody may be charged for
+        them. Runs that the store takes for running and the engine does not know: they would stay
+        so for ever, their nodes rented.
+
+        Those that are to start or to stop the engine was told of, and knows by that.
+        """
+        self._reconcile_at = time.monotonic() + RECONCILE_S
+        stored = {RunKey(j.id, j.run.attempt): j.run for j in self._state.jobs.values() if j.run}
+        known = set(self._engine.runs())
+        for key in known - stored.keys():
+            self._stop(key, 0.0)
+        lost = [
+            RunEvent(key=key, ended=True, run_lost=True, reason=UNKNOWN)
+            for key, run in stored.items()
+            if run.state == "running" and key not in known
+        ]
+        if lost:
+            self._tell(EngineSaid(lost))
 
     def _carry_out(self, wish: Wish) -> None:
         """Once; what engine and cloud were told already they are not told again."""

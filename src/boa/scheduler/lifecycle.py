@@ -52,16 +52,18 @@ def run_ended(draft: Draft, event: RunEvent, at: Seconds, backoff_s: Seconds) ->
     at = min(max(at, run.requested_at), draft.now)
     job = replace(draft.close_holds(job, run, at), run=None)
     asked = run.state == "stopping"
-    if not asked:  # what was decided when it was asked to stop still stands
+    if not asked or event.run_lost:  # what was decided when it was asked to stop still stands
         draft.replan = True
     if job.stop_requested:
         _end(draft, job, "stopped", event, at, words.STOPPED, why="requested")
     elif event.exit_code == 0 and not event.stopped:
         _end(draft, job, "succeeded", event, at)
+    elif event.run_lost:
+        _lost(draft, job, event, backoff_s, "run_lost")
     elif asked or event.stopped:  # by us, or by a machine that shuts down
         _between_runs(draft, job, run, event)
     elif event.node_lost:
-        _lost_node(draft, job, event, backoff_s)
+        _lost(draft, job, event, backoff_s, "node_lost")
     else:
         _failed(draft, job, event, at, backoff_s)
 
@@ -161,9 +163,15 @@ def _failure(event: RunEvent) -> tuple[FailureCode, dict[str, str]]:
     return code, {"detail": event.reason} if more else {}
 
 
-def _lost_node(draft: Draft, job: JobRecord, event: RunEvent, backoff_s: Seconds) -> None:
-    """The engine knows before the cloud: no failure, but the node is still listed. Wait for the
-    cloud to say so, or the job would be placed there again."""
+def _lost(
+    draft: Draft,
+    job: JobRecord,
+    event: RunEvent,
+    backoff_s: Seconds,
+    what: Literal["node_lost", "run_lost"],
+) -> None:
+    """No failure of the job's, but it waits a moment. Of a lost node the engine knows before the
+    cloud, which still lists it: the job would be placed there again."""
     lost = replace(job, allocation=None, moved_at=None, exit_code=None)
     why = words.next_try(event.reason, backoff_s)
     draft.put_job(replace(lost, state="waiting", retry_at=draft.now + backoff_s, reason=why))
@@ -171,7 +179,7 @@ def _lost_node(draft: Draft, job: JobRecord, event: RunEvent, backoff_s: Seconds
         "retry",
         job=job.id,
         name=job.name,
-        why="node_lost",
+        why=what,
         exit_code=None,
         wait_s=backoff_s,
         detail=event.reason,

@@ -62,6 +62,10 @@ def retry(about: About, data: Retry) -> Words:
     if data["why"] == "node_lost":
         yield f" lost a node ({detail}): it goes on elsewhere"
         return
+    if data["why"] == "run_lost":
+        yield f" lost its run ({detail}), which is no failure of its own: "
+        yield "it goes on from its last checkpoint"
+        return
     yield f" failed ({failure(data['why'], data['exit_code'], detail)}): tried again in "
     yield time(data["wait_s"])
     yield f" ({data.get('failures', 1)} of at most {data.get('retries', 0)} times in a row)"

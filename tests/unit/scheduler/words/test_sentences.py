@@ -121,6 +121,12 @@ SAID: list[tuple[EventKind, dict[str, Any], str]] = [
         "job 3 (net) lost a node (gone): it goes on elsewhere",
     ),
     (
+        "retry",
+        {"name": "net", "why": "run_lost", "detail": "gone", "exit_code": None, "wait_s": 5.0},
+        "job 3 (net) lost its run (gone), which is no failure of its own: it goes on from its "
+        "last checkpoint",
+    ),
+    (
         "node_rented",
         {"gpu_type": "T4", "gpus": 4, "price_per_hour": 2.104},
         "renting node 8: 4×T4 at $2.104/h",
