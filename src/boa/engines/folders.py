@@ -6,7 +6,9 @@ ROOT/JOB/ATTEMPT/RANK.log            what a worker has printed, with RANK.old.lo
 ROOT/JOB/work                        where jobs run that name no folder of their own
 """
 
+import logging
 import os
+import re
 import shutil
 import time
 from collections.abc import Collection, Sequence
@@ -21,6 +23,10 @@ from boa.units import Seconds
 
 KEPT_ATTEMPTS = 20
 """Attempts of every job whose logs are kept."""
+_MARKER = re.compile(r"([A-Za-z0-9-]{1,200})\.(0|[1-9][0-9]{0,8})")
+_ATTEMPT = re.compile(r"0|[1-9][0-9]{0,8}")
+_LOG = re.compile(r"([0-9]{1,9})(\.old)?\.log")
+_log = logging.getLogger("boa.engines")
 
 
 class RunFolders:
@@ -30,17 +36,24 @@ class RunFolders:
         os.makedirs(self._index, mode=0o700, exist_ok=True)
 
     def known(self) -> list[RunKey]:
-        """Those not forgotten."""
-        names = (name.rpartition(".") for name in sorted(os.listdir(self._index)))
-        return [RunKey(job, int(attempt)) for job, _, attempt in names if attempt.isdigit()]
+        """Those not forgotten. Whatever else is among them is named in the log, and left alone."""
+        found = []
+        with os.scandir(self._index) as entries:
+            for entry in sorted(entries, key=lambda entry: entry.name):
+                match = _MARKER.fullmatch(entry.name)
+                if match and entry.is_file(follow_symlinks=False):
+                    found.append(RunKey(match[1], int(match[2])))
+                elif not entry.name.startswith("."):  # drafts of markers
+                    _log.warning("%s: no run is marked by this, and nobody minds it", entry.path)
+        return found
 
     def exists(self, key: RunKey) -> bool:
-        return os.path.exists(self.folder(key))
+        return os.path.lexists(self.folder(key))
 
     def age(self, key: RunKey) -> Seconds:
         """How long ago it ended. A clock that was set back makes it now."""
         with suppress(OSError):  # the disk was full, or somebody has deleted it
-            ended = os.stat(os.path.join(self.folder(key), run_supervisor.OUTCOME)).st_mtime
+            ended = os.lstat(os.path.join(self.folder(key), run_supervisor.OUTCOME)).st_mtime
             return max(time.time() - ended, 0.0)
         return 0.0
 
@@ -48,25 +61,27 @@ class RunFolders:
         """A long log is in two parts, both of them listed: the older first."""
         found = []
         for attempt in self._attempts(job):
-            for path in Path(self.folder(RunKey(job, attempt))).glob("*.log"):
-                rank, *old, _ = path.name.split(".")
-                found.append((attempt, int(rank), not old, path))
+            with suppress(OSError), os.scandir(self.folder(RunKey(job, attempt))) as entries:
+                for entry in entries:
+                    match = _LOG.fullmatch(entry.name)
+                    if match and entry.is_file(follow_symlinks=False):
+                        found.append((attempt, int(match[1]), not match[2], Path(entry.path)))
         return [LogFile(attempt, rank, path) for attempt, rank, _, path in sorted(found)]
 
     def tidy(self, key: RunKey, others: Collection[RunKey]) -> None:
         """Remove all but the logs of a forgotten run, and all of old attempts of its job, unless
         they are among `others`."""
-        with suppress(FileNotFoundError):
+        with suppress(OSError):
             for name in os.listdir(self.folder(key)):
                 if not name.endswith(".log"):  # what was launched has the job's token in it
-                    os.unlink(os.path.join(self.folder(key), name))
+                    remove(os.path.join(self.folder(key), name))
         for attempt in self._attempts(key.job)[:-KEPT_ATTEMPTS]:
             if RunKey(key.job, attempt) not in others:
-                shutil.rmtree(self.folder(RunKey(key.job, attempt)), ignore_errors=True)
+                remove(self.folder(RunKey(key.job, attempt)))
 
     def unmark(self, key: RunKey) -> None:
         """It is forgotten."""
-        Path(self.marker_of(key)).unlink(missing_ok=True)
+        remove(self.marker_of(key))
 
     def marker_of(self, key: RunKey) -> str:
         return os.path.join(self._index, f"{key.job}.{key.attempt}")
@@ -85,6 +100,19 @@ class RunFolders:
         return os.path.join(self.home(key.job), str(key.attempt))
 
     def _attempts(self, job: JobId) -> list[int]:
-        with suppress(FileNotFoundError):
-            return sorted(int(name) for name in os.listdir(self.home(job)) if name.isdigit())
+        with suppress(OSError):
+            return sorted(int(n) for n in os.listdir(self.home(job)) if _ATTEMPT.fullmatch(n))
         return []
+
+
+def remove(path: str) -> None:
+    """Whatever it is; what cannot be removed stays, and the log says so."""
+    try:
+        if os.path.isdir(path) and not os.path.islink(path):
+            shutil.rmtree(path)
+        else:
+            os.unlink(path)
+    except FileNotFoundError:
+        return
+    except OSError as trouble:
+        _log.warning("%s cannot be removed: %s", path, trouble.strerror)

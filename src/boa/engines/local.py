@@ -10,7 +10,7 @@ takes the run by a rename, and only one can. So a warm parent (`parent_pool.py`)
 one, and another be sent where it does not come.
 """
 
-import marshal
+import logging
 import os
 import shutil
 import signal
@@ -19,13 +19,13 @@ import tempfile
 import time
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
-from boa.atomic_file import replace_file
-from boa.engines import launching
+from boa.engines import folders, launching
 from boa.engines.folders import RunFolders
-from boa.engines.processes import orphans, parent_pool, run_supervisor
+from boa.engines.local_run import LocalRun
+from boa.engines.processes import orphans, parent_pool, run_files, run_supervisor
 from boa.engines.processes.warm_scripts import Finder, Recipe
 from boa.model.cluster import JobId
 from boa.model.runs import Launch, LogFile, RunEvent, RunKey
@@ -40,59 +40,7 @@ SUPERVISE = (
 """Quicker than to run the file, which Python would compile every time."""
 WARM_S: Seconds = 30.0
 """Not begun by a warm parent within this time, a run is sent another supervisor."""
-NOBODY = "0.0.0"
-"""Who takes a run so that no supervisor can."""
-
-
-@dataclass(slots=True)
-class _Run:
-    key: RunKey
-    folder: str
-    supervisor: str = ""
-    """PID, or PID.TICKS.BOOT where it is not ours; empty while there is none."""
-    ours: bool = False
-    """A child of this process: its number is nobody else's until we have heard of its end."""
-    warm_until: Seconds | None = None
-    """A warm parent was asked for a supervisor, which is waited for until then (monotonic)."""
-    up_told: bool = False
-    grace_s: Seconds | None = None
-    """It was asked to stop, with this grace."""
-    end: RunEvent | None = None
-
-    @property
-    def pid(self) -> int:
-        return int(self.supervisor.partition(".")[0])
-
-    def state(self) -> tuple[str, str]:
-        """How far it is, and by whom: see `run_supervisor`."""
-        with suppress(FileNotFoundError):  # somebody has deleted it
-            for name in os.listdir(self.folder):
-                stage, _, supervisor = name.partition(".")
-                if stage in (run_supervisor.LAUNCH, run_supervisor.CLAIMED, run_supervisor.UP):
-                    return stage, supervisor
-        return "", ""
-
-    def take_over(self) -> None:
-        """So that no supervisor can have it, unless one is quicker."""
-        with suppress(FileNotFoundError):
-            claimed = f"{run_supervisor.CLAIMED}.{NOBODY}"
-            os.rename(
-                os.path.join(self.folder, run_supervisor.LAUNCH), os.path.join(self.folder, claimed)
-            )
-
-    def outcome(self) -> RunEvent | None:
-        try:
-            text = Path(self.folder, run_supervisor.OUTCOME).read_text("utf-8", "replace")
-        except FileNotFoundError:
-            return None
-        code, stopped, reason = text.split("\n")[:3]
-        return RunEvent(
-            key=self.key,
-            ended=True,
-            exit_code=int(code) if code else None,
-            stopped=stopped == "1",
-            reason=reason.strip(),
-        )
+_log = logging.getLogger("boa.engines")
 
 
 class LocalEngine:
@@ -109,9 +57,9 @@ class LocalEngine:
         self._scripts, self._warm = Finder(), parent_pool.WarmParents(warm_parents)
         self._gpus = launching.has_gpus()
         self._new = os.path.abspath(root / ".new")
-        shutil.rmtree(self._new, ignore_errors=True)
+        folders.remove(self._new)
         os.makedirs(self._new, mode=0o700, exist_ok=True)
-        self._runs: dict[RunKey, _Run] = {}
+        self._runs: dict[RunKey, LocalRun] = {}
         self._over: dict[RunKey, RunEvent] = {}
         """Runs asked for that had ended and been forgotten: they are told of as lost."""
         self._next_check = 0
@@ -126,9 +74,7 @@ class LocalEngine:
         run = self._known(key)
         if run is None:
             if self._folders.exists(key):  # ended and forgotten: an old database is back
-                self._over[key] = RunEvent(
-                    key=key, ended=True, reason="such a run was there before"
-                )
+                self._was_before(key)
                 return
             files, recipe = self._files_of(launch)
             run = self._begin(key, files)
@@ -143,16 +89,17 @@ class LocalEngine:
             if not self._folders.exists(key):  # decided on, and taken back before its start
                 outcome = run_supervisor.outcome_text(0, True, "stopped before it began")
                 run = self._begin(key, {run_supervisor.OUTCOME: outcome})
-                run.end = run.outcome()
+                run.dead, run.end = True, run.outcome()
             else:
-                self._over[key] = RunEvent(
-                    key=key, ended=True, reason="such a run was there before"
-                )
+                self._was_before(key)
             return
         if run.end is not None or (run.grace_s is not None and run.grace_s <= grace_s):
             return
-        stop = os.path.join(run.folder, run_supervisor.STOP)
-        replace_file(stop, f"{grace_s:.3f}")
+        try:
+            run_files.replace_plain(run.folder, run_supervisor.STOP, f"{grace_s:.3f}".encode())
+        except OSError:  # the disk is full, or it is a folder
+            if not run.state()[1]:
+                raise
         _, supervisor = run.state()  # who takes it later than this sees the file
         if supervisor:
             pid = int(supervisor.partition(".")[0])
@@ -165,6 +112,7 @@ class LocalEngine:
 
     def poll(self) -> Sequence[RunEvent]:
         self._settle(self._dead(self._await_warm()))
+        self._conclude()
         events = list(self._over.values())
         for run in self._runs.values():
             if not run.up_told and run.state()[0] == run_supervisor.UP:
@@ -209,15 +157,15 @@ class LocalEngine:
             "workdir": workdir,
             "grace_s": launch.spec.grace_s,
             "log_bytes": self._log_bytes,
+            "boot": orphans.boot(),
         }
-        # marshal's version 2 is the same in every Python that may run the supervisor
         files = {
-            run_supervisor.LAUNCH: marshal.dumps(document, 2),
+            run_supervisor.LAUNCH: run_files.packed(document),
             run_supervisor.RESERVE: b" " * run_supervisor.RESERVED,
         }
         return files, script.recipe if script else None
 
-    def _begin(self, key: RunKey, files: dict[str, bytes]) -> _Run:
+    def _begin(self, key: RunKey, files: dict[str, bytes]) -> LocalRun:
         """The run's folder with all of this in it, or no folder."""
         os.makedirs(self._folders.home(key.job), exist_ok=True)
         folder = tempfile.mkdtemp(dir=self._new)
@@ -230,10 +178,10 @@ class LocalEngine:
         except OSError:
             shutil.rmtree(folder, ignore_errors=True)
             raise
-        run = self._runs[key] = _Run(key, self._folders.folder(key))
+        run = self._runs[key] = LocalRun(key, self._folders.folder(key))
         return run
 
-    def _supervise(self, run: _Run) -> None:
+    def _supervise(self, run: LocalRun) -> None:
         pid = os.posix_spawnp(
             self._python,
             [
@@ -275,7 +223,7 @@ class LocalEngine:
                     self._supervise(run)
         return given_up
 
-    def _known(self, key: RunKey) -> _Run | None:
+    def _known(self, key: RunKey) -> LocalRun | None:
         if key not in self._runs and self._folders.exists(key):
             # the machine went down before it was on the disk
             Path(self._folders.marker_of(key)).touch()
@@ -283,25 +231,35 @@ class LocalEngine:
         return self._runs.get(key)
 
     def _find_again(self, key: RunKey) -> None:
-        run = _Run(key, self._folders.folder(key))
-        state, run.supervisor = run.state()
-        run.end = run.outcome()
-        if not state and run.end is None:  # forgotten, or its folder never came to be
+        """A run that nobody has taken waits for `start` to be asked again: it may be one that was
+        over and came back in a power cut, and its job may run by now."""
+        run = LocalRun(key, self._folders.folder(key))
+        stage, run.supervisor = run.state()
+        ended = run.outcome() is not None
+        if not stage and not ended:  # forgotten, or its folder never came to be
             self._folders.unmark(key)
             return
         self._runs[key] = run
-        if state == run_supervisor.LAUNCH:
-            with suppress(OSError):  # `start` will be asked again, and tell
-                self._supervise(run)
+        if stage == run_supervisor.LAUNCH and not ended:
+            launched = run.launched()
+            if launched is None or launched.get("boot", orphans.boot()) != orphans.boot():
+                run.take_over()
+                run.dead = True
+        else:
+            run.dead = ended and not run.is_supervised
+
+    def _was_before(self, key: RunKey) -> None:
+        reason = "such a run was there before"
+        self._over[key] = RunEvent(key=key, ended=True, run_lost=True, reason=reason)
 
     # Endings
 
-    def _dead(self, told: Collection[str]) -> list[_Run]:
+    def _dead(self, told: Collection[str]) -> list[LocalRun]:
         """Runs whose supervisor is no more; of those not ours, some are looked at, and all `told`.
 
         A warm parent tells, but may hang: so its runs have their turn like all others.
         """
-        running = [run for run in self._runs.values() if run.end is None and run.supervisor]
+        running = [run for run in self._runs.values() if not run.dead and run.supervisor]
         others = [run for run in running if not run.ours]
         first = self._next_check if self._next_check < len(others) else 0
         self._next_check = first + CHECKED_AT_ONCE
@@ -315,44 +273,36 @@ class LocalEngine:
             ),
         ]
 
-    def _settle(self, dead: Iterable[_Run]) -> None:
-        """How they ended; or that another supervisor has them, or that nobody knows."""
-        lost = []
+    def _settle(self, dead: Iterable[LocalRun]) -> None:
+        """Runs that no supervisor has any more, unless another one has."""
         for run in dead:
             if not run.ours:
                 orphans.bury(run.supervisor)
             run.ours = False
             run.take_over()
             _, run.supervisor = run.state()
-            if run.supervisor and run_supervisor.identity(run.pid) == run.supervisor:
-                continue
-            run.end = run.outcome()
-            if run.end is None:
-                lost.append(run)
-        self._lose(lost)
+            run.dead = not run.is_supervised
 
-    def _lose(self, runs: Collection[_Run]) -> None:
-        if not runs:
-            return
-        marks = {found for run in runs if (found := _marks(run))}
-        orphans.kill(marks, {run.supervisor for run in runs})
-        for run in runs:
-            died = "was killed, or the machine restarted"
-            why = "could not be started" if run.supervisor == NOBODY else died
-            reason = f"lost: its supervisor {why}"
-            run.end = RunEvent(key=run.key, ended=True, reason=reason)
-            with suppress(OSError):  # a full disk: it is found again to be lost
-                run_supervisor.write_outcome(run.folder, None, False, reason)
+    def _conclude(self) -> None:
+        """How runs ended that are dead: as is written down, or lost."""
+        over = {run: run.outcome() for run in self._runs.values() if run.dead and run.end is None}
+        lost = [run for run, end in over.items() if end is None]
+        if lost:
+            marks = {found for run in lost if (found := run.marks())}
+            orphans.kill(marks, {run.supervisor for run in lost if run.supervisor})
+        for run, written in over.items():
+            run.end = written or run.unexplained()
+            if run.end.run_lost:
+                _log.warning("job %s, attempt %d: %s", *_named(run), run.end.reason)
+            if written is None:
+                self._write_down(run, run.end)
+
+    def _write_down(self, run: LocalRun, end: RunEvent) -> None:
+        with suppress(OSError):  # a full disk: it is found again to be lost
+            run_supervisor.write_outcome(
+                run.folder, end.exit_code, end.stopped, end.reason, end.run_lost
+            )
 
 
-def _marks(run: _Run) -> orphans.Marks | None:
-    try:
-        document = marshal.loads(Path(run.folder, ".".join(run.state())).read_bytes())
-    except (
-        OSError,
-        EOFError,
-        ValueError,
-        TypeError,
-    ):  # deleted; cut off when the machine went down
-        return None
-    return orphans.marks_of(document["plans"][0]["env"])
+def _named(run: LocalRun) -> tuple[str, int]:
+    return run.key.job, run.key.attempt

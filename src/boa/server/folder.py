@@ -5,13 +5,19 @@ job 1 would find the logs and the checkpoint of an old one.
 """
 
 import fcntl
+import logging
 import os
+import re
 from pathlib import Path
 
 from boa.atomic_file import replace_file
+from boa.engines.processes.run_files import read_plain
 from boa.errors import FileError, InputError
 
 LOCK, OWNER = "lock", "owner"
+MOST_BYTES = 4096
+_NAME = re.compile(r"[\x21-\x7e]+")
+_log = logging.getLogger("boa.server")
 
 
 class DataFolder:
@@ -44,13 +50,24 @@ class DataFolder:
         """Write it down, once."""
         if self._owner() == database:
             return
-        replace_file(self.path / OWNER, database)
+        path = self.path / OWNER
+        if path.is_file() or not os.path.lexists(path):  # what is odd was told of when it was read
+            replace_file(path, database, durable=True)
 
     def close(self) -> None:
         os.close(self._lock)
 
     def _owner(self) -> str:
+        """Empty where nobody is named, or nobody can be told from what is there."""
+        path = self.path / OWNER
         try:
-            return (self.path / OWNER).read_text("utf-8")
+            found = read_plain(str(path), MOST_BYTES).decode("utf-8", "replace")
         except FileNotFoundError:
             return ""
+        except OSError as trouble:
+            _log.warning("%s cannot be read: %s", path, trouble.strerror)
+            return ""
+        if not _NAME.fullmatch(found):
+            _log.warning("%s is damaged: it names no database", path)
+            return ""
+        return found

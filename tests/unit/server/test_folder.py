@@ -1,7 +1,9 @@
 """A data folder has one service at a time, and one database for good."""
 
+import os
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -42,3 +44,26 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match=r"--data .*file"):
         DataFolder(tmp_path / "file" / "data")
+
+
+@pytest.mark.parametrize("odd", ["empty", "zeros", "bytes", "folder", "pipe", "loop"])
+def test_an_owner_that_cannot_be_made_out_is_told_of_and_does_not_keep_the_service_down(
+    tmp_path: Path, odd: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "owner"
+    texts = {"empty": b"", "zeros": b"\0" * 21, "bytes": b"\xff\xfe\x00boa"}
+    if odd in texts:
+        path.write_bytes(texts[odd])
+    elif odd == "folder":
+        path.mkdir()
+    elif odd == "pipe":
+        os.mkfifo(path)
+    else:
+        path.symlink_to("owner")
+    with closing(DataFolder(tmp_path)) as folder:
+        folder.check_owner("boa-1-2")
+        assert "owner" in caplog.text
+        folder.belongs_to("boa-1-2")
+        folder.check_owner("boa-1-2")
+    if odd in texts:
+        assert path.read_text() == "boa-1-2"

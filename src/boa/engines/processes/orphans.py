@@ -57,18 +57,19 @@ def bury(supervisor: str) -> None:
     pid, *born = supervisor.split(".")
     with suppress(OSError), open(f"/proc/{pid}/stat") as file:
         state, *fields = file.read().rpartition(")")[2].split()
-        if state == "Z" and born == [fields[18], _boot()]:
+        if state == "Z" and born == [fields[18], boot()]:
             reaped(int(pid))
 
 
-def _boot() -> str:
+def boot() -> str:
+    """The part of identities that says since when the machine is up."""
     return run_supervisor.identity(os.getpid()).split(".")[-1]
 
 
 def _is_gone(supervisor: str) -> bool:
     """Whether a supervisor of this boot is gone, and its number is no other process's by now."""
-    number, boot = supervisor.split(".")[0], supervisor.split(".")[-1]
-    return boot == _boot() and not run_supervisor.identity(int(number))
+    number, its_boot = supervisor.split(".")[0], supervisor.split(".")[-1]
+    return its_boot == boot() and not run_supervisor.identity(int(number))
 
 
 def _belongs(

@@ -44,6 +44,17 @@ def read_plain(path: str, most: int = MOST_BYTES) -> bytes:
         os.close(fd)
 
 
+def replace_plain(folder: str, name: str, data: bytes) -> None:
+    """The file with this in it, or else as it was before: OSError."""
+    draft = os.path.join(folder, f".{name}.new")
+    fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | PLAIN, 0o600)
+    try:
+        os.write(fd, data)
+    finally:
+        os.close(fd)
+    os.replace(draft, os.path.join(folder, name))
+
+
 def packed(document: "dict[str, Any]") -> bytes:
     """A launch: eight digits that say whether it is whole, then marshal.
 

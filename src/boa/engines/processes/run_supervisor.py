@@ -17,7 +17,7 @@ warm parent (`parent_process.py`) runs it too, in the user's Python.
 """
 
 import ctypes
-import marshal
+import errno
 import os
 import select
 import time
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 else:
     import _signal
 if TYPE_CHECKING or __package__:
-    from boa.engines.processes.run_files import Log, attempt
+    from boa.engines.processes.run_files import PLAIN, Log, attempt, read_plain, unpacked
 else:  # alone, in whatever Python the job has
-    from run_files import Log, attempt
+    from run_files import PLAIN, Log, attempt, read_plain, unpacked
 
 SIGTERM, SIGKILL = _signal.SIGTERM, _signal.SIGKILL
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
@@ -44,6 +44,11 @@ CHUNK = 64 * 1024
 RESERVED = 1024  # bytes set aside for the outcome
 LAUNCH, CLAIMED, UP = "launch", "claimed", "up"
 STOP, RESERVE, OUTCOME = "stop", "reserve", "outcome"
+LOST = "lost"
+IN_THE_WAY = (errno.EISDIR, errno.ENOTDIR, errno.ENOTEMPTY, errno.EEXIST, errno.ENXIO)
+"""Something else has the name of a file: waiting does not help, and the run is found to be lost."""
+FOUND_BY = ("../../.runs", "..", "../..")
+"""Folders, seen from a run's own, whose entries lead to it; made when it began, in no hurry."""
 
 
 class Reborn(BaseException):
@@ -182,14 +187,20 @@ class Supervisor:
 
     def stop(self) -> None:
         """The first time, pass it on; asked again, the shorter grace holds."""
-        if os.path.exists(STOP):  # else it is not the engine that asks: the machine goes down, say
-            with open(STOP) as file:
-                self.grace_s = float(file.read())
+        self.grace_s = self.asked_grace_s()
         if not self.killed:
             self.set_deadline(self.grace_s)
         if not self.stopped and self.failure is None:
             self.stopped = True
             self.signal(SIGTERM)
+
+    def asked_grace_s(self) -> float:
+        """The job's own where not the engine asks, but a machine that goes down, say."""
+        try:
+            asked = float(read_plain(STOP, RESERVED))
+        except (OSError, ValueError):
+            return self.grace_s
+        return asked if 0 <= asked < 1e9 else self.grace_s
 
     def set_deadline(self, seconds: float) -> None:
         until = time.monotonic() + seconds
@@ -297,30 +308,55 @@ def identity(pid: int) -> str:
     return "" if state in "ZX" else f"{pid}.{fields[18]}.{boot}"
 
 
-def outcome_text(code: int | None, stopped: bool, reason: str) -> bytes:
-    said = f"{'' if code is None else code}\n{int(stopped)}\n{' '.join(reason.split())}"
+def outcome_text(code: int | None, stopped: bool, reason: str, lost: bool = False) -> bytes:
+    """`lost`: by no fault of the job's."""
+    how = LOST if lost else f"{int(stopped)}"
+    said = f"{'' if code is None else code}\n{how}\n{' '.join(reason.split())}"
     return said.encode("utf-8", "replace")[: RESERVED - 1].ljust(RESERVED - 1) + b"\n"
 
 
-def write_outcome(folder: str, code: int | None, stopped: bool, reason: str) -> None:
-    """Into space set aside, so that a full disk is no hindrance; complete or not there.
+def write_outcome(
+    folder: str, code: int | None, stopped: bool, reason: str, lost: bool = False
+) -> None:
+    """Into space set aside, so that a full disk is no hindrance; complete or not there, and there
+    after a power cut too.
 
+    Only of a run that was told to stop does the disk not have to know before anybody else: the
+    store does. There somebody waits, and the disk may be busy with the checkpoint.
     `boa.atomic_file` would make a draft, which takes space, and is not there where this runs.
     """
     reserve = os.path.join(folder, RESERVE)
-    fd = os.open(reserve, os.O_WRONLY | os.O_CREAT, 0o600)
+    fd = os.open(reserve, os.O_WRONLY | os.O_CREAT | PLAIN, 0o600)
     try:
-        if os.write(fd, outcome_text(code, stopped, reason)) < RESERVED:
+        if os.write(fd, outcome_text(code, stopped, reason, lost)) < RESERVED:
             raise OSError("disk full")
+        if not stopped:
+            os.fdatasync(fd)  # its size is as it was
     finally:
         os.close(fd)
     os.rename(reserve, os.path.join(folder, OUTCOME))
+    if not stopped:
+        for place in (".", *FOUND_BY):
+            attempt(sync_folder, os.path.join(folder, place))
 
 
-def supervise(claimed: str, wake: int, kind: "type[Worker]") -> "tuple[int | None, bool, str]":
-    with open(claimed, "rb") as file:
-        supervisor = Supervisor(marshal.load(file), wake, kind)
-    if os.path.exists(STOP):
+def sync_folder(folder: str) -> None:
+    """The names in it, on the disk."""
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def supervise(claimed: str, wake: int, kind: "type[Worker]") -> "tuple[Any, ...]":
+    """The run, until it is over; gives how it ended, as `write_outcome` takes it."""
+    try:
+        launch = unpacked(read_plain(claimed))
+    except (OSError, ValueError) as trouble:
+        return None, False, f"lost: what it was to run is damaged: {trouble}", True
+    supervisor = Supervisor(launch, wake, kind)
+    if os.path.lexists(STOP):
         return 0, True, "stopped before it began"
     try:
         if supervisor.start():
@@ -348,6 +384,7 @@ def look_after(folder: str, kind: "type[Worker]") -> None:
     except FileNotFoundError:
         return  # another has it
     prctl(PR_SET_CHILD_SUBREAPER, 1)
+    outcome: tuple[Any, ...]
     try:
         outcome = supervise(claimed, wake, kind)
     except Exception as trouble:
@@ -356,5 +393,7 @@ def look_after(folder: str, kind: "type[Worker]") -> None:
         try:
             write_outcome(folder, *outcome)
             return
-        except OSError:  # disk full
+        except OSError as trouble:  # disk full
+            if trouble.errno in IN_THE_WAY:
+                return
             time.sleep(RETRY_S)

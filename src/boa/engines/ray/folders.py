@@ -61,8 +61,11 @@ class Folders(RunFolders):
             fd = os.open(reserve, os.O_WRONLY | os.O_CREAT, 0o600)
             with os.fdopen(fd, "wb") as file:
                 file.write(json.dumps(asdict(ending)).encode().ljust(RESERVED))
+                file.flush()
+                os.fdatasync(fd)
             os.utime(reserve, (at, at))
             os.replace(reserve, path)
+            run_supervisor.sync_folder(self.folder(key))
 
     def ended(self, key: RunKey) -> Ending | None:
         path = Path(self.folder(key), run_supervisor.OUTCOME)

@@ -4,7 +4,6 @@ What goes in and out is of plain types, so that a service of another version is 
 enough to be told so. Methods run on threads: while one waits for news, another may be asked.
 """
 
-import marshal
 import os
 import shutil
 import subprocess
@@ -18,7 +17,7 @@ from typing import Any
 
 from boa._version import __version__
 from boa.engines import launching
-from boa.engines.processes import orphans, run_supervisor
+from boa.engines.processes import orphans, run_files, run_supervisor
 
 PATIENCE_S = 10.0
 """How long `news` waits for some."""
@@ -94,7 +93,7 @@ class Rank:
                 os.mkdir(workdir)
             document = {"plans": [plan], "workdir": workdir, "grace_s": grace_s, "log_bytes": limit}
             Path(self._folder, run_supervisor.RESERVE).write_bytes(b" " * run_supervisor.RESERVED)
-            Path(self._folder, run_supervisor.LAUNCH).write_bytes(marshal.dumps(document, 2))
+            Path(self._folder, run_supervisor.LAUNCH).write_bytes(run_files.packed(document))
             self._state = "up"
         self._keep()
         while not _is_up(self._folder) and self._outcome is None:
@@ -194,10 +193,12 @@ def environment_of_node() -> dict[str, str]:
 def outcome_in(folder: str) -> tuple[int | None, bool, str]:
     try:
         text = Path(folder, run_supervisor.OUTCOME).read_text("utf-8", "replace")
+        code, stopped, reason = text.split("\n")[:3]
+        return int(code) if code else None, stopped == "1", reason.strip()
     except FileNotFoundError:
         return None, False, "lost: its supervisor was killed"
-    code, stopped, reason = text.split("\n")[:3]
-    return int(code) if code else None, stopped == "1", reason.strip()
+    except (OSError, ValueError):
+        return None, False, "lost: how it ended cannot be read"
 
 
 def _end_with(raylet: int) -> None:

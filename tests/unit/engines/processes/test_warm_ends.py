@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from boa.engines import local
+from boa.engines.local_run import NOBODY
 from boa.engines.processes import orphans, run_supervisor
 from local_runs import alive, until
 from warm_runs import WARM, Scripts
@@ -99,7 +100,12 @@ def test_a_child_that_has_the_number_of_a_dead_supervisor_is_left_to_who_waits_f
     pid, ticks, boot = run_supervisor.identity(child.pid).split(".")
     child.send_signal(signal.SIGKILL)
     until(lambda: not alive(child.pid))
-    for other in (f"{pid}.{int(ticks) - 1}.{boot}", f"{pid}.{ticks}.another", local.NOBODY, pid):
+    for other in (
+        f"{pid}.{int(ticks) - 1}.{boot}",
+        f"{pid}.{ticks}.another",
+        NOBODY,
+        pid,
+    ):
         orphans.bury(other)
     assert os.path.exists(f"/proc/{pid}")
     orphans.bury(f"{pid}.{ticks}.{boot}")

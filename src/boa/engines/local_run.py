@@ -1,0 +1,123 @@
+"""One run of the local engine, as its folder tells it.
+
+Whatever is found there, it answers: what is damaged, or is no plain file, costs this run at most.
+"""
+
+import os
+import re
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from boa.engines.processes import orphans, run_files, run_supervisor
+from boa.model.runs import RunEvent, RunKey
+from boa.units import Seconds
+
+NOBODY = "0.0.0"
+"""Who takes a run so that no supervisor can."""
+MOST_OUTCOME_BYTES = 4096
+_STAGES = (run_supervisor.UP, run_supervisor.CLAIMED)
+_TAKEN = re.compile(rf"({'|'.join(_STAGES)})\.([0-9]{{1,10}}\.[0-9]{{1,20}}\.[0-9a-z]{{1,40}})")
+_OUTCOME = re.compile(rf"(-?[0-9]{{1,10}}|)\n([01]|{run_supervisor.LOST})\n([^\n]*)\n", re.DOTALL)
+
+
+@dataclass(slots=True, eq=False)
+class LocalRun:
+    key: RunKey
+    folder: str
+    supervisor: str = ""
+    """PID, or PID.TICKS.BOOT where it is not ours; empty while there is none."""
+    ours: bool = False
+    """A child of this process: its number is nobody else's until we have heard of its end."""
+    warm_until: Seconds | None = None
+    """A warm parent was asked for a supervisor, which is waited for until then (monotonic)."""
+    up_told: bool = False
+    grace_s: Seconds | None = None
+    """It was asked to stop, with this grace."""
+    dead: bool = False
+    """Its supervisor is no more, and none will come."""
+    end: RunEvent | None = None
+
+    @property
+    def pid(self) -> int:
+        return int(self.supervisor.partition(".")[0])
+
+    @property
+    def is_supervised(self) -> bool:
+        """Whether who has taken it lives; of one that is ours and has not, nothing is known."""
+        return bool(self.supervisor) and run_supervisor.identity(self.pid) == self.supervisor
+
+    def state(self) -> tuple[str, str]:
+        """How far it is, and by whom: see `run_supervisor`. Other names mean nothing."""
+        try:
+            names = os.listdir(self.folder)
+        except OSError:  # deleted, or no folder
+            return "", ""
+        taken = [(match[1], match[2]) for match in map(_TAKEN.fullmatch, names) if match]
+        if taken:
+            return min(taken, key=lambda found: _STAGES.index(found[0]))
+        return (run_supervisor.LAUNCH, "") if run_supervisor.LAUNCH in names else ("", "")
+
+    def take_over(self) -> None:
+        """So that no supervisor can have it, unless one is quicker."""
+        with suppress(OSError):
+            claimed = f"{run_supervisor.CLAIMED}.{NOBODY}"
+            os.rename(
+                os.path.join(self.folder, run_supervisor.LAUNCH), os.path.join(self.folder, claimed)
+            )
+
+    def launched(self) -> dict[str, Any] | None:
+        """The launch as the engine wrote it; None where that is gone or damaged."""
+        path = os.path.join(self.folder, ".".join(filter(None, self.state())))
+        try:
+            return run_files.unpacked(run_files.read_plain(path))
+        except (OSError, ValueError):
+            return None
+
+    def marks(self) -> orphans.Marks | None:
+        launched = self.launched()
+        return None if launched is None else orphans.marks_of(launched["plans"][0]["env"])
+
+    def outcome(self) -> RunEvent | None:
+        """How it ended, where that is written down."""
+        path = os.path.join(self.folder, run_supervisor.OUTCOME)
+        try:
+            text = run_files.read_plain(path, MOST_OUTCOME_BYTES).decode("utf-8", "replace")
+        except FileNotFoundError:
+            return None
+        except OSError as trouble:
+            return self.lost(f"how it ended cannot be read ({trouble.strerror})")
+        match = _OUTCOME.match(text)
+        if match is None:
+            what = "garbled" if text.strip("\0 \n") else "empty"
+            return self.lost(f"how it ended is {what}")
+        code, how, reason = match.groups()
+        return RunEvent(
+            key=self.key,
+            ended=True,
+            exit_code=int(code) if code else None,
+            stopped=how == "1",
+            run_lost=how == run_supervisor.LOST,
+            reason=reason.strip(),
+        )
+
+    def lost(self, why: str, *, blameless: bool = True) -> RunEvent:
+        return RunEvent(key=self.key, ended=True, run_lost=blameless, reason=f"lost: {why}")
+
+    def unexplained(self) -> RunEvent:
+        """The end of a dead run that is not written down, as far as its files tell."""
+        stage, supervisor = self.state()
+        launched = self.launched()
+        if not stage:
+            return self.lost("what was written of it is gone")
+        boot = supervisor.rpartition(".")[2]
+        if supervisor == NOBODY and launched is not None:
+            boot = launched.get("boot", orphans.boot())
+        elif supervisor == NOBODY:
+            return self.lost("what it was to run is damaged")
+        if boot != orphans.boot():
+            return self.lost("the machine restarted")
+        if supervisor == NOBODY:
+            return self.lost("its supervisor could not be started", blameless=False)
+        why = "its supervisor was killed, or the machine restarted"
+        return self.lost(why, blameless=False)
