@@ -262,3 +262,76 @@ def test_of_a_run_that_was_lost_the_end_is_when_that_was_seen(runs: Runs) -> Non
     end = runs.end(key)
     assert end.exit_code is None
     assert 0 <= end.age_s < 10
+
+
+# A supervisor that is stopped
+
+
+STUBBORN = 'trap "" TERM; echo $$; while :; do sleep 0.02; done'
+
+
+@pytest.fixture
+def no_slack(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("boa.engines.local.SLACK_S", 0.0)
+
+
+@pytest.fixture
+def stays_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing makes a process go on that was stopped."""
+    kill = os.kill
+    monkeypatch.setattr(os, "kill", lambda pid, n: n == signal.SIGCONT or kill(pid, n))
+
+
+@pytest.mark.usefixtures("no_slack", "stays_stopped")
+@pytest.mark.parametrize("found_again", [False, True])
+def test_a_stopped_supervisor_does_not_keep_a_run_going_past_its_grace(
+    runs: Runs, found_again: bool
+) -> None:
+    key = runs.start("sh", "-c", STUBBORN)
+    runs.until_printed(key, "\n")
+    runs.until_up(key)
+    supervisor, worker = runs.supervisor(key), int(runs.log(key))
+    os.kill(supervisor, signal.SIGSTOP)
+    if found_again:
+        runs.crash()
+    runs.engine.stop(key, 0.05)
+    end = runs.end(key)
+    assert (end.exit_code, end.stopped) == (-signal.SIGKILL, True)
+    assert end.reason.startswith("killed by the service: still there 0.05 s after SIGTERM")
+    assert not alive(supervisor)
+    until(lambda: not alive(worker))
+    runs.crash()
+    assert runs.end(key).reason == end.reason
+
+
+def test_a_stopped_supervisor_goes_on_when_its_run_is_to_stop_so_that_the_job_can_save(
+    runs: Runs,
+) -> None:
+    key = runs.start("sh", "-c", WAITING)
+    runs.until_printed(key, "ready")
+    runs.until_up(key)
+    os.kill(runs.supervisor(key), signal.SIGSTOP)
+    runs.engine.stop(key, 60.0)
+    end = runs.end(key)
+    assert (end.exit_code, end.stopped) == (0, True)
+
+
+@pytest.mark.usefixtures("no_slack", "stays_stopped")
+def test_a_supervisor_stopped_before_it_had_taken_its_run_does_not_hold_it_up(runs: Runs) -> None:
+    key = runs.start("sh", "-c", "echo began")
+    os.kill(runs.engine._runs[key].pid, signal.SIGSTOP)
+    runs.engine.stop(key, 0.0)
+    end = runs.end(key)
+    assert end.stopped or end.exit_code == 0, "it may have been quicker"
+
+
+@pytest.mark.usefixtures("no_slack")
+def test_a_supervisor_that_does_as_it_was_told_is_not_overtaken_before_the_grace_is_over(
+    runs: Runs,
+) -> None:
+    key = runs.start("sh", "-c", WAITING)
+    runs.until_printed(key, "ready")
+    runs.until_up(key)
+    runs.engine.stop(key, 60.0)
+    end = runs.end(key)
+    assert (end.exit_code, end.reason) == (0, "stopped when asked")

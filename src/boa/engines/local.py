@@ -38,6 +38,10 @@ SUPERVISE = (
     "import run_supervisor; run_supervisor.main(sys.argv[2])"
 )
 """Quicker than to run the file, which Python would compile every time."""
+SLACK_S: Seconds = 10.0
+"""Beyond the grace, for a supervisor to see to it; then the service kills the run itself …"""
+AGAIN_S: Seconds = 1.0
+"""… and again, until it is gone."""
 WARM_S: Seconds = 30.0
 """Not begun by a warm parent within this time, a run is sent another supervisor."""
 _log = logging.getLogger("boa.engines")
@@ -100,17 +104,14 @@ class LocalEngine:
         except OSError:  # the disk is full, or it is a folder
             if not run.state()[1]:
                 raise
-        _, supervisor = run.state()  # who takes it later than this sees the file
-        if supervisor:
-            pid = int(supervisor.partition(".")[0])
-            if run_supervisor.identity(pid) == supervisor:
-                with suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGTERM)
-        elif not run.supervisor:
+        # who takes it later than this sees the file; one that somebody has stopped goes on
+        taken = run.state()[1] and run.signal_supervisor(signal.SIGTERM, signal.SIGCONT)
+        if not taken and not run.supervisor:
             self._supervise(run)  # it will see that there is nothing to start
-        run.grace_s = grace_s
+        run.asked_to_stop(grace_s, time.monotonic() + grace_s + SLACK_S)
 
     def poll(self) -> Sequence[RunEvent]:
+        self._kill_overdue()
         self._settle(self._dead(self._await_warm()))
         self._conclude()
         events = list(self._over.values())
@@ -253,6 +254,20 @@ class LocalEngine:
         self._over[key] = RunEvent(key=key, ended=True, run_lost=True, reason=reason)
 
     # Endings
+
+    def _kill_overdue(self) -> None:
+        """Runs that go on after their grace: their supervisor is stopped, or hangs."""
+        now = time.monotonic()
+        late = [
+            run
+            for run in self._runs.values()
+            if run.kill_at is not None and now >= run.kill_at and not run.dead
+        ]
+        for run in late:
+            run.kill_at, run.overdue = now + AGAIN_S, True
+            run.signal_supervisor(signal.SIGKILL)
+        if late:
+            orphans.kill({marks for run in late if (marks := run.marks())})
 
     def _dead(self, told: Collection[str]) -> list[LocalRun]:
         """Runs whose supervisor is no more; of those not ours, some are looked at, and all `told`.

@@ -5,6 +5,7 @@ Whatever is found there, it answers: what is damaged, or is no plain file, costs
 
 import os
 import re
+import signal
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -34,6 +35,10 @@ class LocalRun:
     up_told: bool = False
     grace_s: Seconds | None = None
     """It was asked to stop, with this grace."""
+    kill_at: Seconds | None = None
+    """Moment (monotonic) from which the service kills it itself: its supervisor should have."""
+    overdue: bool = False
+    """That moment has come."""
     dead: bool = False
     """Its supervisor is no more, and none will come."""
     end: RunEvent | None = None
@@ -57,6 +62,22 @@ class LocalRun:
         if taken:
             return min(taken, key=lambda found: _STAGES.index(found[0]))
         return (run_supervisor.LAUNCH, "") if run_supervisor.LAUNCH in names else ("", "")
+
+    def signal_supervisor(self, *numbers: int) -> bool:
+        """Whether it has a supervisor, or one that is on its way."""
+        supervisor = self.state()[1] or self.supervisor
+        if not supervisor:
+            return False
+        pid = int(supervisor.partition(".")[0])
+        if supervisor == run_supervisor.identity(pid) or (self.ours and supervisor == str(pid)):
+            with suppress(ProcessLookupError):
+                for number in numbers:
+                    os.kill(pid, number)
+        return True
+
+    def asked_to_stop(self, grace_s: Seconds, kill_at: Seconds) -> None:
+        self.grace_s = grace_s
+        self.kill_at = kill_at if self.kill_at is None else min(kill_at, self.kill_at)
 
     def take_over(self) -> None:
         """So that no supervisor can have it, unless one is quicker."""
@@ -106,6 +127,15 @@ class LocalRun:
 
     def unexplained(self) -> RunEvent:
         """The end of a dead run that is not written down, as far as its files tell."""
+        if self.overdue:
+            late = f"killed by the service: still there {self.grace_s or 0:g} s after SIGTERM"
+            return RunEvent(
+                key=self.key,
+                ended=True,
+                exit_code=-signal.SIGKILL,
+                stopped=True,
+                reason=f"{late}, and its supervisor did not see to it",
+            )
         stage, supervisor = self.state()
         launched = self.launched()
         if not stage:
