@@ -102,11 +102,16 @@ class Runs:
         self.engine.close()
 
 
+def slots_of(width: int) -> tuple[tuple[int, ...]]:
+    """GPUs of one node."""
+    return (tuple(range(width)),)
+
+
 def start_eight(runs: Runs) -> list[RunKey]:
     """Runs of one and two workers that each write down that they began."""
     began = 'echo began >> "$BOA_CHECKPOINT_DIR/$BOA_ATTEMPT.$RANK"; sleep 0.2'
     return [
-        runs.start("sh", "-c", began, job=str(job), attempt=width, slots=(tuple(range(width)),))
+        runs.start("sh", "-c", began, job=f"{job}{width}", attempt=width, slots=slots_of(width))
         for job in range(1, 5)
         for width in (1, 2)
     ]

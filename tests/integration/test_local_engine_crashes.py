@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from boa.engines.local import LocalEngine
-from boa.engines.processes import run_supervisor
+from boa.engines.processes import run_files, run_supervisor
 from boa.model.runs import RunKey
 from local_runs import Runs, alive, start_eight, until
 
@@ -34,7 +34,7 @@ def test_another_engine_finds_runs_that_go_on_and_ends_that_came_meanwhile(runs:
     on = runs.start("sh", "-c", WAITING, job="1")
     over = runs.start("sh", "-c", "exit 5", job="2")
     runs.until_printed(on, "ready")
-    until(lambda: (runs.folder(over) / run_supervisor.OUTCOME).exists())
+    until(lambda: (runs.folder(over) / run_files.OUTCOME).exists())
     runs.crash()
     assert set(runs.engine.runs()) == {on, over}
     runs.until_up(on)
@@ -244,8 +244,8 @@ def test_an_end_says_how_long_ago_it_was_also_to_another_engine(
     runs: Runs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     key = runs.start("true")
-    until(lambda: (runs.folder(key) / run_supervisor.OUTCOME).exists())
-    written = (runs.folder(key) / run_supervisor.OUTCOME).stat().st_mtime
+    until(lambda: (runs.folder(key) / run_files.OUTCOME).exists())
+    written = (runs.folder(key) / run_files.OUTCOME).stat().st_mtime
     assert runs.end(key).age_s < time.time() - written + 0.001
     runs.crash()
     for wall, age_s in ((written + 3600.0, 3600.0), (written + 7200.0, 7200.0), (0.0, 0.0)):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from boa.engines.folders import KEPT_ATTEMPTS
-from boa.engines.processes import run_supervisor
+from boa.engines.processes import run_files
 from boa.errors import InputError
 from boa.model.runs import RunKey
 from local_runs import Runs, until
@@ -79,7 +79,7 @@ def test_logs_of_the_newest_attempts_are_kept_and_those_not_yet_forgotten(runs: 
 def test_a_full_disk_delays_the_outcome_but_loses_nothing(runs: Runs) -> None:
     key = runs.start("sh", "-c", "until [ -e $BOA_CHECKPOINT_DIR/go ]; do sleep 0.01; done; exit 4")
     runs.until_up(key)
-    reserve = runs.folder(key) / run_supervisor.RESERVE
+    reserve = runs.folder(key) / run_files.RESERVE
     reserve.unlink()
     reserve.symlink_to("/dev/full")
     worker = _only_child(runs.supervisor(key))

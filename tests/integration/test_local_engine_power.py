@@ -30,7 +30,7 @@ def runs(tmp_path: Path) -> Iterator[Runs]:
 def _ended(runs: Runs, job: str = "7") -> RunKey:
     """A run that is over, and that nobody has heard of yet."""
     key = runs.start("true", job=job)
-    until(lambda: (runs.folder(key) / run_supervisor.OUTCOME).exists())
+    until(lambda: (runs.folder(key) / run_files.OUTCOME).exists())
     return key
 
 
@@ -55,11 +55,11 @@ def test_an_end_is_on_the_disk_with_all_that_leads_to_it_before_anybody_hears_of
 
     for name in ("fsync", "fdatasync", "rename"):
         monkeypatch.setattr(os, name, noting(name, getattr(os, name)))
-    run_supervisor.write_outcome(str(folder), 0, False, "")
+    run_files.write_outcome(str(folder), 0, False, "")
     first = ["fdatasync reserve", "rename reserve", "fsync ."]
     assert done == [*first, "fsync ../../.runs", "fsync ..", "fsync ../.."]
     done.clear()
-    run_supervisor.write_outcome(str(folder), 0, True, "stopped when asked")
+    run_files.write_outcome(str(folder), 0, True, "stopped when asked")
     assert done == ["rename reserve"], "the store knows already, and somebody waits"
 
 
@@ -148,7 +148,7 @@ def test_an_odd_outcome_is_a_lost_run_and_no_failure(
     runs: Runs, odd: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     key, other = _ended(runs, "7"), _ended(runs, "8")
-    outcome = runs.folder(key) / run_supervisor.OUTCOME
+    outcome = runs.folder(key) / run_files.OUTCOME
     outcome.unlink()
     ODD[odd](outcome)
     with caplog.at_level(logging.WARNING, "boa.engines"):
@@ -286,11 +286,11 @@ def test_something_else_in_the_place_of_the_outcome_ends_the_run_as_lost(runs: R
     key = runs.start("sh", "-c", WAITING)
     runs.until_printed(key, "ready")
     runs.until_up(key)
-    (runs.folder(key) / run_supervisor.OUTCOME).mkdir()
+    (runs.folder(key) / run_files.OUTCOME).mkdir()
     runs.engine.stop(key, 20.0)
     assert runs.end(key).run_lost
     runs.engine.forget(key)
-    assert not (runs.folder(key) / run_supervisor.OUTCOME).exists()
+    assert not (runs.folder(key) / run_files.OUTCOME).exists()
 
 
 def test_a_folder_that_cannot_be_read_is_a_lost_run(
@@ -332,3 +332,26 @@ def test_a_file_in_the_place_of_a_runs_folder_is_a_lost_run(runs: Runs) -> None:
 def _marked(runs: Runs, key: RunKey) -> None:
     runs.folder(key).mkdir(parents=True)
     (runs.root / "runs" / ".runs" / f"{key.job}.{key.attempt}").touch()
+
+
+def test_a_supervisor_that_takes_its_run_while_another_service_looks_is_not_overlooked(
+    runs: Runs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(runs.engine, "_supervise", lambda run: None)
+        key = runs.start("true")
+    me = run_supervisor.identity(os.getpid())
+    read = run_files.read_plain
+
+    def late(path: str, *most: int) -> bytes:
+        if path.endswith(run_supervisor.LAUNCH):
+            os.rename(path, runs.folder(key) / f"claimed.{me}")  # this very moment
+        return read(path, *most)
+
+    monkeypatch.setattr(run_files, "read_plain", late)
+    runs.crash()
+    runs.poll()
+    assert runs.told(key, ended=True) is None
+    os.rename(runs.folder(key) / f"claimed.{me}", runs.folder(key) / f"claimed.{LONG_AGO}")
+    runs.crash()
+    assert runs.end(key).run_lost

@@ -8,6 +8,10 @@ from boa.model.runs import Launch, LogFile, RunEvent, RunKey
 from boa.units import Seconds
 
 
+class NotOver(Exception):
+    """A job cannot be started yet: something of an earlier run of its is still there. Says what."""
+
+
 class Engine(Protocol):
     """Every call returns soon. Safe to call from one thread; logs from any.
 
@@ -15,7 +19,10 @@ class Engine(Protocol):
     """
 
     def start(self, launch: Launch) -> None:
-        """Start a run; of a run that was started before, nothing. What fails is an ended event."""
+        """Start a run; of a run that was started before, nothing. What fails is an ended event.
+
+        Raises NotOver where the job would run twice at once. To be asked again.
+        """
         ...
 
     def stop(self, key: RunKey, grace_s: Seconds) -> None:

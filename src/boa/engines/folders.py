@@ -15,7 +15,7 @@ from collections.abc import Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from boa.engines.processes import run_supervisor
+from boa.engines.processes import run_files
 from boa.errors import InputError
 from boa.model.cluster import JobId
 from boa.model.runs import LogFile, RunKey
@@ -31,8 +31,8 @@ _log = logging.getLogger("boa.engines")
 
 class RunFolders:
     def __init__(self, root: Path) -> None:
-        self._root = os.path.abspath(root)
-        self._index = os.path.join(self._root, ".runs")
+        self.root = os.path.abspath(root)
+        self._index = os.path.join(self.root, ".runs")
         os.makedirs(self._index, mode=0o700, exist_ok=True)
 
     def known(self) -> list[RunKey]:
@@ -53,7 +53,7 @@ class RunFolders:
     def age(self, key: RunKey) -> Seconds:
         """How long ago it ended. A clock that was set back makes it now."""
         with suppress(OSError):  # the disk was full, or somebody has deleted it
-            ended = os.lstat(os.path.join(self.folder(key), run_supervisor.OUTCOME)).st_mtime
+            ended = os.lstat(os.path.join(self.folder(key), run_files.OUTCOME)).st_mtime
             return max(time.time() - ended, 0.0)
         return 0.0
 
@@ -94,7 +94,7 @@ class RunFolders:
     def home(self, job: JobId) -> str:
         if not job.replace("-", "").isalnum():
             raise InputError("job", job, "an id of letters, digits and -")
-        return os.path.join(self._root, job)
+        return os.path.join(self.root, job)
 
     def folder(self, key: RunKey) -> str:
         return os.path.join(self.home(key.job), str(key.attempt))

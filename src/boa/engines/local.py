@@ -17,20 +17,25 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 from boa.engines import folders, launching
+from boa.engines.base import NotOver
 from boa.engines.folders import RunFolders
 from boa.engines.local_run import LocalRun
-from boa.engines.processes import orphans, parent_pool, run_files, run_supervisor
+from boa.engines.processes import cgroups, orphans, parent_pool, run_files, run_supervisor
 from boa.engines.processes.warm_scripts import Finder, Recipe
 from boa.model.cluster import JobId
 from boa.model.runs import Launch, LogFile, RunEvent, RunKey
 from boa.units import Seconds
 
+LOOKED_AT_ONCE = 10
+"""Runs whose folders one `poll` looks into, once they are up."""
+PATIENCE_S: Seconds = 5.0
+"""For processes to die of SIGKILL, before it is told that they do not."""
 CHECKED_AT_ONCE = 50
 """Supervisors that are no children of ours that one `poll` looks at; others tell by themselves."""
 SUPERVISE = (
@@ -63,12 +68,15 @@ class LocalEngine:
         self._new = os.path.abspath(root / ".new")
         folders.remove(self._new)
         os.makedirs(self._new, mode=0o700, exist_ok=True)
+        self._root, self._cgroups = orphans.root_of(self._folders.root), cgroups.place()
         self._runs: dict[RunKey, LocalRun] = {}
         self._over: dict[RunKey, RunEvent] = {}
         """Runs asked for that had ended and been forgotten: they are told of as lost."""
-        self._next_check = 0
+        self._next_check = self._next_look = 0
+        marked = orphans.marked(self._root, self._cgroups)  # these began before runs are listed
         for key in self._folders.known():
             self._find_again(key)
+        self._strays = self._kill_strays(marked)
 
     # What the service asks
 
@@ -80,24 +88,25 @@ class LocalEngine:
             if self._folders.exists(key):  # ended and forgotten: an old database is back
                 self._was_before(key)
                 return
+            self._check_alone(key)
             files, recipe = self._files_of(launch)
             run = self._begin(key, files)
             if recipe is not None and self._warm.ask(recipe, run.folder):
                 run.warm_until = time.monotonic() + WARM_S
-        if run.end is None and not run.supervisor and run.warm_until is None:
+        if not run.dead and not run.supervisor and run.warm_until is None:
             self._supervise(run)
 
     def stop(self, key: RunKey, grace_s: Seconds) -> None:
         run = self._known(key)
         if run is None:
             if not self._folders.exists(key):  # decided on, and taken back before its start
-                outcome = run_supervisor.outcome_text(0, True, "stopped before it began")
-                run = self._begin(key, {run_supervisor.OUTCOME: outcome})
+                outcome = run_files.outcome_text(0, True, "stopped before it began")
+                run = self._begin(key, {run_files.OUTCOME: outcome})
                 run.dead, run.end = True, run.outcome()
             else:
                 self._was_before(key)
             return
-        if run.end is not None or (run.grace_s is not None and run.grace_s <= grace_s):
+        if run.dead or (run.grace_s is not None and run.grace_s <= grace_s):
             return
         try:
             run_files.replace_plain(run.folder, run_supervisor.STOP, f"{grace_s:.3f}".encode())
@@ -114,11 +123,14 @@ class LocalEngine:
         self._kill_overdue()
         self._settle(self._dead(self._await_warm()))
         self._conclude()
+        self._look_for_left()
         events = list(self._over.values())
         for run in self._runs.values():
-            if not run.up_told and run.state()[0] == run_supervisor.UP:
+            if not run.up_told and run.state()[0] in (run_supervisor.UP, run_supervisor.LEFT):
                 run.up_told = True
                 events.append(RunEvent(key=run.key, ended=False))
+            if run.hindrance and (news := run.news) is not None:
+                events.append(news)
             if run.end is not None:
                 events.append(replace(run.end, age_s=self._folders.age(run.key)))
         return events
@@ -159,18 +171,22 @@ class LocalEngine:
             "grace_s": launch.spec.grace_s,
             "log_bytes": self._log_bytes,
             "boot": orphans.boot(),
+            "mark": orphans.mark_of(self._root, launch.key.job, launch.key.attempt),
+            "cgroup": self._new_run(launch.key).cgroup,
         }
         files = {
             run_supervisor.LAUNCH: run_files.packed(document),
-            run_supervisor.RESERVE: b" " * run_supervisor.RESERVED,
+            run_files.RESERVE: b" " * run_files.RESERVED,
         }
         return files, script.recipe if script else None
 
     def _begin(self, key: RunKey, files: dict[str, bytes]) -> LocalRun:
         """The run's folder with all of this in it, or no folder."""
         os.makedirs(self._folders.home(key.job), exist_ok=True)
-        folder = tempfile.mkdtemp(dir=self._new)
+        folder, run = tempfile.mkdtemp(dir=self._new), self._new_run(key)
         try:
+            if run_supervisor.LAUNCH in files:
+                cgroups.make(run.cgroup)
             for name, data in files.items():
                 with open(os.path.join(folder, name), "xb") as file:
                     file.write(data)
@@ -178,9 +194,27 @@ class LocalEngine:
             os.rename(folder, self._folders.folder(key))
         except OSError:
             shutil.rmtree(folder, ignore_errors=True)
+            cgroups.remove(run.cgroup)
             raise
-        run = self._runs[key] = LocalRun(key, self._folders.folder(key))
+        self._runs[key] = run
         return run
+
+    def _new_run(self, key: RunKey) -> LocalRun:
+        mark = orphans.mark_of(self._root, key.job, key.attempt)
+        return LocalRun(key, self._folders.folder(key), mark, cgroups.path_of(self._cgroups, mark))
+
+    def _check_alone(self, key: RunKey) -> None:
+        """That nothing of an earlier run of the same job is there: an old database may be back,
+        or files of a run may have gone that goes on."""
+        for run in self._runs.values():
+            if run.key.job == key.job and run.found_again and run.end is None:
+                raise NotOver(run.hindrance or f"attempt {run.key.attempt} is not over")
+        mine = orphans.mark_of(self._root, key.job, 0) >> 8
+        if any(stray.mark >> 8 == mine for stray in self._strays):
+            self._strays = orphans.kill(self._strays)
+        for stray, left in self._strays.items():
+            if stray.mark >> 8 == mine:
+                raise NotOver(f"{left} of an earlier attempt cannot be ended")
 
     def _supervise(self, run: LocalRun) -> None:
         pid = os.posix_spawnp(
@@ -234,7 +268,8 @@ class LocalEngine:
     def _find_again(self, key: RunKey) -> None:
         """A run that nobody has taken waits for `start` to be asked again: it may be one that was
         over and came back in a power cut, and its job may run by now."""
-        run = LocalRun(key, self._folders.folder(key))
+        run = self._new_run(key)
+        run.found_again = True
         stage, run.supervisor = run.state()
         ended = run.outcome() is not None
         if not stage and not ended:  # forgotten, or its folder never came to be
@@ -244,8 +279,9 @@ class LocalEngine:
         if stage == run_supervisor.LAUNCH and not ended:
             launched = run.launched()
             if launched is None or launched.get("boot", orphans.boot()) != orphans.boot():
-                run.take_over()
-                run.dead = True
+                run.take_over()  # unless a supervisor was quicker that is on its way
+                _, run.supervisor = run.state()
+                run.dead = not run.is_supervised
         else:
             run.dead = ended and not run.is_supervised
 
@@ -254,6 +290,17 @@ class LocalEngine:
         self._over[key] = RunEvent(key=key, ended=True, run_lost=True, reason=reason)
 
     # Endings
+
+    def _kill_strays(self, marked: set[int]) -> dict[orphans.Traces, str]:
+        """Processes of runs of which nothing is written any more. Gives what cannot be ended."""
+        known = {run.mark for run in self._runs.values()}
+        strays = [
+            orphans.Traces(mark=mark, cgroup=cgroups.path_of(self._cgroups, mark))
+            for mark in marked - known
+        ]
+        if strays:
+            _log.warning("what is left of %d runs that nobody knows is killed", len(strays))
+        return orphans.kill(strays)
 
     def _kill_overdue(self) -> None:
         """Runs that go on after their grace: their supervisor is stopped, or hangs."""
@@ -267,7 +314,7 @@ class LocalEngine:
             run.kill_at, run.overdue = now + AGAIN_S, True
             run.signal_supervisor(signal.SIGKILL)
         if late:
-            orphans.kill({marks for run in late if (marks := run.marks())})
+            orphans.kill([run.traces() for run in late])
 
     def _dead(self, told: Collection[str]) -> list[LocalRun]:
         """Runs whose supervisor is no more; of those not ours, some are looked at, and all `told`.
@@ -300,11 +347,15 @@ class LocalEngine:
 
     def _conclude(self) -> None:
         """How runs ended that are dead: as is written down, or lost."""
-        over = {run: run.outcome() for run in self._runs.values() if run.dead and run.end is None}
-        lost = [run for run, end in over.items() if end is None]
-        if lost:
-            marks = {found for run in lost if (found := run.marks())}
-            orphans.kill(marks, {run.supervisor for run in lost if run.supervisor})
+        now = time.monotonic()
+        dead = [
+            run
+            for run in self._runs.values()
+            if run.dead and run.end is None and now >= run.look_at
+        ]
+        over = {run: run.outcome() for run in dead}
+        for run in self._not_over(over, now):
+            del over[run]
         for run, written in over.items():
             run.end = written or run.unexplained()
             if run.end.run_lost:
@@ -312,9 +363,35 @@ class LocalEngine:
             if written is None:
                 self._write_down(run, run.end)
 
+    def _not_over(self, dead: Mapping[LocalRun, RunEvent | None], now: Seconds) -> list[LocalRun]:
+        """Kill what is left of them. Gives those of which something still is: they are not over,
+        or their jobs would run twice at once."""
+        traces = {run: run.traces() for run in dead}
+        doubtful = [
+            run
+            for run, end in dead.items()
+            if end is None or end.run_lost or orphans.is_held(traces[run])
+        ]
+        left = orphans.kill([traces[run] for run in doubtful]) if doubtful else {}
+        hindered = [run for run in doubtful if traces[run] in left]
+        for run in hindered:
+            run.dead_since = now if run.dead_since is None else run.dead_since
+            if now >= run.dead_since + PATIENCE_S:
+                run.look_at = now + AGAIN_S
+                run.hinder(left[traces[run]])
+        return hindered
+
+    def _look_for_left(self) -> None:
+        """Ask some supervisors whether they wait for processes that cannot be ended."""
+        running = [run for run in self._runs.values() if run.up_told and not run.dead]
+        first = self._next_look if self._next_look < len(running) else 0
+        self._next_look = first + LOOKED_AT_ONCE
+        for run in running[first : self._next_look]:
+            run.look_for_left()
+
     def _write_down(self, run: LocalRun, end: RunEvent) -> None:
         with suppress(OSError):  # a full disk: it is found again to be lost
-            run_supervisor.write_outcome(
+            run_files.write_outcome(
                 run.folder, end.exit_code, end.stopped, end.reason, end.run_lost
             )
 

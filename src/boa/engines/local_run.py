@@ -10,22 +10,27 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from boa.engines.processes import orphans, run_files, run_supervisor
+from boa.engines.processes import orphans, run_files, run_marks, run_supervisor
 from boa.model.runs import RunEvent, RunKey
 from boa.units import Seconds
 
 NOBODY = "0.0.0"
 """Who takes a run so that no supervisor can."""
 MOST_OUTCOME_BYTES = 4096
-_STAGES = (run_supervisor.UP, run_supervisor.CLAIMED)
+_STAGES = (run_supervisor.LEFT, run_supervisor.UP, run_supervisor.CLAIMED)
 _TAKEN = re.compile(rf"({'|'.join(_STAGES)})\.([0-9]{{1,10}}\.[0-9]{{1,20}}\.[0-9a-z]{{1,40}})")
-_OUTCOME = re.compile(rf"(-?[0-9]{{1,10}}|)\n([01]|{run_supervisor.LOST})\n([^\n]*)\n", re.DOTALL)
+_OUTCOME = re.compile(rf"(-?[0-9]{{1,10}}|)\n([01]|{run_files.LOST})\n([^\n]*)\n", re.DOTALL)
 
 
 @dataclass(slots=True, eq=False)
 class LocalRun:
     key: RunKey
     folder: str
+    mark: int
+    cgroup: str
+    """Where there may be a control group of its own, unless another service has said otherwise."""
+    found_again: bool = False
+    """Begun by an engine before this one."""
     supervisor: str = ""
     """PID, or PID.TICKS.BOOT where it is not ours; empty while there is none."""
     ours: bool = False
@@ -41,11 +46,27 @@ class LocalRun:
     """That moment has come."""
     dead: bool = False
     """Its supervisor is no more, and none will come."""
+    dead_since: Seconds | None = None
+    """When that was seen (monotonic)."""
+    look_at: Seconds = 0.0
+    """When to look again for what is left of it (monotonic)."""
+    hindrance: str = ""
+    """Processes that cannot be ended, in words: they keep it from being over …"""
+    hindrance_told: str = ""
+    """… as it was told last."""
     end: RunEvent | None = None
 
     @property
     def pid(self) -> int:
         return int(self.supervisor.partition(".")[0])
+
+    @property
+    def news(self) -> RunEvent | None:
+        """Its hindrance, once."""
+        if self.hindrance == self.hindrance_told:
+            return None
+        self.hindrance_told = self.hindrance
+        return RunEvent(key=self.key, ended=False, hindrance=self.hindrance)
 
     @property
     def is_supervised(self) -> bool:
@@ -89,19 +110,40 @@ class LocalRun:
 
     def launched(self) -> dict[str, Any] | None:
         """The launch as the engine wrote it; None where that is gone or damaged."""
-        path = os.path.join(self.folder, ".".join(filter(None, self.state())))
-        try:
-            return run_files.unpacked(run_files.read_plain(path))
-        except (OSError, ValueError):
-            return None
+        for _ in range(len(_STAGES) + 1):  # a supervisor may rename it at any moment
+            path = os.path.join(self.folder, ".".join(filter(None, self.state())))
+            try:
+                return run_files.unpacked(run_files.read_plain(path))
+            except FileNotFoundError:
+                continue
+            except (OSError, ValueError):
+                return None
+        return None
 
-    def marks(self) -> orphans.Marks | None:
-        launched = self.launched()
-        return None if launched is None else orphans.marks_of(launched["plans"][0]["env"])
+    def traces(self) -> orphans.Traces:
+        """Everything that its processes can be found by."""
+        launched = self.launched() or {"plans": []}
+        return orphans.Traces(
+            environ=next((orphans.marks_of(plan["env"]) for plan in launched["plans"]), None),
+            supervisor="" if self.ours else self.supervisor,
+            mark=self.mark,
+            folder=self.folder,
+            cgroup=launched.get("cgroup", self.cgroup),
+        )
+
+    def look_for_left(self) -> None:
+        """Look whether its supervisor waits for processes that it cannot end."""
+        stage, supervisor = self.state()
+        if stage == run_supervisor.LEFT:
+            pids = run_marks.children(int(supervisor.partition(".")[0]))
+            self.hinder(orphans.named(pids))
+
+    def hinder(self, left: str) -> None:
+        self.hindrance = f"{left} of attempt {self.key.attempt} cannot be ended"
 
     def outcome(self) -> RunEvent | None:
         """How it ended, where that is written down."""
-        path = os.path.join(self.folder, run_supervisor.OUTCOME)
+        path = os.path.join(self.folder, run_files.OUTCOME)
         try:
             text = run_files.read_plain(path, MOST_OUTCOME_BYTES).decode("utf-8", "replace")
         except FileNotFoundError:
@@ -118,7 +160,7 @@ class LocalRun:
             ended=True,
             exit_code=int(code) if code else None,
             stopped=how == "1",
-            run_lost=how == run_supervisor.LOST,
+            run_lost=how == run_files.LOST,
             reason=reason.strip(),
         )
 

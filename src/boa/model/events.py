@@ -67,9 +67,12 @@ the cloud takes it anyway; it did not come up."""
 ShortageCode: TypeAlias = Literal["no_such_type", "max_nodes", "no_capacity", "spend_cap"]
 """Why a job has less than planned: the type is not on offer; no more nodes are allowed; the cloud
 has no more, or had none; the cap on the spend leaves too little."""
-TroubleCode: TypeAlias = Literal["engine", "cloud", "no_plan", "one_process", "exit_code"]
+TroubleCode: TypeAlias = Literal[
+    "engine", "cloud", "no_plan", "one_process", "exit_code", "not_over"
+]
 """Kind of trouble: engine or cloud do not do as asked; the solver failed; a job of one process may
-get several nodes; a job ended badly when told to stop."""
+get several nodes; a job ended badly when told to stop; processes of a job's run cannot be ended,
+and it is not started again before they are gone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -249,7 +252,7 @@ class TroubleFields(TypedDict):
     detail: NotRequired[str]
     """Words of engine, cloud or solver."""
     name: NotRequired[str]
-    """The job's, of `exit_code`."""
+    """The job's, of `exit_code` and `not_over`."""
     exit_code: NotRequired[int]
 
 

@@ -47,7 +47,10 @@ class RunEvent:
 
     key: RunKey
     ended: bool
-    """False: its processes are up."""
+    """False: its processes are up, or, with a `hindrance`, something is in its way."""
+    hindrance: str = ""
+    """Processes that cannot be ended, in words: they keep it from beginning, or from being over.
+    Told when they change."""
     exit_code: int | None = None
     """0: it said that it was done, or had stopped when asked. A signal n: -n. None: lost, nobody
     knows (its supervisor died, or the machine was restarted)."""

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from boa.clock import Clock
 from boa.clouds.base import Cloud, CloudTrouble, NoCapacity
-from boa.engines.base import Engine
+from boa.engines.base import Engine, NotOver
 from boa.model.cluster import NodeId
 from boa.model.job import JobRecord, Run
 from boa.model.records import NodeRecord
@@ -195,6 +195,10 @@ class Actor:
             return  # asked again too late
         try:
             self._engine.start(launch)
+        except NotOver as hindrance:
+            said = RunEvent(key=launch.key, ended=False, hindrance=str(hindrance))
+            self._tell(EngineSaid([said]))
+            self._again(lambda: self._for_engine.do(lambda: self._start(launch)))
         except Exception as problem:  # a full disk, say: no folder to put the run into
             self._engine_trouble(f"job {launch.key.job} cannot be started yet: {problem}")
             self._again(lambda: self._for_engine.do(lambda: self._start(launch)))

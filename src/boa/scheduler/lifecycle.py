@@ -40,6 +40,17 @@ def run_began(draft: Draft, event: RunEvent) -> None:
     draft.put_job(replace(job, run=run, state="running", reason=""))
 
 
+def run_hindered(draft: Draft, event: RunEvent) -> None:
+    """Something of it, or of a run before it, cannot be ended: it is not replaced, and the job
+    waits. Told when that changes."""
+    job = _running(draft, event)
+    reason = words.not_over(event.hindrance)
+    if job is None or job.reason == reason:
+        return
+    draft.put_job(replace(job, reason=reason))
+    draft.tell("trouble", job=job.id, why="not_over", name=job.name, detail=event.hindrance)
+
+
 def run_ended(draft: Draft, event: RunEvent, at: Seconds, backoff_s: Seconds) -> None:
     """It ended then, which may be a while ago: the service may have been away.
 

@@ -99,6 +99,8 @@ class Scheduler:
                 at = draft.now - event.age_s * self.limits.speed
                 lifecycle.run_ended(draft, event, at, self.limits.backoff_s)
                 forget.append(event.key)
+            elif event.hindrance:
+                lifecycle.run_hindered(draft, event)
             else:
                 lifecycle.run_began(draft, event)
         return ToDo(forget=tuple(forget))

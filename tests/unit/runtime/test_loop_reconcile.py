@@ -4,9 +4,11 @@ from typing import Any
 
 import pytest
 
-from boa.model.runs import RunKey
+from boa.engines.base import NotOver
+from boa.model.runs import RunEvent, RunKey
 from boa.runtime import actor
 from boa.scheduler.money.ledger import bill
+from boa.scheduler.observe.messages import EngineSaid
 from live import Live, kinds, profile, spec
 
 LONG = profile("long", work=(36_000.0,), alpha=0.9)
@@ -86,3 +88,47 @@ def test_comparing_before_anything_is_stored_stops_nothing(lives: Any) -> None:
     live.settle()
     assert live.job(job).attempts == 1
     assert live.job(job).state == "running"
+
+
+def test_a_job_whose_last_run_cannot_be_ended_waits_with_a_reason_and_is_told_of_once(
+    lives: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live = lives(LONG)
+    real = live.engine.start
+
+    def hindered(launch: Any) -> None:
+        raise NotOver("process 7 (dd) of attempt 1 cannot be ended")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(live.engine, "start", hindered)
+        job = live.submit(spec("long"))
+        for _ in range(3):
+            _due(live)
+        said = "waits until its run is over: process 7 (dd) of attempt 1 cannot be ended"
+        assert live.job(job).reason == said
+        assert live.job(job).state == "starting"
+    assert live.engine.start == real
+    _due(live)
+    assert (live.job(job).state, live.job(job).reason) == ("running", "")
+    assert live.store is not None
+    told = [s.event for s in live.store.events(job=job, limit=100) if s.event.kind == "trouble"]
+    assert [event.data["why"] for event in told] == ["not_over"]
+
+
+def _due(live: Live) -> None:
+    """The time has come to ask again."""
+    later = live.loop.actor._later
+    live.loop.actor._later = type(later)((0.0, task) for _, task in later)
+    live.settle()
+
+
+def test_a_run_that_is_not_over_says_so_and_is_not_replaced(lives: Any) -> None:
+    live = lives(LONG)
+    job = live.submit(spec("long"))
+    live.advance(60.0)
+    key = RunKey(job, 1)
+    live.loop.tell(EngineSaid([RunEvent(key=key, ended=False, hindrance="process 7 (dd) lives")]))
+    live.settle()
+    assert live.job(job).reason == "waits until its run is over: process 7 (dd) lives"
+    assert live.job(job).run is not None
+    assert kinds(live, job).count("trouble") == 1

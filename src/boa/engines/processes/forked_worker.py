@@ -26,7 +26,14 @@ from typing import Any, NoReturn
 THREADS = "OMP_NUM_THREADS"
 STORE_S = 10.0
 """Seconds for the first rank to open its store, before torch waits for it in its own way."""
-OURS = ("parent_process", "forked_worker", "shadowed_modules", "run_supervisor", "run_files")
+OURS = (
+    "parent_process",
+    "forked_worker",
+    "shadowed_modules",
+    "run_supervisor",
+    "run_files",
+    "run_marks",
+)
 """Modules of ours, under names that a script may have for its own."""
 _OPENBLAS = tuple(
     f"{prefix}openblas_set_num_threads{suffix}"

@@ -31,9 +31,10 @@ from typing import Any, NoReturn
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from boa.engines.processes import forked_worker, run_supervisor, shadowed_modules
+    from boa.engines.processes import forked_worker, run_marks, run_supervisor, shadowed_modules
 else:
     import forked_worker
+    import run_marks
     import run_supervisor
     import shadowed_modules
 
@@ -68,7 +69,7 @@ class Forked(run_supervisor.Worker):
         if not other:
             raise run_supervisor.Reborn(self.plan, told)
         print(f"[boa] no warm start: {other} is not what was imported before", flush=True)
-        for fd in forked_worker.open_files() - {0, 1, 2, told}:
+        for fd in forked_worker.open_files() - {0, 1, 2, told} - run_marks.kept:
             os.close(fd)
         os.environ.clear()
         os.environ.update(self.environ)
@@ -104,7 +105,7 @@ def main(service: int, known: Collection[str], modules: Sequence[str]) -> NoRetu
         say(control, failed=why[:WHY_BYTES])
         os._exit(1)
     # outside of the handler, or all the script's exceptions would have this one as their context
-    forked_worker.go_on(plan, told, kept)
+    forked_worker.go_on(plan, told, kept | run_marks.kept)
 
 
 def import_all(modules: Sequence[str]) -> None:

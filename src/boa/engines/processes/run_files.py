@@ -17,6 +17,12 @@ if TYPE_CHECKING:
 
 MOST_BYTES = 256 * 1024**2
 LEAST_PART = 1024
+RESERVED = 1024
+"""Bytes set aside for the outcome."""
+RESERVE, OUTCOME = "reserve", "outcome"
+LOST = "lost"
+FOUND_BY = ("../../.runs", "..", "../..")
+"""Folders, seen from a run's own, whose entries lead to it; made when it began, in no hurry."""
 PLAIN = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 """How to open what should be a plain file."""
 
@@ -70,6 +76,47 @@ def unpacked(data: bytes) -> "dict[str, Any]":
         raise ValueError("not as it was written" if data else "empty")
     document: dict[str, Any] = marshal.loads(data[8:])
     return document
+
+
+def outcome_text(code: int | None, stopped: bool, reason: str, lost: bool = False) -> bytes:
+    """`lost`: by no fault of the job's."""
+    how = LOST if lost else f"{int(stopped)}"
+    said = f"{'' if code is None else code}\n{how}\n{' '.join(reason.split())}"
+    return said.encode("utf-8", "replace")[: RESERVED - 1].ljust(RESERVED - 1) + b"\n"
+
+
+def write_outcome(
+    folder: str, code: int | None, stopped: bool, reason: str, lost: bool = False
+) -> None:
+    """Into space set aside, so that a full disk is no hindrance; complete or not there, and there
+    after a power cut too.
+
+    Only of a run that was told to stop does the disk not have to know before anybody else: the
+    store does. There somebody waits, and the disk may be busy with the checkpoint.
+    `boa.atomic_file` would make a draft, which takes space, and is not there where this runs.
+    """
+    reserve = os.path.join(folder, RESERVE)
+    fd = os.open(reserve, os.O_WRONLY | os.O_CREAT | PLAIN, 0o600)
+    try:
+        if os.write(fd, outcome_text(code, stopped, reason, lost)) < RESERVED:
+            raise OSError("disk full")
+        if not stopped:
+            os.fdatasync(fd)  # its size is as it was
+    finally:
+        os.close(fd)
+    os.rename(reserve, os.path.join(folder, OUTCOME))
+    if not stopped:
+        for place in (".", *FOUND_BY):
+            attempt(sync_folder, os.path.join(folder, place))
+
+
+def sync_folder(folder: str) -> None:
+    """The names in it, on the disk."""
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
 
 
 class Log:

@@ -7,6 +7,8 @@ leaves no process behind. The files of FOLDER:
 launch                    the run as the engine wrote it; the name of this file says how far it is:
 claimed.PID.TICKS.BOOT    a supervisor has taken it, and this is which;
 up.PID.TICKS.BOOT         its processes are up. (A rename is atomic and takes no space on the disk.)
+left.PID.TICKS.BOOT       they are over, but for some that do not die of SIGKILL: it waits for them
+lock                      locked while a process of the run lives: see `run_marks.py`
 stop                      seconds of grace; written by the engine before it signals
 reserve, outcome          space set aside for how it ended; how it ended
 RANK.log, RANK.old.log    the newest output of each worker
@@ -16,7 +18,6 @@ cheap. That is also why it reads marshal instead of JSON, and why it has but few
 warm parent (`parent_process.py`) runs it too, in the user's Python.
 """
 
-import ctypes
 import errno
 import os
 import select
@@ -29,9 +30,18 @@ if TYPE_CHECKING:
 else:
     import _signal
 if TYPE_CHECKING or __package__:
-    from boa.engines.processes.run_files import PLAIN, Log, attempt, read_plain, unpacked
+    from boa.engines.processes import run_marks
+    from boa.engines.processes.run_files import (
+        RESERVED,
+        Log,
+        attempt,
+        read_plain,
+        unpacked,
+        write_outcome,
+    )
 else:  # alone, in whatever Python the job has
-    from run_files import PLAIN, Log, attempt, read_plain, unpacked
+    import run_marks
+    from run_files import RESERVED, Log, attempt, read_plain, unpacked, write_outcome
 
 SIGTERM, SIGKILL = _signal.SIGTERM, _signal.SIGKILL
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
@@ -41,14 +51,10 @@ FAILED_GRACE_S = 5.0  # for the other workers, after one has failed
 LEFTOVERS_S = 5.0  # for what workers left behind, to die of SIGKILL
 LOOK_S, RETRY_S = 0.05, 1.0
 CHUNK = 64 * 1024
-RESERVED = 1024  # bytes set aside for the outcome
-LAUNCH, CLAIMED, UP = "launch", "claimed", "up"
-STOP, RESERVE, OUTCOME = "stop", "reserve", "outcome"
-LOST = "lost"
+LAUNCH, CLAIMED, UP, LEFT = "launch", "claimed", "up", "left"
+STOP = "stop"
 IN_THE_WAY = (errno.EISDIR, errno.ENOTDIR, errno.ENOTEMPTY, errno.EEXIST, errno.ENXIO)
 """Something else has the name of a file: waiting does not help, and the run is found to be lost."""
-FOUND_BY = ("../../.runs", "..", "../..")
-"""Folders, seen from a run's own, whose entries lead to it; made when it began, in no hurry."""
 
 
 class Reborn(BaseException):
@@ -119,10 +125,16 @@ class Worker:
 
 
 class Supervisor:
-    def __init__(self, launch: "dict[str, Any]", wake: int, kind: "type[Worker]") -> None:
+    def __init__(
+        self, launch: "dict[str, Any]", wake: int, kind: "type[Worker]", stage: str
+    ) -> None:
         self.wake, self.me = wake, os.getpid()
         self.workdir: str = launch["workdir"]
         self.grace_s: float = launch["grace_s"]
+        self.stage = stage
+        """The file whose name says how far it is."""
+        self.lasting = "mark" in launch
+        """Whether it is not over before all its processes are; on Ray, what is left is swept."""
         self.workers = [kind(plan, launch["log_bytes"]) for plan in launch["plans"]]
         self.outputs: dict[int, Worker] = {}
         self.poller = select.poll()
@@ -243,7 +255,7 @@ class Supervisor:
         """A stop ends a shell at once; what it had begun gets SIGTERM too, and the same grace."""
         if not self.stopped or self.killed or self.childless:
             return False
-        left = children()
+        left = run_marks.children(self.me)
         for pid in left - self.told:
             self.told.add(pid)
             attempt(os.kill, pid, SIGTERM)
@@ -255,16 +267,30 @@ class Supervisor:
             return  # a worker on its way out of these frames
         end = time.monotonic() + LEFTOVERS_S
         self.reap()
-        while not self.childless and time.monotonic() < end:
-            for pid in children():
+        while not self.childless and (time.monotonic() < end or self.is_left()):
+            for pid in run_marks.children(self.me):
                 attempt(os.kill, pid, SIGKILL)
             if self.group > 0:
                 attempt(os.kill, -self.group, SIGKILL)
-            time.sleep(LOOK_S / 10)
+            time.sleep(LOOK_S / 10 if time.monotonic() < end else LOOK_S)
+            for worker in self.outputs.values():
+                worker.copy()
             self.reap()
+        end = time.monotonic() + LEFTOVERS_S
         for worker in self.outputs.values():
             while worker.copy() and time.monotonic() < end:
                 pass
+
+    def is_left(self) -> bool:
+        """Whether what is left is to be waited for, and if so, say that it is."""
+        if self.lasting and not self.stage.startswith(LEFT):
+            attempt(self.advance, LEFT)
+        return self.lasting
+
+    def advance(self, stage: str) -> None:
+        after = f"{stage}.{self.stage.partition('.')[2]}"
+        os.rename(self.stage, after)
+        self.stage = after
 
     def outcome(self) -> "tuple[int, bool, str]":
         self.heed()  # a stop that came while the last worker ended counts as one
@@ -284,16 +310,7 @@ def described(code: int) -> str:
 
 
 def prctl(option: int, value: int) -> None:
-    ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
-
-
-def children() -> "set[int]":
-    me = os.getpid()
-    try:
-        with open(f"/proc/{me}/task/{me}/children") as file:
-            return {int(pid) for pid in file.read().split()}
-    except OSError:
-        return set()
+    run_marks.libc("prctl", option, value, 0, 0, 0)
 
 
 def identity(pid: int) -> str:
@@ -308,59 +325,22 @@ def identity(pid: int) -> str:
     return "" if state in "ZX" else f"{pid}.{fields[18]}.{boot}"
 
 
-def outcome_text(code: int | None, stopped: bool, reason: str, lost: bool = False) -> bytes:
-    """`lost`: by no fault of the job's."""
-    how = LOST if lost else f"{int(stopped)}"
-    said = f"{'' if code is None else code}\n{how}\n{' '.join(reason.split())}"
-    return said.encode("utf-8", "replace")[: RESERVED - 1].ljust(RESERVED - 1) + b"\n"
-
-
-def write_outcome(
-    folder: str, code: int | None, stopped: bool, reason: str, lost: bool = False
-) -> None:
-    """Into space set aside, so that a full disk is no hindrance; complete or not there, and there
-    after a power cut too.
-
-    Only of a run that was told to stop does the disk not have to know before anybody else: the
-    store does. There somebody waits, and the disk may be busy with the checkpoint.
-    `boa.atomic_file` would make a draft, which takes space, and is not there where this runs.
-    """
-    reserve = os.path.join(folder, RESERVE)
-    fd = os.open(reserve, os.O_WRONLY | os.O_CREAT | PLAIN, 0o600)
-    try:
-        if os.write(fd, outcome_text(code, stopped, reason, lost)) < RESERVED:
-            raise OSError("disk full")
-        if not stopped:
-            os.fdatasync(fd)  # its size is as it was
-    finally:
-        os.close(fd)
-    os.rename(reserve, os.path.join(folder, OUTCOME))
-    if not stopped:
-        for place in (".", *FOUND_BY):
-            attempt(sync_folder, os.path.join(folder, place))
-
-
-def sync_folder(folder: str) -> None:
-    """The names in it, on the disk."""
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
-
-
 def supervise(claimed: str, wake: int, kind: "type[Worker]") -> "tuple[Any, ...]":
     """The run, until it is over; gives how it ended, as `write_outcome` takes it."""
     try:
         launch = unpacked(read_plain(claimed))
     except (OSError, ValueError) as trouble:
         return None, False, f"lost: what it was to run is damaged: {trouble}", True
-    supervisor = Supervisor(launch, wake, kind)
+    supervisor = Supervisor(launch, wake, kind, claimed)
     if os.path.lexists(STOP):
         return 0, True, "stopped before it began"
+    if supervisor.lasting:
+        run_marks.wear(launch["mark"])
     try:
         if supervisor.start():
-            os.rename(claimed, claimed.replace(CLAIMED, UP))
+            supervisor.advance(UP)
+            if launch.get("cgroup"):
+                run_marks.gather(launch["cgroup"])
         supervisor.run()
     finally:
         supervisor.clear()

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from boa.atomic_file import replace_file
 from boa.engines.folders import RunFolders
-from boa.engines.processes import run_files, run_supervisor
+from boa.engines.processes import run_files
 from boa.engines.ray.gang import Ending
 from boa.model.runs import RunKey
 from boa.units import Seconds
 
-RESERVE, RESERVED = f"{run_supervisor.OUTCOME}.new", 2048
+RESERVE, RESERVED = f"{run_files.OUTCOME}.new", 2048
 """Space for how a run ended, so that a full disk is no hindrance."""
 
 
@@ -55,7 +55,7 @@ class Folders(RunFolders):
     def end(self, key: RunKey, ending: Ending, at: Seconds) -> None:
         """It ended then, which `age` counts from. Into space set aside: no draft would fit."""
         reserve, path = (
-            os.path.join(self.folder(key), name) for name in (RESERVE, run_supervisor.OUTCOME)
+            os.path.join(self.folder(key), name) for name in (RESERVE, run_files.OUTCOME)
         )
         with suppress(OSError):  # found again, it is lost
             fd = os.open(reserve, os.O_WRONLY | os.O_CREAT, 0o600)
@@ -65,10 +65,10 @@ class Folders(RunFolders):
                 os.fdatasync(fd)
             os.utime(reserve, (at, at))
             os.replace(reserve, path)
-            run_supervisor.sync_folder(self.folder(key))
+            run_files.sync_folder(self.folder(key))
 
     def ended(self, key: RunKey) -> Ending | None:
-        path = Path(self.folder(key), run_supervisor.OUTCOME)
+        path = Path(self.folder(key), run_files.OUTCOME)
         with suppress(OSError, ValueError, TypeError):
             return Ending(**json.loads(path.read_bytes()))
         return None

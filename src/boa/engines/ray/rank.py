@@ -92,7 +92,7 @@ class Rank:
                 workdir = os.path.join(self._folder, "work")
                 os.mkdir(workdir)
             document = {"plans": [plan], "workdir": workdir, "grace_s": grace_s, "log_bytes": limit}
-            Path(self._folder, run_supervisor.RESERVE).write_bytes(b" " * run_supervisor.RESERVED)
+            Path(self._folder, run_files.RESERVE).write_bytes(b" " * run_files.RESERVED)
             Path(self._folder, run_supervisor.LAUNCH).write_bytes(run_files.packed(document))
             self._state = "up"
         self._keep()
@@ -175,7 +175,7 @@ class Rank:
         self._was_up = _is_up(self._folder)
         outcome, ended_at, ended = outcome_in(self._folder), time.time(), time.monotonic()
         if outcome[0] is None and self._marks is not None:  # what the command had begun goes on
-            orphans.kill({self._marks})
+            orphans.kill([orphans.Traces(environ=self._marks)])
         shutil.rmtree(self._folder, ignore_errors=True)  # who hears of the end kills this process
         with self._changed:
             self._outcome, self._state = outcome, "ended"
@@ -192,7 +192,7 @@ def environment_of_node() -> dict[str, str]:
 
 def outcome_in(folder: str) -> tuple[int | None, bool, str]:
     try:
-        text = Path(folder, run_supervisor.OUTCOME).read_text("utf-8", "replace")
+        text = Path(folder, run_files.OUTCOME).read_text("utf-8", "replace")
         code, stopped, reason = text.split("\n")[:3]
         return int(code) if code else None, stopped == "1", reason.strip()
     except FileNotFoundError:

@@ -51,6 +51,11 @@ def given_up(why: str, failures: int) -> str:
     return f"{why} {failures} times without progress" if failures > 1 else why
 
 
+def not_over(hindrance: str) -> str:
+    """The same of a job that cannot be tried yet: something of its run is still there."""
+    return f"waits until its run is over: {hindrance}"
+
+
 def next_try(why: str, wait_s: Seconds) -> str:
     """The same of a job that is."""
     return f"{why}; next try in {wait_s:.0f} s"

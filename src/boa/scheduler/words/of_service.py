@@ -55,6 +55,9 @@ def trouble(about: About, data: TroubleFields) -> Words:
             yield from named(about, data.get("name", ""))
             yield f" ended with exit code {data.get('exit_code')} when told to stop; "
             yield "it goes on from its last checkpoint"
+        case "not_over":
+            yield from named(about, data.get("name", ""))
+            yield f" waits until its run is over: {data.get('detail', '')}"
         case who:
             yield f"trouble with the {who}: {data.get('detail', '')}"
 

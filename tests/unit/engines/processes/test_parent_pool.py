@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from boa.engines import local
-from boa.engines.processes import orphans, parent_pool, run_supervisor
+from boa.engines.processes import orphans, parent_pool, run_files, run_supervisor
 from boa.model.runs import RunKey
 from local_runs import DEADLINE_S, alive, until
 from warm_runs import MODULE, WARM, Scripts
@@ -276,8 +276,8 @@ def test_who_has_the_number_of_a_dead_supervisor_now_is_left_alone(runs: Scripts
     runs.until_printed(key, "warm\nready")
     runs.until_up(key)
     pid, ticks, boot = run_supervisor.identity(runs.supervisor(key)).split(".")
-    orphans.kill(set(), {f"{pid}.{int(ticks) - 1}.{boot}"})  # one of that number, long ago
-    orphans.kill(set(), {f"{pid}.{ticks}.another"})
+    long_ago = (f"{pid}.{int(ticks) - 1}.{boot}", f"{pid}.{ticks}.another")  # of that number
+    orphans.kill([orphans.Traces(supervisor=other) for other in long_ago])
     runs.poll()
     assert runs.told(key, ended=True) is None
     assert alive(int(pid))
@@ -316,7 +316,7 @@ def _kill_somebody(runs: Scripts, key: RunKey, chance: random.Random) -> None:
     state, supervisor = runs.engine._runs[key].state()
     if chance.random() < 0.5 and runs.parents:
         os.kill(runs.parents[0], signal.SIGKILL)
-    elif supervisor and state != run_supervisor.OUTCOME and runs.engine._runs[key].end is None:
+    elif supervisor and state != run_files.OUTCOME and runs.engine._runs[key].end is None:
         with suppress(ProcessLookupError):  # it has ended this moment
             os.kill(int(supervisor.split(".")[0]), signal.SIGKILL)
 
@@ -325,8 +325,8 @@ def _forked() -> set[int]:
     """Of this test, what is still there of parents and their forks."""
     mine = {
         pid
-        for pid, environ in orphans._processes()
-        if orphans.WARM in environ and run_supervisor.identity(pid)
+        for pid in orphans._pids()
+        if orphans.WARM in orphans._environ(pid) and run_supervisor.identity(pid)
     }
     return {pid for pid in mine if _root_of(pid) == os.getpid()}
 

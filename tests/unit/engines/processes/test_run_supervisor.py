@@ -81,6 +81,6 @@ def test_an_exit_code_is_told_in_words(code: int, words: str) -> None:
 
 def test_an_outcome_fits_into_the_space_set_aside_however_long_its_reason(here: Path) -> None:
     for reason in ("short", "long " * 1000, "two\nlines", "ä" * 1000):
-        run_supervisor.write_outcome(str(here), None, False, reason)
-        assert (here / run_supervisor.OUTCOME).stat().st_size == run_supervisor.RESERVED
-        assert not (here / run_supervisor.RESERVE).exists()
+        run_files.write_outcome(str(here), None, False, reason)
+        assert (here / run_files.OUTCOME).stat().st_size == run_files.RESERVED
+        assert not (here / run_files.RESERVE).exists()

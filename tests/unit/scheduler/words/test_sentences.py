@@ -242,6 +242,11 @@ SAID: list[tuple[EventKind, dict[str, Any], str]] = [
     ("trouble", {"why": "no_plan", "detail": "killed"}, "no plan could be made: killed"),
     (
         "trouble",
+        {"why": "not_over", "name": "net", "detail": "process 7 (dd) of attempt 1 cannot be ended"},
+        "job 3 (net) waits until its run is over: process 7 (dd) of attempt 1 cannot be ended",
+    ),
+    (
+        "trouble",
         {"why": "one_process"},
         "job 3 is one process (launcher single), which sees the GPUs of its first node only: where "
         "it is spread over several, the others are paid for nothing. gpus.max: 1, or launcher "
