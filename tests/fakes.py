@@ -27,6 +27,7 @@ from boa.scheduler.money.money_state import MoneyState
 from boa.scheduler.plan.plan_in_force import PlanState
 from boa.scheduler.refusals import NoSuchJob, NotNow
 from boa.server.app import create_app
+from boa.server.http.limits import Limits
 from boa.server.http.run import listen, server_for, url_of
 from boa.server.what_if.runner import Simulations
 from boa.units import Seconds, UsdPerHour
@@ -285,6 +286,7 @@ class FakeService:
     billing: Billing = "gpu"
     """What their budgets count."""
     node_times: NodeTimes = field(default_factory=NodeTimes)
+    limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:
         self.engine = FakeEngine(self.folder)
@@ -303,6 +305,7 @@ class FakeService:
             version="1.2.3",
             static=self.folder / "static",
             simulations=self.simulations,
+            limits=self.limits,
         )
 
     def ask(self, method: str, path: str, **options: Any) -> httpx.Response:
@@ -333,7 +336,7 @@ class FakeService:
         """Over a real socket, from a thread: gives the address."""
         listening, ready = listen("127.0.0.1", port), threading.Event()
         self.app.state.stopping.clear()
-        server = server_for(self.app, ready.set)
+        server = self.server = server_for(self.app, ready.set)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
         try:

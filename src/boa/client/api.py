@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 PATIENCE_S = 60.0
 """How long a server that was there may be away (a restart), or say that it cannot answer now (its
 database is locked), before that is an error."""
-NOT_NOW = 503
-"""The HTTP status of a server that cannot answer now."""
+NOT_NOW = (429, 503)
+"""HTTP statuses of a server that cannot answer now."""
 QUIET_S = 60.0
 """A stream that says nothing for so long is asked for anew; events have heartbeats in between."""
 PAUSE_S = 0.5
@@ -371,7 +371,7 @@ class _Patience:
         now = time.monotonic()
         self._since = now if self._since is None else self._since
         if isinstance(trouble, Refused):  # it is there; asked again, it may answer, or never
-            self._there = trouble.status == NOT_NOW
+            self._there = trouble.status in NOT_NOW
         if not self._there or now - self._since >= self._seconds:
             raise trouble
 

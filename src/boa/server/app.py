@@ -22,6 +22,8 @@ from boa.server.context import Service
 from boa.server.http import dashboard
 from boa.server.http.errors import Stuck, documented, error_answer
 from boa.server.http.guard import Guard
+from boa.server.http.limits import Limits
+from boa.server.http.streams import Places
 from boa.server.render import metrics, openapi
 from boa.server.routes.events import EventRoutes
 from boa.server.routes.history import HistoryRoutes
@@ -35,6 +37,7 @@ from boa.server.what_if.runner import Simulations
 from boa.store.base import Store
 
 API = "/api/v1"
+DEFAULT_LIMITS = Limits()
 STILL_S = 30.0
 """A control loop that has not stepped for so long, in seconds of the wall, is in trouble."""
 _METRICS: dict[int | str, dict[str, Any]] = {
@@ -54,25 +57,32 @@ def create_app(
     speed: float = 1.0,
     static: Path = dashboard.STATIC,
     simulations: Simulations | None = None,
+    limits: Limits = DEFAULT_LIMITS,
 ) -> FastAPI:
     """`token`: what every request must carry; None: it is for this machine only.
 
     `secret`: what report tokens are made with. `speed`: of `control`'s clock.
     `static`: where the dashboard was built. `simulations`: of what might be, kept in memory if
-    none are given. `app.state.stopping` ends streams when set.
+    none are given. `limits`: of what clients may take. `app.state.stopping` ends streams when set.
     """
     openapi.forbid_extras()
     app = FastAPI(
         title="BOA Constrictor",
         version=version,
         openapi_url=None,  # and with it no pages that load scripts from elsewhere
-        middleware=[Middleware(Guard, token=token)],
+        middleware=[Middleware(Guard, token=token, head_bytes=limits.head_bytes)],
         generate_unique_id_function=lambda route: route.name,
     )
     service = Service(
-        control=control, store=store, engine=engine, secret=secret, version=version, speed=speed
+        control=control,
+        store=store,
+        engine=engine,
+        secret=secret,
+        version=version,
+        speed=speed,
+        streams=Places(limits.streams),
     )
-    app.state.stopping = service.stopping
+    app.state.stopping, app.state.limits = service.stopping, limits
     _add_api_routes(app, service, simulations or Simulations())
     _add_service_routes(app, service)
     app.router.routes.extend(dashboard.routes(static, version))
@@ -105,7 +115,7 @@ def _add_api_routes(app: FastAPI, service: Service, simulations: Simulations) ->
 def _add_service_routes(app: FastAPI, service: Service) -> None:
     document: dict[str, Any] = {}
 
-    def health() -> answers.Health:
+    async def health() -> answers.Health:  # on no thread, which others may hold
         """Whether the service is up, control loop and all. Needs no token."""
         control = service.control
         stepped_at, now = control.snapshot.now, control.now()

@@ -19,6 +19,8 @@ from boa.runtime.snapshot import Control, Snapshot
 from boa.scheduler.learn.estimates import EstimatesOfPlan
 from boa.scheduler.refusals import NoSuchJob
 from boa.server.http.errors import NoAnswer, TooSlow
+from boa.server.http.limits import Limits
+from boa.server.http.streams import Places
 from boa.server.render import documents
 from boa.store.base import Store
 from boa.units import Seconds
@@ -38,6 +40,7 @@ class Service:
     speed: float = 1.0
     """Seconds of the control loop's clock in one of the wall's."""
     believed: EstimatesOfPlan = field(default_factory=EstimatesOfPlan)
+    streams: Places = field(default_factory=lambda: Places(Limits().streams))
     stopping: threading.Event = field(default_factory=threading.Event)
     """Set when the server is to end: streams end too."""
 

@@ -20,6 +20,7 @@ from boa.server import engine_and_cloud
 from boa.server.app import create_app
 from boa.server.folder import DataFolder
 from boa.server.http import logs
+from boa.server.http.limits import Limits, raise_descriptors
 from boa.server.http.run import listen, serve, url_of
 from boa.server.what_if.runner import Simulations
 from boa.store.base import Saved, Store
@@ -65,6 +66,7 @@ def run(
     ran is remembered.
     """
     logs.configure()
+    limits = Limits().within(raise_descriptors())
     overtaken = threading.Event()
 
     def give_way() -> None:
@@ -84,6 +86,7 @@ def run(
                 version=__version__,
                 speed=config.speed,
                 simulations=parts.simulations,
+                limits=limits,
             )
             parts.control.on_overtaken = give_way
             parts.control.start()

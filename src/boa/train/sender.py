@@ -15,6 +15,8 @@ KEPT_S = 3.0
 """How long a report that is kept is tried. The service takes the time of its arrival for the time
 it tells of: one that comes late says something wrong, and is better lost."""
 RETRY_S = 0.5
+NOT_NOW = (408, 429)
+"""HTTP statuses of a service that had no time for it, beside its own troubles (5xx)."""
 
 
 class Sender:
@@ -103,7 +105,7 @@ class Sender:
                 answer.read(MOST_READ)
                 if not answer.isclosed():
                     self._disconnect()
-                return answer.status < 500
+                return answer.status < 500 and answer.status not in NOT_NOW
             except Exception:  # whatever it is, training goes on
                 self._disconnect()
                 if fresh:  # else the server may just have closed an idle connection

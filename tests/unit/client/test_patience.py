@@ -9,6 +9,7 @@ import pytest
 
 from boa.client import Client, Refused
 from boa.client.api import PATIENCE_S
+from boa.server.http.limits import Limits
 from boa.store.base import StoreTrouble
 from fakes import FakeService
 from unit.client.test_client import later
@@ -80,6 +81,19 @@ def test_patience_with_a_database_that_stays_locked_ends_in_its_own_words(
             ask()
         assert (refused.value.status, refused.value.exit_code) == (503, 1)
         assert time.monotonic() - began < PATIENCE_S / 2
+
+
+@pytest.mark.parametrize(
+    "limits", [Limits(per_address=1), Limits(connections=1), Limits(streams=1)]
+)
+def test_a_server_that_is_full_is_waited_for(tmp_path: Path, limits: Limits) -> None:
+    service = FakeService(tmp_path, limits=limits)
+    service.control.tell("started", "…")
+    with service.serving() as url, Client(url) as first, Client(url) as second:
+        there = first.events(after=0)
+        next(there)
+        with later(0.3, there.close):
+            assert next(second.events(after=0))["kind"] == "started"
 
 
 def test_other_refusals_are_not_waited_out(client: Client) -> None:

@@ -264,9 +264,12 @@ def test_a_report_returns_at_once_whatever_the_server_does(
     assert now.units == 1000
 
 
-def test_when_the_server_is_back_it_hears_the_newest(service: Service, begin: MakeSession) -> None:
+@pytest.mark.parametrize("status", [503, 429, 408])
+def test_when_the_server_is_back_it_hears_the_newest(
+    service: Service, begin: MakeSession, status: int
+) -> None:
     begin(BOA_REPORT_URL=service.url, BOA_REPORT_EVERY_S=0.01)
-    service.status = 503
+    service.status = status
     train.report(samples=7)
     _until_asked(service)
     service.status = 200

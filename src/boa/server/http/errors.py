@@ -10,8 +10,14 @@ BoaError
 ├── NoPlanYet         404
 ├── NotRunning        404   a report of a job that is not active
 ├── OtherAttempt      409   a report of a run that is over
+├── TooLate           408   a request that was begun and never came
 ├── TooLarge          413   a body over the limit
+├── TooManyConnections 429  from one address
+├── HeadTooLarge      431   headers over the limit
+├── NotHttp           400   not even a request
 ├── Malformed         400   not JSON
+├── Crowded           503   too many connections
+├── TooManyStreams    503   too many answers that go on
 ├── TooSlow           503   the control loop did not come to a change in time
 ├── NoAnswer          503   nor to a question
 └── Stuck             503   it has not stepped for long
@@ -109,6 +115,55 @@ class TooLarge(BoaError):
         super().__init__(f"the body is too large; expected at most {limit:,} bytes")
 
 
+class HeadTooLarge(BoaError):
+    exit_code = 2
+    status = 431
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"the headers are too large; expected at most {limit:,} bytes")
+
+
+class TooLate(BoaError):
+    status = 408
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"the request did not come within {seconds:g} s. Nothing was done")
+
+
+class TooManyConnections(BoaError):
+    status = 429
+
+    def __init__(self, most: int) -> None:
+        super().__init__(
+            f"too many connections from this address, all of them in use; expected at most {most:,}"
+        )
+
+
+class Crowded(BoaError):
+    status = 503
+
+    def __init__(self, most: int) -> None:
+        super().__init__(f"all {most:,} connections of the service are in use; try again")
+
+
+class TooManyStreams(BoaError):
+    status = 503
+
+    def __init__(self, most: int) -> None:
+        super().__init__(
+            f"all {most:,} streams of the service (events, pages, logs) are in use; try again, or "
+            "ask without a stream"
+        )
+
+
+class NotHttp(BoaError):
+    exit_code = 2
+    status = 400
+
+    def __init__(self) -> None:
+        super().__init__("what came is no HTTP request")
+
+
 class Malformed(BoaError):
     exit_code = 2
     status = 400
@@ -162,6 +217,8 @@ def error_answer(problem: BoaError) -> JSONResponse:
     answer = JSONResponse(error_document(problem), status_of(problem))
     if isinstance(problem, Unauthorized):
         answer.headers["WWW-Authenticate"] = "Bearer"
+    if isinstance(problem, TooManyStreams):
+        answer.headers["Retry-After"] = "1"
     if isinstance(problem, TooLarge):
         answer.headers["Connection"] = "close"  # or the rest of the body would be read after all
     return answer

@@ -8,11 +8,12 @@ import hmac
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from boa.api.hosts import is_loopback
 from boa.errors import BoaError
-from boa.server.http.errors import Forbidden, Unauthorized, error_answer
+from boa.server.http.errors import Forbidden, HeadTooLarge, Unauthorized, error_answer
 
 OPEN = frozenset({"/", "/api/v1/health", "/api/openapi.json"})
 """Nothing secret, nothing that changes anything."""
@@ -22,18 +23,22 @@ FAVICONS = ("/favicon.svg", "/favicon.ico")
 
 
 class Guard:
-    def __init__(self, app: ASGIApp, token: str | None) -> None:
-        self._app = app
+    def __init__(self, app: ASGIApp, token: str | None, head_bytes: int) -> None:
+        self._app, self._head_bytes = app, head_bytes
         self._token = None if token is None else token.encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
             try:
+                check_size(scope, self._head_bytes)
                 self._check(scope["path"], Headers(scope=scope))
             except BoaError as problem:
                 await error_answer(problem)(scope, receive, send)
                 return
-        await self._app(scope, receive, send)
+        try:
+            await self._app(scope, receive, send)
+        except ClientDisconnect:
+            return  # in the middle of its request: there is nobody to be told, and nothing wrong
 
     def _check(self, path: str, headers: Headers) -> None:
         check_origin(headers)
@@ -41,6 +46,13 @@ class Guard:
             check_local(headers)
         elif not is_open(path) and not is_report(path):  # a report has a token of its own
             check_token(headers, self._token)
+
+
+def check_size(scope: Scope, most: int) -> None:
+    """Of a head that came in one piece; one that comes in many is cut off by its connection."""
+    asked = len(scope["path"]) + len(scope["query_string"])
+    if asked + sum(len(name) + len(value) for name, value in scope["headers"]) > most:
+        raise HeadTooLarge(most)
 
 
 def check_token(headers: Headers, token: bytes) -> None:

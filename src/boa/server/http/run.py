@@ -12,10 +12,17 @@ import uvicorn
 from fastapi import FastAPI
 
 from boa.errors import InputError
+from boa.server.http import logs
+from boa.server.http.connection import Connection, Premises
+from boa.server.http.limits import Limits
 
 GRACE_S = 1
 """How long requests that are under way may take when the server is to end."""
 BACKLOG = 1024
+"""Connections that wait to be accepted."""
+ACCEPTED_AT_ONCE = 64
+"""More would keep those waiting who are connected. asyncio tries it so many times in vain, and
+tells of each, where there are no descriptors (CPython's issue 151615)."""
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -58,29 +65,47 @@ def serve(app: FastAPI, listening: socket.socket, on_ready: Callable[[], None]) 
 
 
 def server_for(app: FastAPI, on_ready: Callable[[], None]) -> "Server":
+    limits: Limits = app.state.limits
     config = uvicorn.Config(
         app,
+        http=Connection,
+        ws="none",
+        h11_max_incomplete_event_size=limits.head_bytes,
+        timeout_keep_alive=limits.idle_s,
         log_config=None,
         access_log=bool(os.environ.get("BOA_DEBUG")),
         server_header=False,
         timeout_graceful_shutdown=GRACE_S,
-        backlog=BACKLOG,
+        backlog=ACCEPTED_AT_ONCE,
     )
-    return Server(config, app.state.stopping, on_ready)
+    return Server(config, limits, app.state.stopping, on_ready)
 
 
 class Server(uvicorn.Server):
-    """Ends streams when it is to end, and leaves signals as it found them."""
+    """Keeps its connections within limits, ends streams when it is to end, and leaves signals as
+    it found them."""
 
     def __init__(
-        self, config: uvicorn.Config, stopping: threading.Event, on_ready: Callable[[], None]
+        self,
+        config: uvicorn.Config,
+        limits: Limits,
+        stopping: threading.Event,
+        on_ready: Callable[[], None],
     ) -> None:
         super().__init__(config)
+        self.server_state = self.premises = Premises(limits)
         self._stopping, self._on_ready = stopping, on_ready
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
+        for listening in sockets or []:
+            listening.listen(BACKLOG)  # asyncio has set it to how many are accepted at once
         self._on_ready()
+
+    async def on_tick(self, counter: int) -> bool:
+        self.premises.crowd.look()
+        logs.tell_left_out()
+        return await super().on_tick(counter)
 
     def end(self) -> None:
         self._stopping.set()

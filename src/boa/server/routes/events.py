@@ -81,7 +81,9 @@ class EventRoutes:
     async def _stream(self, after: int | None, job: JobId | None) -> Response:
         if after is None:
             after = await run_in_threadpool(self._last)
-        return LiveStream(event_chunks(self._service, after, job), STREAM, {})
+        return LiveStream(
+            event_chunks(self._service, after, job), STREAM, {}, self._service.streams
+        )
 
 
 def _number(text: str) -> int:

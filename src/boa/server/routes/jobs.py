@@ -135,7 +135,8 @@ class JobRoutes:
         skip = await run_in_threadpool(lambda: log_offset(select(*which), tail, skip))
         reader = LogReader(lambda: select(*which), skip)
         chunks = log_chunks(service, reader, job, follow=follow and not record.ended)
-        return LiveStream(chunks, "text/plain; charset=utf-8", {"boa-log-offset": str(skip)})
+        headers = {"boa-log-offset": str(skip)}
+        return LiveStream(chunks, "text/plain; charset=utf-8", headers, service.streams)
 
     def _details(self, record: JobRecord) -> answers.JobAnswer:
         control, snapshot = self._service.control, self._service.control.snapshot

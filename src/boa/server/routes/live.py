@@ -45,7 +45,7 @@ class LiveRoutes:
             "/live",
             self.live,
             response_model=answers.Live,
-            responses={200: told, **documented(401, 403, 422)},
+            responses={200: told, **documented(401, 403, 422, 503)},
         )
         return router
 
@@ -56,7 +56,7 @@ class LiveRoutes:
         by themselves: that alone sends no row again.
         """
         if STREAM in request.headers.get("accept", ""):
-            return LiveStream(live_chunks(self._service), STREAM, {})
+            return LiveStream(live_chunks(self._service), STREAM, {}, self._service.streams)
         whole = await run_in_threadpool(everything, self._service)
         return Response(compact(whole), media_type="application/json")
 

@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from unittest.mock import Mock
 
 import httpx
@@ -154,6 +155,89 @@ def test_every_line_of_the_log_is_one_json_object(lines: io.StringIO) -> None:
     }
     assert second["fields"] == {"job": "7", "path": "/tmp"}
     assert "ZeroDivisionError: oops" in third["fields"]["traceback"]
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def calm() -> Iterator[tuple[logging.Logger, Clock, logs.CalmHandler]]:
+    """A logger of its own, its clock, and what writes its lines."""
+    clock, logger = Clock(), logging.getLogger("calm")
+    handler = logs.CalmHandler(io.StringIO(), clock)
+    handler.setFormatter(logs.JsonLines())
+    logger.addHandler(handler)
+    yield logger, clock, handler
+    logger.removeHandler(handler)
+
+
+def written(handler: logs.CalmHandler) -> list[dict[str, Any]]:
+    assert isinstance(handler.stream, io.StringIO)
+    return [json.loads(line) for line in handler.stream.getvalue().splitlines()]
+
+
+def test_trouble_of_a_kind_is_told_once_a_minute_with_how_often_it_came(
+    calm: tuple[logging.Logger, Clock, logs.CalmHandler],
+) -> None:
+    logger, clock, handler = calm
+    for n in range(1000):
+        logger.warning("refused %s", f"10.0.0.{n}")
+    logger.warning("something else")
+    assert [line["message"] for line in written(handler)] == ["refused 10.0.0.0", "something else"]
+    clock.now = 61.0
+    logger.warning("refused %s", "10.0.0.7")
+    last = written(handler)[-1]
+    assert (last["message"], last["fields"]) == ("refused 10.0.0.7", {"left_out": 999})
+    clock.now = 200.0
+    handler.tell_left_out()
+    assert len(written(handler)) == 3, "nothing was left out since"
+
+
+def test_what_was_left_out_is_told_though_nothing_follows(
+    calm: tuple[logging.Logger, Clock, logs.CalmHandler],
+) -> None:
+    logger, clock, handler = calm
+    for n in range(10):
+        logger.error("trouble %d", n)
+    handler.tell_left_out()
+    assert len(written(handler)) == 1, "the minute is not over"
+    clock.now = 61.0
+    handler.tell_left_out()
+    last = written(handler)[-1]
+    assert (last["message"], last["fields"]) == ("trouble 9", {"left_out": 8})
+    handler.tell_left_out()
+    assert len(written(handler)) == 2
+
+
+def test_errors_of_two_kinds_are_both_told_and_what_is_no_trouble_always_is(
+    calm: tuple[logging.Logger, Clock, logs.CalmHandler],
+) -> None:
+    logger, _, handler = calm
+    logger.setLevel(logging.INFO)
+    for _ in range(3):
+        for problem in (ValueError("a"), OSError("b")):
+            logger.error("failed", exc_info=problem)
+        logger.info("as usual")
+    assert [line["message"] for line in written(handler)] == [
+        "failed",
+        "failed",
+        *["as usual"] * 3,
+    ]
+
+
+def test_kinds_that_were_told_of_are_not_remembered_without_end(
+    calm: tuple[logging.Logger, Clock, logs.CalmHandler],
+) -> None:
+    logger, _, handler = calm
+    for n in range(logs.MOST_KINDS + 1):
+        logger.warning(f"kind {n}")
+    logger.warning(f"kind {logs.MOST_KINDS}")
+    logger.warning("kind 0")
+    assert len(written(handler)) == logs.MOST_KINDS + 2
 
 
 def test_others_are_heard_only_when_something_is_wrong(lines: io.StringIO) -> None:

@@ -1,0 +1,481 @@
+"""What clients may take of the server, over real sockets: and what it does for others meanwhile."""
+
+import json
+import os
+import resource
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from boa.model.records import Event
+from boa.server.http.crowd import MOST_LINGERING, Crowd
+from boa.server.http.errors import Crowded, TooManyConnections
+from boa.server.http.limits import KEPT_DESCRIPTORS, Limits, raise_descriptors
+from fakes import FakeService
+from local_runs import until
+
+SOON_S = 60.0
+HEALTH = b"GET /api/v1/health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+EVENTS = (
+    b"GET /api/v1/events?after=0 HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: text/event-stream\r\n\r\n"
+)
+SUBMIT = (
+    b"POST /api/v1/jobs HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+    b"Content-Length: 29\r\n\r\n"
+)
+CHUNKED = (
+    b"POST /api/v1/jobs HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+    b"Transfer-Encoding: chunked\r\n\r\n"
+)
+SPEC = b'{"class": "a", "run": "true"}'
+
+
+class Caller(socket.socket):
+    """A client of its own making."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__()
+        self.settimeout(SOON_S)
+        self.connect(("127.0.0.1", httpx.URL(url).port or 0))
+
+    def ask(self, words: bytes) -> bytes:
+        """The beginning of the answer."""
+        self.sendall(words)
+        return self.recv(65_536)
+
+    def ask_health(self) -> int:
+        """The status of a whole answer."""
+        answer = self.ask(HEALTH)
+        while not answer.endswith(b"}"):
+            answer += self.recv(65_536)
+        return status(answer)
+
+    def rest(self) -> bytes:
+        """All there is until the other side closes."""
+        got = b""
+        with suppress(ConnectionResetError):
+            while part := self.recv(65_536):
+                got += part
+        return got
+
+    def reset(self) -> None:
+        """Gone without a word, as a killed client is."""
+        self.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+        self.close()
+
+
+def status(answer: bytes) -> int:
+    return int(answer.split(b" ", 2)[1])
+
+
+def said(answer: bytes) -> str:
+    """The words of an error."""
+    return str(json.loads(answer.partition(b"\r\n\r\n")[2])["error"]["message"])
+
+
+@contextmanager
+def served(folder: Path, **limits: Any) -> Iterator[tuple[FakeService, str]]:
+    service = FakeService(folder, limits=Limits(**limits))
+    with service.serving() as url:
+        yield service, url
+
+
+def connected(service: FakeService) -> int:
+    return len(service.server.premises.crowd)
+
+
+def begun_to_be_answered(service: FakeService, answered: int) -> bool:
+    """`answered`: how many there had been before."""
+    state = service.server.server_state
+    return bool(state.tasks) or state.total_requests > answered
+
+
+# Too many
+
+
+def test_silent_connections_make_room_for_whoever_asks(tmp_path: Path) -> None:
+    with (
+        served(tmp_path, connections=20, per_address=10) as (service, url),
+        ExitStack() as all_of_them,
+    ):
+        silent = [all_of_them.enter_context(Caller(url)) for _ in range(50)]
+        assert httpx.get(f"{url}/api/v1/health").status_code == 200
+        assert connected(service) <= 10
+        assert silent[0].rest() == b"", "the oldest was closed"
+
+
+def test_an_idle_connection_makes_room_but_one_in_use_does_not(tmp_path: Path) -> None:
+    with (
+        served(tmp_path, connections=3, per_address=3) as (_, url),
+        Caller(url) as stream,
+        Caller(url) as idle,
+        Caller(url) as other,
+    ):
+        assert status(stream.ask(EVENTS)) == 200
+        assert idle.ask_health() == 200
+        assert other.ask_health() == 200
+        with Caller(url) as late:
+            assert late.ask_health() == 200
+            assert idle.rest() == b""
+            assert other.ask_health() == 200
+
+
+@pytest.mark.parametrize(
+    ("limits", "expected", "words"),
+    [
+        ({"connections": 3, "per_address": 9}, 503, "all 3 connections"),
+        ({"connections": 9, "per_address": 3}, 429, "too many connections from this address"),
+    ],
+)
+def test_where_all_are_in_use_one_more_is_refused_clearly(
+    tmp_path: Path, limits: dict[str, int], expected: int, words: str
+) -> None:
+    with served(tmp_path, **limits) as (service, url), ExitStack() as all_of_them:
+        streams = [all_of_them.enter_context(Caller(url)) for _ in range(3)]
+        for stream in streams:
+            assert status(stream.ask(EVENTS)) == 200
+        with Caller(url) as late:
+            late.sendall(HEALTH)
+            answer = late.rest()
+            assert status(answer) == expected
+            assert b"Retry-After: 1" in answer
+            assert words in said(answer)
+        streams[0].close()
+        until(lambda: connected(service) == 2)
+        assert httpx.get(f"{url}/api/v1/health").status_code == 200
+
+
+def test_the_streams_are_limited_and_nothing_else_is_with_them(tmp_path: Path) -> None:
+    with served(tmp_path, streams=2) as (service, url), ExitStack() as all_of_them:
+        streams = [all_of_them.enter_context(Caller(url)) for _ in range(2)]
+        for stream in streams:
+            assert status(stream.ask(EVENTS)) == 200
+        for path in ("events", "live"):
+            headers = {"Accept": "text/event-stream"}
+            refused = httpx.get(f"{url}/api/v1/{path}", headers=headers)
+            assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
+            assert "all 2 streams" in refused.json()["error"]["message"]
+            assert httpx.get(f"{url}/api/v1/{path}").status_code == 200
+        streams[0].close()
+        until(lambda: connected(service) == 1)
+        with Caller(url) as another:
+            assert status(another.ask(EVENTS)) == 200
+
+
+SILENT = """
+import logging, resource, sys
+from pathlib import Path
+most = int(sys.argv[2])
+resource.setrlimit(resource.RLIMIT_NOFILE, (most // 2, most))
+from boa.server.http import logs
+from boa.server.http.limits import Limits, raise_descriptors
+from boa.server.http.run import listen, serve, url_of
+from fakes import FakeService
+
+logs.configure()
+service = FakeService(Path(sys.argv[1]), limits=Limits().within(raise_descriptors()))
+listening = listen("127.0.0.1", 0)
+serve(service.app, listening, lambda: print(url_of(listening), flush=True))
+"""
+
+
+def test_more_silent_connections_than_descriptors_do_not_take_the_server_down(
+    tmp_path: Path,
+) -> None:
+    most = 400
+    if resource.getrlimit(resource.RLIMIT_NOFILE)[0] < most + 200:
+        raise_descriptors()
+    process = subprocess.Popen(
+        [sys.executable, "-c", SILENT, str(tmp_path), str(most)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
+    )
+    with process, ExitStack() as all_of_them:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        url = process.stdout.readline().strip()
+        try:
+            for _ in range(most + 100):
+                all_of_them.enter_context(Caller(url))
+            assert httpx.get(f"{url}/api/v1/health", timeout=SOON_S).status_code == 200
+        finally:
+            process.terminate()
+        log = process.stderr.read()
+    assert "accept" not in log
+    assert 0 < len(log.splitlines()) < 5, "one line for all of them"
+
+
+def test_health_is_answered_while_every_thread_is_held(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held, free = threading.Semaphore(0), threading.Event()
+
+    def jobs(*asked: object, **how: object) -> list[object]:
+        held.release()
+        assert free.wait(SOON_S)
+        return []
+
+    threads = 40  # of the pool that answers whatever may block
+    with served(tmp_path) as (service, url), ExitStack() as all_of_them:
+        monkeypatch.setattr(service.control.store, "jobs", jobs)
+        all_of_them.callback(free.set)
+        for _ in range(threads + 1):
+            caller = all_of_them.enter_context(Caller(url))
+            caller.sendall(b"GET /api/v1/jobs?all=true HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        for _ in range(threads):
+            assert held.acquire(timeout=SOON_S)
+        assert httpx.get(f"{url}/api/v1/health", timeout=SOON_S).status_code == 200
+        free.set()
+
+
+# Too slow
+
+
+def test_a_connection_that_never_asks_anything_is_closed(tmp_path: Path) -> None:
+    with served(tmp_path, head_s=0.2) as (_, url), Caller(url) as silent:
+        assert silent.rest() == b""
+
+
+@pytest.mark.parametrize("begun", [HEALTH[:-2], b"G"])
+def test_a_request_that_is_begun_and_never_comes_is_refused(tmp_path: Path, begun: bytes) -> None:
+    with served(tmp_path, head_s=0.2) as (_, url), Caller(url) as slow:
+        slow.sendall(begun)
+        answer = slow.rest()
+        assert status(answer) == 408
+        assert "did not come within 0.2 s" in said(answer)
+
+
+def test_so_is_one_that_follows_another(tmp_path: Path) -> None:
+    with served(tmp_path, head_s=0.5) as (_, url), Caller(url) as slow:
+        assert slow.ask_health() == 200
+        slow.sendall(HEALTH[:-2])
+        assert status(slow.rest()) == 408
+
+
+def test_who_sends_a_byte_now_and_then_gains_no_time(tmp_path: Path) -> None:
+    with served(tmp_path, head_s=0.3) as (_, url), Caller(url) as slow:
+        slow.settimeout(0.02)
+        answer = b""
+        with suppress(ConnectionError):
+            while not answer:
+                slow.sendall(b"G")
+                with suppress(TimeoutError):
+                    answer = slow.recv(65_536)
+        assert status(answer) == 408
+
+
+def test_a_body_that_never_comes_is_refused_and_nothing_is_done(tmp_path: Path) -> None:
+    with served(tmp_path, body_s=0.2) as (service, url), Caller(url) as slow:
+        slow.sendall(SUBMIT + SPEC[:-1])
+        assert status(slow.rest()) == 408
+        assert service.control.active == {}
+
+
+def test_a_body_in_two_pieces_is_taken(tmp_path: Path) -> None:
+    with served(tmp_path) as (_, url), Caller(url) as slow:
+        slow.sendall(SUBMIT + SPEC[:-1])
+        until(lambda: httpx.get(f"{url}/api/v1/health").status_code == 200)
+        assert status(slow.ask(SPEC[-1:])) == 201
+
+
+def test_a_connection_is_kept_between_requests_and_closed_when_none_follows(
+    tmp_path: Path,
+) -> None:
+    with served(tmp_path, idle_s=1) as (_, url), Caller(url) as kept:
+        assert kept.ask_health() == 200
+        assert kept.ask_health() == 200
+        assert kept.rest() == b""
+
+
+def test_a_client_that_takes_nothing_of_a_plain_answer_is_dropped(tmp_path: Path) -> None:
+    with served(tmp_path, taking_s=0.2) as (service, url), Caller(url) as slow:
+        service.control.store.told = [Event(at=0.0, kind="trouble", text="y" * 20_000)] * 1000
+        slow.sendall(b"GET /api/v1/events?limit=1000 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        assert slow.recv(1) == b"H"
+        until(lambda: connected(service) == 0)
+        assert len(slow.rest()) < 1000 * 20_000
+
+
+# Too large
+
+
+@pytest.mark.parametrize("pieces", [1, 50])
+def test_a_head_that_is_too_large_is_refused_in_one_piece_or_many(
+    tmp_path: Path, pieces: int
+) -> None:
+    with served(tmp_path, head_bytes=2000) as (_, url), Caller(url) as large:
+        large.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        head = HEALTH[:-2] + b"X-Long: " + b"x" * 3000 + b"\r\n\r\n"
+        size = len(head) // pieces + 1
+        with suppress(ConnectionError):
+            for at in range(0, len(head), size):
+                large.sendall(head[at : at + size])
+        large.shutdown(socket.SHUT_WR)
+        answer = large.rest()
+        assert status(answer) == 431
+        assert "expected at most 2,000 bytes" in said(answer)
+
+
+def test_a_body_without_end_is_refused_though_nobody_reads_it(tmp_path: Path) -> None:
+    with served(tmp_path, head_bytes=1000, body_bytes=100_000) as (_, url), Caller(url) as large:
+        large.sendall(CHUNKED)
+        with suppress(ConnectionError):
+            for _ in range(20_000):
+                large.sendall(b"800\r\n" + b" " * 2048 + b"\r\n")
+        # How much of it was sent before the answer came is the system's affair.
+        answer = large.rest()
+        assert not answer or status(answer) == 413
+
+
+# Nothing that fills the log
+
+
+@pytest.mark.parametrize(
+    "begun",
+    [
+        b"GET /api",
+        SUBMIT,
+        SUBMIT + SPEC[:-1],
+        SUBMIT.replace(b"jobs", b"jobs/1/report"),
+        b"GET /api/v1/events?limit=1000 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+        EVENTS,
+    ],
+)
+def test_requests_that_break_off_are_no_trouble(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, begun: bytes
+) -> None:
+    with served(tmp_path) as (service, url):
+        service.control.store.told = [Event(at=0.0, kind="trouble", text="y" * 2000)] * 1000
+        state = service.server.server_state
+        for _ in range(20):
+            before = state.total_requests
+            gone = Caller(url)
+            gone.sendall(begun)
+            if b"\r\n\r\n" in begun:  # it is being answered, or was
+                until(partial(begun_to_be_answered, service, before))
+            else:
+                until(lambda: connected(service) > 0)
+            gone.reset()
+            until(lambda: connected(service) == 0 and not state.tasks)
+        until(lambda: connected(service) == 0)
+        assert httpx.get(f"{url}/api/v1/health").status_code == 200
+    assert [record.getMessage() for record in caplog.records] == []
+
+
+@pytest.mark.parametrize(
+    "asked", [b"", HEALTH, SUBMIT[:-31] + b"Transfer-Encoding: chunked\r\n\r\n"]
+)
+def test_what_is_no_http_is_told_so_without_a_traceback(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, asked: bytes
+) -> None:
+    with served(tmp_path) as (service, url):
+        for _ in range(5):
+            with Caller(url) as odd:
+                odd.sendall(asked + b"\0\1\2 nonsense\r\n\r\n")
+                answer = odd.rest()
+                assert status(answer[answer.rindex(b"HTTP/1.1") :]) in (200, 400)
+        with Caller(url) as odd:
+            odd.sendall(EVENTS + b"\0\1\2 nonsense\r\n\r\n")
+            assert status(odd.recv(65_536)) in (200, 400)
+        until(lambda: connected(service) == 0)
+    assert not [record for record in caplog.records if record.exc_info]
+
+
+# Its parts
+
+
+class Somebody:
+    """A connection that does as it is told."""
+
+    def __init__(self, crowd: Crowd, address: str = "10.0.0.1") -> None:
+        self.crowd, self.address = crowd, address
+        self.fate = ""
+
+    def patience_s(self) -> float:
+        return 10.0
+
+    def expire(self) -> None:
+        self.fate = "expired"
+        self.crowd.leave(self)
+
+    def cut(self) -> None:
+        self.fate = "cut"
+
+
+def test_one_address_never_takes_the_room_of_others() -> None:
+    crowd = Crowd(Limits(connections=4, per_address=2))
+    many = [Somebody(crowd) for _ in range(10)]
+    others = [Somebody(crowd, "10.0.0.2") for _ in range(2)]
+    for guest in [*others, *many]:
+        assert crowd.enter(guest) is None
+        crowd.wait_for(guest)
+    assert [guest.fate for guest in others] == ["", ""]
+    assert [guest.fate for guest in many] == ["cut"] * 8 + ["", ""]
+    assert len(crowd) == 4
+
+
+def test_nobody_is_waited_for_longer_than_agreed() -> None:
+    now = [0.0]
+    crowd = Crowd(Limits(head_s=5.0), clock=lambda: now[0])
+    early, served, late = guests = [Somebody(crowd) for _ in range(3)]
+    for guest in guests:
+        assert crowd.enter(guest) is None
+    crowd.wait_for(early)
+    crowd.wait_for(served)
+    now[0] = 6.0
+    crowd.wait_for(late)
+    crowd.serve(served)
+    now[0] = 10.0
+    crowd.look()
+    assert [guest.fate for guest in guests] == ["expired", "", ""]
+    assert len(crowd) == 2
+
+
+def test_refused_ones_linger_for_a_moment_and_only_so_many() -> None:
+    now = [0.0]
+    crowd = Crowd(Limits(connections=1, per_address=1), clock=lambda: now[0])
+    assert crowd.enter(Somebody(crowd)) is None
+    assert isinstance(crowd.enter(Somebody(crowd)), TooManyConnections)
+    refused = [Somebody(crowd, "10.0.0.2") for _ in range(MOST_LINGERING + 1)]
+    assert all(isinstance(crowd.enter(guest), Crowded) for guest in refused)
+    assert [crowd.linger(guest) for guest in refused] == [True] * MOST_LINGERING + [False]
+    now[0] = 60.0
+    crowd.look()
+    assert {guest.fate for guest in refused[:-1]} == {"cut"}
+
+
+@pytest.mark.parametrize("descriptors", [16, 300, 1024, 4096, 16_384])
+def test_clients_never_get_all_descriptors(descriptors: int) -> None:
+    limits = Limits().within(descriptors)
+    least = min(KEPT_DESCRIPTORS, descriptors // 2)
+    assert 0 < limits.connections + limits.streams <= descriptors - least
+    assert 0 < limits.per_address <= limits.connections
+
+
+def test_with_enough_descriptors_limits_are_as_documented() -> None:
+    assert Limits().within(16_384) == Limits()
+
+
+RAISED = """
+import resource
+from boa.server.http.limits import raise_descriptors
+resource.setrlimit(resource.RLIMIT_NOFILE, (128, 512))
+assert raise_descriptors(256) == 256 == resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+assert raise_descriptors(200) == 256, "never lowered"
+assert raise_descriptors(9999) == 512 == resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+"""
+
+
+def test_the_descriptor_limit_is_raised_as_far_as_it_may_be() -> None:
+    subprocess.run([sys.executable, "-c", RAISED], check=True)
