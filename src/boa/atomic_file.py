@@ -1,7 +1,7 @@
 """Files that are replaced as a whole: who reads one sees the old or the new, never half.
 
 Standard library alone, so that any layer may use it. What runs without the rest of the package
-keeps a few lines of its own: `engines/processes/run_supervisor.py`, `engines/ray/keeper.py`,
+keeps a few lines of its own: `engines/processes/run_files.py`, `engines/ray/keeper.py`,
 `train/replay.py`.
 """
 
@@ -13,27 +13,33 @@ from contextlib import contextmanager
 from pathlib import Path
 
 
-def replace_file(path: str | Path, content: str | bytes, *, durable: bool = False) -> None:
+def replace_file(
+    path: str | Path, content: str | bytes, *, durable: bool = False, private: bool = False
+) -> None:
     """The file with this in it, text as UTF-8, or else as it was before."""
-    with drafted(path, durable=durable) as draft:
+    with drafted(path, durable=durable, private=private) as draft:
         draft.write_bytes(content.encode("utf-8") if isinstance(content, str) else content)
 
 
 @contextmanager
-def drafted(path: str | Path, *, durable: bool = False) -> Iterator[Path]:
+def drafted(path: str | Path, *, durable: bool = False, private: bool = False) -> Iterator[Path]:
     """A file to write to, which takes the place of `path` when the block ends well.
 
     It is gone if the block raises. `durable`: the new one is on the disk before anybody is told, so
     that a power cut leaves one of the two; otherwise only a killed process is thought of. What is
-    no plain file (/dev/stdout, a pipe) is handed out as it is.
+    no plain file (/dev/stdout, a pipe) is handed out as it is. `private`: a file of the service's
+    own, for nobody else to read; whatever somebody has put in its place goes.
     """
-    whole = Path(os.path.realpath(path))  # a link stays one: what it points to is replaced
-    if whole.exists() and not whole.is_file():
-        yield whole
-        return
+    if private:
+        whole = Path(path)
+    else:
+        whole = Path(os.path.realpath(path))  # a link stays one: what it points to is replaced
+        if whole.exists() and not whole.is_file():
+            yield whole
+            return
     draft = draft_of(whole)
     try:
-        _make(draft, whole)
+        _make(draft, None if private else whole)
         yield draft
         if durable:
             _to_disk(draft)
@@ -49,13 +55,16 @@ def draft_of(path: Path) -> Path:
     return path.with_name(f".{path.name}.{os.getpid()}-{threading.get_native_id()}.part")
 
 
-def _make(draft: Path, like: Path) -> None:
-    """With the permissions that opening the file itself would leave it with."""
-    try:
-        mode: int | None = stat.S_IMODE(like.stat().st_mode)
-    except FileNotFoundError:
-        mode = None
-    fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666 if mode is None else 0o600)
+def _make(draft: Path, like: Path | None) -> None:
+    """With the permissions that opening the file itself would leave it with; None: for us alone."""
+    mode: int | None = 0o600
+    if like is not None:
+        try:
+            mode = stat.S_IMODE(like.stat().st_mode)
+        except FileNotFoundError:
+            mode = None
+    draft.unlink(missing_ok=True)  # of a process that was killed
+    fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666 if mode is None else 0o600)
     try:
         if mode is not None:
             os.fchmod(fd, mode)

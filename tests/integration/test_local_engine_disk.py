@@ -1,13 +1,13 @@
 """What the local engine leaves on the disk: logs within their limits, outcomes in spite of all."""
 
 import errno
+import resource
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from boa.engines.folders import KEPT_ATTEMPTS
-from boa.engines.processes import run_files
 from boa.errors import InputError
 from boa.model.runs import RunKey
 from local_runs import Runs, until
@@ -79,14 +79,14 @@ def test_logs_of_the_newest_attempts_are_kept_and_those_not_yet_forgotten(runs: 
 def test_a_full_disk_delays_the_outcome_but_loses_nothing(runs: Runs) -> None:
     key = runs.start("sh", "-c", "until [ -e $BOA_CHECKPOINT_DIR/go ]; do sleep 0.01; done; exit 4")
     runs.until_up(key)
-    reserve = runs.folder(key) / run_files.RESERVE
-    reserve.unlink()
-    reserve.symlink_to("/dev/full")
-    worker = _only_child(runs.supervisor(key))
+    supervisor = runs.supervisor(key)
+    before = resource.prlimit(supervisor, resource.RLIMIT_FSIZE)
+    resource.prlimit(supervisor, resource.RLIMIT_FSIZE, (0, before[1]))  # not a byte can be written
+    worker = _only_child(supervisor)
     (runs.root / "checkpoints" / "1" / "go").touch()
     until(lambda: not Path(f"/proc/{worker}").exists())
     assert runs.told(key, ended=True) is None
-    reserve.unlink()
+    resource.prlimit(supervisor, resource.RLIMIT_FSIZE, before)
     assert runs.end(key).exit_code == 4
 
 

@@ -282,17 +282,6 @@ def test_something_else_in_the_place_of_the_stop_file_does_not_keep_a_run_from_e
     assert (end.exit_code, end.stopped) == (0, True)
 
 
-def test_something_else_in_the_place_of_the_outcome_ends_the_run_as_lost(runs: Runs) -> None:
-    key = runs.start("sh", "-c", WAITING)
-    runs.until_printed(key, "ready")
-    runs.until_up(key)
-    (runs.folder(key) / run_files.OUTCOME).mkdir()
-    runs.engine.stop(key, 20.0)
-    assert runs.end(key).run_lost
-    runs.engine.forget(key)
-    assert not (runs.folder(key) / run_files.OUTCOME).exists()
-
-
 def test_a_folder_that_cannot_be_read_is_a_lost_run(
     runs: Runs, monkeypatch: pytest.MonkeyPatch
 ) -> None:

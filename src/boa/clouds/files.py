@@ -8,6 +8,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from boa.atomic_file import replace_file
 from boa.clouds.base import CloudTrouble
 from boa.errors import FileError
+from boa.plain_file import read_plain
 
 _T = TypeVar("_T")
 
@@ -61,14 +62,16 @@ class Kept(Generic[_T]):
         self._known = None
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            replace_file(self._path, json.dumps(self._as_document(value)), durable=True)
+            replace_file(
+                self._path, json.dumps(self._as_document(value)), durable=True, private=True
+            )
         except OSError as error:
             raise CloudTrouble(f"{self._path}: cannot be written ({error.strerror})") from error
         self._known = value
 
     def _read(self) -> _T:
         try:
-            return self._of_document(json.loads(self._path.read_bytes()))
+            return self._of_document(json.loads(read_plain(self._path)))
         except FileNotFoundError:
             return self._new
         except OSError as error:

@@ -11,8 +11,8 @@ import re
 from pathlib import Path
 
 from boa.atomic_file import replace_file
-from boa.engines.processes.run_files import read_plain
 from boa.errors import FileError, InputError
+from boa.plain_file import read_plain
 
 LOCK, OWNER = "lock", "owner"
 MOST_BYTES = 4096
@@ -52,7 +52,7 @@ class DataFolder:
             return
         path = self.path / OWNER
         if path.is_file() or not os.path.lexists(path):  # what is odd was told of when it was read
-            replace_file(path, database, durable=True)
+            replace_file(path, database, durable=True, private=True)
 
     def close(self) -> None:
         os.close(self._lock)
@@ -61,7 +61,7 @@ class DataFolder:
         """Empty where nobody is named, or nobody can be told from what is there."""
         path = self.path / OWNER
         try:
-            found = read_plain(str(path), MOST_BYTES).decode("utf-8", "replace")
+            found = read_plain(path, most=MOST_BYTES).decode("utf-8", "replace")
         except FileNotFoundError:
             return ""
         except OSError as trouble:

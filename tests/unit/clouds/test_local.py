@@ -13,6 +13,7 @@ from boa.clouds.local import LocalCloud
 from boa.errors import FileError
 from boa.model.cloud import CloudNode
 from boa.model.workload import GpuType
+from replacing import make, promptly
 
 T4 = GpuType(name="T4", price=1.088, gpus_per_node=4)
 A100 = GpuType(name="A100", price=4.0, gpus_per_node=8)
@@ -160,6 +161,13 @@ def test_a_disk_that_cannot_be_written_is_trouble_and_rents_nothing(
         assert list(world.at(1000.0)) == ["a"]
     world.cloud.rent("b", "T4")
     assert list(world.at(1000.0)) == ["a", "b"]
+
+
+def test_a_list_of_nodes_that_is_no_plain_file_is_an_error_too(world: World) -> None:
+    world.path.parent.mkdir(parents=True, exist_ok=True)
+    make("pipe", world.path)
+    with pytest.raises(FileError, match=r"cloud\.json: cannot be read \(is a pipe"):
+        promptly(lambda: LocalCloud(world.path, TYPES, {}, world.clock))
 
 
 def test_a_damaged_file_is_an_error_and_no_empty_cloud(world: World) -> None:

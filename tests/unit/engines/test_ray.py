@@ -21,6 +21,7 @@ from boa.errors import InputError
 from boa.model.job import JobSpec, Launcher
 from boa.model.runs import Launch, NodeSlots, RunEvent, RunKey
 from live import Live, profile, spec
+from replacing import KINDS, make, promptly
 
 KEY = RunKey("1", 1)
 
@@ -179,6 +180,33 @@ def test_a_log_that_was_turned_over_is_gone_on_with(tmp_path: Path) -> None:
     parts = [(tmp_path / name).read_text() for name in ("3.old.log", "3.log")]
     assert sum(map(len, parts)) <= 4096
     assert parts[1].endswith(" 99\n")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_output_into_what_is_no_plain_file_is_lost_and_nobody_waits(
+    tmp_path: Path, kind: str
+) -> None:
+    make(kind, tmp_path / "0.log")
+    mirror = promptly(lambda: Mirror(str(tmp_path), 0, 4096))
+    promptly(lambda: mirror.take(0, b"first\n"))
+    assert mirror.lost == len(b"first\n")
+    if kind == "link":
+        assert (tmp_path / "elsewhere").read_text() == "somebody else's"
+
+
+@pytest.mark.parametrize("kind", ["pipe", "link", "folder"])
+def test_notes_of_a_run_that_are_no_plain_files_are_as_none(tmp_path: Path, kind: str) -> None:
+    folders, key = Folders(tmp_path), RunKey("1", 1)
+    folders.begin(key, Marker(tag="a"))
+    run = Path(folders.folder(key))
+    make(kind, Path(folders.marker_of(key)))
+    make(kind, run / "outcome")
+    assert promptly(lambda: folders.marker(key)) == Marker()
+    assert promptly(lambda: folders.ended(key)) is None
+    make(kind, run / "outcome.new")
+    ending = Ending(exit_code=3, stopped=False, reason="…")
+    promptly(lambda: folders.end(key, ending, 1.0))
+    assert folders.ended(key) == ending
 
 
 def test_output_that_was_not_kept_is_counted(tmp_path: Path) -> None:

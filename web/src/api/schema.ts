@@ -2815,6 +2815,15 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
+            /** @description The run that reports is over; or something else stands where a log was. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
             /** @description A field or parameter is wrong: the error names it, and what would be accepted. */
             422: {
                 headers: {
@@ -4170,7 +4179,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description The run that reports is over. */
+            /** @description The run that reports is over; or something else stands where a log was. */
             409: {
                 headers: {
                     [name: string]: unknown;

@@ -9,6 +9,7 @@ import errno
 import marshal
 import os
 import stat
+import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,6 +62,15 @@ def replace_plain(folder: str, name: str, data: bytes) -> None:
     os.replace(draft, os.path.join(folder, name))
 
 
+def aside(path: str) -> None:
+    """Move what a job has put in the place of a file of ours out of the way."""
+    try:
+        if not stat.S_ISREG(os.lstat(path).st_mode):
+            os.rename(path, f"{path}.{time.monotonic_ns()}.odd")
+    except OSError:
+        return
+
+
 def packed(document: "dict[str, Any]") -> bytes:
     """A launch: eight digits that say whether it is whole, then marshal.
 
@@ -96,6 +106,8 @@ def write_outcome(
     `boa.atomic_file` would make a draft, which takes space, and is not there where this runs.
     """
     reserve = os.path.join(folder, RESERVE)
+    aside(reserve)
+    aside(os.path.join(folder, OUTCOME))
     fd = os.open(reserve, os.O_WRONLY | os.O_CREAT | PLAIN, 0o600)
     try:
         if os.write(fd, outcome_text(code, stopped, reason, lost)) < RESERVED:

@@ -6,11 +6,11 @@ import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TypeAlias
 
 from boa.formats.job import SHELL
 from boa.model.job import JobSpec
+from boa.plain_file import read_plain
 
 HEAVY = (
     "accelerate",
@@ -97,7 +97,7 @@ class Finder:
 
 
 def _imports_of(source: str) -> tuple[str, ...] | None:
-    text = Path(source).read_bytes()
+    text = read_plain(source, most=MOST_BYTES, follow=True)
     if not source.endswith(".py") or b"\0" in text:  # a zip, say: Python runs what is in it
         return None
     return heavy_imports(text)

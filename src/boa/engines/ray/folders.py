@@ -12,6 +12,7 @@ from boa.engines.folders import RunFolders
 from boa.engines.processes import run_files
 from boa.engines.ray.gang import Ending
 from boa.model.runs import RunKey
+from boa.plain_file import NotPlain, open_plain, read_plain
 from boa.units import Seconds
 
 RESERVE, RESERVED = f"{run_files.OUTCOME}.new", 2048
@@ -40,11 +41,11 @@ class Folders(RunFolders):
         Path(self.folder(key), RESERVE).write_bytes(b" " * RESERVED)
 
     def mark(self, key: RunKey, marker: Marker) -> None:
-        replace_file(self.marker_of(key), json.dumps(asdict(marker)))
+        replace_file(self.marker_of(key), json.dumps(asdict(marker)), private=True)
 
     def marker(self, key: RunKey) -> Marker:
         with suppress(OSError, ValueError, TypeError):
-            return Marker(**json.loads(Path(self.marker_of(key)).read_bytes()))
+            return Marker(**json.loads(read_plain(self.marker_of(key))))
         return Marker()  # cut off when the machine went down: as if nothing had been started
 
     def drop(self, key: RunKey) -> None:
@@ -58,7 +59,9 @@ class Folders(RunFolders):
             os.path.join(self.folder(key), name) for name in (RESERVE, run_files.OUTCOME)
         )
         with suppress(OSError):  # found again, it is lost
-            fd = os.open(reserve, os.O_WRONLY | os.O_CREAT, 0o600)
+            for name in (reserve, path):
+                run_files.aside(name)
+            fd = os.open(reserve, os.O_WRONLY | os.O_CREAT | run_files.PLAIN, 0o600)
             with os.fdopen(fd, "wb") as file:
                 file.write(json.dumps(asdict(ending)).encode().ljust(RESERVED))
                 file.flush()
@@ -70,7 +73,7 @@ class Folders(RunFolders):
     def ended(self, key: RunKey) -> Ending | None:
         path = Path(self.folder(key), run_files.OUTCOME)
         with suppress(OSError, ValueError, TypeError):
-            return Ending(**json.loads(path.read_bytes()))
+            return Ending(**json.loads(read_plain(path)))
         return None
 
 
@@ -104,7 +107,8 @@ class Mirror(run_files.Log):
 
     def _open(self) -> None:
         if self.size:
-            self.fd = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | run_files.PLAIN
+            self.fd = os.open(self.path, flags, 0o600)
         else:
             super()._open()
 
@@ -112,10 +116,10 @@ class Mirror(run_files.Log):
 def _left_off(path: str) -> tuple[int, int]:
     """The size of a log, and how much output there had been at its end: its first line says."""
     try:
-        with open(path, "rb") as file:
+        with open_plain(path) as file:
             head = file.readline(200)
             size = os.fstat(file.fileno()).st_size
-    except FileNotFoundError:
+    except (FileNotFoundError, NotPlain):
         return 0, 0
     words = head.split()
     if words[:1] == [b"[boa]"] and b" bytes came before this line" in head and words[1].isdigit():

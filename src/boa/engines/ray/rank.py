@@ -18,6 +18,7 @@ from typing import Any
 from boa._version import __version__
 from boa.engines import launching
 from boa.engines.processes import orphans, run_files, run_supervisor
+from boa.plain_file import NotPlain, read_plain
 
 PATIENCE_S = 10.0
 """How long `news` waits for some."""
@@ -192,10 +193,10 @@ def environment_of_node() -> dict[str, str]:
 
 def outcome_in(folder: str) -> tuple[int | None, bool, str]:
     try:
-        text = Path(folder, run_files.OUTCOME).read_text("utf-8", "replace")
+        text = read_plain(Path(folder, run_files.OUTCOME)).decode("utf-8", "replace")
         code, stopped, reason = text.split("\n")[:3]
         return int(code) if code else None, stopped == "1", reason.strip()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotPlain):
         return None, False, "lost: its supervisor was killed"
     except (OSError, ValueError):
         return None, False, "lost: how it ended cannot be read"

@@ -10,6 +10,7 @@ BoaError
 ├── NoPlanYet         404
 ├── NotRunning        404   a report of a job that is not active
 ├── OtherAttempt      409   a report of a run that is over
+├── LogReplaced       409   something else stands where a log was
 ├── TooLate           408   a request that was begun and never came
 ├── TooLarge          413   a body over the limit
 ├── TooManyConnections 429  from one address
@@ -45,7 +46,7 @@ DESCRIPTIONS = {
     403: "Sent by another site's page.",
     404: "There is no such thing.",
     405: "Not a method of this path.",
-    409: "The run that reports is over.",
+    409: "The run that reports is over; or something else stands where a log was.",
     413: "The body is too large.",
     422: "A field or parameter is wrong: the error names it, and what would be accepted.",
     500: "A bug in boa.",
@@ -105,6 +106,17 @@ class OtherAttempt(BoaError):
 
     def __init__(self, job: str, attempt: int) -> None:
         super().__init__(f"attempt {attempt} of job {job} is not the one that runs")
+
+
+class LogReplaced(BoaError):
+    exit_code = 2
+    status = 409
+
+    def __init__(self, attempt: int, rank: int, what: str) -> None:
+        super().__init__(
+            f"the log of attempt {attempt}, rank {rank} {what}: the job has replaced it. Name "
+            "another attempt or rank"
+        )
 
 
 class TooLarge(BoaError):

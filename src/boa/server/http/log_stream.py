@@ -11,11 +11,15 @@ from boa.engines.base import Engine
 from boa.errors import InputError
 from boa.model.cluster import JobId
 from boa.model.runs import LogFile
+from boa.plain_file import NotPlain, open_plain, plain_status
 from boa.server.context import Service
+from boa.server.http.errors import LogReplaced
 from boa.server.http.streams import LOOK_S
 from boa.store.base import StoreTrouble
 
 BLOCK = 64 * 1024
+FOLDERS = 2
+"""Folders above a log that are its job's: JOB/ATTEMPT/RANK.log."""
 
 
 def select(engine: Engine, job: JobId, attempt: int | None, rank: int) -> list[LogFile]:
@@ -30,6 +34,17 @@ def check_exists(engine: Engine, job: JobId, attempt: int | None, rank: int) -> 
         _one_of("attempt", attempt, {file.attempt for file in files})
         files = [file for file in files if file.attempt == attempt]
     _one_of("rank", rank, {file.rank for file in files})
+
+
+def check_plain(files: Sequence[LogFile]) -> None:
+    """Refuse what a job has put in the place of a log."""
+    for file in files:
+        try:
+            open_plain(file.path, folders=FOLDERS).close()
+        except FileNotFoundError:
+            continue  # it was turned over
+        except NotPlain as problem:
+            raise LogReplaced(file.attempt, file.rank, str(problem.strerror)) from None
 
 
 def _one_of(field: str, value: int, known: set[int]) -> None:
@@ -61,7 +76,7 @@ def _last_lines(file: LogFile, size: int, wanted: int) -> tuple[int, int]:
     if wanted == 0:
         return size, 0
     found, end = 0, size
-    with file.path.open("rb") as log:
+    with open_plain(file.path, folders=FOLDERS) as log:
         while end > 0:
             begin = max(end - BLOCK, 0)
             log.seek(begin)
@@ -78,10 +93,8 @@ def _last_lines(file: LogFile, size: int, wanted: int) -> tuple[int, int]:
 
 
 def _size(file: LogFile) -> int:
-    try:
-        return file.path.stat().st_size
-    except FileNotFoundError:
-        return 0
+    status = plain_status(file.path)
+    return 0 if status is None else status.st_size
 
 
 class LogReader:
@@ -127,8 +140,8 @@ class LogReader:
 
     def _open(self, file: LogFile, inode: int) -> bool:
         try:
-            log = file.path.open("rb")
-        except FileNotFoundError:
+            log = open_plain(file.path, folders=FOLDERS)
+        except (FileNotFoundError, NotPlain):
             return False
         if os.fstat(log.fileno()).st_ino != inode:
             log.close()
@@ -148,10 +161,8 @@ class LogReader:
 
 
 def _inode(file: LogFile) -> int:
-    try:
-        return file.path.stat().st_ino
-    except FileNotFoundError:
-        return 0
+    status = plain_status(file.path)
+    return 0 if status is None else status.st_ino
 
 
 async def log_chunks(

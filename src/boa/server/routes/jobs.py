@@ -12,7 +12,14 @@ from boa.model.job import JobRecord
 from boa.server.context import Service, answer, only_known_parameters
 from boa.server.http.bodies import read_json
 from boa.server.http.errors import documented
-from boa.server.http.log_stream import LogReader, check_exists, log_chunks, log_offset, select
+from boa.server.http.log_stream import (
+    LogReader,
+    check_exists,
+    check_plain,
+    log_chunks,
+    log_offset,
+    select,
+)
 from boa.server.http.streams import LiveStream
 from boa.server.render import documents, examples
 from boa.server.render.job_lists import PAGE, JobQuery, active_jobs, stored_jobs
@@ -49,7 +56,7 @@ class JobRoutes:
             self.logs,
             status_code=200,
             response_class=LiveStream,
-            responses={200: text, **documented(401, 403, 404, 422, 503)},
+            responses={200: text, **documented(401, 403, 404, 409, 422, 503)},
         )
         return router
 
@@ -132,6 +139,7 @@ class JobRoutes:
         record = await run_in_threadpool(service.job, job)
         which = (service.engine, job, attempt, rank)
         await run_in_threadpool(check_exists, *which)
+        await run_in_threadpool(lambda: check_plain(select(*which)))
         skip = await run_in_threadpool(lambda: log_offset(select(*which), tail, skip))
         reader = LogReader(lambda: select(*which), skip)
         chunks = log_chunks(service, reader, job, follow=follow and not record.ended)

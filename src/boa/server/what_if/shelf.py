@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from boa.api.what_if import Comparison, Simulation
 from boa.atomic_file import replace_file
+from boa.plain_file import read_plain
 
 _log = logging.getLogger("boa.server")
 
@@ -58,7 +59,7 @@ class Shelf:
         path = folder / f"{document['id']}.json"
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            replace_file(path, json.dumps(document), durable=True)
+            replace_file(path, json.dumps(document), durable=True, private=True)
         except OSError as trouble:
             _log.warning("what-if: %s is kept in memory only: %s", path.stem, trouble)
             return False
@@ -66,7 +67,7 @@ class Shelf:
 
     def _read(self, path: Path) -> dict[str, Any] | None:
         try:
-            found = json.loads(path.read_text("utf-8"))
+            found = json.loads(read_plain(path))
         except FileNotFoundError:
             return None
         except (OSError, ValueError, RecursionError) as trouble:

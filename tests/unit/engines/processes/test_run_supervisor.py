@@ -50,7 +50,9 @@ def test_a_log_without_lines_is_cut_all_the_same() -> None:
 
 def test_what_a_full_disk_did_not_take_is_counted_and_told_later() -> None:
     log = run_files.Log(0, 10_000)
-    os.dup2(os.open("/dev/full", os.O_WRONLY), log.fd)
+    full = os.open("/dev/full", os.O_WRONLY)
+    os.dup2(full, log.fd)
+    os.close(full)
     log.write(b"lost\n")
     log.write(b"lost as well\n")
     Path("0.log").unlink()

@@ -10,6 +10,7 @@ import pytest
 from boa.engines.processes import warm_scripts
 from boa.engines.processes.warm_scripts import Finder, Script, heavy_imports
 from boa.model.job import JobSpec, Launcher
+from replacing import make, promptly
 
 PYTHON = os.path.basename(sys.executable)
 ENV = {"PATH": os.path.dirname(sys.executable), "PYTHONUNBUFFERED": "1"}
@@ -137,6 +138,17 @@ def test_a_changed_script_is_looked_at_again(code: Path) -> None:
     assert (first.recipe.modules, second.recipe.modules) == (("torch",), ("torch", "torchvision"))
     (code / "train.py").write_text("\n")
     assert finder.find(spec, str(code), ENV) is None
+
+
+@pytest.mark.parametrize("kind", ["pipe", "link to a pipe", "folder"])
+def test_a_script_that_is_no_plain_file_is_not_waited_for(code: Path, kind: str) -> None:
+    make(kind, code / "train.py")
+    assert promptly(lambda: find(code, "python", "train.py")) is None
+
+
+def test_a_script_may_be_a_link(code: Path) -> None:
+    (code / "linked.py").symlink_to(code / "train.py")
+    assert find(code, "python", "linked.py") is not None
 
 
 def test_a_script_replaced_by_one_of_the_same_age_and_size_is_looked_at_again(code: Path) -> None:

@@ -20,6 +20,7 @@ from boa.server.routes.events import event_chunks
 from boa.store.base import StoreTrouble
 from fakes import SECRET, FakeService
 from local_runs import until
+from replacing import KINDS, make
 
 STREAM = {"Accept": "text/event-stream"}
 SOON_S = 10.0
@@ -251,6 +252,52 @@ def test_a_log_that_is_turned_over_while_it_is_followed_is_read_on(service: Fake
         service.control.end(job, "succeeded", exit_code=0)
         got += "".join(pieces)
     assert got == "first part\nits end\nsecond part\n"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("asked", ["", "?tail=5", "?follow=true", "?skip=3"])
+def test_what_a_job_put_in_the_place_of_its_log_is_refused_at_once(
+    service: FakeService, kind: str, asked: str
+) -> None:
+    job = service.submit()
+    service.engine.write(job, "first\n")
+    service.engine.write(job, "second\n", attempt=2)
+    make(kind, service.folder / job / "2-0-1.log")
+    with service.serving() as url:
+        refused = httpx.get(f"{url}/api/v1/jobs/{job}/logs{asked}", timeout=SOON_S)
+        assert refused.status_code == 409
+        assert "the log of attempt 2, rank 0 is a" in refused.json()["error"]["message"]
+        other = httpx.get(f"{url}/api/v1/jobs/{job}/logs", params={"attempt": 1})
+        assert other.text == "first\n"
+
+
+def test_a_folder_of_logs_that_is_a_link_is_refused_too(service: FakeService) -> None:
+    job = service.submit()
+    service.engine.write("elsewhere", "another's\n")
+    (service.folder / job).symlink_to(service.folder / "elsewhere")
+    answer = service.ask("GET", f"/api/v1/jobs/{job}/logs")
+    assert answer.status_code == 409
+    assert "another's" not in answer.text
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_log_that_is_replaced_while_it_is_followed_ends_with_its_job(
+    service: FakeService, kind: str
+) -> None:
+    job = service.submit()
+    service.engine.write(job, "first\n")
+    with (
+        service.serving() as url,
+        httpx.stream("GET", f"{url}/api/v1/jobs/{job}/logs?follow=true", timeout=60) as log,
+    ):
+        pieces = log.iter_text()
+        got = next(pieces)
+        make(kind, service.folder / job / "1-0-1.log")
+        make(kind, service.folder / job / "2-0-1.log") if kind != "link to a pipe" else None
+        assert httpx.get(f"{url}/api/v1/health", timeout=SOON_S).status_code == 200
+        service.control.end(job, "succeeded", exit_code=0)
+        got += "".join(pieces)
+    assert got == "first\n"
 
 
 # Ends

@@ -25,6 +25,7 @@ from boa.sim.run import World, world_of
 from boa.sim.sweep import Asked, SweepGrid, points_of, run_one
 from fakes import NOW, FakeService
 from live import T4, Live, config, prior, profile, spec
+from replacing import make, promptly
 
 ASKED: dict[str, Any] = {"trace": "day", "policies": ["boa"], "budgets": [80]}
 HEAD = "name,arrival_s,application\n"
@@ -326,7 +327,8 @@ def test_files_that_are_no_simulations_are_left_alone(tmp_path: Path) -> None:
     Shelf(tmp_path).put(kept(3))
     for name, text in (("1.json", "{"), ("2.json", "[]"), ("4.json", "{}"), ("x.json", "")):
         (tmp_path / name).write_text(text)
-    assert [s["id"] for s in Simulations(tmp_path).all()] == ["3"]
+    make("pipe", tmp_path / "5.json")
+    assert [s["id"] for s in promptly(lambda: Simulations(tmp_path).all())] == ["3"]
 
 
 def question() -> SimulationQuestion:
