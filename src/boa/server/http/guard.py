@@ -1,10 +1,12 @@
 """Who may ask: every request passes here first.
 
 With a token, whoever has it. Without, only processes of this machine: a web page that a browser on
-it has open is kept out by its Origin, and by the Host it believes to talk to.
+it has open is kept out by its Origin, by what the browser says of where the request comes from
+(Sec-Fetch-Site), and by the Host it believes to talk to.
 """
 
 import hmac
+import re
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
@@ -20,6 +22,10 @@ OPEN = frozenset({"/", "/api/v1/health", "/api/openapi.json"})
 ASSETS = "/assets/"
 FAVICONS = ("/favicon.svg", "/favicon.ico")
 """The dashboard's program is the same for everybody; what it shows is asked for with the token."""
+OURS = ("same-origin", "none")
+"""Sec-Fetch-Site of requests by our own page, or by the user's own hand. `same-site` is not among
+them: a page at another port of this machine is of the same site."""
+HOST = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?")
 
 
 class Guard:
@@ -31,7 +37,7 @@ class Guard:
         if scope["type"] == "http":
             try:
                 check_size(scope, self._head_bytes)
-                self._check(scope["path"], Headers(scope=scope))
+                self._check(scope["method"], scope["path"], Headers(scope=scope))
             except BoaError as problem:
                 await error_answer(problem)(scope, receive, send)
                 return
@@ -40,8 +46,10 @@ class Guard:
         except ClientDisconnect:
             return  # in the middle of its request: there is nobody to be told, and nothing wrong
 
-    def _check(self, path: str, headers: Headers) -> None:
+    def _check(self, method: str, path: str, headers: Headers) -> None:
+        check_host(headers)
         check_origin(headers)
+        check_site(method, path, headers)
         if self._token is None:
             check_local(headers)
         elif not is_open(path) and not is_report(path):  # a report has a token of its own
@@ -77,6 +85,28 @@ def _names(origin: str, host: str | None) -> bool:
         return bool(host) and urlsplit(origin).netloc == host
     except ValueError:  # no address at all
         return False
+
+
+def check_host(headers: Headers) -> None:
+    """A name or an address, and a port: no user, no blanks, nothing that two readers of it could
+    take for two hosts."""
+    host = headers.get("host")
+    if host and not HOST.fullmatch(host):
+        raise Forbidden(f"Host: got {host[:60]!r}; expected a name or an address, and its port")
+
+
+def check_site(method: str, path: str, headers: Headers) -> None:
+    """A link from elsewhere may lead to the page itself, which is the same for everybody."""
+    site = headers.get("sec-fetch-site")
+    if site is None or site in OURS:
+        return
+    leads = headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest")
+    if (method, path) == ("GET", "/") and leads == ("navigate", "document"):
+        return
+    raise Forbidden(
+        f"Sec-Fetch-Site: got {site[:60]!r}; expected same-origin or none: another site's page may "
+        "not ask here"
+    )
 
 
 def check_local(headers: Headers) -> None:

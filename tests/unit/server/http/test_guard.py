@@ -85,6 +85,68 @@ def test_a_page_of_another_site_can_make_a_browser_ask_but_gets_nowhere(
     assert local.control.active == {}
 
 
+@pytest.mark.parametrize("site", ["cross-site", "same-site", "", "anything"])
+@pytest.mark.parametrize("path", ["/api/v1/jobs", "/api/v1/health", "/metrics", "/"])
+@pytest.mark.parametrize("token", [None, TOKEN])
+def test_a_request_that_the_browser_says_is_another_site_s_is_refused(
+    tmp_path: Path, token: str | None, path: str, site: str
+) -> None:
+    headers = {"Sec-Fetch-Site": site, "Authorization": f"Bearer {TOKEN}"}
+    answer = FakeService(tmp_path, token=token).ask("GET", path, headers=headers)
+    assert answer.status_code == 403
+    assert "Sec-Fetch-Site" in answer.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("site", ["same-origin", "none"])
+def test_one_of_our_own_page_or_of_the_user_s_own_hand_is_not(
+    local: FakeService, site: str
+) -> None:
+    headers = {"Sec-Fetch-Site": site}
+    assert local.ask("GET", "/api/v1/jobs", headers=headers).status_code == 200
+
+
+def test_a_link_from_elsewhere_may_lead_to_the_page_and_to_nothing_else(local: FakeService) -> None:
+    link = {
+        "Sec-Fetch-Site": "cross-site",
+        "Sec-Fetch-Mode": "navigate",
+        "Sec-Fetch-Dest": "document",
+    }
+    assert local.ask("GET", "/", headers=link).status_code == 200
+    assert local.ask("GET", "/api/v1/jobs", headers=link).status_code == 403
+    assert local.ask("POST", "/", headers=link).status_code == 403
+    framed = {**link, "Sec-Fetch-Dest": "iframe"}
+    assert local.ask("GET", "/", headers=framed).status_code == 403
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "somebody@127.0.0.1",
+        "somebody:word@127.0.0.1:8420",
+        "127.0.0.1:8420@evil.example",
+        "127.0.0.1/evil.example",
+        "127.0.0.1#evil.example",
+        "127.0.0.1?",
+        "127.0.0.1 evil.example",
+        "127.0.0.1,evil.example",
+        "127.0.0.1:",
+        "127.0.0.1:84200000",
+        "[::1%eth0]",
+        "[::1]evil.example",
+        "http://127.0.0.1",
+        "127.0.0.1\\\\evil.example",
+    ],
+)
+@pytest.mark.parametrize("token", [None, TOKEN])
+def test_a_host_with_a_user_or_anything_else_that_is_odd_is_refused(
+    tmp_path: Path, token: str | None, host: str
+) -> None:
+    headers = {"Host": host, "Authorization": f"Bearer {TOKEN}"}
+    answer = FakeService(tmp_path, token=token).ask("GET", "/api/v1/jobs", headers=headers)
+    assert answer.status_code == 403
+    assert "Host: got" in answer.json()["error"]["message"]
+
+
 def test_our_own_page_may_ask(local: FakeService) -> None:
     headers = {"Origin": "http://127.0.0.1:8420"}
     assert local.ask("GET", "/api/v1/jobs", headers=headers).status_code == 200
