@@ -11,9 +11,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from boa.atomic_file import replace_file
 from boa.client.api import Client
 from boa.engines.launching import free_port
 from boa.errors import BoaError, NoServer
+from boa.private_files import private_folder
 from boa.units import Seconds
 
 PATIENCE_S: Seconds = 60.0
@@ -35,10 +37,10 @@ class OwnService:
         self.folder, self._token = folder, token
         self.port = free_port()  # also while it is down: no system hands such a one out
         self.log = folder / "serve.log"
-        folder.mkdir(parents=True, exist_ok=True)
+        private_folder(folder)
         self._config = folder / "boa.json"
         whole = {"version": 1, **config, "data_dir": str(folder / "data"), "port": self.port}
-        self._config.write_text(json.dumps(whole), "utf-8")
+        replace_file(self._config, json.dumps(whole), private=True)
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -68,7 +70,8 @@ class OwnService:
     def start(self) -> None:
         """Returns when it answers."""
         command = [sys.executable, "-m", "boa", "serve", "--config", str(self._config)]
-        with self.log.open("ab") as log:
+        appended = os.open(self.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        with os.fdopen(appended, "ab") as log:
             self._process = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,

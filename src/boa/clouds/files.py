@@ -9,6 +9,7 @@ from boa.atomic_file import replace_file
 from boa.clouds.base import CloudTrouble
 from boa.errors import FileError
 from boa.plain_file import read_plain
+from boa.private_files import private_folder
 
 _T = TypeVar("_T")
 
@@ -61,7 +62,7 @@ class Kept(Generic[_T]):
     def put(self, value: _T) -> None:
         self._known = None
         try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
+            private_folder(self._path.parent)
             replace_file(
                 self._path, json.dumps(self._as_document(value)), durable=True, private=True
             )

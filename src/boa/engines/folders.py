@@ -19,6 +19,7 @@ from boa.engines.processes import run_files
 from boa.errors import InputError
 from boa.model.cluster import JobId
 from boa.model.runs import LogFile, RunKey
+from boa.private_files import private_folder
 from boa.units import Seconds
 
 KEPT_ATTEMPTS = 20
@@ -33,7 +34,7 @@ class RunFolders:
     def __init__(self, root: Path) -> None:
         self.root = os.path.abspath(root)
         self._index = os.path.join(self.root, ".runs")
-        os.makedirs(self._index, mode=0o700, exist_ok=True)
+        private_folder(self._index)
 
     def known(self) -> list[RunKey]:
         """Those not forgotten. Whatever else is among them is named in the log, and left alone."""
@@ -88,7 +89,7 @@ class RunFolders:
 
     def work(self, job: JobId) -> str:
         folder = os.path.join(self.home(job), "work")
-        os.makedirs(folder, exist_ok=True)
+        private_folder(folder)
         return folder
 
     def home(self, job: JobId) -> str:

@@ -30,6 +30,7 @@ from boa.engines.processes import cgroups, orphans, parent_pool, run_files, run_
 from boa.engines.processes.warm_scripts import Finder, Recipe
 from boa.model.cluster import JobId
 from boa.model.runs import Launch, LogFile, RunEvent, RunKey
+from boa.private_files import private_file, private_folder
 from boa.units import Seconds
 
 LOOKED_AT_ONCE = 10
@@ -67,7 +68,7 @@ class LocalEngine:
         self._gpus = launching.has_gpus()
         self._new = os.path.abspath(root / ".new")
         folders.remove(self._new)
-        os.makedirs(self._new, mode=0o700, exist_ok=True)
+        private_folder(self._new)
         self._root, self._cgroups = orphans.root_of(self._folders.root), cgroups.place()
         self._runs: dict[RunKey, LocalRun] = {}
         self._over: dict[RunKey, RunEvent] = {}
@@ -159,7 +160,7 @@ class LocalEngine:
         """The contents of a run's folder, and the warm parent that can begin it, if one can."""
         workdir = launch.spec.workdir or self._folders.work(launch.key.job)
         with suppress(OSError):  # the job itself will say what is wrong with it
-            os.makedirs(launch.checkpoint_dir, exist_ok=True)
+            private_folder(launch.checkpoint_dir)
         plans = launching.plans(launch, port=launching.free_port(), gpus=self._gpus)
         script = self._scripts.find(launch.spec, workdir, launching.shared(launch, os.environ))
         if script is not None:
@@ -182,15 +183,14 @@ class LocalEngine:
 
     def _begin(self, key: RunKey, files: dict[str, bytes]) -> LocalRun:
         """The run's folder with all of this in it, or no folder."""
-        os.makedirs(self._folders.home(key.job), exist_ok=True)
+        private_folder(self._folders.home(key.job))
         folder, run = tempfile.mkdtemp(dir=self._new), self._new_run(key)
         try:
             if run_supervisor.LAUNCH in files:
                 cgroups.make(run.cgroup)
             for name, data in files.items():
-                with open(os.path.join(folder, name), "xb") as file:
-                    file.write(data)
-            Path(self._folders.marker_of(key)).touch()
+                private_file(os.path.join(folder, name), data)
+            Path(self._folders.marker_of(key)).touch(mode=0o600)
             os.rename(folder, self._folders.folder(key))
         except OSError:
             shutil.rmtree(folder, ignore_errors=True)
@@ -261,7 +261,7 @@ class LocalEngine:
     def _known(self, key: RunKey) -> LocalRun | None:
         if key not in self._runs and self._folders.exists(key):
             # the machine went down before it was on the disk
-            Path(self._folders.marker_of(key)).touch()
+            Path(self._folders.marker_of(key)).touch(mode=0o600)
             self._find_again(key)
         return self._runs.get(key)
 

@@ -13,8 +13,14 @@ from pathlib import Path
 from boa.atomic_file import replace_file
 from boa.errors import FileError, InputError
 from boa.plain_file import read_plain
+from boa.private_files import is_open, private_folder, tighten
 
 LOCK, OWNER = "lock", "owner"
+KEPT = (
+    *("runs", "checkpoints", "what-if", "cloud.json", "ray.json", LOCK, OWNER),
+    *("boa.db", "boa.db-wal", "boa.db-shm", "boa.db.lock"),
+)
+"""What is in it, and what earlier versions may have left open to others."""
 MOST_BYTES = 4096
 _NAME = re.compile(r"[\x21-\x7e]+")
 _log = logging.getLogger("boa.server")
@@ -26,7 +32,8 @@ class DataFolder:
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            ours = not path.exists() or (path / LOCK).exists() or not any(path.iterdir())
+            private_folder(path)
             self._lock = os.open(path / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as trouble:
             problem = (trouble.strerror or str(trouble)).lower()
@@ -37,6 +44,18 @@ class DataFolder:
             os.close(self._lock)
             problem = "in use by another boa serve"
             raise InputError("--data", str(path), "a folder of its own", problem) from None
+        self._close_to_others(ours)
+
+    def _close_to_others(self, ours: bool) -> None:
+        """A folder that was there before, with other things in it, is somebody's: only told of."""
+        if ours:
+            for left in tighten([self.path, *(self.path / name for name in KEPT)]):
+                _log.warning("%s is open to other users, and not ours to close to them", left)
+        elif is_open(self.path):
+            _log.warning(
+                "--data %s is open to other users: chmod 700 it, or name a folder of its own",
+                self.path,
+            )
 
     def check_owner(self, database: str | None) -> None:
         """`database`: what the database calls itself; None: it is new."""

@@ -7,6 +7,7 @@ from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event
 from sqlalchemy.exc import DBAPIError
 
 from boa.errors import InputError
+from boa.private_files import private_file, private_folder, tighten
 from boa.store.backend import LOCK_WAIT_S, first_line
 from boa.store.errors import InUse
 from boa.store.lease import FileLease
@@ -41,10 +42,11 @@ class Sqlite:
     def _take(self, path: Path) -> FileLease:
         lock = path.with_name(path.name + ".lock")
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            private_folder(path.parent)
             lease = FileLease(lock)
             if not path.exists():
-                path.touch(mode=0o600)  # it will hold the environments of jobs, and a secret
+                private_file(path)  # it will hold the environments of jobs, and a secret
+            tighten(path.with_name(path.name + part) for part in ("", "-wal", "-shm", ".lock"))
         except BlockingIOError:
             process = FileLease.holder(lock)
             raise InUse(self.where, f" (process {process})" if process else "") from None

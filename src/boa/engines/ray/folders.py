@@ -13,6 +13,7 @@ from boa.engines.processes import run_files
 from boa.engines.ray.gang import Ending
 from boa.model.runs import RunKey
 from boa.plain_file import NotPlain, open_plain, read_plain
+from boa.private_files import private_folder
 from boa.units import Seconds
 
 RESERVE, RESERVED = f"{run_files.OUTCOME}.new", 2048
@@ -37,8 +38,8 @@ class Marker:
 class Folders(RunFolders):
     def begin(self, key: RunKey, marker: Marker) -> None:
         self.mark(key, marker)
-        os.makedirs(self.folder(key), exist_ok=True)
-        Path(self.folder(key), RESERVE).write_bytes(b" " * RESERVED)
+        private_folder(self.folder(key))
+        replace_file(Path(self.folder(key), RESERVE), b" " * RESERVED, private=True)
 
     def mark(self, key: RunKey, marker: Marker) -> None:
         replace_file(self.marker_of(key), json.dumps(asdict(marker)), private=True)

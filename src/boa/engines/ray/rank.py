@@ -19,6 +19,7 @@ from boa._version import __version__
 from boa.engines import launching
 from boa.engines.processes import orphans, run_files, run_supervisor
 from boa.plain_file import NotPlain, read_plain
+from boa.private_files import private_file
 
 PATIENCE_S = 10.0
 """How long `news` waits for some."""
@@ -91,10 +92,13 @@ class Rank:
             self._folder = tempfile.mkdtemp(prefix="boa-rank-")
             if own and not os.path.isdir(workdir):
                 workdir = os.path.join(self._folder, "work")
-                os.mkdir(workdir)
+                os.mkdir(workdir, 0o700)
             document = {"plans": [plan], "workdir": workdir, "grace_s": grace_s, "log_bytes": limit}
-            Path(self._folder, run_files.RESERVE).write_bytes(b" " * run_files.RESERVED)
-            Path(self._folder, run_supervisor.LAUNCH).write_bytes(run_files.packed(document))
+            for name, content in (
+                (run_files.RESERVE, b" " * run_files.RESERVED),
+                (run_supervisor.LAUNCH, run_files.packed(document)),
+            ):
+                private_file(Path(self._folder, name), content)
             self._state = "up"
         self._keep()
         while not _is_up(self._folder) and self._outcome is None:

@@ -22,6 +22,7 @@ from boa.engines.ray.folders import Folders, Marker, Mirror
 from boa.engines.ray.gang import Ending, RankEnd, together
 from boa.model.job import JobSpec
 from boa.model.runs import Launch, RunKey
+from boa.private_files import private_folder
 from boa.units import Seconds
 
 PLACED_S: Seconds = 60.0
@@ -135,8 +136,8 @@ class RayRun:
     def _leave_token(self, folder: str) -> None:
         """A file that every rank must see: later runs go on from what this one leaves there."""
         try:
-            os.makedirs(folder, exist_ok=True)
-            Path(self._marker.token).touch()
+            private_folder(folder)
+            Path(self._marker.token).touch(mode=0o600)
         except OSError:  # it may be there on the nodes alone
             self._marker.token = ""
 

@@ -8,6 +8,7 @@ from typing import Any, cast
 from boa.api.what_if import Comparison, Simulation
 from boa.atomic_file import replace_file
 from boa.plain_file import read_plain
+from boa.private_files import private_folder
 
 _log = logging.getLogger("boa.server")
 
@@ -58,7 +59,7 @@ class Shelf:
     def _written(self, folder: Path, document: dict[str, Any]) -> bool:
         path = folder / f"{document['id']}.json"
         try:
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            private_folder(folder)
             replace_file(path, json.dumps(document), durable=True, private=True)
         except OSError as trouble:
             _log.warning("what-if: %s is kept in memory only: %s", path.stem, trouble)
