@@ -71,7 +71,7 @@ def plain_status(path: str | Path) -> os.stat_result | None:
 
 
 def kind_of(path: str | Path) -> str:
-    """What stands there, in words."""
+    """The kind of thing that stands there, in words."""
     try:
         mode = os.lstat(path).st_mode
     except OSError:

@@ -20,7 +20,7 @@ KEPT = (
     *("runs", "checkpoints", "what-if", "cloud.json", "ray.json", LOCK, OWNER),
     *("boa.db", "boa.db-wal", "boa.db-shm", "boa.db.lock"),
 )
-"""What is in it, and what earlier versions may have left open to others."""
+"""Names in it, which earlier versions may have left open to others."""
 MOST_BYTES = 4096
 _NAME = re.compile(r"[\x21-\x7e]+")
 _log = logging.getLogger("boa.server")

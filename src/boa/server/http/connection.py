@@ -28,12 +28,12 @@ from boa.server.http.limits import Limits
 from boa.units import Seconds
 
 Awaited: TypeAlias = Literal["head", "body", "taking"]
-"""What a client owes us: a request's head, its body, or to take its answer."""
+"""Something that a client owes us: a request's head, its body, or to take its answer."""
 _log = logging.getLogger("boa.server")
 
 
 class Premises(ServerState):
-    """What uvicorn's connections share, and the crowd that they are."""
+    """State that uvicorn's connections share, and the crowd that they are."""
 
     def __init__(self, limits: Limits) -> None:
         super().__init__()
@@ -97,7 +97,7 @@ class Connection(H11Protocol):
         self._settle()
 
     def send_400_response(self, msg: str) -> None:
-        """What came is no HTTP, or a head that is too long."""
+        """Refuse what is no HTTP, or a head that is too long."""
         asked = self.cycle is not None and not self.cycle.response_complete
         too_long = not asked and self._received > self._limits.head_bytes
         self._refuse(HeadTooLarge(self._limits.head_bytes) if too_long else NotHttp())

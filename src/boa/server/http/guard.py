@@ -57,7 +57,7 @@ class Guard:
 
 
 def check_size(scope: Scope, most: int) -> None:
-    """Of a head that came in one piece; one that comes in many is cut off by its connection."""
+    """Refuse a large head that came in one piece; one in many is cut off by its connection."""
     asked = len(scope["path"]) + len(scope["query_string"])
     if asked + sum(len(name) + len(value) for name, value in scope["headers"]) > most:
         raise HeadTooLarge(most)

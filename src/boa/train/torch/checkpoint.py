@@ -2,8 +2,8 @@
 
 A checkpoint is a folder that all ranks write into, on whatever nodes they are, so all nodes must
 see the same checkpoint folder. It is published once every rank has written its part: a rank that
-fails or is killed before leaves no such checkpoint. What is no tensor is kept as a pickle, which is
-only safe to load because nobody but the job writes into its folder.
+fails or is killed before leaves no such checkpoint. What is no tensor is kept as a pickle, and read
+without running what it says (`unpickling`).
 """
 
 import io
@@ -27,6 +27,7 @@ from boa.train.torch import storage
 from boa.train.torch.circle import Circle, Failed
 from boa.train.torch.ranks import Ranks
 from boa.train.torch.snapshot import Snapshots
+from boa.train.torch.unpickling import check, loaded
 
 Seconds = Mapping[str, float]
 _NOTHING: Seconds = MappingProxyType({})
@@ -94,6 +95,8 @@ class Checkpointer:
         self._snapshots = Snapshots(ranks.device)
         self._thread: threading.Thread | None = None
         self._problem: Exception | None = None
+        self._checked = False
+        """Whether what is saved was found to be readable again."""
         self.stall_s = 0.0
         """How long the last save kept training waiting."""
         if home is not None and ranks.rank == 0:
@@ -196,8 +199,8 @@ class Checkpointer:
         return Loaded(
             path=path,
             progress=manifest.progress,
-            shared=_unpickled(path / _SHARED),
-            own=_unpickled(path / _own(self._ranks.rank)) if same else None,
+            shared=loaded(path / _SHARED),
+            own=loaded(path / _own(self._ranks.rank)) if same else None,
             world_size=manifest.world_size,
             parts=manifest.parts,
         )
@@ -209,6 +212,11 @@ class Checkpointer:
         pickles = {_own(self._ranks.rank): _pickled(own)}
         if self._ranks.rank == 0:
             pickles[_SHARED] = _pickled(shared)
+        if not self._checked:  # once: what a script keeps is of the same types each time
+            values = (v for v in draft.values.values() if not isinstance(v, torch.Tensor))
+            for content in (*pickles.values(), _pickled(list(values))):
+                check(content)
+            self._checked = True
         snapshot = self._snapshots.take if copied else self._snapshots.hold
         return _Taken(draft, snapshot(draft.values).land, pickles)
 
@@ -293,8 +301,3 @@ def _pickled(value: object) -> bytes:
     stream = io.BytesIO()
     torch.save(value, stream)
     return stream.getvalue()
-
-
-def _unpickled(file: Path) -> Any:
-    """Runs what the file says: only for the job's own folder."""
-    return torch.load(file, map_location="cpu", weights_only=False)

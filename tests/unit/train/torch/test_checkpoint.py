@@ -1,6 +1,11 @@
 """Checkpoints of real ranks: any width to any other, complete or invisible."""
 
+import collections
+import dataclasses
+import io
 import json
+import os
+import pickle
 import random
 import re
 import threading
@@ -16,10 +21,11 @@ from torch.distributed.checkpoint.format_utils import dcp_to_torch_save
 from boa.train import Progress
 from boa.train.checkpoints import MANIFEST, newest_first
 from boa.train.torch import random as randomness
-from boa.train.torch.checkpoint import Checkpointer
+from boa.train.torch.checkpoint import Checkpointer, NotLoaded
 from boa.train.torch.circle import Failed
 from boa.train.torch.ranks import Ranks
 from boa.train.torch.snapshot import Snapshots
+from boa.train.torch.unpickling import IndexUnpickler
 from checkpoint_ranks import run, same, world
 from checkpoint_work import (
     KINDS,
@@ -236,3 +242,89 @@ def test_fresh_states_differ_by_seed_step_and_rank_and_come_again() -> None:
         seen.update(drawn)
     assert len(seen) == 15
     randomness.restore(before)
+
+
+class Trap:
+    """Runs something where it is unpickled."""
+
+    def __init__(self, sprung: Path) -> None:
+        self.sprung = sprung
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return os.system, (f"touch {self.sprung}",)
+
+
+@pytest.mark.parametrize("name", ["shared.pt", "own-0.pt", ".metadata"])
+def test_a_checkpoint_that_says_what_to_run_is_not_obeyed(tmp_path: Path, name: str) -> None:
+    saver, sprung = Checkpointer(tmp_path / "home", ALONE), tmp_path / "sprung"
+    save(saver, constant(1.0), wait=True)
+    trapped = newest_first(tmp_path / "home")[0] / name
+    if name == ".metadata":
+        trapped.write_bytes(pickle.dumps(Trap(sprung)))
+    else:
+        torch.save(Trap(sprung), trapped)
+    with pytest.raises(NotLoaded):
+        saver.load(constant(2.0))
+    assert not sprung.exists()
+
+
+def test_nor_is_a_value_in_it_that_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    saver, sprung = Checkpointer(tmp_path / "home", ALONE), tmp_path / "sprung"
+    monkeypatch.setattr("boa.train.torch.checkpoint.check", lambda content: None)
+    save(saver, {**constant(1.0), "value": Trap(sprung)}, wait=True)
+    with pytest.raises(NotLoaded):
+        saver.load({**constant(2.0), "value": 0})
+    assert not sprung.exists()
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [("os", "system"), ("torch", "os.system"), ("torch.serialization", "os"), ("torch", "load")],
+)
+def test_the_index_of_a_checkpoint_leads_nowhere_else(module: str, name: str) -> None:
+    with pytest.raises(pickle.UnpicklingError, match="nothing that an index is made of"):
+        IndexUnpickler(io.BytesIO()).find_class(module, name)
+
+
+def test_numbers_arrays_and_plain_containers_are_kept(tmp_path: Path) -> None:
+    saver = Checkpointer(tmp_path, ALONE)
+    kept = {
+        "best": np.float64(0.5),
+        "counts": collections.Counter("abca"),
+        "order": collections.OrderedDict(a=(1, None, True, "x", b"y", {2}, float("inf"))),
+        "extra": torch.ones(2),
+    }
+    whole = {"a": np.arange(3), "b": np.zeros((2, 2), "f4"), "c": np.array(["x"])}
+    saver.save(
+        tensors={**constant(1.0), "lr": 0.1, "betas": (0.9, np.float32(0.99))},
+        shared=kept,
+        own={"random": randomness.state(), **whole},
+        progress=Progress(),
+        wait=True,
+    )
+    tensors: dict[str, Any] = {**constant(2.0), "lr": 0.0, "betas": None}
+    found = saver.load(tensors)
+    assert found is not None
+    assert found.own is not None
+    assert same(found.shared, kept)
+    assert all((found.own[name] == whole[name]).all() for name in whole)
+    assert (tensors["lr"], tensors["betas"]) == (0.1, (0.9, np.float32(0.99)))
+
+
+@dataclasses.dataclass
+class Mine:
+    """A type of a script's own."""
+
+    value: int
+
+
+def test_a_type_of_one_s_own_is_named_or_told_of_at_the_first_save(tmp_path: Path) -> None:
+    asked: dict[str, Any] = {"tensors": constant(1.0), "own": {}, "progress": Progress()}
+    saver = Checkpointer(tmp_path, ALONE)
+    with pytest.raises(Failed, match=r"could not be read again .*Mine.*add_safe_globals"):
+        saver.save(**asked, shared={"mine": Mine(3)}, wait=True)
+    with torch.serialization.safe_globals([Mine]):
+        saver.save(**asked, shared={"mine": Mine(3)}, wait=True)
+        found = saver.load(constant(2.0))
+    assert found is not None
+    assert found.shared == {"mine": Mine(3)}
