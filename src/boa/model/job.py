@@ -46,6 +46,10 @@ class JobRecord:
     spec: JobSpec
     serial: int
     """How many of its class arrived before it."""
+    owner: str = ""
+    """Who submitted it, by the name of the token; empty where there was none."""
+    team: str = ""
+    """The owner's, at that moment."""
     state: State = "waiting"
     submitted_at: Seconds
     started_at: Seconds | None = None

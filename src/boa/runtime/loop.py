@@ -94,7 +94,7 @@ class ControlLoop:
     def now(self) -> Seconds:
         return self.clock.now()
 
-    def submit(self, spec: JobSpec) -> "Future[JobRecord]":
+    def submit(self, spec: JobSpec, *, owner: str = "", team: str = "") -> "Future[JobRecord]":
         return self._ask(
             lambda draft: commands.submit(
                 draft,
@@ -102,6 +102,8 @@ class ControlLoop:
                 self.scheduler.decider.gpu_types,
                 self.config.max_nodes,
                 one_machine=self.config.engine == "local",
+                owner=owner,
+                team=team,
             )
         )
 

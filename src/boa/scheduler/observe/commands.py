@@ -22,6 +22,8 @@ def submit(
     max_nodes: Mapping[GpuName, int],
     *,
     one_machine: bool = True,
+    owner: str = "",
+    team: str = "",
 ) -> JobRecord:
     """`one_machine`: all nodes are this one, so that one process sees the GPUs of several."""
     unknown = [name for name in spec.gpus.types if name not in gpu_types]
@@ -32,7 +34,13 @@ def submit(
     state = draft.state
     serial = state.serials.get(spec.job_class, 0)
     job = JobRecord(
-        id=str(state.next_job), spec=spec, serial=serial, submitted_at=draft.now, reason="new"
+        id=str(state.next_job),
+        spec=spec,
+        serial=serial,
+        owner=owner,
+        team=team,
+        submitted_at=draft.now,
+        reason="new",
     )
     state.next_job += 1
     state.serials[spec.job_class] = serial + 1
