@@ -3,6 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# The versions that were tested, or, where one is not to be had, the newest that fit.
+INSTALL = @$(PIP) -c requirements.lock -e '$(1)' 2>/dev/null || { \
+	echo "not all versions of requirements.lock are to be had here: taking the newest that fit"; $(PIP) -e '$(1)'; }
 
 # The dashboard: Node is needed to build and to test it, not to run it.
 STATIC := src/boa/server/static
@@ -12,19 +15,19 @@ NPM := cd web && npm
 NODE := node -e 'const [a, b] = process.versions.node.split("."); process.exit(a > 22 || (a == 22 && b >= 12) || (a == 20 && b >= 19) ? 0 : 1)' && command -v npm >/dev/null
 BROWSERS := chromium chromium-browser google-chrome google-chrome-stable
 
-.PHONY: demo web test lint tables matrix screenshots clean node chromium
+.PHONY: demo web test lint tables matrix audit screenshots clean node chromium
 .DEFAULT_GOAL := demo
 
-$(VENV)/.base: pyproject.toml hatch_build.py $(wildcard src/boa/*/_*.c src/boa/*/*/_*.c)
+$(VENV)/.base: pyproject.toml requirements.lock hatch_build.py $(wildcard src/boa/*/_*.c src/boa/*/*/_*.c)
 	@$(PYTHON) -c 'import sys; sys.exit("BOA needs Python 3.11 or newer; try: make PYTHON=python3.12") if sys.version_info < (3, 11) else None'
 	@echo "setting up $(VENV) (once)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(PIP) -e .
+	$(call INSTALL,.)
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.base
 	@echo "adding the test tools to $(VENV) (once)"
-	@$(PIP) -e '.[dev]'
+	$(call INSTALL,.[dev])
 	@touch $@
 
 demo: $(VENV)/.base
@@ -72,7 +75,11 @@ lint: $(VENV)/.dev $(MODULES)
 matrix: $(VENV)/.dev
 	$(BIN)/python tests/matrix.py --strict  # every other Python that is here, and a few tests
 
+audit: $(VENV)/.dev
+	$(BIN)/python tests/supply_chain.py --strict  # what is known of the versions that are locked
+
 test: node chromium lint web
+	$(BIN)/python tests/supply_chain.py
 	$(NPM) run --silent test
 	$(BIN)/python tests/matrix.py
 	$(BIN)/python -m pytest -m "not ray and not browser" -n auto --dist loadfile --no-loadscope-reorder
