@@ -108,6 +108,12 @@ COMMANDS = (
         LIVE,
     ),
     Entry(
+        "store",
+        "boa.cli.live.store:app",
+        "Check the service's database, copy it, put a copy back.",
+        LIVE,
+    ),
+    Entry(
         "replay",
         "boa.cli.live.replay:app",
         "Act out measured models as real processes, in compressed time.",

@@ -63,7 +63,7 @@ def _absolute(folder: Path, name: str) -> Path:
 
 
 def _config(values: Values, home: Path, catalogue: Catalogue) -> ServiceConfig:
-    values |= values.pop("local", {}) | _pair(values)
+    values |= values.pop("local", {}) | values.pop("snapshots", {}) | _pair(values)
     types, most = _offered(values)
     said = values.pop("gpu_types", {})
     if "aws" in values:

@@ -33,6 +33,7 @@ MAX_NODES = 100_000
 MAX_TEXT = 2000
 MAX_PORT = 65_535
 MAX_WARM_PARENTS = 100
+MAX_SNAPSHOTS = 10_000
 MAX_LOG_MB = 102_400.0
 WEEK_S, DAY_S, YEAR_H = 604_800.0, 86_400.0, 8760.0
 PRIOR_WEIGHTS: Mapping[str, float] = {"measured_weight": 1e12, "arrivals_weight_h": 1e6}
@@ -124,6 +125,23 @@ _LOCAL = object_of(
         number(least=0, most=WEEK_S),
         "How long a node is charged for after it was given back.",
         default=_DEFAULTS["release_s"],
+    ),
+    make=as_given,
+)
+_SNAPSHOTS = object_of(
+    Field(
+        "every_h",
+        number(least=0, most=YEAR_H),
+        "Hours between two copies; 0: none are taken.",
+        default=_DEFAULTS["snapshot_every_h"],
+        to="snapshot_every_h",
+    ),
+    Field(
+        "keep",
+        whole(least=1, most=MAX_SNAPSHOTS),
+        "The newest so many are kept.",
+        default=_DEFAULTS["snapshots_kept"],
+        to="snapshots_kept",
     ),
     make=as_given,
 )
@@ -235,6 +253,11 @@ _HABITS = (
         "MB kept of every worker's log, per attempt.",
         otherwise=f"{_DEFAULTS['log_bytes'] / 1024**2:g}",
         to="log_bytes",
+    ),
+    Field(
+        "snapshots",
+        _SNAPSHOTS,
+        "Copies of the database, where it is a file, in `snapshots` of the data folder.",
     ),
     Field("local", _LOCAL, "How the local cloud acts."),
     Field("ray", or_empty(RAY), "The Ray cluster, for engine `ray`."),

@@ -68,11 +68,12 @@ ShortageCode: TypeAlias = Literal["no_such_type", "max_nodes", "no_capacity", "s
 """Why a job has less than planned: the type is not on offer; no more nodes are allowed; the cloud
 has no more, or had none; the cap on the spend leaves too little."""
 TroubleCode: TypeAlias = Literal[
-    "engine", "cloud", "no_plan", "one_process", "exit_code", "not_over"
+    "engine", "cloud", "store", "no_plan", "one_process", "exit_code", "not_over"
 ]
-"""Kind of trouble: engine or cloud do not do as asked; the solver failed; a job of one process may
-get several nodes; a job ended badly when told to stop; processes of a job's run cannot be ended,
-and it is not started again before they are gone."""
+"""Kind of trouble: engine or cloud do not do as asked; the store has lost something, and was opened
+all the same; the solver failed; a job of one process may get several nodes; a job ended badly when
+told to stop; processes of a job's run cannot be ended, and it is not started again before they are
+gone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -250,7 +251,7 @@ class ClockSet(TypedDict):
 class TroubleFields(TypedDict):
     why: TroubleCode
     detail: NotRequired[str]
-    """Words of engine, cloud or solver."""
+    """Words of engine, cloud, store or solver."""
     name: NotRequired[str]
     """The job's, of `exit_code` and `not_over`."""
     exit_code: NotRequired[int]

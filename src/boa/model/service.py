@@ -73,4 +73,8 @@ class ServiceConfig:
     """Processes kept that have imported what jobs import, at most; 0: none."""
     log_bytes: int = 10 * 1024**2
     """Kept of every worker's log, per attempt."""
+    snapshot_every_h: float = 1.0
+    """Hours of the wall between two copies of the store, where it is a file; 0: none are taken."""
+    snapshots_kept: int = 24
+    """The newest so many of them are kept."""
     priors: Mapping[str, ClassPrior] = field(default_factory=dict)

@@ -1,28 +1,38 @@
 """The data folder: one service at a time, and the one database that it was made with.
 
 Runs and checkpoints go by job numbers, and those are the database's: with another database, a new
-job 1 would find the logs and the checkpoint of an old one.
+job 1 would find the logs and the checkpoint of an old one. What belongs to jobs that the database
+does not know is moved to quarantine/WHEN, as it lay here.
 """
 
+import errno
 import fcntl
 import logging
 import os
 import re
+import shutil
+import time
+from collections.abc import Container, Iterator
 from pathlib import Path
 
 from boa.atomic_file import replace_file
 from boa.errors import FileError, InputError
 from boa.plain_file import read_plain
 from boa.private_files import is_open, private_folder, tighten
+from boa.store import memory, snapshots
 
-LOCK, OWNER = "lock", "owner"
+LOCK, OWNER, RESTORED, QUARANTINE = "lock", "owner", "store.restored", "quarantine"
+RUNS, MARKERS, CHECKPOINTS = "runs", "runs/.runs", "checkpoints"
 KEPT = (
-    *("runs", "checkpoints", "what-if", "cloud.json", "ray.json", LOCK, OWNER),
-    *("boa.db", "boa.db-wal", "boa.db-shm", "boa.db.lock"),
+    *(RUNS, CHECKPOINTS, "what-if", "cloud.json", "ray.json", LOCK, OWNER),
+    *("boa.db", "boa.db-wal", "boa.db-shm", "boa.db.lock", memory.FILE),
+    *(snapshots.FOLDER, QUARANTINE, RESTORED),
 )
 """Names in it, which earlier versions may have left open to others."""
 MOST_BYTES = 4096
 _NAME = re.compile(r"[\x21-\x7e]+")
+_JOB = re.compile(r"([1-9][0-9]{0,17})(\.[0-9]+)?")
+"""Names of a job's runs, their markers and its checkpoint."""
 _log = logging.getLogger("boa.server")
 
 
@@ -57,6 +67,29 @@ class DataFolder:
                 self.path,
             )
 
+    @property
+    def owner(self) -> str:
+        """The name that its database has; empty where nobody is named."""
+        return self._owner()
+
+    def jobs(self) -> set[int]:
+        """Numbers of the jobs that there are runs or checkpoints of."""
+        return jobs_in(self.path)
+
+    def move_away(self, jobs: Container[int], where: Path) -> int:
+        """Put runs, logs and checkpoints of these jobs into a folder of the quarantine. Gives how
+        many jobs there were any of."""
+        moved = set()
+        for number, path in sorted(_of_jobs(self.path)):
+            if number in jobs:
+                moved.add(number)
+                _move(path, where / path.relative_to(self.path))
+        return len(moved)
+
+    def new_quarantine(self) -> Path:
+        stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
+        return free_name(self.path / QUARANTINE / stamp)
+
     def check_owner(self, database: str | None) -> None:
         """`database`: what the database calls itself; None: it is new."""
         owner = self._owner()
@@ -90,3 +123,42 @@ class DataFolder:
             _log.warning("%s is damaged: it names no database", path)
             return ""
         return found
+
+
+def jobs_in(folder: Path) -> set[int]:
+    """Numbers of the jobs that a data folder has runs or checkpoints of."""
+    return {number for number, _ in _of_jobs(folder)}
+
+
+def _of_jobs(folder: Path) -> Iterator[tuple[int, Path]]:
+    """Everything in there that goes by a job's number."""
+    for name in (MARKERS, RUNS, CHECKPOINTS):
+        try:
+            with os.scandir(folder / name) as entries:
+                for entry in entries:
+                    match = _JOB.fullmatch(entry.name)
+                    if match and (match[2] is not None) == (name == MARKERS):
+                        yield int(match[1]), folder / name / entry.name
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+
+
+def _move(path: Path, to: Path) -> None:
+    """By a rename, also where the folder above is a link to another disk."""
+    private_folder(to.parent)
+    try:
+        os.rename(path, to)
+    except OSError as trouble:
+        if trouble.errno != errno.EXDEV:
+            raise
+        beside = path.parent / f".{QUARANTINE}" / to.relative_to(to.parents[1]).parent.name
+        private_folder(beside)
+        shutil.move(path, free_name(beside / path.name))
+
+
+def free_name(path: Path) -> Path:
+    """The path, or one like it that nothing has yet."""
+    tried, again = path, 1
+    while os.path.lexists(tried):
+        tried, again = path.with_name(f"{path.name}-{again}"), again + 1
+    return tried

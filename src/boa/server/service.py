@@ -22,8 +22,11 @@ from boa.server.folder import DataFolder
 from boa.server.http import logs
 from boa.server.http.limits import Limits, raise_descriptors
 from boa.server.http.run import listen, serve, url_of
+from boa.server.opening import open_kept
 from boa.server.what_if.runner import Simulations
 from boa.store.base import Saved, Store
+from boa.store.snapshots import FOLDER, SnapshotKeeper
+from boa.store.sql import file_at
 from boa.units import UsdPerHour
 
 
@@ -47,9 +50,11 @@ class Parts:
     secret: bytes
     folder: DataFolder
     simulations: Simulations
+    snapshots: SnapshotKeeper
 
     def close(self) -> None:
         """Jobs go on; nodes stay rented."""
+        self.snapshots.close()
         self.simulations.close()
         self.control.close()
         self.store.close()
@@ -57,13 +62,17 @@ class Parts:
 
 
 def run(
-    config: ServiceConfig, token: str | None, on_ready: Callable[[str, UsdPerHour], None]
+    config: ServiceConfig,
+    token: str | None,
+    on_ready: Callable[[str, UsdPerHour], None],
+    *,
+    accept_store: bool = False,
 ) -> None:
     """Serve until SIGTERM or SIGINT. The port is taken before anything else is begun.
 
     Raises GaveWay where the database is another service's now, so that whoever looks after this
     one starts it again. `on_ready` is told where, and which budget is in force: one set while it
-    ran is remembered.
+    ran is remembered. `accept_store`: go on with the store that is there, whatever it has lost.
     """
     logs.configure()
     limits = Limits().within(raise_descriptors())
@@ -75,7 +84,7 @@ def run(
 
     with closing(listen(config.host, config.port)) as listening:
         url = url_of(listening)
-        parts = build(config, url)
+        parts = build(config, url, accept_store=accept_store)
         try:
             app = create_app(
                 parts.control,
@@ -90,6 +99,7 @@ def run(
             )
             parts.control.on_overtaken = give_way
             parts.control.start()
+            parts.snapshots.start()
             serve(app, listening, lambda: on_ready(url, parts.control.snapshot.money.budget))
         finally:
             parts.close()
@@ -97,23 +107,20 @@ def run(
         raise GaveWay
 
 
-def build(config: ServiceConfig, url: str) -> Parts:
+def build(config: ServiceConfig, url: str, *, accept_store: bool = False) -> Parts:
     """Store, engine, cloud and loop as configured. `url`: where jobs report to."""
     from boa.clock import SteadyClock
     from boa.runtime.assemble import assemble, new_cluster
     from boa.runtime.calculator import BackgroundCalculator
     from boa.scheduler.state import owner_of
-    from boa.store.sql import open_store
 
     policy = _policy(config)
     engine_and_cloud.check(config)
     with ExitStack() as undo:
         folder = DataFolder(config.data_dir)
         undo.callback(folder.close)
-        store = open_store(config.db)
+        store, saved = open_kept(config, folder, accept=accept_store)
         undo.callback(store.close)
-        saved = store.load()
-        folder.check_owner(saved.meta.get("cluster"))
         secret = _secret(store, saved)
         clock = SteadyClock(config.speed, saved.meta.get("clock"))
         owner = owner_of(saved.meta.get("cluster") or new_cluster(config.data_dir))
@@ -146,6 +153,12 @@ def build(config: ServiceConfig, url: str) -> Parts:
             control.scheduler.decider.gpu_types,
             billing=config.billing,
             node_times=control.scheduler.decider.node_times,
+        ),
+        snapshots=SnapshotKeeper(
+            file_at(config.db),
+            config.data_dir / FOLDER,
+            every_h=config.snapshot_every_h,
+            keep=config.snapshots_kept,
         ),
     )
 

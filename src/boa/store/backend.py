@@ -13,6 +13,12 @@ class Backend(Protocol):
     where: str
     """Its URL as errors show it: without a password."""
     readers: Engine
+    checkers: Engine
+    """Engine for looking, which changes nothing and undoes nothing, and takes any text."""
+
+    def prepare(self) -> None:
+        """Make what has to be there before the first connection. Raises InputError."""
+        ...
 
     def connect(self) -> Connection:
         """A connection to write with; as long as it lives no other service can have one.

@@ -1,6 +1,13 @@
 """Trouble with a database that does not pass by itself."""
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from boa.errors import BoaError
 from boa.store.base import StoreTrouble
+
+if TYPE_CHECKING:
+    from boa.store.checking import Fault
 
 
 class InUse(StoreTrouble):
@@ -23,3 +30,14 @@ class Overtaken(StoreTrouble):
             "change was stored whose confirmation got lost). Restart boa serve: it then goes on "
             "from what is stored"
         )
+
+
+class StoreRefused(BoaError):
+    """The store is damaged, or is not what its data folder knows: nothing was changed."""
+
+    exit_code = 2
+
+    def __init__(self, database: str, faults: "Sequence[Fault]", what_to_do: str) -> None:
+        self.database, self.faults = database, faults
+        more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
+        super().__init__(f"{database}: {faults[0].text}{more}. {what_to_do}")

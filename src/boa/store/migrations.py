@@ -101,7 +101,20 @@ MIGRATIONS: tuple[Migration, ...] = (
             ON holds (until, since, job, node, gpus, job_class, price)""",
     ),
     (_rescalings_without_the_first_start,),
+    (
+        """CREATE TABLE openings (
+            opened {id} PRIMARY KEY,
+            nonce TEXT NOT NULL,
+            commits BIGINT NOT NULL
+        )""",
+        *(
+            f"ALTER TABLE {table} ADD COLUMN checksum BIGINT"
+            for table in ("jobs", "nodes", "holds", "cells", "classes", "events", "meta")
+        ),
+        "ALTER TABLE jobs ADD COLUMN constant_checksum BIGINT",
+    ),
 )
+"""One that changes what stands in rows sets their checksums to null, or writes them anew."""
 
 
 class NewerDatabase(BoaError):

@@ -51,9 +51,13 @@ class Postgresql:
                 f"--db {self.where} needs the package psycopg ({error}): "
                 "pip install 'boa-constrictor[postgres]'"
             ) from None
+        self.checkers = self.readers
         self._writer: Any = None
         """The driver's connection that holds the lock."""
         not_for_children(self)
+
+    def prepare(self) -> None:
+        """Nothing: whoever runs the server makes the database."""
 
     def connect(self) -> Connection:
         connection = self._writers.connect()

@@ -3,16 +3,20 @@
 A row (`writer`) counts who has opened the database and how often that service has written. Every
 transaction moves it on from exactly where this service left it. So a service that was overtaken
 by another one writes nothing, and one whose connection broke in a commit learns what came of it.
+After every commit the data folder's memory (`memory`) is told how far the store is.
 """
 
 import math
 import re
+import secrets
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
 from typing import Any, TypeVar
 
-from sqlalchemy import URL, Connection, Transaction, func, make_url, select, update
+from sqlalchemy import URL, Connection, Transaction, func, insert, make_url, select, update
 from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError, ProgrammingError
 from sqlalchemy.exc import TimeoutError as NoneFree
 
@@ -26,10 +30,11 @@ from boa.store import codec, queries, tables
 from boa.store.backend import Backend
 from boa.store.base import Saved, Store, StoredEvent, StoreTrouble
 from boa.store.errors import InUse, Overtaken
+from boa.store.memory import FolderMemory, Mark
 from boa.store.migrations import MIGRATIONS, migrate
 from boa.store.postgresql import Postgresql
 from boa.store.queries import Query
-from boa.store.sqlite import Sqlite
+from boa.store.sqlite import Sqlite, file_of
 from boa.store.writing import PRUNE_S, prune, prune_history, put, rows_of
 from boa.units import Seconds
 
@@ -46,23 +51,35 @@ _BUGS = (IntegrityError, DataError, ProgrammingError)
 
 def open_store(url: str) -> Store:
     """The database at a URL, made or brought up to date as need be, for this service alone."""
-    return SqlStore(_backend(url))
+    return SqlStore(backend_of(url))
 
 
-def _backend(given: str) -> Backend:
+def backend_of(given: str) -> Backend:
+    """The database at a URL; a file is taken for this service alone."""
+    url = parsed(given)
+    return Sqlite(url) if url.drivername == "sqlite" else Postgresql(url)
+
+
+def file_at(url: str) -> Path | None:
+    """The file that a URL names; None of one on a server."""
+    found = parsed(url)
+    return file_of(found) if found.drivername == "sqlite" else None
+
+
+def parsed(given: str) -> URL:
+    """A URL of one of the two kinds. Raises InputError."""
     try:
         url = make_url(given)
     except (ArgumentError, ValueError):
         raise _bad(given) from None
-    if url.drivername in ("postgresql", "postgresql+psycopg"):
-        return Postgresql(url)
-    if url.drivername != "sqlite" or not _is_file(url):
+    if url.drivername not in ("postgresql", "postgresql+psycopg") and not _is_file(url):
         raise _bad(given)
-    return Sqlite(url)
+    return url
 
 
 def _is_file(url: URL) -> bool:
-    return url.database not in (None, "", ":memory:") and not url.host and not url.query
+    named = url.database not in (None, "", ":memory:") and not url.host and not url.query
+    return url.drivername == "sqlite" and named
 
 
 def _bad(given: str) -> InputError:
@@ -72,10 +89,11 @@ def _bad(given: str) -> InputError:
 class SqlStore:
     """See `base.Store`."""
 
-    def __init__(self, backend: Backend) -> None:
-        self._backend = backend
+    def __init__(self, backend: Backend, memory: FolderMemory | None = None) -> None:
+        self._backend, self._memory = backend, memory
         self._writer: Connection | None = None
         try:
+            backend.prepare()
             with self._told(bugs=()):
                 self._open(self._connected())
         except BaseException:
@@ -84,18 +102,45 @@ class SqlStore:
 
     def _open(self, connection: Connection) -> None:
         migrate(connection, MIGRATIONS)
-        writer, events = tables.writer, tables.events
+        known = self._memory.mark if self._memory else None
+        writer, openings = tables.writer, tables.openings
+        nonce = secrets.token_hex(8)
         with connection.begin():
-            connection.execute(update(writer).values(opened=writer.c.opened + 1, commits=0))
-            self._opened: int = connection.execute(select(writer.c.opened)).scalar_one()
-            last = connection.execute(select(func.max(events.c.number))).scalar()
-        self._commits = 0
-        self._last_event: int = last or 0
-        self._pruned_at = -math.inf
+            before = connection.execute(select(writer)).one()
+            self._opened = max(before.opened, known.opened if known else 0) + 1
+            connection.execute(update(writer).values(opened=self._opened, commits=0))
+            ended = update(openings).where(openings.c.opened == before.opened)
+            connection.execute(ended.values(commits=before.commits))
+            row = {"opened": self._opened, "nonce": nonce, "commits": 0}
+            connection.execute(insert(openings), row)
+            job = _highest(connection, tables.jobs.c.number, known.job if known else 0)
+            node = _highest(connection, tables.nodes.c.id, known.node if known else 0)
+            event = _highest(connection, tables.events.c.number, known.event if known else 0)
+        self._commits, self._last_event, self._pruned_at = 0, event, -math.inf
+        self._mark = Mark(
+            opened=self._opened, commits=0, nonce=nonce, job=job, node=node, event=event
+        )
+        self._remember()
+
+    def _remember(self, changes: Changes | None = None) -> None:
+        """How far it is, before anything is done about it."""
+        if changes is not None:
+            jobs = (codec.job_number(job) for job in changes.jobs)
+            self._mark = replace(
+                self._mark,
+                commits=self._commits,
+                job=max(self._mark.job, *jobs, 0),
+                node=max(self._mark.node, *changes.nodes, 0),
+                event=self._last_event,
+            )
+        if self._memory is not None:
+            self._memory.remember(self._mark)
 
     def close(self) -> None:
         self._disconnect()
         self._backend.close()
+        if self._memory is not None:
+            self._memory.close()
 
     # Writing
 
@@ -118,6 +163,7 @@ class SqlStore:
             self._finish(transaction)
         self._commits += 1
         self._last_event, self._pruned_at = last, pruned_at
+        self._remember(changes)
         return last
 
     def _prune_history(self, connection: Connection, changes: Changes) -> Seconds:
@@ -180,7 +226,12 @@ class SqlStore:
 
     def load(self) -> Saved:
         with self._told(), self._backend.readers.connect() as connection:
-            return _saved(connection)
+            saved = _saved(connection)
+        return replace(
+            saved,
+            next_job=max(saved.next_job, self._mark.job + 1),
+            next_node=max(saved.next_node, self._mark.node + 1),
+        )
 
     def job(self, job: JobId) -> JobRecord | None:
         number = queries.number_of(job)
@@ -275,6 +326,11 @@ def _parts(ids: Collection[NodeId]) -> list[Sequence[NodeId]]:
     """No more at once than a statement takes."""
     wanted = sorted(ids)
     return [wanted[first : first + MOST_IN] for first in range(0, len(wanted), MOST_IN)]
+
+
+def _highest(connection: Connection, column: Any, known: int) -> int:
+    found: int = connection.execute(select(func.max(column))).scalar() or 0
+    return max(found, known)
 
 
 def _stored_event(row: Mapping[str, Any]) -> StoredEvent:

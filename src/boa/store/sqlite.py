@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event
 from sqlalchemy.exc import DBAPIError
@@ -21,53 +22,101 @@ REASONS = {
     "SQLITE_NOTADB": "the file is no SQLite database",
     "SQLITE_CORRUPT": "the file is damaged",
 }
+SETTINGS: dict[str, Any] = {
+    "connect_args": {"timeout": LOCK_WAIT_S, "check_same_thread": False},
+    "paramstyle": "named",
+}
 
 
 class Sqlite:
     def __init__(self, url: URL) -> None:
         self.where = url.render_as_string()
-        path = Path(url.database or "").absolute()
+        self.path = path = file_of(url)
         self._lease = self._take(path)
-        settings: dict[str, Any] = {
-            "connect_args": {"timeout": LOCK_WAIT_S, "check_same_thread": False},
-            "paramstyle": "named",
-        }
-        here = URL.create("sqlite", database=str(path))
-        self._writers = create_engine(here, poolclass=NullPool, **settings)
-        event.listen(self._writers, "connect", _for_writing)
-        event.listen(self._writers, "begin", _begin)
-        self.readers: Engine = create_engine(here, pool_timeout=LOCK_WAIT_S, **settings)
+        self._writers = writers(path)
+        self.readers: Engine = create_engine(_here(path), pool_timeout=LOCK_WAIT_S, **SETTINGS)
         event.listen(self.readers, "connect", _for_reading)
+        self.checkers = checkers(path)
 
     def _take(self, path: Path) -> FileLease:
         lock = path.with_name(path.name + ".lock")
         try:
             private_folder(path.parent)
-            lease = FileLease(lock)
-            if not path.exists():
-                private_file(path)  # it will hold the environments of jobs, and a secret
-            tighten(path.with_name(path.name + part) for part in ("", "-wal", "-shm", ".lock"))
+            return FileLease(lock)
         except BlockingIOError:
             process = FileLease.holder(lock)
             raise InUse(self.where, f" (process {process})" if process else "") from None
         except OSError as error:
-            expected = "sqlite:///PATH of a file in a folder that can be written"
-            reason = f"{error.strerror}: {error.filename}"
-            raise InputError("--db", self.where, expected, f"cannot be opened ({reason})") from None
-        return lease
+            raise self._unusable(error) from None
+
+    def prepare(self) -> None:
+        try:
+            if not self.path.exists():
+                private_file(self.path)  # it will hold the environments of jobs, and a secret
+        except OSError as error:
+            raise self._unusable(error) from None
+        tighten([*parts_of(self.path), self.path.with_name(self.path.name + ".lock")])
+
+    def _unusable(self, error: OSError) -> InputError:
+        expected = "sqlite:///PATH of a file in a folder that can be written"
+        reason = f"{error.strerror}: {error.filename}"
+        return InputError("--db", self.where, expected, f"cannot be opened ({reason})")
 
     def connect(self) -> Connection:
         return self._writers.connect()
 
     def reason(self, error: DBAPIError) -> str:
-        name = getattr(error.orig, "sqlite_errorname", "")
-        known = (words for code, words in REASONS.items() if name.startswith(code))
-        return next(known, first_line(error))
+        return reason_of(error)
 
     def close(self) -> None:
+        self.checkers.dispose()
         self.readers.dispose()
         self._writers.dispose()
         self._lease.release()
+
+
+def reason_of(error: DBAPIError) -> str:
+    name = getattr(error.orig, "sqlite_errorname", "")
+    known = (words for code, words in REASONS.items() if name.startswith(code))
+    return next(known, first_line(error))
+
+
+def file_of(url: URL) -> Path:
+    return Path(url.database or "").absolute()
+
+
+def parts_of(path: Path) -> list[Path]:
+    """The files of a database."""
+    return [path.with_name(path.name + part) for part in ("", "-wal", "-shm")]
+
+
+def writers(path: Path) -> Engine:
+    found = create_engine(_here(path), poolclass=NullPool, **SETTINGS)
+    event.listen(found, "connect", _for_writing)
+    event.listen(found, "begin", _begin)
+    return found
+
+
+def _here(path: Path) -> URL:
+    return URL.create("sqlite", database=str(path))
+
+
+def checkers(path: Path, *, immutable: bool = False) -> Engine:
+    """For looking at a file that may be damaged, also beside a service: read-only, so that nothing
+    is moved out of the log of changes, and what is no text is read all the same. `immutable`: one
+    that nobody writes to, and that has no such log."""
+    alone = "&immutable=1" if immutable else ""
+    here = f"sqlite:///file:{quote(str(path))}?mode=ro{alone}&uri=true"
+    settings = {"timeout": LOCK_WAIT_S, "check_same_thread": False}
+    found = create_engine(here, poolclass=NullPool, connect_args=settings)
+    event.listen(found, "connect", _for_checking)
+    event.listen(found, "begin", lambda connection: connection.exec_driver_sql("BEGIN"))
+    return found
+
+
+def _for_checking(connection: Any, _record: object) -> None:
+    connection.isolation_level = None
+    connection.text_factory = lambda data: data.decode("utf-8", "surrogateescape")
 
 
 def _for_writing(connection: Any, _record: object) -> None:

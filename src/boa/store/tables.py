@@ -5,6 +5,9 @@ from sqlalchemy import BigInteger, Boolean, Column, Double, Integer, MetaData, T
 metadata = MetaData()
 CONSTANT = {"constant": True}
 """Marks what is written once: an update leaves it alone."""
+CHECKSUM, OF_CONSTANTS = "checksum", "constant_checksum"
+"""Columns that tell whether the others are as they were written (`checksums`); null in rows that
+are older than they are."""
 
 jobs = Table(
     "jobs",
@@ -16,6 +19,8 @@ jobs = Table(
     Column("spec", Text, nullable=False, info=CONSTANT),
     Column("ended", Boolean, nullable=False),
     Column("record", Text, nullable=False),
+    Column(CHECKSUM, BigInteger),
+    Column(OF_CONSTANTS, BigInteger, info=CONSTANT),
 )
 nodes = Table(
     "nodes",
@@ -25,6 +30,7 @@ nodes = Table(
     Column("charged_from", Double, nullable=False),
     Column("charged_until", Double, nullable=False),
     Column("record", Text, nullable=False),
+    Column(CHECKSUM, BigInteger),
 )
 holds = Table(
     "holds",
@@ -36,6 +42,7 @@ holds = Table(
     Column("job_class", Text, nullable=False),
     Column("gpus", BigInteger, nullable=False),
     Column("price", Double, nullable=False),
+    Column(CHECKSUM, BigInteger),
 )
 cells = Table(
     "cells",
@@ -48,12 +55,14 @@ cells = Table(
     Column("seconds", Double, nullable=False),
     Column("units", Double, nullable=False),
     Column("reports", BigInteger, nullable=False),
+    Column(CHECKSUM, BigInteger),
 )
 classes = Table(
     "classes",
     metadata,
     Column("name", Text, primary_key=True),
     Column("document", Text, nullable=False),
+    Column(CHECKSUM, BigInteger),
 )
 events = Table(
     "events",
@@ -61,12 +70,14 @@ events = Table(
     Column("number", BigInteger, primary_key=True),
     Column("job", BigInteger),
     Column("record", Text, nullable=False),
+    Column(CHECKSUM, BigInteger),
 )
 meta = Table(
     "meta",
     metadata,
     Column("key", Text, primary_key=True),
     Column("value", Text, nullable=False),
+    Column(CHECKSUM, BigInteger),
 )
 samples = Table(
     "samples",
@@ -88,4 +99,13 @@ writer = Table(
     Column("commits", BigInteger, nullable=False),
 )
 """One row: how often a service has opened the database, and how often the last one has written."""
+openings = Table(
+    "openings",
+    metadata,
+    Column("opened", BigInteger, primary_key=True),
+    Column("nonce", Text, nullable=False),
+    Column("commits", BigInteger, nullable=False),
+)
+"""A row for each time that a service has opened the database: a random name, and how often that one
+has written, once another has followed. By it a data folder knows its store again (`memory`)."""
 schema_version = Table("schema_version", metadata, Column("version", Integer, primary_key=True))

@@ -8,6 +8,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from boa.model.changes import Changes
 from boa.store import codec, tables
+from boa.store.checksums import sealed
 from boa.store.codec import Row
 from boa.units import Seconds
 
@@ -33,7 +34,7 @@ def rows_of(changes: Changes, first_event: int) -> list[tuple[Table, list[Row]]]
         (tables.samples, [codec.sample_row(sample) for sample in changes.samples]),
         (tables.points, [codec.point_row(point) for point in changes.points.values()]),
     ]
-    return [(table, batch) for table, batch in rows if batch]
+    return [(table, sealed(table, batch)) for table, batch in rows if batch]
 
 
 def _event_rows(changes: Changes, first: int) -> Iterator[Row]:

@@ -14,11 +14,13 @@ import pytest
 from sqlalchemy import inspect, text
 
 from boa.errors import BoaError, InputError
+from boa.model.changes import Changes
 from boa.store import migrations, sql, tables
 from boa.store.base import Store, StoreTrouble
 from boa.store.errors import InUse, Overtaken
-from boa.store.migrations import MIGRATIONS, NewerDatabase, version_of
+from boa.store.migrations import MIGRATIONS, NewerDatabase, migrate, version_of
 from boa.store.sql import open_store
+from boa.store.writing import rows_of
 from postgresql import Database
 from stored import changes, event, hold, job, node, point, running, sample
 
@@ -257,13 +259,24 @@ def test_an_older_database_is_brought_up_to_date_without_loss(
     assert colours == ["green", "green"]
 
 
-def test_a_database_of_the_first_version_is_brought_up_to_date(
-    database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as older:
-        older.setattr(sql, "MIGRATIONS", MIGRATIONS[:1])
-        with opened(database.url) as store:
-            store.commit(ALL)
+def as_older(database: Database, version: int, written: Changes) -> None:
+    """A database as an earlier version made and filled it."""
+    with database.engine().connect() as connection:
+        migrate(connection, MIGRATIONS[:version])
+        for table, rows in rows_of(written, 1):
+            known = [column["name"] for column in inspect(connection).get_columns(table.name)]
+            kept = [{name: row[name] for name in known} for row in rows]
+            connection.execute(text(_insert(table.name, known)), kept)
+        connection.commit()
+
+
+def _insert(table: str, columns: list[str]) -> str:
+    values = ", ".join(f":{name}" for name in columns)
+    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({values})"
+
+
+def test_a_database_of_the_first_version_is_brought_up_to_date(database: Database) -> None:
+    as_older(database, 1, ALL)
     with opened(database.url) as store:
         assert store.load().jobs == [running(1)]
         assert store.load().points == {}
@@ -287,10 +300,7 @@ def test_jobs_of_an_older_database_no_longer_count_their_first_start_as_a_rescal
         job(4, state="succeeded", attempts=4, rescalings=3, restarts=1, ended_at=900.0),
         job(5, state="failed", attempts=3, rescalings=0, restarts=2),
     )
-    with monkeypatch.context() as older:
-        older.setattr(sql, "MIGRATIONS", MIGRATIONS[:2])
-        with opened(database.url) as store:
-            store.commit(changes(jobs=before))
+    as_older(database, 2, changes(jobs=before))
     for _ in range(2):  # the second time there is nothing to do
         with opened(database.url) as store:
             after = {found.id: found for found in store.jobs(limit=9)}

@@ -102,6 +102,14 @@ def serve(
             "change nothing and end.",
         ),
     ] = False,
+    accept_store: Annotated[
+        bool,
+        shell.Option(
+            "--accept-store",
+            help="Go on with a database that has lost something (`boa store check`): what belongs "
+            "to jobs that it does not know is moved to quarantine.",
+        ),
+    ] = False,
     json: Json = False,
 ) -> None:
     """Run the service: take jobs, rent nodes, keep the budget.
@@ -127,7 +135,7 @@ def serve(
         _show_dry_run(settings, json)
         return
     ready = partial(_tell_ready, settings, json)
-    service.run(settings, checked_token(settings.host), ready)
+    service.run(settings, checked_token(settings.host), ready, accept_store=accept_store)
 
 
 def _tell_ready(settings: "ServiceConfig", json: bool, url: str, in_force: UsdPerHour) -> None:

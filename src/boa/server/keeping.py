@@ -1,0 +1,115 @@
+"""`boa store`: the store of a data folder looked at, copied and put back, without a service."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from boa.errors import FileError, InputError
+from boa.formats.service import default_data_dir
+from boa.server.folder import DataFolder, jobs_in
+from boa.server.opening import Look, look_at, write_restored
+from boa.store import snapshots
+from boa.store.checking import check, listed
+from boa.store.errors import StoreRefused
+from boa.store.memory import read_mark
+from boa.store.replacing import copy_beside, replace_store
+from boa.store.snapshots import Snapshot
+from boa.store.sql import backend_of, file_at
+from boa.store.sqlite import Sqlite, checkers
+
+BY_ITSELF = "a SQLite store: PostgreSQL is copied by pg_dump, and put back by its own means"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    folder: Path
+    url: str
+
+    @property
+    def file(self) -> Path:
+        """Raises InputError where the store is no file."""
+        path = file_at(self.url)
+        if path is None:
+            raise InputError("--db", self.url.partition("@")[2] or self.url, BY_ITSELF)
+        return path
+
+    @property
+    def snapshots(self) -> Path:
+        return self.folder / snapshots.FOLDER
+
+
+def place(data: Path | None, db: str | None) -> Place:
+    folder = Path(data or default_data_dir()).absolute()
+    if not folder.is_dir():
+        raise FileError(f"--data {folder}", "is no folder", "the data folder of a service")
+    return Place(folder, db or f"sqlite:///{folder / 'boa.db'}")
+
+
+def status(where: Place) -> Look:
+    mark = read_mark(where.folder)  # first: a service at work writes it last
+    return look_at(where.url, mark, jobs_in(where.folder))
+
+
+def take_snapshot(where: Place, now: float) -> Snapshot:
+    if not where.file.is_file():
+        raise FileError(str(where.file), "is not there", "the database of a service")
+    return snapshots.take(where.file, where.snapshots, now)
+
+
+def all_snapshots(where: Place) -> list[Snapshot]:
+    """The newest first."""
+    _ = where.file
+    return snapshots.snapshots(where.snapshots)
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    snapshot: Path
+    aside: Path
+    """Folder with the files that were there."""
+    lost: frozenset[int]
+    """Numbers of jobs that were given out, and that it does not know."""
+
+    @property
+    def lost_in_words(self) -> str:
+        return listed(self.lost)
+
+
+def put_back(where: Place, name: str) -> Restored:
+    """One of the snapshots by its name, or any file. Raises InputError while a service runs."""
+    path, source = where.file, _snapshot(where, name)
+    folder = DataFolder(where.folder)
+    try:
+        backend = backend_of(where.url)
+        try:
+            assert isinstance(backend, Sqlite)
+            return _put_back(folder, backend, source, path)
+        finally:
+            backend.close()
+    finally:
+        folder.close()
+
+
+def _put_back(folder: DataFolder, backend: Sqlite, source: Path, path: Path) -> Restored:
+    mark, seen = read_mark(folder.path), folder.jobs()
+    draft = copy_beside(source, path)
+    try:
+        engine = checkers(draft, immutable=True)
+        found = check(engine, draft, backend.reason)
+        engine.dispose()
+        if found.faults or not found.there:
+            raise StoreRefused(str(source), found.faults, "Name another copy: boa store restore")
+        aside = folder.new_quarantine() / "store"
+        write_restored(folder.path, found)
+        replace_store(path, draft, aside)
+    finally:
+        draft.unlink(missing_ok=True)
+    after = Look(found, mark, seen, ())
+    return Restored(source, aside, frozenset(after.lost - found.lost))
+
+
+def _snapshot(where: Place, name: str) -> Path:
+    for path in (where.snapshots / name, Path(name)):
+        if path.is_file():
+            return path.absolute()
+    expected = "one that boa store restore lists, or a file"
+    raise InputError("SNAPSHOT", name, expected, f"there is no {name}")

@@ -1,0 +1,236 @@
+"""Opening the store of a data folder: whole and as far as the folder knows it, or not at all.
+
+Refused is what has lost anything that somebody was told of. It can be opened knowingly: what is
+whole in it goes on, runs, checkpoints and logs of jobs that it does not know are moved away (their
+processes end, as those of all runs that nobody knows), and no number is given out again.
+"""
+
+import json
+import logging
+import secrets
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from boa.atomic_file import replace_file
+from boa.clock import SteadyClock
+from boa.model.changes import Changes
+from boa.model.records import Event
+from boa.model.service import ServiceConfig
+from boa.plain_file import read_plain
+from boa.runtime.assemble import new_cluster
+from boa.scheduler.state import owner_of
+from boa.scheduler.words.sentences import sentence
+from boa.server.folder import RESTORED, DataFolder
+from boa.store import snapshots
+from boa.store.backend import Backend
+from boa.store.base import Saved, Store, StoreTrouble
+from boa.store.checking import Fault, Found, check, ranges
+from boa.store.errors import StoreRefused
+from boa.store.history import compare
+from boa.store.memory import FolderMemory, Mark, read_mark
+from boa.store.migrations import MIGRATIONS
+from boa.store.salvage import salvage
+from boa.store.sql import SqlStore, backend_of, file_at
+from boa.store.sqlite import Sqlite, checkers, reason_of
+
+ACCEPT = "--accept-store"
+OTHER_STORE = ("older", "foreign")
+"""Kinds of faults of a store that is whole, but not the folder's newest."""
+FORMER, MOST_FORMER = "former_clusters", 50
+"""Names that the store had before (`meta`)."""
+_log = logging.getLogger("boa.server")
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A store beside what its data folder knows of it."""
+
+    found: Found
+    mark: Mark | None
+    seen: set[int]
+    """Numbers of jobs that the folder has runs or checkpoints of."""
+    faults: Sequence[Fault]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is at most not the newest one."""
+        return all(fault.kind in OTHER_STORE for fault in self.faults)
+
+    @property
+    def lost(self) -> set[int]:
+        """Numbers that were given out, of jobs which are not there."""
+        highest = max([self.found.job, self.mark.job if self.mark else 0, *self.seen])
+        return set(range(1, highest + 1)) - self.found.jobs
+
+
+def look(backend: Backend, mark: Mark | None, seen: set[int]) -> Look:
+    """`mark`: read before this, since a service that is at work writes it last."""
+    path = backend.path if isinstance(backend, Sqlite) else None
+    found = check(backend.checkers, path, backend.reason)
+    passing = [fault for fault in found.faults if path is None and fault.kind == "file"]
+    if passing:  # a server that is away is no store that is damaged
+        raise StoreTrouble(f"{backend.where}: {passing[0].text}")
+    return Look(found, mark, seen, [*found.faults, *compare(found, mark, seen)])
+
+
+def look_at(url: str, mark: Mark | None, seen: set[int]) -> Look:
+    """As `look`, of a store that a service may be at work on."""
+    path = file_at(url)
+    if path is None:
+        backend = backend_of(url)
+        try:
+            return look(backend, mark, seen)
+        finally:
+            backend.close()
+    engine = checkers(path)
+    found = check(engine, path, reason_of)
+    engine.dispose()
+    return Look(found, mark, seen, [*found.faults, *compare(found, mark, seen)])
+
+
+def open_kept(config: ServiceConfig, folder: DataFolder, *, accept: bool) -> tuple[Store, Saved]:
+    """The folder's store, and what it has. `accept`: though it has lost something."""
+    mark, backend = read_mark(folder.path), backend_of(config.db)
+    try:
+        seen = look(backend, mark, folder.jobs())
+        if not seen.faults and accept and not _is_owner(folder, seen.found.meta):
+            other = Fault(kind="foreign", text="the data folder belongs to another database")
+            seen = replace(seen, faults=[other])
+        if seen.faults:
+            return _open_knowingly(config, folder, backend, seen, accept)
+        store: Store = SqlStore(backend, FolderMemory(folder.path))
+        if seen.found.there and seen.found.version < len(MIGRATIONS):
+            store = _looked_through(config, folder, backend, store, accept)
+    except BaseException:
+        backend.close()
+        raise
+    saved = store.load()
+    try:
+        _check_owner(folder, saved.meta)
+    except BaseException:
+        store.close()
+        raise
+    _forget_restored(folder)
+    if mark is None and seen.found.openings and seen.found.cluster:
+        # The folder is another one, or has lost its memory: tokens of nodes are not used twice.
+        store.commit(Changes(meta=_renewed(seen.found.meta)))
+        saved = store.load()
+    return store, saved
+
+
+def _is_owner(folder: DataFolder, meta: Mapping[str, Any]) -> bool:
+    """Whether the folder was made with this store, by one of its names."""
+    return not folder.owner or folder.owner in (meta.get("cluster"), *meta.get(FORMER, ()))
+
+
+def _check_owner(folder: DataFolder, meta: Mapping[str, Any]) -> None:
+    if not _is_owner(folder, meta):
+        folder.check_owner(meta.get("cluster"))
+
+
+def _looked_through(
+    config: ServiceConfig, folder: DataFolder, backend: Backend, store: Store, accept: bool
+) -> Store:
+    """One of an older version, which is now brought up to date."""
+    seen = look(backend, read_mark(folder.path), folder.jobs())
+    if not seen.faults:
+        return store
+    store.close()
+    backend = backend_of(config.db)
+    try:
+        return _open_knowingly(config, folder, backend, seen, accept)[0]
+    except BaseException:
+        backend.close()
+        raise
+
+
+def _open_knowingly(
+    config: ServiceConfig, folder: DataFolder, backend: Backend, seen: Look, accept: bool
+) -> tuple[Store, Saved]:
+    restored = seen.is_whole and _is_restored(folder, seen.found)
+    repairable = seen.is_whole or isinstance(backend, Sqlite)
+    if not (accept or restored) or not repairable:
+        raise StoreRefused(backend.where, seen.faults, what_to_do(folder.path, backend, seen))
+    aside = folder.new_quarantine()
+    faults = seen.faults
+    if not seen.is_whole:
+        assert isinstance(backend, Sqlite)
+        salvage(backend.path, aside / "store")
+        seen = look(backend, seen.mark, seen.seen)
+    unknown = seen.seen if _is_foreign(folder, seen) else seen.seen - seen.found.jobs
+    moved = folder.move_away(unknown, aside)
+    store = SqlStore(backend, FolderMemory(folder.path))
+    told = [fault.text for fault in faults]
+    if moved:
+        told.append(f"runs, logs and checkpoints of {moved} jobs are in {aside}")
+    _write_down(config, folder, store, seen, told)
+    _forget_restored(folder)
+    return store, store.load()
+
+
+def _write_down(
+    config: ServiceConfig, folder: DataFolder, store: Store, seen: Look, told: Sequence[str]
+) -> None:
+    """Numbers that were given up, another name for new nodes, and what has happened."""
+    saved = store.load()
+    data: dict[str, Any] = {"why": "store", "detail": "; ".join(told)}
+    _log.warning("the store was opened knowingly: %s", data["detail"])
+    now = SteadyClock(config.speed, saved.meta.get("clock")).now()
+    text = sentence("trouble", None, None, data)
+    event = Event(at=now, kind="trouble", text=text, job=None, node=None, data=data)
+    named = {"cluster": folder.owner or new_cluster(config.data_dir), **saved.meta}
+    meta = {"lost_jobs": ranges(seen.lost), **_renewed(named)}
+    store.commit(Changes(meta=meta, events=[event]))
+    folder.belongs_to(meta["cluster"])
+
+
+def _renewed(meta: Mapping[str, Any]) -> dict[str, Any]:
+    """Its name with another last part: tokens of its nodes have not been there. Older ones are kept
+    beside it, since the folder has the last of them."""
+    former = [*meta.get(FORMER, ()), meta["cluster"]]
+    name = f"{owner_of(meta['cluster'])}-{secrets.token_hex(4)}"
+    return {"cluster": name, FORMER: former[-MOST_FORMER:]}
+
+
+def _is_foreign(folder: DataFolder, seen: Look) -> bool:
+    """Whether its numbers are another service's, so that none means the same job here."""
+    other = any(fault.kind == "foreign" for fault in seen.faults)
+    name, owner = seen.found.cluster, folder.owner
+    return other or bool(name and owner and owner_of(name) != owner_of(owner))
+
+
+def what_to_do(folder: Path, backend: Backend, seen: Look) -> str:
+    if not isinstance(backend, Sqlite):
+        if seen.is_whole:
+            return f"Bring the newest back by PostgreSQL's own means, or boa serve {ACCEPT}"
+        return "boa store check tells more; bring a whole one back by PostgreSQL's own means"
+    newest = next(iter(snapshots.snapshots(folder / snapshots.FOLDER)), None)
+    kept = f"boa store restore {newest.path.name}" if newest else "boa store restore FILE"
+    return (
+        f"boa store check tells more; {kept} puts a copy back; boa serve {ACCEPT} goes on with "
+        "what is there"
+    )
+
+
+# A store that was put back on purpose
+
+
+def write_restored(folder: Path, found: Found) -> None:
+    """So that the next start knows the store that was put back."""
+    document = {"opened": found.opened, "commits": found.commits}
+    replace_file(folder / RESTORED, json.dumps(document), durable=True, private=True)
+
+
+def _is_restored(folder: DataFolder, found: Found) -> bool:
+    with suppress(OSError, ValueError):
+        document = json.loads(read_plain(folder.path / RESTORED, most=4096))
+        return bool(document == {"opened": found.opened, "commits": found.commits})
+    return False
+
+
+def _forget_restored(folder: DataFolder) -> None:
+    with suppress(OSError):
+        (folder.path / RESTORED).unlink(missing_ok=True)
