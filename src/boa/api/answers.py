@@ -144,6 +144,13 @@ class JobAnswer(TypedDict):
     job: JobDetails
 
 
+class Submitted(TypedDict):
+    """Jobs that were submitted together."""
+
+    ids: list[str]
+    """Of every job, in the order in which they were given."""
+
+
 class JobList(TypedDict):
     """Newest first."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import math
 import time
-from collections.abc import Collection, Generator, Mapping
+from collections.abc import Collection, Generator, Iterable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, cast
 
@@ -72,10 +72,13 @@ class Client:
 
     def submit(self, spec: JobSpec | Mapping[str, Any]) -> answers.JobDetails:
         """A job spec, or a mapping as in a job file (`boa schema job`)."""
-        from boa.formats.job import job_document  # which most requests do without
+        return self._job(self._wire.ask("POST", "jobs", body=_document(spec)))
 
-        document = job_document(spec) if isinstance(spec, JobSpec) else dict(spec)
-        return self._job(self._wire.ask("POST", "jobs", body=document))
+    def submit_many(self, specs: Iterable[JobSpec | Mapping[str, Any]]) -> list[str]:
+        """Ids of jobs that are submitted together: all of them, or none where one is wrong. At
+        most 5,000 at a time, of 16 MiB."""
+        found = self._wire.ask("POST", "jobs/batch", body={"jobs": [_document(s) for s in specs]})
+        return cast("answers.Submitted", found)["ids"]
 
     def jobs(
         self,
@@ -374,6 +377,12 @@ class _Patience:
             self._there = trouble.status in NOT_NOW
         if not self._there or now - self._since >= self._seconds:
             raise trouble
+
+
+def _document(spec: JobSpec | Mapping[str, Any]) -> dict[str, Any]:
+    from boa.formats.job import job_document  # which most requests do without
+
+    return job_document(spec) if isinstance(spec, JobSpec) else dict(spec)
 
 
 def _job_path(job: str) -> str:

@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 from typing import Any, get_args
 
-from boa.formats.containers import either, list_of, mapping_of, object_of
+from boa.formats.containers import as_given, either, list_of, mapping_of, object_of
 from boa.formats.files import read_document
 from boa.formats.parts import CLASS, LINE, VERSION, VERSION_1, is_unicode
 from boa.formats.shapes import (
@@ -23,6 +23,8 @@ from boa.formats.shapes import (
 from boa.model.job_spec import GpuLimits, JobSpec, Launcher
 
 MAX_DOCUMENT_BYTES = 1024**2
+MAX_BATCH = 5000
+"""Jobs that may be submitted at once."""
 MAX_ARGUMENTS = 1000
 MAX_RUN_BYTES = 128 * 1024
 """Length of the whole command; no system starts one with a longer argument than this."""
@@ -259,6 +261,22 @@ JOB = Format(
         make=_spec,
     ),
 )
+
+
+BATCH = Format(
+    "BOA jobs",
+    "Jobs that are submitted together: all of them are stored in one transaction, or none.",
+    object_of(
+        needed("jobs", list_of(JOB.shape, most=MAX_BATCH), "Each as a job of its own."),
+        make=as_given,
+    ),
+)
+
+
+def read_batch(document: Any) -> tuple[JobSpec, ...]:
+    """Specs that are submitted together; an error names which and what of it."""
+    found: tuple[JobSpec, ...] = BATCH.shape.read(document)["jobs"]
+    return found
 
 
 def load_job(path: str | Path) -> JobSpec:

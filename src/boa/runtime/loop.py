@@ -10,7 +10,7 @@ import queue
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
@@ -43,7 +43,9 @@ LEAST_PAUSE_S = 0.02
 """Between two steps: what arrives meanwhile is decided together."""
 MOST_PAUSE_S = 0.5
 """A pause is as long as the step before it, within these: the other half of the time is for
-requests and reports, which run in the same process."""
+requests and reports, which run in the same process, and for storing what users ask for."""
+GROUP_S = 0.005
+"""Between two transactions in a pause: whoever asks meanwhile shares the next one."""
 TROUBLE_PAUSE_S = 1.0
 ANSWER_S = 10.0
 CLOCK_JUMP_S = 5.0
@@ -75,7 +77,9 @@ class ControlLoop:
         newest = store.events(limit=1, newest=True)
         self._last_event = newest[-1].number if newest else 0
         self._failing = False
-        self._fresh = True
+        self._undecided = True
+        """Something is stored that no decision has looked at: in the beginning, everything; limits
+        may have changed since then."""
         self._unstored: list[Said] = []
         self._drained: tuple[list[Cell], list[ClassRecord]] = ([], [])
         self.on_overtaken: Callable[[], None] = lambda: None
@@ -99,6 +103,21 @@ class ControlLoop:
             lambda draft: commands.submit(
                 draft,
                 spec,
+                self.scheduler.decider.gpu_types,
+                self.config.max_nodes,
+                one_machine=self.config.engine == "local",
+                owner=owner,
+                team=team,
+            )
+        )
+
+    def submit_many(
+        self, specs: Sequence[JobSpec], *, owner: str = "", team: str = ""
+    ) -> "Future[list[JobRecord]]":
+        return self._ask(
+            lambda draft: commands.submit_many(
+                draft,
+                specs,
                 self.scheduler.decider.gpu_types,
                 self.config.max_nodes,
                 one_machine=self.config.engine == "local",
@@ -182,45 +201,76 @@ class ControlLoop:
         while not self._closing:
             self._wake.wait(tick)
             self._wake.clear()
-            try:
-                self.step()
-            except Exception as bug:  # after the step was stored: it is so, but not all is done
-                self._failing = True
-                self.actor.log("error", f"acting failed: {type(bug).__name__}: {bug}")
-                self.actor.say_all_again()
-            time.sleep(TROUBLE_PAUSE_S if self._failing else pause_after(self.counters["step_s"]))
+            self._turn(self.step)
+            self._rest(TROUBLE_PAUSE_S if self._failing else pause_after(self.counters["step_s"]))
+
+    def _rest(self, pause_s: float) -> None:
+        """Let others work; only whoever waits for an answer is not kept waiting."""
+        until, woken = time.monotonic() + pause_s, False
+        while not self._closing and (left := until - time.monotonic()) > 0:
+            if self._failing or not self._wake.wait(left):
+                time.sleep(max(until - time.monotonic(), 0.0))
+                break
+            self._wake.clear()
+            woken = True
+            self._turn(self.accept)
+            time.sleep(min(GROUP_S, max(until - time.monotonic(), 0.0)))
+        if woken:
+            self._wake.set()  # the next step follows at once
+
+    def _turn(self, turn: Callable[[], None]) -> None:
+        try:
+            turn()
+        except Exception as bug:  # after it was stored: it is so, but not all is done
+            self._failing = True
+            self.actor.log("error", f"acting failed: {type(bug).__name__}: {bug}")
+            self.actor.say_all_again()
 
     def step(self) -> None:
         """One turn. Everything in it is stored in one transaction, or has not happened."""
+        self._take_turn(*self._messages(), decides=True)
+
+    def accept(self) -> None:
+        """One turn in which nothing is decided: all that users ask for is stored in one
+        transaction, and they are answered. The next step sees what follows from it."""
+        self._unstored, asked = self._messages()
+        if asked:
+            self._take_turn([], asked, decides=False)
+
+    def _take_turn(
+        self, said: list[Said], asked: Sequence[AwaitedCommand], *, decides: bool
+    ) -> None:
         began = time.perf_counter()
         draft = Draft(self.state, self.clock.now())
-        draft.replan = self._fresh  # limits may have changed since the state was stored
-        purse, said, asked = self.scheduler.purse.remembered(), *self._messages()
+        draft.replan = self._undecided
+        purse = self.scheduler.purse.remembered()
         replies: list[Reply] = [message.refuse for message in asked]
         try:
             for message in said:
                 self._take_in(draft, message)
             replies = [message.take(draft) for message in asked]
-            self._watch_clock(draft)
-            self.scheduler.decide(draft, self._incoming)
+            if decides:
+                self._watch_clock(draft)
+                self.scheduler.decide(draft, self._incoming)
             refused = self._store(draft)
         except Exception as bug:
             refused = NotNow(f"nothing was changed: unexpected {type(bug).__name__}: {bug}")
             self.actor.log("error", f"step failed: {type(bug).__name__}: {bug}")
             draft.count(crashes=1)
         if refused is None:
-            self._adopt(draft)
+            self._adopt(draft, decided=decides)
         else:
             self._undo(said, purse)
         self._failing = refused is not None
-        self._count(draft, began)
+        self._count(draft, began if decides else None)
         self._snapshot = self._look(draft.now)
         for reply in replies:  # last: who is answered finds what he asked for in the snapshot
             reply(refused)
 
-    def _adopt(self, draft: Draft) -> None:
+    def _adopt(self, draft: Draft, decided: bool) -> None:
         """It is stored: from here on it is so, and is acted upon."""
-        self.state, self._fresh, self._drained = draft.state, False, ([], [])
+        self.state, self._drained = draft.state, ([], [])
+        self._undecided = not decided and (draft.replan or bool(draft.arrived))
         self.scheduler.adopt(draft)
         if draft.arrived:
             self._wake.set()  # a class that nobody knew is planned for at once
@@ -291,10 +341,14 @@ class ControlLoop:
             return NotNow(f"nothing was changed: {problem}. Try again")
         return None
 
-    def _count(self, draft: Draft, began: float) -> None:
+    def _count(self, draft: Draft, began: float | None) -> None:
+        """`began`: when the step did, by the wall; None: it was none."""
+        for name, amount in draft.counted.items():
+            self.counters[name] = self.counters.get(name, 0.0) + amount
+        if began is None:
+            return
         took = time.perf_counter() - began
-        counted = {**draft.counted, "steps": 1.0, "late_steps": float(took > LATE_S)}
-        for name, amount in counted.items():
+        for name, amount in {"steps": 1.0, "late_steps": float(took > LATE_S)}.items():
             self.counters[name] = self.counters.get(name, 0.0) + amount
         self.counters["step_s"] = took
         self.counters["slowest_step_s"] = max(self.counters.get("slowest_step_s", 0.0), took)

@@ -1,6 +1,6 @@
 """The control loop as the server sees it: what it shows, and what it can be asked."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -51,6 +51,10 @@ class Control(Protocol):
     def snapshot(self) -> Snapshot: ...
 
     def submit(self, spec: JobSpec) -> "Future[JobRecord]": ...
+
+    def submit_many(self, specs: Sequence[JobSpec]) -> "Future[list[JobRecord]]":
+        """All of them in one transaction, or none; in the order given."""
+        ...
 
     def stop(self, job: JobId) -> "Future[JobRecord]":
         """Stop a job; one that has ended stays as it is. Raises NoSuchJob of one that never was."""

@@ -74,7 +74,7 @@ def looked_up(look: Callable[[], _T]) -> _T:
         raise NoAnswer from None
 
 
-def only_known_parameters(request: Request) -> None:
+async def only_known_parameters(request: Request) -> None:  # on no thread: that takes longer
     """A misspelt parameter is an error, not silently another question."""
     known = [parameter.alias for parameter in request.scope["route"].dependant.query_params]
     for name in request.query_params:

@@ -1,6 +1,6 @@
 """Users' commands: each changes the draft, or raises what they did wrong. All pure."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from boa.errors import InputError
@@ -26,11 +26,41 @@ def submit(
     team: str = "",
 ) -> JobRecord:
     """`one_machine`: all nodes are this one, so that one process sees the GPUs of several."""
+    _check(spec, gpu_types, max_nodes)
+    return _add(draft, spec, one_machine, owner, team)
+
+
+def submit_many(
+    draft: Draft,
+    specs: Sequence[JobSpec],
+    gpu_types: Mapping[GpuName, GpuType],
+    max_nodes: Mapping[GpuName, int],
+    *,
+    one_machine: bool = True,
+    owner: str = "",
+    team: str = "",
+) -> list[JobRecord]:
+    """All of them or, where one is wrong, none: the error names which."""
+    for number, spec in enumerate(specs):
+        try:
+            _check(spec, gpu_types, max_nodes)
+        except InputError as wrong:
+            field = f"jobs[{number}].{wrong.field}"
+            raise InputError(field, wrong.value, wrong.expected, wrong.problem) from None
+    return [_add(draft, spec, one_machine, owner, team) for spec in specs]
+
+
+def _check(
+    spec: JobSpec, gpu_types: Mapping[GpuName, GpuType], max_nodes: Mapping[GpuName, int]
+) -> None:
     unknown = [name for name in spec.gpus.types if name not in gpu_types]
     if unknown:
         expected = f"GPU types that can be rented here: {', '.join(gpu_types)}"
         raise InputError("gpus.types", unknown[0], expected)
     _check_size(spec, gpu_types, max_nodes)
+
+
+def _add(draft: Draft, spec: JobSpec, one_machine: bool, owner: str, team: str) -> JobRecord:
     state = draft.state
     serial = state.serials.get(spec.job_class, 0)
     job = JobRecord(
@@ -44,7 +74,7 @@ def submit(
     )
     state.next_job += 1
     state.serials[spec.job_class] = serial + 1
-    draft.put_meta("serials", dict(state.serials))
+    draft.put_meta("serials", state.serials)  # the draft's own: the next one has a copy
     draft.put_job(job)
     draft.arrived.append(job)
     draft.count(submitted=1)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from boa.formats.job import JOB
+from boa.formats.job import BATCH, JOB
 from boa.formats.report import REPORT as REPORT_BODY
 from boa.model.policies import POLICIES, policies_with
 from boa.model.workload import BILLINGS
@@ -64,10 +64,18 @@ def schemas() -> dict[str, Any]:
     }
     return {
         "JobSpec": JOB.schema(),
+        "JobBatch": _batch(),
         "BudgetChange": budget,
         "Report": REPORT_BODY.schema(),
         "WhatIf": _WHAT_IF,
     }
+
+
+def _batch() -> dict[str, Any]:
+    """Jobs at once, each as it is described once."""
+    whole = BATCH.schema()
+    whole["properties"]["jobs"]["items"] = {"$ref": "#/components/schemas/JobSpec"}
+    return whole
 
 
 def _several(entry: dict[str, Any], meaning: str) -> dict[str, Any]:

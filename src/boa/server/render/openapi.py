@@ -23,7 +23,7 @@ starts, rescales and stops the jobs so that they finish as soon as the budget al
 
 Times are Unix seconds of the server's clock, durations are seconds (`_s`), rates are per hour
 (`_per_hour`), money is USD. Every error is `{"error": {"message", "exit_code", "field"?,
-"expected"?}}`. Bodies are at most 1 MiB, of what-if 8 MiB.
+"expected"?}}`. Bodies are at most 1 MiB, of what-if 8 MiB, of batches 16 MiB.
 """
 TAGS = [
     {"name": "jobs", "description": "Submit jobs, look at them, stop them, read their logs."},

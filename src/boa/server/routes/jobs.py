@@ -7,7 +7,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 
 from boa.api import answers
-from boa.formats.job import read_job_spec
+from boa.formats.job import read_batch, read_job_spec
 from boa.model.job import JobRecord
 from boa.server.context import Service, answer, only_known_parameters
 from boa.server.http.bodies import read_json
@@ -24,6 +24,7 @@ from boa.server.http.streams import LiveStream
 from boa.server.render import documents, examples
 from boa.server.render.job_lists import PAGE, JobQuery, active_jobs, stored_jobs
 
+MAX_BATCH_BYTES = 16 * 1024**2
 JobPath = Annotated[str, Path(description="The job's id.", examples=["17"])]
 
 
@@ -40,6 +41,14 @@ class JobRoutes:
             methods=["POST"],
             status_code=201,
             openapi_extra=examples.body("JobSpec", examples.JOB_SPEC),
+            responses=documented(400, 401, 403, 413, 422, 503),
+        )
+        add(
+            "/jobs/batch",
+            self.submit_many,
+            methods=["POST"],
+            status_code=201,
+            openapi_extra=examples.body("JobBatch", {"jobs": [examples.JOB_SPEC]}),
             responses=documented(400, 401, 403, 413, 422, 503),
         )
         add("/jobs", self.jobs, responses=documented(401, 403, 422, 503))
@@ -67,6 +76,16 @@ class JobRoutes:
         """
         spec = read_job_spec(await read_json(request))
         return self._details(await answer(self._service.control.submit(spec)))
+
+    async def submit_many(self, request: Request) -> answers.Submitted:
+        """Submit several jobs at once: in one transaction, all of them or none.
+
+        An error names which is wrong, and what of it: `jobs[3].gpus.min`.
+        """
+        body = await read_json(request, MAX_BATCH_BYTES)
+        specs = await run_in_threadpool(read_batch, body)
+        found = await answer(self._service.control.submit_many(specs))
+        return {"ids": [record.id for record in found]}
 
     def jobs(
         self,
