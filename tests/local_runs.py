@@ -30,19 +30,20 @@ def alive(pid: int) -> bool:
 class Runs:
     """One folder of runs, and the engine that looks after it."""
 
-    def __init__(self, root: Path, log_bytes: int = 1024**2) -> None:
-        self.root, self.log_bytes = root, log_bytes
-        self.engine = LocalEngine(root / "runs", log_bytes=log_bytes)
+    def __init__(self, root: Path, log_bytes: int = 1024**2, **options: Any) -> None:
+        self.root, self.options = root, {"log_bytes": log_bytes, **options}
+        self.engine = LocalEngine(root / "runs", **self.options)
         self.events: dict[RunKey, list[RunEvent]] = {}
 
     def crash(self) -> None:
         """The service is gone without a word, and another one begins."""
-        self.engine = LocalEngine(self.root / "runs", log_bytes=self.log_bytes)
+        self.engine = LocalEngine(self.root / "runs", **self.options)
         self.events.clear()
 
     def launch(self, *run: str, job: str = "1", attempt: int = 1, **given: Any) -> Launch:
         slots = given.pop("slots", ((0,),))
         env = given.pop("env_of_service", {})
+        more = {name: given.pop(name) for name in ("secrets", "team") if name in given}
         return Launch(
             key=RunKey(job, attempt),
             spec=JobSpec(job_class="test", run=run, **given),
@@ -50,6 +51,7 @@ class Runs:
             slots=tuple(NodeSlots(node, gpus) for node, gpus in enumerate(slots)),
             checkpoint_dir=str(self.root / "checkpoints" / job),
             env=env,
+            **more,
         )
 
     def start(self, *run: str, **given: Any) -> RunKey:

@@ -12,7 +12,7 @@ from boa.errors import InputError
 from boa.formats.job import LAUNCHERS, job_document, read_job_spec
 from boa.formats.profile import profile_document, read_profile
 from boa.formats.service import load_config
-from boa.model.job import GpuLimits, JobSpec
+from boa.model.job import GpuLimits, JobSpec, SecretUse
 from boa.model.profile import ClassProfile
 
 TEXT = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=30)
@@ -45,6 +45,10 @@ def job_specs(draw: st.DrawFn) -> JobSpec:
         run=(draw(TEXT.filter(str.strip)), *draw(st.lists(TEXT, max_size=5))),
         name=draw(st.just("") | NAMES),
         env=draw(st.dictionaries(env_names, TEXT, max_size=4)),
+        secrets=tuple(
+            SecretUse(name, f"OF_{name}" if draw(st.booleans()) else f"X_{number}")
+            for number, name in enumerate(draw(st.lists(env_names, max_size=4, unique=True)))
+        ),
         workdir=draw(FOLDERS),
         gpus=draw(gpu_limits()),
         launcher=draw(st.sampled_from(LAUNCHERS)),

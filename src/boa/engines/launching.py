@@ -7,20 +7,14 @@ import socket
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NotRequired, TypeAlias, TypedDict
 
+from boa.engines.passing import OF_TORCHRUN
+
 if TYPE_CHECKING:  # or every rank on a Ray node would import all that a job consists of
     from boa.model.runs import Launch
 
 PORTS = range(20_000, 32_000)
 """For MASTER_PORT: below those that systems hand out to outgoing connections, so that a port that
 is free when it is chosen is still free when, seconds later, the first worker listens on it."""
-_OF_TORCHRUN = (
-    "RANK",
-    "WORLD_SIZE",
-    "LOCAL_RANK",
-    "LOCAL_WORLD_SIZE",
-    "MASTER_ADDR",
-    "MASTER_PORT",
-)
 _BY_DEFAULT = {
     "PYTHONUNBUFFERED": "1"  # or what a job prints would show only when it ends
 }
@@ -58,19 +52,10 @@ def free_port() -> int:
     raise OSError(f"no port is free from {PORTS.start} to {PORTS.stop - 1}")
 
 
-def inherited(environment: Mapping[str, str]) -> dict[str, str]:
-    """The part of the service's own environment that workers see: not its token, nor another job's
-    rank."""
-    return {
-        name: value
-        for name, value in environment.items()
-        if not name.startswith("BOA_") and name not in _OF_TORCHRUN
-    }
-
-
-def shared(launch: "Launch", environment: Mapping[str, str]) -> dict[str, str]:
-    """The environment that workers of all runs of such jobs see: the one a warm parent may see."""
-    return {**inherited(environment), **_BY_DEFAULT, **launch.spec.env}
+def shared(launch: "Launch", inherited: Mapping[str, str]) -> dict[str, str]:
+    """The environment that workers of all runs of such jobs see: the one a warm parent may see.
+    `inherited`: what passes of the service's own (`passing`)."""
+    return {**inherited, **_BY_DEFAULT, **launch.spec.env}
 
 
 def plans(
@@ -82,7 +67,7 @@ def plans(
     devices: Sequence[Sequence[str]] | None = None,
     environment: Mapping[str, str] = os.environ,
 ) -> list[ProcessPlan]:
-    """Beside what `inherited` leaves: these variables and no others.
+    """Beside what passes (`passing`): these variables and no others.
 
     `devices`: the nodes are machines of their own, `master` is the first, and these are the names
     of the GPUs on each. None: all nodes are this machine, and its GPUs have the slots' numbers.
@@ -149,7 +134,7 @@ def _ranks(
     rank: int, world: int, local_rank: int, local_world: int, master: Address
 ) -> dict[str, str]:
     values = (rank, world, local_rank, local_world, *master)
-    return dict(zip(_OF_TORCHRUN, map(str, values), strict=True))
+    return dict(zip(OF_TORCHRUN, map(str, values), strict=True))
 
 
 def _torchrun(index: int, machines: int, width: int, master: Address) -> list[str]:

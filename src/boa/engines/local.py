@@ -22,14 +22,16 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from boa.engines import folders, launching
+from boa.engines import folders
 from boa.engines.base import NotOver
 from boa.engines.folders import RunFolders
+from boa.engines.local_launch import Beginnings, packed_secrets
 from boa.engines.local_run import LocalRun
 from boa.engines.processes import cgroups, orphans, parent_pool, run_files, run_supervisor
-from boa.engines.processes.warm_scripts import Finder, Recipe
+from boa.engines.users import NoSuchUser
 from boa.model.cluster import JobId
 from boa.model.runs import Launch, LogFile, RunEvent, RunKey
+from boa.model.service import RunAs
 from boa.private_files import private_file, private_folder
 from boa.units import Seconds
 
@@ -61,11 +63,16 @@ class LocalEngine:
         log_bytes: int,
         python: str = sys.executable,
         warm_parents: int = parent_pool.MOST,
+        pass_env: Sequence[str] = (),
+        run_as: RunAs | None = None,
     ) -> None:
+        """`pass_env`: variables of the service's environment that jobs see, beside the usual.
+        `run_as`: who jobs run as; None: who we are."""
         self._folders = RunFolders(root)
-        self._log_bytes, self._python = log_bytes, python
-        self._scripts, self._warm = Finder(), parent_pool.WarmParents(warm_parents)
-        self._gpus = launching.has_gpus()
+        self._python, self._warm = python, parent_pool.WarmParents(warm_parents)
+        self._beginnings = Beginnings(
+            self._folders, log_bytes=log_bytes, pass_env=pass_env, run_as=run_as
+        )
         self._new = os.path.abspath(root / ".new")
         folders.remove(self._new)
         private_folder(self._new)
@@ -83,17 +90,23 @@ class LocalEngine:
 
     def start(self, launch: Launch) -> None:
         """OSError (disk full, no more processes): not yet; to be asked again."""
-        key = launch.key
+        key, secrets = launch.key, packed_secrets(launch)
         run = self._known(key)
         if run is None:
             if self._folders.exists(key):  # ended and forgotten: an old database is back
                 self._was_before(key)
                 return
             self._check_alone(key)
-            files, recipe = self._files_of(launch)
-            run = self._begin(key, files)
-            if recipe is not None and self._warm.ask(recipe, run.folder):
+            planned = self._new_run(key)
+            try:
+                beginning = self._beginnings.of(launch, planned.mark, planned.cgroup)
+            except NoSuchUser as trouble:
+                self._end_unbegun(key, None, False, str(trouble))
+                return
+            run, recipe = self._begin(key, beginning.files), beginning.recipe
+            if recipe is not None and self._warm.ask(recipe, run.folder, secrets):
                 run.warm_until = time.monotonic() + WARM_S
+        run.secrets = secrets  # until somebody has taken it
         if not run.dead and not run.supervisor and run.warm_until is None:
             self._supervise(run)
 
@@ -101,9 +114,7 @@ class LocalEngine:
         run = self._known(key)
         if run is None:
             if not self._folders.exists(key):  # decided on, and taken back before its start
-                outcome = run_files.outcome_text(0, True, "stopped before it began")
-                run = self._begin(key, {run_files.OUTCOME: outcome})
-                run.dead, run.end = True, run.outcome()
+                self._end_unbegun(key, 0, True, "stopped before it began")
             else:
                 self._was_before(key)
             return
@@ -156,31 +167,6 @@ class LocalEngine:
 
     # Beginnings
 
-    def _files_of(self, launch: Launch) -> tuple[dict[str, bytes], Recipe | None]:
-        """The contents of a run's folder, and the warm parent that can begin it, if one can."""
-        workdir = launch.spec.workdir or self._folders.work(launch.key.job)
-        with suppress(OSError):  # the job itself will say what is wrong with it
-            private_folder(launch.checkpoint_dir)
-        plans = launching.plans(launch, port=launching.free_port(), gpus=self._gpus)
-        script = self._scripts.find(launch.spec, workdir, launching.shared(launch, os.environ))
-        if script is not None:
-            for plan in plans:
-                plan["script"] = list(script.words)
-        document = {
-            "plans": plans,
-            "workdir": workdir,
-            "grace_s": launch.spec.grace_s,
-            "log_bytes": self._log_bytes,
-            "boot": orphans.boot(),
-            "mark": orphans.mark_of(self._root, launch.key.job, launch.key.attempt),
-            "cgroup": self._new_run(launch.key).cgroup,
-        }
-        files = {
-            run_supervisor.LAUNCH: run_files.packed(document),
-            run_files.RESERVE: b" " * run_files.RESERVED,
-        }
-        return files, script.recipe if script else None
-
     def _begin(self, key: RunKey, files: dict[str, bytes]) -> LocalRun:
         """The run's folder with all of this in it, or no folder."""
         private_folder(self._folders.home(key.job))
@@ -198,6 +184,11 @@ class LocalEngine:
             raise
         self._runs[key] = run
         return run
+
+    def _end_unbegun(self, key: RunKey, code: int | None, stopped: bool, why: str) -> None:
+        outcome = run_files.outcome_text(code, stopped, why)
+        run = self._begin(key, {run_files.OUTCOME: outcome})
+        run.dead, run.end = True, run.outcome()
 
     def _new_run(self, key: RunKey) -> LocalRun:
         mark = orphans.mark_of(self._root, key.job, key.attempt)
@@ -217,23 +208,24 @@ class LocalEngine:
                 raise NotOver(f"{left} of an earlier attempt cannot be ended")
 
     def _supervise(self, run: LocalRun) -> None:
-        pid = os.posix_spawnp(
-            self._python,
-            [
+        beside = os.path.dirname(run_supervisor.__file__)
+        given = run_files.in_memory(run.secrets)
+        try:
+            pid = os.posix_spawnp(
                 self._python,
-                "-I",
-                "-S",
-                "-c",
-                SUPERVISE,
-                os.path.dirname(run_supervisor.__file__),
-                run.folder,
-            ],
-            launching.inherited(os.environ),
-            file_actions=[(os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_RDWR, 0) for fd in range(3)],
-            setsid=True,
-            setsigmask=[],
-            setsigdef=signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP},
-        )
+                [self._python, "-I", "-S", "-c", SUPERVISE, beside, run.folder],
+                self._beginnings.inherited(),
+                file_actions=[
+                    (os.POSIX_SPAWN_DUP2, given, 0),
+                    *((os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_RDWR, 0) for fd in (1, 2)),
+                ],
+                setsid=True,
+                setsigmask=[],
+                setsigdef=signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP},
+            )
+        finally:
+            os.close(given)
+        run.secrets = b""
         run.supervisor, run.ours, run.warm_until = str(pid), True, None
 
     def _await_warm(self) -> set[str]:
@@ -249,7 +241,7 @@ class LocalEngine:
                 continue
             _, supervisor = run.state()
             if supervisor:
-                run.supervisor, run.warm_until = supervisor, None
+                run.supervisor, run.warm_until, run.secrets = supervisor, None, b""
             elif run.folder in given_up or now >= run.warm_until:
                 if now >= run.warm_until:
                     self._warm.late(run.folder, WARM_S)

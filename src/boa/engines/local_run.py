@@ -7,7 +7,7 @@ import os
 import re
 import signal
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from boa.engines.processes import orphans, run_files, run_marks, run_supervisor
@@ -55,6 +55,8 @@ class LocalRun:
     hindrance_told: str = ""
     """… as it was told last."""
     end: RunEvent | None = None
+    secrets: bytes = field(default=b"", repr=False)
+    """For its supervisor, until there is one: they are in no file."""
 
     @property
     def pid(self) -> int:

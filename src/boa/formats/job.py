@@ -7,11 +7,12 @@ from typing import Any, get_args
 
 from boa.formats.containers import as_given, either, list_of, mapping_of, object_of
 from boa.formats.files import read_document
-from boa.formats.parts import CLASS, LINE, VERSION, VERSION_1, is_unicode
+from boa.formats.parts import CLASS, LINE, MAX_NAME, VERSION, VERSION_1, is_unicode
 from boa.formats.shapes import (
     BeyondSchema,
     Field,
     Format,
+    Wrong,
     choice,
     needed,
     nullable,
@@ -20,7 +21,7 @@ from boa.formats.shapes import (
     then,
     whole,
 )
-from boa.model.job_spec import GpuLimits, JobSpec, Launcher
+from boa.model.job_spec import GpuLimits, JobSpec, Launcher, SecretUse
 
 MAX_DOCUMENT_BYTES = 1024**2
 MAX_BATCH = 5000
@@ -37,6 +38,8 @@ MAX_EPOCHS = 10_000
 MAX_MODULES, MAX_MODULE = 20, 200
 MAX_GRACE_S = 3600.0
 MAX_RETRIES = 1000
+MAX_SECRETS = 16
+"""Secrets of one job: all of them together reach its supervisor in one message."""
 LAUNCHERS: tuple[Launcher, ...] = get_args(Launcher)
 OURS = "BOA_"
 """Beginning of variables that belong to the service."""
@@ -108,13 +111,49 @@ _RUN = either(
     },
     expected=_COMMAND,
 )
-_ENV = mapping_of(
-    text(
-        "a name of letters, digits and _, no digit first; another than "
-        f"{OURS}…, {', '.join(RESERVED)}, which are set for the job",
-        pattern=rf"^(?!{OURS})(?!({'|'.join(RESERVED)})$)[A-Za-z_][A-Za-z0-9_]*$",
-        most=MAX_PATH,
+_VARIABLE = text(
+    "a name of letters, digits and _, no digit first; another than "
+    f"{OURS}…, {', '.join(RESERVED)}, which are set for the job",
+    pattern=rf"^(?!{OURS})(?!({'|'.join(RESERVED)})$)[A-Za-z_][A-Za-z0-9_]*$",
+    most=MAX_PATH,
+)
+SECRET_NAME = text(
+    f"a name of letters, digits and _, no digit first, of up to {MAX_NAME} characters",
+    pattern=r"^[A-Za-z_][A-Za-z0-9_]*$",
+    most=MAX_NAME,
+)
+
+
+def _use(name: str, env: str | None = None) -> SecretUse:
+    if env is None:
+        try:
+            _VARIABLE.take(name)
+        except Wrong:
+            named = f"{{name: {name}, env: VARIABLE}}: {name} is set for the job"
+            raise BeyondSchema(name, named) from None
+    return SecretUse(name, name if env is None else env)
+
+
+_SECRETS = list_of(
+    either(
+        {
+            str: then(SECRET_NAME, _use),
+            dict: object_of(
+                needed("name", SECRET_NAME, "The secret's."),
+                Field("env", _VARIABLE, "The variable that holds it.", otherwise="the name"),
+                make=_use,
+                words="`{name: NAME, env: VARIABLE}`",
+            ),
+        },
+        expected="the name of a secret, or {name: NAME, env: VARIABLE}",
     ),
+    least=0,
+    most=MAX_SECRETS,
+    expected=f"a list of up to {MAX_SECRETS} names of secrets, or {{name: NAME, env: VARIABLE}}",
+    words=f"list of up to {MAX_SECRETS} names, or `{{name: NAME, env: VARIABLE}}`",
+)
+_ENV = mapping_of(
+    _VARIABLE,
     then(text(_quoted, pattern=_PASSED, most=MAX_VALUE_BYTES, fits=is_unicode), _value),
     called="NAME",
     least=0,
@@ -172,6 +211,12 @@ _FOLDER = text(
 
 def _spec(**values: Any) -> JobSpec:
     spec = JobSpec(**values)
+    taken = set(spec.env)
+    for place, use in enumerate(spec.secrets):
+        if use.env in taken:
+            expected = "a variable that nothing else sets"
+            raise BeyondSchema(use.env, expected, at=f".secrets[{place}]")
+        taken.add(use.env)
     size = len(json.dumps(job_document(spec), ensure_ascii=False).encode())
     if size > MAX_DOCUMENT_BYTES:
         expected = f"at most {MAX_DOCUMENT_BYTES // 1024**2} MB; larger data goes into files"
@@ -204,6 +249,14 @@ JOB = Format(
             "`CUDA_VISIBLE_DEVICES` are set for the job and may not be given.",
             otherwise="none",
             example={"SEED": "1"},
+        ),
+        Field(
+            "secrets",
+            _SECRETS,
+            "Secrets that the job gets (`boa secret set`), by name: each in the variable of its "
+            "name, or another.",
+            otherwise="none",
+            example=["HF_TOKEN", {"name": "WANDB", "env": "WANDB_API_KEY"}],
         ),
         Field("workdir", _FOLDER, "Where the command runs.", otherwise="a folder of the job's own"),
         Field("gpus", _GPUS, "What the job can run on."),
@@ -302,6 +355,10 @@ def read_job_spec(document: Any, path: str = "") -> JobSpec:
     return JOB.shape.read(document, path)
 
 
+def _named(use: SecretUse) -> Any:
+    return use.name if use.env == use.name else {"name": use.name, "env": use.env}
+
+
 def job_document(spec: JobSpec) -> dict[str, Any]:
     """The spec as JSON has it; `read_job_spec` gives the same spec back.
 
@@ -315,6 +372,7 @@ def job_document(spec: JobSpec) -> dict[str, Any]:
         "run": list(spec.run),
         **{name: value for name, value in named.items() if value},
         "env": dict(spec.env),
+        **({"secrets": [_named(use) for use in spec.secrets]} if spec.secrets else {}),
         "gpus": {"min": spec.gpus.min, "max": spec.gpus.max, **types},
         "launcher": spec.launcher,
         "epochs": spec.epochs,

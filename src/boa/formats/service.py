@@ -19,6 +19,7 @@ from boa.units import GpuName
 
 Catalogue: TypeAlias = Callable[[str, Mapping[GpuName, GpuType]], ClassProfile | None]
 """The profile of a known model on these GPU types; None of one that nobody has measured."""
+_PATHS = ("data_dir", "secret_key_file")
 
 
 def load_config(
@@ -46,12 +47,13 @@ def load_config(
 
 
 def _placed(document: Mapping[str, Any], home: Path) -> Mapping[str, Any]:
-    """With a data folder that no longer depends on where it was said."""
-    folder = document.get("data_dir")
-    if not isinstance(folder, str | Path) or not str(folder).strip() or "\0" in str(folder):
-        return document  # the reader words the error
-    absolute = _absolute(home / os.path.expanduser(folder), "data_dir")
-    return {**document, "data_dir": str(absolute)}
+    """With paths that no longer depend on where they were said."""
+    placed = dict(document)
+    for name in _PATHS:
+        path = document.get(name)
+        if isinstance(path, str | Path) and str(path).strip() and "\0" not in str(path):
+            placed[name] = str(_absolute(home / os.path.expanduser(path), name))
+    return placed  # of what is no path the reader words the error
 
 
 def _absolute(folder: Path, name: str) -> Path:
@@ -70,11 +72,13 @@ def _config(values: Values, home: Path, catalogue: Catalogue) -> ServiceConfig:
         _check_machines(values["aws"], types)
     folder = Path(values.pop("data_dir", None) or default_data_dir())
     priors = values.pop("priors", {})
+    key = values.pop("secret_key_file", None) or os.environ.get("BOA_SECRET_KEY_FILE")
     return ServiceConfig(
         gpu_types=types,
         unpriced=frozenset(name for name in said if "price" not in said[name]),
         max_nodes=most,
         data_dir=folder,
+        secret_key_file=_absolute(Path(key), "secret_key_file") if key else None,
         db=values.pop("db", None) or f"sqlite:///{folder / 'boa.db'}",
         priors={name: _prior(name, priors[name], types, home, catalogue) for name in priors},
         **values,

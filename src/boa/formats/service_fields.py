@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from boa.formats.containers import as_given, mapping_of, object_of
+from boa.formats.isolation import ISOLATION
 from boa.formats.parts import CLASS, LINE, VERSION_1, printable
 from boa.formats.providers import AWS, RAY
 from boa.formats.shapes import (
@@ -296,6 +297,7 @@ CONFIG: Format[Values] = Format(
             otherwise="none",
         ),
         *_PLACES,
+        *ISOLATION,
         *_HABITS,
         make=as_given,
     ),

@@ -9,6 +9,7 @@ from boa.model.job_spec import ENDED as ENDED
 from boa.model.job_spec import GpuLimits as GpuLimits
 from boa.model.job_spec import JobSpec as JobSpec
 from boa.model.job_spec import Launcher as Launcher
+from boa.model.job_spec import SecretUse as SecretUse
 from boa.model.job_spec import State as State
 from boa.units import Seconds, Usd
 

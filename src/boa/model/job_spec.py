@@ -25,6 +25,14 @@ class GpuLimits:
     """Empty: any type that can be rented."""
 
 
+@dataclass(frozen=True, slots=True)
+class SecretUse:
+    """A secret that a job gets, by its name, and the variable that holds it."""
+
+    name: str
+    env: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobSpec:
     """A job as `boa submit` sends it: a command and its class."""
@@ -35,6 +43,8 @@ class JobSpec:
     name: str = ""
     """Empty: the class's name."""
     env: Mapping[str, str] = field(default_factory=dict)
+    secrets: tuple[SecretUse, ...] = ()
+    """Kept by the service: a spec has their names alone."""
     workdir: str = ""
     """Absolute; empty: the job's own folder."""
     gpus: GpuLimits = field(default_factory=GpuLimits)

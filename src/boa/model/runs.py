@@ -35,6 +35,10 @@ class Launch:
     checkpoint_dir: str
     env: dict[str, str] = field(default_factory=dict)
     """BOA_REPORT_URL, BOA_REPORT_TOKEN and the like, from the service."""
+    team: str = ""
+    """The job's: who it runs as may go by it."""
+    secrets: dict[str, str] = field(default_factory=dict, repr=False)
+    """Values of the job's secrets, by the variable that holds each: to be written nowhere."""
 
     @property
     def width(self) -> int:

@@ -25,6 +25,17 @@ class ClassPrior:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RunAs:
+    """Users that jobs run as, by name or number."""
+
+    default: str
+    teams: Mapping[str, str] = field(default_factory=dict)
+
+    def user_of(self, team: str) -> str:
+        return self.teams.get(team, self.default)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceConfig:
     budget: UsdPerHour
     """Average spend per hour that is steered to."""
@@ -77,4 +88,10 @@ class ServiceConfig:
     """Hours of the wall between two copies of the store, where it is a file; 0: none are taken."""
     snapshots_kept: int = 24
     """The newest so many of them are kept."""
+    pass_env: tuple[str, ...] = ()
+    """Variables of the service's environment that jobs see, beside the usual; PREFIX_* of them."""
+    run_as: RunAs | None = None
+    """None: jobs run as the service's own user."""
+    secret_key_file: Path | None = None
+    """The key of secrets; None: $BOA_SECRET_KEY_FILE, else a file in the data folder."""
     priors: Mapping[str, ClassPrior] = field(default_factory=dict)

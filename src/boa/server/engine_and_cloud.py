@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from boa.clock import Clock
 from boa.clouds.base import Cloud
+from boa.engines import users
 from boa.engines.base import Engine
 from boa.errors import InputError
 from boa.model.service import ServiceConfig
@@ -23,6 +24,13 @@ def check(config: ServiceConfig) -> None:
                 # Of a demand beyond its own limit Ray grants nothing at all, and tells nobody.
                 expected = "as many nodes as Ray's autoscaler may bring (its max_workers), or fewer"
                 raise InputError(f"gpu_types.{name}.max_nodes", None, expected)
+    if config.run_as is not None and config.engine != "local":
+        problem = f"got {config.run_as.default!r}, but Ray runs jobs as its own user on every node"
+        raise InputError(
+            "run_as", config.run_as.default, "nothing with engine ray; engine local has it", problem
+        )
+    if config.run_as is not None:
+        users.check(config.run_as)
     if config.cloud == "aws" and config.speed != 1:
         raise InputError("speed", config.speed, "1 with cloud aws: its dollars are real")
 
@@ -36,11 +44,18 @@ def engine(config: ServiceConfig, owner: str) -> Engine:
             address=config.ray.address,
             namespace=owner,
             log_bytes=config.log_bytes,
+            pass_env=config.pass_env,
         )
     from boa.engines.local import LocalEngine
 
+    if config.run_as is not None:
+        users.check_reach(config.run_as, config.data_dir)
     return LocalEngine(
-        config.data_dir / "runs", log_bytes=config.log_bytes, warm_parents=config.warm_parents
+        config.data_dir / "runs",
+        log_bytes=config.log_bytes,
+        warm_parents=config.warm_parents,
+        pass_env=config.pass_env,
+        run_as=config.run_as,
     )
 
 

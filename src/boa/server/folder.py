@@ -16,6 +16,7 @@ from collections.abc import Container, Iterator
 from pathlib import Path
 
 from boa.atomic_file import replace_file
+from boa.engines import users
 from boa.errors import FileError, InputError
 from boa.plain_file import read_plain
 from boa.private_files import is_open, private_folder, tighten
@@ -29,6 +30,8 @@ KEPT = (
     *(snapshots.FOLDER, QUARANTINE, RESTORED),
 )
 """Names in it, which earlier versions may have left open to others."""
+PASSED = ("runs", "checkpoints")
+"""Of these, folders that have folders of jobs in them."""
 MOST_BYTES = 4096
 _NAME = re.compile(r"[\x21-\x7e]+")
 _JOB = re.compile(r"([1-9][0-9]{0,17})(\.[0-9]+)?")
@@ -39,8 +42,9 @@ _log = logging.getLogger("boa.server")
 class DataFolder:
     """Made if it is not there, and locked until `close`, or until its process ends."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, *, passable: bool = False) -> None:
+        """`passable`: jobs run as others, who go through it to folders of their own."""
+        self.path, self._passable = path, passable
         try:
             ours = not path.exists() or (path / LOCK).exists() or not any(path.iterdir())
             private_folder(path)
@@ -58,10 +62,14 @@ class DataFolder:
 
     def _close_to_others(self, ours: bool) -> None:
         """A folder that was there before, with other things in it, is somebody's: only told of."""
+        to_pass = [self.path, *(self.path / name for name in PASSED)] if self._passable else []
+        kept = [self.path, *(self.path / name for name in KEPT)]
+        for folder in to_pass if ours else to_pass[1:]:
+            users.passable(folder)
         if ours:
-            for left in tighten([self.path, *(self.path / name for name in KEPT)]):
+            for left in tighten(path for path in kept if path not in to_pass):
                 _log.warning("%s is open to other users, and not ours to close to them", left)
-        elif is_open(self.path):
+        elif is_open(self.path) and not self._passable:
             _log.warning(
                 "--data %s is open to other users: chmod 700 it, or name a folder of its own",
                 self.path,

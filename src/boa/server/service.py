@@ -117,7 +117,7 @@ def build(config: ServiceConfig, url: str, *, accept_store: bool = False) -> Par
     policy = _policy(config)
     engine_and_cloud.check(config)
     with ExitStack() as undo:
-        folder = DataFolder(config.data_dir)
+        folder = DataFolder(config.data_dir, passable=config.run_as is not None)
         undo.callback(folder.close)
         store, saved = open_kept(config, folder, accept=accept_store)
         undo.callback(store.close)

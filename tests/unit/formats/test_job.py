@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 from boa.errors import InputError
 from boa.formats.job import JOB as FORMAT
 from boa.formats.job import job_document, load_job, read_job_spec
-from boa.model.job import GpuLimits, JobSpec
+from boa.model.job import GpuLimits, JobSpec, SecretUse
 from documents import JOB
 
 
@@ -36,6 +36,7 @@ def test_every_field_arrives_in_the_spec() -> None:
         run=("python", "train.py"),
         name="first try",
         env={"SEED": "1"},
+        secrets=(SecretUse("HF_TOKEN", "HF_TOKEN"), SecretUse("WANDB", "WANDB_API_KEY")),
         workdir="/work",
         gpus=GpuLimits(min=1, max=16, types=("T4",)),
         launcher="torchrun",

@@ -33,6 +33,8 @@ OURS = (
     "run_supervisor",
     "run_files",
     "run_marks",
+    "masking",
+    "worker_user",
 )
 """Modules of ours, under names that a script may have for its own."""
 _OPENBLAS = tuple(

@@ -91,8 +91,9 @@ class WarmParents:
         self._ending: list[int] = []
         """Parents that were killed. They may take their time, and nobody waits for it."""
 
-    def ask(self, recipe: Recipe, folder: str) -> bool:
-        """Whether a parent was asked to begin this run. It may do so late, or never."""
+    def ask(self, recipe: Recipe, folder: str, given: bytes = b"") -> bool:
+        """Whether a parent was asked to begin this run. It may do so late, or never. `given`: its
+        secrets, for its supervisor."""
         now = time.monotonic()
         self._refused = {r: until for r, until in self._refused.items() if until > now}
         parent = self._parents.get(recipe)
@@ -103,7 +104,7 @@ class WarmParents:
             parent = parent or self._begin(recipe, now)
             if parent is None:
                 return False
-            parent.control.send(os.fsencode(folder))
+            parent.control.send(os.fsencode(folder) + (b"\0" + given if given else b""))
         except OSError as trouble:  # no more processes, too many requests, or it has just died
             _log.info("no warm start of %s: %s", folder, trouble)
             return False

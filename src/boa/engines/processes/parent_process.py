@@ -2,7 +2,7 @@
 
 The engine begins it (`parent_pool.py`) with a socket as its standard input, one message each way:
 
-engine to parent    the folder of a run
+engine to parent    the folder of a run, and after a NUL the job's secrets, if it has some
 parent to engine    JSON: {"ready": {...}} once; {"gone": FOLDER} when that run's supervisor is no
                     more, whether or not it took the run; {"failed": WHY}, the last one
 
@@ -38,7 +38,7 @@ else:
     import run_supervisor
     import shadowed_modules
 
-FOLDER_BYTES, WHY_BYTES = 8192, 1000
+MESSAGE_BYTES, WHY_BYTES = 1024**2, 1000
 MOST_WATCHED = 500
 LATER = {
     "torch": (
@@ -179,17 +179,20 @@ def serve(control: socket.socket) -> NoReturn:
                 os.waitpid(pid, 0)
                 say(control, gone=folder)
             else:
-                folder = control.recv(FOLDER_BYTES).decode()
-                if not folder:
+                message = control.recv(MESSAGE_BYTES)
+                if not message:
                     raise ConnectionError
                 check_alone()
-                pid = fork(folder, control, supervisors)
+                place, _, given = message.partition(b"\0")
+                folder = place.decode()
+                pid = fork(folder, given, control, supervisors)
+                del message, given  # nothing of one run's for the next
                 handle = os.pidfd_open(pid)
                 supervisors[handle] = pid, folder
                 poller.register(handle, select.POLLIN)
 
 
-def fork(folder: str, control: socket.socket, others: Collection[int]) -> int:
+def fork(folder: str, given: bytes, control: socket.socket, others: Collection[int]) -> int:
     """A supervisor for that run, in a session of its own. What imports opened stays open in it."""
     pid = os.fork()
     if pid:
@@ -198,7 +201,7 @@ def fork(folder: str, control: socket.socket, others: Collection[int]) -> int:
         os.setsid()
         for fd in (control.detach(), *others):
             os.close(fd)
-        run_supervisor.look_after(folder, Forked)
+        run_supervisor.look_after(folder, Forked, given)
     except run_supervisor.Reborn:
         raise
     except BaseException:

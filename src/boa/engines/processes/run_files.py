@@ -13,8 +13,11 @@ import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import signal as _signal
     from collections.abc import Callable
     from typing import Any
+else:
+    import _signal
 
 MOST_BYTES = 256 * 1024**2
 LEAST_PART = 1024
@@ -42,13 +45,28 @@ def read_plain(path: str, most: int = MOST_BYTES) -> bytes:
     try:
         if not stat.S_ISREG(os.fstat(fd).st_mode):
             raise OSError(errno.EINVAL, "not a plain file", path)
-        pieces, left = [], most
-        while left and (piece := os.read(fd, min(left, 1024**2))):
-            pieces.append(piece)
-            left -= len(piece)
-        return b"".join(pieces)
+        return read_all(fd, most)
     finally:
         os.close(fd)
+
+
+def read_all(fd: int, most: int = MOST_BYTES) -> bytes:
+    """All that an open file has, as far as that."""
+    pieces, left = [], most
+    while left and (piece := os.read(fd, min(left, 1024**2))):
+        pieces.append(piece)
+        left -= len(piece)
+    return b"".join(pieces)
+
+
+def in_memory(data: bytes) -> int:
+    """A file with this in it, open, that is on no disk."""
+    if not data:
+        return os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+    fd = os.memfd_create("boa", os.MFD_CLOEXEC)
+    os.write(fd, data)
+    os.lseek(fd, 0, os.SEEK_SET)
+    return fd
 
 
 def replace_plain(folder: str, name: str, data: bytes) -> None:
@@ -72,7 +90,8 @@ def aside(path: str) -> None:
 
 
 def packed(document: "dict[str, Any]") -> bytes:
-    """A launch: eight digits that say whether it is whole, then marshal.
+    """A launch, or secrets by the variables that hold them: eight digits that say whether it is
+    whole, then marshal.
 
     Its version 2 is the same in every Python that may run the supervisor.
     """
@@ -86,6 +105,15 @@ def unpacked(data: bytes) -> "dict[str, Any]":
         raise ValueError("not as it was written" if data else "empty")
     document: dict[str, Any] = marshal.loads(data[8:])
     return document
+
+
+def described(code: int) -> str:
+    """How a process ended, in words."""
+    if code >= 0:
+        return f"exit code {code}"
+    names = [name for name in dir(_signal) if name.startswith("SIG") and "_" not in name]
+    named = [name for name in names if getattr(_signal, name) == -code]
+    return f"killed by {named[0] if named else f'signal {-code}'}"
 
 
 def outcome_text(code: int | None, stopped: bool, reason: str, lost: bool = False) -> bytes:

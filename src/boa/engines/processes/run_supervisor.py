@@ -13,6 +13,10 @@ stop                      seconds of grace; written by the engine before it sign
 reserve, outcome          space set aside for how it ended; how it ended
 RANK.log, RANK.old.log    the newest output of each worker
 
+What it is told besides is in no file: the values of the job's secrets, through its standard input
+or its parent's socket (`run_files.packed`). All that its workers print goes through a mask of them.
+Workers may be another user's (`user` in the launch); it is not.
+
 It runs without the rest of the package and imports next to nothing, so that hundreds of them are
 cheap. That is also why it reads marshal instead of JSON, and why it has but few files beside it. A
 warm parent (`parent_process.py`) runs it too, in the user's Python.
@@ -30,18 +34,16 @@ if TYPE_CHECKING:
 else:
     import _signal
 if TYPE_CHECKING or __package__:
-    from boa.engines.processes import run_marks
-    from boa.engines.processes.run_files import (
-        RESERVED,
-        Log,
-        attempt,
-        read_plain,
-        unpacked,
-        write_outcome,
-    )
+    from boa.engines.processes import run_files, run_marks
+    from boa.engines.processes.masking import Mask
+    from boa.engines.processes.run_files import RESERVED, Log, attempt
+    from boa.engines.processes.worker_user import become
 else:  # alone, in whatever Python the job has
+    import run_files
     import run_marks
-    from run_files import RESERVED, Log, attempt, read_plain, unpacked, write_outcome
+    from masking import Mask
+    from run_files import RESERVED, Log, attempt
+    from worker_user import become
 
 SIGTERM, SIGKILL = _signal.SIGTERM, _signal.SIGKILL
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
@@ -63,6 +65,10 @@ class Reborn(BaseException):
 
 class Worker:
     """One process of the run, and its output."""
+
+    user: "dict[str, Any] | None" = None
+    """Who it is to be; None: who the supervisor is."""
+    mask = Mask(())
 
     def __init__(self, plan: "dict[str, Any]", log_bytes: int) -> None:
         self.plan = plan
@@ -89,6 +95,8 @@ class Worker:
         what = workdir
         try:
             attempt(os.setpgid, 0, group)
+            if self.user is not None:
+                become(self.user)  # before anything of the job's is looked at
             prctl(PR_SET_PDEATHSIG, SIGKILL)
             if os.getppid() != supervisor:  # it was killed before it could take us along
                 os._exit(NOT_EXECUTABLE)
@@ -104,7 +112,8 @@ class Worker:
         except BaseException as trouble:
             missing = isinstance(trouble, FileNotFoundError) and what != workdir
             why = getattr(trouble, "strerror", None) or str(trouble)
-            said = f"{NOT_FOUND if missing else NOT_EXECUTABLE} cannot start {what}: {why}"
+            whose = f" (as user {self.user['name']})" if self.user is not None else ""
+            said = f"{NOT_FOUND if missing else NOT_EXECUTABLE} cannot start {what}{whose}: {why}"
             os.write(told, said.encode("utf-8", "replace")[:RESERVED])
         os._exit(NOT_EXECUTABLE)
 
@@ -120,7 +129,7 @@ class Worker:
             data = os.read(self.output, CHUNK)
         except BlockingIOError:
             return False
-        self.log.write(data)
+        self.log.write(self.mask.feed(data) if data else self.mask.rest())
         return bool(data)
 
 
@@ -136,6 +145,10 @@ class Supervisor:
         self.lasting = "mark" in launch
         """Whether it is not over before all its processes are; on Ray, what is left is swept."""
         self.workers = [kind(plan, launch["log_bytes"]) for plan in launch["plans"]]
+        for worker in self.workers:
+            worker.user = launch.get("user")
+            worker.mask = Mask(launch.get("secrets", {}).values())
+            worker.plan["env"].update(launch.get("secrets", {}))
         self.outputs: dict[int, Worker] = {}
         self.poller = select.poll()
         self.poller.register(wake, select.POLLIN)
@@ -209,7 +222,7 @@ class Supervisor:
     def asked_grace_s(self) -> float:
         """The job's own where not the engine asks, but a machine that goes down, say."""
         try:
-            asked = float(read_plain(STOP, RESERVED))
+            asked = float(run_files.read_plain(STOP, RESERVED))
         except (OSError, ValueError):
             return self.grace_s
         return asked if 0 <= asked < 1e9 else self.grace_s
@@ -246,7 +259,7 @@ class Supervisor:
         if fine or self.failure is not None:
             return
         who = f"worker {worker.plan['rank']}: " if len(self.workers) > 1 else ""
-        self.failure = (code, who + described(code))
+        self.failure = (code, who + run_files.described(code))
         if not self.stopped:  # the others cannot go on without it
             self.set_deadline(FAILED_GRACE_S)
             self.signal(SIGTERM)
@@ -280,6 +293,7 @@ class Supervisor:
         for worker in self.outputs.values():
             while worker.copy() and time.monotonic() < end:
                 pass
+            worker.log.write(worker.mask.rest())
 
     def is_left(self) -> bool:
         """Whether what is left is to be waited for, and if so, say that it is."""
@@ -301,14 +315,6 @@ class Supervisor:
         return 0, self.stopped, "stopped when asked" if self.stopped else ""
 
 
-def described(code: int) -> str:
-    if code >= 0:
-        return f"exit code {code}"
-    names = [name for name in dir(_signal) if name.startswith("SIG") and "_" not in name]
-    named = [name for name in names if getattr(_signal, name) == -code]
-    return f"killed by {named[0] if named else f'signal {-code}'}"
-
-
 def prctl(option: int, value: int) -> None:
     run_marks.libc("prctl", option, value, 0, 0, 0)
 
@@ -325,10 +331,13 @@ def identity(pid: int) -> str:
     return "" if state in "ZX" else f"{pid}.{fields[18]}.{boot}"
 
 
-def supervise(claimed: str, wake: int, kind: "type[Worker]") -> "tuple[Any, ...]":
-    """The run, until it is over; gives how it ended, as `write_outcome` takes it."""
+def supervise(claimed: str, wake: int, kind: "type[Worker]", given: bytes) -> "tuple[Any, ...]":
+    """The run, until it is over; gives how it ended, as `write_outcome` takes it. `given`: its
+    secrets, as they came."""
     try:
-        launch = unpacked(read_plain(claimed))
+        launch = run_files.unpacked(run_files.read_plain(claimed))
+        if launch.get("needs") and not os.path.lexists(STOP):
+            launch["secrets"] = run_files.unpacked(given)
     except (OSError, ValueError) as trouble:
         return None, False, f"lost: what it was to run is damaged: {trouble}", True
     supervisor = Supervisor(launch, wake, kind, claimed)
@@ -349,10 +358,12 @@ def supervise(claimed: str, wake: int, kind: "type[Worker]") -> "tuple[Any, ...]
 
 def main(folder: str) -> None:
     os.closerange(3, 65536)  # nothing of the service's may live on in what outlives it
-    look_after(folder, Worker)
+    given = run_files.read_all(0)
+    os.dup2(1, 0)  # nothing
+    look_after(folder, Worker, given)
 
 
-def look_after(folder: str, kind: "type[Worker]") -> None:
+def look_after(folder: str, kind: "type[Worker]", given: bytes = b"") -> None:
     os.chdir(folder)
     wake, signalled = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     _signal.set_wakeup_fd(signalled, warn_on_full_buffer=False)
@@ -366,12 +377,12 @@ def look_after(folder: str, kind: "type[Worker]") -> None:
     prctl(PR_SET_CHILD_SUBREAPER, 1)
     outcome: tuple[Any, ...]
     try:
-        outcome = supervise(claimed, wake, kind)
+        outcome = supervise(claimed, wake, kind, given)
     except Exception as trouble:
         outcome = (None, False, f"lost: its supervisor failed: {trouble!r}")
     while os.path.exists(folder):
         try:
-            write_outcome(folder, *outcome)
+            run_files.write_outcome(folder, *outcome)
             return
         except OSError as trouble:  # disk full
             if trouble.errno in IN_THE_WAY:

@@ -18,8 +18,17 @@ class RayEngine:
     """All that it knows is in `root` and in the cluster, under `namespace`: another one goes on
     from there. A run that was not started yet is dropped: the service asks for it again."""
 
-    def __init__(self, root: Path, *, address: str, namespace: str, log_bytes: int) -> None:
+    def __init__(
+        self,
+        root: Path,
+        *,
+        address: str,
+        namespace: str,
+        log_bytes: int,
+        pass_env: Sequence[str] = (),
+    ) -> None:
         self._folders, self._log_bytes = Folders(root), log_bytes
+        self._pass_env = tuple(pass_env)
         self._cluster = Cluster(address, namespace)
         self._runs: dict[RunKey, RayRun] = {}
         self._debris: list[RayRun] = []
@@ -119,7 +128,7 @@ class RayEngine:
         return troubles
 
     def _new(self, key: RunKey, marker: Marker) -> RayRun:
-        return RayRun(key, self._cluster, self._folders, self._log_bytes, marker)
+        return RayRun(key, self._cluster, self._folders, self._log_bytes, marker, self._pass_env)
 
     def _find_again(self, key: RunKey) -> None:
         run = self._new(key, self._folders.marker(key))

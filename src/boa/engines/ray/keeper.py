@@ -13,8 +13,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from boa.engines.processes import run_supervisor
+    from boa.engines.processes import run_files, run_supervisor
 else:
+    import run_files
     import run_supervisor
 
 alone = False
@@ -54,11 +55,13 @@ def obey() -> None:
         os.kill(os.getpid(), run_supervisor.SIGTERM)
 
 
-def main(folder: str) -> None:
+def main(folder: str, secrets: str) -> None:
+    """`secrets`: where they are open."""
     if os.fork():
         os._exit(0)  # Ray kills the children of an actor that ends: this is no child of its
+    given = run_files.read_all(int(secrets))
     os.closerange(3, 65536)
-    run_supervisor.look_after(folder, RankWorker)
+    run_supervisor.look_after(folder, RankWorker, given)
     if alone:
         import shutil
 

@@ -11,12 +11,14 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from boa._version import __version__
 from boa.engines import launching
+from boa.engines.passing import passed
 from boa.engines.processes import orphans, run_files, run_supervisor
 from boa.plain_file import NotPlain, read_plain
 from boa.private_files import private_file
@@ -40,7 +42,7 @@ OF_RAY = (
     "SPT_NOENV",
 )
 """Variables that Ray sets for its own workers."""
-KEEP = "import sys; sys.path += sys.argv[1:3]; import keeper; keeper.main(sys.argv[3])"
+KEEP = "import sys; sys.path += sys.argv[1:3]; import keeper; keeper.main(*sys.argv[3:])"
 
 
 class Rank:
@@ -80,10 +82,18 @@ class Rank:
         }
 
     def start(
-        self, plan: dict[str, Any], workdir: str, own: bool, grace_s: float, limit: int
+        self,
+        plan: dict[str, Any],
+        workdir: str,
+        own: bool,
+        grace_s: float,
+        limit: int,
+        pass_env: Sequence[str] = (),
+        secrets: Mapping[str, str] | None = None,
     ) -> bool:
         """Whether the command is up; if not, `news` says why. `own`: the job's folder, by default:
-        where it is not shared, every attempt has one here."""
+        where it is not shared, every attempt has one here. `pass_env`: see `passing`; `secrets`, by
+        variable, are in no file here."""
         with self._changed:
             if self._state != "idle":
                 return self._state == "up"
@@ -94,13 +104,17 @@ class Rank:
                 workdir = os.path.join(self._folder, "work")
                 os.mkdir(workdir, 0o700)
             document = {"plans": [plan], "workdir": workdir, "grace_s": grace_s, "log_bytes": limit}
+            document["needs"] = sorted(secrets or {})
             for name, content in (
                 (run_files.RESERVE, b" " * run_files.RESERVED),
                 (run_supervisor.LAUNCH, run_files.packed(document)),
             ):
                 private_file(Path(self._folder, name), content)
             self._state = "up"
-        self._keep()
+        self._keep(
+            passed(environment_of_node(), pass_env),
+            run_files.packed(dict(secrets)) if secrets else b"",
+        )
         while not _is_up(self._folder) and self._outcome is None:
             time.sleep(0.005)
         return self._was_up or self._outcome is None
@@ -141,18 +155,23 @@ class Rank:
     def _is_new(self, offset: int, state: str) -> bool:
         return self._state != state or self._first + len(self._output) > offset
 
-    def _keep(self) -> None:
+    def _keep(self, environment: dict[str, str], secrets: bytes) -> None:
         here = os.path.dirname(os.path.abspath(__file__))
         beside = os.path.dirname(run_supervisor.__file__)
         command = [sys.executable, "-I", "-S", "-c", KEEP, here, beside]
-        keeper = subprocess.Popen(
-            [*command, self._folder],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env=launching.inherited(environment_of_node()),
-            start_new_session=True,
-        )
+        given = run_files.in_memory(secrets)
+        try:
+            keeper = subprocess.Popen(
+                [*command, self._folder, str(given)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env=environment,
+                start_new_session=True,
+                pass_fds=[given],
+            )
+        finally:
+            os.close(given)
         keeper.wait()  # not the keeper, but who began it
         threading.Thread(target=self._listen, args=(keeper,), daemon=True).start()
         with self._changed:

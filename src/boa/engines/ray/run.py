@@ -9,6 +9,7 @@ to what does not come.
 import os
 import time
 import uuid
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +21,6 @@ from boa.engines.ray import prepared
 from boa.engines.ray.cluster import Cluster
 from boa.engines.ray.folders import Folders, Marker, Mirror
 from boa.engines.ray.gang import Ending, RankEnd, together
-from boa.model.job import JobSpec
 from boa.model.runs import Launch, RunKey
 from boa.private_files import private_folder
 from boa.units import Seconds
@@ -63,13 +63,19 @@ class _Member:
 
 class RayRun:
     def __init__(
-        self, key: RunKey, cluster: Cluster, folders: Folders, log_bytes: int, marker: Marker
+        self,
+        key: RunKey,
+        cluster: Cluster,
+        folders: Folders,
+        log_bytes: int,
+        marker: Marker,
+        pass_env: Sequence[str] = (),
     ) -> None:
         self.key, self.ending = key, folders.ended(key)
         self.up = self.up_told = False
         self.timings: dict[str, Seconds] = {}
         self._cluster, self._folders, self._log_bytes = cluster, folders, log_bytes
-        self._marker = marker
+        self._marker, self._pass_env = marker, list(pass_env)
         self._members: list[_Member] = []
         self._launch: Launch | None = None
         self._group: Any = None
@@ -165,21 +171,21 @@ class RayRun:
         self._marker.leads = [(number, plan["rank"]) for number, plan in plans]
         self._marker.launched = True
         self._folders.mark(self.key, self._marker)
-        self._start(dict(plans), self._launch.spec)
+        self._start(dict(plans), self._launch)
         for member in self._members:
             if member.rank is None:
                 self._ask(member)
 
-    def _start(self, plans: dict[int, launching.ProcessPlan], spec: JobSpec) -> None:
+    def _start(self, plans: dict[int, launching.ProcessPlan], launch: Launch) -> None:
+        spec = launch.spec
         workdir = spec.workdir or self._folders.work(self.key.job)
         for number, plan in plans.items():
             member = self._members[number]
             member.rank = plan["rank"]
             self._open_log(member)
             member.asked_at = time.monotonic()
-            member.ref = member.actor.start.remote(
-                plan, workdir, not spec.workdir, spec.grace_s, self._log_bytes
-            )
+            asked = (plan, workdir, not spec.workdir, spec.grace_s, self._log_bytes)
+            member.ref = member.actor.start.remote(*asked, self._pass_env, launch.secrets)
 
     # What is heard
 

@@ -78,7 +78,7 @@ def test_a_process_is_told_from_another_of_the_same_number() -> None:
     [(3, "exit code 3"), (-9, "killed by SIGKILL"), (-40, "killed by signal 40")],
 )
 def test_an_exit_code_is_told_in_words(code: int, words: str) -> None:
-    assert run_supervisor.described(code) == words
+    assert run_files.described(code) == words
 
 
 def test_an_outcome_fits_into_the_space_set_aside_however_long_its_reason(here: Path) -> None:

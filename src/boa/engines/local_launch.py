@@ -1,0 +1,114 @@
+"""What the local engine prepares and writes down to begin a run: its folders, its files, and the
+environment that its processes see."""
+
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from boa.engines import launching, users
+from boa.engines.folders import RunFolders
+from boa.engines.passing import passed
+from boa.engines.processes import orphans, run_files, run_supervisor
+from boa.engines.processes.warm_scripts import Finder, Recipe
+from boa.model.runs import Launch
+from boa.model.service import RunAs
+from boa.private_files import private_folder
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """A run that can begin."""
+
+    files: dict[str, bytes]
+    """The contents of its folder."""
+    recipe: Recipe | None = None
+    """The warm parent that can begin it, if one can."""
+
+
+class Beginnings:
+    def __init__(
+        self, folders: RunFolders, *, log_bytes: int, pass_env: Sequence[str], run_as: RunAs | None
+    ) -> None:
+        self._folders, self._log_bytes = folders, log_bytes
+        self._pass_env, self._run_as = tuple(pass_env), run_as
+        self._scripts, self._gpus = Finder(), launching.has_gpus()
+        if run_as is not None:
+            users.passable(folders.root)
+
+    def inherited(self) -> dict[str, str]:
+        """The service's own environment, as far as jobs see it."""
+        more = passed(os.environ, self._pass_env)
+        own = () if self._run_as is None else users.OWN_PLACES
+        return {name: value for name, value in more.items() if name not in own}
+
+    def of(self, launch: Launch, mark: int, cgroup: str) -> Beginning:
+        """Raises NoSuchUser where it is to run as somebody who is gone."""
+        user = None if self._run_as is None else users.find(self._run_as.user_of(launch.team))
+        plans = launching.plans(launch, port=launching.free_port(), gpus=self._gpus)
+        workdir = launch.spec.workdir or self._folders.work(launch.key.job)
+        recipe = None
+        if user is None:
+            with suppress(OSError):  # the job itself will say what is wrong with it
+                private_folder(launch.checkpoint_dir)
+            recipe = self._warm(launch, workdir, plans)
+        else:
+            self._hand_over(launch, user)
+            for plan in plans:
+                plan["env"] = {**user.env, **plan["env"]}
+        document = {
+            "plans": plans,
+            "workdir": workdir,
+            "grace_s": launch.spec.grace_s,
+            "log_bytes": self._log_bytes,
+            "boot": orphans.boot(),
+            "mark": mark,
+            "cgroup": cgroup,
+            "user": None if user is None else _told(user, launch),
+            "needs": sorted(launch.secrets),  # their values are written nowhere
+        }
+        files = {
+            run_supervisor.LAUNCH: run_files.packed(document),
+            run_files.RESERVE: b" " * run_files.RESERVED,
+        }
+        return Beginning(files, recipe)
+
+    def _warm(
+        self, launch: Launch, workdir: str, plans: list[launching.ProcessPlan]
+    ) -> Recipe | None:
+        script = self._scripts.find(
+            launch.spec, workdir, launching.shared(launch, self.inherited())
+        )
+        if script is None:
+            return None
+        for plan in plans:
+            plan["script"] = list(script.words)
+        return script.recipe
+
+    def _hand_over(self, launch: Launch, user: users.User) -> None:
+        """Folders of the job's own become the user's. One that its spec names is made by the user,
+        who can make no other than his own.
+
+        No warm parent: it would import as root what a job names, or its supervisors would be the
+        job's to kill."""
+        users.passable(self._folders.home(launch.key.job))
+        users.own(self._folders.work(launch.key.job), user)
+        if not launch.spec.checkpoint_dir:
+            users.passable(os.path.dirname(launch.checkpoint_dir))
+            users.own(launch.checkpoint_dir, user)
+
+
+def _told(user: users.User, launch: Launch) -> dict[str, object]:
+    """As the supervisor reads it: see `worker_user.py`."""
+    return {
+        "name": user.name,
+        "uid": user.uid,
+        "gid": user.gid,
+        "groups": list(user.groups),
+        "folders": [launch.checkpoint_dir] if launch.spec.checkpoint_dir else [],
+    }
+
+
+def packed_secrets(launch: Launch) -> bytes:
+    """Values for the supervisor, which go past the disk."""
+    return run_files.packed(launch.secrets) if launch.secrets else b""
