@@ -1,6 +1,9 @@
 """Fixtures that every folder of tests may use."""
 
+import atexit
 import os
+import shutil
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -17,6 +20,11 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "reproducible"))
 
 # How wide tables are must not depend on where the tests run.
 os.environ.pop("COLUMNS", None)
+
+# Services tell commands of the same user where they are: those of tests tell nobody else's.
+_TOLD = tempfile.mkdtemp(prefix="boa-tests-")
+atexit.register(shutil.rmtree, _TOLD, ignore_errors=True)
+os.environ["XDG_STATE_HOME"] = os.environ["XDG_RUNTIME_DIR"] = _TOLD
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -33,7 +33,8 @@ PAGE = 1000
 
 
 class Client:
-    """`url` and `token` default to $BOA_SERVER (else http://127.0.0.1:8420) and $BOA_TOKEN.
+    """`url` and `token` default to $BOA_SERVER (else http://127.0.0.1:8420) and $BOA_TOKEN, or else
+    to the token that a service of the same user has made for itself.
 
     Raises NoServer where none answers, Refused with the server's own words where it says no.
     """
@@ -46,6 +47,11 @@ class Client:
     @property
     def url(self) -> str:
         return self._wire.url
+
+    @property
+    def token(self) -> str | None:
+        """What goes with every request, as far as any is known."""
+        return self._wire.credentials.token
 
     def close(self) -> None:
         self._wire.close()

@@ -6,7 +6,7 @@ that ask one question and end. TLS and proxies are left to httpx (`boa.client.se
 
 import socket
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from io import BufferedReader
 from typing import NoReturn
@@ -54,10 +54,13 @@ class _Connection:
 
 
 class Sockets:
-    """Requests to one server; several threads may send at once."""
+    """Requests to one server; several threads may send at once. `check`: looks at every new
+    connection before anything is sent, and raises TransportTrouble where nothing may be."""
 
-    def __init__(self, host: str, port: int) -> None:
-        self._address = host, port
+    def __init__(
+        self, host: str, port: int, check: Callable[[socket.socket], None] = lambda _: None
+    ) -> None:
+        self._address, self._check = (host, port), check
         bare = f"[{host}]" if ":" in host else host
         self._host = f"{bare}:{port}"
         self._idle: list[_Connection] = []
@@ -91,7 +94,13 @@ class Sockets:
                 kept.socket.settimeout(timeout)
                 return kept
             kept.close()
-        return _Connection(self._address, timeout)
+        made = _Connection(self._address, timeout)
+        try:
+            self._check(made.socket)
+        except BaseException:
+            made.close()
+            raise
+        return made
 
 
 class _Body:

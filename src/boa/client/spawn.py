@@ -30,17 +30,21 @@ class OwnService:
     """`boa serve` on a free port of this machine, with everything it keeps in one folder.
 
     It can be killed and started again: it then goes on from what is in the folder. With a token,
-    who asks has to have it.
+    who asks has to have it; without, any user of this machine may ask.
     """
 
     def __init__(self, folder: Path, config: Mapping[str, Any], token: str | None = None) -> None:
-        self.folder, self._token = folder, token
+        self.folder, self.token = folder, token
         self.port = free_port()  # also while it is down: no system hands such a one out
         self.log = folder / "serve.log"
         private_folder(folder)
         self._config = folder / "boa.json"
         whole = {"version": 1, **config, "data_dir": str(folder / "data"), "port": self.port}
         replace_file(self._config, json.dumps(whole), private=True)
+        self._flags = ["--no-token"]
+        if token is not None:
+            replace_file(folder / "token", token, private=True)
+            self._flags = ["--token-file", str(folder / "token")]
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -53,7 +57,7 @@ class OwnService:
         return self._process.pid
 
     def client(self, timeout: float = 30.0) -> Client:
-        return Client(self.url, self._token, timeout=timeout)
+        return Client(self.url, self.token, timeout=timeout)
 
     def __enter__(self) -> Self:
         self.start()
@@ -70,14 +74,15 @@ class OwnService:
     def start(self) -> None:
         """Returns when it answers."""
         command = [sys.executable, "-m", "boa", "serve", "--config", str(self._config)]
+        without = {key: value for key, value in os.environ.items() if key != "BOA_TOKEN"}
         appended = os.open(self.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         with os.fdopen(appended, "ab") as log:
             self._process = subprocess.Popen(
-                command,
+                command + self._flags,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                env={**os.environ, "BOA_TOKEN": self._token or ""},
+                env=without,
                 start_new_session=True,
             )
         deadline = time.monotonic() + PATIENCE_S

@@ -10,6 +10,7 @@ from urllib.parse import SplitResult, quote, urlencode, urlsplit
 from boa._version import __version__
 from boa.api import PATIENCE_S
 from boa.api.hosts import is_loopback
+from boa.client.credentials import Credentials
 from boa.client.transport import (
     BadAddress,
     HttpAnswer,
@@ -34,12 +35,9 @@ Parameters = Mapping[str, str | int | float | bool | None]
 class Wire:
     def __init__(self, url: str | None, token: str | None, timeout: float) -> None:
         self.url = (url or os.environ.get("BOA_SERVER") or DEFAULT_URL).rstrip("/")
-        token = token or os.environ.get("BOA_TOKEN") or None
         self._timeout = timeout
         self._headers = {"User-Agent": f"boa/{__version__}"}
-        if token is not None:
-            self._headers["Authorization"] = f"Bearer {_plain(token)}"
-        self._transport, self._path = _transport(self.url)
+        self._transport, self._path, self.credentials = _transport(self.url, token)
 
     def close(self) -> None:
         self._transport.close()
@@ -84,7 +82,7 @@ class Wire:
         return HttpRequest(
             method=method,
             target=quote(f"{self._path}{path}", safe="/%") + (f"?{query}" if query else ""),
-            headers={**self._headers, **(headers or {})},
+            headers={**self._headers, **self.credentials.headers, **(headers or {})},
             body=None if document is None else document.encode("utf-8"),
             connect_s=self._timeout,
             read_s=read_s,
@@ -128,18 +126,25 @@ class Wire:
             return NoServer(self.url, why)
 
 
-def _transport(url: str) -> tuple[Transport, str]:
-    """A transport to the server at an address, and the path that is part of the address."""
+def _transport(url: str, token: str | None) -> tuple[Transport, str, Credentials]:
+    """A transport to the server at an address, the path that is part of the address, and who asks.
+
+    No token is looked for where a request goes through others in the clear.
+    """
     parts = _parts(url)
     host = parts.hostname or ""
     is_ours = is_loopback(host)  # no proxy stands between a machine and itself
     if parts.scheme == "http" and parts.username is None and (is_ours or not _proxies()):
         from boa.client.sockets import Sockets
 
-        return Sockets(host, parts.port or HTTP_PORT), parts.path
+        credentials = Credentials(url, token, sought=True)
+        port = parts.port or HTTP_PORT
+        return Sockets(host, port, credentials.check), parts.path, credentials
     from boa.client.secured import Secured
 
-    return Secured(f"{parts.scheme}://{parts.netloc}", trust_env=not is_ours), parts.path
+    credentials = Credentials(url, token, sought=parts.scheme == "https")
+    origin = f"{parts.scheme}://{parts.netloc}"
+    return Secured(origin, trust_env=not is_ours), parts.path, credentials
 
 
 def _proxies() -> bool:
@@ -169,12 +174,6 @@ def _parts(url: str) -> SplitResult:
 
 def _bad_url(url: str) -> InputError:
     return InputError("BOA_SERVER", url, f"an address such as {DEFAULT_URL}")
-
-
-def _plain(token: str) -> str:
-    if not token.isascii() or not token.isprintable():
-        raise InputError("BOA_TOKEN", "…", "printable ASCII characters", "has other characters")
-    return token
 
 
 def events_of(lines: Iterator[str]) -> Iterator[dict[str, Any]]:

@@ -19,7 +19,7 @@ from boa.units import GpuName
 
 Catalogue: TypeAlias = Callable[[str, Mapping[GpuName, GpuType]], ClassProfile | None]
 """The profile of a known model on these GPU types; None of one that nobody has measured."""
-_PATHS = ("data_dir", "secret_key_file")
+_PATHS = ("data_dir", "secret_key_file", "token_file", "tls_cert", "tls_key")
 
 
 def load_config(

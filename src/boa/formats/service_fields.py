@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-from boa.formats.containers import as_given, mapping_of, object_of
+from boa.formats.containers import as_given, list_of, mapping_of, object_of
 from boa.formats.isolation import ISOLATION
 from boa.formats.parts import CLASS, LINE, VERSION_1, printable
 from boa.formats.providers import AWS, RAY
@@ -20,6 +20,7 @@ from boa.formats.shapes import (
     then,
     whole,
 )
+from boa.model.access import ROLES
 from boa.model.policies import live_policies
 from boa.model.provider_settings import CLOUDS_OF
 from boa.model.service import ClassPrior, ServiceConfig
@@ -148,6 +149,15 @@ _SNAPSHOTS = object_of(
 )
 
 
+def _is_network(value: str) -> bool:
+    from ipaddress import ip_network
+
+    try:
+        return bool(ip_network(value))
+    except ValueError:
+        return False
+
+
 def _log_bytes(megabytes: float) -> int:
     return max(1, round(megabytes * 1024**2))
 
@@ -201,13 +211,66 @@ _PLACES = (
         otherwise="see below",
     ),
     Field("db", _DB, "SQLAlchemy's URL of the database.", otherwise="`sqlite:///DATA_DIR/boa.db`"),
-    _setting("host", LINE, "Where it listens. Without `$BOA_TOKEN`, loopback only."),
+    _setting("host", LINE, "Where it listens. Without a token or TLS of yours, loopback only."),
     _setting("port", whole(least=0, most=MAX_PORT), "Where it listens; 0: any free one."),
     Field(
         "url",
         then(_URL, lambda url: url.rstrip("/")),
         "Where jobs reach the service, if they run on other machines.",
         otherwise="where it listens",
+    ),
+)
+_FILE = text("a file", pattern=_PATH, words="path, relative to this file")
+_ACCESS = (
+    Field(
+        "token_file",
+        _FILE,
+        "A file with the token that requests need, closed to other users.",
+        otherwise="`$BOA_TOKEN`, else one that the service makes: `DATA_DIR/token`",
+    ),
+    Field(
+        "tls_cert",
+        _FILE,
+        "Certificate and chain (PEM): the service is then reached over https.",
+        otherwise="no TLS",
+    ),
+    Field(
+        "tls_key",
+        _FILE,
+        "The certificate's private key (PEM).",
+        otherwise="in `tls_cert`",
+    ),
+    Field(
+        "trust_user_header",
+        text(
+            "the name of a header, such as X-Forwarded-User",
+            pattern=r"^[A-Za-z0-9-]{1,100}$",
+            words="name of a header",
+        ),
+        "Where a reverse proxy says who asks; see [proxy.md](proxy.md).",
+        otherwise="no proxy is believed",
+    ),
+    Field(
+        "trust_proxy",
+        then(
+            list_of(
+                text(
+                    "an address or a network, such as 10.0.0.7 or 10.0.0.0/24",
+                    pattern=r"^[0-9A-Fa-f.:]+(/[0-9]{1,3})?$",
+                    words="address or network",
+                    fits=_is_network,
+                ),
+                unique="an address",
+            ),
+            tuple,
+        ),
+        "Proxies that are believed. One on this machine has to send the service's token too.",
+        otherwise="none",
+    ),
+    _setting(
+        "trust_role",
+        choice(ROLES),
+        "What users may do whom a proxy names, and who have no token of that name.",
     ),
 )
 _HABITS = (
@@ -298,6 +361,7 @@ CONFIG: Format[Values] = Format(
         ),
         *_PLACES,
         *ISOLATION,
+        *_ACCESS,
         *_HABITS,
         make=as_given,
     ),

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from boa.model.access import Role
 from boa.model.profile import ClassProfile
 from boa.model.provider_settings import AwsSettings, RaySettings
 from boa.model.workload import Billing, GpuType
@@ -62,6 +63,18 @@ class ServiceConfig:
     port: int = 8420
     url: str | None = None
     """Where jobs reach the service; None: where it listens."""
+    token_file: str | None = None
+    """Where the token is that every request needs; None: the service makes one itself."""
+    tls_cert: str | None = None
+    """PEM file with the certificate and its chain; None: no TLS."""
+    tls_key: str | None = None
+    """PEM file with its private key; None: it is in the same file."""
+    trust_user_header: str | None = None
+    """The header in which a proxy says who asks; None: none is believed."""
+    trust_proxy: tuple[str, ...] = ()
+    """Addresses or networks of proxies that are believed."""
+    trust_role: Role = "member"
+    """What users may do whom a proxy names, and who have no token of their own."""
     speed: float = 1.0
     """Server seconds per second of the wall: compressed time, for demos and tests."""
     round_s: Seconds = 60.0

@@ -15,6 +15,7 @@ import time
 from collections.abc import Container, Iterator
 from pathlib import Path
 
+from boa.api.tokens import new_token, weakness_of
 from boa.atomic_file import replace_file
 from boa.engines import users
 from boa.errors import FileError, InputError
@@ -22,7 +23,8 @@ from boa.plain_file import read_plain
 from boa.private_files import is_open, private_folder, tighten
 from boa.store import memory, snapshots
 
-LOCK, OWNER, RESTORED, QUARANTINE = "lock", "owner", "store.restored", "quarantine"
+LOCK, OWNER, TOKEN = "lock", "owner", "token"
+RESTORED, QUARANTINE = "store.restored", "quarantine"
 RUNS, MARKERS, CHECKPOINTS = "runs", "runs/.runs", "checkpoints"
 KEPT = (
     *(RUNS, CHECKPOINTS, "what-if", "cloud.json", "ray.json", LOCK, OWNER),
@@ -113,6 +115,31 @@ class DataFolder:
         path = self.path / OWNER
         if path.is_file() or not os.path.lexists(path):  # what is odd was told of when it was read
             replace_file(path, database, durable=True, private=True)
+
+    def token(self) -> str:
+        """The service's own token: made once, and the same ever after. One that others could read,
+        or that is damaged, is replaced."""
+        path = self.path / TOKEN
+        try:
+            found = read_plain(path, most=MOST_BYTES).decode("ascii", "replace").strip()
+        except FileNotFoundError:
+            found = ""
+        except OSError as trouble:
+            _log.warning("%s cannot be read: %s. It is made anew", path, trouble.strerror)
+            found = ""
+        if found and is_open(path):
+            _log.warning("%s was open to other users: it is made anew", path)
+        elif found and weakness_of(found) is None and found.isprintable():
+            return found
+        elif found:
+            _log.warning("%s is damaged: it is made anew", path)
+        made = new_token()
+        try:
+            replace_file(path, made + "\n", durable=True, private=True)
+        except OSError as trouble:
+            problem = (trouble.strerror or str(trouble)).lower()
+            raise FileError(str(path), problem, "a file that can be written") from None
+        return made
 
     def close(self) -> None:
         os.close(self._lock)

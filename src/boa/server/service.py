@@ -7,8 +7,10 @@ import threading
 from collections.abc import Callable
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
+from pathlib import Path
 
 from boa._version import __version__
+from boa.api.published import publishing
 from boa.engines.base import Engine
 from boa.errors import BoaError, InputError
 from boa.model.changes import Changes
@@ -18,7 +20,7 @@ from boa.runtime.loop import ControlLoop
 from boa.scheduler.observe.commands import check_cap
 from boa.server import engine_and_cloud
 from boa.server.app import create_app
-from boa.server.folder import DataFolder
+from boa.server.folder import TOKEN, DataFolder
 from boa.server.http import logs
 from boa.server.http.limits import Limits, raise_descriptors
 from boa.server.http.run import listen, serve, url_of
@@ -61,18 +63,41 @@ class Parts:
         self.folder.close()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenChoice:
+    """The token that the service is to want; `own`: the one that it makes for itself."""
+
+    token: str | None = None
+    own: bool = False
+    told: bool = False
+    """Whether commands of the same user are told of it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ready:
+    """A service that answers."""
+
+    url: str
+    budget: UsdPerHour
+    """In force: one that was set while it ran is remembered."""
+    token: str | None
+    token_file: Path | None
+    """Where the service keeps the token that it has made."""
+    told: bool
+    """Whether commands of the same user find the token by themselves, or need none."""
+
+
 def run(
     config: ServiceConfig,
-    token: str | None,
-    on_ready: Callable[[str, UsdPerHour], None],
+    choice: TokenChoice,
+    on_ready: Callable[[Ready], None],
     *,
     accept_store: bool = False,
 ) -> None:
     """Serve until SIGTERM or SIGINT. The port is taken before anything else is begun.
 
     Raises GaveWay where the database is another service's now, so that whoever looks after this
-    one starts it again. `on_ready` is told where, and which budget is in force: one set while it
-    ran is remembered. `accept_store`: go on with the store that is there, whatever it has lost.
+    one starts it again. `accept_store`: go on with the store that is there, whatever it has lost.
     """
     logs.configure()
     limits = Limits().within(raise_descriptors())
@@ -82,27 +107,39 @@ def run(
         overtaken.set()
         os.kill(os.getpid(), signal.SIGTERM)
 
-    with closing(listen(config.host, config.port)) as listening:
+    with closing(listen(config.host, config.port)) as listening, ExitStack() as undo:
         url = url_of(listening)
         parts = build(config, url, accept_store=accept_store)
-        try:
-            app = create_app(
-                parts.control,
-                parts.store,
-                parts.engine,
-                token=token,
-                secret=parts.secret,
-                version=__version__,
-                speed=config.speed,
-                simulations=parts.simulations,
-                limits=limits,
+        undo.callback(parts.close)
+        token = parts.folder.token() if choice.own else choice.token
+        app = create_app(
+            parts.control,
+            parts.store,
+            parts.engine,
+            token=token,
+            secret=parts.secret,
+            version=__version__,
+            speed=config.speed,
+            simulations=parts.simulations,
+            limits=limits,
+        )
+        files = undo.enter_context(publishing(url, token if choice.told else None))
+
+        def ready() -> None:
+            on_ready(
+                Ready(
+                    url=url,
+                    budget=parts.control.snapshot.money.budget,
+                    token=token,
+                    token_file=parts.folder.path / TOKEN if choice.own else None,
+                    told=bool(files) or not choice.told,
+                )
             )
-            parts.control.on_overtaken = give_way
-            parts.control.start()
-            parts.snapshots.start()
-            serve(app, listening, lambda: on_ready(url, parts.control.snapshot.money.budget))
-        finally:
-            parts.close()
+
+        parts.control.on_overtaken = give_way
+        parts.control.start()
+        parts.snapshots.start()
+        serve(app, listening, ready)
     if overtaken.is_set():
         raise GaveWay
 

@@ -77,6 +77,15 @@ def test_every_field_arrives_in_the_config(file: Path) -> None:
     assert (config.policy, config.engine, config.cloud) == ("boa", "local", "local")
 
 
+def test_what_is_said_of_tokens_tls_and_proxies_arrives(file: Path) -> None:
+    config = load(file)
+    assert config.token_file == str(file.parent / "token"), "relative to the file"
+    assert (config.tls_cert, config.tls_key) == (str(file.parent / "cert.pem"), "/etc/boa/key.pem")
+    assert config.trust_user_header == "X-Forwarded-User"
+    assert config.trust_proxy == ("10.0.0.7", "10.1.0.0/16")
+    assert config.trust_role == "viewer"
+
+
 def test_what_is_said_of_ray_and_aws_arrives(file: Path) -> None:
     config = load(file)
     assert config.url == "http://10.0.0.5:8420"

@@ -3,11 +3,13 @@
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from boa.api.tokens import weakness_of
 from boa.errors import InputError
 from boa.server.folder import DataFolder
 
@@ -67,3 +69,42 @@ def test_an_owner_that_cannot_be_made_out_is_told_of_and_does_not_keep_the_servi
         folder.check_owner("boa-1-2")
     if odd in texts:
         assert path.read_text() == "boa-1-2"
+
+
+def test_the_service_s_own_token_is_made_once_and_for_its_user_alone(tmp_path: Path) -> None:
+    with closing(DataFolder(tmp_path / "data")) as folder:
+        token = folder.token()
+        assert folder.token() == token
+    with closing(DataFolder(tmp_path / "data")) as folder:
+        assert folder.token() == token, "the same after a restart"
+    assert (tmp_path / "data" / "token").stat().st_mode & 0o777 == 0o600
+    with closing(DataFolder(tmp_path / "other")) as folder:
+        assert folder.token() != token
+    assert weakness_of(token) is None
+
+
+def _opened(path: Path) -> None:
+    path.chmod(0o644)
+
+
+def _emptied(path: Path) -> None:
+    path.write_bytes(b"\0" * 40)
+
+
+def _linked(path: Path) -> None:
+    path.rename(path.with_name("elsewhere"))
+    path.symlink_to(path.with_name("elsewhere"))
+
+
+@pytest.mark.parametrize("harm", [_opened, _emptied, _linked])
+def test_a_token_that_others_could_read_or_that_is_damaged_is_made_anew(
+    tmp_path: Path, harm: Callable[[Path], None]
+) -> None:
+    with closing(DataFolder(tmp_path)) as folder:
+        before = folder.token()
+        harm(tmp_path / "token")
+        made = folder.token()
+        assert made != before
+        assert folder.token() == made
+    assert (tmp_path / "token").stat().st_mode & 0o777 == 0o600
+    assert not (tmp_path / "token").is_symlink()

@@ -23,7 +23,10 @@ export function Login({ access }: { access: Access }) {
     <main className="login">
       <form className="card" onSubmit={submit}>
         <h1>BOA Constrictor</h1>
-        <p>This service wants a token: the one in $BOA_TOKEN where boa serve was started.</p>
+        <p>
+          This service wants a token: your own, or the service&apos;s. Where it runs,{" "}
+          <code>boa token show</code> prints an address that opens this page with it.
+        </p>
         <label htmlFor="token">Token</label>
         <input
           id="token"

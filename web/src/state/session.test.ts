@@ -149,3 +149,23 @@ test("a token that cannot be sent is refused in plain words, before it is tried"
   await expect(session.login("€uro", false)).rejects.toThrow(/letters or signs/);
   expect(asked).not.toHaveBeenCalled();
 });
+
+test("a token in the address opens the page, and is gone from the address", async () => {
+  wants("right");
+  window.history.replaceState(null, "", "/#token=right");
+  const session = new Session();
+  expect(window.location.href).not.toContain("right");
+  await session.check();
+  expect(session.access).toBe("open");
+  expect(sessionStorage.getItem("boa-token")).toBe("right");
+  expect(localStorage.length).toBe(0);
+});
+
+test("one in the address that the service does not know leads to the form", async () => {
+  wants("right");
+  window.history.replaceState(null, "", "/#token=left");
+  const session = new Session();
+  await session.check();
+  expect(session.access).toBe("wrong");
+  expect(sessionStorage.length).toBe(0);
+});

@@ -9,6 +9,8 @@ const LEFT = "boa-logged-out";
 
 export type Access = "unknown" | "open" | "needed" | "wrong";
 
+const HANDED = "#token=";
+
 /** What can stand in a header. */
 const SENDABLE = /^[\u0020-\u007e\u0080-\u00ff]*$/;
 
@@ -20,7 +22,7 @@ export class Session {
   readonly client: Client;
 
   constructor() {
-    this.token = stored();
+    this.token = handedOver() ?? stored();
     this.client = new Client({ token: () => this.token, refused: (sent) => this.refused(sent) });
     window.addEventListener("storage", (event) => this.heard(event));
   }
@@ -111,6 +113,18 @@ export class Session {
 
 function stored(): string | null {
   return sessionStorage.getItem(KEY) ?? localStorage.getItem(KEY);
+}
+
+/** The token in the address that `boa serve` prints (#token=…): taken, and gone from the address and
+ * from the history, so that nobody reads it over a shoulder or copies it with a link. */
+function handedOver(): string | null {
+  const { hash, pathname, search } = window.location;
+  if (!hash.startsWith(HANDED)) return null;
+  const token = hash.slice(HANDED.length);
+  window.history.replaceState(null, "", pathname + search);
+  if (token === "" || !SENDABLE.test(token)) return null;
+  sessionStorage.setItem(KEY, token);
+  return token;
 }
 
 export const session = new Session();

@@ -38,7 +38,7 @@ def demo(
     with tempfile.TemporaryDirectory(prefix="boa-demo-") as scratch:
         story = Demo(Path(scratch))
         with story.running():
-            note(f"while it runs, its dashboard is at {story.service.url}")
+            note(f"while it runs, its dashboard is at {story.dashboard}")
             with Watching(story, quiet=json) as watching:
                 story.play(watching)
             outcome = story.outcome()

@@ -8,8 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from boa.api.answers import Job, LivePlan
+from boa.api.tokens import new_token
 from boa.catalogue.offers import gpu_types
 from boa.cli.live.examples import example_path
+from boa.cli.live.serve import signed_in
 from boa.client.spawn import OwnService
 from boa.errors import BoaError
 from boa.formats.job import load_job
@@ -72,10 +74,17 @@ class Demo:
                 "keep_warm_s": 60,
                 "classes": classes,
             },
+            new_token(),
         )
         self.planned: LivePlan | None = None
         self.began = 0.0
         self._real = ""
+
+    @property
+    def dashboard(self) -> str:
+        """Its address; on a terminal, one that needs no token typed in."""
+        token = self.service.token if sys.stderr.isatty() else None
+        return self.service.url if token is None else signed_in(self.service.url, token)
 
     @contextmanager
     def running(self) -> Iterator[None]:

@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING, Annotated
 from boa.cli import options, parsers, shell
 from boa.cli.console import emit_json, note
 from boa.cli.options import Json
-from boa.errors import InputError, UsageError
+from boa.errors import FileError, UsageError
 from boa.units import UsdPerHour
 
 if TYPE_CHECKING:
     from boa.model.service import ServiceConfig
     from boa.model.workload import Billing
+    from boa.server.service import Ready, TokenChoice
 
+MOST_TOKEN = 4096
+"""Bytes of a file with a token."""
 CONFIG = shell.Option("--config", metavar="FILE", help="boa.yaml (`boa schema config`).")
 
 
@@ -79,6 +82,36 @@ class ServeOverrides:
         int | None,
         shell.Option("--port", metavar="N", help="The port (8420); 0 takes a free one."),
     ] = None
+    token_file: Annotated[
+        Path | None,
+        shell.Option(
+            "--token-file",
+            metavar="FILE",
+            help="Where the token is that requests need, for you alone to read.",
+        ),
+    ] = None
+    tls_cert: Annotated[
+        Path | None,
+        shell.Option("--tls-cert", metavar="FILE", help="Serve https with this certificate (PEM)."),
+    ] = None
+    tls_key: Annotated[
+        Path | None,
+        shell.Option("--tls-key", metavar="FILE", help="Its private key, if that is apart (PEM)."),
+    ] = None
+    trust_user_header: Annotated[
+        str | None,
+        shell.Option(
+            "--trust-user-header",
+            metavar="NAME",
+            help="Where a reverse proxy says who asks (docs/proxy.md).",
+        ),
+    ] = None
+    trust_proxy: Annotated[
+        list[str] | None,
+        shell.Option(
+            "--trust-proxy", metavar="ADDR", help="A proxy that is believed; may be repeated."
+        ),
+    ] = None
     speed: Annotated[
         float | None,
         shell.Option(
@@ -110,21 +143,32 @@ def serve(
             "to jobs that it does not know is moved to quarantine.",
         ),
     ] = False,
+    no_token: Annotated[
+        bool,
+        shell.Option(
+            "--no-token",
+            help="Want no token: every user of this machine may then run commands as you.",
+        ),
+    ] = False,
     json: Json = False,
 ) -> None:
     """Run the service: take jobs, rent nodes, keep the budget.
 
     Flags win over the file given with --config. Jobs outlive the service:
-    killed and started again, it finds them and goes on. With $BOA_TOKEN set,
-    every request must carry that token; without one, the service listens on
-    this machine only.
+    killed and started again, it finds them and goes on.
+
+    Every request needs a token. The service makes one at its first start and
+    keeps it in DIR/token; commands of the same user find it by themselves.
+    With --token-file or $BOA_TOKEN it is that one, and other machines may be
+    listened to as well.
 
     With --json one document on stdout says where it listens, once it does.
 
     [bold]Examples[/bold]
     [dim]$[/dim] boa serve --budget 14
     [dim]$[/dim] boa serve --config boa.yaml --max-spend 30
-    [dim]$[/dim] BOA_TOKEN=$(openssl rand -hex 16) boa serve --budget 14 --host 0.0.0.0
+    [dim]$[/dim] BOA_TOKEN=$(openssl rand -hex 32) boa serve --budget 14 --host 0.0.0.0
+    [dim]$[/dim] boa serve --host 0.0.0.0 --tls-cert cert.pem --tls-key key.pem
     """
     from boa.catalogue.priors import catalogue_profile
     from boa.formats.service import load_config
@@ -134,18 +178,33 @@ def serve(
     if dry_run:
         _show_dry_run(settings, json)
         return
-    ready = partial(_tell_ready, settings, json)
-    service.run(settings, checked_token(settings.host), ready, accept_store=accept_store)
+    ready, token = partial(_tell_ready, settings, json), token_choice(settings, no_token)
+    service.run(settings, token, ready, accept_store=accept_store)
 
 
-def _tell_ready(settings: "ServiceConfig", json: bool, url: str, in_force: UsdPerHour) -> None:
+def _tell_ready(settings: "ServiceConfig", json: bool, ready: "Ready") -> None:
     note(
-        f"boa: serving on {url}, budget ${in_force:g}/h, engine {settings.engine}, "
+        f"boa: serving on {ready.url}, budget ${ready.budget:g}/h, engine {settings.engine}, "
         f"cloud {settings.cloud}"
     )
+    if ready.token is not None and sys.stderr.isatty() and not json:
+        note(f"boa: its dashboard, signed in: {signed_in(ready.url, ready.token)}")
+    if not ready.told:
+        note(
+            "boa: commands do not find the token by themselves, as no folder for that can be "
+            f"written: export BOA_TOKEN=$(cat {ready.token_file or settings.token_file})"
+        )
     if json:
-        emit_json({"url": url, "pid": os.getpid(), "budget_per_hour": in_force})
+        said = {"url": ready.url, "pid": os.getpid(), "budget_per_hour": ready.budget}
+        if ready.token_file is not None:
+            said["token_file"] = str(ready.token_file)
+        emit_json(said)
         sys.stdout.flush()
+
+
+def signed_in(url: str, token: str) -> str:
+    """Where the page opens without asking for the token. What follows # never leaves a browser."""
+    return f"{url}/#token={token}"
 
 
 def _show_dry_run(settings: "ServiceConfig", json: bool) -> None:
@@ -160,16 +219,40 @@ def _show_dry_run(settings: "ServiceConfig", json: bool) -> None:
     note("boa: nothing was changed")
 
 
-def checked_token(host: str) -> str | None:
-    """$BOA_TOKEN; without it, nothing but this machine may be listened to."""
+def token_choice(settings: "ServiceConfig", no_token: bool) -> "TokenChoice":
+    """$BOA_TOKEN, a file's, the service's own, or none: then only this machine is listened to."""
     from boa.api.hosts import is_loopback
+    from boa.api.tokens import checked_token
+    from boa.server.service import TokenChoice
 
-    token = os.environ.get("BOA_TOKEN") or None
-    if token is None and not is_loopback(host):
+    # What jobs and crash reports could tell; /proc/PID/environ keeps it all the same.
+    given = os.environ.pop("BOA_TOKEN", "") or None
+    if no_token and (given or settings.token_file):
+        raise UsageError("--no-token does not go with a token: unset BOA_TOKEN, or leave it out.")
+    chosen = given or settings.token_file or (settings.tls_cert and not no_token)
+    if not chosen and not is_loopback(settings.host):
         raise UsageError(
-            f"--host {host} can be reached by others, who could run anything here: set BOA_TOKEN "
-            "to a token that they need, or listen on 127.0.0.1."
+            f"--host {settings.host} can be reached by others, who could run anything here: set "
+            "BOA_TOKEN or --token-file to a token that they need, or listen on 127.0.0.1."
         )
-    if token is not None and not (token.isascii() and token.isprintable() and " " not in token):
-        raise InputError("BOA_TOKEN", "…", "printable ASCII without blanks", "has other characters")
-    return token
+    if given:
+        return TokenChoice(token=checked_token(given, "BOA_TOKEN"))
+    if settings.token_file:
+        token = checked_token(_token_in(settings.token_file), settings.token_file)
+        return TokenChoice(token=token, told=True)
+    return TokenChoice() if no_token else TokenChoice(own=True, told=True)
+
+
+def _token_in(file: str) -> str:
+    from boa.plain_file import read_plain
+    from boa.private_files import is_open
+
+    expected = "a file with a token, for you alone to read (chmod 600)"
+    try:
+        if is_open(Path(file)):
+            raise FileError(file, "is open to other users", expected)
+        return read_plain(file, most=MOST_TOKEN, follow=True).decode("utf-8").strip()
+    except OSError as trouble:
+        raise FileError(file, (trouble.strerror or str(trouble)).lower(), expected) from None
+    except UnicodeDecodeError:
+        raise FileError(file, "is not text", expected) from None

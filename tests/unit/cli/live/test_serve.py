@@ -18,8 +18,10 @@ from integration.runner import Boa
 
 
 @contextmanager
-def serving(folder: Path, *flags: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """The process, and the address it says it listens on."""
+def serving(
+    folder: Path, *flags: str, **variables: str
+) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """The process, and the address it says it listens on. `variables`: of its environment."""
     command = [sys.executable, "-m", "boa", "serve", "--port", "0", "--json", *flags]
     env = {key: value for key, value in os.environ.items() if not key.startswith("BOA_")}
     process = subprocess.Popen(
@@ -27,7 +29,7 @@ def serving(folder: Path, *flags: str) -> Iterator[tuple[subprocess.Popen[str], 
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env=env,
+        env={**env, **variables},
     )
     with process:
         assert process.stdout is not None
@@ -90,3 +92,106 @@ def test_a_service_whose_database_was_taken_over_ends_with_1_to_be_started_again
     with serving(tmp_path, "--budget", "14") as (process, url):
         monkeypatch.setenv("BOA_SERVER", url)
         assert run.json("budget", "show")["budget_per_hour"] == 14
+
+
+def test_a_fresh_service_wants_its_own_token_which_commands_find_by_themselves(
+    run: Boa, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("BOA_TOKEN", raising=False)
+    with (
+        serving(tmp_path / "a", "--budget", "14") as (process, url),
+        serving(tmp_path / "b", "--budget", "15") as (_, other),
+    ):
+        assert httpx.get(f"{url}/api/v1/health").status_code == 200
+        assert httpx.get(f"{url}/api/v1/jobs").status_code == 401
+        token = (tmp_path / "a" / "token").read_text().strip()
+        headers = {"Authorization": f"Bearer {token}"}
+        assert httpx.get(f"{url}/api/v1/jobs", headers=headers).status_code == 200
+        assert httpx.get(f"{other}/api/v1/jobs", headers=headers).status_code == 401
+        for address, budget in ((url, 14), (other, 15)):
+            monkeypatch.setenv("BOA_SERVER", address)
+            assert run.json("budget", "show")["budget_per_hour"] == budget
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=60) == 0
+        assert process.stderr is not None
+        assert token not in process.stderr.read(), "only a terminal is told"
+    with serving(tmp_path / "a") as (_, url):
+        assert httpx.get(f"{url}/api/v1/jobs", headers=headers).status_code == 200
+        assert (tmp_path / "a" / "token").read_text().strip() == token
+
+
+def test_a_token_in_the_environment_wins_on_both_sides_and_is_told_to_nobody(
+    run: Boa, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("BOA_TOKEN", raising=False)
+    token = "w7Fq-2kT7pQzX9vLmN4c"
+    with serving(tmp_path, BOA_TOKEN=token) as (_, url):
+        monkeypatch.setenv("BOA_SERVER", url)
+        run("ps", code=2)
+        assert "BOA_TOKEN" in run.err
+        monkeypatch.setenv("BOA_TOKEN", token)
+        run("ps")
+        assert not (tmp_path / "token").exists()
+
+
+def test_with_no_token_this_machine_may_ask_without(tmp_path: Path) -> None:
+    with serving(tmp_path, "--no-token") as (_, url):
+        assert httpx.get(f"{url}/api/v1/jobs").status_code == 200
+        assert not (tmp_path / "token").exists()
+
+
+def test_where_no_home_can_be_written_the_service_starts_and_says_where_its_token_is(
+    run: Boa, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("no folder")
+    nowhere = str(tmp_path / "file" / "none")
+    variables = {"HOME": nowhere, "XDG_STATE_HOME": nowhere, "XDG_RUNTIME_DIR": nowhere}
+    with serving(tmp_path / "data", **variables) as (process, url):
+        monkeypatch.setenv("BOA_SERVER", url)
+        run("ps", code=2)
+        monkeypatch.setenv("BOA_TOKEN", (tmp_path / "data" / "token").read_text().strip())
+        run("ps")
+        process.send_signal(signal.SIGTERM)
+        process.wait(timeout=60)
+        assert process.stderr is not None
+        said = process.stderr.read()
+        assert f"export BOA_TOKEN=$(cat {tmp_path / 'data' / 'token'})" in said
+
+
+def test_a_token_file_is_taken_if_it_is_private_and_its_token_hard_to_guess(
+    run: Boa, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("BOA_TOKEN", raising=False)
+    monkeypatch.setenv("BOA_HOME", str(tmp_path / "home"))
+    file = tmp_path / "mine"
+    for content, mode, words in (
+        (None, 0o600, "no such file"),
+        ("s3cret", 0o600, "too short"),
+        ("w7Fq-2kT7pQzX9vLmN4c", 0o644, "open to other users"),
+    ):
+        if content is not None:
+            file.write_text(content)
+            file.chmod(mode)
+        run("serve", "--port", 0, "--token-file", file, code=2)
+        assert words in run.err
+        assert content is None or content not in run.err
+    run("serve", "--port", 0, "--token-file", file, "--no-token", code=2)
+    file.chmod(0o600)
+    with serving(tmp_path / "data", "--token-file", str(file)) as (_, url):
+        headers = {"Authorization": "Bearer w7Fq-2kT7pQzX9vLmN4c"}
+        assert httpx.get(f"{url}/api/v1/jobs", headers=headers).status_code == 200
+        monkeypatch.setenv("BOA_SERVER", url)
+        run("ps")
+
+
+def test_a_weak_token_is_refused_before_anything_is_begun(
+    run: Boa, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BOA_HOME", str(tmp_path / "home"))
+    for token in ("secret", "a" * 40):
+        monkeypatch.setenv("BOA_TOKEN", token)
+        run("serve", "--port", 0, code=2)
+        assert "BOA_TOKEN" in run.err
+        assert "openssl rand" in run.err
+        assert token not in run.err
+    assert not (tmp_path / "home").exists()
