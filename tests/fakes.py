@@ -15,17 +15,19 @@ from fastapi import FastAPI
 
 from boa.api.classes import ClassDocument, ClassOnType
 from boa.errors import BoaError
+from boa.model.access import AuditEntry, Caller, TokenRecord
 from boa.model.cluster import Allocation, JobId, NodeId
 from boa.model.events import EventKind
 from boa.model.job import JobRecord, JobSpec, Run, State
 from boa.model.profile import ClassProfile
 from boa.model.records import Event, Hold, NodeRecord, Report
 from boa.model.workload import Billing, GpuType
+from boa.runtime.audit import entry
 from boa.runtime.snapshot import Snapshot
 from boa.scheduler.learn.node_times import NodeTimes
 from boa.scheduler.money.money_state import MoneyState
 from boa.scheduler.plan.plan_in_force import PlanState
-from boa.scheduler.refusals import NoSuchJob, NotNow
+from boa.scheduler.refusals import NoSuchJob, NoSuchToken, NotNow
 from boa.server.app import create_app
 from boa.server.http.limits import Limits
 from boa.server.http.run import listen, server_for, url_of
@@ -77,6 +79,7 @@ class FakeControl:
     documents: dict[str, ClassDocument] = field(default_factory=dict)
     profiled: dict[str, ClassProfile] = field(default_factory=dict)
     counters: dict[str, float] = field(default_factory=dict)
+    tokens: Mapping[str, TokenRecord] = field(default_factory=dict)
     reports: list[Report] = field(default_factory=list)
     busy: BoaError | None = None
     """What every change is refused with."""
@@ -97,34 +100,72 @@ class FakeControl:
                 plan=self.plan,
                 last_event=len(self.store.told),
                 counters=dict(self.counters),
+                tokens=self.tokens,
             )
 
     def now(self) -> Seconds:
         return self.clock
 
-    def submit(self, spec: JobSpec) -> "Future[JobRecord]":
+    def submit(
+        self, spec: JobSpec, *, owner: str = "", team: str = "", by: Caller | None = None
+    ) -> "Future[JobRecord]":
         if self.busy is not None or self.stuck:
             return self._refuse()
         with self.whole:
             number = len(self.store.kept) + 1
-            record = JobRecord(id=str(number), spec=spec, serial=0, submitted_at=self.clock)
+            record = JobRecord(
+                id=str(number),
+                spec=spec,
+                serial=0,
+                owner=owner,
+                team=team,
+                submitted_at=self.clock,
+            )
+            self._write_down(by, "submit", record.id)
             self.put(record)
             self.tell("submitted", f"job {record.id} ({record.name})", job=record.id)
         return done(record)
 
-    def stop(self, job: JobId) -> "Future[JobRecord]":
+    def stop(self, job: JobId, *, by: Caller | None = None) -> "Future[JobRecord]":
         if self.busy is not None or self.stuck:
             return self._refuse()
         record = self.active.get(job) or self.store.kept.get(job)
         if record is None:
             return failed(NoSuchJob(job))
+        self._write_down(by, "stop", job)
         return done(record if record.ended else self.end(job, "stopped", exit_code=0))
 
+    def add_token(self, token: TokenRecord, *, by: Caller | None = None) -> "Future[TokenRecord]":
+        self._write_down(by, "token add", token.name)
+        self.tokens = {**self.tokens, token.name: token}
+        return done(token)
+
+    def revoke_token(self, name: str, *, by: Caller | None = None) -> "Future[TokenRecord]":
+        if name not in self.tokens:
+            return failed(NoSuchToken(name))
+        self._write_down(by, "token revoke", name)
+        token = replace(self.tokens[name], revoked_at=1.0)
+        self.tokens = {**self.tokens, name: token}
+        return done(token)
+
+    def note(self, lines: Sequence[AuditEntry]) -> "Future[None]":
+        self.store.audited.extend(lines)
+        return done(None)
+
+    def _write_down(self, by: Caller | None, what: str, subject: str = "") -> None:
+        if by is not None:
+            self.store.audited.append(entry(by, what, subject))
+
     def set_budget(
-        self, budget: UsdPerHour | None, max_spend: UsdPerHour | None = None
+        self,
+        budget: UsdPerHour | None,
+        max_spend: UsdPerHour | None = None,
+        *,
+        by: Caller | None = None,
     ) -> "Future[MoneyState]":
         if self.busy is not None or self.stuck:
             return self._refuse()
+        self._write_down(by, "budget")
         cap = self.money.max_spend if max_spend is None else max_spend
         cap = None if cap == math.inf else cap
         self.money = replace(self.money, max_spend=cap)

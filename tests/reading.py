@@ -8,13 +8,14 @@ from pathlib import Path
 
 import numpy as np
 
+from boa.model.access import AuditEntry, TokenRecord
 from boa.model.changes import Changes
 from boa.model.cluster import JobId, NodeId
 from boa.model.held import Held, HeldOnNodes
 from boa.model.job import JobRecord
 from boa.model.records import Event, Hold, NodeRecord, Point, Sample
 from boa.model.runs import Launch, LogFile, RunEvent, RunKey
-from boa.store.base import Saved, StoredEvent, StoreTrouble
+from boa.store.base import Saved, StoredAudit, StoredEvent, StoreTrouble
 from boa.units import Seconds
 
 
@@ -55,6 +56,7 @@ class FakeStore:
         self.kept_samples: list[Sample] = []
         self.kept_points: list[Point] = []
         self.told: list[Event] = []
+        self.audited: list[AuditEntry] = []
         self.trouble: StoreTrouble | None = None
         self.failed = threading.Event()
         """Set once somebody was told of the trouble."""
@@ -103,6 +105,28 @@ class FakeStore:
             if number > after and job in (None, event.job)
         ]
         return found[-limit:] if newest else found[:limit]
+
+    def tokens(self) -> Sequence[TokenRecord]:
+        self._check()
+        return []
+
+    def audit(
+        self,
+        *,
+        since: Seconds = 0.0,
+        who: str | None = None,
+        before: int | None = None,
+        limit: int = 1000,
+    ) -> Sequence[StoredAudit]:
+        self._check()
+        found = [
+            StoredAudit(number, entry)
+            for number, entry in enumerate(self.audited, start=1)
+            if entry.at >= since
+            and who in (None, entry.who)
+            and (before is None or number < before)
+        ]
+        return found[::-1][:limit]
 
     def nodes_between(self, since: Seconds, until: Seconds) -> Sequence[NodeRecord]:
         self._check()

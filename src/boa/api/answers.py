@@ -55,6 +55,10 @@ class Job(_OfClass):
     """A signal n: -n. Null while it runs, or if nobody knows."""
     cost_usd: float
     """Up to now."""
+    owner: str
+    """Who submitted it, by the name of the token; empty where none was wanted."""
+    team: str
+    """The owner's, at that moment."""
 
 
 class JobRow(Job):

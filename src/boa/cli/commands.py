@@ -114,6 +114,18 @@ COMMANDS = (
         LIVE,
     ),
     Entry(
+        "token",
+        "boa.cli.live.token:app",
+        "Give out tokens with roles, list them, take them back.",
+        LIVE,
+    ),
+    Entry(
+        "audit",
+        "boa.cli.live.audit:audit",
+        "Show who changed what, when and from where; and what was refused.",
+        LIVE,
+    ),
+    Entry(
         "replay",
         "boa.cli.live.replay:app",
         "Act out measured models as real processes, in compressed time.",

@@ -62,6 +62,24 @@ def one_of(option: str, choices: Collection[str]) -> Callable[[Any], str]:
     return parse
 
 
+SPANS = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86_400.0, "w": 604_800.0}
+"""Seconds by unit."""
+
+
+def span(option: str) -> Callable[[Any], float]:
+    """A parser of spans of time: 30d."""
+    expected = "a span of time, such as 90min, 12h, 30d or 8w"
+
+    def parse(text: Any) -> float:
+        number = str(text).rstrip("".join(SPANS))
+        unit = str(text)[len(number) :]
+        if unit not in SPANS:
+            raise InputError(option, text, expected)
+        return between(option, 0, math.inf, expected, above=True, below=True)(number) * SPANS[unit]
+
+    return parse
+
+
 def money(option: str) -> Callable[[Any], float]:
     return number(option, "a finite number of USD per hour > 0, such as 40")
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+from boa.model.access import AuditEntry, TokenRecord
 from boa.model.cluster import JobId, NodeId
 from boa.model.job import JobRecord
 from boa.model.records import Cell, ClassRecord, Event, Hold, NodeRecord, Point, Sample
@@ -25,7 +26,11 @@ class Changes:
     samples: list[Sample] = field(default_factory=list)
     points: dict[JobId, Point] = field(default_factory=dict)
     """Points to keep, at most one of a job."""
+    tokens: dict[str, TokenRecord] = field(default_factory=dict)
+    """Tokens by name."""
+    audit: list[AuditEntry] = field(default_factory=list)
 
     def __bool__(self) -> bool:
         records = (self.jobs, self.nodes, self.holds, self.cells, self.classes)
-        return any((*records, self.events, self.meta, self.samples, self.points))
+        others = (self.events, self.meta, self.samples, self.points, self.tokens, self.audit)
+        return any((*records, *others))

@@ -16,18 +16,20 @@ from typing import Any, TypeVar
 
 from boa.api.classes import ClassDocument
 from boa.clock import Clock
+from boa.model.access import AuditEntry, Caller, TokenRecord
 from boa.model.cluster import JobId
 from boa.model.job import JobRecord, JobSpec
 from boa.model.profile import ClassProfile
 from boa.model.records import Cell, ClassRecord, Report
 from boa.model.service import ServiceConfig
 from boa.runtime.actor import Actor
+from boa.runtime.audit import audited
 from boa.runtime.inbox import AwaitedCommand, Message, Reply
 from boa.runtime.snapshot import Snapshot
 from boa.scheduler.learn.profiler import Profiler
 from boa.scheduler.money.money_state import MoneyState
 from boa.scheduler.money.purse import Remembered
-from boa.scheduler.observe import commands
+from boa.scheduler.observe import commands, tokens
 from boa.scheduler.observe.messages import CloudRefused, EngineSaid, Said
 from boa.scheduler.refusals import NotNow
 from boa.scheduler.scheduler import Scheduler
@@ -76,6 +78,7 @@ class ControlLoop:
         self._closing = False
         newest = store.events(limit=1, newest=True)
         self._last_event = newest[-1].number if newest else 0
+        self._tokens: Mapping[str, TokenRecord] = {one.name: one for one in store.tokens()}
         self._failing = False
         self._undecided = True
         """Something is stored that no decision has looked at: in the beginning, everything; limits
@@ -98,9 +101,11 @@ class ControlLoop:
     def now(self) -> Seconds:
         return self.clock.now()
 
-    def submit(self, spec: JobSpec, *, owner: str = "", team: str = "") -> "Future[JobRecord]":
-        return self._ask(
-            lambda draft: commands.submit(
+    def submit(
+        self, spec: JobSpec, *, owner: str = "", team: str = "", by: Caller | None = None
+    ) -> "Future[JobRecord]":
+        def apply(draft: Draft) -> JobRecord:
+            return commands.submit(
                 draft,
                 spec,
                 self.scheduler.decider.gpu_types,
@@ -109,13 +114,22 @@ class ControlLoop:
                 owner=owner,
                 team=team,
             )
-        )
+
+        def made(job: JobRecord) -> dict[str, str]:
+            return {"name": job.name, "class": job.job_class, "state": job.state}
+
+        return self._ask(audited(by, "submit", apply, subject=lambda job: job.id, made=made))
 
     def submit_many(
-        self, specs: Sequence[JobSpec], *, owner: str = "", team: str = ""
+        self,
+        specs: Sequence[JobSpec],
+        *,
+        owner: str = "",
+        team: str = "",
+        by: Caller | None = None,
     ) -> "Future[list[JobRecord]]":
-        return self._ask(
-            lambda draft: commands.submit_many(
+        def apply(draft: Draft) -> list[JobRecord]:
+            return commands.submit_many(
                 draft,
                 specs,
                 self.scheduler.decider.gpu_types,
@@ -124,24 +138,70 @@ class ControlLoop:
                 owner=owner,
                 team=team,
             )
-        )
 
-    def stop(self, job: JobId) -> "Future[JobRecord]":
+        def named(jobs: list[JobRecord]) -> str:
+            return f"{jobs[0].id}-{jobs[-1].id}" if jobs else ""
+
+        def made(jobs: list[JobRecord]) -> dict[str, object]:
+            return {"jobs": len(jobs), "classes": sorted({job.job_class for job in jobs})[:20]}
+
+        return self._ask(audited(by, "submit", apply, subject=named, made=made))
+
+    def stop(self, job: JobId, *, by: Caller | None = None) -> "Future[JobRecord]":
         def apply(draft: Draft) -> JobRecord:
             known = None if job in draft.jobs else self.store.job(job)
             return commands.stop(draft, job, known)
 
-        return self._ask(apply)
+        def look(draft: Draft) -> dict[str, object] | None:
+            found = draft.changes.jobs.get(job) or draft.jobs.get(job)
+            if found is None:
+                return None
+            return {"state": found.state, "stop_requested": found.stop_requested}
+
+        return self._ask(audited(by, "stop", apply, subject=job, look=look))
+
+    def add_token(self, token: TokenRecord, *, by: Caller | None = None) -> "Future[TokenRecord]":
+        return self._ask(
+            audited(
+                by,
+                "token add",
+                lambda draft: tokens.add(draft, self._tokens, token),
+                subject=token.name,
+                look=lambda draft: tokens.shown(draft, self._tokens, token.name),
+            )
+        )
+
+    def revoke_token(self, name: str, *, by: Caller | None = None) -> "Future[TokenRecord]":
+        return self._ask(
+            audited(
+                by,
+                "token revoke",
+                lambda draft: tokens.revoke(draft, self._tokens, name, time.time()),
+                subject=name,
+                look=lambda draft: tokens.shown(draft, self._tokens, name),
+            )
+        )
+
+    def note(self, lines: Sequence[AuditEntry]) -> "Future[None]":
+        return self._ask(lambda draft: draft.changes.audit.extend(lines))
 
     def set_budget(
-        self, budget: UsdPerHour | None, max_spend: UsdPerHour | None = None
+        self,
+        budget: UsdPerHour | None,
+        max_spend: UsdPerHour | None = None,
+        *,
+        by: Caller | None = None,
     ) -> "Future[MoneyState]":
         def apply(draft: Draft) -> MoneyState:
             commands.check_cap(max_spend, self.scheduler.decider.gpu_types)
             self.scheduler.planner.hurry()
             return self.scheduler.purse.set(draft, budget, max_spend)
 
-        return self._ask(apply)
+        def look(draft: Draft) -> dict[str, float | None]:
+            purse = self.scheduler.purse
+            return {"budget_per_hour": purse.budget, "max_spend_per_hour": purse.max_spend}
+
+        return self._ask(audited(by, "budget", apply, look=look))
 
     def report(self, report: Report) -> None:
         self._incoming.append(report)
@@ -271,6 +331,8 @@ class ControlLoop:
         """It is stored: from here on it is so, and is acted upon."""
         self.state, self._drained = draft.state, ([], [])
         self._undecided = not decided and (draft.replan or bool(draft.arrived))
+        if draft.changes.tokens:
+            self._tokens = {**self._tokens, **draft.changes.tokens}
         self.scheduler.adopt(draft)
         if draft.arrived:
             self._wake.set()  # a class that nobody knew is planned for at once
@@ -365,6 +427,7 @@ class ControlLoop:
             weighed=self.scheduler.decider.newest,
             draining=self.scheduler.decider.unwanted,
             counters=dict(self.counters),
+            tokens=self._tokens,
         )
 
 

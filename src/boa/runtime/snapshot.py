@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from boa.api.classes import ClassDocument
+from boa.model.access import AuditEntry, Caller, TokenRecord
 from boa.model.cluster import JobId, NodeId, NodeReason
 from boa.model.job import JobRecord, JobSpec
 from boa.model.profile import ClassProfile
@@ -39,6 +40,9 @@ class Snapshot:
     store_trouble, cloud_trouble, plans, rescaling_stop, rescaling_stop_s (how many told of it, and
     their sum; likewise the other parts), …: of this process's life."""
 
+    tokens: Mapping[str, TokenRecord] = field(default_factory=dict)
+    """By name; the same object as long as none of them changes."""
+
     @property
     def money(self) -> MoneyState:
         return self.charged()
@@ -50,20 +54,47 @@ class Control(Protocol):
     @property
     def snapshot(self) -> Snapshot: ...
 
-    def submit(self, spec: JobSpec) -> "Future[JobRecord]": ...
+    def submit(
+        self, spec: JobSpec, *, owner: str = "", team: str = "", by: Caller | None = None
+    ) -> "Future[JobRecord]":
+        """`by`: who is written into the audit log, here and below; None: no line."""
+        ...
 
-    def submit_many(self, specs: Sequence[JobSpec]) -> "Future[list[JobRecord]]":
+    def submit_many(
+        self,
+        specs: Sequence[JobSpec],
+        *,
+        owner: str = "",
+        team: str = "",
+        by: Caller | None = None,
+    ) -> "Future[list[JobRecord]]":
         """All of them in one transaction, or none; in the order given."""
         ...
 
-    def stop(self, job: JobId) -> "Future[JobRecord]":
+    def stop(self, job: JobId, *, by: Caller | None = None) -> "Future[JobRecord]":
         """Stop a job; one that has ended stays as it is. Raises NoSuchJob of one that never was."""
         ...
 
     def set_budget(
-        self, budget: UsdPerHour | None, max_spend: UsdPerHour | None = None
+        self,
+        budget: UsdPerHour | None,
+        max_spend: UsdPerHour | None = None,
+        *,
+        by: Caller | None = None,
     ) -> "Future[MoneyState]":
         """None: as it is; `max_spend` infinity: none."""
+        ...
+
+    def add_token(
+        self, token: TokenRecord, *, by: Caller | None = None
+    ) -> "Future[TokenRecord]": ...
+
+    def revoke_token(self, name: str, *, by: Caller | None = None) -> "Future[TokenRecord]":
+        """Raises NoSuchToken."""
+        ...
+
+    def note(self, lines: Sequence[AuditEntry]) -> "Future[None]":
+        """Lines for the audit log, of what the loop itself does not change."""
         ...
 
     def report(self, report: Report) -> None:

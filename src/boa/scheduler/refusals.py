@@ -1,6 +1,6 @@
 """Refusals: errors that a request can be answered with."""
 
-from boa.errors import BoaError
+from boa.errors import BoaError, shown
 from boa.model.cluster import JobId
 
 
@@ -10,6 +10,16 @@ class NoSuchJob(BoaError):
     def __init__(self, job: JobId) -> None:
         self.job = job
         super().__init__(f"job: got {job!r}; expected the id of a job (boa ps --all lists them)")
+
+
+class NoSuchToken(BoaError):
+    exit_code = 2
+    status = 404
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"name: got {shown(name)}; expected the name of a token (boa token list shows them)"
+        )
 
 
 class NotNow(BoaError):

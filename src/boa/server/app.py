@@ -20,11 +20,14 @@ from boa.errors import BoaError, InputError
 from boa.runtime.snapshot import Control
 from boa.server.context import Service
 from boa.server.http import dashboard
+from boa.server.http.access import Access, TrustedProxy
 from boa.server.http.errors import Stuck, documented, error_answer
 from boa.server.http.guard import Guard
 from boa.server.http.limits import Limits
+from boa.server.http.refusals import Refusals
 from boa.server.http.streams import Places
 from boa.server.render import metrics, openapi
+from boa.server.routes.access import AccessRoutes
 from boa.server.routes.events import EventRoutes
 from boa.server.routes.history import HistoryRoutes
 from boa.server.routes.jobs import JobRoutes
@@ -58,19 +61,24 @@ def create_app(
     static: Path = dashboard.STATIC,
     simulations: Simulations | None = None,
     limits: Limits = DEFAULT_LIMITS,
+    proxy: TrustedProxy | None = None,
 ) -> FastAPI:
-    """`token`: what every request must carry; None: it is for this machine only.
+    """`token`: what every request must carry, this or one that was given out; None: it is for this
+    machine only. `proxy`: whose word on who asks is taken.
 
     `secret`: what report tokens are made with. `speed`: of `control`'s clock.
     `static`: where the dashboard was built. `simulations`: of what might be, kept in memory if
     none are given. `limits`: of what clients may take. `app.state.stopping` ends streams when set.
     """
     openapi.forbid_extras()
+    refusals = Refusals(lambda lines: control.note(lines))
+    access = Access(token, lambda: control.snapshot.tokens, proxy)
+    guard = Middleware(Guard, access=access, head_bytes=limits.head_bytes, refusals=refusals)
     app = FastAPI(
         title="BOA Constrictor",
         version=version,
         openapi_url=None,  # and with it no pages that load scripts from elsewhere
-        middleware=[Middleware(Guard, token=token, head_bytes=limits.head_bytes)],
+        middleware=[guard],
         generate_unique_id_function=lambda route: route.name,
     )
     service = Service(
@@ -83,6 +91,7 @@ def create_app(
         streams=Places(limits.streams),
     )
     app.state.stopping, app.state.limits = service.stopping, limits
+    app.state.refusals = refusals
     _add_api_routes(app, service, simulations or Simulations())
     _add_service_routes(app, service)
     app.router.routes.extend(dashboard.routes(static, version))
@@ -108,6 +117,7 @@ def _add_api_routes(app: FastAPI, service: Service, simulations: Simulations) ->
         PlanRoutes(service),
         HistoryRoutes(service),
         WhatIfRoutes(service, simulations),
+        AccessRoutes(service),
     ):
         app.include_router(routes.router(), prefix=API)
 

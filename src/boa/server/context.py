@@ -3,18 +3,20 @@
 import asyncio
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from starlette.requests import Request
 
 from boa.api.answers import PATIENCE_S, JobRow
 from boa.engines.base import Engine
 from boa.errors import InputError
+from boa.model.access import Caller
 from boa.model.cluster import JobId
 from boa.model.job import JobRecord
+from boa.runtime.audit import entry
 from boa.runtime.snapshot import Control, Snapshot
 from boa.scheduler.learn.estimates import EstimatesOfPlan
 from boa.scheduler.refusals import NoSuchJob
@@ -52,6 +54,19 @@ class Service:
         if found is None:
             raise NoSuchJob(job)
         return found
+
+    async def note(
+        self,
+        by: Caller,
+        what: str,
+        subject: str = "",
+        *,
+        before: Mapping[str, Any] | None = None,
+        after: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Write a line into the audit log, before something is done that the control loop has no
+        part in. Raises, and nothing should be done then, where it cannot be stored."""
+        await answer(self.control.note([entry(by, what, subject, before=before, after=after)]))
 
     def job_row(self, record: JobRecord, snapshot: Snapshot, now: Seconds) -> JobRow:
         believed = self.believed.of(record, snapshot.plan)

@@ -140,6 +140,7 @@ def run(
         parts.control.start()
         parts.snapshots.start()
         serve(app, listening, ready)
+        app.state.refusals.close()
     if overtaken.is_set():
         raise GaveWay
 

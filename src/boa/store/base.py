@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from boa.errors import BoaError
+from boa.model.access import AuditEntry, TokenRecord
 from boa.model.changes import Changes
 from boa.model.cluster import JobId, NodeId
 from boa.model.held import Held, HeldOnNodes
@@ -44,6 +45,13 @@ class StoredEvent:
     event: Event
 
 
+@dataclass(frozen=True, slots=True)
+class StoredAudit:
+    number: int
+    """Rises by time."""
+    entry: AuditEntry
+
+
 class Store(Protocol):
     """`load` and `commit` by one thread; reading from any."""
 
@@ -74,6 +82,21 @@ class Store(Protocol):
         self, *, after: int = 0, job: JobId | None = None, limit: int = 1000, newest: bool = False
     ) -> Sequence[StoredEvent]:
         """By rising number; the first ones after `after`, or the `newest` so many."""
+        ...
+
+    def tokens(self) -> Sequence[TokenRecord]:
+        """All that there ever were by their names, revoked ones included."""
+        ...
+
+    def audit(
+        self,
+        *,
+        since: Seconds = 0.0,
+        who: str | None = None,
+        before: int | None = None,
+        limit: int = 1000,
+    ) -> Sequence[StoredAudit]:
+        """Newest first. `before`: of smaller numbers only."""
         ...
 
     def nodes_between(self, since: Seconds, until: Seconds) -> Sequence[NodeRecord]:

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from boa.model.access import AuditEntry, TokenRecord
 from boa.model.cluster import Allocation, JobId, Share
 from boa.model.events import KINDS
 from boa.model.held import Floats, Held, HeldOnNodes
@@ -57,6 +58,8 @@ def _plain(record: type, other: Collection[str]) -> Callable[[Any], Row]:
 _plain_job = _plain(
     JobRecord, ["id", "spec", "serial", "submitted_at", "share", "allocation", "run"]
 )
+_plain_token = _plain(TokenRecord, [])
+_plain_audit = _plain(AuditEntry, ["at", "who"])
 _plain_spec = _plain(JobSpec, ["gpus", "env"])
 _plain_limits = _plain(GpuLimits, [])
 _plain_run = _plain(Run, ["allocation", "slots"])
@@ -298,6 +301,27 @@ def meta_row(key: str, value: Any) -> Row:
 
 def meta_of(row: Stored) -> tuple[str, Any]:
     return from_text(row["key"]), json.loads(row["value"])
+
+
+def token_row(token: TokenRecord) -> Row:
+    return {"name": to_text(token.name), "record": to_json(_plain_token(token))}
+
+
+def token_of(row: Stored) -> TokenRecord:
+    return TokenRecord(**json.loads(row["record"]))
+
+
+def audit_row(number: int, entry: AuditEntry) -> Row:
+    return {
+        "number": number,
+        "at": entry.at,
+        "who": to_text(entry.who),
+        "record": to_json(_plain_audit(entry)),
+    }
+
+
+def audit_of(row: Stored) -> AuditEntry:
+    return AuditEntry(at=row["at"], who=from_text(row["who"]), **json.loads(row["record"]))
 
 
 def sample_row(sample: Sample) -> Row:

@@ -113,6 +113,16 @@ MIGRATIONS: tuple[Migration, ...] = (
         ),
         "ALTER TABLE jobs ADD COLUMN constant_checksum BIGINT",
     ),
+    (
+        "CREATE TABLE tokens (name TEXT PRIMARY KEY, record TEXT NOT NULL)",
+        """CREATE TABLE audit (
+            number {id} PRIMARY KEY,
+            at DOUBLE PRECISION NOT NULL,
+            who TEXT NOT NULL,
+            record TEXT NOT NULL
+        )""",
+        "CREATE INDEX audit_by_who ON audit (who, number)",
+    ),
 )
 """One that changes what stands in rows sets their checksums to null, or writes them anew."""
 

@@ -60,6 +60,17 @@ def events(after: int, number: int | None, limit: int, newest: bool) -> Query:
     return query.limit(_within(limit))
 
 
+def audit(since: Seconds, who: str | None, before: int | None, limit: int) -> Query:
+    """Newest first."""
+    column = tables.audit.c
+    query = select(tables.audit).where(column.at >= since).order_by(column.number.desc())
+    if who is not None:
+        query = query.where(column.who == who)
+    if before is not None:
+        query = query.where(column.number < _within(before))
+    return query.limit(_within(limit))
+
+
 def nodes_between(since: Seconds, until: Seconds) -> Query:
     """The columns of a node, in no order: to be asked for one, SQLite would rather read the whole
     table."""

@@ -21,6 +21,7 @@ from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError,
 from sqlalchemy.exc import TimeoutError as NoneFree
 
 from boa.errors import InputError
+from boa.model.access import TokenRecord
 from boa.model.changes import Changes
 from boa.model.cluster import JobId, NodeId
 from boa.model.held import Held, HeldOnNodes
@@ -28,14 +29,14 @@ from boa.model.job import JobRecord
 from boa.model.records import Hold, NodeRecord, Point, Sample
 from boa.store import codec, queries, tables
 from boa.store.backend import Backend
-from boa.store.base import Saved, Store, StoredEvent, StoreTrouble
+from boa.store.base import Saved, Store, StoredAudit, StoredEvent, StoreTrouble
 from boa.store.errors import InUse, Overtaken
 from boa.store.memory import FolderMemory, Mark
 from boa.store.migrations import MIGRATIONS, migrate
 from boa.store.postgresql import Postgresql
 from boa.store.queries import Query
 from boa.store.sqlite import Sqlite, file_of
-from boa.store.writing import PRUNE_S, prune, prune_history, put, rows_of
+from boa.store.writing import PRUNE_S, prune, prune_audit, prune_history, put, rows_of
 from boa.units import Seconds
 
 _Record = TypeVar("_Record")
@@ -116,6 +117,7 @@ class SqlStore:
             job = _highest(connection, tables.jobs.c.number, known.job if known else 0)
             node = _highest(connection, tables.nodes.c.id, known.node if known else 0)
             event = _highest(connection, tables.events.c.number, known.event if known else 0)
+            self._last_audit = _highest(connection, tables.audit.c.number, 0)
         self._commits, self._last_event, self._pruned_at = 0, event, -math.inf
         self._mark = Mark(
             opened=self._opened, commits=0, nonce=nonce, job=job, node=node, event=event
@@ -147,8 +149,9 @@ class SqlStore:
     def commit(self, changes: Changes) -> int:
         if not changes:
             return self._last_event
-        rows = rows_of(changes, self._last_event + 1)
+        rows = rows_of(changes, self._last_event + 1, self._last_audit + 1)
         last = self._last_event + len(changes.events)
+        audited = self._last_audit + len(changes.audit)
         with self._told():
             connection = self._connected()
             transaction = connection.begin()
@@ -156,13 +159,14 @@ class SqlStore:
                 self._claim(connection)
                 put(connection, rows)
                 prune(connection, self._last_event, last)
+                prune_audit(connection, self._last_audit, audited, time.time())
                 pruned_at = self._prune_history(connection, changes)
             except BaseException:
                 self._undo(connection, transaction)
                 raise
             self._finish(transaction)
         self._commits += 1
-        self._last_event, self._pruned_at = last, pruned_at
+        self._last_event, self._last_audit, self._pruned_at = last, audited, pruned_at
         self._remember(changes)
         return last
 
@@ -258,6 +262,20 @@ class SqlStore:
         found = self._read(queries.events(after, number, limit, newest), _stored_event)
         return found[::-1] if newest else found
 
+    def tokens(self) -> Sequence[TokenRecord]:
+        return self._read(select(tables.tokens).order_by(tables.tokens.c.name), codec.token_of)
+
+    def audit(
+        self,
+        *,
+        since: Seconds = 0.0,
+        who: str | None = None,
+        before: int | None = None,
+        limit: int = 1000,
+    ) -> Sequence[StoredAudit]:
+        whom = None if who is None else codec.to_text(who)
+        return self._read(queries.audit(since, whom, before, limit), _stored_audit)
+
     def nodes_between(self, since: Seconds, until: Seconds) -> Sequence[NodeRecord]:
         with self._told():
             found = codec.nodes_of(self._batches(queries.nodes_between(since, until)))
@@ -335,6 +353,10 @@ def _highest(connection: Connection, column: Any, known: int) -> int:
 
 def _stored_event(row: Mapping[str, Any]) -> StoredEvent:
     return StoredEvent(row["number"], codec.event_of(row))
+
+
+def _stored_audit(row: Mapping[str, Any]) -> StoredAudit:
+    return StoredAudit(row["number"], codec.audit_of(row))
 
 
 def _all(

@@ -92,6 +92,20 @@ points = Table(
     Column("at", Double, primary_key=True),
     Column("record", Text, nullable=False),
 )
+tokens = Table(
+    "tokens",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("record", Text, nullable=False),
+)
+audit = Table(
+    "audit",
+    metadata,
+    Column("number", BigInteger, primary_key=True),
+    Column("at", Double, nullable=False),
+    Column("who", Text, nullable=False),
+    Column("record", Text, nullable=False),
+)
 writer = Table(
     "writer",
     metadata,

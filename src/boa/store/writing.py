@@ -17,11 +17,13 @@ PRUNE_EVERY = 1_000
 """Older events than the newest so many are dropped, whenever so many have been added."""
 KEEP_S: Seconds = 90 * 86_400.0
 """How old samples and points get."""
+KEEP_AUDIT, KEEP_AUDIT_S = 200_000, 90 * 86_400.0
+"""Lines of the audit log that are always kept, and for how long all of them are."""
 PRUNE_S: Seconds = 3600.0
 """How often those that are older are dropped."""
 
 
-def rows_of(changes: Changes, first_event: int) -> list[tuple[Table, list[Row]]]:
+def rows_of(changes: Changes, first_event: int, first_audit: int) -> list[tuple[Table, list[Row]]]:
     """Rows to write, by table; only tables that change."""
     rows = [
         (tables.jobs, [codec.job_row(job) for job in changes.jobs.values()]),
@@ -33,6 +35,8 @@ def rows_of(changes: Changes, first_event: int) -> list[tuple[Table, list[Row]]]
         (tables.meta, [codec.meta_row(key, value) for key, value in changes.meta.items()]),
         (tables.samples, [codec.sample_row(sample) for sample in changes.samples]),
         (tables.points, [codec.point_row(point) for point in changes.points.values()]),
+        (tables.tokens, [codec.token_row(token) for token in changes.tokens.values()]),
+        (tables.audit, [codec.audit_row(*line) for line in enumerate(changes.audit, first_audit)]),
     ]
     return [(table, sealed(table, batch)) for table, batch in rows if batch]
 
@@ -66,6 +70,14 @@ def prune(connection: Connection, before: int, last: int) -> None:
     if before // PRUNE_EVERY != last // PRUNE_EVERY:
         number = tables.events.c.number
         connection.execute(delete(tables.events).where(number <= last - KEEP_EVENTS))
+
+
+def prune_audit(connection: Connection, before: int, last: int, now: Seconds) -> None:
+    """Drop lines of the audit log that are old, and not among the newest so many either."""
+    if before // PRUNE_EVERY != last // PRUNE_EVERY:
+        line = tables.audit.c
+        over = (line.number <= last - KEEP_AUDIT) & (line.at < now - KEEP_AUDIT_S)
+        connection.execute(delete(tables.audit).where(over))
 
 
 def prune_history(connection: Connection, now: Seconds) -> None:

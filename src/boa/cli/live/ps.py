@@ -25,6 +25,8 @@ CONTRACT = (
     "gpu_type",
     "width",
     "epoch",
+    "owner",
+    "team",
     "submitted_at",
     "started_at",
     "ended_at",

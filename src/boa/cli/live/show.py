@@ -151,6 +151,9 @@ def described(job: "JobDetails", now: float, stays: bool) -> Iterator[tuple[str,
     """`stays`: it is left on its least GPUs because it reports nothing."""
     spec = job["spec"]
     yield "job", f"{job['id']}, [bold]{escape(job['name'])}[/bold], class {escape(job['class'])}"
+    if job["owner"]:
+        team = f", of team {escape(job['team'])}" if job["team"] else ""
+        yield "owner", f"{escape(job['owner'])}{team}"
     yield "state", f"{coloured(job['state'])}{escape(_why(job))}"
     yield "GPUs", escape(_where(job))
     yield "progress", _progress(job, stays)

@@ -4,8 +4,10 @@ Of the service itself:
 
 BoaError
 ├── Unauthorized      401   no token, or a wrong one
+│   └── Expired       401   one that is over
 ├── WrongReportToken  401   not the one of the run that reports
 ├── Forbidden         403   a browser was made to ask by somebody else's page
+│   └── NotAllowed    403   the caller's role, or the job's owner, does not allow it
 ├── NoSuchClass       404   (an InputError)
 ├── NoPlanYet         404
 ├── NotRunning        404   a report of a job that is not active
@@ -43,7 +45,7 @@ _STATUS: tuple[tuple[type[BoaError], int], ...] = (
 DESCRIPTIONS = {
     400: "The body is not JSON.",
     401: "No token, or a wrong one.",
-    403: "Sent by another site's page.",
+    403: "Not within the role of who asks; or sent by another site's page.",
     404: "There is no such thing.",
     405: "Not a method of this path.",
     409: "The run that reports is over; or something else stands where a log was.",
@@ -60,7 +62,19 @@ class Unauthorized(BoaError):
 
     def __init__(self, given: bool) -> None:
         problem = "the token is not this server's" if given else "this server wants a token"
-        super().__init__(f"{problem}: set BOA_TOKEN to the token that the server was started with")
+        super().__init__(
+            f"{problem}: set BOA_TOKEN to one that it knows (the user who runs it needs none: boa "
+            "token show)"
+        )
+
+
+class Expired(Unauthorized):
+    def __init__(self, name: str) -> None:
+        BoaError.__init__(
+            self,
+            f"the token {name} has expired, or was revoked: ask an admin for a new one (boa token "
+            "add), and set BOA_TOKEN to it",
+        )
 
 
 class WrongReportToken(BoaError):
@@ -76,6 +90,13 @@ class WrongReportToken(BoaError):
 class Forbidden(BoaError):
     exit_code = 2
     status = 403
+
+
+class NotAllowed(Forbidden):
+    """Somebody who is known may not do this."""
+
+    def __init__(self, name: str, role: str, why: str) -> None:
+        super().__init__(f"{name or 'whoever asks'} has the role {role}: {why}")
 
 
 class NoSuchClass(InputError):

@@ -1,21 +1,25 @@
 """Who may ask: every request passes here first.
 
-With a token, whoever has it. Without, only processes of this machine: a web page that a browser on
-it has open is kept out by its Origin, by what the browser says of where the request comes from
-(Sec-Fetch-Site), and by the Host it believes to talk to.
+With a token, whoever has it, as far as its role goes. Without, only processes of this machine: a
+web page that a browser on it has open is kept out by its Origin, by what the browser says of where
+the request comes from (Sec-Fetch-Site), and by the Host it believes to talk to.
 """
 
-import hmac
 import re
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from boa.api.hosts import is_loopback
 from boa.errors import BoaError
-from boa.server.http.errors import Forbidden, HeadTooLarge, Unauthorized, error_answer
+from boa.model.access import Caller
+from boa.server.http.access import CALLER, Access, address_of, check_role
+from boa.server.http.access import bearer as bearer
+from boa.server.http.errors import Forbidden, HeadTooLarge, error_answer
+from boa.server.http.permissions import needed
+from boa.server.http.refusals import Refusals, kind_of
 
 OPEN = frozenset({"/", "/api/v1/health", "/api/openapi.json"})
 """Nothing secret, nothing that changes anything."""
@@ -28,32 +32,55 @@ them: a page at another port of this machine is of the same site."""
 HOST = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?")
 
 
+REFUSED = (401, 403)
+
+
 class Guard:
-    def __init__(self, app: ASGIApp, token: str | None, head_bytes: int) -> None:
+    """`refusals`: where refused requests are counted."""
+
+    def __init__(self, app: ASGIApp, access: Access, head_bytes: int, refusals: Refusals) -> None:
         self._app, self._head_bytes = app, head_bytes
-        self._token = None if token is None else token.encode()
+        self._access, self._refusals = access, refusals
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            try:
-                check_size(scope, self._head_bytes)
-                self._check(scope["method"], scope["path"], Headers(scope=scope))
-            except BoaError as problem:
-                await error_answer(problem)(scope, receive, send)
-                return
-        try:
+        if scope["type"] != "http":
             await self._app(scope, receive, send)
+            return
+
+        async def watched(message: Message) -> None:
+            if message["type"] == "http.response.start" and message["status"] in REFUSED:
+                self._count(scope, message["status"])
+            await send(message)
+
+        try:
+            check_size(scope, self._head_bytes)
+            self._check(scope, Headers(scope=scope))
+        except BoaError as problem:
+            await error_answer(problem)(scope, receive, watched)
+            return
+        try:
+            await self._app(scope, receive, watched)
         except ClientDisconnect:
             return  # in the middle of its request: there is nobody to be told, and nothing wrong
 
-    def _check(self, method: str, path: str, headers: Headers) -> None:
+    def _check(self, scope: Scope, headers: Headers) -> None:
+        method, path = scope["method"], scope["path"]
         check_host(headers)
         check_origin(headers)
         check_site(method, path, headers)
-        if self._token is None:
+        address = address_of(scope)
+        if not self._access.wanted:
             check_local(headers)
+            scope[CALLER] = Caller(address=address)
         elif not is_open(path) and not is_report(path):  # a report has a token of its own
-            check_token(headers, self._token)
+            caller = scope[CALLER] = self._access.caller(headers, address)
+            check_role(caller, *needed(method, path))
+
+    def _count(self, scope: Scope, status: int) -> None:
+        caller: Caller | None = scope.get(CALLER)
+        who, role = ("", "") if caller is None else (caller.name, caller.role)
+        asked = scope["method"], scope["path"]
+        self._refusals.add(kind_of(status, who, role, address_of(scope), *asked))
 
 
 def check_size(scope: Scope, most: int) -> None:
@@ -61,17 +88,6 @@ def check_size(scope: Scope, most: int) -> None:
     asked = len(scope["path"]) + len(scope["query_string"])
     if asked + sum(len(name) + len(value) for name, value in scope["headers"]) > most:
         raise HeadTooLarge(most)
-
-
-def check_token(headers: Headers, token: bytes) -> None:
-    given = bearer(headers)
-    if given is None or not hmac.compare_digest(given, token):
-        raise Unauthorized(given is not None)
-
-
-def bearer(headers: Headers) -> bytes | None:
-    kind, _, token = headers.get("authorization", "").partition(" ")
-    return token.strip().encode("latin-1") if kind.lower() == "bearer" and token else None
 
 
 def check_origin(headers: Headers) -> None:

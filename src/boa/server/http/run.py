@@ -15,6 +15,7 @@ from boa.errors import InputError
 from boa.server.http import logs
 from boa.server.http.connection import Connection, Premises
 from boa.server.http.limits import Limits
+from boa.server.http.refusals import Refusals
 
 GRACE_S = 1
 """How long requests that are under way may take when the server is to end."""
@@ -75,10 +76,11 @@ def server_for(app: FastAPI, on_ready: Callable[[], None]) -> "Server":
         log_config=None,
         access_log=bool(os.environ.get("BOA_DEBUG")),
         server_header=False,
+        proxy_headers=False,  # or any process of this machine could say where it asks from
         timeout_graceful_shutdown=GRACE_S,
         backlog=ACCEPTED_AT_ONCE,
     )
-    return Server(config, limits, app.state.stopping, on_ready)
+    return Server(config, limits, app.state.stopping, on_ready, app.state.refusals)
 
 
 class Server(uvicorn.Server):
@@ -91,8 +93,10 @@ class Server(uvicorn.Server):
         limits: Limits,
         stopping: threading.Event,
         on_ready: Callable[[], None],
+        refusals: Refusals,
     ) -> None:
         super().__init__(config)
+        self._refusals = refusals
         self.server_state = self.premises = Premises(limits)
         self._stopping, self._on_ready = stopping, on_ready
 
@@ -105,6 +109,7 @@ class Server(uvicorn.Server):
     async def on_tick(self, counter: int) -> bool:
         self.premises.crowd.look()
         logs.tell_left_out()
+        self._refusals.tick()
         return await super().on_tick(counter)
 
     def end(self) -> None:

@@ -55,6 +55,8 @@ def job(record: JobRecord, holds: Iterable[Hold], now: Seconds) -> answers.Job:
         "restarts": record.restarts,
         "exit_code": record.exit_code,
         "cost_usd": cost_of_job(record, holds, now),
+        "owner": record.owner,
+        "team": record.team,
     }
 
 

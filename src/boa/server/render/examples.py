@@ -4,6 +4,7 @@ from typing import Any
 
 from boa.formats.job import BATCH, JOB
 from boa.formats.report import REPORT as REPORT_BODY
+from boa.model.access import ROLES
 from boa.model.policies import POLICIES, policies_with
 from boa.model.workload import BILLINGS
 
@@ -21,6 +22,7 @@ WHAT_IF = {
     "budgets": [60.0, 90.0, 120.0],
     "targets": [0.3, 0.5, 0.7],
 }
+TOKEN_REQUEST = {"name": "alice", "role": "member", "team": "vision", "expires_in_s": 2592000}
 BUDGET_CHANGE = {"budget_per_hour": 14.0, "max_spend_per_hour": 30.0}
 REPORT = {
     "attempt": 1,
@@ -68,6 +70,7 @@ def schemas() -> dict[str, Any]:
         "BudgetChange": budget,
         "Report": REPORT_BODY.schema(),
         "WhatIf": _WHAT_IF,
+        "TokenRequest": _TOKEN,
     }
 
 
@@ -88,6 +91,17 @@ def _several(entry: dict[str, Any], meaning: str) -> dict[str, Any]:
     }
 
 
+_TOKEN = {
+    "type": "object",
+    "required": ["name", "role"],
+    "additionalProperties": False,
+    "properties": {
+        "name": {"type": "string", "maxLength": 100, "description": "Whose it is: of jobs too."},
+        "role": {"enum": list(ROLES), "description": "Each may do what those before it may."},
+        "team": {"type": "string", "maxLength": 100, "description": "Sees each other's logs."},
+        "expires_in_s": {**_RATE, "description": "How long it is good; left out: until revoked."},
+    },
+}
 _WHAT_IF = {
     "type": "object",
     "required": ["policies", "budgets"],

@@ -10,7 +10,7 @@ from fastapi.openapi.utils import get_openapi
 from pydantic import ConfigDict, TypeAdapter
 from typing_extensions import is_typeddict
 
-from boa.api import answers, classes, history, plans, what_if
+from boa.api import access, answers, classes, history, plans, what_if
 from boa.server.http.errors import DESCRIPTIONS
 from boa.server.http.guard import OPEN
 from boa.server.render import examples
@@ -32,6 +32,7 @@ TAGS = [
     {"name": "planning", "description": "The plan in force, and what was learned of classes."},
     {"name": "what if", "description": "Simulate other policies and budgets."},
     {"name": "events", "description": "What happened, as a list or as a stream."},
+    {"name": "access", "description": "Who asks, tokens, the audit log."},
     {"name": "service", "description": "Is it up? Metrics."},
     {"name": "running jobs", "description": "What a job's own process asks for."},
 ]
@@ -39,8 +40,9 @@ _SCHEMES = {
     "token": {
         "type": "http",
         "scheme": "bearer",
-        "description": "$BOA_TOKEN of the server. Started without one, it wants none, and answers "
-        "to its own machine only.",
+        "description": "The server's own token ($BOA_TOKEN, or the one in its data folder), or one "
+        "that an admin has given out. Started with --no-token, it wants none, and answers to its "
+        "own machine only.",
     },
     "report token": {
         "type": "http",
@@ -48,7 +50,7 @@ _SCHEMES = {
         "description": "$BOA_REPORT_TOKEN of the run.",
     },
 }
-SHAPES = (answers, plans, classes, history, what_if)
+SHAPES = (answers, access, plans, classes, history, what_if)
 _STRICT = ConfigDict(extra="forbid")
 _OPEN = ConfigDict(extra="allow")
 WITH_MORE = (what_if.ComparisonPoint,)

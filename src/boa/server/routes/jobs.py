@@ -8,8 +8,10 @@ from starlette.responses import StreamingResponse
 
 from boa.api import answers
 from boa.formats.job import read_batch, read_job_spec
+from boa.model.access import Caller
 from boa.model.job import JobRecord
 from boa.server.context import Service, answer, only_known_parameters
+from boa.server.http.access import caller_of, refusal
 from boa.server.http.bodies import read_json
 from boa.server.http.errors import documented
 from boa.server.http.log_stream import (
@@ -74,8 +76,9 @@ class JobRoutes:
 
         Answers once the job is stored; it starts when its GPUs are there.
         """
-        spec = read_job_spec(await read_json(request))
-        return self._details(await answer(self._service.control.submit(spec)))
+        spec, by = read_job_spec(await read_json(request)), caller_of(request)
+        submitted = self._service.control.submit(spec, owner=by.name, team=by.team, by=by)
+        return self._details(await answer(submitted), by)
 
     async def submit_many(self, request: Request) -> answers.Submitted:
         """Submit several jobs at once: in one transaction, all of them or none.
@@ -83,8 +86,9 @@ class JobRoutes:
         An error names which is wrong, and what of it: `jobs[3].gpus.min`.
         """
         body = await read_json(request, MAX_BATCH_BYTES)
-        specs = await run_in_threadpool(read_batch, body)
-        found = await answer(self._service.control.submit_many(specs))
+        specs, by = await run_in_threadpool(read_batch, body), caller_of(request)
+        submitted = self._service.control.submit_many(specs, owner=by.name, team=by.team, by=by)
+        found = await answer(submitted)
         return {"ids": [record.id for record in found]}
 
     def jobs(
@@ -125,17 +129,24 @@ class JobRoutes:
             "before": more,
         }
 
-    def job(self, job: JobPath) -> answers.JobAnswer:
-        """All there is to say of a job, active or ended."""
-        return self._details(self._service.job(job))
+    def job(self, request: Request, job: JobPath) -> answers.JobAnswer:
+        """All there is to say of a job, active or ended. Its `env` is for its owner and admins."""
+        return self._details(self._service.job(job), caller_of(request))
 
-    async def stop(self, job: JobPath) -> answers.JobAnswer:
-        """Ask a job to stop: SIGTERM, its grace time, then SIGKILL. Of one that ended, nothing."""
-        await run_in_threadpool(self._service.job, job)
-        return self._details(await answer(self._service.control.stop(job)))
+    async def stop(self, request: Request, job: JobPath) -> answers.JobAnswer:
+        """Ask a job to stop: SIGTERM, its grace time, then SIGKILL. Of one that ended, nothing.
+
+        Needs the role member and to be its owner, or the role admin.
+        """
+        record, by = await run_in_threadpool(self._service.job, job), caller_of(request)
+        if not by.owns(record.owner):
+            owner = record.owner or "nobody that is known"
+            raise refusal(by, f"job {job} is {owner}'s, to be stopped by its owner or an admin")
+        return self._details(await answer(self._service.control.stop(job, by=by)), by)
 
     async def logs(
         self,
+        request: Request,
         job: JobPath,
         attempt: Annotated[int | None, Query(ge=1, description="Of this run only.")] = None,
         rank: Annotated[int, Query(ge=0, description="Of this worker.")] = 0,
@@ -155,7 +166,9 @@ class JobRoutes:
         The header `boa-log-offset` says with which byte the answer begins.
         """
         service = self._service
-        record = await run_in_threadpool(service.job, job)
+        record, by = await run_in_threadpool(service.job, job), caller_of(request)
+        if not by.shares(record.owner, record.team):
+            raise refusal(by, f"the log of job {job} is for its owner, the owner's team, or admins")
         which = (service.engine, job, attempt, rank)
         await run_in_threadpool(check_exists, *which)
         await run_in_threadpool(lambda: check_plain(select(*which)))
@@ -165,8 +178,11 @@ class JobRoutes:
         headers = {"boa-log-offset": str(skip)}
         return LiveStream(chunks, "text/plain; charset=utf-8", headers, service.streams)
 
-    def _details(self, record: JobRecord) -> answers.JobAnswer:
+    def _details(self, record: JobRecord, to: Caller) -> answers.JobAnswer:
         control, snapshot = self._service.control, self._service.control.snapshot
         holds = documents.holds_of(record, snapshot)
         believed = self._service.believed.of(record, snapshot.plan)
-        return {"job": documents.job_details(record, holds, control.now(), believed)}
+        found = documents.job_details(record, holds, control.now(), believed)
+        if not to.owns(record.owner):
+            found["spec"].pop("env", None)  # where people put keys and passwords
+        return {"job": found}

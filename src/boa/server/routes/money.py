@@ -13,6 +13,7 @@ from boa.errors import InputError
 from boa.formats import checks
 from boa.scheduler.money.costs import month_of
 from boa.server.context import Service, answer, looked_up, only_known_parameters
+from boa.server.http.access import caller_of
 from boa.server.http.bodies import read_json
 from boa.server.http.errors import NoPlanYet, NoSuchClass, documented
 from boa.server.http.shared_answers import Shared, nearly
@@ -122,8 +123,9 @@ class MoneyRoutes:
         if "max_spend_per_hour" in given:
             wanted = given["max_spend_per_hour"]
             cap = NO_CAP if wanted is None else checks.number(wanted, "max_spend_per_hour", above=0)
-        control = self._service.control
-        return documents.budget(await answer(control.set_budget(budget, cap)), control.now())
+        control, by = self._service.control, caller_of(request)
+        changed = await answer(control.set_budget(budget, cap, by=by))
+        return documents.budget(changed, control.now())
 
     def nodes(self) -> answers.NodeList:
         """Nodes that are paid for or about to be, and who holds their GPUs."""

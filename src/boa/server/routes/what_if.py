@@ -14,6 +14,7 @@ from boa.model.policies import KNOB_NAMES
 from boa.model.workload import BILLINGS, Billing
 from boa.policy.registry import POLICIES
 from boa.server.context import Service, only_known_parameters
+from boa.server.http.access import caller_of
 from boa.server.http.bodies import read_json
 from boa.server.http.errors import documented
 from boa.server.http.shared_answers import Shared
@@ -87,6 +88,8 @@ class WhatIfRoutes:
         """
         body = await read_json(request, MAX_BODY)
         question = await run_in_threadpool(self._question, body)
+        after = {"policies": list(question.policies), "points": question.points}
+        await self._service.note(caller_of(request), "what-if", question.trace, after=after)
         return {"simulation": await run_in_threadpool(self._simulations.ask, question)}
 
     def simulations(self) -> answers.SimulationList:
@@ -97,9 +100,13 @@ class WhatIfRoutes:
         """A simulation, with its result once it is done."""
         return {"simulation": self._simulations.get(simulation)}
 
-    def stop_simulation(self, simulation: SimulationPath) -> answers.SimulationAnswer:
+    async def stop_simulation(
+        self, request: Request, simulation: SimulationPath
+    ) -> answers.SimulationAnswer:
         """Stop a simulation at once. Of one that is over, nothing."""
-        return {"simulation": self._simulations.stop(simulation)}
+        await run_in_threadpool(self._simulations.get, simulation)
+        await self._service.note(caller_of(request), "what-if stop", simulation)
+        return {"simulation": await run_in_threadpool(self._simulations.stop, simulation)}
 
     def _question(self, body: Any) -> SimulationQuestion:
         """Everything that can be wrong is found here, before anything starts."""

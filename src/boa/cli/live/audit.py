@@ -1,0 +1,96 @@
+"""`boa audit`: who changed what."""
+
+import time
+from collections.abc import Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated, Any
+
+from boa.cli import options, shell
+from boa.cli.console import console, emit_json
+from boa.cli.live.service import connect
+from boa.cli.markup import escape
+from boa.cli.options import Json
+from boa.cli.parsers import span
+from boa.cli.tables import listing
+from boa.errors import InputError
+
+if TYPE_CHECKING:
+    from boa.api.access import AuditLine
+
+SINCE = "a span of time, such as 24h or 30d, or a moment, such as 2026-09-21 or 2026-09-21T14:00"
+
+
+def moment(text: Any) -> float:
+    """Unix seconds: so long ago, or at a time of this machine's zone unless one is named."""
+    try:
+        return datetime.fromisoformat(str(text)).timestamp()
+    except (ValueError, OverflowError):
+        pass
+    try:
+        return time.time() - span("--since")(text)
+    except InputError:
+        raise InputError("--since", text, SINCE) from None
+
+
+def audit(
+    since: Annotated[
+        float | None,
+        shell.Option(
+            "--since", metavar="WHEN", parser=moment, help="A span such as 24h, or a moment."
+        ),
+    ] = None,
+    who: Annotated[
+        str | None, shell.Option("--who", metavar="NAME", help="Only what this token's did.")
+    ] = None,
+    limit: Annotated[int, options.count("--limit", "N", 1, "At most so many, the newest.")] = 100,
+    json: Json = False,
+) -> None:
+    """Show who changed what, when and from where; and what was refused.
+
+    Newest first. Every change over the API has a line, written with the
+    change itself; refused requests are counted. Needs the role admin.
+
+    [bold]Examples[/bold]
+    [dim]$[/dim] boa audit --since 24h
+    [dim]$[/dim] boa audit --who alice --limit 20
+    [dim]$[/dim] boa audit --since 90d --limit 100000 --json > audit.json
+    """
+    with connect() as client:
+        found = client.audit(since=since, who=who, limit=limit)
+    if json:
+        emit_json({"lines": found})
+        return
+    out = console()
+    if not found:
+        out.print("nothing was changed, and nothing refused")
+        return
+    columns = ("when", "who", "from", "what", "of", "change", "result")
+    rows = [_row(line) for line in found]
+    cut = ("from", "of", "change", "result")
+    out.print(listing(columns, rows, out.width, cut=cut, drop=("from", "result")))
+
+
+def _row(line: "AuditLine") -> tuple[str, ...]:
+    at = datetime.fromtimestamp(line["at"]).astimezone()
+    who = f"{line['who']} ({line['role']})" if line["who"] else line["role"] or "nobody known"
+    times = f" ×{line['count']:,}" if line["count"] > 1 else ""
+    return (
+        at.strftime("%Y-%m-%d %H:%M:%S"),
+        escape(who),
+        escape(line["address"]),
+        escape(line["what"]) + times,
+        escape(line["subject"]) or "–",
+        escape(changed(line["before"], line["after"])) or "–",
+        escape(line["result"]),
+    )
+
+
+def changed(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> str:
+    """Only what is different, and what it was."""
+    old, new = before or {}, after or {}
+    said = []
+    for key in dict.fromkeys((*old, *new)):
+        was, now = old.get(key), new.get(key)
+        if was != now:
+            said.append(f"{key} {now}" if was is None else f"{key} {was} → {now}")
+    return ", ".join(said)

@@ -1,0 +1,31 @@
+"""The role that each request needs, in one place: what is not named here and changes anything is
+for admins. Whose job it is, where that counts, is looked at where the job is."""
+
+import re
+from collections.abc import Sequence
+
+from boa.model.access import Role
+
+RULES: Sequence[tuple[str, str, Role, str]] = (
+    ("GET", r"/api/v1/tokens(/.*)?", "admin", "looking at tokens"),
+    ("GET", r"/api/v1/audit", "admin", "reading the audit log"),
+    ("GET", r"/api/v1/jobs/[^/]+/logs", "member", "reading logs"),
+    ("POST", r"/api/v1/jobs(/batch)?", "member", "submitting jobs"),
+    ("POST", r"/api/v1/jobs/[^/]+/stop", "member", "stopping jobs"),
+    ("POST", r"/api/v1/what-if(/[^/]+/stop)?", "member", "asking for simulations"),
+    ("PUT", r"/api/v1/budget", "admin", "changing the budget"),
+    ("POST", r"/api/v1/tokens(/.*)?", "admin", "changing tokens"),
+)
+"""(method, path, role, what it is)"""
+_COMPILED = [(method, re.compile(path), role, what) for method, path, role, what in RULES]
+READING = ("GET", "HEAD", "OPTIONS")
+
+
+def needed(method: str, path: str) -> tuple[Role, str]:
+    """The least role, and what it is needed for."""
+    for of, pattern, role, what in _COMPILED:
+        if of == ("GET" if method == "HEAD" else method) and pattern.fullmatch(path):
+            return role, what
+    if method in READING:
+        return "viewer", "reading"
+    return "admin", f"{method} {path[:60]}"
