@@ -24,10 +24,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict
 from pathlib import Path
-
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent.parent / "tests")]
 
 from _campaign import disks, shim
 from _campaign.episode import SHARES, Episode, Outcome, planned, possible, run
@@ -104,9 +101,22 @@ def _write(path: Path | None, outcomes: list[Outcome], took_s: float) -> None:
             "faults": dict(struck),
             "missed": dict(missed),
             "took_s": took_s,
-            "episodes": [{**asdict(one), "again": one.episode.again} for one in outcomes],
+            "episodes": [_document(one) for one in outcomes],
         }
         path.write_text(json.dumps(document, indent=1))
+
+
+def _document(outcome: Outcome) -> dict[str, object]:
+    return {
+        "again": outcome.episode.again,
+        "world": outcome.episode.world,
+        "struck": dict(outcome.struck),
+        "missed": dict(outcome.missed),
+        "violations": outcome.violations,
+        "told": outcome.told,
+        "evidence": outcome.evidence,
+        "took_s": outcome.took_s,
+    }
 
 
 @contextmanager

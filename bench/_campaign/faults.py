@@ -310,12 +310,16 @@ def damage_owner(world: World, luck: random.Random) -> bool:
     return struck
 
 
+STRAYS = (
+    *("lost+found", ".runs/garbage", ".runs/9999.1", ".runs/-1.x", "9999/1/outcome", "é/ü"),
+    *("1/999/launch", "1/work.bak", ".new/left", "1/1/99.log", "core"),
+)
+
+
 @fault("stray-names", weight=2)
 def stray_names(world: World, luck: random.Random) -> bool:
     runs = world.data / "runs"
-    names = ("lost+found", ".runs/garbage", ".runs/9999.1", ".runs/-1.x", "9999/1/outcome", "é/ü")
-    names = (*names, "1/999/launch", "1/work.bak", ".new/left", "1/1/99.log", "core")
-    for name in luck.sample(names, 4):
+    for name in luck.sample(STRAYS, 4):
         with suppress(OSError):
             (runs / name).parent.mkdir(parents=True, exist_ok=True)
             (runs / name).write_bytes(luck.choice(DAMAGE))

@@ -1,4 +1,4 @@
-"""A world: a service on a disk, its users and jobs, and everything that the observer writes down."""
+"""A world: a service on a disk, its users and jobs, and the books that the observer keeps."""
 
 import os
 import random
