@@ -15,7 +15,7 @@ from fastapi import FastAPI
 
 from boa.api.classes import ClassDocument, ClassOnType
 from boa.errors import BoaError
-from boa.model.access import AuditEntry, Caller, TokenRecord
+from boa.model.access import NOBODY, AuditEntry, Caller, TokenRecord
 from boa.model.cluster import Allocation, JobId, NodeId
 from boa.model.events import EventKind
 from boa.model.job import JobRecord, JobSpec, Run, State
@@ -24,6 +24,7 @@ from boa.model.records import Event, Hold, NodeRecord, Report
 from boa.model.workload import Billing, GpuType
 from boa.runtime.audit import entry
 from boa.runtime.snapshot import Snapshot
+from boa.runtime.vault import Secret, Vault
 from boa.scheduler.learn.node_times import NodeTimes
 from boa.scheduler.money.money_state import MoneyState
 from boa.scheduler.plan.plan_in_force import PlanState
@@ -85,6 +86,7 @@ class FakeControl:
     """What every change is refused with."""
     stuck: bool = False
     """Whether changes are never answered."""
+    vault: Vault = field(default_factory=lambda: Vault(Path("/nonexistent"), {}))
     whole: threading.RLock = field(default_factory=threading.RLock)
     """Held while something changes: a snapshot shows all of it or nothing."""
 
@@ -174,6 +176,28 @@ class FakeControl:
                 self.money, budget=budget, effective=budget, since=self.clock, spent=0.0
             )
         return done(self.money)
+
+    def set_secret(self, name: str, value: str, *, by: Caller | None = None) -> "Future[Secret]":
+        if self.busy is not None or self.stuck:
+            return self._refuse()
+        try:
+            secret = self.vault.seal(name, value, by=by or NOBODY, now=self.clock)
+        except BoaError as problem:
+            return failed(problem)
+        self.vault.adopt(secret)
+        return done(secret)
+
+    def remove_secret(
+        self, name: str, *, force: bool = False, by: Caller | None = None
+    ) -> "Future[Secret]":
+        if self.busy is not None or self.stuck:
+            return self._refuse()
+        try:
+            secret = self.vault.changeable(name, by or NOBODY)
+        except BoaError as problem:
+            return failed(problem)
+        self.vault.drop(name)
+        return done(secret)
 
     def _refuse(self) -> "Future[Any]":
         return Future() if self.busy is None else failed(self.busy)

@@ -31,7 +31,8 @@ class Runs:
     """One folder of runs, and the engine that looks after it."""
 
     def __init__(self, root: Path, log_bytes: int = 1024**2, **options: Any) -> None:
-        self.root, self.options = root, {"log_bytes": log_bytes, **options}
+        self.root, self.log_bytes = root, log_bytes
+        self.options = {"log_bytes": log_bytes, **options}
         self.engine = LocalEngine(root / "runs", **self.options)
         self.events: dict[RunKey, list[RunEvent]] = {}
 

@@ -90,7 +90,8 @@ def test_a_run_lost_with_its_machine_is_no_failure_also_when_told_again(runs: Ru
 def test_a_run_that_came_back_in_a_power_cut_does_not_begin_by_itself(runs: Runs) -> None:
     """Its job may have gone on since, and run now."""
     key = RunKey("9", 1)
-    files, _ = runs.engine._files_of(runs.launch("sh", "-c", "echo began", job="9"))
+    launched = runs.launch("sh", "-c", "echo began", job="9")
+    files = runs.engine._beginnings.of(launched, 1, "").files
     for boot, lost in (
         (run_supervisor.identity(os.getpid()).rpartition(".")[2], False),
         ("x", True),

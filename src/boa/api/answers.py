@@ -308,6 +308,26 @@ class ClassList(TypedDict):
     classes: list[str]
 
 
+class Secret(TypedDict):
+    """A secret, without its value."""
+
+    name: str
+    set_at: float
+    set_by: str
+    """Name of the token that it was set with; empty where there was none."""
+    jobs: int
+    """Jobs that use it and have not ended."""
+
+
+class SecretAnswer(TypedDict):
+    secret: Secret
+
+
+class SecretList(TypedDict):
+    secrets: list[Secret]
+    now: float
+
+
 class EventPart(TypedDict):
     """A piece of a sentence, and what it names."""
 

@@ -126,6 +126,12 @@ COMMANDS = (
         LIVE,
     ),
     Entry(
+        "secret",
+        "boa.cli.live.secret:app",
+        "Set, list and remove secrets: what jobs get and nobody is shown.",
+        LIVE,
+    ),
+    Entry(
         "replay",
         "boa.cli.live.replay:app",
         "Act out measured models as real processes, in compressed time.",

@@ -8,6 +8,7 @@ import time
 from collections.abc import Collection, Generator, Iterable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, cast
+from urllib.parse import quote
 
 from boa.client.access import AccessQuestions
 from boa.client.wire import Parameters, Wire, events_of
@@ -227,6 +228,26 @@ class Client(AccessQuestions):
         if max_spend is not None:
             body["max_spend_per_hour"] = None if max_spend == math.inf else max_spend
         return cast("answers.Budget", self._wire.ask("PUT", "budget", body=body))
+
+    # Secrets
+
+    def secrets(self) -> list[answers.Secret]:
+        """Those that are set, by name, without their values."""
+        return self.secret_list()["secrets"]
+
+    def secret_list(self) -> answers.SecretList:
+        """The same, with the server's time."""
+        return cast("answers.SecretList", self._wire.ask("GET", "secrets"))
+
+    def set_secret(self, name: str, value: str) -> answers.Secret:
+        """New, or in place of another value."""
+        said = self._wire.ask("POST", "secrets", body={"name": name, "value": value})
+        return cast("answers.SecretAnswer", said)["secret"]
+
+    def remove_secret(self, name: str, *, force: bool = False) -> answers.Secret:
+        """`force`: though jobs that have not ended use it."""
+        said = self._wire.ask("DELETE", f"secrets/{quote(name, safe='')}", {"force": force})
+        return cast("answers.SecretAnswer", said)["secret"]
 
     # Planning
 

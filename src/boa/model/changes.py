@@ -22,7 +22,7 @@ class Changes:
     classes: list[ClassRecord] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     meta: dict[str, Any] = field(default_factory=dict)
-    """JSON by key: budget, pacing, plan, clock, secret, …"""
+    """JSON by key: budget, pacing, plan, clock, secrets (encrypted), …"""
     samples: list[Sample] = field(default_factory=list)
     points: dict[JobId, Point] = field(default_factory=dict)
     """Points to keep, at most one of a job."""

@@ -156,11 +156,12 @@ class FailedFields(Ended):
 class Retry(OfJob):
     """A run failed, was lost or lost a node, and the job is tried again."""
 
-    why: FailureCode | Literal["node_lost", "run_lost"]
+    why: FailureCode | Literal["node_lost", "run_lost", "not_ready"]
     exit_code: int | None
     wait_s: Seconds
     failures: NotRequired[int]
-    """In a row; a lost node is none, nor is a run lost with its machine or its files."""
+    """In a row; a lost node is none, nor is a run lost with its machine or its files, nor one that
+    could not begin for want of a secret."""
     retries: NotRequired[int]
     detail: NotRequired[str]
 

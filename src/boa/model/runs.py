@@ -64,6 +64,8 @@ class RunEvent:
     """It ended because a node of its was gone, or could not be had: no failure of the job's."""
     run_lost: bool = False
     """Its files are gone or damaged, or its machine restarted: no failure of the job's."""
+    unready: bool = False
+    """It could not begin: a secret that it needs is missing. No failure of the job's either."""
     reason: str = ""
     age_s: Seconds = 0.0
     """How long ago it happened, in seconds of the wall, as far as the engine knows: a run that

@@ -8,6 +8,7 @@ import math
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from boa.clock import Clock
@@ -19,6 +20,7 @@ from boa.model.records import NodeRecord
 from boa.model.runs import Launch, NodeSlots, RunEvent, RunKey
 from boa.runtime.inbox import Message
 from boa.runtime.report_tokens import report_token
+from boa.runtime.vault import NotReady, Vault
 from boa.runtime.worker_threads import Hands, InlineHands, Task, ThreadHands
 from boa.scheduler.observe.messages import CloudListed, CloudRefused, EdgeTrouble, EngineSaid
 from boa.scheduler.observe.reconcile import Release, Rent
@@ -51,12 +53,14 @@ class Actor:
         data_dir: Path,
         url: str,
         secret: bytes,
+        vault: Vault,
         speed: float,
         log: Log,
         inline: bool = False,
     ) -> None:
         self._engine, self._cloud, self._clock = engine, cloud, clock
         self._data_dir, self._url, self._secret, self._speed = data_dir, url, secret, speed
+        self._vault = vault
         self.log = log
         self._inline = inline
         self._tell: Callable[[Message], None] = lambda message: None
@@ -90,9 +94,20 @@ class Actor:
     def watch_engine(self) -> None:
         events = self._engine.poll()
         if events:
-            self._tell(EngineSaid(events))
+            self._tell(EngineSaid([self._masked(event) for event in events]))
         if time.monotonic() >= self._reconcile_at:
             self._reconcile()
+
+    def _masked(self, event: RunEvent) -> RunEvent:
+        """Without the values of its job's secrets, which a job may have named a process by."""
+        job = self._state.jobs.get(event.key.job)
+        if job is None or not job.spec.secrets:
+            return event
+        return replace(
+            event,
+            reason=self._vault.masked(event.reason, job.spec),
+            hindrance=self._vault.masked(event.hindrance, job.spec),
+        )
 
     def watch_cloud(self) -> None:
         try:
@@ -194,7 +209,11 @@ class Actor:
         if job is None or job.run is None or job.run.attempt != launch.key.attempt:
             return  # asked again too late
         try:
-            self._engine.start(launch)
+            self._engine.start(replace(launch, secrets=self._vault.values(launch.spec)))
+        except NotReady as missing:
+            said = RunEvent(key=launch.key, ended=True, unready=True, reason=str(missing))
+            self._tell(EngineSaid([said]))
+            self._again(lambda: self._for_engine.do(lambda: self._start(launch)))  # if it was lost
         except NotOver as hindrance:
             said = RunEvent(key=launch.key, ended=False, hindrance=str(hindrance))
             self._tell(EngineSaid([said]))
@@ -232,6 +251,7 @@ class Actor:
                 "BOA_DECIDED_AT": f"{decided:.6f}",
                 **self._reporting(job),
             },
+            team=job.team,
         )
 
     def _reporting(self, job: JobRecord) -> dict[str, str]:

@@ -16,6 +16,7 @@ from boa.model.service import ServiceConfig
 from boa.model.workload import GpuType, cheapest_node
 from boa.runtime.actor import Actor, Log
 from boa.runtime.loop import ControlLoop
+from boa.runtime.vault import Vault
 from boa.scheduler.decide.decider import UNPLANNED_S, Decider
 from boa.scheduler.decide.deciders import decider_for
 from boa.scheduler.learn.node_times import NodeTimes
@@ -50,10 +51,13 @@ def assemble(
     policy: Policy,
     secret: bytes,
     log: Log,
+    vault: Vault | None = None,
     inline: bool = False,
     cluster: str = "",
 ) -> ControlLoop:
-    """`inline`: engine and cloud are called within the step; for tests."""
+    """`vault`: of the secrets of jobs; by default, as stored, with the key in the data folder.
+    `inline`: engine and cloud are called within the step; for tests."""
+    vault = vault or Vault(config.data_dir / "secret.key", saved.meta)
     now = clock.now()
     state = _state(saved, store, now, cluster or new_cluster(config.data_dir))
     times = _node_times(config)
@@ -81,6 +85,7 @@ def assemble(
         data_dir=config.data_dir,
         url=url,
         secret=secret,
+        vault=vault,
         speed=config.speed,
         log=log,
         inline=inline,
@@ -100,6 +105,7 @@ def assemble(
         ),
         profiler=profiler,
         actor=actor,
+        vault=vault,
     )
 
 

@@ -16,7 +16,8 @@ from typing import Any, TypeVar
 
 from boa.api.classes import ClassDocument
 from boa.clock import Clock
-from boa.model.access import AuditEntry, Caller, TokenRecord
+from boa.errors import InputError
+from boa.model.access import NOBODY, AuditEntry, Caller, TokenRecord
 from boa.model.cluster import JobId
 from boa.model.job import JobRecord, JobSpec
 from boa.model.profile import ClassProfile
@@ -26,6 +27,7 @@ from boa.runtime.actor import Actor
 from boa.runtime.audit import audited
 from boa.runtime.inbox import AwaitedCommand, Message, Reply
 from boa.runtime.snapshot import Snapshot
+from boa.runtime.vault import PREFIX, Secret, Vault, uses
 from boa.scheduler.learn.profiler import Profiler
 from boa.scheduler.money.money_state import MoneyState
 from boa.scheduler.money.purse import Remembered
@@ -67,10 +69,11 @@ class ControlLoop:
         scheduler: Scheduler,
         profiler: Profiler,
         actor: Actor,
+        vault: Vault,
     ) -> None:
         self.config, self.clock, self.store = config, clock, store
         self.scheduler, self.profiler, self.actor = scheduler, profiler, actor
-        self.state = state
+        self.state, self.vault = state, vault
         self.inbox: queue.SimpleQueue[Message] = queue.SimpleQueue()
         self.counters: dict[str, float] = {}
         self._incoming: deque[Report] = deque(maxlen=100_000)
@@ -105,6 +108,7 @@ class ControlLoop:
         self, spec: JobSpec, *, owner: str = "", team: str = "", by: Caller | None = None
     ) -> "Future[JobRecord]":
         def apply(draft: Draft) -> JobRecord:
+            self.vault.check(spec, by or NOBODY)
             return commands.submit(
                 draft,
                 spec,
@@ -129,6 +133,8 @@ class ControlLoop:
         by: Caller | None = None,
     ) -> "Future[list[JobRecord]]":
         def apply(draft: Draft) -> list[JobRecord]:
+            for number, spec in enumerate(specs):
+                self.vault.check(spec, by or NOBODY, f"jobs[{number}].")
             return commands.submit_many(
                 draft,
                 specs,
@@ -146,6 +152,30 @@ class ControlLoop:
             return {"jobs": len(jobs), "classes": sorted({job.job_class for job in jobs})[:20]}
 
         return self._ask(audited(by, "submit", apply, subject=named, made=made))
+
+    def set_secret(self, name: str, value: str, *, by: Caller | None = None) -> "Future[Secret]":
+        def apply(draft: Draft) -> Secret:
+            secret = self.vault.seal(name, value, by=by or NOBODY, now=draft.now)
+            draft.put_meta(f"{PREFIX}{name}", secret.document())
+            return secret
+
+        return _then(self._ask(audited(by, "secret set", apply, subject=name)), self.vault.adopt)
+
+    def remove_secret(
+        self, name: str, *, force: bool = False, by: Caller | None = None
+    ) -> "Future[Secret]":
+        def apply(draft: Draft) -> Secret:
+            secret = self.vault.changeable(name, by or NOBODY)
+            users = [job.id for job in draft.jobs.values() if uses(job, name)]
+            if users and not force:
+                said = f"{name} is used by {len(users)} jobs that have not ended ({users[0]}, …)"
+                expected = "one that no active job uses, or force: their next start waits for it"
+                raise InputError("secret", name, expected, said)
+            draft.put_meta(f"{PREFIX}{name}", None)
+            return secret
+
+        asked = self._ask(audited(by, "secret rm", apply, subject=name))
+        return _then(asked, lambda secret: self.vault.drop(secret.name))
 
     def stop(self, job: JobId, *, by: Caller | None = None) -> "Future[JobRecord]":
         def apply(draft: Draft) -> JobRecord:
@@ -429,6 +459,17 @@ class ControlLoop:
             counters=dict(self.counters),
             tokens=self._tokens,
         )
+
+
+def _then(future: "Future[_T]", do: Callable[[_T], None]) -> "Future[_T]":
+    """Do it when the change is stored, whoever still waits for the answer."""
+
+    def done(over: "Future[_T]") -> None:
+        if over.exception() is None:
+            do(over.result())
+
+    future.add_done_callback(done)
+    return future
 
 
 def pause_after(step_s: float) -> float:

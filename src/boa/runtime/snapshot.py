@@ -11,6 +11,7 @@ from boa.model.cluster import JobId, NodeId, NodeReason
 from boa.model.job import JobRecord, JobSpec
 from boa.model.profile import ClassProfile
 from boa.model.records import Hold, NodeRecord, Report
+from boa.runtime.vault import Secret, Vault
 from boa.scheduler.money.money_state import MoneyState
 from boa.scheduler.plan.plan_in_force import PlanState
 from boa.units import Seconds, UsdPerHour
@@ -69,6 +70,21 @@ class Control(Protocol):
         by: Caller | None = None,
     ) -> "Future[list[JobRecord]]":
         """All of them in one transaction, or none; in the order given."""
+        ...
+
+    @property
+    def vault(self) -> Vault:
+        """The secrets of jobs, as they are stored."""
+        ...
+
+    def set_secret(self, name: str, value: str, *, by: Caller | None = None) -> "Future[Secret]":
+        """New, or in place of another value: runs that begin from now on get it."""
+        ...
+
+    def remove_secret(
+        self, name: str, *, force: bool = False, by: Caller | None = None
+    ) -> "Future[Secret]":
+        """Raises NoSuchSecret. `force`: though jobs that have not ended use it."""
         ...
 
     def stop(self, job: JobId, *, by: Caller | None = None) -> "Future[JobRecord]":

@@ -71,6 +71,9 @@ def run_ended(draft: Draft, event: RunEvent, at: Seconds, backoff_s: Seconds) ->
         _end(draft, job, "succeeded", event, at)
     elif event.run_lost:
         _lost(draft, job, event, backoff_s, "run_lost")
+    elif event.unready:  # it may be so for long: each time it waits longer
+        wait_s = doubled(backoff_s, job.restarts + 1, LONGEST_BACKOFF_S)
+        _lost(draft, job, event, wait_s, "not_ready")
     elif asked or event.stopped:  # by us, or by a machine that shuts down
         _between_runs(draft, job, run, event)
     elif event.node_lost:
@@ -179,7 +182,7 @@ def _lost(
     job: JobRecord,
     event: RunEvent,
     backoff_s: Seconds,
-    what: Literal["node_lost", "run_lost"],
+    what: Literal["node_lost", "run_lost", "not_ready"],
 ) -> None:
     """No failure of the job's, but it waits a moment. Of a lost node the engine knows before the
     cloud, which still lists it: the job would be placed there again."""

@@ -35,6 +35,7 @@ from boa.server.routes.live import LiveRoutes
 from boa.server.routes.money import MoneyRoutes
 from boa.server.routes.plans import PlanRoutes
 from boa.server.routes.report import report_handler
+from boa.server.routes.secrets import SecretRoutes
 from boa.server.routes.what_if import WhatIfRoutes
 from boa.server.what_if.runner import Simulations
 from boa.store.base import Store
@@ -116,6 +117,7 @@ def _add_api_routes(app: FastAPI, service: Service, simulations: Simulations) ->
         LiveRoutes(service),
         PlanRoutes(service),
         HistoryRoutes(service),
+        SecretRoutes(service),
         WhatIfRoutes(service, simulations),
         AccessRoutes(service),
     ):

@@ -27,9 +27,9 @@ LOCK, OWNER, TOKEN = "lock", "owner", "token"
 RESTORED, QUARANTINE = "store.restored", "quarantine"
 RUNS, MARKERS, CHECKPOINTS = "runs", "runs/.runs", "checkpoints"
 KEPT = (
-    *(RUNS, CHECKPOINTS, "what-if", "cloud.json", "ray.json", LOCK, OWNER),
+    *(RUNS, CHECKPOINTS, "what-if", "cloud.json", "ray.json", LOCK, OWNER, TOKEN),
     *("boa.db", "boa.db-wal", "boa.db-shm", "boa.db.lock", memory.FILE),
-    *(snapshots.FOLDER, QUARANTINE, RESTORED),
+    *(snapshots.FOLDER, QUARANTINE, RESTORED, "report.key", "secret.key"),
 )
 """Names in it, which earlier versions may have left open to others."""
 PASSED = ("runs", "checkpoints")

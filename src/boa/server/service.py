@@ -1,7 +1,6 @@
 """`boa serve`: everything wired together, from listening to letting go."""
 
 import os
-import secrets
 import signal
 import threading
 from collections.abc import Callable
@@ -13,12 +12,12 @@ from boa._version import __version__
 from boa.api.published import publishing
 from boa.engines.base import Engine
 from boa.errors import BoaError, InputError
-from boa.model.changes import Changes
 from boa.model.cluster import Policy
 from boa.model.service import ServiceConfig
 from boa.runtime.loop import ControlLoop
+from boa.runtime.vault import Vault
 from boa.scheduler.observe.commands import check_cap
-from boa.server import engine_and_cloud
+from boa.server import engine_and_cloud, keys
 from boa.server.app import create_app
 from boa.server.folder import TOKEN, DataFolder
 from boa.server.http import logs
@@ -26,7 +25,7 @@ from boa.server.http.limits import Limits, raise_descriptors
 from boa.server.http.run import listen, serve, url_of
 from boa.server.opening import open_kept
 from boa.server.what_if.runner import Simulations
-from boa.store.base import Saved, Store
+from boa.store.base import Store
 from boa.store.snapshots import FOLDER, SnapshotKeeper
 from boa.store.sql import file_at
 from boa.units import UsdPerHour
@@ -159,7 +158,7 @@ def build(config: ServiceConfig, url: str, *, accept_store: bool = False) -> Par
         undo.callback(folder.close)
         store, saved = open_kept(config, folder, accept=accept_store)
         undo.callback(store.close)
-        secret = _secret(store, saved)
+        secret = keys.report_key(config.data_dir, store, saved)
         clock = SteadyClock(config.speed, saved.meta.get("clock"))
         owner = owner_of(saved.meta.get("cluster") or new_cluster(config.data_dir))
         cloud = engine_and_cloud.cloud(config, clock, owner)
@@ -177,6 +176,7 @@ def build(config: ServiceConfig, url: str, *, accept_store: bool = False) -> Par
             policy=policy,
             secret=secret,
             log=logs.log,
+            vault=Vault(keys.secret_key_file(config), saved.meta),
         )
         folder.belongs_to(control.state.cluster)
         undo.pop_all()
@@ -213,12 +213,3 @@ def _policy(config: ServiceConfig) -> Policy:
         expected = f"a number between 0 and 1: {config.policy} scales to it"
         raise InputError("target_efficiency", None, expected)
     return choose(config.policy, Knobs(target=config.target_efficiency)).policy
-
-
-def _secret(store: Store, saved: Saved) -> bytes:
-    """The secret of report tokens: the same after a restart, for jobs that go on."""
-    known = saved.meta.get("secret")
-    if known is None:
-        known = secrets.token_hex(32)
-        store.commit(Changes(meta={"secret": known}))
-    return bytes.fromhex(known)

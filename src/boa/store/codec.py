@@ -18,7 +18,7 @@ from boa.model.access import AuditEntry, TokenRecord
 from boa.model.cluster import Allocation, JobId, Share
 from boa.model.events import KINDS
 from boa.model.held import Floats, Held, HeldOnNodes
-from boa.model.job import GpuLimits, JobRecord, JobSpec, Run
+from boa.model.job import GpuLimits, JobRecord, JobSpec, Run, SecretUse
 from boa.model.plan import Variant
 from boa.model.records import Cell, CellKey, ClassRecord, Event, Hold, NodeRecord, Point, Sample
 
@@ -60,7 +60,7 @@ _plain_job = _plain(
 )
 _plain_token = _plain(TokenRecord, [])
 _plain_audit = _plain(AuditEntry, ["at", "who"])
-_plain_spec = _plain(JobSpec, ["gpus", "env"])
+_plain_spec = _plain(JobSpec, ["gpus", "env", "secrets"])
 _plain_limits = _plain(GpuLimits, [])
 _plain_run = _plain(Run, ["allocation", "slots"])
 _plain_node = _plain(NodeRecord, ["id"])
@@ -103,12 +103,16 @@ def job_of(row: Stored) -> JobRecord:
 
 
 def _spec_document(spec: JobSpec) -> Row:
-    return {**_plain_spec(spec), "gpus": _plain_limits(spec.gpus), "env": dict(spec.env)}
+    document = {**_plain_spec(spec), "gpus": _plain_limits(spec.gpus), "env": dict(spec.env)}
+    if spec.secrets:  # none where an earlier version wrote it
+        document["secrets"] = [[use.name, use.env] for use in spec.secrets]
+    return document
 
 
 def _spec(document: Row) -> JobSpec:
     limits = document["gpus"]
     limits["types"] = tuple(limits["types"])
+    document["secrets"] = tuple(SecretUse(*use) for use in document.get("secrets", ()))
     return JobSpec(**{**document, "run": tuple(document["run"]), "gpus": GpuLimits(**limits)})
 
 

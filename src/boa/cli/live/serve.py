@@ -179,7 +179,18 @@ def serve(
         _show_dry_run(settings, json)
         return
     ready, token = partial(_tell_ready, settings, json), token_choice(settings, no_token)
+    _close_to_jobs()
     service.run(settings, token, ready, accept_store=accept_store)
+
+
+def _close_to_jobs() -> None:
+    """What this process was started with is not for jobs to read, its token least of all."""
+    from boa.engines.passing import passed
+    from boa.own_process import close_to_others
+
+    os.environ.pop("BOA_TOKEN", None)
+    shown = passed(os.environ)
+    close_to_others(lambda name: name in shown)
 
 
 def _tell_ready(settings: "ServiceConfig", json: bool, ready: "Ready") -> None:

@@ -60,6 +60,14 @@ class JobOptions:
         list[str] | None,
         shell.Option("--env", metavar="K=V", help="An environment variable; may be repeated."),
     ] = None
+    secret: Annotated[
+        list[str] | None,
+        shell.Option(
+            "--secret",
+            metavar="NAME[=ENV]",
+            help="A secret that it gets (boa secret set), in $NAME or $ENV; may be repeated.",
+        ),
+    ] = None
     grace_s: Annotated[
         float | None,
         shell.Option("--grace-s", metavar="S", help="From SIGTERM to SIGKILL (30)."),
@@ -83,6 +91,7 @@ class JobOptions:
             "total_work": self.total_work,
             "workdir": None if self.workdir is None else _absolute(self.workdir),
             "env": _variables(self.env or []),
+            "secrets": [_secret(text) for text in self.secret] if self.secret else None,
             "grace_s": self.grace_s,
             "retries": self.retries,
             "weight": self.weight,
@@ -119,6 +128,10 @@ def submit(
     The job is a command and its class. It starts when the GPUs that the plan
     has for it are there, and may be stopped (SIGTERM) and started again on
     others: it should checkpoint into $BOA_CHECKPOINT_DIR and go on from there.
+
+    A job sees the usual variables of the service's environment (PATH, CUDA_*
+    and the like) and no others: give it what it needs by --env, and tokens and
+    passwords by --secret.
 
     --wait shows what rank 0 prints until the job ends, then ends with the
     job's exit code (128 + n after signal n, 143 if it was stopped). Ctrl-C
@@ -160,6 +173,11 @@ def _variables(given: list[str]) -> dict[str, str]:
     return found
 
 
+def _secret(text: str) -> dict[str, str]:
+    name, equals, env = text.partition("=")
+    return {"name": name, "env": env} if equals else {"name": name}
+
+
 def _absolute(folder: Path) -> str:
     try:
         return os.path.abspath(folder)
@@ -172,7 +190,8 @@ def _from_file(words: list[str], given: dict[str, Any]) -> JobSpec:
     from boa.formats.job import load_job
 
     if given:
-        option = "--gpus" if "gpus" in given else f"--{next(iter(given)).replace('_', '-')}"
+        named = "gpus" if "gpus" in given else next(iter(given))
+        option = "--secret" if named == "secrets" else f"--{named.replace('_', '-')}"
         raise UsageError(f"{option} goes with --class; a job file says it all itself.")
     if len(words) != 1:
         raise UsageError(NEEDS_CLASS)

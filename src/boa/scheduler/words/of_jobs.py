@@ -71,6 +71,10 @@ def retry(about: About, data: Retry) -> Words:
         yield f" lost its run ({detail}), which is no failure of its own: "
         yield "it goes on from its last checkpoint"
         return
+    if data["why"] == "not_ready":
+        yield f" could not be started ({detail}), which is no failure of its own: tried again in "
+        yield time(data["wait_s"])
+        return
     yield f" failed ({failure(data['why'], data['exit_code'], detail)}): tried again in "
     yield time(data["wait_s"])
     yield f" ({data.get('failures', 1)} of at most {data.get('retries', 0)} times in a row)"

@@ -8,6 +8,7 @@ from typing import BinaryIO
 from starlette.concurrency import run_in_threadpool
 
 from boa.engines.base import Engine
+from boa.engines.processes.masking import Mask
 from boa.errors import InputError
 from boa.model.cluster import JobId
 from boa.model.runs import LogFile
@@ -179,6 +180,20 @@ async def log_chunks(
             await asyncio.sleep(LOOK_S)
     finally:
         reader.close()
+
+
+async def masked_chunks(
+    chunks: AsyncIterator[bytes], mask: Mask, before: int
+) -> AsyncIterator[bytes]:
+    """Without secrets, and without so many first bytes. What may be the beginning of a secret waits
+    for what follows."""
+    async for found in chunks:
+        told = mask.feed(found)
+        left, before = told[before:], max(before - len(told), 0)
+        if left:
+            yield left
+    if rest := mask.rest()[before:]:
+        yield rest
 
 
 def _ended(service: Service, job: JobId) -> bool:

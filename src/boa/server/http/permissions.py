@@ -12,6 +12,8 @@ RULES: Sequence[tuple[str, str, Role, str]] = (
     ("GET", r"/api/v1/jobs/[^/]+/logs", "member", "reading logs"),
     ("POST", r"/api/v1/jobs(/batch)?", "member", "submitting jobs"),
     ("POST", r"/api/v1/jobs/[^/]+/stop", "member", "stopping jobs"),
+    ("POST", r"/api/v1/secrets", "member", "setting secrets"),
+    ("DELETE", r"/api/v1/secrets/[^/]+", "member", "removing secrets"),
     ("POST", r"/api/v1/what-if(/[^/]+/stop)?", "member", "asking for simulations"),
     ("PUT", r"/api/v1/budget", "admin", "changing the budget"),
     ("POST", r"/api/v1/tokens(/.*)?", "admin", "changing tokens"),

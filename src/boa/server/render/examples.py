@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from boa.formats.job import BATCH, JOB
+from boa.formats.job import BATCH, JOB, MAX_VALUE_BYTES, SECRET_NAME
 from boa.formats.report import REPORT as REPORT_BODY
 from boa.model.access import ROLES
 from boa.model.policies import POLICIES, policies_with
@@ -24,6 +24,7 @@ WHAT_IF = {
 }
 TOKEN_REQUEST = {"name": "alice", "role": "member", "team": "vision", "expires_in_s": 2592000}
 BUDGET_CHANGE = {"budget_per_hour": 14.0, "max_spend_per_hour": 30.0}
+SECRET_VALUE = {"name": "HF_TOKEN", "value": "hf_…"}
 REPORT = {
     "attempt": 1,
     "uptime_s": 61.5,
@@ -69,6 +70,7 @@ def schemas() -> dict[str, Any]:
         "JobBatch": _batch(),
         "BudgetChange": budget,
         "Report": REPORT_BODY.schema(),
+        "SecretValue": _SECRET_VALUE,
         "WhatIf": _WHAT_IF,
         "TokenRequest": _TOKEN,
     }
@@ -100,6 +102,20 @@ _TOKEN = {
         "role": {"enum": list(ROLES), "description": "Each may do what those before it may."},
         "team": {"type": "string", "maxLength": 100, "description": "Sees each other's logs."},
         "expires_in_s": {**_RATE, "description": "How long it is good; left out: until revoked."},
+    },
+}
+_SECRET_VALUE = {
+    "type": "object",
+    "required": ["name", "value"],
+    "additionalProperties": False,
+    "properties": {
+        "name": {**SECRET_NAME.schema, "description": "Letters, digits and _."},
+        "value": {
+            "type": "string",
+            "minLength": 1,
+            "writeOnly": True,
+            "description": f"Up to {MAX_VALUE_BYTES // 1024} KB of text. Nothing shows it again.",
+        },
     },
 }
 _WHAT_IF = {

@@ -20,6 +20,7 @@ from boa.server.http.log_stream import (
     check_plain,
     log_chunks,
     log_offset,
+    masked_chunks,
     select,
 )
 from boa.server.http.streams import LiveStream
@@ -173,8 +174,12 @@ class JobRoutes:
         await run_in_threadpool(check_exists, *which)
         await run_in_threadpool(lambda: check_plain(select(*which)))
         skip = await run_in_threadpool(lambda: log_offset(select(*which), tail, skip))
-        reader = LogReader(lambda: select(*which), skip)
+        mask = await run_in_threadpool(service.control.vault.mask, record.spec)
+        before = min(skip, max(mask.longest - 1, 0))  # a secret may lie across the first byte
+        reader = LogReader(lambda: select(*which), skip - before)
         chunks = log_chunks(service, reader, job, follow=follow and not record.ended)
+        if mask.longest:
+            chunks = masked_chunks(chunks, mask, before)
         headers = {"boa-log-offset": str(skip)}
         return LiveStream(chunks, "text/plain; charset=utf-8", headers, service.streams)
 
