@@ -30,8 +30,10 @@ from boa.scheduler.money.money_state import MoneyState
 from boa.scheduler.plan.plan_in_force import PlanState
 from boa.scheduler.refusals import NoSuchJob, NoSuchToken, NotNow
 from boa.server.app import create_app
+from boa.server.http.access import TrustedProxy
 from boa.server.http.limits import Limits
 from boa.server.http.run import listen, server_for, url_of
+from boa.server.http.tls import Tls
 from boa.server.what_if.runner import Simulations
 from boa.units import Seconds, UsdPerHour
 from reading import FakeEngine, FakeStore
@@ -352,6 +354,9 @@ class FakeService:
     """What their budgets count."""
     node_times: NodeTimes = field(default_factory=NodeTimes)
     limits: Limits = field(default_factory=Limits)
+    proxy: TrustedProxy | None = None
+    endless_before: Seconds = 0.0
+    tls: Tls | None = None
 
     def __post_init__(self) -> None:
         self.engine = FakeEngine(self.folder)
@@ -371,6 +376,8 @@ class FakeService:
             static=self.folder / "static",
             simulations=self.simulations,
             limits=self.limits,
+            proxy=self.proxy,
+            endless_before=self.endless_before,
         )
 
     def ask(self, method: str, path: str, **options: Any) -> httpx.Response:
@@ -401,12 +408,12 @@ class FakeService:
         """Over a real socket, from a thread: gives the address."""
         listening, ready = listen("127.0.0.1", port), threading.Event()
         self.app.state.stopping.clear()
-        server = self.server = server_for(self.app, ready.set)
+        server = self.server = server_for(self.app, ready.set, self.tls)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
         try:
             assert ready.wait(60)
-            yield url_of(listening)
+            yield url_of(listening, self.tls)
         finally:
             server.end()
             thread.join(60)

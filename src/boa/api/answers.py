@@ -366,6 +366,8 @@ class Received(TypedDict):
     """A report was taken."""
 
     ok: Literal[True]
+    token: NotRequired[str]
+    """What the run is to report with from now on, as its token is good for half its time only."""
 
 
 class Problem(TypedDict):

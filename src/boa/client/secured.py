@@ -1,11 +1,14 @@
 """The same through httpx: for addresses with TLS, and where a proxy may stand in between."""
 
+import os
+import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import httpx
 
 from boa.client.transport import BadAddress, HttpAnswer, HttpRequest, TimedOut, TransportTrouble
+from boa.errors import InputError
 
 
 class Secured:
@@ -13,7 +16,8 @@ class Secured:
 
     def __init__(self, origin: str, *, trust_env: bool) -> None:
         self._origin = origin
-        self._http = httpx.Client(trust_env=trust_env, verify=origin.startswith("https:"))
+        verify = believed() if origin.startswith("https:") else False
+        self._http = httpx.Client(trust_env=trust_env, verify=verify)
 
     def close(self) -> None:
         self._http.close()
@@ -36,6 +40,17 @@ class Secured:
             yield HttpAnswer(answer.status_code, answer.headers, answer.iter_bytes())
 
 
+def believed() -> ssl.SSLContext:
+    """What certificates are checked by: the system's, and those in $BOA_CA_FILE."""
+    context = ssl.create_default_context()
+    if file := os.environ.get("BOA_CA_FILE"):
+        try:
+            context.load_verify_locations(cafile=file)
+        except (OSError, ssl.SSLError):
+            raise InputError("BOA_CA_FILE", file, "a file with certificates (PEM)") from None
+    return context
+
+
 @contextmanager
 def _told() -> Iterator[None]:
     try:
@@ -52,6 +67,9 @@ def _told() -> Iterator[None]:
 
 def _reason(problem: Exception) -> str:
     text = str(problem)
+    if "CERTIFICATE_VERIFY_FAILED" in text:
+        why = text.partition("verify failed: ")[2].partition(" (_ssl")[0]
+        return f"its certificate is not believed ({why}); BOA_CA_FILE may name whom to believe"
     if "refused" in text.lower():
         return "connection refused"
     if isinstance(problem, httpx.RemoteProtocolError | httpx.ReadError):

@@ -66,6 +66,7 @@ def _absolute(folder: Path, name: str) -> Path:
 
 def _config(values: Values, home: Path, catalogue: Catalogue) -> ServiceConfig:
     values |= values.pop("local", {}) | values.pop("snapshots", {}) | _pair(values)
+    _check_trust(values)
     types, most = _offered(values)
     said = values.pop("gpu_types", {})
     if "aws" in values:
@@ -83,6 +84,13 @@ def _config(values: Values, home: Path, catalogue: Catalogue) -> ServiceConfig:
         priors={name: _prior(name, priors[name], types, home, catalogue) for name in priors},
         **values,
     )
+
+
+def _check_trust(values: Values) -> None:
+    """A header that anybody's word is taken for, or proxies that say nothing, are never meant."""
+    if ("trust_user_header" in values) != ("trust_proxy" in values):
+        expected = "trust_user_header and trust_proxy together"
+        raise InputError("trust_proxy", values.get("trust_proxy"), expected, "goes with the other")
 
 
 def _pair(values: Values) -> dict[str, str]:

@@ -56,11 +56,13 @@ class Actor:
         vault: Vault,
         speed: float,
         log: Log,
+        report_ca: str = "",
         inline: bool = False,
     ) -> None:
         self._engine, self._cloud, self._clock = engine, cloud, clock
         self._data_dir, self._url, self._secret, self._speed = data_dir, url, secret, speed
         self._vault = vault
+        self._report_ca = {"BOA_REPORT_CA": report_ca} if report_ca else {}
         self.log = log
         self._inline = inline
         self._tell: Callable[[Message], None] = lambda message: None
@@ -246,6 +248,7 @@ class Actor:
             env={
                 "BOA_REPORT_URL": f"{self._url}/api/v1/jobs/{job.id}/report",
                 "BOA_REPORT_TOKEN": report_token(self._secret, job.id, run.attempt),
+                **self._report_ca,
                 "BOA_SPEED": f"{self._speed:g}",
                 "BOA_NODES": str(len(run.slots)),
                 "BOA_DECIDED_AT": f"{decided:.6f}",

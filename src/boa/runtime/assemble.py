@@ -52,11 +52,13 @@ def assemble(
     secret: bytes,
     log: Log,
     vault: Vault | None = None,
+    report_ca: str = "",
     inline: bool = False,
     cluster: str = "",
 ) -> ControlLoop:
     """`vault`: of the secrets of jobs; by default, as stored, with the key in the data folder.
-    `inline`: engine and cloud are called within the step; for tests."""
+    `report_ca`: certificates (PEM) that jobs are to believe the service by. `inline`: engine and
+    cloud are called within the step; for tests."""
     vault = vault or Vault(config.data_dir / "secret.key", saved.meta)
     now = clock.now()
     state = _state(saved, store, now, cluster or new_cluster(config.data_dir))
@@ -86,6 +88,7 @@ def assemble(
         url=url,
         secret=secret,
         vault=vault,
+        report_ca=report_ca,
         speed=config.speed,
         log=log,
         inline=inline,

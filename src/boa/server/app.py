@@ -39,6 +39,7 @@ from boa.server.routes.secrets import SecretRoutes
 from boa.server.routes.what_if import WhatIfRoutes
 from boa.server.what_if.runner import Simulations
 from boa.store.base import Store
+from boa.units import Seconds
 
 API = "/api/v1"
 DEFAULT_LIMITS = Limits()
@@ -63,11 +64,13 @@ def create_app(
     simulations: Simulations | None = None,
     limits: Limits = DEFAULT_LIMITS,
     proxy: TrustedProxy | None = None,
+    endless_before: Seconds = 0.0,
 ) -> FastAPI:
     """`token`: what every request must carry, this or one that was given out; None: it is for this
     machine only. `proxy`: whose word on who asks is taken.
 
-    `secret`: what report tokens are made with. `speed`: of `control`'s clock.
+    `secret`: what report tokens are made with; `endless_before`: runs requested earlier may have
+    such without an end. `speed`: of `control`'s clock.
     `static`: where the dashboard was built. `simulations`: of what might be, kept in memory if
     none are given. `limits`: of what clients may take. `app.state.stopping` ends streams when set.
     """
@@ -87,6 +90,7 @@ def create_app(
         store=store,
         engine=engine,
         secret=secret,
+        endless_before=endless_before,
         version=version,
         speed=speed,
         streams=Places(limits.streams),

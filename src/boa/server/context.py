@@ -41,6 +41,8 @@ class Service:
     version: str
     speed: float = 1.0
     """Seconds of the control loop's clock in one of the wall's."""
+    endless_before: Seconds = 0.0
+    """Runs requested before this may have report tokens without an end, of an earlier version."""
     believed: EstimatesOfPlan = field(default_factory=EstimatesOfPlan)
     streams: Places = field(default_factory=lambda: Places(Limits().streams))
     stopping: threading.Event = field(default_factory=threading.Event)

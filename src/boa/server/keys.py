@@ -11,10 +11,12 @@ from boa.model.changes import Changes
 from boa.model.service import ServiceConfig
 from boa.plain_file import read_plain
 from boa.store.base import Saved, Store
+from boa.units import Seconds
 
 REPORT_KEY, SECRET_KEY = "report.key", "secret.key"
 META = "secret"
 """Where earlier versions kept the key of report tokens in the database."""
+SINCE = "report_tokens_end_since"
 _KEY = re.compile(rb"[0-9a-f]{64}\n?")
 _log = logging.getLogger("boa.server")
 
@@ -41,6 +43,15 @@ def report_key(folder: Path, store: Store, saved: Saved) -> bytes:
     if before is not None:
         store.commit(Changes(meta={META: None}))
     return bytes.fromhex(key)
+
+
+def endless_before(store: Store, saved: Saved, now: Seconds) -> Seconds:
+    """Since when all report tokens have an end; those of runs that began earlier have none."""
+    since = saved.meta.get(SINCE)
+    if since is None:
+        since = 0.0 if saved.meta.get(META) is None else now
+        store.commit(Changes(meta={SINCE: since}))
+    return float(since)
 
 
 def secret_key_file(config: ServiceConfig) -> Path:

@@ -21,14 +21,16 @@ from boa.server import engine_and_cloud, keys
 from boa.server.app import create_app
 from boa.server.folder import TOKEN, DataFolder
 from boa.server.http import logs
+from boa.server.http.access import TrustedProxy
 from boa.server.http.limits import Limits, raise_descriptors
 from boa.server.http.run import listen, serve, url_of
+from boa.server.http.tls import is_exposed, report_ca, tls_of
 from boa.server.opening import open_kept
 from boa.server.what_if.runner import Simulations
 from boa.store.base import Store
 from boa.store.snapshots import FOLDER, SnapshotKeeper
 from boa.store.sql import file_at
-from boa.units import UsdPerHour
+from boa.units import Seconds, UsdPerHour
 
 
 class GaveWay(BoaError):
@@ -49,6 +51,7 @@ class Parts:
     store: Store
     engine: Engine
     secret: bytes
+    endless_before: Seconds
     folder: DataFolder
     simulations: Simulations
     snapshots: SnapshotKeeper
@@ -106,8 +109,11 @@ def run(
         overtaken.set()
         os.kill(os.getpid(), signal.SIGTERM)
 
+    tls = tls_of(config)
+    if tls is not None and is_exposed(tls):
+        logs.log("warning", f"{tls.key} is open to other users: chmod 600 it")
     with closing(listen(config.host, config.port)) as listening, ExitStack() as undo:
-        url = url_of(listening)
+        url = url_of(listening, tls)
         parts = build(config, url, accept_store=accept_store)
         undo.callback(parts.close)
         token = parts.folder.token() if choice.own else choice.token
@@ -117,10 +123,12 @@ def run(
             parts.engine,
             token=token,
             secret=parts.secret,
+            endless_before=parts.endless_before,
             version=__version__,
             speed=config.speed,
             simulations=parts.simulations,
             limits=limits,
+            proxy=_proxy(config),
         )
         files = undo.enter_context(publishing(url, token if choice.told else None))
 
@@ -138,7 +146,7 @@ def run(
         parts.control.on_overtaken = give_way
         parts.control.start()
         parts.snapshots.start()
-        serve(app, listening, ready)
+        serve(app, listening, ready, tls)
         app.state.refusals.close()
     if overtaken.is_set():
         raise GaveWay
@@ -158,8 +166,9 @@ def build(config: ServiceConfig, url: str, *, accept_store: bool = False) -> Par
         undo.callback(folder.close)
         store, saved = open_kept(config, folder, accept=accept_store)
         undo.callback(store.close)
-        secret = keys.report_key(config.data_dir, store, saved)
         clock = SteadyClock(config.speed, saved.meta.get("clock"))
+        endless_before = keys.endless_before(store, saved, clock.now())
+        secret = keys.report_key(config.data_dir, store, saved)
         owner = owner_of(saved.meta.get("cluster") or new_cluster(config.data_dir))
         cloud = engine_and_cloud.cloud(config, clock, owner)
         check_cap(config.max_spend, cloud.offers())
@@ -175,6 +184,7 @@ def build(config: ServiceConfig, url: str, *, accept_store: bool = False) -> Par
             calculator=BackgroundCalculator(),
             policy=policy,
             secret=secret,
+            report_ca=report_ca(config),
             log=logs.log,
             vault=Vault(keys.secret_key_file(config), saved.meta),
         )
@@ -185,6 +195,7 @@ def build(config: ServiceConfig, url: str, *, accept_store: bool = False) -> Par
         store=store,
         engine=engine,
         secret=secret,
+        endless_before=endless_before,
         folder=folder,
         simulations=Simulations(
             config.data_dir / "what-if",
@@ -199,6 +210,12 @@ def build(config: ServiceConfig, url: str, *, accept_store: bool = False) -> Par
             keep=config.snapshots_kept,
         ),
     )
+
+
+def _proxy(config: ServiceConfig) -> TrustedProxy | None:
+    if config.trust_user_header is None:
+        return None
+    return TrustedProxy(config.trust_user_header, config.trust_proxy, config.trust_role)
 
 
 def _policy(config: ServiceConfig) -> Policy:

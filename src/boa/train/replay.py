@@ -105,12 +105,13 @@ class Reporter:
     By hand, for http.client alone would double what this process costs to start.
     """
 
-    def __init__(self, url: str, token: str) -> None:
+    def __init__(self, url: str, token: str, ca: str = "") -> None:
         scheme, _, rest = url.partition("://")
         place, slash, path = rest.partition("/")
         host, _, port = place.rpartition(":")
-        if scheme != "http" or not host or not port.isdigit():
+        if scheme not in ("http", "https") or not host or not port.isdigit():
             raise Unusable(f"BOA_REPORT_URL: got {url!r}; expected http://HOST:PORT/...")
+        self._secure, self._ca = scheme == "https", ca
         self._address = host.strip("[]"), int(port)
         self._head = (
             f"POST {slash}{path} HTTP/1.1\r\nHost: {place}\r\nAuthorization: Bearer {token}\r\n"
@@ -131,7 +132,7 @@ class Reporter:
     def _sent(self, message: bytes) -> bool:
         try:
             if self._socket is None:
-                self._socket = socket.create_connection(self._address, TIMEOUT_S)
+                self._socket = self._connected()
             self._socket.sendall(message)
             if not self._answered(self._socket):
                 self.close()
@@ -139,6 +140,21 @@ class Reporter:
             self.close()
             return False
         return True
+
+    def _connected(self) -> socket.socket:
+        connection = socket.create_connection(self._address, TIMEOUT_S)
+        if not self._secure:
+            return connection
+        import ssl  # dear, and seldom needed
+
+        believed = ssl.create_default_context()
+        if self._ca:
+            believed.load_verify_locations(cadata=self._ca)
+        try:
+            return believed.wrap_socket(connection, server_hostname=self._address[0])
+        except OSError:
+            connection.close()
+            raise
 
     @staticmethod
     def _answered(connection: socket.socket) -> bool:
@@ -204,7 +220,8 @@ class Replay:
         gpu = environ.get("BOA_GPU_TYPE") or next(iter(profile["rates"]))
         folder, url = environ.get("BOA_CHECKPOINT_DIR"), environ.get("BOA_REPORT_URL")
         self._checkpoint = Checkpoint(folder) if folder else None
-        self._reporter = Reporter(url, environ.get("BOA_REPORT_TOKEN", "")) if url else None
+        told = environ.get("BOA_REPORT_TOKEN", ""), environ.get("BOA_REPORT_CA", "")
+        self._reporter = Reporter(url, *told) if url else None
         work = profile["work"]
         epoch, progress = self._checkpoint.load() if self._checkpoint else (0, 0.0)
         if epoch >= len(work):

@@ -20,8 +20,10 @@ NOT_NOW = (408, 429)
 
 
 class Sender:
-    def __init__(self, url: str, token: str, every_s: float) -> None:
-        self._url, self._every = urlsplit(url), every_s
+    """`ca`: certificates (PEM) that the service is believed by, beside the system's own."""
+
+    def __init__(self, url: str, token: str, every_s: float, ca: str = "") -> None:
+        self._url, self._every, self._ca = urlsplit(url), every_s, ca
         self._headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
         self._connection: HTTPConnection | None = None
         self._changed = threading.Condition()
@@ -102,9 +104,10 @@ class Sender:
                     self._connection = self._connect()
                 self._connection.request("POST", self._path(), body, self._headers)
                 answer = self._connection.getresponse()
-                answer.read(MOST_READ)
+                said = answer.read(MOST_READ)
                 if not answer.isclosed():
                     self._disconnect()
+                self._renew(said)
                 return answer.status < 500 and answer.status not in NOT_NOW
             except Exception:  # whatever it is, training goes on
                 self._disconnect()
@@ -112,9 +115,22 @@ class Sender:
                     return False
         return False
 
+    def _renew(self, said: bytes) -> None:
+        """Tokens have an end; the service sends the next one in time."""
+        if b'"token"' in said:
+            token = json.loads(said)["token"]
+            self._headers = {**self._headers, "Authorization": f"Bearer {token}"}
+
     def _connect(self) -> HTTPConnection:
-        kind = HTTPSConnection if self._url.scheme == "https" else HTTPConnection
-        return kind(self._url.hostname or "", self._url.port, timeout=TIMEOUT_S)
+        host, port = self._url.hostname or "", self._url.port
+        if self._url.scheme != "https":
+            return HTTPConnection(host, port, timeout=TIMEOUT_S)
+        import ssl  # which most jobs do without
+
+        believed = ssl.create_default_context()
+        if self._ca:
+            believed.load_verify_locations(cadata=self._ca)
+        return HTTPSConnection(host, port, timeout=TIMEOUT_S, context=believed)
 
     def _path(self) -> str:
         return self._url.path + (f"?{self._url.query}" if self._url.query else "")

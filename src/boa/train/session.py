@@ -52,7 +52,8 @@ class Session:
 
         every_s = _number(os.environ.get("BOA_REPORT_EVERY_S"))
         token = os.environ.get("BOA_REPORT_TOKEN", "")
-        return Sender(url, token, 1.0 if every_s is None else every_s)
+        ca = os.environ.get("BOA_REPORT_CA", "")
+        return Sender(url, token, 1.0 if every_s is None else every_s, ca)
 
     def report(
         self,

@@ -20,6 +20,7 @@ def asked(live: Live, future: Any) -> Any:
 
 def lines(live: Live) -> list[tuple[str, str, Any, Any]]:
     """Oldest first."""
+    assert live.store is not None
     found = [stored.entry for stored in live.store.audit()]
     return [(one.what, one.subject, one.before, one.after) for one in reversed(found)]
 

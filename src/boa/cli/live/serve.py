@@ -240,6 +240,8 @@ def token_choice(settings: "ServiceConfig", no_token: bool) -> "TokenChoice":
     given = os.environ.pop("BOA_TOKEN", "") or None
     if no_token and (given or settings.token_file):
         raise UsageError("--no-token does not go with a token: unset BOA_TOKEN, or leave it out.")
+    if no_token and settings.trust_user_header:
+        raise UsageError("--no-token does not go with --trust-user-header: all may do everything.")
     chosen = given or settings.token_file or (settings.tls_cert and not no_token)
     if not chosen and not is_loopback(settings.host):
         raise UsageError(

@@ -78,9 +78,11 @@ class Guard:
 
     def _count(self, scope: Scope, status: int) -> None:
         caller: Caller | None = scope.get(CALLER)
-        who, role = ("", "") if caller is None else (caller.name, caller.role)
-        asked = scope["method"], scope["path"]
-        self._refusals.add(kind_of(status, who, role, address_of(scope), *asked))
+        by = Caller(role="viewer", address=address_of(scope)) if caller is None else caller
+        role = "" if caller is None else caller.role
+        self._refusals.add(
+            kind_of(status, by.name, role, by.address, scope["method"], scope["path"])
+        )
 
 
 def check_size(scope: Scope, most: int) -> None:

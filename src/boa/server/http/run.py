@@ -16,6 +16,7 @@ from boa.server.http import logs
 from boa.server.http.connection import Connection, Premises
 from boa.server.http.limits import Limits
 from boa.server.http.refusals import Refusals
+from boa.server.http.tls import Tls
 
 GRACE_S = 1
 """How long requests that are under way may take when the server is to end."""
@@ -53,19 +54,22 @@ def listen(host: str, port: int) -> socket.socket:
     return listening
 
 
-def url_of(listening: socket.socket) -> str:
+def url_of(listening: socket.socket, tls: Tls | None = None) -> str:
     """Where processes of this machine reach it."""
     host, port = listening.getsockname()[:2]
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    scheme = "http" if tls is None else "https"
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
 
-def serve(app: FastAPI, listening: socket.socket, on_ready: Callable[[], None]) -> None:
+def serve(
+    app: FastAPI, listening: socket.socket, on_ready: Callable[[], None], tls: Tls | None = None
+) -> None:
     """Answer requests until a signal says to end; streams are ended, then the call returns."""
-    server_for(app, on_ready).run(sockets=[listening])
+    server_for(app, on_ready, tls).run(sockets=[listening])
 
 
-def server_for(app: FastAPI, on_ready: Callable[[], None]) -> "Server":
+def server_for(app: FastAPI, on_ready: Callable[[], None], tls: Tls | None = None) -> "Server":
     limits: Limits = app.state.limits
     config = uvicorn.Config(
         app,
@@ -79,6 +83,8 @@ def server_for(app: FastAPI, on_ready: Callable[[], None]) -> "Server":
         proxy_headers=False,  # or any process of this machine could say where it asks from
         timeout_graceful_shutdown=GRACE_S,
         backlog=ACCEPTED_AT_ONCE,
+        ssl_certfile=None if tls is None else tls.cert,
+        ssl_keyfile=None if tls is None else tls.key,
     )
     return Server(config, limits, app.state.stopping, on_ready, app.state.refusals)
 

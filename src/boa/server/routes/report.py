@@ -1,6 +1,6 @@
 """Reports of running jobs: hundreds a second, so read by hand and passed on."""
 
-import hmac
+import time
 from collections.abc import Awaitable, Callable
 
 from starlette.requests import Request
@@ -8,11 +8,14 @@ from starlette.responses import JSONResponse, Response
 
 from boa.errors import BoaError
 from boa.formats.report import attempt_of, read_report
-from boa.runtime.report_tokens import report_token
+from boa.model.cluster import JobId
+from boa.model.job import JobRecord
+from boa.runtime.report_tokens import LIFE_S, good_until, is_endless, report_token
 from boa.server.context import Service
 from boa.server.http.bodies import parse, read
 from boa.server.http.errors import NotRunning, OtherAttempt, WrongReportToken, error_answer
 from boa.server.http.guard import bearer
+from boa.units import Seconds
 
 MAX_REPORT = 64 * 1024
 _RECEIVED = {"ok": True}
@@ -26,24 +29,41 @@ def report_handler(service: Service) -> Callable[[Request], Awaitable[Response]]
 
     async def handle(request: Request) -> Response:
         try:
-            await _take(service, request)
+            renewed = await _take(service, request)
         except BoaError as problem:
             return error_answer(problem)
-        return JSONResponse(_RECEIVED)
+        return JSONResponse(_RECEIVED if renewed is None else {**_RECEIVED, "token": renewed})
 
     return handle
 
 
-async def _take(service: Service, request: Request) -> None:
+async def _take(service: Service, request: Request) -> str | None:
+    """The run's next token, where it is time for one."""
     job: str = request.path_params["job"]
     body = parse(await read(request, MAX_REPORT), constants=True)
     attempt = attempt_of(body)
-    expected = report_token(service.secret, job, attempt).encode()
-    if not hmac.compare_digest(bearer(request.headers) or b"", expected):
-        raise WrongReportToken
     record = service.control.snapshot.jobs.get(job)
+    left_s = _left(service, record, job, attempt, bearer(request.headers) or b"")
+    if left_s <= 0:
+        raise WrongReportToken
     if record is None:
         raise NotRunning(job)
     if record.run is None or record.run.attempt != attempt:
         raise OtherAttempt(job, attempt)
     service.control.report(read_report(body, job))
+    return report_token(service.secret, job, attempt) if left_s < LIFE_S / 2 else None
+
+
+def _left(
+    service: Service, record: JobRecord | None, job: JobId, attempt: int, token: bytes
+) -> Seconds:
+    """How long a token is good yet; not above 0: it is not, or no longer.
+
+    Those without an end are good for runs that began before there were others, until they end.
+    """
+    until = good_until(service.secret, job, attempt, token)
+    if until > 0:
+        return until - time.time()
+    run = None if record is None else record.run
+    old = run is not None and run.requested_at < service.endless_before
+    return LIFE_S if old and is_endless(service.secret, job, attempt, token) else 0.0

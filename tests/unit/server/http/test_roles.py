@@ -79,7 +79,7 @@ def test_what_needs_more_than_the_caller_has_is_refused_and_names_both(
     service: FakeService, who: str, role: Any, asked: tuple[str, str]
 ) -> None:
     answer = ask(service, who, *asked, json={})
-    if ROLES.index(role) >= ROLES.index(NEEDED[asked]):  # type: ignore[arg-type]
+    if ROLES.index(role) >= ROLES.index(NEEDED[asked]):
         assert answer.status_code not in (401, 403)
         return
     assert answer.status_code == 403

@@ -1,6 +1,8 @@
 """Reports of running jobs: taken with the run's own token, checked, passed on."""
 
+import hmac
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -8,9 +10,9 @@ import httpx
 import pytest
 
 from boa.model.records import Report
-from boa.runtime.report_tokens import report_token
+from boa.runtime.report_tokens import LIFE_S, report_token
 from documents import REPORT as BODY
-from fakes import SECRET, FakeService
+from fakes import NOW, SECRET, FakeService
 
 
 @pytest.fixture
@@ -166,4 +168,38 @@ def test_a_token_is_of_one_run_and_one_secret() -> None:
         for job, attempt in (("1", 1), ("1", 2), ("11", 1), ("1/1", 1))
     }
     assert len(made) == 8
-    assert all(len(token) == 64 for token in made)
+    assert all(len(token.partition(".")[2]) == 64 for token in made)
+
+
+def at(life_s: float) -> str:
+    """The run's token with so long to go."""
+    return report_token(SECRET, "1", 1, int(time.time() + life_s))
+
+
+def test_a_token_is_renewed_in_the_answer_when_half_of_its_time_has_passed(
+    service: FakeService,
+) -> None:
+    assert send(service, BODY, token=at(LIFE_S * 0.6)).json() == {"ok": True}
+    renewed = send(service, BODY, token=at(LIFE_S * 0.4)).json()["token"]
+    assert send(service, BODY, token=renewed).json() == {"ok": True}
+
+
+def test_one_whose_time_is_over_counts_no_more_nor_does_another_end_put_on_it(
+    service: FakeService,
+) -> None:
+    over = at(-1)
+    assert send(service, BODY, token=over).status_code == 401
+    _, _, signature = over.partition(".")
+    for until in (int(time.time() + 60), "", "-1", "9" * 40, "1e12"):
+        assert send(service, BODY, token=f"{until}.{signature}").status_code == 401
+    assert service.control.reports == []
+
+
+def test_one_without_an_end_is_good_only_for_runs_of_an_earlier_version(tmp_path: Path) -> None:
+    endless = hmac.new(SECRET, b"1/1", "sha256").hexdigest()
+    for began, status in ((NOW - 3600, 401), (NOW, 200)):
+        service = FakeService(tmp_path, endless_before=began)
+        service.submit()
+        service.control.run("1")  # since an hour
+        assert send(service, BODY, token=endless).status_code == status
+        assert send(service, BODY, token=endless[::-1]).status_code == 401
