@@ -14,12 +14,13 @@ const LIVE: Live = { now: 1000, complete: true, speed: 1, version: "0.1", counts
 let cut: () => void = () => undefined;
 
 /** A service with a token (null: without one) that knows of little else than its stream. */
-function service(token: string | null) {
+function service(token: string | null, role = "admin") {
   return vi.spyOn(globalThis, "fetch").mockImplementation((address, init) => {
     const sent = new Headers(init?.headers).get("Authorization");
     if (token !== null && sent !== `Bearer ${token}`) return answer(REFUSED, 401);
     if (address === "/api/v1/live") return Promise.resolve(new Response(stream()));
     if (address === "/api/v1/budget") return answer({});
+    if (address === "/api/v1/whoami") return answer({ name: "mia", role, team: "" });
     return answer({ error: { message: "not here" } }, 404);
   });
 }
@@ -104,3 +105,14 @@ test("the title says where one is, and on the first page how much is spent", () 
   expect(titleOf("budget", [], null)).toBe("Budget · BOA");
   expect(titleOf("budget", [], money)).toBe("$21.76/h of $60.00/h · BOA");
 });
+
+test.each(["admin", "member", "viewer"])(
+  "the audit log is in the menu of admins: %s",
+  async (role) => {
+    service(null, role);
+    render(<App />);
+    await screen.findByRole("link", { name: "Events" });
+    const shown = await screen.findByRole("link", { name: "Audit" }).catch(() => null);
+    expect(shown !== null).toBe(role === "admin");
+  },
+);

@@ -1,15 +1,16 @@
 import { useEffect, useRef, useState, type ComponentType } from "react";
 
 import { asError } from "./api/client";
-import type { Budget as BudgetAnswer } from "./api/types";
+import type { Budget as BudgetAnswer, WhoAmI } from "./api/types";
 import { usdPerHour } from "./format";
 import { Boundary } from "./parts/Boundary";
 import { Login } from "./parts/Login";
 import { Loading, Problem } from "./parts/basics";
 import { useLookedAt } from "./state/attention";
-import { live, linkTo, usePicture, useRoute } from "./state/hooks";
+import { live, linkTo, useAnswer, usePicture, useRoute } from "./state/hooks";
 import { session, useAccess } from "./state/session";
 import { nextTheme, setTheme, useTheme } from "./state/theme";
+import { Audit } from "./views/Audit";
 import { Budget } from "./views/Budget";
 import { Classes } from "./views/Classes";
 import { Cluster } from "./views/Cluster";
@@ -27,7 +28,10 @@ const VIEWS: readonly (readonly [key: string, name: string, view: View])[] = [
   ["classes", "Classes", Classes],
   ["what-if", "What-if", WhatIf],
   ["events", "Events", Events],
+  ["audit", "Audit", Audit],
 ];
+/** Views that others would only be refused. */
+const FOR_ADMINS = ["audit"];
 
 const RETRY_MS = 2000;
 /** Until a service that was not there is asked again. */
@@ -65,7 +69,9 @@ function Shell() {
   const [key, ...rest] = useRoute();
   const [current, , Current] = VIEWS.find(([name]) => name === key) ?? VIEWS[0] ?? [];
   const nav = useRef<HTMLElement>(null);
-  useEffect(() => showCurrent(nav.current), [current]);
+  const who = useAnswer<WhoAmI>("/whoami").data;
+  const isAdmin = who?.role === "admin";
+  useEffect(() => showCurrent(nav.current), [current, isAdmin]);
   return (
     <div className="shell">
       <a className="skip" href="#main" onClick={(event) => skip(event)}>
@@ -78,21 +84,28 @@ function Shell() {
             <img src="/favicon.svg" alt="" width="26" height="26" /> BOA
           </a>
           <nav aria-label="Views" ref={nav}>
-            {VIEWS.map(([name, title]) => (
-              <a
-                key={name}
-                href={linkTo(name)}
-                aria-current={name === current ? "page" : undefined}
-              >
-                {title}
-              </a>
-            ))}
+            {VIEWS.filter(([name]) => isAdmin || !FOR_ADMINS.includes(name)).map(
+              ([name, title]) => (
+                <a
+                  key={name}
+                  href={linkTo(name)}
+                  aria-current={name === current ? "page" : undefined}
+                >
+                  {title}
+                </a>
+              ),
+            )}
           </nav>
           <div className="top-tools">
             <ConnectionPill />
             <ThemeButton />
             {session.hasToken && (
-              <button type="button" className="quiet" onClick={() => session.logout()}>
+              <button
+                type="button"
+                className="quiet"
+                title={who?.name ? `${who.name}, ${who.role}` : undefined}
+                onClick={() => session.logout()}
+              >
                 Log out
               </button>
             )}

@@ -41,7 +41,7 @@ export interface paths {
         };
         /**
          * Job
-         * @description All there is to say of a job, active or ended.
+         * @description All there is to say of a job, active or ended. Its `env` is for its owner and admins.
          */
         get: operations["job"];
         put?: never;
@@ -64,6 +64,8 @@ export interface paths {
         /**
          * Stop
          * @description Ask a job to stop: SIGTERM, its grace time, then SIGKILL. Of one that ended, nothing.
+         *
+         *     Needs the role member and to be its owner, or the role admin.
          */
         post: operations["stop"];
         delete?: never;
@@ -458,6 +460,90 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/whoami": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Whoami
+         * @description Whoever asks: name, role and team.
+         */
+        get: operations["whoami"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tokens": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Tokens
+         * @description Tokens that were given out, by name. Needs the role admin, as all of this below.
+         */
+        get: operations["tokens"];
+        put?: never;
+        /**
+         * Add Token
+         * @description Give out a token. It is told this once: only its SHA-256 is kept.
+         */
+        post: operations["add_token"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tokens/{name}/revoke": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Revoke Token
+         * @description Take a token back, at once. Of one that was taken back, nothing.
+         */
+        post: operations["revoke_token"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/audit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Audit
+         * @description The audit log, newest first: who changed what, from where; and what was refused.
+         */
+        get: operations["audit"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/health": {
         parameters: {
             query?: never;
@@ -524,6 +610,66 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /**
+         * AuditLine
+         * @description One change, or refused requests of one kind.
+         */
+        AuditLine: {
+            /** Number */
+            number: number;
+            /** At */
+            at: number;
+            /**
+             * Who
+             * @description The name of the token; empty where none was wanted, or none that is known was sent.
+             */
+            who: string;
+            /** Role */
+            role: string;
+            /** Address */
+            address: string;
+            /**
+             * What
+             * @description submit, stop, budget, token add, token revoke, what-if, what-if stop, refused, …
+             */
+            what: string;
+            /**
+             * Subject
+             * @description Of what: the job, the token; of refused requests, method and path.
+             */
+            subject: string;
+            /** Before */
+            before: {
+                [key: string]: unknown;
+            } | null;
+            /** After */
+            after: {
+                [key: string]: unknown;
+            } | null;
+            /**
+             * Result
+             * @description done, or why not; of refused requests, the status.
+             */
+            result: string;
+            /**
+             * Count
+             * @description How many requests this line stands for.
+             */
+            count: number;
+        };
+        /**
+         * AuditList
+         * @description Newest first.
+         */
+        AuditList: {
+            /** Lines */
+            lines: components["schemas"]["AuditLine"][];
+            /**
+             * Before
+             * @description How to go on; null where there is no more.
+             */
+            before: number | null;
+        };
         /**
          * Budget
          * @description Budget that the service steers to, and what it spends.
@@ -1255,6 +1401,16 @@ export interface components {
              */
             cost_usd: number;
             /**
+             * Owner
+             * @description Who submitted it, by the name of the token; empty where none was wanted.
+             */
+            owner: string;
+            /**
+             * Team
+             * @description The owner's, at that moment.
+             */
+            team: string;
+            /**
              * Epochs
              * @description How many there are; one more than the last that was seen, at least.
              */
@@ -1442,6 +1598,16 @@ export interface components {
              */
             cost_usd: number;
             /**
+             * Owner
+             * @description Who submitted it, by the name of the token; empty where none was wanted.
+             */
+            owner: string;
+            /**
+             * Team
+             * @description The owner's, at that moment.
+             */
+            team: string;
+            /**
              * Epochs
              * @description How many there are; one more than the last that was seen, at least.
              */
@@ -1596,6 +1762,15 @@ export interface components {
             too_small_per_hour: number | null;
             /** Now */
             now: number;
+        };
+        /**
+         * NewToken
+         * @description The only time that the token itself is told.
+         */
+        NewToken: {
+            /** Token */
+            token: string;
+            record: components["schemas"]["Token"];
         };
         /**
          * Node
@@ -2081,6 +2256,43 @@ export interface components {
             simulations: components["schemas"]["Simulation"][];
         };
         /**
+         * Token
+         * @description A token that was given out, without the token itself.
+         */
+        Token: {
+            /** Name */
+            name: string;
+            /**
+             * Role
+             * @enum {string}
+             */
+            role: "viewer" | "member" | "admin";
+            /** Team */
+            team: string;
+            /** Created At */
+            created_at: number;
+            /** Created By */
+            created_by: string;
+            /** Expires At */
+            expires_at: number | null;
+            /** Revoked At */
+            revoked_at: number | null;
+            /**
+             * Good
+             * @description Whether it opens anything now.
+             */
+            good: boolean;
+        };
+        /** TokenAnswer */
+        TokenAnswer: {
+            record: components["schemas"]["Token"];
+        };
+        /** TokenList */
+        TokenList: {
+            /** Tokens */
+            tokens: components["schemas"]["Token"][];
+        };
+        /**
          * TraceChoice
          * @description A trace that can be picked.
          */
@@ -2172,6 +2384,24 @@ export interface components {
             gpu_type: string;
             /** Epochs */
             epochs: components["schemas"]["EpochChoice"][];
+        };
+        /**
+         * WhoAmI
+         * @description Whoever asks, as the service knows them.
+         */
+        WhoAmI: {
+            /**
+             * Name
+             * @description Of the token; empty where the service wants none.
+             */
+            name: string;
+            /**
+             * Role
+             * @enum {string}
+             */
+            role: "viewer" | "member" | "admin";
+            /** Team */
+            team: string;
         };
         /**
          * Why
@@ -2379,6 +2609,19 @@ export interface components {
              */
             billing?: "gpu" | "node";
         } & (unknown | unknown);
+        TokenRequest: {
+            /** @description Whose it is: of jobs too. */
+            name: string;
+            /**
+             * @description Each may do what those before it may.
+             * @enum {unknown}
+             */
+            role: "viewer" | "member" | "admin";
+            /** @description Sees each other's logs. */
+            team?: string;
+            /** @description How long it is good; left out: until revoked. */
+            expires_in_s?: number;
+        };
         /**
          * Received
          * @description A report was taken.
@@ -2389,6 +2632,11 @@ export interface components {
              * @constant
              */
             ok: true;
+            /**
+             * Token
+             * @description What the run is to report with from now on, as its token is good for half its time only.
+             */
+            token?: string;
         };
     };
     responses: never;
@@ -2397,6 +2645,8 @@ export interface components {
     headers: never;
     pathItems: never;
 }
+export type AuditLine = components['schemas']['AuditLine'];
+export type AuditList = components['schemas']['AuditList'];
 export type Budget = components['schemas']['Budget'];
 export type ClassChange = components['schemas']['ClassChange'];
 export type ClassDocument = components['schemas']['ClassDocument'];
@@ -2430,6 +2680,7 @@ export type JobRun = components['schemas']['JobRun'];
 export type LeftOut = components['schemas']['LeftOut'];
 export type Live = components['schemas']['Live'];
 export type LivePlan = components['schemas']['LivePlan'];
+export type NewToken = components['schemas']['NewToken'];
 export type Node = components['schemas']['Node'];
 export type NodeList = components['schemas']['NodeList'];
 export type Part = components['schemas']['Part'];
@@ -2448,16 +2699,21 @@ export type SimulatedType = components['schemas']['SimulatedType'];
 export type Simulation = components['schemas']['Simulation'];
 export type SimulationAnswer = components['schemas']['SimulationAnswer'];
 export type SimulationList = components['schemas']['SimulationList'];
+export type Token = components['schemas']['Token'];
+export type TokenAnswer = components['schemas']['TokenAnswer'];
+export type TokenList = components['schemas']['TokenList'];
 export type TraceChoice = components['schemas']['TraceChoice'];
 export type TraceChoices = components['schemas']['TraceChoices'];
 export type Unused = components['schemas']['Unused'];
 export type VariantChoice = components['schemas']['VariantChoice'];
+export type WhoAmI = components['schemas']['WhoAmI'];
 export type Why = components['schemas']['Why'];
 export type WidthChoice = components['schemas']['WidthChoice'];
 export type JobSpec = components['schemas']['JobSpec'];
 export type BudgetChange = components['schemas']['BudgetChange'];
 export type Report = components['schemas']['Report'];
 export type WhatIf = components['schemas']['WhatIf'];
+export type TokenRequest = components['schemas']['TokenRequest'];
 export type Received = components['schemas']['Received'];
 export type $defs = Record<string, never>;
 export interface operations {
@@ -2500,7 +2756,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description Sent by another site's page. */
+            /** @description Not within the role of who asks; or sent by another site's page. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2582,7 +2838,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description Sent by another site's page. */
+            /** @description Not within the role of who asks; or sent by another site's page. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2650,7 +2906,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description Sent by another site's page. */
+            /** @description Not within the role of who asks; or sent by another site's page. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2718,7 +2974,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description Sent by another site's page. */
+            /** @description Not within the role of who asks; or sent by another site's page. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2797,7 +3053,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description Sent by another site's page. */
+            /** @description Not within the role of who asks; or sent by another site's page. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2878,7 +3134,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description Sent by another site's page. */
+            /** @description Not within the role of who asks; or sent by another site's page. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2934,7 +3190,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description Sent by another site's page. */
+            /** @description Not within the role of who asks; or sent by another site's page. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3000,7 +3256,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description Sent by another site's page. */
+            /** @description Not within the role of who asks; or sent by another site's page. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3065,7 +3321,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description Sent by another site's page. */
+            /** @description Not within the role of who asks; or sent by another site's page. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3112,7 +3368,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description Sent by another site's page. */
+            /** @description Not within the role of who asks; or sent by another site's page. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3168,7 +3424,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description Sent by another site's page. */
+            /** @description Not within the role of who asks; or sent by another site's page. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3227,7 +3483,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description Sent by another site's page. */
+            /** @description Not within the role of who asks; or sent by another site's page. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3302,7 +3558,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description Sent by another site's page. */
+            /** @description Not within the role of who asks; or sent by another site's page. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3359,7 +3615,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description Sent by another site's page. */
+            /** @description Not within the role of who asks; or sent by another site's page. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3415,7 +3671,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description Sent by another site's page. */
+            /** @description Not within the role of who asks; or sent by another site's page. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3476,7 +3732,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description Sent by another site's page. */
+            /** @description Not within the role of who asks; or sent by another site's page. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3544,7 +3800,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description Sent by another site's page. */
+            /** @description Not within the role of who asks; or sent by another site's page. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3607,7 +3863,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description Sent by another site's page. */
+            /** @description Not within the role of who asks; or sent by another site's page. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3666,7 +3922,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description Sent by another site's page. */
+            /** @description Not within the role of who asks; or sent by another site's page. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3731,7 +3987,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description Sent by another site's page. */
+            /** @description Not within the role of who asks; or sent by another site's page. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3787,7 +4043,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description Sent by another site's page. */
+            /** @description Not within the role of who asks; or sent by another site's page. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3866,7 +4122,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description Sent by another site's page. */
+            /** @description Not within the role of who asks; or sent by another site's page. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3934,7 +4190,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description Sent by another site's page. */
+            /** @description Not within the role of who asks; or sent by another site's page. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3993,7 +4249,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description Sent by another site's page. */
+            /** @description Not within the role of who asks; or sent by another site's page. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4022,6 +4278,318 @@ export interface operations {
             };
         };
     };
+    whoami: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WhoAmI"];
+                };
+            };
+            /** @description No token, or a wrong one. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not within the role of who asks; or sent by another site's page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A field or parameter is wrong: the error names it, and what would be accepted. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    tokens: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TokenList"];
+                };
+            };
+            /** @description No token, or a wrong one. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not within the role of who asks; or sent by another site's page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A field or parameter is wrong: the error names it, and what would be accepted. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    add_token: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "alice",
+                 *       "role": "member",
+                 *       "team": "vision",
+                 *       "expires_in_s": 2592000
+                 *     }
+                 */
+                "application/json": components["schemas"]["TokenRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NewToken"];
+                };
+            };
+            /** @description The body is not JSON. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description No token, or a wrong one. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not within the role of who asks; or sent by another site's page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A field or parameter is wrong: the error names it, and what would be accepted. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not now: the database or the control loop is in trouble. Nothing has changed. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    revoke_token: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The token's name. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TokenAnswer"];
+                };
+            };
+            /** @description No token, or a wrong one. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not within the role of who asks; or sent by another site's page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A field or parameter is wrong: the error names it, and what would be accepted. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not now: the database or the control loop is in trouble. Nothing has changed. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    audit: {
+        parameters: {
+            query?: {
+                /** @description Unix seconds of the wall. */
+                since?: number;
+                /** @description Of this token's name only. */
+                who?: string | null;
+                /** @description Of smaller numbers only. */
+                before?: number | null;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AuditList"];
+                };
+            };
+            /** @description No token, or a wrong one. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not within the role of who asks; or sent by another site's page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A field or parameter is wrong: the error names it, and what would be accepted. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not now: the database or the control loop is in trouble. Nothing has changed. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
     health: {
         parameters: {
             query?: never;
@@ -4040,7 +4608,7 @@ export interface operations {
                     "application/json": components["schemas"]["Health"];
                 };
             };
-            /** @description Sent by another site's page. */
+            /** @description Not within the role of who asks; or sent by another site's page. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4087,7 +4655,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description Sent by another site's page. */
+            /** @description Not within the role of who asks; or sent by another site's page. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4161,7 +4729,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description Sent by another site's page. */
+            /** @description Not within the role of who asks; or sent by another site's page. */
             403: {
                 headers: {
                     [name: string]: unknown;

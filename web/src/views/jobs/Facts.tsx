@@ -87,7 +87,9 @@ export function Facts({ job }: { job: SeenDetails }) {
     ["Last start took", total === undefined ? "–" : `${duration(total)} until it trained`],
     ["Runs on", <Where key="where" job={job} />],
   ];
+  const owner = job.team ? `${job.owner}, of team ${job.team}` : job.owner;
   const facts: Fact[] = [
+    ...(job.owner ? [["Submitted by", owner] satisfies Fact] : []),
     ["Submitted", moment(job.submitted_at)],
     ["Started", job.started_at === null ? "not yet" : moment(job.started_at)],
     ["Waited for its start", waited === null ? "–" : duration(waited)],

@@ -18,6 +18,8 @@ export function job(id: number, with_: Partial<SeenJob> = {}): SeenJob {
     restarts: 0,
     exit_code: null,
     cost_usd: 1.5,
+    owner: "mia",
+    team: "vision",
     done: 0.25,
     left_s: 600,
     left_usd: 2.25,

@@ -1,0 +1,36 @@
+/** Lines of the audit log in words. */
+import type { AuditLine } from "../../api/types";
+
+type Said = AuditLine["before"];
+
+/** Only what is different, and what it was. */
+export function changed(before: Said, after: Said): string {
+  const [old, now] = [before ?? {}, after ?? {}];
+  const keys = [...new Set([...Object.keys(old), ...Object.keys(now)])];
+  return keys
+    .filter((key) => plain(old[key]) !== plain(now[key]))
+    .map((key) => {
+      const name = key.replaceAll("_", " ");
+      const was = old[key] ?? null;
+      return was === null
+        ? `${name} ${plain(now[key])}`
+        : `${name} ${plain(was)} → ${plain(now[key])}`;
+    })
+    .join(", ");
+}
+
+/** Who it was, as far as the service knew. */
+export function whoOf({ who, role }: AuditLine): string {
+  if (who) return `${who} (${role})`;
+  return role ? "no token wanted" : "nobody known";
+}
+
+/** Whether it was not done. */
+export function isRefused({ what, result }: AuditLine): boolean {
+  return what === "refused" || result !== "done";
+}
+
+function plain(value: unknown): string {
+  if (value === null || value === undefined) return "none";
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
