@@ -254,22 +254,21 @@ async def _health(port: int, token: str, seconds: float, every_s: float = 0.05) 
         else:
             timed.failed(str(status))
 
-    asked, end = set[asyncio.Task[None]](), time.perf_counter() + seconds
-    callers = itertools.cycle([Caller(port, token) for _ in range(20)])
-    free = {id(caller): caller for caller in itertools.islice(callers, 20)}
+    asked, end = list[asyncio.Task[None]](), time.perf_counter() + seconds
+    free = list[Caller]()
+
+    async def turn(caller: Caller) -> None:
+        await one(caller)
+        free.append(caller)
+
     while time.perf_counter() < end:
-        caller = free.pop(next(iter(free))) if free else Caller(port, token)
-        task = asyncio.create_task(one(caller))
-        asked.add(task)
-        task.add_done_callback(lambda done, c=caller: (asked.discard(done), free.update({id(c): c})))  # type: ignore[misc]
+        asked.append(asyncio.create_task(turn(free.pop() if free else Caller(port, token))))
         await asyncio.sleep(every_s)
     await asyncio.gather(*asked)
     return timed
 
 
-async def _now_and_then(
-    port: int, token: str, seconds: float, per_s: float, classes: int
-) -> Timed:
+async def _now_and_then(port: int, token: str, seconds: float, per_s: float, classes: int) -> Timed:
     timed, caller = Timed(), Caller(port, token)
     if per_s <= 0:
         return timed

@@ -130,6 +130,18 @@ class FakeControl:
             self.tell("submitted", f"job {record.id} ({record.name})", job=record.id)
         return done(record)
 
+    def submit_many(
+        self,
+        specs: Sequence[JobSpec],
+        *,
+        owner: str = "",
+        team: str = "",
+        by: Caller | None = None,
+    ) -> "Future[list[JobRecord]]":
+        if self.busy is not None or self.stuck:
+            return self._refuse()
+        return done([self.submit(spec, owner=owner, team=team, by=by).result() for spec in specs])
+
     def stop(self, job: JobId, *, by: Caller | None = None) -> "Future[JobRecord]":
         if self.busy is not None or self.stuck:
             return self._refuse()

@@ -1,6 +1,5 @@
 """Tokens that a run proves itself with when it reports."""
 
-import hashlib
 import hmac
 import time
 
@@ -36,4 +35,4 @@ def is_endless(secret: bytes, job: JobId, attempt: int, token: bytes) -> bool:
 
 
 def _sign(secret: bytes, text: str) -> str:
-    return hmac.new(secret, text.encode(), hashlib.sha256).hexdigest()
+    return hmac.digest(secret, text.encode(), "sha256").hex()

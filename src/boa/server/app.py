@@ -34,7 +34,7 @@ from boa.server.routes.jobs import JobRoutes
 from boa.server.routes.live import LiveRoutes
 from boa.server.routes.money import MoneyRoutes
 from boa.server.routes.plans import PlanRoutes
-from boa.server.routes.report import report_handler
+from boa.server.routes.report import Reports
 from boa.server.routes.secrets import SecretRoutes
 from boa.server.routes.what_if import WhatIfRoutes
 from boa.server.what_if.runner import Simulations
@@ -78,13 +78,6 @@ def create_app(
     refusals = Refusals(lambda lines: control.note(lines))
     access = Access(token, lambda: control.snapshot.tokens, proxy)
     guard = Middleware(Guard, access=access, head_bytes=limits.head_bytes, refusals=refusals)
-    app = FastAPI(
-        title="BOA Constrictor",
-        version=version,
-        openapi_url=None,  # and with it no pages that load scripts from elsewhere
-        middleware=[guard],
-        generate_unique_id_function=lambda route: route.name,
-    )
     service = Service(
         control=control,
         store=store,
@@ -94,6 +87,13 @@ def create_app(
         version=version,
         speed=speed,
         streams=Places(limits.streams),
+    )
+    app = FastAPI(
+        title="BOA Constrictor",
+        version=version,
+        openapi_url=None,  # and with it no pages that load scripts from elsewhere
+        middleware=[guard, Middleware(Reports, service=service)],
+        generate_unique_id_function=lambda route: route.name,
     )
     app.state.stopping, app.state.limits = service.stopping, limits
     app.state.refusals = refusals
@@ -112,8 +112,8 @@ def described() -> dict[str, Any]:
 
 
 def _add_api_routes(app: FastAPI, service: Service, simulations: Simulations) -> None:
-    # Before all others: most requests by far are reports.
-    app.router.routes.append(Route(openapi.REPORT_PATH, report_handler(service), methods=["POST"]))
+    # For methods that are not possible; reports are taken before it comes to routes.
+    app.router.routes.append(Route(openapi.REPORT_PATH, Reports(app, service), methods=["POST"]))
     for routes in (
         JobRoutes(service),
         MoneyRoutes(service),

@@ -263,7 +263,7 @@ def as_older(database: Database, version: int, written: Changes) -> None:
     """A database as an earlier version made and filled it."""
     with database.engine().connect() as connection:
         migrate(connection, MIGRATIONS[:version])
-        for table, rows in rows_of(written, 1):
+        for table, rows in rows_of(written, 1, 1):
             known = [column["name"] for column in inspect(connection).get_columns(table.name)]
             kept = [{name: row[name] for name in known} for row in rows]
             connection.execute(text(_insert(table.name, known)), kept)

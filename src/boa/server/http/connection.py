@@ -2,16 +2,20 @@
 
 What is used of uvicorn's own: that a connection has a `cycle`, its newest request, which says how
 far that is, and a `flow`, which says whether the client takes what is sent to it.
+
+httptools reads the requests: what h11 does in Python was half of the work of a short one. It knows
+no limit on a head and lets pass what h11 refused of Host and of versions: both are looked after
+here.
 """
 
 import asyncio
 import http
 import json
 import logging
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
 from uvicorn.config import Config
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
 from boa.errors import BoaError
@@ -24,11 +28,13 @@ from boa.server.http.errors import (
     error_document,
     status_of,
 )
+from boa.server.http.gathered import Gathered
 from boa.server.http.limits import Limits
 from boa.units import Seconds
 
 Awaited: TypeAlias = Literal["head", "body", "taking"]
 """Something that a client owes us: a request's head, its body, or to take its answer."""
+VERSIONS = ("1.0", "1.1")
 _log = logging.getLogger("boa.server")
 
 
@@ -40,7 +46,7 @@ class Premises(ServerState):
         self.crowd = Crowd(limits)
 
 
-class Connection(H11Protocol):
+class Connection(HttpToolsProtocol):
     def __init__(
         self,
         config: Config,
@@ -61,13 +67,17 @@ class Connection(H11Protocol):
     # What uvicorn and asyncio tell it
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
+        self._gathered = Gathered(transport, self.loop)
+        super().connection_made(cast(asyncio.Transport, self._gathered))
         self.address = self.client[0] if self.client else ""
         problem = self._crowd.enter(self)
         if problem is None:
             self._settle()
         else:
             self._refuse(problem)
+
+    def eof_received(self) -> None:
+        self._gathered.flush()  # asyncio closes it now: what was answered is still to be sent
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._crowd.leave(self)
@@ -81,7 +91,18 @@ class Connection(H11Protocol):
             self._refuse(TooLarge(self._limits.body_bytes))
             return
         super().data_received(data)
+        if self._received > self._limits.head_bytes and self._what_is_awaited() == "head":
+            self._refuse(HeadTooLarge(self._limits.head_bytes))
+            return
         self._settle()
+
+    def on_headers_complete(self) -> None:
+        """What is raised here is answered as what is no HTTP."""
+        version = self.parser.get_http_version()
+        hosts = sum(name == b"host" for name, _ in self.headers)
+        if version not in VERSIONS or hosts > 1 or (hosts == 0 and version == VERSIONS[-1]):
+            raise ValueError(f"HTTP/{version} with {hosts} hosts")
+        super().on_headers_complete()
 
     def pause_writing(self) -> None:
         super().pause_writing()
@@ -97,10 +118,8 @@ class Connection(H11Protocol):
         self._settle()
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is no HTTP, or a head that is too long."""
-        asked = self.cycle is not None and not self.cycle.response_complete
-        too_long = not asked and self._received > self._limits.head_bytes
-        self._refuse(HeadTooLarge(self._limits.head_bytes) if too_long else NotHttp())
+        """Refuse what is no HTTP."""
+        self._refuse(NotHttp())
 
     def shutdown(self) -> None:
         if self._refused:

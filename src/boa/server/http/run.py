@@ -75,7 +75,7 @@ def server_for(app: FastAPI, on_ready: Callable[[], None], tls: Tls | None = Non
         app,
         http=Connection,
         ws="none",
-        h11_max_incomplete_event_size=limits.head_bytes,
+        loop="asyncio",  # no other one that happens to be there: limits are tried with this one
         timeout_keep_alive=limits.idle_s,
         log_config=None,
         access_log=bool(os.environ.get("BOA_DEBUG")),

@@ -123,14 +123,14 @@ def _docstrings(name: str, classes: dict[str, ast.ClassDef]) -> dict[str, str]:
 
 
 def _report() -> dict[str, Any]:
-    from boa.server.routes.report import report_handler
+    from boa.server.routes.report import Reports
 
     error = {"application/json": {"schema": {"$ref": "#/components/schemas/ErrorAnswer"}}}
     received = {"application/json": {"schema": {"$ref": "#/components/schemas/Received"}}}
     return {
         "tags": ["running jobs"],
         "summary": "Report",
-        "description": inspect.getdoc(report_handler),
+        "description": inspect.getdoc(Reports),
         "operationId": "report",
         "security": [{"report token": []}],
         "parameters": [

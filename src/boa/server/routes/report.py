@@ -1,10 +1,11 @@
 """Reports of running jobs: hundreds a second, so read by hand and passed on."""
 
+import re
 import time
-from collections.abc import Awaitable, Callable
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from boa.errors import BoaError
 from boa.formats.report import attempt_of, read_report
@@ -18,28 +19,49 @@ from boa.server.http.guard import bearer
 from boa.units import Seconds
 
 MAX_REPORT = 64 * 1024
-_RECEIVED = {"ok": True}
+PATH = re.compile(r"/api/v1/jobs/([^/]+)/report")
+_RECEIVED = b'{"ok":true}'
+_HEAD = {
+    "type": "http.response.start",
+    "status": 200,
+    "headers": [
+        (b"content-length", str(len(_RECEIVED)).encode()),
+        (b"content-type", b"application/json"),
+    ],
+}
+_BODY = {"type": "http.response.body", "body": _RECEIVED}
 
 
-def report_handler(service: Service) -> Callable[[Request], Awaitable[Response]]:
+class Reports:
     """A running job's report of itself. Its token is its own ($BOA_REPORT_TOKEN).
 
     404 or 409: the job has ended or goes on in another run; nothing more need be reported.
     """
 
-    async def handle(request: Request) -> Response:
+    def __init__(self, app: ASGIApp, service: Service) -> None:
+        """`app` answers all other requests: most are reports, and what it does for every request
+        is more work than a report itself."""
+        self._app, self._service = app, service
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        found = PATH.fullmatch(scope["path"]) if scope["type"] == "http" else None
+        if found is None or scope["method"] != "POST":
+            await self._app(scope, receive, send)
+            return
         try:
-            renewed = await _take(service, request)
+            renewed = await _take(self._service, found[1], Request(scope, receive))
         except BoaError as problem:
-            return error_answer(problem)
-        return JSONResponse(_RECEIVED if renewed is None else {**_RECEIVED, "token": renewed})
+            await error_answer(problem)(scope, receive, send)
+            return
+        if renewed is None:
+            await send(_HEAD)
+            await send(_BODY)
+        else:
+            await JSONResponse({"ok": True, "token": renewed})(scope, receive, send)
 
-    return handle
 
-
-async def _take(service: Service, request: Request) -> str | None:
+async def _take(service: Service, job: str, request: Request) -> str | None:
     """The run's next token, where it is time for one."""
-    job: str = request.path_params["job"]
     body = parse(await read(request, MAX_REPORT), constants=True)
     attempt = attempt_of(body)
     record = service.control.snapshot.jobs.get(job)

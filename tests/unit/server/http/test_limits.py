@@ -266,10 +266,11 @@ def test_so_is_one_that_follows_another(tmp_path: Path) -> None:
 def test_who_sends_a_byte_now_and_then_gains_no_time(tmp_path: Path) -> None:
     with served(tmp_path, head_s=0.3) as (_, url), Caller(url) as slow:
         slow.settimeout(0.02)
+        slow.sendall(b"GET /")
         answer = b""
         with suppress(ConnectionError):
             while not answer:
-                slow.sendall(b"G")
+                slow.sendall(b"x")
                 with suppress(TimeoutError):
                     answer = slow.recv(65_536)
         assert status(answer) == 408

@@ -20,6 +20,7 @@ from unit.server.routes.test_money import plan_state
 Operation = tuple[str, str]
 REQUESTS: dict[Operation, dict[str, Any]] = {
     ("post", "/api/v1/jobs"): {"json": examples.JOB_SPEC},
+    ("post", "/api/v1/jobs/batch"): {"json": {"jobs": [examples.JOB_SPEC]}},
     ("get", "/api/v1/jobs"): {"params": {"all": True, "class": "resnet18", "limit": 10}},
     ("get", "/api/v1/jobs/{job}"): {},
     ("post", "/api/v1/jobs/{job}/stop"): {},
