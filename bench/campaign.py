@@ -2,9 +2,9 @@
 
 Every episode has a world of its own: `boa serve` on a small ext4 of its own (a loop device; a plain
 folder where that may not be mounted), with the local engine, PostgreSQL, Ray, or instances of an
-AWS emulator; a few small jobs, two to five faults, and recovery. Processes are killed and stopped,
-the power is cut, disks fail, fill up and turn read-only, files are damaged, clocks jump, second
-services come, cloud calls are lost. Then an observer with books of its own checks that nothing
+AWS emulator; a few small jobs, three to seven faults, and recovery. Processes are killed and
+stopped, the power is cut, disks fail, fill up and turn read-only, files are damaged, clocks
+jump, second services come, cloud calls are lost. Then an observer with books of its own checks that nothing
 acknowledged was lost, nothing ran twice at once, no work was counted twice, no node is forgotten,
 the ledger equals the cloud's book, the cap was never crossed, and the service is back.
 
@@ -46,13 +46,14 @@ def main() -> int:
         if not known:
             print("no such fault can be had here: see --list", file=sys.stderr)
             return 2
-        makers = open_worlds.enter_context(Makers())
+        makers = open_worlds.enter_context(Makers(means))
         outcomes: list[Outcome] = []
         began = time.monotonic()
         for episode in _episodes(asked, worlds, known, outcomes):
             outcomes.append(run(episode, means, makers.of(episode.world)))
             _tell(outcomes[-1], outcomes, began)
-        _write(asked.json, outcomes, time.monotonic() - began)
+            _write(asked.json, outcomes, time.monotonic() - began)
+        _sum_up(outcomes, time.monotonic() - began)
         return 1 if any(one.violations for one in outcomes) else 0
 
 
@@ -85,18 +86,27 @@ def _tell(outcome: Outcome, outcomes: list[Outcome], began: float) -> None:
         print(f"     VIOLATED: {text}\n     again: {episode.again}", flush=True)
 
 
-def _write(path: Path | None, outcomes: list[Outcome], took_s: float) -> None:
+def _counted(outcomes: list[Outcome]) -> tuple[Counter[str], Counter[str]]:
     struck: Counter[str] = Counter()
     missed: Counter[str] = Counter()
     for one in outcomes:
         struck.update(one.struck)
         missed.update(one.missed)
+    return struck, missed
+
+
+def _sum_up(outcomes: list[Outcome], took_s: float) -> None:
+    struck, _ = _counted(outcomes)
     print(f"{struck.total()} faults in {len(outcomes)} episodes, {took_s:.0f} s:")
     for name, count in sorted(struck.items()):
         print(f"  {count:>4} {name}")
-    wrong = [one for one in outcomes if one.violations]
-    print(f"{len(wrong)} episodes violated something")
+    print(f"{sum(bool(one.violations) for one in outcomes)} episodes violated something")
+
+
+def _write(path: Path | None, outcomes: list[Outcome], took_s: float) -> None:
+    """After every episode, so that one that is ended early has its outcome too."""
     if path is not None:
+        struck, missed = _counted(outcomes)
         document = {
             "faults": dict(struck),
             "missed": dict(missed),

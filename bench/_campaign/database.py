@@ -22,6 +22,10 @@ class Database:
     def pid(self) -> int:
         return int((self.server.folder / "data" / "postmaster.pid").read_text().split()[0])
 
+    def wrapper(self) -> list[int]:
+        """The process that ends it with us."""
+        return [self.server._server.pid]
+
     def everybody(self) -> list[int]:
         return [self.pid(), *children(self.pid())]
 
@@ -50,9 +54,6 @@ class PostgresqlWorld(World):
 
     def second_settings(self) -> dict[str, Any]:
         return {"data_dir": str(self.scratch / "second"), "db": self.store_url()}
-
-    def outside(self) -> list[int]:
-        return [self.database.server._server.pid]
 
     def recover(self) -> None:
         for pid in self.database.everybody():

@@ -68,7 +68,7 @@ def planned(
     able = [name for name in SHARES if name in worlds and any(name in f.worlds for f in known)]
     world = luck.choices(able, [SHARES[name] for name in able])[0]
     here = [one for one in known if world in one.worlds]
-    struck = luck.choices(here, [one.weight for one in here], k=luck.randint(2, 5))
+    struck = luck.choices(here, [one.weight for one in here], k=luck.randint(3, 7))
     return Episode(seed, number, world, tuple(one.name for one in struck), options)
 
 

@@ -76,7 +76,7 @@ for _kind, _who, _weight in (
     ("worker", World.workers, 3),
     ("child", World.children, 3),
     ("parent", World.parents, 2),
-    ("helper", World.helpers, 2),
+    ("simulation", World.simulations, 1),
 ):
     _where = ALL if _kind in ("worker", "child") else LOCAL
     fault(f"kill-{_kind}", _where, weight=_weight)(_struck(_who, signal.SIGKILL))
@@ -284,11 +284,11 @@ def _damages(pattern: str, restart: float) -> Strike:
     return strike
 
 
-fault("damage-outcome", weight=2)(_damages("*/*/outcome", 0.7))
-fault("damage-launch", weight=2)(_damages("*/*/[lcu][alp]*", 0.5))
-fault("damage-log", weight=2)(_damages("*/*/*.log", 0.3))
-fault("damage-lock", weight=1)(_damages("*/*/lock", 0.5))
-fault("damage-marker", weight=1)(_damages(".runs/*", 0.7))
+fault("damage-outcome", weight=2)(_damages("*/*/outcome", 0.4))
+fault("damage-launch", weight=2)(_damages("*/*/[lcu][alp]*", 0.3))
+fault("damage-log", weight=2)(_damages("*/*/*.log", 0.2))
+fault("damage-lock", weight=1)(_damages("*/*/lock", 0.3))
+fault("damage-marker", weight=1)(_damages(".runs/*", 0.4))
 
 
 @fault("damage-owner", weight=1)
@@ -323,7 +323,7 @@ def stray_names(world: World, luck: random.Random) -> bool:
         with suppress(OSError):
             (runs / name).parent.mkdir(parents=True, exist_ok=True)
             (runs / name).write_bytes(luck.choice(DAMAGE))
-    if luck.random() < 0.7:
+    if luck.random() < 0.4:
         world.service.kill()
         world.up()
     return True

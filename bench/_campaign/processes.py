@@ -19,12 +19,14 @@ class NeverCame(Exception):
     """A state that was waited for, in words."""
 
 
-def until(done: Callable[[], bool], what: str, within_s: float = PATIENCE_S) -> None:
+def until(
+    done: Callable[[], bool], what: str, within_s: float = PATIENCE_S, every_s: float = LOOK_S
+) -> None:
     deadline = time.monotonic() + within_s
     while not done():
         if time.monotonic() > deadline:
             raise NeverCame(f"{what}: not within {within_s:g} s")
-        time.sleep(LOOK_S)
+        time.sleep(every_s)
 
 
 def adopt_orphans() -> None:
@@ -47,10 +49,14 @@ def below(root: int) -> list[int]:
 
 
 def children(parent: int) -> list[int]:
+    """Begun by any of its threads."""
+    found: list[int] = []
     with suppress(OSError):
-        text = Path(f"/proc/{parent}/task/{parent}/children").read_text()
-        return [int(pid) for pid in text.split() if lives(int(pid))]
-    return []
+        for thread in os.listdir(f"/proc/{parent}/task"):
+            with suppress(OSError):
+                text = Path(f"/proc/{parent}/task/{thread}/children").read_text()
+                found += [int(pid) for pid in text.split() if lives(int(pid))]
+    return found
 
 
 def lives(pid: int) -> bool:
@@ -67,6 +73,13 @@ def environment(pid: int) -> dict[str, str]:
         )
         return {os.fsdecode(name): os.fsdecode(value) for name, _, value in entries}
     return {}
+
+
+def command(pid: int) -> list[str]:
+    with suppress(OSError):
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().rstrip(b"\0").split(b"\0")
+        return [os.fsdecode(word) for word in words]
+    return []
 
 
 def send(pid: int, number: int) -> bool:

@@ -78,7 +78,7 @@ class Service:
                 return Ended(self.process.returncode, self.last_words())
             if time.monotonic() > deadline:
                 raise NeverCame(f"the service neither answers nor ends: {self.last_words()}")
-            time.sleep(LOOK_S)
+            time.sleep(5 * LOOK_S)
         return None
 
     def kill(self) -> None:

@@ -6,7 +6,7 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,6 +36,8 @@ class Means:
     loop: bool
     library: Path | None
     """The shim."""
+    servers: list[Callable[[], list[int]]] = field(default_factory=list)
+    """Processes beside all worlds, which no power cut reaches: databases, clusters."""
 
 
 @dataclass
@@ -45,6 +47,8 @@ class World:
     means: Means
     luck: random.Random
     kind: str = "local"
+    cap: float = CAP
+    """The most that may be spent per hour, at any moment."""
     violations: list[str] = field(default_factory=list)
     stopped: set[int] = field(default_factory=set)
     """Processes that got SIGSTOP, and no SIGCONT yet."""
@@ -66,14 +70,14 @@ class World:
         self.service = Service(self.scratch, self.data, self.settings(), self.environment())
         self.user = User(self.service.client(), self.said)
         self.book = Book(self.data / "cloud.json")
-        self._submitted = 0
+        self._submitted, self._simulated = 0, False
 
     # What other worlds change
 
     def settings(self) -> dict[str, Any]:
         return {
             "budget_per_hour": BUDGETS[-1],
-            "max_spend_per_hour": CAP,
+            "max_spend_per_hour": self.cap,
             "speed": SPEED,
             "gpu_types": {"T4": {"price": PRICE, "gpus_per_node": GPUS, "max_nodes": MOST_NODES}},
             "keep_warm_s": 20,
@@ -95,9 +99,9 @@ class World:
         """The cloud's own book."""
         return self.book.rented()
 
-    def outside(self) -> list[int]:
-        """Servers beside the world, which its power cuts do not reach."""
-        return []
+    def is_empty(self) -> bool:
+        """Whether the cloud itself has nothing rented any more."""
+        return True
 
     def tick(self) -> None:
         """What the world does by itself while it is waited for."""
@@ -120,7 +124,9 @@ class World:
         name = f"j{self._submitted}"
         child = luck.choice(("none", "plain", "bare"))
         units, unit_s = luck.randint(8, 30), luck.choice((0.02, 0.05))
-        command = [sys.executable, TRAINEE, self.scratch / "journal", self.scratch / "locks"]
+        warm = luck.random() < 0.3
+        python = [sys.executable] if warm else [sys.executable, "-S"]
+        command = [*python, TRAINEE, self.scratch / "journal", self.scratch / "locks"]
         self.user.submit(
             {
                 "version": 1,
@@ -130,7 +136,7 @@ class World:
                 "gpus": {"max": luck.choice((1, 1, 2, 3))},
                 "retries": 1000,
                 "grace_s": 60,
-                "preload": luck.choice(([], ["json"])),
+                "preload": ["json"] if warm else [],
                 "total_work": units,
             }
         )
@@ -172,7 +178,7 @@ class World:
     # Who is in it
 
     def everybody(self) -> list[int]:
-        servers = self.outside()
+        servers = [pid for found in self.means.servers for pid in found()]
         others = {*servers, *(pid for server in servers for pid in below(server))}
         return [pid for pid in below(os.getpid()) if pid not in others]
 
@@ -198,11 +204,16 @@ class World:
         mine = processes.children(self.service.pid) if self.service.pid else []
         return [p for p in mine if p not in known and "BOA_WARM" in processes.environment(p)]
 
-    def helpers(self) -> list[int]:
-        """Other processes of the service: the one that plans, the one that simulates."""
+    def simulations(self) -> list[int]:
+        """Processes of what-ifs; one is asked for where there is none."""
         known = {*self.supervisors(), *self.workers(), *self.parents()}
         mine = processes.children(self.service.pid) if self.service.pid else []
-        return [pid for pid in mine if pid not in known]
+        found = [pid for pid in mine if pid not in known and _is_spawned(pid)]
+        if not found and not self._simulated:
+            self._simulated = True
+            with suppress(BoaError):
+                self.user.client.what_if("day", policies=["boa"], budgets=[80.0])
+        return found
 
     # What befalls it
 
@@ -241,3 +252,7 @@ class World:
             self.switch_off()
         self.disk.close()
         shutil.rmtree(self.scratch, ignore_errors=True)
+
+
+def _is_spawned(pid: int) -> bool:
+    return any("multiprocessing" in word for word in processes.command(pid))
