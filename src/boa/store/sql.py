@@ -161,8 +161,8 @@ class SqlStore:
                 prune(connection, self._last_event, last)
                 prune_audit(connection, self._last_audit, audited, time.time())
                 pruned_at = self._prune_history(connection, changes)
-            except BaseException:
-                self._undo(connection, transaction)
+            except BaseException as trouble:
+                self._undo(connection, transaction, trouble)
                 raise
             self._finish(transaction)
         self._commits += 1
@@ -187,9 +187,14 @@ class SqlStore:
         if moved.rowcount != 1:
             raise Overtaken(self._backend.where)
 
-    def _undo(self, connection: Connection, transaction: Transaction) -> None:
+    def _undo(
+        self, connection: Connection, transaction: Transaction, trouble: BaseException
+    ) -> None:
+        """A file that SQLite could not open for writing (a disk that failed, no descriptor left) it
+        has opened for reading, for good: only another connection writes again."""
         transaction.rollback()
-        if connection.invalidated:
+        said = getattr(getattr(trouble, "orig", None), "sqlite_errorname", "")
+        if connection.invalidated or said.startswith("SQLITE_READONLY"):
             self._disconnect()
 
     def _finish(self, transaction: Transaction) -> None:

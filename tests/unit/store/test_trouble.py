@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, event
+from sqlalchemy import Engine, create_engine, event
 
 from boa.model.changes import Changes
 from boa.store.base import Store, StoreTrouble
@@ -124,6 +124,25 @@ def test_a_disk_that_fails_in_the_middle_of_a_commit_is_trouble_until_it_works(
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, before)
         check_it_goes_on(store)
+
+
+def test_a_file_that_could_once_only_be_opened_for_reading_is_written_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As SQLite does by itself where the disk, or a descriptor, fails while it is opened."""
+    reading = create_engine(f"sqlite:///file:{tmp_path}/boa.db?mode=ro&uri=true")
+    event.listen(reading, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
+    with opened(f"sqlite:///{tmp_path}/boa.db") as store:
+        store.commit(FIRST)
+        with monkeypatch.context() as failing:
+            failing.setattr(store._backend, "connect", reading.connect)  # type: ignore[attr-defined]
+            store._disconnect()  # type: ignore[attr-defined]
+            for _ in range(2):
+                with pytest.raises(StoreTrouble, match="may not be written"):
+                    store.commit(SECOND)
+            check_nothing_came_of_it(store)
+        check_it_goes_on(store)
+    reading.dispose()
 
 
 def test_a_mistake_in_the_program_is_not_taken_for_trouble(database: Database) -> None:
