@@ -85,6 +85,7 @@ def test_a_loss_that_diverged_does_not_lose_the_report(service: FakeService) -> 
         report_token(SECRET, "2", 1),
         report_token(b"another secret", "1", 1),
     ],
+    ids=["none", "wrong", "the service's own", "another run's", "another job's", "forged"],
 )
 def test_only_the_run_s_own_token_counts(service: FakeService, token: str) -> None:
     answer = send(service, BODY, token=token)
