@@ -96,9 +96,10 @@ def open_kept(config: ServiceConfig, folder: DataFolder, *, accept: bool) -> tup
     mark, backend = read_mark(folder.path), backend_of(config.db)
     try:
         seen = look(backend, mark, folder.jobs())
-        if not seen.faults and accept and not _is_owner(folder, seen.found.meta):
+        is_other = bool(seen.found.cluster) and not _is_owner(folder, seen.found.meta)
+        if is_other and (accept or seen.faults):
             other = Fault(kind="foreign", text="the data folder belongs to another database")
-            seen = replace(seen, faults=[other])
+            seen = replace(seen, faults=[other, *seen.faults])
         if seen.faults:
             return _open_knowingly(config, folder, backend, seen, accept)
         store: Store = SqlStore(backend, FolderMemory(folder.path))

@@ -13,7 +13,7 @@ def compare(found: Found, mark: Mark | None, seen: Collection[int]) -> list[Faul
     """`seen`: numbers of jobs that the folder has runs or checkpoints of."""
     highest = max([mark.job if mark else 0, *seen])
     damaged = {number for fault in found.faults for number in fault.jobs}
-    told = set(range(found.job + 1, highest + 1)) - damaged
+    told = set(range(found.job + 1, highest + 1)) - damaged - found.lost
     if not found.there:
         if mark is None and not seen:
             return []

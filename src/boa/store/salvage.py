@@ -41,17 +41,14 @@ def salvage(path: Path, aside: Path) -> None:
     draft = draft_of(path)
     draft.unlink(missing_ok=True)
     private_file(draft)
-    engine = writers(draft)
+    engine = writers(draft, alone=True)
     try:
         with engine.connect() as new:
             migrate(new, MIGRATIONS)
             if path.is_file():
                 _copy_all(path, new)
-            new.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
     finally:
         engine.dispose()
-    for left in ("-wal", "-shm"):
-        draft.with_name(draft.name + left).unlink(missing_ok=True)
     replace_store(path, draft, aside)
 
 

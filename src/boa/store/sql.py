@@ -236,9 +236,10 @@ class SqlStore:
     def load(self) -> Saved:
         with self._told(), self._backend.readers.connect() as connection:
             saved = _saved(connection)
+        given_up = max((last for _, last in saved.meta.get("lost_jobs", ())), default=0)
         return replace(
             saved,
-            next_job=max(saved.next_job, self._mark.job + 1),
+            next_job=max(saved.next_job, self._mark.job + 1, given_up + 1),
             next_node=max(saved.next_node, self._mark.node + 1),
         )
 

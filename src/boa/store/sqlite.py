@@ -90,9 +90,10 @@ def parts_of(path: Path) -> list[Path]:
     return [path.with_name(path.name + part) for part in ("", "-wal", "-shm")]
 
 
-def writers(path: Path) -> Engine:
+def writers(path: Path, *, alone: bool = False) -> Engine:
+    """`alone`: nobody reads it meanwhile, and everything is to be in the one file."""
     found = create_engine(_here(path), poolclass=NullPool, **SETTINGS)
-    event.listen(found, "connect", _for_writing)
+    event.listen(found, "connect", _for_writing_alone if alone else _for_writing)
     event.listen(found, "begin", _begin)
     return found
 
@@ -124,6 +125,10 @@ def _for_writing(connection: Any, _record: object) -> None:
     connection.isolation_level = None
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")
+
+
+def _for_writing_alone(connection: Any, _record: object) -> None:
+    connection.isolation_level = None
 
 
 def _for_reading(connection: Any, _record: object) -> None:
