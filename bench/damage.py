@@ -31,8 +31,7 @@ def trials(seed: int, count: int, root: Path, only: int | None = None) -> list[T
             continue
         folder = root / f"trial-{number}"
         done.append(attempt(scenes, number, kind, seed, folder))
-        if sys.stderr.isatty() or done[-1].violations:
-            print(f"{number} {kind}: {done[-1]}", file=sys.stderr)
+        print(f"{number}: {done[-1]}", file=sys.stderr, flush=True)
         if not done[-1].violations:
             shutil.rmtree(folder, ignore_errors=True)
     return done

@@ -94,6 +94,7 @@ CONFIG: dict[str, Any] = {
     "run_as": {"default": "nobody", "teams": {"vision": "alice", "audio": 1003}},
     "secret_key_file": "keys/secret.key",
     "url": "http://10.0.0.5:8420",
+    "snapshots": {"every_h": 6, "keep": 10},
     "local": {"provision_s": 30, "release_s": 5},
     "ray": {"address": "10.0.0.5:6379", "nodes": "fixed"},
     "aws": {

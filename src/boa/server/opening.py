@@ -39,6 +39,10 @@ from boa.store.sqlite import Sqlite, checkers, reason_of
 ACCEPT = "--accept-store"
 OTHER_STORE = ("older", "foreign")
 """Kinds of faults of a store that is whole, but not the folder's newest."""
+OF_ITS_OWN = (
+    "It is another service's: name a folder of its own for it (--data), or put this one's back "
+    "(boa store restore)"
+)
 FORMER, MOST_FORMER = "former_clusters", 50
 """Names that the store had before (`meta`)."""
 _log = logging.getLogger("boa.server")
@@ -153,6 +157,8 @@ def _open_knowingly(
 ) -> tuple[Store, Saved]:
     restored = seen.is_whole and _is_restored(folder, seen.found)
     repairable = seen.is_whole or isinstance(backend, Sqlite)
+    if _is_another_service(folder, seen.found):
+        raise StoreRefused(backend.where, seen.faults, OF_ITS_OWN)
     if not (accept or restored) or not repairable:
         raise StoreRefused(backend.where, seen.faults, what_to_do(folder.path, backend, seen))
     aside = folder.new_quarantine()
@@ -161,7 +167,8 @@ def _open_knowingly(
         assert isinstance(backend, Sqlite)
         salvage(backend.path, aside / "store")
         seen = look(backend, seen.mark, seen.seen)
-    unknown = seen.seen if _is_foreign(folder, seen) else seen.seen - seen.found.jobs
+    own_way = any(fault.kind == "foreign" for fault in faults)
+    unknown = seen.seen if own_way else seen.seen - seen.found.jobs
     moved = folder.move_away(unknown, aside)
     store = SqlStore(backend, FolderMemory(folder.path))
     told = [fault.text for fault in faults]
@@ -196,11 +203,11 @@ def _renewed(meta: Mapping[str, Any]) -> dict[str, Any]:
     return {"cluster": name, FORMER: former[-MOST_FORMER:]}
 
 
-def _is_foreign(folder: DataFolder, seen: Look) -> bool:
-    """Whether its numbers are another service's, so that none means the same job here."""
-    other = any(fault.kind == "foreign" for fault in seen.faults)
-    name, owner = seen.found.cluster, folder.owner
-    return other or bool(name and owner and owner_of(name) != owner_of(owner))
+def _is_another_service(folder: DataFolder, found: Found) -> bool:
+    """Whether its numbers are another service's: none means the same job here, so nothing can be
+    gone on with, nor all that is lost be named."""
+    name, owner = found.cluster, folder.owner
+    return bool(name and owner and owner_of(name) != owner_of(owner))
 
 
 def what_to_do(folder: Path, backend: Backend, seen: Look) -> str:

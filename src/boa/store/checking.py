@@ -110,6 +110,7 @@ def check(engine: Engine, path: Path | None, reason: Reason) -> Found:
                 if found.there:
                     found.tell("schema", "it has tables, but none of boa's version")
             elif found.version == len(MIGRATIONS):
+                _check_tables(connection, found)
                 _check_rows(connection, found, reason)
             else:  # older ones are looked through once they are brought up to date
                 _read_writer(connection, found)
@@ -158,6 +159,13 @@ def _check_pages(connection: Connection, found: Found) -> None:
         found.tell("pages", f"the file is damaged ({detail})")
 
 
+def _check_tables(connection: Connection, found: Found) -> None:
+    there = set(inspect(connection).get_table_names())
+    missing = [name for name in tables.metadata.tables if name not in there]
+    if missing:
+        found.tell("schema", f"tables are missing: {', '.join(missing)}")
+
+
 # Rows
 
 
@@ -201,6 +209,8 @@ class _Closed:
 
 
 def _read_writer(connection: Connection, found: Found) -> None:
+    if not inspect(connection).has_table(tables.writer.name):
+        return
     rows = connection.execute(tables.writer.select()).all()
     if len(rows) != 1:
         found.tell("schema", f"its table writer has {len(rows)} rows instead of one")

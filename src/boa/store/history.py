@@ -37,8 +37,7 @@ def _by_mark(found: Found, mark: Mark, told: Collection[int]) -> list[Fault]:
         return [_fault("older", f"the store is older than its data folder ({behind})", told)]
     if not found.openings:  # brought up to date meanwhile by nobody: it is an old copy
         return [_fault("older", "the store is of an older version than its data folder", told)]
-    commits = found.commits if found.opened == mark.opened else _commits(found, mark)
-    if not _same(found, mark) or commits < mark.commits:
+    if not _same(found, mark) or _commits(found, mark) < mark.commits:
         what = "the store is another one than that of its data folder, or went its own way"
         return [_fault("foreign", what, told)]
     return []
@@ -49,6 +48,12 @@ def _same(found: Found, mark: Mark) -> bool:
 
 
 def _commits(found: Found, mark: Mark) -> int:
+    """Commits of the opening that the mark is of. Who takes the store over without a name of his
+    own does not write them down: then they are believed."""
+    if found.opened == mark.opened:
+        return found.commits
+    if found.opened not in found.openings:
+        return mark.commits
     return found.openings.get(mark.opened, ("", 0))[1]
 
 

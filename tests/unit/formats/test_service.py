@@ -73,6 +73,7 @@ def test_every_field_arrives_in_the_config(file: Path) -> None:
     assert (config.round_s, config.replan_s, config.keep_warm_s) == (30.0, 600.0, 0.0)
     assert (config.pacing_h, config.refused_s, config.backoff_s) == (12.0, 10.0, 1.0)
     assert (config.provision_s, config.release_s, config.log_bytes) == (30.0, 5.0, 512 * 1024)
+    assert (config.snapshot_every_h, config.snapshots_kept) == (6.0, 10)
     assert config.warm_parents == 2
     assert (config.policy, config.engine, config.cloud) == ("boa", "local", "local")
 

@@ -153,18 +153,34 @@ def test_a_folder_without_a_memory_takes_its_store_under_another_name(
         pass
 
 
-def test_another_service_s_store_is_refused_and_accepted_without_any_of_its_runs(
+def test_another_service_s_store_is_refused_knowingly_too(
     settings: ServiceConfig, tmp_path: Path
 ) -> None:
+    """Its job 1 is another one than the folder's."""
     other = config(tmp_path / "other")
     with opened(other) as (store, _):
         meta = {**META, "cluster": "boa-other-two"}
         store.commit(changes(jobs=(job(1), job(2), job(3)), meta=meta))
     shutil.copy(other.data_dir / "boa.db", settings.data_dir / "boa.db")
-    with pytest.raises(StoreRefused, match="belongs to another database"), opened(settings):
+    for accept in (False, True):
+        refused = pytest.raises(StoreRefused, match="a folder of its own")
+        with refused, opened(settings, accept=accept):
+            pass
+    assert (settings.data_dir / "checkpoints/1").exists()
+
+
+def test_a_copy_that_went_its_own_way_is_accepted_without_any_of_the_folder_s_runs(
+    settings: ServiceConfig, tmp_path: Path
+) -> None:
+    put_older_back(settings)
+    apart = replace(settings, data_dir=tmp_path / "apart")
+    for number in (2, 3, 4):  # by then it has been opened more often than the folder's own
+        with opened(apart) as (store, _):
+            store.commit(changes(jobs=(job(number),)))
+    with pytest.raises(StoreRefused, match="went its own way"), opened(settings):
         pass
     with opened(settings, accept=True) as (_, saved):
-        assert saved.next_job == 4
+        assert saved.next_job == 5
         assert not (settings.data_dir / "checkpoints/1").exists()
 
 

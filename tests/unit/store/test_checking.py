@@ -96,6 +96,7 @@ def test_a_job_whose_text_is_older_than_this_version_is_whole(path: Path) -> Non
         ("DELETE FROM nodes WHERE id = 1", "reference", "nodes that are not there: 1", []),
         ("DELETE FROM meta WHERE key = 'secret'", "missing", "settings are missing: secret", []),
         ("DELETE FROM writer", "schema", "writer has 0 rows", []),
+        ("DROP TABLE openings", "schema", "tables are missing: openings", []),
         ("DROP TABLE holds", "pages", "table holds cannot be read", []),
         ("DROP TABLE schema_version", "schema", "none of boa's version", []),
     ],

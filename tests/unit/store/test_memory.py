@@ -13,7 +13,7 @@ from stored import changes, event, job, node
 
 def mark(commits: int, **fields: int) -> Mark:
     known = {"opened": 3, "job": 7, "node": 2, "event": 9, **fields}
-    return Mark(commits=commits, nonce="ab12", **known)  # type: ignore[arg-type]
+    return Mark(commits=commits, nonce="ab12", **known)
 
 
 def store_in(folder: Path) -> SqlStore:
