@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from boa.model.changes import Changes
 from boa.model.cluster import Allocation, Share
 from boa.model.events import KINDS
-from boa.model.job import GpuLimits, JobRecord, JobSpec, Run
+from boa.model.job import GpuLimits, JobRecord, JobSpec, Run, SecretUse
 from boa.model.plan import Variant
 from boa.model.records import Cell, CellKey, ClassRecord, Event, Hold, NodeRecord, Point, Sample
 
@@ -129,6 +129,7 @@ specs = st.builds(
     run=st.lists(texts, max_size=3).map(tuple),
     name=texts,
     env=st.dictionaries(texts, texts, max_size=2),
+    secrets=st.lists(st.builds(SecretUse, texts, texts), max_size=2).map(tuple),
     workdir=texts,
     gpus=limits,
     launcher=st.sampled_from(["workers", "torchrun", "single"]),

@@ -1,5 +1,5 @@
-"""What the local engine prepares and writes down to begin a run: its folders, its files, and the
-environment that its processes see."""
+"""The beginning of a run of the local engine: its folders, its files, and the environment that its
+processes see."""
 
 import os
 from collections.abc import Sequence

@@ -28,7 +28,7 @@ _PROBE = (
     'while read -r key value; do [ "$key" = CapEff: ] && echo "$value"; done </proc/self/status; '
     "exit 0"
 )
-"""What a user meets: whether the folder can be entered, and what may still be done there."""
+"""Asked as a user: whether the folder can be entered, and which privileges are left there."""
 
 
 class NoSuchUser(Exception):

@@ -168,7 +168,8 @@ class ControlLoop:
             secret = self.vault.changeable(name, by or NOBODY)
             users = [job.id for job in draft.jobs.values() if uses(job, name)]
             if users and not force:
-                said = f"{name} is used by {len(users)} jobs that have not ended ({users[0]}, …)"
+                some = ", ".join(users[:5]) + (", …" if len(users) > 5 else "")
+                said = f"{name} is used by jobs that have not ended: {some}"
                 expected = "one that no active job uses, or force: their next start waits for it"
                 raise InputError("secret", name, expected, said)
             draft.put_meta(f"{PREFIX}{name}", None)

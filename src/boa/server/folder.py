@@ -33,7 +33,7 @@ KEPT = (
 )
 """Names in it, which earlier versions may have left open to others."""
 PASSED = ("runs", "checkpoints")
-"""Of these, folders that have folders of jobs in them."""
+"""Folders of these that have folders of jobs in them."""
 MOST_BYTES = 4096
 _NAME = re.compile(r"[\x21-\x7e]+")
 _JOB = re.compile(r"([1-9][0-9]{0,17})(\.[0-9]+)?")

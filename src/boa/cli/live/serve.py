@@ -184,7 +184,7 @@ def serve(
 
 
 def _close_to_jobs() -> None:
-    """What this process was started with is not for jobs to read, its token least of all."""
+    """Hide from jobs what this process was started with, its token above all."""
     from boa.engines.passing import passed
     from boa.own_process import close_to_others
 

@@ -64,7 +64,7 @@ class Mask:
 
 
 def forms(values: "Iterable[str]") -> "list[bytes]":
-    """What values look like: as they are, line by line, and inside of base64."""
+    """Forms that values take: as they are, line by line, and inside of base64."""
     found: set[bytes] = set()
     for value in values:
         plain = value.encode("utf-8", "surrogateescape")
