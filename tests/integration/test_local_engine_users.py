@@ -14,19 +14,16 @@ from boa.engines import users
 from boa.errors import InputError
 from boa.model.service import RunAs
 from local_runs import Runs, alive, until
+from other_users import passable_folder
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can run jobs as others")
 SOMEBODY, OTHER = "nobody", "daemon"
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Path:
-    """Where others can get to: pytest's folders are its user's alone."""
-    for folder in (tmp_path, *tmp_path.parents):
-        mode = stat.S_IMODE(folder.stat().st_mode)
-        if mode & 0o011 != 0o011:
-            folder.chmod(mode | 0o011)
-    return tmp_path
+def place() -> Iterator[Path]:
+    with passable_folder() as folder:
+        yield folder
 
 
 @pytest.fixture

@@ -374,6 +374,50 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/secrets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Secrets
+         * @description Secrets that are set, by name, without their values.
+         */
+        get: operations["secrets"];
+        put?: never;
+        /**
+         * Set Secret
+         * @description Set a secret, new or in place of another value. Runs that begin from now on get it.
+         */
+        post: operations["set_secret"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/secrets/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Remove Secret
+         * @description Remove a secret: for good, from the database too. Runs that have it go on.
+         */
+        delete: operations["remove_secret"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/what-if/traces": {
         parameters: {
             query?: never;
@@ -2171,6 +2215,37 @@ export interface components {
             measured_speedup: number | null;
         };
         /**
+         * Secret
+         * @description A secret, without its value.
+         */
+        Secret: {
+            /** Name */
+            name: string;
+            /** Set At */
+            set_at: number;
+            /**
+             * Set By
+             * @description Name of the token that it was set with; empty where there was none.
+             */
+            set_by: string;
+            /**
+             * Jobs
+             * @description Jobs that use it and have not ended.
+             */
+            jobs: number;
+        };
+        /** SecretAnswer */
+        SecretAnswer: {
+            secret: components["schemas"]["Secret"];
+        };
+        /** SecretList */
+        SecretList: {
+            /** Secrets */
+            secrets: components["schemas"]["Secret"][];
+            /** Now */
+            now: number;
+        };
+        /**
          * Share
          * @description GPUs of one type.
          */
@@ -2485,6 +2560,22 @@ export interface components {
             env?: {
                 [key: string]: string;
             };
+            /**
+             * @description Secrets that the job gets (`boa secret set`), by name: each in the variable of its name, or another.
+             * @example [
+             *       "HF_TOKEN",
+             *       {
+             *         "name": "WANDB",
+             *         "env": "WANDB_API_KEY"
+             *       }
+             *     ]
+             */
+            secrets?: (string | {
+                /** @description The secret's. */
+                name: string;
+                /** @description The variable that holds it. */
+                env?: string;
+            })[];
             /** @description Where the command runs. */
             workdir?: string;
             /** @description What the job can run on. */
@@ -2580,6 +2671,12 @@ export interface components {
                 /** @description By how much the first step is longer than others. */
                 first_step?: number | null;
             } | null;
+        };
+        SecretValue: {
+            /** @description Letters, digits and _. */
+            name: string;
+            /** @description Up to 10 KB of text. Nothing shows it again. */
+            value: string;
         };
         WhatIf: {
             /** @description Its name (GET /api/v1/what-if/traces). */
@@ -2694,6 +2791,9 @@ export type Preview = components['schemas']['Preview'];
 export type Problem = components['schemas']['Problem'];
 export type RivalPoint = components['schemas']['RivalPoint'];
 export type Sample = components['schemas']['Sample'];
+export type Secret = components['schemas']['Secret'];
+export type SecretAnswer = components['schemas']['SecretAnswer'];
+export type SecretList = components['schemas']['SecretList'];
 export type Share = components['schemas']['Share'];
 export type SimulatedType = components['schemas']['SimulatedType'];
 export type Simulation = components['schemas']['Simulation'];
@@ -2712,6 +2812,7 @@ export type WidthChoice = components['schemas']['WidthChoice'];
 export type JobSpec = components['schemas']['JobSpec'];
 export type BudgetChange = components['schemas']['BudgetChange'];
 export type Report = components['schemas']['Report'];
+export type SecretValue = components['schemas']['SecretValue'];
 export type WhatIf = components['schemas']['WhatIf'];
 export type TokenRequest = components['schemas']['TokenRequest'];
 export type Received = components['schemas']['Received'];
@@ -3923,6 +4024,208 @@ export interface operations {
                 };
             };
             /** @description Not within the role of who asks; or sent by another site's page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A field or parameter is wrong: the error names it, and what would be accepted. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not now: the database or the control loop is in trouble. Nothing has changed. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    secrets: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SecretList"];
+                };
+            };
+            /** @description No token, or a wrong one. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Sent by another site's page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A field or parameter is wrong: the error names it, and what would be accepted. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    set_secret: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "HF_TOKEN",
+                 *       "value": "hf_…"
+                 *     }
+                 */
+                "application/json": components["schemas"]["SecretValue"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SecretAnswer"];
+                };
+            };
+            /** @description The body is not JSON. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description No token, or a wrong one. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Sent by another site's page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A field or parameter is wrong: the error names it, and what would be accepted. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not now: the database or the control loop is in trouble. Nothing has changed. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    remove_secret: {
+        parameters: {
+            query?: {
+                /** @description Though active jobs use it: their next start waits for it. */
+                force?: boolean;
+            };
+            header?: never;
+            path: {
+                /** @description The secret's name. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SecretAnswer"];
+                };
+            };
+            /** @description No token, or a wrong one. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Sent by another site's page. */
             403: {
                 headers: {
                     [name: string]: unknown;
