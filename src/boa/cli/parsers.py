@@ -62,13 +62,13 @@ def one_of(option: str, choices: Collection[str]) -> Callable[[Any], str]:
     return parse
 
 
-SPANS = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86_400.0, "w": 604_800.0}
+SPANS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0, "w": 604_800.0}
 """Seconds by unit."""
 
 
 def span(option: str) -> Callable[[Any], float]:
     """A parser of spans of time: 30d."""
-    expected = "a span of time, such as 90min, 12h, 30d or 8w"
+    expected = "a span of time, such as 90m, 12h, 30d or 8w"
 
     def parse(text: Any) -> float:
         number = str(text).rstrip("".join(SPANS))

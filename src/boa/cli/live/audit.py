@@ -7,37 +7,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from boa.cli import options, shell
 from boa.cli.console import console, emit_json
+from boa.cli.live.cost import moment
 from boa.cli.live.service import connect
 from boa.cli.markup import escape
 from boa.cli.options import Json
-from boa.cli.parsers import span
 from boa.cli.tables import listing
-from boa.errors import InputError
 
 if TYPE_CHECKING:
     from boa.api.access import AuditLine
 
-SINCE = "a span of time, such as 24h or 30d, or a moment, such as 2026-09-21 or 2026-09-21T14:00"
-
-
-def moment(text: Any) -> float:
-    """Unix seconds: so long ago, or at a time of this machine's zone unless one is named."""
-    try:
-        return datetime.fromisoformat(str(text)).timestamp()
-    except (ValueError, OverflowError):
-        pass
-    try:
-        return time.time() - span("--since")(text)
-    except InputError:
-        raise InputError("--since", text, SINCE) from None
-
 
 def audit(
     since: Annotated[
-        float | None,
-        shell.Option(
-            "--since", metavar="WHEN", parser=moment, help="A span such as 24h, or a moment."
-        ),
+        str | None,
+        shell.Option("--since", metavar="TIME", help="A time ago (30m, 12h, 7d) or a date (UTC)."),
     ] = None,
     who: Annotated[
         str | None, shell.Option("--who", metavar="NAME", help="Only what this token's did.")
@@ -55,8 +38,9 @@ def audit(
     [dim]$[/dim] boa audit --who alice --limit 20
     [dim]$[/dim] boa audit --since 90d --limit 100000 --json > audit.json
     """
+    begin = None if since is None else moment(since, time.time)
     with connect() as client:
-        found = client.audit(since=since, who=who, limit=limit)
+        found = client.audit(since=begin, who=who, limit=limit)
     if json:
         emit_json({"lines": found})
         return
