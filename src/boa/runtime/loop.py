@@ -48,6 +48,10 @@ LEAST_PAUSE_S = 0.02
 MOST_PAUSE_S = 0.5
 """A pause is as long as the step before it, within these: the other half of the time is for
 requests and reports, which run in the same process, and for storing what users ask for."""
+FLOOD = 4.0
+MOST_FLOOD_S = 3.0
+"""Pauses in which users go on asking last so many times as long as the step, and so long at most:
+a decision would keep all of them waiting, and the next one decides it all at once."""
 GROUP_S = 0.005
 """Between two transactions in a pause: whoever asks meanwhile shares the next one."""
 TROUBLE_PAUSE_S = 1.0
@@ -297,36 +301,41 @@ class ControlLoop:
 
     def _rest(self, pause_s: float) -> None:
         """Let others work; only whoever waits for an answer is not kept waiting."""
-        until, woken = time.monotonic() + pause_s, False
+        began, woken = time.monotonic(), False
+        until, latest = began + pause_s, began + longest_pause_after(pause_s)
         while not self._closing and (left := until - time.monotonic()) > 0:
             if self._failing or not self._wake.wait(left):
                 time.sleep(max(until - time.monotonic(), 0.0))
                 break
             self._wake.clear()
             woken = True
-            self._turn(self.accept)
+            if self._turn(self.accept):
+                until = max(until, min(time.monotonic() + pause_s, latest))
             time.sleep(min(GROUP_S, max(until - time.monotonic(), 0.0)))
         if woken:
             self._wake.set()  # the next step follows at once
 
-    def _turn(self, turn: Callable[[], None]) -> None:
+    def _turn(self, turn: Callable[[], bool | None]) -> bool:
         try:
-            turn()
+            return bool(turn())
         except Exception as bug:  # after it was stored: it is so, but not all is done
             self._failing = True
             self.actor.log("error", f"acting failed: {type(bug).__name__}: {bug}")
             self.actor.say_all_again()
+            return False
 
     def step(self) -> None:
         """One turn. Everything in it is stored in one transaction, or has not happened."""
         self._take_turn(*self._messages(), decides=True)
 
-    def accept(self) -> None:
+    def accept(self) -> bool:
         """One turn in which nothing is decided: all that users ask for is stored in one
-        transaction, and they are answered. The next step sees what follows from it."""
+        transaction, and they are answered. The next step sees what follows from it. Whether
+        anybody asked."""
         self._unstored, asked = self._messages()
         if asked:
             self._take_turn([], asked, decides=False)
+        return bool(asked)
 
     def _take_turn(
         self, said: list[Said], asked: Sequence[AwaitedCommand], *, decides: bool
@@ -475,3 +484,8 @@ def _then(future: "Future[_T]", do: Callable[[_T], None]) -> "Future[_T]":
 
 def pause_after(step_s: float) -> float:
     return min(max(step_s, LEAST_PAUSE_S), MOST_PAUSE_S)
+
+
+def longest_pause_after(pause_s: float) -> float:
+    """The same while users go on asking."""
+    return max(pause_s, min(FLOOD * pause_s, MOST_FLOOD_S))

@@ -3,7 +3,7 @@
 import asyncio
 import re
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -45,6 +45,8 @@ class Service:
     """Runs requested before this may have report tokens without an end, of an earlier version."""
     believed: EstimatesOfPlan = field(default_factory=EstimatesOfPlan)
     streams: Places = field(default_factory=lambda: Places(Limits().streams))
+    shared: dict[Hashable, Any] = field(default_factory=dict)
+    """What streams have in common, by what they stream; used by the event loop's thread alone."""
     stopping: threading.Event = field(default_factory=threading.Event)
     """Set when the server is to end: streams end too."""
 

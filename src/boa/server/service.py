@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack, closing
@@ -31,6 +32,11 @@ from boa.store.base import Store
 from boa.store.snapshots import FOLDER, SnapshotKeeper
 from boa.store.sql import file_at
 from boa.units import Seconds, UsdPerHour
+
+
+SWITCH_S = 0.001
+"""How long a thread may go on while others wait: a decision is to keep no request waiting, and a
+request comes to wait several times."""
 
 
 class GaveWay(BoaError):
@@ -103,6 +109,7 @@ def run(
     """
     logs.configure()
     limits = Limits().within(raise_descriptors())
+    sys.setswitchinterval(SWITCH_S)
     overtaken = threading.Event()
 
     def give_way() -> None:

@@ -182,22 +182,46 @@ static void settle(const Market *m, double highest, const double *room, double *
     choose(m, prices, chosen, taken);
 }
 
+/* Whether a comes before b: it gains more by a GPU, or as much and is the first of them. */
+static int before_in(const double *ratio, int64_t a, int64_t b) {
+    return ratio[a] > ratio[b] || (ratio[a] == ratio[b] && a < b);
+}
+
+/* Let the first of a heap of jobs sink to its place. */
+static void sink(int64_t *heap, int64_t count, int64_t at, const double *ratio) {
+    const int64_t job = heap[at];
+    for (int64_t below; (below = 2 * at + 1) < count; at = below) {
+        if (below + 1 < count && before_in(ratio, heap[below + 1], heap[below])) below++;
+        if (!before_in(ratio, heap[below], job)) break;
+        heap[at] = heap[below];
+    }
+    heap[at] = job;
+}
+
 /* Prices may chase each other over jobs that would as soon have one type as another. Whoever gains
  * least by a GPU of a type that is then still too much asked for leaves it. */
 static void evict(const Market *m, const double *room, int64_t *chosen, double *taken) {
-    for (int64_t h = 0; h < m->kinds; h++)
-        while (taken[h] > room[h]) {
-            int64_t job = -1;
-            double least = INFINITY;
-            for (int64_t j = 0; j < m->jobs; j++) {
-                if (chosen[j] < 0 || m->kind[j * m->states + chosen[j]] != h) continue;
-                const double each = gain(m, j, chosen[j]) / gpus(m, j, chosen[j]);
-                if (each < least) least = each, job = j;
-            }
-            if (job < 0) break; /* nobody there to leave: less than no room, or gains that are none */
+    int64_t *heap = m->work;
+    double *ratio = m->amounts; /* what is gained by a GPU, negative: the least comes first */
+    for (int64_t h = 0; h < m->kinds; h++) {
+        if (!(taken[h] > room[h])) continue;
+        int64_t count = 0;
+        for (int64_t j = 0; j < m->jobs; j++) {
+            if (chosen[j] < 0 || m->kind[j * m->states + chosen[j]] != h) continue;
+            const double each = gain(m, j, chosen[j]) / gpus(m, j, chosen[j]);
+            if (!(each < INFINITY)) continue;
+            ratio[j] = -each;
+            heap[count++] = j;
+        }
+        for (int64_t n = count / 2 - 1; n >= 0; n--) sink(heap, count, n, ratio);
+        while (taken[h] > room[h] && count > 0) { /* or nobody is there to leave */
+            const int64_t job = heap[0];
             taken[h] -= gpus(m, job, chosen[job]);
             chosen[job] = -1;
+            heap[0] = heap[--count];
+            sink(heap, count, 0, ratio);
         }
+    }
 }
 
 /* The best of what a job could still have, its column; -1 for nothing. */
@@ -217,22 +241,6 @@ static int64_t best_left(const Market *m, int64_t j, int64_t has, const double *
         if (each > *ratio) *ratio = each, best = s;
     }
     return best;
-}
-
-/* Whether a comes before b: it gains more by a GPU, or as much and is the first of them. */
-static int before_in(const double *ratio, int64_t a, int64_t b) {
-    return ratio[a] > ratio[b] || (ratio[a] == ratio[b] && a < b);
-}
-
-/* Let the first of a heap of jobs sink to its place. */
-static void sink(int64_t *heap, int64_t count, int64_t at, const double *ratio) {
-    const int64_t job = heap[at];
-    for (int64_t below; (below = 2 * at + 1) < count; at = below) {
-        if (below + 1 < count && before_in(ratio, heap[below + 1], heap[below])) below++;
-        if (!before_in(ratio, heap[below], job)) break;
-        heap[at] = heap[below];
-    }
-    heap[at] = job;
 }
 
 /* Jobs that could still have something better, as a heap; how many. */

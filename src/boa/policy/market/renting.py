@@ -33,6 +33,10 @@ RELEASE = 0.7
 """Part of its price below which a node is given back, since it may have to be rented again."""
 MOST = 1000
 """Nodes that are rented at a time."""
+FINE_JOBS, FINE_NODES, COARSEST = 512, 128, 64
+"""Up to so many jobs, and nodes that are to be rented already, groups are as above. From there on
+they grow with both: nodes for thousands of jobs that come at one moment are rented by the dozen,
+and only the last of them one by one."""
 
 
 class Weighed(NamedTuple):
@@ -59,18 +63,22 @@ def to_rent(scene: Scene, then: Standings, nodes: Sequence[Node]) -> list[Weighe
     further = cache(lambda: [scene.gains(then, span) for span in SPANS[1:]])
     room, left = scene.room(nodes), scene.strangers.room
     first_id = scene.view.next_node + len(scene.strangers.new)
-    found, count = list[Weighed](), 0
+    found, count, finer = list[Weighed](), 0, 1
     while count < MOST:
+        unit = max(coarse(len(first.jobs), count) // finer, 1)
         asked = [
-            (n, together)
+            (n, unit * together)
             for n, kind in enumerate(scene.kinds)
             for together in TOGETHER
-            if left.has(kind, together)
+            if left.has(kind, unit * together) and (unit == 1 or unit * together <= MOST - count)
         ]
         offers = sorted(_offers(scene, first, further, room, asked), reverse=True)
         best = next((offer for offer in offers if _stays(scene, first, room, offer)), None)
-        if best is None:
+        if best is None and unit == 1:
             break
+        if best is None:
+            finer *= 4
+            continue
         kind = scene.kinds[best.kind]
         jobs, before = [first, *further()][SPANS.index(best.over_s)], room
         room = _more(scene, room, best.kind, best.nodes)
@@ -81,6 +89,14 @@ def to_rent(scene: Scene, then: Standings, nodes: Sequence[Node]) -> list[Weighe
         found.append(Weighed(new, (with_it - without) / best.nodes, best.over_s))
         count += best.nodes
     return found
+
+
+def coarse(jobs: int, nodes: int) -> int:
+    """The smallest group that is weighed for so many jobs, when so many nodes are to be rented
+    already: a power of two, 1 as long as both are few."""
+    by_jobs = (jobs // FINE_JOBS).bit_length()
+    by_jobs += jobs >= 4 * FINE_JOBS  # a market takes longer than in proportion to its jobs
+    return int(min(2 ** max(by_jobs, (nodes // FINE_NODES).bit_length()), COARSEST))
 
 
 def _offers(

@@ -23,6 +23,10 @@ from boa.scheduler.state import Draft
 from boa.solver.solution import as_document
 from boa.units import Seconds, UsdPerHour
 
+FEW_CLASSES = 100
+CLASS_S: Seconds = 0.005
+"""Between two plans for classes that are new, for every class above so many: taking a plan in takes
+the longer the more classes it has."""
 NO_VERSION = -1
 """A version that no forecast ever has."""
 REPLAN_S: Seconds = 900.0
@@ -139,7 +143,7 @@ class Planner:
             self._again_s,
             self._quiet_s,
         )
-        if not why and not (version != asked.version and self._newcomers(jobs)):
+        if not why and not (version != asked.version and self._newcomers(now, jobs)):
             return
         workload = self._forecast.workload(now, {job.job_class for job in jobs})
         if workload is None:
@@ -154,9 +158,13 @@ class Planner:
         self._units = {found.name: self._forecast.units(found.name) for found in workload.classes}
         self._calculator.request(PlanQuestion(workload, budget, asked.number + 1))
 
-    def _newcomers(self, jobs: Collection[JobRecord]) -> bool:
-        """Whether a job waits for a plan that knows its class: that cannot wait any longer."""
+    def _newcomers(self, now: Seconds, jobs: Collection[JobRecord]) -> bool:
+        """Whether a job waits for a plan that knows its class: that cannot wait any longer, unless
+        so many classes come one after the other that there would be nothing but plans."""
         planned = {} if self.memory is None else self.memory.by_class
+        many = max(len(planned) - FEW_CLASSES, 0)
+        if self._asked.at is not None and now < self._asked.at + many * CLASS_S:
+            return False
         return any(job.share is None and job.job_class not in planned for job in jobs)
 
     def _take(self, now: Seconds, answer: PlanAnswer) -> PlanState | str:

@@ -172,7 +172,10 @@ async def log_chunks(
     try:
         while True:
             # Asked first: what was printed before the end is then still read after it.
-            over = not follow or await run_in_threadpool(_ended, service, job)
+            over = not follow or (
+                job not in service.control.snapshot.jobs  # most are: that is asked on no thread
+                and await run_in_threadpool(_ended, service, job)
+            )
             while found := await run_in_threadpool(reader.more):
                 yield found
             if over or service.stopping.is_set():

@@ -6,7 +6,7 @@ row says of a job's end changes with the plan as well: then all of them are told
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple, TypeVar
 
 from boa.model.cluster import JobId, NodeId
@@ -83,6 +83,16 @@ class Watch:
         self._counts, self._last_event = counts_of(snapshot.jobs.values()), snapshot.last_event
         self._moved = dict.fromkeys(sorted(snapshot.jobs, key=int, reverse=True))
         self._nodes_due = dict.fromkeys(sorted(self._nodes))
+
+    def join(self, snapshot: Snapshot) -> None:
+        """All of it was told already."""
+        self.begin(snapshot)
+        self._moved, self._nodes_due = {}, {}
+
+    def seen(self) -> "Watch":
+        """As it is now, to be kept: what changes is replaced as a whole, but for what waits."""
+        waits = ("_moved", "_got_on", "_left", "_nodes_due", "_gone")
+        return replace(self, **{name: dict(getattr(self, name)) for name in waits})
 
     def look(self, snapshot: Snapshot) -> News:
         """News to be told now."""

@@ -4,6 +4,8 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncIterator, Iterable
+from contextlib import suppress
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Header, Query, Request
@@ -15,7 +17,7 @@ from boa.errors import InputError
 from boa.model.cluster import JobId
 from boa.server.context import Service, only_known_parameters
 from boa.server.http.errors import documented
-from boa.server.http.streams import LOOK_S, LiveStream
+from boa.server.http.streams import LOOK_S, LiveStream, Once
 from boa.server.render import documents
 from boa.store.base import StoredEvent, StoreTrouble
 
@@ -97,26 +99,34 @@ async def event_chunks(
 ) -> AsyncIterator[bytes]:
     yield b": events follow\n\n"  # so that the client knows at once that it was let in
     said = time.monotonic()
+    once: Once[tuple[bytes, int]] = service.shared.setdefault(("events", _loop()), Once())
     while not service.stopping.is_set():
         last = service.control.snapshot.last_event
         if last > after:
-            try:
-                found = await run_in_threadpool(
-                    service.store.events, after=after, job=job, limit=PAGE
-                )
-            except StoreTrouble:
-                found = ()
-            else:
-                newest = found[-1].number if found else 0
-                after = newest if len(found) == PAGE else max(last, newest)
-            if found:
-                yield spelled(found)
+            told = b""
+            with suppress(StoreTrouble):
+                news = partial(_news, service, after, last, job)
+                told, after = await once.of((after, last, job), news)
+            if told:
+                yield told
                 said = time.monotonic()
                 continue
         if time.monotonic() - said >= heartbeat_s:
             yield b": still here\n\n"
             said = time.monotonic()
         await asyncio.sleep(LOOK_S)
+
+
+def _loop() -> int:
+    return id(asyncio.get_running_loop())
+
+
+def _news(service: Service, after: int, last: int, job: JobId | None) -> tuple[bytes, int]:
+    """Events after one, as they are sent, and which the next ones come after. `last`: the newest
+    that there is; the same for all who have seen as much, and listen to the same."""
+    found = service.store.events(after=after, job=job, limit=PAGE)
+    newest = found[-1].number if found else 0
+    return spelled(found), newest if len(found) == PAGE else max(last, newest)
 
 
 def spelled(found: Iterable[StoredEvent]) -> bytes:
