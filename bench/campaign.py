@@ -3,12 +3,12 @@
 Every episode has a world of its own: `boa serve` on a small ext4 of its own (a loop device; a plain
 folder where that may not be mounted), with the local engine, PostgreSQL, Ray, or instances of an
 AWS emulator; a few small jobs, three to seven faults, and recovery. Processes are killed and
-stopped, the power is cut, disks fail, fill up and turn read-only, files are damaged, clocks
-jump, second services come, cloud calls are lost. Then an observer with books of its own checks that nothing
-acknowledged was lost, nothing ran twice at once, no work was counted twice, no node is forgotten,
-the ledger equals the cloud's book, the cap was never crossed, and the service is back.
+stopped, the power is cut, disks fail, fill up and turn read-only, files are damaged, clocks jump,
+second services come, cloud calls are lost. Then an observer with books of its own checks that
+nothing acknowledged was lost, nothing ran twice at once, no work was counted twice, no node is
+forgotten, the ledger equals the cloud's book, the cap was never crossed, and the service is back.
 
-.venv/bin/python bench/campaign.py SEED COUNT [--only FAULT] [--worlds local,…] [--json FILE]
+.venv/bin/python bench/campaign.py SEED COUNT [--only FAULTS] [--worlds local,…] [--json FILE]
 .venv/bin/python bench/campaign.py SEED --episode N     one of them again
 .venv/bin/python bench/campaign.py --list               the faults that can be had here
 
@@ -27,7 +27,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from _campaign import disks, shim
-from _campaign.episode import SHARES, Episode, Outcome, planned, possible, run
+from _campaign.episode import MOST, SHARES, Episode, Outcome, planned, possible, run
 from _campaign.faults import Fault
 from _campaign.makers import Makers, available
 from _campaign.processes import adopt_orphans
@@ -38,7 +38,7 @@ def main() -> int:
     asked = _arguments()
     with _means(plain=asked.plain) as means, ExitStack() as open_worlds:
         worlds = [name for name in asked.worlds.split(",") if name in available()]
-        known = possible(means, worlds, asked.only)
+        known = possible(means, worlds, asked.only.split(",") if asked.only else ())
         if asked.list:
             for one in known:
                 print(f"{one.name:<26} {', '.join(w for w in one.worlds if w in worlds)}")
@@ -62,13 +62,14 @@ def _episodes(
 ) -> Iterator[Episode]:
     options = f" --worlds {','.join(worlds)}"
     options += f" --only {asked.only}" if asked.only else ""
+    options += f" --most {asked.most}" if asked.most != MOST else ""
     options += " --plain" if asked.plain else ""
     if asked.episode is not None:
-        yield planned(asked.seed, asked.episode, worlds, known, options)
+        yield planned(asked.seed, asked.episode, worlds, known, asked.most, options)
         return
     number = 0
     while sum(one.struck.total() for one in outcomes) < asked.count:
-        yield planned(asked.seed, number, worlds, known, options)
+        yield planned(asked.seed, number, worlds, known, asked.most, options)
         number += 1
 
 
@@ -145,7 +146,8 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("seed", type=int, nargs="?", default=0)
     parser.add_argument("count", type=int, nargs="?", default=60)
     parser.add_argument("--episode", type=int, metavar="N", help="only this one")
-    parser.add_argument("--only", metavar="FAULT", help="only this fault")
+    parser.add_argument("--only", metavar="FAULTS", help="only these, with commas between")
+    parser.add_argument("--most", type=int, default=MOST, help="faults in an episode, at most")
     parser.add_argument("--worlds", default=",".join(SHARES), help="by default all that can be had")
     parser.add_argument("--plain", action="store_true", help="a plain folder, no disk of its own")
     parser.add_argument("--list", action="store_true", help="the faults that can be had here")

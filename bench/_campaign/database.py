@@ -2,6 +2,7 @@
 
 import random
 import signal
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -75,9 +76,11 @@ def kill_postgresql(world: World, luck: random.Random) -> bool:
 def stop_postgresql(world: World, luck: random.Random) -> bool:
     for pid in _database(world).everybody():
         send(pid, signal.SIGSTOP)
-    world.use()
-    world.advance()
+    asking = threading.Thread(target=world.submit)  # who asks waits for a minute
+    asking.start()
+    world.advance(busy=False)
     world.recover()
+    asking.join()
     return True
 
 

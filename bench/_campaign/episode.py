@@ -15,6 +15,7 @@ from _campaign.world import Means, World
 from boa.errors import BoaError
 
 SETTLED_S = 90.0
+MOST = 7
 SHARES = {"local": 60, "postgresql": 20, "ray": 8, "aws": 12}
 
 
@@ -51,24 +52,29 @@ class Outcome:
 Maker = Callable[[Means, random.Random], World]
 
 
-def possible(means: Means, worlds: Collection[str], only: str | None) -> list[Fault]:
+def possible(means: Means, worlds: Collection[str], only: Collection[str]) -> list[Fault]:
     have = {"nothing", *(["loop"] if means.loop else []), *(["shim"] if means.library else [])}
     return [
         one
         for one in FAULTS.values()
-        if one.need in have and set(one.worlds) & set(worlds) and only in (None, one.name)
+        if one.need in have and set(one.worlds) & set(worlds) and (not only or one.name in only)
     ]
 
 
 def planned(
-    seed: int, number: int, worlds: Collection[str], known: Sequence[Fault], options: str = ""
+    seed: int,
+    number: int,
+    worlds: Collection[str],
+    known: Sequence[Fault],
+    most: int = MOST,
+    options: str = "",
 ) -> Episode:
-    """Worlds by their shares, faults by their weights."""
+    """Worlds by their shares, faults by their weights; at most so many of them."""
     luck = random.Random(f"{seed}/{number}")
     able = [name for name in SHARES if name in worlds and any(name in f.worlds for f in known)]
     world = luck.choices(able, [SHARES[name] for name in able])[0]
     here = [one for one in known if world in one.worlds]
-    struck = luck.choices(here, [one.weight for one in here], k=luck.randint(3, 7))
+    struck = luck.choices(here, [one.weight for one in here], k=luck.randint(most // 2, most))
     return Episode(seed, number, world, tuple(one.name for one in struck), options)
 
 

@@ -50,6 +50,7 @@ def fault(
 
 def _one(world: World, luck: random.Random, who: Callable[[], list[int]]) -> int | None:
     """Somebody of these, once there is anybody."""
+    world.be_busy()
     with suppress(NeverCame):
         until(lambda: bool(who()), "", TARGET_S)
     found = who()
@@ -284,11 +285,25 @@ def _damages(pattern: str, restart: float) -> Strike:
     return strike
 
 
-fault("damage-outcome", weight=2)(_damages("*/*/outcome", 0.4))
 fault("damage-launch", weight=2)(_damages("*/*/[lcu][alp]*", 0.3))
 fault("damage-log", weight=2)(_damages("*/*/*.log", 0.2))
 fault("damage-lock", weight=1)(_damages("*/*/lock", 0.3))
 fault("damage-marker", weight=1)(_damages(".runs/*", 0.4))
+
+
+@fault("damage-outcome", weight=2)
+def damage_outcome(world: World, luck: random.Random) -> bool:
+    """Before the service has read it: that is looking away meanwhile."""
+    world.be_busy()
+    if not send(world.service.pid or -1, signal.SIGSTOP):
+        return False
+    struck = _damages("*/*/outcome", 0.0)(world, luck)
+    if luck.random() < 0.4:
+        world.service.kill()
+    else:
+        send(world.service.pid, signal.SIGCONT)
+    world.up()
+    return struck
 
 
 @fault("damage-owner", weight=1)

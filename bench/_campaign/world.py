@@ -158,10 +158,11 @@ class World:
         else:
             self.submit()
 
-    def advance(self, most: int = 20) -> None:
-        """Until a few more units were done, or nothing is done any more."""
-        if not self._busy():
-            self.submit()
+    def advance(self, most: int = 20, busy: bool = True) -> None:
+        """Until a few more units were done, or nothing is done any more. `busy`: there is something
+        to do, if need be by a new job."""
+        if busy:
+            self.be_busy()
         lines = len(self.journal.lines()) + self.luck.randint(0, most)
 
         def enough() -> bool:
@@ -171,9 +172,11 @@ class World:
         with suppress(processes.NeverCame):
             until(enough, "", QUIET_S)
 
-    def _busy(self) -> bool:
+    def be_busy(self) -> None:
+        """There is something to do, if need be by a new job."""
         over = {line.name for line in self.journal.lines() if line.more.get("over")}
-        return bool(self.said.jobs.keys() - over - self.said.stops)
+        if not self.said.jobs.keys() - over - self.said.stops:
+            self.submit()
 
     # Who is in it
 
