@@ -294,8 +294,8 @@ fault("damage-marker", weight=1)(_damages(".runs/*", 0.4))
 @fault("damage-outcome", weight=2)
 def damage_outcome(world: World, luck: random.Random) -> bool:
     """Before the service has read it: that is looking away meanwhile."""
-    world.be_busy()
-    if not send(world.service.pid or -1, signal.SIGSTOP):
+    at_work = _one(world, luck, world.workers) is not None
+    if not at_work or not send(world.service.pid or -1, signal.SIGSTOP):
         return False
     struck = _damages("*/*/outcome", 0.0)(world, luck)
     if luck.random() < 0.4:

@@ -124,7 +124,7 @@ class World:
         name = f"j{self._submitted}"
         child = luck.choice(("none", "plain", "bare"))
         units, unit_s = luck.randint(8, 30), luck.choice((0.02, 0.05))
-        warm = luck.random() < 0.3
+        warm = luck.random() < 0.5
         python = [sys.executable] if warm else [sys.executable, "-S"]
         command = [*python, TRAINEE, self.scratch / "journal", self.scratch / "locks"]
         self.user.submit(

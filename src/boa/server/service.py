@@ -33,7 +33,6 @@ from boa.store.snapshots import FOLDER, SnapshotKeeper
 from boa.store.sql import file_at
 from boa.units import Seconds, UsdPerHour
 
-
 SWITCH_S = 0.001
 """How long a thread may go on while others wait: a decision is to keep no request waiting, and a
 request comes to wait several times."""
