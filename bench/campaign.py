@@ -17,7 +17,9 @@ COUNT faults strike in all. Exits with 1 if anything was violated.
 
 import argparse
 import json
+import os
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -30,7 +32,7 @@ from _campaign import disks, shim
 from _campaign.episode import MOST, SHARES, Episode, Outcome, planned, possible, run
 from _campaign.faults import Fault
 from _campaign.makers import Makers, available
-from _campaign.processes import adopt_orphans
+from _campaign.processes import adopt_orphans, below, end_all
 from _campaign.world import Means
 
 
@@ -133,11 +135,13 @@ def _document(outcome: Outcome) -> dict[str, object]:
 @contextmanager
 def _means(plain: bool) -> Iterator[Means]:
     adopt_orphans()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # and leave nobody behind
     root = Path(tempfile.mkdtemp(prefix="boa-campaign-"))
     root.chmod(0o755)
     try:
         yield Means(root, not plain and disks.can_mount(root), shim.library(root))
     finally:
+        end_all(lambda: below(os.getpid()))
         shutil.rmtree(root, ignore_errors=True)
 
 
