@@ -152,7 +152,7 @@ class Vault:
                     raise InputError(field, use.name, f"a secret that is set: {how}")
                 if not found.is_for(by):
                     expected = "one that you, your team or an admin has set: boa secret list"
-                    raise InputError(field, use.name, expected, "is somebody else's")
+                    raise InputError(field, use.name, expected, f"{use.name} is somebody else's")
 
     def values(self, spec: JobSpec) -> dict[str, str]:
         """By the variables that hold them. Raises NotReady."""

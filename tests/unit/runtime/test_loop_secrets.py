@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from boa.errors import InputError
+from boa.model.access import Caller
 from boa.model.job import SecretUse
 from boa.model.runs import RunEvent, RunKey
 from boa.runtime.vault import NoSuchSecret
@@ -29,7 +30,7 @@ def test_a_job_that_names_an_unknown_secret_is_refused(lives: Any) -> None:
 
 def test_secrets_are_there_again_after_a_crash_and_a_removed_one_is_not(lives: Any) -> None:
     live = lives(LONG)
-    told(live, live.loop.set_secret("KEY", VALUE, by="alice"))
+    told(live, live.loop.set_secret("KEY", VALUE, by=Caller(name="alice", role="member")))
     told(live, live.loop.set_secret("OTHER", VALUE))
     told(live, live.loop.remove_secret("OTHER"))
     live.crash()
@@ -46,7 +47,12 @@ def test_a_run_is_launched_with_its_secrets_and_the_job_shows_their_names_alone(
     told(live, live.loop.set_secret("KEY", VALUE))
     asked: list[Any] = []
     start = live.engine.start
-    live.engine.start = lambda launch: (asked.append(launch), start(launch))
+
+    def noted(launch: Any) -> None:
+        asked.append(launch)
+        start(launch)
+
+    live.engine.start = noted
     live.submit(spec("long", secrets=KEY))
     assert [launch.secrets for launch in asked] == [{"KEY": VALUE}]
     assert VALUE not in repr(asked)
