@@ -12,7 +12,7 @@ class WhoAmI(TypedDict):
     """Whoever asks, as the service knows them."""
 
     name: str
-    """Of the token; empty where the service wants none."""
+    """The token's; empty where the service wants none."""
     role: Role
     team: str
 
@@ -58,7 +58,7 @@ class AuditLine(TypedDict):
     what: str
     """submit, stop, budget, token add, token revoke, what-if, what-if stop, refused, …"""
     subject: str
-    """Of what: the job, the token; of refused requests, method and path."""
+    """The job, the token, …; of refused requests, method and path."""
     before: dict[str, Any] | None
     after: dict[str, Any] | None
     result: str

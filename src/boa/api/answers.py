@@ -367,7 +367,7 @@ class Received(TypedDict):
 
     ok: Literal[True]
     token: NotRequired[str]
-    """What the run is to report with from now on, as its token is good for half its time only."""
+    """The run's next token, once half of the time of the one it has is over."""
 
 
 class Problem(TypedDict):

@@ -1,4 +1,4 @@
-"""What a service tells the commands of its own user: its address, and the token it has made.
+"""Addresses and tokens, as services tell them to the commands of their own user.
 
 One file per address and port, in folders that only this user may look into: that of his state, and
 one that does not go by $HOME. Believed is only what is this user's own and closed to all others.

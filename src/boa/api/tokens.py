@@ -12,7 +12,7 @@ PREFIX = "boa_"
 """So that a token that was left lying about is known for one."""
 LEAST = 16
 """Characters."""
-LEAST_BITS = 40.0
+LEAST_BITS = 32.0
 """Bits of all characters together, by how often each occurs in the token itself."""
 LEAST_STEPS = 5
 """Different steps from one character to the next: 0123456789abcdef has two, aaaa… one."""

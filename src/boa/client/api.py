@@ -52,7 +52,7 @@ class Client(AccessQuestions):
 
     @property
     def token(self) -> str | None:
-        """What goes with every request, as far as any is known."""
+        """The token that goes with every request; None: none is known."""
         return self._wire.credentials.token
 
     def close(self) -> None:

@@ -41,7 +41,7 @@ class Secured:
 
 
 def believed() -> ssl.SSLContext:
-    """What certificates are checked by: the system's, and those in $BOA_CA_FILE."""
+    """Authorities that certificates are checked by: the system's, and those in $BOA_CA_FILE."""
     context = ssl.create_default_context()
     if file := os.environ.get("BOA_CA_FILE"):
         try:

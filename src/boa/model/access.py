@@ -18,7 +18,7 @@ class Caller:
     """Who asks. The defaults: whoever can reach a service that wants no token."""
 
     name: str = ""
-    """Of the token; empty where none is wanted."""
+    """The token's; empty where none is wanted."""
     role: Role = "admin"
     team: str = ""
     address: str = ""

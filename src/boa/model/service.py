@@ -74,7 +74,7 @@ class ServiceConfig:
     trust_proxy: tuple[str, ...] = ()
     """Addresses or networks of proxies that are believed."""
     trust_role: Role = "member"
-    """What users may do whom a proxy names, and who have no token of their own."""
+    """The role of users whom a proxy names, and who have no token of their own."""
     speed: float = 1.0
     """Server seconds per second of the wall: compressed time, for demos and tests."""
     round_s: Seconds = 60.0

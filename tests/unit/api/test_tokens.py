@@ -28,5 +28,10 @@ def test_a_weak_token_is_refused_with_how_to_make_one_and_is_not_repeated(token:
 
 def test_random_ones_are_taken_however_they_are_made() -> None:
     for _ in range(200):
-        made = [new_token(), secrets.token_hex(8), secrets.token_urlsafe(12), secrets.token_hex(32)]
+        made = [
+            new_token(),
+            secrets.token_hex(16),
+            secrets.token_urlsafe(12),
+            secrets.token_hex(32),
+        ]
         assert [weakness_of(token) for token in made] == [None] * len(made)

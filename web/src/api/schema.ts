@@ -679,7 +679,7 @@ export interface components {
             what: string;
             /**
              * Subject
-             * @description Of what: the job, the token; of refused requests, method and path.
+             * @description The job, the token, …; of refused requests, method and path.
              */
             subject: string;
             /** Before */
@@ -2467,7 +2467,7 @@ export interface components {
         WhoAmI: {
             /**
              * Name
-             * @description Of the token; empty where the service wants none.
+             * @description The token's; empty where the service wants none.
              */
             name: string;
             /**
@@ -2731,7 +2731,7 @@ export interface components {
             ok: true;
             /**
              * Token
-             * @description What the run is to report with from now on, as its token is good for half its time only.
+             * @description The run's next token, once half of the time of the one it has is over.
              */
             token?: string;
         };
@@ -4572,6 +4572,15 @@ export interface operations {
             };
             /** @description A field or parameter is wrong: the error names it, and what would be accepted. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not now: the database or the control loop is in trouble. Nothing has changed. */
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };

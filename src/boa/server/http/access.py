@@ -27,9 +27,9 @@ class TrustedProxy:
 
     header: str
     addresses: tuple[str, ...]
-    """Of the proxies, or networks of them."""
+    """The proxies' own, or networks of them."""
     role: Role = "member"
-    """Of users without a token of their name."""
+    """The role of users without a token of their name."""
 
     def is_at(self, address: str) -> bool:
         try:

@@ -23,7 +23,7 @@ LONGEST_PATH = 80
 
 
 class Kind(NamedTuple):
-    """What refused requests have in common that are counted together."""
+    """All that refused requests have in common which are counted together."""
 
     status: int
     who: str

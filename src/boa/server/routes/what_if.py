@@ -59,7 +59,7 @@ class WhatIfRoutes:
             "/what-if/{simulation}/stop",
             self.stop_simulation,
             methods=["POST"],
-            responses=documented(401, 403, 404, 422),
+            responses=documented(401, 403, 404, 422, 503),
         )
         return router
 

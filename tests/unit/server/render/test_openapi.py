@@ -11,6 +11,7 @@ from jsonschema.validators import validator_for
 from boa.api import answers
 from boa.api.what_if import Simulation
 from boa.client import Client
+from boa.model.access import TokenRecord
 from boa.runtime.report_tokens import report_token
 from boa.server.render import examples
 from boa.server.what_if.shelf import Shelf
@@ -48,6 +49,11 @@ REQUESTS: dict[Operation, dict[str, Any]] = {
     ("post", "/api/v1/what-if/{simulation}/stop"): {},
     ("get", "/api/v1/events"): {"params": {"after": 0}},
     ("get", "/api/v1/live"): {},
+    ("get", "/api/v1/whoami"): {},
+    ("get", "/api/v1/tokens"): {},
+    ("post", "/api/v1/tokens"): {"json": examples.TOKEN_REQUEST},
+    ("post", "/api/v1/tokens/{name}/revoke"): {},
+    ("get", "/api/v1/audit"): {"params": {"since": 0, "who": "", "limit": 10}},
     ("get", "/api/v1/health"): {},
     ("get", "/metrics"): {},
 }
@@ -77,6 +83,8 @@ def service(tmp_path: Path) -> Iterator[FakeService]:
     service.control.end("2", "failed", exit_code=1)
     service.control.plan = plan_state()
     service.control.documents = {"small": learned("small", [learned_on("T4")])}
+    token = TokenRecord(name="small", role="viewer", digest="ab", created_at=NOW)
+    service.control.tokens = {"small": token}
     yield service
     service.simulations.close()
 
@@ -162,7 +170,7 @@ def test_bodies_are_described_and_their_examples_are_right(document: dict[str, A
         for content in operation.get("requestBody", {}).get("content", {}).values():
             check(content["example"], content["schema"], document)
             tried += 1
-    assert tried == 4
+    assert tried == 5
 
 
 def test_every_operation_and_parameter_says_what_it_is_for(document: dict[str, Any]) -> None:
@@ -229,6 +237,11 @@ def test_the_client_can_ask_everything_that_people_may(document: dict[str, Any])
         "stop_simulation": "stop_simulation",
         "events": "events",
         "live": "live",
+        "whoami": "whoami",
+        "tokens": "tokens",
+        "add_token": "add_token",
+        "revoke_token": "revoke_token",
+        "audit": "audit",
         "health": "health",
     }
     found = {operation["operationId"] for operation in operations(document).values()}

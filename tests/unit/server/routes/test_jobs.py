@@ -30,7 +30,7 @@ CONTRACT = {
     "exit_code",
     "cost_usd",
 }
-ROW = {"epochs", "done", "left_s", "left_usd", "stop_requested", "reason"}
+ROW = {"owner", "team", "epochs", "done", "left_s", "left_usd", "stop_requested", "reason"}
 """What somebody who watches wants to know as well."""
 
 
