@@ -127,6 +127,12 @@ SAID: list[tuple[EventKind, dict[str, Any], str]] = [
         "last checkpoint",
     ),
     (
+        "retry",
+        {"name": "net", "why": "not_ready", "detail": "no key", "exit_code": None, "wait_s": 9.0},
+        "job 3 (net) could not be started (no key), which is no failure of its own: tried again "
+        "in 9 s",
+    ),
+    (
         "node_rented",
         {"gpu_type": "T4", "gpus": 4, "price_per_hour": 2.104},
         "renting node 8: 4×T4 at $2.104/h",
