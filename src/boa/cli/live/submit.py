@@ -105,8 +105,8 @@ class JobOptions:
 
 
 WORDS = shell.Argument(
-    metavar="JOB.yaml | -- COMMAND...",
-    help="A job file (`boa schema job` describes it); or, with --class, a command.",
+    metavar="JOB.yaml... | -- COMMAND...",
+    help="Job files (`boa schema job` describes them); or, with --class, a command.",
 )
 
 
@@ -125,6 +125,8 @@ def submit(
 ) -> None:
     """Submit a job, and print its id.
 
+    Several job files are submitted at once, all of them or none; an id a line.
+
     The job is a command and its class. It starts when the GPUs that the plan
     has for it are there, and may be stopped (SIGTERM) and started again on
     others: it should checkpoint into $BOA_CHECKPOINT_DIR and go on from there.
@@ -141,15 +143,31 @@ def submit(
     [dim]$[/dim] boa submit job.yaml
     [dim]$[/dim] boa submit --class resnet18 --max-gpus 8 -- python train.py --lr 0.1
     [dim]$[/dim] boa submit job.yaml --wait
+    [dim]$[/dim] boa submit sweep/*.yaml
     [dim]$[/dim] id=$(boa submit job.yaml); boa logs -f $id
     """
     given = about.given()
+    if job_class is None and len(words) > 1 and all(Path(w).suffix in JOB_FILES for w in words):
+        _submit_files(words, given, wait=wait, json=json)
+        return
     spec = _from_file(words, given) if job_class is None else _command(job_class, words, given)
     job = _submitted(spec, wait=wait, json=json)
     if json:
         emit_json({"job": job})
     if wait:
         raise shell.Exit(mirrored(job))
+
+
+def _submit_files(words: list[str], given: dict[str, Any], *, wait: bool, json: bool) -> None:
+    if wait:
+        raise UsageError("--wait goes with one job.")
+    specs = [_from_file([word], given) for word in words]
+    with connect() as client:
+        ids = client.submit_many(specs)
+    if json:
+        emit_json({"ids": ids})
+    else:
+        print("\n".join(ids), flush=True)
 
 
 def _submitted(spec: JobSpec, *, wait: bool, json: bool) -> "JobDetails":

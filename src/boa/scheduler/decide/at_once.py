@@ -298,6 +298,8 @@ def _rentable(
     room: Room,
 ) -> list[Node]:
     """The first of these nodes that there is room for, together."""
+    if can_rent(nodes, rented, gpu_types, room):
+        return list(nodes)
     found: list[Node] = []
     for node in nodes:
         if can_rent([*found, node], rented, gpu_types, room):

@@ -16,6 +16,7 @@ from boa.model.records import Event
 from boa.scheduler.words.sentences import sentence
 from boa.server.context import Service
 from boa.server.http.limits import Limits
+from boa.server.http.streams import Once
 from boa.server.routes.events import event_chunks
 from boa.store.base import StoreTrouble
 from fakes import SECRET, FakeService
@@ -348,3 +349,51 @@ def test_a_client_that_takes_nothing_is_dropped(tmp_path: Path) -> None:
                 got += len(part)
         connection.close()
     assert got < 8000 * 5000 / 2, "the stream was cut off, not kept for whenever it is taken"
+
+
+def test_an_event_is_read_once_for_all_who_listen(
+    service: FakeService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    context = Service(
+        control=service.control,
+        store=service.control.store,
+        engine=service.engine,
+        secret=SECRET,
+        version="",
+    )
+    service.control.tell("submitted", "one")
+    asked: list[int] = []
+    real = service.control.store.events
+
+    def events(**which: Any) -> Any:
+        asked.append(which["after"])
+        return real(**which)
+
+    monkeypatch.setattr(service.control.store, "events", events)
+
+    async def collect() -> list[bytes]:
+        streams = [event_chunks(context, 0, None) for _ in range(30)]
+        for stream in streams:
+            await anext(stream)
+        return list(await asyncio.gather(*(anext(stream) for stream in streams)))
+
+    said = asyncio.run(collect())
+    assert (len(said), len(set(said)), asked) == (30, 1, [0])
+
+
+def test_what_could_not_be_made_is_tried_again() -> None:
+    once: Once[int] = Once()
+    tries: list[int] = []
+
+    def make() -> int:
+        tries.append(1)
+        if len(tries) == 1:
+            raise StoreTrouble("locked")
+        return 7
+
+    async def ask() -> int:
+        with pytest.raises(StoreTrouble):
+            await once.of("key", make)
+        return await once.of("key", make)
+
+    assert asyncio.run(ask()) == 7

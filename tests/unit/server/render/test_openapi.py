@@ -214,6 +214,7 @@ def test_the_client_can_ask_everything_that_people_may(document: dict[str, Any])
     """One method for every operation but reports, metrics."""
     asked = {
         "submit": "submit",
+        "submit_many": "submit_many",
         "jobs": "jobs",
         "job": "job",
         "stop": "stop",

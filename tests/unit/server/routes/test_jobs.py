@@ -302,3 +302,35 @@ def test_trouble_with_the_store_does_not_hide_the_active_jobs(service: FakeServi
     answer = service.ask("GET", "/api/v1/jobs", params={"all": True})
     assert answer.status_code == 503
     assert answer.json()["error"]["message"] == "the database is locked"
+
+
+def test_a_batch_answers_with_ids_in_the_order_given(service: FakeService) -> None:
+    jobs = [{"class": "a", "run": "true", "name": f"n{n}"} for n in range(3)]
+    answer = service.ask("POST", "/api/v1/jobs/batch", json={"jobs": jobs})
+    assert (answer.status_code, answer.json()) == (201, {"ids": ["1", "2", "3"]})
+    assert [service.control.active[job].name for job in ("1", "2", "3")] == ["n0", "n1", "n2"]
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"jobs": [{"class": "a", "run": "true"}, {"class": "a"}]}, "jobs[1].run"),
+        ({"jobs": [{"class": "a", "run": "x", "gpus": {"min": 0}}]}, "jobs[0].gpus.min"),
+        ({"jobs": []}, "jobs"),
+        ({"jobs": [{"class": "a", "run": "x"}] * 5001}, "jobs"),
+        ([], ""),
+    ],
+)
+def test_a_wrong_batch_submits_nothing_and_names_the_job_and_its_field(
+    service: FakeService, body: Any, field: str
+) -> None:
+    answer = service.ask("POST", "/api/v1/jobs/batch", json=body)
+    assert answer.status_code == 422
+    assert answer.json()["error"].get("field", "").startswith(field)
+    assert not service.control.active
+
+
+def test_a_batch_may_be_as_large_as_the_limit_on_bodies(service: FakeService) -> None:
+    jobs = [{"class": "a", "run": "x" * 4000}] * 3000
+    answer = service.ask("POST", "/api/v1/jobs/batch", json={"jobs": jobs})
+    assert len(answer.json()["ids"]) == 3000

@@ -18,6 +18,7 @@ from pydantic import TypeAdapter
 from boa.api import answers
 from boa.runtime.snapshot import Snapshot
 from boa.server.context import Service
+from boa.server.routes import live
 from boa.server.routes.live import live_chunks
 from boa.store.base import StoreTrouble
 from fakes import NOW, SECRET, FakeControl, FakeService
@@ -270,3 +271,33 @@ def test_nothing_is_shown_to_who_has_no_token(tmp_path: Path, accept: dict[str, 
 
 def test_a_misspelt_parameter_is_refused(service: FakeService) -> None:
     assert service.ask("GET", "/api/v1/live", params={"job": "1"}).status_code == 422
+
+
+def test_a_change_is_spelled_once_for_all_who_watch(
+    service: FakeService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    context = Service(
+        control=service.control,
+        store=service.control.store,
+        engine=service.engine,
+        secret=SECRET,
+        version="",
+    )
+    service.submit()
+    made: list[bytes] = []
+    real = live.spelled
+    monkeypatch.setattr(live, "spelled", lambda message: made.append(real(message)) or made[-1])
+
+    async def collect() -> list[list[bytes]]:
+        streams = [live_chunks(context, 0.05, math.inf) for _ in range(20)]
+        first = [[await anext(stream), await anext(stream)] for stream in streams]
+        later = [asyncio.ensure_future(anext(stream)) for stream in streams]
+        await asyncio.sleep(0)
+        service.submit()
+        news = await asyncio.gather(*later)
+        return [[*begun, last] for begun, last in zip(first, news, strict=True)]
+
+    said = asyncio.run(collect())
+    assert all(one == said[0] for one in said)
+    assert [json.loads(part[6:])["complete"] for part in said[0]] == [False, True, True]
+    assert len(made) < 20
