@@ -7,7 +7,7 @@ row says of a job's end changes with the plan as well: then all of them are told
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from boa.model.cluster import JobId, NodeId
 from boa.model.job import JobRecord
@@ -91,9 +91,14 @@ class Watch:
 
     def seen(self) -> "Watch":
         """As it is now, to be kept: what changes is replaced as a whole, but for what waits."""
-        waits = ("_moved", "_got_on", "_left", "_nodes_due", "_gone")
-        kept: dict[str, Any] = {name: dict(getattr(self, name)) for name in waits}
-        return replace(self, **kept)
+        return replace(
+            self,
+            _moved=dict(self._moved),
+            _got_on=dict(self._got_on),
+            _left=dict(self._left),
+            _nodes_due=dict(self._nodes_due),
+            _gone=dict(self._gone),
+        )
 
     def look(self, snapshot: Snapshot) -> News:
         """News to be told now."""

@@ -16,6 +16,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from boa.api import answers
+from boa.model.job import JobSpec
 from boa.runtime.snapshot import Snapshot
 from boa.server.context import Service
 from boa.server.routes import live
@@ -286,14 +287,19 @@ def test_a_change_is_spelled_once_for_all_who_watch(
     service.submit()
     made: list[bytes] = []
     real = live.spelled
-    monkeypatch.setattr(live, "spelled", lambda message: made.append(real(message)) or made[-1])
+
+    def spelled(message: answers.Live) -> bytes:
+        made.append(real(message))
+        return made[-1]
+
+    monkeypatch.setattr(live, "spelled", spelled)
 
     async def collect() -> list[list[bytes]]:
         streams = [live_chunks(context, 0.05, math.inf) for _ in range(20)]
         first = [[await anext(stream), await anext(stream)] for stream in streams]
         later = [asyncio.ensure_future(anext(stream)) for stream in streams]
         await asyncio.sleep(0)
-        service.submit()
+        service.control.submit(JobSpec(job_class="a", run=("true",)))
         news = await asyncio.gather(*later)
         return [[*begun, last] for begun, last in zip(first, news, strict=True)]
 
