@@ -152,7 +152,7 @@ class Submitted(TypedDict):
     """Jobs that were submitted together."""
 
     ids: list[str]
-    """Of every job, in the order in which they were given."""
+    """Ids of all of them, in the order given."""
 
 
 class JobList(TypedDict):

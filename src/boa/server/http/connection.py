@@ -97,7 +97,7 @@ class Connection(HttpToolsProtocol):
         self._settle()
 
     def on_headers_complete(self) -> None:
-        """What is raised here is answered as what is no HTTP."""
+        """Refuse what h11 would have: whatever is raised here is answered as what is no HTTP."""
         version = self.parser.get_http_version()
         hosts = sum(name == b"host" for name, _ in self.headers)
         if version not in VERSIONS or hosts > 1 or (hosts == 0 and version == VERSIONS[-1]):

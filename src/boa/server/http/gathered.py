@@ -1,4 +1,4 @@
-"""What is written in one turn of the event loop, sent in one go.
+"""Writes of one turn of the event loop, sent in one go.
 
 uvicorn writes an answer's head and its body by themselves, and every write is a call of the
 system's in which other threads take the interpreter: half of them are half of the wait.

@@ -140,16 +140,16 @@ class Told(NamedTuple):
 
 
 class Broadcast:
-    """What all who watch are told: made once, however many they are. For one event loop's thread;
+    """Messages to all who watch: made once, however many they are. For one event loop's thread;
     it works while anybody listens."""
 
     def __init__(self, service: Service, every_s: float, heartbeat_s: float) -> None:
         self._service, self._every_s, self._heartbeat_s = service, every_s, heartbeat_s
         self._teller = Teller(service)
         self.snapshot = service.control.snapshot
-        """What the last message was made of."""
+        """Snapshot that the last message was made of."""
         self.number = 0
-        """Of the last message."""
+        """Number of the last message."""
         self._kept: deque[Told] = deque(maxlen=KEPT)
         self._listeners = 0
         self._work: asyncio.Task[None] | None = None
