@@ -5,15 +5,17 @@ import logging
 import marshal
 import os
 import shutil
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from boa.engines import local
 from boa.engines.processes import run_files, run_supervisor
 from boa.model.runs import RunKey
-from local_runs import Runs, until
+from local_runs import Runs, alive, until
 
 WAITING = 'trap "exit 0" TERM; echo ready; while :; do sleep 0.02; done'
 LONG_AGO = "1.1.another"
@@ -64,6 +66,38 @@ def test_an_end_is_on_the_disk_with_all_that_leads_to_it_before_anybody_hears_of
 
 
 # What is gone
+
+
+def test_a_run_whose_beginning_the_disk_forgot_is_over_though_the_machine_did_not_restart(
+    runs: Runs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where only the disk was gone: the service takes it for running, and asks for nothing."""
+    key = runs.start("sh", "-c", WAITING, job="7")
+    runs.until_up(key)
+    os.kill(runs.supervisor(key), signal.SIGKILL)
+    until(lambda: not alive(runs.supervisor(key)))
+    (up,) = runs.folder(key).glob("up.*")
+    monkeypatch.setattr(local, "UNASKED_S", 0.0)
+    runs.engine.close()  # which hears nothing of all that
+    up.rename(runs.folder(key) / run_supervisor.LAUNCH)
+    runs.crash()
+    end = runs.end(key)
+    assert end.run_lost
+    assert end.reason == "lost: the disk has forgotten that it had begun"
+
+
+def test_a_run_that_had_not_begun_begins_when_it_is_asked_for_again(runs: Runs) -> None:
+    launch = runs.launch("sh", "-c", WAITING, job="7")
+    runs.engine.start(launch)
+    runs.until_up(launch.key)
+    os.kill(runs.supervisor(launch.key), signal.SIGKILL)
+    until(lambda: not alive(runs.supervisor(launch.key)))
+    (up,) = runs.folder(launch.key).glob("up.*")
+    runs.engine.close()
+    up.rename(runs.folder(launch.key) / run_supervisor.LAUNCH)
+    runs.crash()
+    runs.engine.start(launch)
+    runs.until_up(launch.key)
 
 
 def test_a_run_without_its_folder_is_not_known_and_nobody_is_hindered(runs: Runs) -> None:

@@ -50,6 +50,9 @@ SLACK_S: Seconds = 10.0
 """Beyond the grace, for a supervisor to see to it; then the service kills the run itself …"""
 AGAIN_S: Seconds = 1.0
 """… and again, until it is gone."""
+UNASKED_S: Seconds = 10.0
+"""For the service to ask for a run that was found not begun; one that it takes for running it never
+asks for: a disk may have forgotten that it had begun, and the machine not have restarted."""
 WARM_S: Seconds = 30.0
 """Not begun by a warm parent within this time, a run is sent another supervisor."""
 _log = logging.getLogger("boa.engines")
@@ -133,6 +136,8 @@ class LocalEngine:
 
     def poll(self) -> Sequence[RunEvent]:
         self._kill_overdue()
+        for run in self._runs.values():
+            run.give_up(time.monotonic())
         self._settle(self._dead(self._await_warm()))
         self._conclude()
         self._look_for_left()
@@ -274,6 +279,8 @@ class LocalEngine:
                 run.take_over()  # unless a supervisor was quicker that is on its way
                 _, run.supervisor = run.state()
                 run.dead = not run.is_supervised
+            else:
+                run.ask_until = time.monotonic() + UNASKED_S
         else:
             run.dead = ended and not run.is_supervised
 

@@ -37,6 +37,10 @@ class LocalRun:
     """A child of this process: its number is nobody else's until we have heard of its end."""
     warm_until: Seconds | None = None
     """A warm parent was asked for a supervisor, which is waited for until then (monotonic)."""
+    ask_until: Seconds | None = None
+    """Found again before it had begun: nobody waits longer for it to be asked for (monotonic)."""
+    unasked: bool = False
+    """Nobody did."""
     up_told: bool = False
     grace_s: Seconds | None = None
     """It was asked to stop, with this grace."""
@@ -110,6 +114,16 @@ class LocalRun:
                 os.path.join(self.folder, run_supervisor.LAUNCH), os.path.join(self.folder, claimed)
             )
 
+    def give_up(self, now: Seconds) -> None:
+        """It is over if nobody asks for it, unless a supervisor has it."""
+        if self.ask_until is None or now < self.ask_until or self.dead:
+            return
+        self.ask_until = None
+        if not self.supervisor and self.state()[0] == run_supervisor.LAUNCH:
+            self.take_over()
+            _, self.supervisor = self.state()
+            self.dead = self.unasked = not self.is_supervised
+
     def launched(self) -> dict[str, Any] | None:
         """The launch as the engine wrote it; None where that is gone or damaged."""
         for _ in range(len(_STAGES) + 1):  # a supervisor may rename it at any moment
@@ -180,6 +194,8 @@ class LocalRun:
                 stopped=True,
                 reason=f"{late}, and its supervisor did not see to it",
             )
+        if self.unasked:
+            return self.lost("the disk has forgotten that it had begun")
         stage, supervisor = self.state()
         launched = self.launched()
         if not stage:
