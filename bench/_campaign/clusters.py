@@ -9,7 +9,7 @@ from typing import Any
 
 import _rays
 from _campaign import processes
-from _campaign.faults import fault
+from _campaign.faults import fault, one_of
 from _campaign.observer import Rented
 from _campaign.processes import end_all, lives, send
 from _campaign.world import Means, World
@@ -19,6 +19,8 @@ from aws_server import Aws
 
 RAY, AWS, BOTH = ("ray",), ("aws",), ("ray", "aws")
 MOST_NODES, PRICE, KIND = 2, 1.0, "g4dn.xlarge"
+BOOT_S = 40.0
+"""For a node to boot and a job to begin on it."""
 MISSED_S = 120.0
 """An instance that is not listed any more is charged until it has been missed for long enough."""
 LATE_S = 1.0
@@ -34,7 +36,7 @@ class RayWorld(World):
     ) -> None:
         self.rays = rays
         self._before = {node.node for node in rays.diary()}
-        super().__init__(means, luck, kind, cap=MOST_NODES * PRICE)
+        super().__init__(means, luck, kind, cap=MOST_NODES * PRICE, target_s=BOOT_S)
 
     def settings(self) -> dict[str, Any]:
         return {
@@ -161,10 +163,10 @@ def _ray(world: World) -> RayWorld:
 @fault("kill-raylet", BOTH, weight=5)
 def kill_raylet(world: World, luck: random.Random) -> bool:
     """With all that it began, as when its machine is gone."""
-    found = _ray(world).raylets()
-    if not found:
+    raylet = one_of(world, luck, _ray(world).raylets)
+    if raylet is None:
         return False
-    tree = _rays._trees([luck.choice(found)])
+    tree = _rays._trees([raylet])
     end_all(lambda: [pid for pid in tree if lives(pid)])
     return True
 
@@ -172,10 +174,10 @@ def kill_raylet(world: World, luck: random.Random) -> bool:
 @fault("stop-raylet", BOTH, weight=2)
 def stop_raylet(world: World, luck: random.Random) -> bool:
     """A machine that hangs for a while: all of it, as one whose disk does not answer."""
-    found = _ray(world).raylets()
-    if not found:
+    raylet = one_of(world, luck, _ray(world).raylets)
+    if raylet is None:
         return False
-    tree = _rays._trees([luck.choice(found)])
+    tree = _rays._trees([raylet])
     for pid in tree:
         send(pid, signal.SIGSTOP)
     world.use()
@@ -238,10 +240,10 @@ def listed_late(world: World, luck: random.Random) -> bool:
 def lost_node(world: World, luck: random.Random) -> bool:
     """AWS ends an instance by itself."""
     here = _aws(world)
-    found = here.running()
-    if not found:
+    lost = one_of(world, luck, here.running)
+    if lost is None:
         return False
-    here.sky.end(luck.choice(found), "Server.InternalError")
+    here.sky.end(lost, "Server.InternalError")
     here.tick()
     return True
 
@@ -250,11 +252,11 @@ def lost_node(world: World, luck: random.Random) -> bool:
 def vanished_node(world: World, luck: random.Random) -> bool:
     """It is not even listed any more."""
     here = _aws(world)
-    found = here.running()
-    if not found:
+    lost = one_of(world, luck, here.running)
+    if lost is None:
         return False
     here.missed += 1
-    here.sky.vanish(luck.choice(found))
+    here.sky.vanish(lost)
     here.tick()
     return True
 

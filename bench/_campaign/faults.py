@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeVar
 
 from _campaign.disks import LoopDisk
 from _campaign.processes import NeverCame, send, until
@@ -17,9 +17,8 @@ from _campaign.world import World
 
 Need: TypeAlias = Literal["nothing", "loop", "shim"]
 Strike: TypeAlias = Callable[[World, random.Random], bool]
+T = TypeVar("T")
 LOCAL, ALL = ("local", "postgresql"), ("local", "postgresql", "ray", "aws")
-TARGET_S = 5.0
-"""For somebody to be there who can be struck."""
 JUMPS_S = (-86_400, -3600, -5, 5, 3600, 86_400)
 
 
@@ -48,18 +47,23 @@ def fault(
 # Processes
 
 
-def _one(world: World, luck: random.Random, who: Callable[[], list[int]]) -> int | None:
+def one_of(world: World, luck: random.Random, who: Callable[[], list[T]]) -> T | None:
     """Somebody of these, once there is anybody."""
     world.be_busy()
+
+    def there() -> bool:
+        world.tick()
+        return bool(who())
+
     with suppress(NeverCame):
-        until(lambda: bool(who()), "", TARGET_S)
+        until(there, "", world.target_s)
     found = who()
     return luck.choice(found) if found else None
 
 
 def _struck(who: Callable[[World], list[int]], number: int) -> Strike:
     def strike(world: World, luck: random.Random) -> bool:
-        pid = _one(world, luck, lambda: who(world))
+        pid = one_of(world, luck, lambda: who(world))
         if pid is None or not send(pid, number):
             return False
         if number == signal.SIGSTOP:
@@ -275,7 +279,7 @@ def _files(world: World, luck: random.Random, pattern: str) -> list[Path]:
 def _damages(pattern: str, restart: float) -> Strike:
     def strike(world: World, luck: random.Random) -> bool:
         with suppress(NeverCame):
-            until(lambda: bool(_files(world, luck, pattern)), "", TARGET_S)
+            until(lambda: bool(_files(world, luck, pattern)), "", world.target_s)
         struck = any(_damaged(path, luck) for path in _files(world, luck, pattern)[:1])
         if struck and luck.random() < restart:
             world.service.kill()
@@ -294,7 +298,7 @@ fault("damage-marker", weight=1)(_damages(".runs/*", 0.4))
 @fault("damage-outcome", weight=2)
 def damage_outcome(world: World, luck: random.Random) -> bool:
     """Before the service has read it: that is looking away meanwhile."""
-    at_work = _one(world, luck, world.workers) is not None
+    at_work = one_of(world, luck, world.workers) is not None
     if not at_work or not send(world.service.pid or -1, signal.SIGSTOP):
         return False
     struck = _damages("*/*/outcome", 0.0)(world, luck)

@@ -49,6 +49,8 @@ class World:
     kind: str = "local"
     cap: float = CAP
     """The most that may be spent per hour, at any moment."""
+    target_s: float = 5.0
+    """For somebody to be there who can be struck."""
     violations: list[str] = field(default_factory=list)
     stopped: set[int] = field(default_factory=set)
     """Processes that got SIGSTOP, and no SIGCONT yet."""
