@@ -39,6 +39,8 @@ from boa.store.sqlite import Sqlite, checkers, reason_of
 ACCEPT = "--accept-store"
 OTHER_STORE = ("older", "foreign")
 """Kinds of faults of a store that is whole, but not the folder's newest."""
+MARGIN = 1_000
+"""Numbers of jobs that are passed over where the highest is not known."""
 OF_ITS_OWN = (
     "It is another service's: name a folder of its own for it (--data), or put this one's back "
     "(boa store restore)"
@@ -68,6 +70,14 @@ class Look:
         """Numbers that were given out, of jobs which are not there."""
         highest = max([self.found.job, self.mark.job if self.mark else 0, *self.seen])
         return set(range(1, highest + 1)) - self.found.jobs
+
+    @property
+    def doubtful(self) -> set[int]:
+        """Numbers that may have been given out, where nobody remembers the highest."""
+        if self.mark is not None:
+            return set()
+        highest = max([self.found.job, *self.seen])
+        return set(range(highest + 1, highest + 1 + MARGIN))
 
 
 def look(backend: Backend, mark: Mark | None, seen: set[int]) -> Look:
@@ -172,6 +182,11 @@ def _open_knowingly(
     moved = folder.move_away(unknown, aside)
     store = SqlStore(backend, FolderMemory(folder.path))
     told = [fault.text for fault in faults]
+    if seen.doubtful:
+        told.append(
+            f"the data folder has lost its memory, so that there may have been more jobs: numbers "
+            f"up to {max(seen.doubtful)} are not given out"
+        )
     if moved:
         told.append(f"runs, logs and checkpoints of {moved} jobs are in {aside}")
     _write_down(config, folder, store, seen, told)
@@ -190,7 +205,7 @@ def _write_down(
     text = sentence("trouble", None, None, data)
     event = Event(at=now, kind="trouble", text=text, job=None, node=None, data=data)
     named = {"cluster": folder.owner or new_cluster(config.data_dir), **saved.meta}
-    meta = {"lost_jobs": ranges(seen.lost), **_renewed(named)}
+    meta = {"lost_jobs": ranges(seen.lost | seen.doubtful), **_renewed(named)}
     store.commit(Changes(meta=meta, events=[event]))
     folder.belongs_to(meta["cluster"])
 

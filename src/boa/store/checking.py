@@ -3,6 +3,7 @@
 Nothing is changed, so a service may be at work on it meanwhile.
 """
 
+import os
 import stat
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
@@ -20,7 +21,7 @@ from boa.store.base import StoreTrouble
 from boa.store.checksums import is_as_written
 from boa.store.codec import Row
 from boa.store.migrations import MIGRATIONS, version_of
-from boa.store.sqlite import REASONS
+from boa.store.sqlite import REASONS, parts_of
 from boa.units import SECONDS_PER_HOUR
 
 FaultKind: TypeAlias = Literal[
@@ -139,6 +140,10 @@ def _is_file(path: Path, found: Found) -> bool:
         return False
     if not stat.S_ISREG(status.st_mode):
         found.tell("file", f"{path} is {kind_of(path)}, not a file")
+        return False
+    odd = [part for part in parts_of(path)[1:] if os.path.lexists(part) and not part.is_file()]
+    if odd:
+        found.tell("file", f"{odd[0]} is {kind_of(odd[0])}, not a file")
         return False
     found.there = status.st_size > 0
     return found.there

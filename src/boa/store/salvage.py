@@ -4,6 +4,8 @@ Tables are read from their beginning as far as that goes, and then from their en
 run on nodes which are not there any more wait to be placed again.
 """
 
+import os
+import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,14 +15,14 @@ from sqlalchemy import Connection, Table, delete, insert, update
 from sqlalchemy.exc import SQLAlchemyError
 
 from boa.atomic_file import draft_of
-from boa.private_files import private_file
+from boa.private_files import private_file, private_folder
 from boa.store import codec, tables
 from boa.store.checking import is_whole, nodes_of, raw_rows
 from boa.store.checksums import sealed
 from boa.store.codec import Row
 from boa.store.migrations import MIGRATIONS, migrate
 from boa.store.replacing import replace_store
-from boa.store.sqlite import checkers, writers
+from boa.store.sqlite import checkers, parts_of, writers
 
 AT_ONCE = 1_000
 _READ: dict[Table, Callable[[Row], Any]] = {
@@ -38,6 +40,10 @@ _READ: dict[Table, Callable[[Row], Any]] = {
 
 def salvage(path: Path, aside: Path) -> None:
     """In the place of the file at `path`, which is kept in the folder `aside`."""
+    for part in parts_of(path)[1:]:
+        if os.path.lexists(part) and not part.is_file():  # SQLite opens nothing beside it
+            private_folder(aside)
+            shutil.move(part, aside / part.name)
     draft = draft_of(path)
     draft.unlink(missing_ok=True)
     private_file(draft)

@@ -140,6 +140,9 @@ def test_runs_alone_tell_of_an_older_store_though_the_folder_has_lost_its_memory
     (settings.data_dir / "store.mark").unlink()
     with pytest.raises(StoreRefused, match="not in it: 2"), opened(settings):
         pass
+    with opened(settings, accept=True) as (store, saved):  # which may have been the last or not
+        assert saved.next_job == 1003
+        assert "numbers up to 1002 are not given out" in store.events()[-1].event.text
 
 
 def test_a_folder_without_a_memory_takes_its_store_under_another_name(
@@ -212,6 +215,18 @@ def test_a_damaged_store_is_refused_and_what_is_whole_of_it_can_be_gone_on_with(
     assert (aside / "store/boa.db").exists()
     with opened(settings):
         pass
+
+
+@pytest.mark.parametrize("part", ["-wal", "-shm"])
+def test_a_folder_in_place_of_the_log_is_refused_and_moved_away_knowingly(
+    settings: ServiceConfig, part: str
+) -> None:
+    (settings.data_dir / f"boa.db{part}").mkdir()
+    with pytest.raises(StoreRefused, match="is a folder, not a file"), opened(settings):
+        pass
+    with opened(settings, accept=True) as (_, saved):
+        assert [found.id for found in saved.jobs] == ["1", "2"]
+        assert saved.meta["lost_jobs"] == []
 
 
 # boa store
