@@ -81,6 +81,7 @@ class Running:
             for number, name in ((1, "out"), (2, "err")):
                 file = os.open(self.folder / name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
                 os.dup2(file, number)
+            sys.stdout, sys.stderr = (os.fdopen(fd, "w", closefd=False) for fd in (1, 2))
             os.environ["BOA_TOKEN"] = TOKEN
             os.environ["BOA_HOME"] = str(self.folder / "home")
             code = main(list(words))

@@ -22,10 +22,6 @@ REASONS = {
     "SQLITE_NOTADB": "the file is no SQLite database",
     "SQLITE_CORRUPT": "the file is damaged",
 }
-SETTINGS: dict[str, Any] = {
-    "connect_args": {"timeout": LOCK_WAIT_S, "check_same_thread": False},
-    "paramstyle": "named",
-}
 
 
 class Sqlite:
@@ -34,7 +30,7 @@ class Sqlite:
         self.path = path = file_of(url)
         self._lease = self._take(path)
         self._writers = writers(path)
-        self.readers: Engine = create_engine(_here(path), pool_timeout=LOCK_WAIT_S, **SETTINGS)
+        self.readers: Engine = create_engine(_here(path), pool_timeout=LOCK_WAIT_S, **_settings())
         event.listen(self.readers, "connect", _for_reading)
         self.checkers = checkers(path)
 
@@ -92,10 +88,17 @@ def parts_of(path: Path) -> list[Path]:
 
 def writers(path: Path, *, alone: bool = False) -> Engine:
     """`alone`: nobody reads it meanwhile, and everything is to be in the one file."""
-    found = create_engine(_here(path), poolclass=NullPool, **SETTINGS)
+    found = create_engine(_here(path), poolclass=NullPool, **_settings())
     event.listen(found, "connect", _for_writing_alone if alone else _for_writing)
     event.listen(found, "begin", _begin)
     return found
+
+
+def _settings() -> dict[str, Any]:
+    return {
+        "connect_args": {"timeout": LOCK_WAIT_S, "check_same_thread": False},
+        "paramstyle": "named",
+    }
 
 
 def _here(path: Path) -> URL:
