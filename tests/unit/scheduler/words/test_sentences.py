@@ -245,6 +245,7 @@ SAID: list[tuple[EventKind, dict[str, Any], str]] = [
     ),
     ("trouble", {"why": "cloud", "detail": "no answer"}, "trouble with the cloud: no answer"),
     ("trouble", {"why": "engine", "detail": "no answer"}, "trouble with the engine: no answer"),
+    ("trouble", {"why": "store", "detail": "jobs lost: 4"}, "trouble with the store: jobs lost: 4"),
     ("trouble", {"why": "no_plan", "detail": "killed"}, "no plan could be made: killed"),
     (
         "trouble",
