@@ -46,7 +46,7 @@ class Service:
     believed: EstimatesOfPlan = field(default_factory=EstimatesOfPlan)
     streams: Places = field(default_factory=lambda: Places(Limits().streams))
     shared: dict[Hashable, Any] = field(default_factory=dict)
-    """Things that streams have in common, by what they stream; used by the event loop's thread alone."""
+    """Things that streams have in common, by what they stream; for the event loop's thread."""
     stopping: threading.Event = field(default_factory=threading.Event)
     """Set when the server is to end: streams end too."""
 

@@ -35,6 +35,8 @@ _READ: dict[Table, Callable[[Row], Any]] = {
     tables.events: codec.event_of,
     tables.samples: codec.sample_of,
     tables.points: codec.point_of,
+    tables.tokens: codec.token_of,
+    tables.audit: codec.audit_of,
 }
 
 

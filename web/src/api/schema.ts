@@ -32,6 +32,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/batch": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Submit Many
+         * @description Submit several jobs at once: in one transaction, all of them or none.
+         *
+         *     An error names which is wrong, and what of it: `jobs[3].gpus.min`.
+         */
+        post: operations["submit_many"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs/{job}": {
         parameters: {
             query?: never;
@@ -2331,6 +2353,17 @@ export interface components {
             simulations: components["schemas"]["Simulation"][];
         };
         /**
+         * Submitted
+         * @description Jobs that were submitted together.
+         */
+        Submitted: {
+            /**
+             * Ids
+             * @description Ids of all of them, in the order given.
+             */
+            ids: string[];
+        };
+        /**
          * Token
          * @description A token that was given out, without the token itself.
          */
@@ -2629,6 +2662,14 @@ export interface components {
              */
             weight?: number;
         };
+        /**
+         * BOA jobs
+         * @description Jobs that are submitted together: all of them are stored in one transaction, or none.
+         */
+        JobBatch: {
+            /** @description Each as a job of its own. */
+            jobs: components["schemas"]["JobSpec"][];
+        };
         BudgetChange: {
             /** @description Average spend per hour, USD. Left out: as it is, and averages go on. */
             budget_per_hour?: number;
@@ -2799,6 +2840,7 @@ export type SimulatedType = components['schemas']['SimulatedType'];
 export type Simulation = components['schemas']['Simulation'];
 export type SimulationAnswer = components['schemas']['SimulationAnswer'];
 export type SimulationList = components['schemas']['SimulationList'];
+export type Submitted = components['schemas']['Submitted'];
 export type Token = components['schemas']['Token'];
 export type TokenAnswer = components['schemas']['TokenAnswer'];
 export type TokenList = components['schemas']['TokenList'];
@@ -2810,6 +2852,7 @@ export type WhoAmI = components['schemas']['WhoAmI'];
 export type Why = components['schemas']['Why'];
 export type WidthChoice = components['schemas']['WidthChoice'];
 export type JobSpec = components['schemas']['JobSpec'];
+export type JobBatch = components['schemas']['JobBatch'];
 export type BudgetChange = components['schemas']['BudgetChange'];
 export type Report = components['schemas']['Report'];
 export type SecretValue = components['schemas']['SecretValue'];
@@ -2919,6 +2962,101 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["JobAnswer"];
+                };
+            };
+            /** @description The body is not JSON. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description No token, or a wrong one. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not within the role of who asks; or sent by another site's page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A field or parameter is wrong: the error names it, and what would be accepted. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not now: the database or the control loop is in trouble. Nothing has changed. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    submit_many: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "jobs": [
+                 *         {
+                 *           "name": "first try",
+                 *           "class": "resnet18",
+                 *           "run": "python train.py",
+                 *           "workdir": "/home/me/resnet",
+                 *           "gpus": {
+                 *             "min": 1,
+                 *             "max": 16
+                 *           },
+                 *           "epochs": 90
+                 *         }
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["JobBatch"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Submitted"];
                 };
             };
             /** @description The body is not JSON. */
@@ -4088,7 +4226,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description Sent by another site's page. */
+            /** @description Not within the role of who asks; or sent by another site's page. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4154,7 +4292,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description Sent by another site's page. */
+            /** @description Not within the role of who asks; or sent by another site's page. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4225,7 +4363,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description Sent by another site's page. */
+            /** @description Not within the role of who asks; or sent by another site's page. */
             403: {
                 headers: {
                     [name: string]: unknown;
