@@ -32,7 +32,7 @@ was written; `missing`: jobs that were there; `reference`: a row without the one
 `ledger`: rows have less than was added up; `older`: than its data folder; `foreign`: of another
 history."""
 Reason: TypeAlias = Callable[[Any], str]
-NEEDED = ("cluster", "secret", "serials", "clock")
+NEEDED = ("cluster", "serials", "clock")
 """Keys of `meta` without which jobs cannot go on."""
 PASSING = (REASONS["SQLITE_BUSY"], REASONS["SQLITE_FULL"])
 """Trouble that says nothing of the store itself."""
