@@ -152,7 +152,7 @@ class SqlStore:
         rows = rows_of(changes, self._last_event + 1, self._last_audit + 1)
         last = self._last_event + len(changes.events)
         audited = self._last_audit + len(changes.audit)
-        with self._told():
+        with self._told(), self._writable():
             connection = self._connected()
             transaction = connection.begin()
             try:
@@ -161,8 +161,8 @@ class SqlStore:
                 prune(connection, self._last_event, last)
                 prune_audit(connection, self._last_audit, audited, time.time())
                 pruned_at = self._prune_history(connection, changes)
-            except BaseException as trouble:
-                self._undo(connection, transaction, trouble)
+            except BaseException:
+                self._undo(connection, transaction)
                 raise
             self._finish(transaction)
         self._commits += 1
@@ -187,15 +187,23 @@ class SqlStore:
         if moved.rowcount != 1:
             raise Overtaken(self._backend.where)
 
-    def _undo(
-        self, connection: Connection, transaction: Transaction, trouble: BaseException
-    ) -> None:
-        """A file that SQLite could not open for writing (a disk that failed, no descriptor left) it
-        has opened for reading, for good: only another connection writes again."""
+    def _undo(self, connection: Connection, transaction: Transaction) -> None:
         transaction.rollback()
-        said = getattr(getattr(trouble, "orig", None), "sqlite_errorname", "")
-        if connection.invalidated or said.startswith("SQLITE_READONLY"):
+        if connection.invalidated:
             self._disconnect()
+
+    @contextmanager
+    def _writable(self) -> Iterator[None]:
+        """What SQLite could not open for writing (a disk that failed, no descriptor left) it has
+        opened for reading, for good: only other connections write again. The index of the log is
+        open once for all of them, so that readers have to go as well."""
+        try:
+            yield
+        except DBAPIError as trouble:
+            if getattr(trouble.orig, "sqlite_errorname", "").startswith("SQLITE_READONLY"):
+                self._disconnect()
+                self._backend.readers.dispose()
+            raise
 
     def _finish(self, transaction: Transaction) -> None:
         try:

@@ -126,20 +126,29 @@ def test_a_disk_that_fails_in_the_middle_of_a_commit_is_trouble_until_it_works(
         check_it_goes_on(store)
 
 
+@pytest.mark.parametrize("begins", [True, False])
 def test_a_file_that_could_once_only_be_opened_for_reading_is_written_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, begins: bool
 ) -> None:
-    """As SQLite does by itself where the disk, or a descriptor, fails while it is opened."""
+    """As SQLite does by itself where the disk, or a descriptor, fails while the file (`begins`) or
+    the index of its log is opened."""
     reading = create_engine(f"sqlite:///file:{tmp_path}/boa.db?mode=ro&uri=true")
+    if not begins:
+        event.listen(reading, "connect", lambda one, _: one.execute("PRAGMA query_only = ON"))
     event.listen(reading, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
+    closed: list[Any] = []
     with opened(f"sqlite:///{tmp_path}/boa.db") as store:
         store.commit(FIRST)
+        check_nothing_came_of_it(store)
+        readers = store._backend.readers  # type: ignore[attr-defined]
+        event.listen(readers, "close", lambda connection, record: closed.append(connection))
         with monkeypatch.context() as failing:
             failing.setattr(store._backend, "connect", reading.connect)  # type: ignore[attr-defined]
             store._disconnect()  # type: ignore[attr-defined]
             for _ in range(2):
                 with pytest.raises(StoreTrouble, match="may not be written"):
                     store.commit(SECOND)
+            assert closed, "the index of the log is open once for readers and writer"
             check_nothing_came_of_it(store)
         check_it_goes_on(store)
     reading.dispose()
