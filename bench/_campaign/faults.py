@@ -110,7 +110,7 @@ def end_service(world: World, luck: random.Random) -> bool:
 
 @fault("stop-service", ALL, weight=2)
 def stop_service(world: World, luck: random.Random) -> bool:
-    if not send(world.service.pid or -1, signal.SIGSTOP):
+    if not send(world.service.pid, signal.SIGSTOP):
         return False
     world.advance()
     if luck.random() < 0.5:
@@ -125,13 +125,13 @@ def stop_service(world: World, luck: random.Random) -> bool:
 def stop_supervisor_for_good(world: World, luck: random.Random) -> bool:
     """A job whose supervisor does nothing any more ends all the same when it is told to."""
     names = sorted(world.said.jobs.keys() - world.said.stops)
-    runs = world.data / "runs"
+    runs, supervisors = world.data / "runs", world.supervisors()
     for name in names:
         job = world.said.jobs[name]
         with suppress(OSError):
             for path in (runs / job).glob("*/up.*"):
                 pid = int(path.name.split(".")[1])
-                if send(pid, signal.SIGSTOP):
+                if pid in supervisors and send(pid, signal.SIGSTOP):
                     world.user.stop(name)
                     if name not in world.said.stops:
                         world.stopped.add(pid)
@@ -299,7 +299,7 @@ fault("damage-marker", weight=1)(_damages(".runs/*", 0.4))
 def damage_outcome(world: World, luck: random.Random) -> bool:
     """Before the service has read it: that is looking away meanwhile."""
     at_work = one_of(world, luck, world.workers) is not None
-    if not at_work or not send(world.service.pid or -1, signal.SIGSTOP):
+    if not at_work or not send(world.service.pid, signal.SIGSTOP):
         return False
     struck = _damages("*/*/outcome", 0.0)(world, luck)
     if luck.random() < 0.4:

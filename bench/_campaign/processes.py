@@ -83,7 +83,10 @@ def command(pid: int) -> list[str]:
 
 
 def send(pid: int, number: int) -> bool:
-    """False of one that is gone."""
+    """False of one that is gone, or is none that was begun from here: a number may be a stranger's
+    by now, and 0 and -1 are those of many."""
+    if pid <= 1 or pid not in below(os.getpid()):
+        return False
     try:
         os.kill(pid, number)
     except ProcessLookupError:

@@ -1,6 +1,7 @@
 """The campaign's own observer: what it is there to see, it sees."""
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from _campaign.observer import Journal, Rented, dearest_moment
+from _campaign.processes import send
 from _campaign.world import TRAINEE
 from local_runs import until
 
@@ -89,3 +91,20 @@ def test_the_dearest_moment_counts_who_is_there_at_once() -> None:
     }
     assert dearest_moment(rented) == 8.0
     assert rented["a"].cost() == pytest.approx(4.0 * 10 / 3600)
+
+
+@pytest.mark.parametrize("pid", [-1, 0, 1, os.getpid(), os.getppid()])
+def test_nobody_is_struck_who_was_not_begun_by_the_campaign(
+    pid: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[int] = []
+    monkeypatch.setattr(os, "kill", lambda pid, number: sent.append(pid))
+    assert not send(pid, signal.SIGCONT)
+    assert not sent
+
+
+def test_whoever_was_begun_by_the_campaign_can_be_struck() -> None:
+    child = subprocess.Popen(["sleep", "600"])
+    assert send(child.pid, signal.SIGKILL)
+    assert child.wait() == -signal.SIGKILL
+    assert not send(child.pid, signal.SIGKILL)
