@@ -21,6 +21,8 @@ RAY, AWS, BOTH = ("ray",), ("aws",), ("ray", "aws")
 MOST_NODES, PRICE, KIND = 2, 1.0, "g4dn.xlarge"
 BOOT_S = 40.0
 """For a node to boot and a job to begin on it."""
+GIVEN_UP_S = 1500.0
+"""A node that does not join is given up only after a long while."""
 MISSED_S = 120.0
 """An instance that is not listed any more is charged until it has been missed for long enough."""
 LATE_S = 1.0
@@ -36,7 +38,9 @@ class RayWorld(World):
     ) -> None:
         self.rays = rays
         self._before = {node.node for node in rays.diary()}
-        super().__init__(means, luck, kind, cap=MOST_NODES * PRICE, target_s=BOOT_S)
+        super().__init__(
+            means, luck, kind, cap=MOST_NODES * PRICE, target_s=BOOT_S, settled_s=GIVEN_UP_S
+        )
 
     def settings(self) -> dict[str, Any]:
         return {
@@ -77,7 +81,7 @@ class RayWorld(World):
         return all(node.until is not None for node in self.rented().values())
 
     def close(self) -> None:
-        end_all(lambda: [pid for pid in (*self.workers(), *self.children()) if lives(pid)])
+        end_all(lambda: [*self.workers(), *self.children()])
         super().close()
 
 

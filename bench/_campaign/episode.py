@@ -14,7 +14,6 @@ from _campaign.processes import NeverCame
 from _campaign.world import Means, World
 from boa.errors import BoaError
 
-SETTLED_S = 90.0
 MOST = 7
 SHARES = {"local": 60, "postgresql": 20, "ray": 8, "aws": 12}
 
@@ -110,7 +109,7 @@ def _play(episode: Episode, world: World, luck: random.Random, outcome: Outcome)
         world.tell(f"{name} {took_s:.1f} s" if struck else f"({name}: nobody there)")
     began = time.monotonic()
     faults.heal(world)
-    invariants.settle(world, SETTLED_S)
+    invariants.settle(world, world.settled_s)
     world.tell(f"all over {time.monotonic() - began:.1f} s")
     invariants.check(world)
     if world.service.pid and world.service.ask_to_end() != 0:

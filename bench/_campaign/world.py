@@ -6,7 +6,7 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import Any
 from _campaign import processes
 from _campaign.disks import LoopDisk, PlainFolder
 from _campaign.observer import Acknowledged, Book, Journal, Rented, User
-from _campaign.processes import below, lives, until
+from _campaign.processes import below, until
 from _campaign.service import Service
 from _campaign.shim import Shim
 from boa.errors import BoaError
@@ -49,6 +49,8 @@ class World:
     kind: str = "local"
     cap: float = CAP
     """The most that may be spent per hour, at any moment."""
+    settled_s: float = 90.0
+    """For all jobs to end and all nodes to be given back, once the faults are over."""
     target_s: float = 5.0
     """For somebody to be there who can be struck."""
     violations: list[str] = field(default_factory=list)
@@ -188,10 +190,15 @@ class World:
         return [pid for pid in below(os.getpid()) if pid not in others]
 
     def workers(self) -> list[int]:
-        return [pid for pid in self.journal.pids("start") if lives(pid)]
+        return self._ours(self.journal.pids("start"))
 
     def children(self) -> list[int]:
-        return [pid for pid in self.journal.pids("child") if lives(pid)]
+        return self._ours(self.journal.pids("child"))
+
+    def _ours(self, pids: Iterable[int]) -> list[int]:
+        """Those of our own descent: a number that is written down may be a stranger's by now."""
+        mine = set(below(os.getpid()))
+        return [pid for pid in pids if pid in mine]
 
     def supervisors(self) -> list[int]:
         """By the names of files in the folders of runs."""
@@ -199,9 +206,9 @@ class World:
         with suppress(OSError):
             for path in (self.data / "runs").glob("*/*/*.*.*.*"):
                 stage, pid = path.name.split(".")[:2]
-                if stage in ("claimed", "up", "left") and lives(int(pid)):
+                if stage in ("claimed", "up", "left"):
                     found.append(int(pid))
-        return found
+        return self._ours(found)
 
     def parents(self) -> list[int]:
         """Warm ones: the service's own children, and theirs that were not told what to be."""
@@ -231,7 +238,7 @@ class World:
 
     def go_on(self) -> None:
         """Whoever is stopped is not any more."""
-        for pid in self.stopped:
+        for pid in self._ours(self.stopped):
             processes.send(pid, signal.SIGCONT)
         self.stopped.clear()
 
