@@ -15,6 +15,7 @@ VIEWS = {
     "Classes": "Planned GPUs",
     "What-if": "Simulate how jobs",
     "Events": "events shown",
+    "Audit": "Every change that somebody asked for",
 }
 
 

@@ -11,7 +11,7 @@ SEEN = """(state) => {
   document.dispatchEvent(new Event("visibilitychange"));
 }"""
 """Headless tabs are never hidden by others."""
-VIEWS = ["Budget", "Jobs", "Cluster", "Classes", "What-if", "Events"]
+VIEWS = ["Budget", "Jobs", "Cluster", "Classes", "What-if", "Events", "Audit"]
 
 
 def test_the_page_comes_up_and_is_live(page: Page) -> None:
