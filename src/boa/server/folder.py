@@ -161,8 +161,20 @@ class DataFolder:
 
 
 def jobs_in(folder: Path) -> set[int]:
-    """Numbers of the jobs that a data folder has runs or checkpoints of."""
-    return {number for number, _ in _of_jobs(folder)}
+    """Numbers of the jobs that a data folder has runs or checkpoints of. A stray name, a marker
+    alone among them, says nothing of a job: there is nothing that another could inherit."""
+    return {number for number, path in _of_jobs(folder) if _has_a_run(path)}
+
+
+def _has_a_run(path: Path) -> bool:
+    """Whether it is a checkpoint's folder, or one with a folder of an attempt in it."""
+    try:
+        with os.scandir(path) as entries:
+            return path.parent.name == CHECKPOINTS or any(
+                entry.name.isdecimal() and entry.is_dir(follow_symlinks=False) for entry in entries
+            )
+    except OSError:  # a file, or gone
+        return False
 
 
 def _of_jobs(folder: Path) -> Iterator[tuple[int, Path]]:

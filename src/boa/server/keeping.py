@@ -10,7 +10,7 @@ from boa.server.opening import Look, look_at, write_restored
 from boa.store import snapshots
 from boa.store.checking import check, listed
 from boa.store.errors import StoreRefused
-from boa.store.memory import read_mark
+from boa.store.memory import read_mark, told_by
 from boa.store.replacing import copy_beside, replace_store
 from boa.store.snapshots import Snapshot
 from boa.store.sql import backend_of, file_at
@@ -46,7 +46,7 @@ def place(data: Path | None, db: str | None) -> Place:
 
 def status(where: Place) -> Look:
     mark = read_mark(where.folder)  # first: a service at work writes it last
-    return look_at(where.url, mark, jobs_in(where.folder))
+    return look_at(where.url, mark, told_by(jobs_in(where.folder), where.folder, mark))
 
 
 def take_snapshot(where: Place, now: float) -> Snapshot:

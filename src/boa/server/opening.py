@@ -27,10 +27,10 @@ from boa.server.folder import RESTORED, DataFolder
 from boa.store import snapshots
 from boa.store.backend import Backend
 from boa.store.base import Saved, Store, StoreTrouble
-from boa.store.checking import Fault, Found, check, ranges
+from boa.store.checking import Fault, Found, check, listed, ranges
 from boa.store.errors import StoreRefused
 from boa.store.history import compare
-from boa.store.memory import FolderMemory, Mark, read_mark
+from boa.store.memory import FolderMemory, Mark, read_mark, told_by
 from boa.store.migrations import MIGRATIONS
 from boa.store.salvage import salvage
 from boa.store.sql import SqlStore, backend_of, file_at
@@ -109,7 +109,12 @@ def open_kept(config: ServiceConfig, folder: DataFolder, *, accept: bool) -> tup
     """The folder's store, and what it has. `accept`: though it has lost something."""
     mark, backend = read_mark(folder.path), backend_of(config.db)
     try:
-        seen = look(backend, mark, folder.jobs())
+        known = folder.jobs()
+        seen = look(backend, mark, told_by(known, folder.path, mark))
+        if seen.faults:
+            seen = replace(seen, seen=known)
+        else:
+            _move_strays(folder, known - seen.seen - seen.found.jobs)
         is_other = bool(seen.found.cluster) and not _is_owner(folder, seen.found.meta)
         if is_other and (accept or seen.faults):
             other = Fault(kind="foreign", text="the data folder belongs to another database")
@@ -134,6 +139,15 @@ def open_kept(config: ServiceConfig, folder: DataFolder, *, accept: bool) -> tup
         store.commit(Changes(meta=_renewed(seen.found.meta)))
         saved = store.load()
     return store, saved
+
+
+def _move_strays(folder: DataFolder, strays: set[int]) -> None:
+    """Runs of jobs that never were. They cost the service nothing, and no job of that number is to
+    find them one day."""
+    if strays:
+        aside = folder.new_quarantine()
+        folder.move_away(strays, aside)
+        _log.warning("runs %s are of no job that ever was: moved to %s", listed(strays), aside)
 
 
 def _is_owner(folder: DataFolder, meta: Mapping[str, Any]) -> bool:

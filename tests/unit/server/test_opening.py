@@ -21,7 +21,7 @@ from live import config
 from stored import changes, job, node
 
 CLUSTER = "boa-service-one"
-META = {"cluster": CLUSTER, "secret": "ab", "clock": [1.0, 2.0], "serials": {"resnet18": 9}}
+META = {"cluster": CLUSTER, "clock": [1.0, 2.0], "serials": {"resnet18": 9}}
 
 
 @contextmanager
@@ -143,6 +143,22 @@ def test_runs_alone_tell_of_an_older_store_though_the_folder_has_lost_its_memory
     with opened(settings, accept=True) as (store, saved):  # which may have been the last or not
         assert saved.next_job == 1003
         assert "numbers up to 1002 are not given out" in store.events()[-1].event.text
+
+
+def test_stray_names_among_the_runs_tell_of_no_job(settings: ServiceConfig) -> None:
+    runs = settings.data_dir / "runs"
+    (runs / ".runs" / "9999.1").touch()
+    (runs / "8888").touch()
+    (runs / "7777").mkdir()
+    (runs / "7777" / "notes").touch()
+    (runs / "6666" / "1").mkdir(parents=True)
+    (runs / "6666" / "1" / "outcome").touch()
+    with opened(settings) as (_, saved):
+        assert saved.next_job == 3
+    assert not (runs / "6666").exists(), "no job is to find it one day"
+    (aside,) = (settings.data_dir / "quarantine").iterdir()
+    assert (aside / "runs" / "6666" / "1" / "outcome").exists()
+    assert (runs / "2" / "1" / "kept").exists()
 
 
 def test_a_folder_without_a_memory_takes_its_store_under_another_name(

@@ -18,7 +18,7 @@ from postgresql import Database
 from stored import changes, event, hold, job, node, point, running, sample
 
 pytest_plugins = ("postgresql",)
-META = {"cluster": "boa-1-a", "secret": "ab", "clock": [1.0, 2.0], "serials": {"resnet18": 9}}
+META = {"cluster": "boa-1-a", "clock": [1.0, 2.0], "serials": {"resnet18": 9}}
 ALL = changes(
     jobs=(running(1), job(2, state="failed"), job(3)),
     nodes=(node(1), node(2), node(7), node(9)),
@@ -94,7 +94,7 @@ def test_a_job_whose_text_is_older_than_this_version_is_whole(path: Path) -> Non
         ("UPDATE jobs SET ended = 1, checksum = NULL WHERE number = 1", "row", "damaged: 1", [1]),
         ("UPDATE points SET record = '{'", "row", "table points", []),
         ("DELETE FROM nodes WHERE id = 1", "reference", "nodes that are not there: 1", []),
-        ("DELETE FROM meta WHERE key = 'secret'", "missing", "settings are missing: secret", []),
+        ("DELETE FROM meta WHERE key = 'clock'", "missing", "settings are missing: clock", []),
         ("DELETE FROM writer", "schema", "writer has 0 rows", []),
         ("DROP TABLE openings", "schema", "tables are missing: openings", []),
         ("DROP TABLE holds", "pages", "table holds cannot be read", []),
