@@ -93,7 +93,11 @@ def test_the_dearest_moment_counts_who_is_there_at_once() -> None:
     assert rented["a"].cost() == pytest.approx(4.0 * 10 / 3600)
 
 
-@pytest.mark.parametrize("pid", [-1, 0, 1, os.getpid(), os.getppid()])
+@pytest.mark.parametrize(
+    "pid",
+    [-1, 0, 1, os.getpid(), os.getppid()],
+    ids=["everybody", "our group", "init", "ourselves", "our parent"],
+)
 def test_nobody_is_struck_who_was_not_begun_by_the_campaign(
     pid: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
