@@ -32,6 +32,7 @@ TAGS = [
     {"name": "planning", "description": "The plan in force, and what was learned of classes."},
     {"name": "what if", "description": "Simulate other policies and budgets."},
     {"name": "events", "description": "What happened, as a list or as a stream."},
+    {"name": "secrets", "description": "Values that jobs get and nobody is shown."},
     {"name": "access", "description": "Who asks, tokens, the audit log."},
     {"name": "service", "description": "Is it up? Metrics."},
     {"name": "running jobs", "description": "What a job's own process asks for."},

@@ -13,6 +13,7 @@ from boa.api.what_if import Simulation
 from boa.client import Client
 from boa.model.access import TokenRecord
 from boa.runtime.report_tokens import report_token
+from boa.runtime.vault import Secret
 from boa.server.render import examples
 from boa.server.what_if.shelf import Shelf
 from fakes import NOW, SECRET, FakeService, learned, learned_on
@@ -50,6 +51,9 @@ REQUESTS: dict[Operation, dict[str, Any]] = {
     ("get", "/api/v1/events"): {"params": {"after": 0}},
     ("get", "/api/v1/live"): {},
     ("get", "/api/v1/whoami"): {},
+    ("get", "/api/v1/secrets"): {},
+    ("post", "/api/v1/secrets"): {"json": examples.SECRET_VALUE},
+    ("delete", "/api/v1/secrets/{name}"): {},
     ("get", "/api/v1/tokens"): {},
     ("post", "/api/v1/tokens"): {"json": examples.TOKEN_REQUEST},
     ("post", "/api/v1/tokens/{name}/revoke"): {},
@@ -85,6 +89,7 @@ def service(tmp_path: Path) -> Iterator[FakeService]:
     service.control.documents = {"small": learned("small", [learned_on("T4")])}
     token = TokenRecord(name="small", role="viewer", digest="ab", created_at=NOW)
     service.control.tokens = {"small": token}
+    service.control.vault.adopt(Secret(name="small", sealed="", set_at=NOW))
     yield service
     service.simulations.close()
 
@@ -170,7 +175,7 @@ def test_bodies_are_described_and_their_examples_are_right(document: dict[str, A
         for content in operation.get("requestBody", {}).get("content", {}).values():
             check(content["example"], content["schema"], document)
             tried += 1
-    assert tried == 5
+    assert tried == 7
 
 
 def test_every_operation_and_parameter_says_what_it_is_for(document: dict[str, Any]) -> None:
@@ -239,6 +244,9 @@ def test_the_client_can_ask_everything_that_people_may(document: dict[str, Any])
         "events": "events",
         "live": "live",
         "whoami": "whoami",
+        "secrets": "secrets",
+        "set_secret": "set_secret",
+        "remove_secret": "remove_secret",
         "tokens": "tokens",
         "add_token": "add_token",
         "revoke_token": "revoke_token",
