@@ -76,7 +76,7 @@ def test_what_was_never_measured_cannot_be_replayed() -> None:
         rates_on(wide, "T4", 1, 1)
 
 
-@pytest.mark.parametrize("url", ["https://host:1/x", "host:1", "http://host/x", ""])
-def test_only_plain_http_with_a_port_is_reported_to(url: str) -> None:
+@pytest.mark.parametrize("url", ["ftp://host:1/x", "https://host/x", "host:1", "http://host/x", ""])
+def test_only_http_and_https_with_a_port_are_reported_to(url: str) -> None:
     with pytest.raises(Unusable, match="BOA_REPORT_URL"):
         Reporter(url, "")
