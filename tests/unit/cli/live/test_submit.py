@@ -180,3 +180,18 @@ def test_an_interrupt_while_waiting_leaves_the_job_running(service: FakeService)
     assert process.returncode == 130
     assert err == "job 1 goes on: boa logs -f 1 shows it, boa stop 1 stops it\n"
     assert service.control.active["1"].state == "waiting"
+
+
+def test_several_job_files_are_submitted_at_once_an_id_a_line(
+    run: Boa, service: FakeService, tmp_path: Path
+) -> None:
+    files = [tmp_path / f"{name}.yaml" for name in "ab"]
+    for file in files:
+        file.write_text(f"class: {file.stem}\nrun: 'true'\n")
+    assert run("submit", *files).split() == ["1", "2"]
+    assert [job.job_class for job in service.control.active.values()] == ["a", "b"]
+    run("submit", *files, "--wait", code=2)
+    files[1].write_text("class: b\n")
+    run("submit", *files, code=2)
+    assert f"{files[1]}: run" in run.err
+    assert len(service.control.active) == 2, "not even the one that is right"
