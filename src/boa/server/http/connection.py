@@ -3,7 +3,7 @@
 What is used of uvicorn's own: that a connection has a `cycle`, its newest request, which says how
 far that is, and a `flow`, which says whether the client takes what is sent to it.
 
-httptools reads the requests: what h11 does in Python was half of the work of a short one. It knows
+httptools reads the requests: what h11 does in Python was a third of a short one's work. It knows
 no limit on a head and lets pass what h11 refused of Host and of versions: both are looked after
 here.
 """

@@ -480,3 +480,19 @@ assert raise_descriptors(9999) == 512 == resource.getrlimit(resource.RLIMIT_NOFI
 
 def test_the_descriptor_limit_is_raised_as_far_as_it_may_be() -> None:
     subprocess.run([sys.executable, "-c", RAISED], check=True)
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"GET /api/v1/health HTTP/1.1\r\n\r\n",
+        b"GET /api/v1/health HTTP/1.1\r\nHost: localhost\r\nHost: other\r\n\r\n",
+        b"GET /api/v1/health HTTP/1.0\r\nHost: localhost\r\nHost: other\r\n\r\n",
+        b"GET /api/v1/health HTTP/2.0\r\nHost: localhost\r\n\r\n",
+        b"GET /api/v1/health HTTP/0.9\r\nHost: localhost\r\n\r\n",
+    ],
+)
+def test_no_host_or_two_and_other_versions_are_no_requests(tmp_path: Path, head: bytes) -> None:
+    with served(tmp_path) as (_, url), Caller(url) as odd:
+        odd.sendall(head)
+        assert status(odd.rest()) == 400
