@@ -109,7 +109,7 @@ def read_mark(folder: Path) -> Mark | None:
 
 
 def told_by(jobs: set[int], folder: Path, mark: Mark | None) -> set[int]:
-    """Of these numbers that runs go by, those that tell of jobs. The mark is on the disk before a
+    """Numbers that tell of jobs, of those that runs go by. The mark is on the disk before a
     number is told to anybody: one beyond it is a stray, unless a part of the mark is damaged."""
     data = b"" if mark is None else read_plain(folder / FILE, most=2 * PLACE)
     whole = all(_read(place) or not place.strip(b"\0") for place in (data[:PLACE], data[PLACE:]))
