@@ -205,9 +205,9 @@ class SqlStore:
 
     @contextmanager
     def _writable(self) -> Iterator[None]:
-        """A file that SQLite could not open for writing (the disk failed, no descriptor was left) it has
-        opened for reading, for good: only other connections write again. The index of the log is
-        open once for all of them, so that readers have to go as well."""
+        """A file that SQLite could not open for writing (the disk failed, no descriptor left) it
+        has opened for reading, for good: only other connections write again. The index of the log
+        is open once for all of them, so that readers have to go as well."""
         try:
             yield
         except DBAPIError as trouble:
