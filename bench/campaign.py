@@ -139,7 +139,7 @@ def _means(plain: bool) -> Iterator[Means]:
     root = Path(tempfile.mkdtemp(prefix="boa-campaign-"))
     root.chmod(0o755)
     try:
-        yield Means(root, not plain and disks.can_mount(root), shim.library(root))
+        yield Means(root, not plain and disks.can_mount(root), shim.built(root))
     finally:
         end_all(lambda: below(os.getpid()))
         shutil.rmtree(root, ignore_errors=True)

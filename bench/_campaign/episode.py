@@ -52,7 +52,7 @@ Maker = Callable[[Means, random.Random], World]
 
 
 def possible(means: Means, worlds: Collection[str], only: Collection[str]) -> list[Fault]:
-    have = {"nothing", *(["loop"] if means.loop else []), *(["shim"] if means.library else [])}
+    have = {"nothing", *(["loop"] if means.loop else []), *(["shim"] if means.preload else [])}
     return [
         one
         for one in FAULTS.values()

@@ -14,13 +14,13 @@ SIZE = 4096
 class Shim:
     """One shared page; what is written there holds at once, in every process that has it."""
 
-    def __init__(self, library: Path, page: Path, folder: Path) -> None:
+    def __init__(self, preload: Path, page: Path, folder: Path) -> None:
         page.write_bytes(b"\0" * SIZE)
         with page.open("r+b") as file:
             self._page = mmap.mmap(file.fileno(), SIZE)
         name = os.fsencode(folder) + b"/"
         self._page[HEAD.size : HEAD.size + len(name)] = name
-        self.environment = {"LD_PRELOAD": str(library), "CAMPAIGN_SHIM": str(page)}
+        self.environment = {"LD_PRELOAD": str(preload), "CAMPAIGN_SHIM": str(page)}
         self._ahead_s = 0
 
     def jump(self, seconds: int) -> None:
@@ -33,7 +33,7 @@ class Shim:
         self._page[8:16] = struct.pack("ii", error, every)
 
 
-def library(folder: Path) -> Path | None:
+def built(folder: Path) -> Path | None:
     """Compiled; None where there is no compiler."""
     compiler = shutil.which("cc")
     if compiler is None:

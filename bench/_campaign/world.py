@@ -34,7 +34,7 @@ class Means:
 
     root: Path
     loop: bool
-    library: Path | None
+    preload: Path | None
     """The shim."""
     servers: list[Callable[[], list[int]]] = field(default_factory=list)
     """Processes beside all worlds, which no power cut reaches: databases, clusters."""
@@ -66,9 +66,9 @@ class World:
         self.disk = LoopDisk(self.scratch) if self.means.loop else PlainFolder(self.scratch)
         self.data = self.disk.folder / "data"
         self.shim: Shim | None = None
-        if self.means.library is not None:
+        if self.means.preload is not None:
             page = self.scratch / "page"
-            self.shim = Shim(self.means.library, page, self.disk.folder)
+            self.shim = Shim(self.means.preload, page, self.disk.folder)
         self.journal = Journal(self.scratch / "journal")
         self.said = Acknowledged(budgets=[BUDGETS[-1]])
         self.service = Service(self.scratch, self.data, self.settings(), self.environment())
