@@ -16,29 +16,24 @@ from typing import Any, TypeVar
 
 from boa.api.classes import ClassDocument
 from boa.clock import Clock
-from boa.errors import InputError
-from boa.model.access import NOBODY, AuditEntry, Caller, TokenRecord
-from boa.model.cluster import JobId
-from boa.model.job import JobRecord, JobSpec
+from boa.model.access import TokenRecord
 from boa.model.profile import ClassProfile
 from boa.model.records import Cell, ClassRecord, Report
 from boa.model.service import ServiceConfig
 from boa.runtime.actor import Actor
-from boa.runtime.audit import audited
 from boa.runtime.inbox import AwaitedCommand, Message, Reply
+from boa.runtime.requests import Requests
 from boa.runtime.snapshot import Snapshot
-from boa.runtime.vault import PREFIX, Secret, Vault, uses
+from boa.runtime.vault import Vault
 from boa.scheduler.learn.profiler import Profiler
-from boa.scheduler.money.money_state import MoneyState
 from boa.scheduler.money.purse import Remembered
-from boa.scheduler.observe import commands, tokens
 from boa.scheduler.observe.messages import CloudRefused, EngineSaid, Said
 from boa.scheduler.refusals import NotNow
 from boa.scheduler.scheduler import Scheduler
 from boa.scheduler.state import Draft, State
 from boa.store.base import Store, StoreTrouble
 from boa.store.errors import Overtaken
-from boa.units import Seconds, UsdPerHour
+from boa.units import Seconds
 
 _T = TypeVar("_T")
 LATE_S = 1.0
@@ -60,7 +55,7 @@ CLOCK_JUMP_S = 5.0
 """How far the machine's clock may be moved before it is worth an event."""
 
 
-class ControlLoop:
+class ControlLoop(Requests):
     """The promises of `snapshot.Control`, and `step`, which a test may call by itself."""
 
     def __init__(
@@ -107,136 +102,6 @@ class ControlLoop:
 
     def now(self) -> Seconds:
         return self.clock.now()
-
-    def submit(
-        self, spec: JobSpec, *, owner: str = "", team: str = "", by: Caller | None = None
-    ) -> "Future[JobRecord]":
-        def apply(draft: Draft) -> JobRecord:
-            self.vault.check(spec, by or NOBODY)
-            return commands.submit(
-                draft,
-                spec,
-                self.scheduler.decider.gpu_types,
-                self.config.max_nodes,
-                one_machine=self.config.engine == "local",
-                owner=owner,
-                team=team,
-            )
-
-        def made(job: JobRecord) -> dict[str, str]:
-            return {"name": job.name, "class": job.job_class, "state": job.state}
-
-        return self._ask(audited(by, "submit", apply, subject=lambda job: job.id, made=made))
-
-    def submit_many(
-        self,
-        specs: Sequence[JobSpec],
-        *,
-        owner: str = "",
-        team: str = "",
-        by: Caller | None = None,
-    ) -> "Future[list[JobRecord]]":
-        def apply(draft: Draft) -> list[JobRecord]:
-            for number, spec in enumerate(specs):
-                self.vault.check(spec, by or NOBODY, f"jobs[{number}].")
-            return commands.submit_many(
-                draft,
-                specs,
-                self.scheduler.decider.gpu_types,
-                self.config.max_nodes,
-                one_machine=self.config.engine == "local",
-                owner=owner,
-                team=team,
-            )
-
-        def named(jobs: list[JobRecord]) -> str:
-            return f"{jobs[0].id}-{jobs[-1].id}" if jobs else ""
-
-        def made(jobs: list[JobRecord]) -> dict[str, object]:
-            return {"jobs": len(jobs), "classes": sorted({job.job_class for job in jobs})[:20]}
-
-        return self._ask(audited(by, "submit", apply, subject=named, made=made))
-
-    def set_secret(self, name: str, value: str, *, by: Caller | None = None) -> "Future[Secret]":
-        def apply(draft: Draft) -> Secret:
-            secret = self.vault.seal(name, value, by=by or NOBODY, now=draft.now)
-            draft.put_meta(f"{PREFIX}{name}", secret.document())
-            return secret
-
-        return _then(self._ask(audited(by, "secret set", apply, subject=name)), self.vault.adopt)
-
-    def remove_secret(
-        self, name: str, *, force: bool = False, by: Caller | None = None
-    ) -> "Future[Secret]":
-        def apply(draft: Draft) -> Secret:
-            secret = self.vault.changeable(name, by or NOBODY)
-            users = [job.id for job in draft.jobs.values() if uses(job, name)]
-            if users and not force:
-                some = ", ".join(users[:5]) + (", …" if len(users) > 5 else "")
-                said = f"{name} is used by jobs that have not ended: {some}"
-                expected = "one that no active job uses, or force: their next start waits for it"
-                raise InputError("secret", name, expected, said)
-            draft.put_meta(f"{PREFIX}{name}", None)
-            return secret
-
-        asked = self._ask(audited(by, "secret rm", apply, subject=name))
-        return _then(asked, lambda secret: self.vault.drop(secret.name))
-
-    def stop(self, job: JobId, *, by: Caller | None = None) -> "Future[JobRecord]":
-        def apply(draft: Draft) -> JobRecord:
-            known = None if job in draft.jobs else self.store.job(job)
-            return commands.stop(draft, job, known)
-
-        def look(draft: Draft) -> dict[str, object] | None:
-            found = draft.changes.jobs.get(job) or draft.jobs.get(job)
-            if found is None:
-                return None
-            return {"state": found.state, "stop_requested": found.stop_requested}
-
-        return self._ask(audited(by, "stop", apply, subject=job, look=look))
-
-    def add_token(self, token: TokenRecord, *, by: Caller | None = None) -> "Future[TokenRecord]":
-        return self._ask(
-            audited(
-                by,
-                "token add",
-                lambda draft: tokens.add(draft, self._tokens, token),
-                subject=token.name,
-                look=lambda draft: tokens.shown(draft, self._tokens, token.name),
-            )
-        )
-
-    def revoke_token(self, name: str, *, by: Caller | None = None) -> "Future[TokenRecord]":
-        return self._ask(
-            audited(
-                by,
-                "token revoke",
-                lambda draft: tokens.revoke(draft, self._tokens, name, time.time()),
-                subject=name,
-                look=lambda draft: tokens.shown(draft, self._tokens, name),
-            )
-        )
-
-    def note(self, lines: Sequence[AuditEntry]) -> "Future[None]":
-        return self._ask(lambda draft: draft.changes.audit.extend(lines))
-
-    def set_budget(
-        self,
-        budget: UsdPerHour | None,
-        max_spend: UsdPerHour | None = None,
-        *,
-        by: Caller | None = None,
-    ) -> "Future[MoneyState]":
-        def apply(draft: Draft) -> MoneyState:
-            commands.check_cap(max_spend, self.scheduler.decider.gpu_types)
-            self.scheduler.planner.hurry()
-            return self.scheduler.purse.set(draft, budget, max_spend)
-
-        def look(draft: Draft) -> dict[str, float | None]:
-            purse = self.scheduler.purse
-            return {"budget_per_hour": purse.budget, "max_spend_per_hour": purse.max_spend}
-
-        return self._ask(audited(by, "budget", apply, look=look))
 
     def report(self, report: Report) -> None:
         self._incoming.append(report)
@@ -469,17 +334,6 @@ class ControlLoop:
             counters=dict(self.counters),
             tokens=self._tokens,
         )
-
-
-def _then(future: "Future[_T]", do: Callable[[_T], None]) -> "Future[_T]":
-    """Do it when the change is stored, whoever still waits for the answer."""
-
-    def done(over: "Future[_T]") -> None:
-        if over.exception() is None:
-            do(over.result())
-
-    future.add_done_callback(done)
-    return future
 
 
 def pause_after(step_s: float) -> float:
