@@ -25,6 +25,9 @@ export default defineConfig({
   test: {
     environment: "jsdom",
     include: ["src/**/*.test.{ts,tsx}"],
+    setupFiles: ["./test-setup.ts"],
+    testTimeout: 120_000, // for a test that hangs: a slow machine is no failure
+    hookTimeout: 120_000,
     restoreMocks: true,
     globals: false,
   },
