@@ -117,9 +117,8 @@ class SqlStore:
             job = _highest(connection, tables.jobs.c.number, known.job if known else 0)
             node = _highest(connection, tables.nodes.c.id, known.node if known else 0)
             event = _highest(connection, tables.events.c.number, known.event if known else 0)
+            self._last_audit = _highest(connection, tables.audit.c.number, 0)
         self._commits, self._last_event, self._pruned_at = 0, event, -math.inf
-        self._last_audit: int | None = None
-        """Not known before the first line is written."""
         self._mark = Mark(
             opened=self._opened, commits=0, nonce=nonce, job=job, node=node, event=event
         )
@@ -150,9 +149,9 @@ class SqlStore:
     def commit(self, changes: Changes) -> int:
         if not changes:
             return self._last_event
-        last, before = self._last_event + len(changes.events), self._audited(changes)
-        rows = rows_of(changes, self._last_event + 1, before + 1)
-        audited = before + len(changes.audit)
+        last = self._last_event + len(changes.events)
+        last_audit = self._last_audit + len(changes.audit)
+        rows = rows_of(changes, self._last_event + 1, self._last_audit + 1)
         with self._told(), self._writable():
             connection = self._connected()
             transaction = connection.begin()
@@ -160,26 +159,16 @@ class SqlStore:
                 self._claim(connection)
                 put(connection, rows)
                 prune(connection, self._last_event, last)
-                prune_audit(connection, before, audited, time.time())
+                prune_audit(connection, self._last_audit, last_audit, time.time())
                 pruned_at = self._prune_history(connection, changes)
             except BaseException:
                 self._undo(connection, transaction)
                 raise
             self._finish(transaction)
         self._commits += 1
-        self._last_event, self._pruned_at = last, pruned_at
-        if changes.audit:
-            self._last_audit = audited
+        self._last_event, self._last_audit, self._pruned_at = last, last_audit, pruned_at
         self._remember(changes)
         return last
-
-    def _audited(self, changes: Changes) -> int:
-        """The number of the last line of the audit log, where it matters."""
-        if self._last_audit is None and changes.audit:
-            with self._told(), self._backend.readers.connect() as connection:
-                found = connection.execute(select(func.max(tables.audit.c.number))).scalar()
-            self._last_audit = found or 0
-        return self._last_audit or 0
 
     def _prune_history(self, connection: Connection, changes: Changes) -> Seconds:
         """When that was last done: now and then, where a sample tells the time."""
