@@ -10,44 +10,32 @@ import math
 import re
 import secrets
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from sqlalchemy import URL, Connection, Transaction, func, insert, make_url, select, update
-from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError, ProgrammingError
-from sqlalchemy.exc import TimeoutError as NoneFree
+from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from boa.errors import InputError
-from boa.model.access import TokenRecord
 from boa.model.changes import Changes
-from boa.model.cluster import JobId, NodeId
-from boa.model.held import Held, HeldOnNodes
-from boa.model.job import JobRecord
-from boa.model.records import Hold, NodeRecord, Point, Sample
-from boa.store import codec, queries, tables
+from boa.store import codec, tables
 from boa.store.backend import Backend
-from boa.store.base import Saved, Store, StoredAudit, StoredEvent, StoreTrouble
+from boa.store.base import Saved, Store
 from boa.store.errors import InUse, Overtaken
 from boa.store.memory import FolderMemory, Mark
 from boa.store.migrations import MIGRATIONS, migrate
 from boa.store.postgresql import Postgresql
-from boa.store.queries import Query
+from boa.store.reading import SqlReader, saved_in
 from boa.store.sqlite import Sqlite, file_of
 from boa.store.writing import PRUNE_S, prune, prune_audit, prune_history, put, rows_of
 from boa.units import Seconds
 
-_Record = TypeVar("_Record")
 SETTLE_S = 5.0
 """How long a commit tries to find out what came of it, after its connection broke."""
-MOST_IN = 500
-"""Entries of one list in a question, at most."""
-BATCH = 20_000
-"""Rows that are read at a time, where there are many."""
 ACCEPTED = "sqlite:///PATH (a file) or postgresql://USER:PASSWORD@HOST/DATABASE"
-_BUGS = (IntegrityError, DataError, ProgrammingError)
 
 
 def open_store(url: str) -> Store:
@@ -87,11 +75,12 @@ def _bad(given: str) -> InputError:
     return InputError("--db", re.sub(r"(://[^:@/]*):.*@", r"\1:***@", given), ACCEPTED)
 
 
-class SqlStore:
+class SqlStore(SqlReader):
     """See `base.Store`."""
 
     def __init__(self, backend: Backend, memory: FolderMemory | None = None) -> None:
-        self._backend, self._memory = backend, memory
+        super().__init__(backend)
+        self._memory = memory
         self._writer: Connection | None = None
         try:
             backend.prepare()
@@ -143,6 +132,16 @@ class SqlStore:
         self._backend.close()
         if self._memory is not None:
             self._memory.close()
+
+    def load(self) -> Saved:
+        with self._told(), self._backend.readers.connect() as connection:
+            saved = saved_in(connection)
+        given_up = max((last for _, last in saved.meta.get("lost_jobs", ())), default=0)
+        return replace(
+            saved,
+            next_job=max(saved.next_job, self._mark.job + 1, given_up + 1),
+            next_node=max(saved.next_node, self._mark.node + 1),
+        )
 
     # Writing
 
@@ -239,159 +238,7 @@ class SqlStore:
             self._writer.close()
             self._writer = None
 
-    # Reading
-
-    def load(self) -> Saved:
-        with self._told(), self._backend.readers.connect() as connection:
-            saved = _saved(connection)
-        given_up = max((last for _, last in saved.meta.get("lost_jobs", ())), default=0)
-        return replace(
-            saved,
-            next_job=max(saved.next_job, self._mark.job + 1, given_up + 1),
-            next_node=max(saved.next_node, self._mark.node + 1),
-        )
-
-    def job(self, job: JobId) -> JobRecord | None:
-        number = queries.number_of(job)
-        found = [] if number is None else self._read(queries.job(number), codec.job_of)
-        return found[0] if found else None
-
-    def jobs(
-        self,
-        *,
-        ended: bool | None = None,
-        job_class: str | None = None,
-        since: Seconds | None = None,
-        limit: int = 1000,
-        before: int | None = None,
-    ) -> Sequence[JobRecord]:
-        return self._read(queries.jobs(ended, job_class, since, limit, before), codec.job_of)
-
-    def events(
-        self, *, after: int = 0, job: JobId | None = None, limit: int = 1000, newest: bool = False
-    ) -> Sequence[StoredEvent]:
-        number = None if job is None else queries.number_of(job)
-        if job is not None and number is None:
-            return []
-        found = self._read(queries.events(after, number, limit, newest), _stored_event)
-        return found[::-1] if newest else found
-
-    def tokens(self) -> Sequence[TokenRecord]:
-        return self._read(select(tables.tokens).order_by(tables.tokens.c.name), codec.token_of)
-
-    def audit(
-        self,
-        *,
-        since: Seconds = 0.0,
-        who: str | None = None,
-        before: int | None = None,
-        limit: int = 1000,
-    ) -> Sequence[StoredAudit]:
-        whom = None if who is None else codec.to_text(who)
-        return self._read(queries.audit(since, whom, before, limit), _stored_audit)
-
-    def nodes_between(self, since: Seconds, until: Seconds) -> Sequence[NodeRecord]:
-        with self._told():
-            found = codec.nodes_of(self._batches(queries.nodes_between(since, until)))
-        return sorted(found, key=lambda node: node.id)
-
-    def holds_between(
-        self, since: Seconds, until: Seconds, *, job: JobId | None = None
-    ) -> Sequence[Hold]:
-        number = None if job is None else queries.number_of(job)
-        if job is not None and number is None:
-            return []
-        found = self._read(queries.holds_between(since, until, number), codec.hold_of)
-        return sorted(found, key=lambda hold: (hold.since, int(hold.job), hold.node))
-
-    def held_between(
-        self, since: Seconds, until: Seconds, *, nodes: Collection[NodeId] | None = None
-    ) -> Held:
-        some = [None] if nodes is None else _parts(nodes)
-        asked = [queries.held_between(since, until, ids) for ids in some]
-        with self._told():
-            return codec.held_of(rows for query in asked for rows in self._batches(query))
-
-    def held_by_node(self, since: Seconds, until: Seconds) -> HeldOnNodes:
-        with self._told():
-            return codec.held_on_nodes_of(self._batches(queries.held_by_node(since, until)))
-
-    def _batches(self, query: Query) -> Iterator[Sequence[Any]]:
-        """Rows as the driver gives them."""
-        with self._backend.readers.connect() as connection:
-            cursor = connection.execute(query).cursor
-            assert cursor is not None
-            yield from iter(lambda: cursor.fetchmany(BATCH), [])
-
-    def nodes(self, ids: Collection[NodeId]) -> Sequence[NodeRecord]:
-        found = list[NodeRecord]()
-        for some in _parts(ids):
-            found += self._read(queries.nodes(some), codec.node_of)
-        return sorted(found, key=lambda node: node.id)
-
-    def samples_between(self, since: Seconds, until: Seconds) -> Sequence[Sample]:
-        return self._read(queries.samples_between(since, until), codec.sample_of)
-
-    def points(self, job: JobId) -> Sequence[Point]:
-        number = queries.number_of(job)
-        return [] if number is None else self._read(queries.points(number), codec.point_of)
-
-    def _read(self, query: Query, decode: Callable[[Mapping[str, Any]], _Record]) -> list[_Record]:
-        with self._told(), self._backend.readers.connect() as connection:
-            return _all(connection, query, decode)
-
-    @contextmanager
-    def _told(self, bugs: tuple[type[DBAPIError], ...] = _BUGS) -> Iterator[None]:
-        """Raise the driver's errors in plain words; but a mistake of ours stays what it is."""
-        try:
-            yield
-        except DBAPIError as error:
-            if isinstance(error, bugs):
-                raise
-            reason = self._backend.reason(error)
-            raise StoreTrouble(f"{self._backend.where}: {reason}") from error
-        except NoneFree as error:
-            raise StoreTrouble(f"{self._backend.where}: too many are reading at once") from error
-
-
-def _parts(ids: Collection[NodeId]) -> list[Sequence[NodeId]]:
-    """No more at once than a statement takes."""
-    wanted = sorted(ids)
-    return [wanted[first : first + MOST_IN] for first in range(0, len(wanted), MOST_IN)]
-
 
 def _highest(connection: Connection, column: Any, known: int) -> int:
     found: int = connection.execute(select(func.max(column))).scalar() or 0
     return max(found, known)
-
-
-def _stored_event(row: Mapping[str, Any]) -> StoredEvent:
-    return StoredEvent(row["number"], codec.event_of(row))
-
-
-def _stored_audit(row: Mapping[str, Any]) -> StoredAudit:
-    return StoredAudit(row["number"], codec.audit_of(row))
-
-
-def _all(
-    connection: Connection, query: Query, decode: Callable[[Mapping[str, Any]], _Record]
-) -> list[_Record]:
-    return [decode(row._asdict()) for row in connection.execute(query)]
-
-
-def _saved(connection: Connection) -> Saved:
-    def after(column: Any) -> int:
-        return (connection.execute(select(func.max(column))).scalar() or 0) + 1
-
-    cells, classes = tables.cells, tables.classes
-    return Saved(
-        jobs=_all(connection, queries.active_jobs(), codec.job_of),
-        nodes=_all(connection, queries.nodes_not_gone(), codec.node_of),
-        holds=_all(connection, queries.open_holds(), codec.hold_of),
-        cells=_all(connection, select(cells).order_by(*cells.primary_key), codec.cell_of),
-        classes=_all(connection, select(classes).order_by(classes.c.name), codec.class_of),
-        meta=dict(_all(connection, select(tables.meta), codec.meta_of)),
-        next_job=after(tables.jobs.c.number),
-        next_node=after(tables.nodes.c.id),
-        points={p.job: p for p in _all(connection, queries.last_points(), codec.point_of)},
-    )
