@@ -8,8 +8,9 @@ from boa.formats.service import default_data_dir
 from boa.server.folder import DataFolder, jobs_in
 from boa.server.opening import Look, look_at, write_restored
 from boa.store import snapshots
-from boa.store.checking import check, listed
+from boa.store.checking import check
 from boa.store.errors import StoreRefused
+from boa.store.faults import listed
 from boa.store.memory import read_mark, told_by
 from boa.store.replacing import copy_beside, replace_store
 from boa.store.snapshots import Snapshot

@@ -27,8 +27,9 @@ from boa.server.folder import RESTORED, DataFolder
 from boa.store import snapshots
 from boa.store.backend import Backend
 from boa.store.base import Saved, Store, StoreTrouble
-from boa.store.checking import Fault, Found, check, listed, ranges
+from boa.store.checking import check
 from boa.store.errors import StoreRefused
+from boa.store.faults import Fault, Found, listed, ranges
 from boa.store.history import compare
 from boa.store.memory import FolderMemory, Mark, read_mark, told_by
 from boa.store.migrations import MIGRATIONS

@@ -5,11 +5,11 @@ Nothing is changed, so a service may be at work on it meanwhile.
 
 import os
 import stat
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, TypeAlias, get_args
 
 from sqlalchemy import Connection, Engine, Table, inspect
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
@@ -18,19 +18,13 @@ from boa.model.job import JobRecord, State
 from boa.plain_file import kind_of
 from boa.store import codec, tables
 from boa.store.base import StoreTrouble
-from boa.store.checksums import is_as_written
 from boa.store.codec import Row
+from boa.store.faults import Found, listed
 from boa.store.migrations import MIGRATIONS, version_of
+from boa.store.raw_rows import READERS, is_whole, raw_rows
 from boa.store.sqlite import REASONS, parts_of
 from boa.units import SECONDS_PER_HOUR
 
-FaultKind: TypeAlias = Literal[
-    "file", "pages", "schema", "row", "missing", "reference", "ledger", "older", "foreign"
-]
-"""`file`: it cannot be read at all; `pages`: SQLite's own structure; `row`: one that is not as it
-was written; `missing`: jobs that were there; `reference`: a row without the one that it belongs to;
-`ledger`: rows have less than was added up; `older`: than its data folder; `foreign`: of another
-history."""
 Reason: TypeAlias = Callable[[Any], str]
 NEEDED = ("cluster", "serials", "clock")
 """Keys of `meta` without which jobs cannot go on."""
@@ -38,60 +32,12 @@ PASSING = (REASONS["SQLITE_BUSY"], REASONS["SQLITE_FULL"])
 """Trouble that says nothing of the store itself."""
 MOST_NAMED = 20
 """Rows of a table that are named one by one."""
-BATCH = 5_000
 SLACK = 1e-6
 """Part of a sum of dollars that may be rounding."""
 _DOUBTFUL = dict.fromkeys(("samples", "points"), "WHERE NOT json_valid(record)")
 """Rows of which there are millions, and no checksums: SQLite picks those that are read here. It
 takes a NaN for no JSON."""
 _STATES = frozenset(get_args(State))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
-    kind: FaultKind
-    text: str
-    jobs: Sequence[int] = ()
-    """Numbers of the jobs that it is about, where it is about any."""
-
-
-@dataclass(slots=True, kw_only=True)
-class Found:
-    """A store as it was found."""
-
-    there: bool = True
-    """Whether there is one: False where the file is not there, or empty."""
-    version: int = 0
-    faults: list[Fault] = field(default_factory=list)
-    jobs: set[int] = field(default_factory=set)
-    """Numbers of jobs whose rows are whole."""
-    active: int = 0
-    nodes: set[int] = field(default_factory=set)
-    job: int = 0
-    """Highest number of a job, whole or not, of a node and of an event."""
-    node: int = 0
-    event: int = 0
-    opened: int = 0
-    commits: int = 0
-    openings: dict[int, tuple[str, int]] = field(default_factory=dict)
-    """Random name and commits of each opening; the last one's commits are `commits`."""
-    meta: dict[str, Any] = field(default_factory=dict)
-    totals: dict[str, float] = field(default_factory=dict)
-    """Sums over what has ended, as `meta` has them by the same names."""
-
-    @property
-    def cluster(self) -> str | None:
-        name = self.meta.get("cluster")
-        return name if isinstance(name, str) else None
-
-    @property
-    def lost(self) -> set[int]:
-        """Numbers of jobs that were given up knowingly."""
-        spans: Sequence[tuple[int, int]] = self.meta.get("lost_jobs", ())
-        return {number for first, last in spans for number in range(first, last + 1)}
-
-    def tell(self, kind: FaultKind, text: str, jobs: Collection[int] = ()) -> None:
-        self.faults.append(Fault(kind=kind, text=text, jobs=sorted(jobs)))
 
 
 def check(engine: Engine, path: Path | None, reason: Reason) -> Found:
@@ -176,37 +122,30 @@ def _check_tables(connection: Connection, found: Found) -> None:
 
 def _check_rows(connection: Connection, found: Found, reason: Reason) -> None:
     _read_writer(connection, found)
-    closed = _Closed()
-    looks: dict[Table, Callable[[Row], None]] = {
+    gathered = _Gathered()
+    looks: dict[Table, Callable[[Row], object]] = {
+        **READERS,
         tables.meta: lambda row: found.meta.update([codec.meta_of(row)]),
-        tables.nodes: lambda row: _look_at_node(row, found, closed),
-        tables.jobs: lambda row: _look_at_job(row, found, closed),
-        tables.holds: lambda row: _look_at_hold(row, found, closed),
-        tables.cells: lambda row: _ignore(codec.cell_of(row)),
-        tables.classes: lambda row: _ignore(codec.class_of(row)),
+        tables.nodes: lambda row: _look_at_node(row, found, gathered),
+        tables.jobs: lambda row: _look_at_job(row, found, gathered),
+        tables.holds: lambda row: _look_at_hold(row, gathered),
         tables.events: lambda row: _look_at_event(row, found),
     }
-    if connection.dialect.name == "sqlite":
-        looks[tables.samples] = lambda row: _ignore(codec.sample_of(row))
-        looks[tables.points] = lambda row: _ignore(codec.point_of(row))
+    if connection.dialect.name != "sqlite":
+        del looks[tables.samples], looks[tables.points]
     for table, look in looks.items():
         _check_table(connection, table, look, found, reason)
-    found.totals = closed.totals
     _check_numbers(found)
-    _check_references(found, closed)
-    _check_meta(found, closed)
-
-
-def _ignore(_record: object) -> None:
-    """It could be read, which is all that was asked."""
+    _check_references(found, gathered)
+    _check_meta(found, gathered)
 
 
 @dataclass(slots=True)
-class _Closed:
+class _Gathered:
     """Sums and references gathered on the way."""
 
     totals: dict[str, float] = field(default_factory=lambda: {"jobs_usd": 0.0, "total_usd": 0.0})
-    held: dict[tuple[int, int], None] = field(default_factory=dict)
+    held: set[tuple[int, int]] = field(default_factory=set)
     """Jobs and nodes of holds."""
     placed: list[tuple[int, set[int]]] = field(default_factory=list)
     """Nodes of jobs that have not ended."""
@@ -229,7 +168,7 @@ def _read_writer(connection: Connection, found: Found) -> None:
 def _check_table(
     connection: Connection,
     table: Table,
-    look: Callable[[Row], None],
+    look: Callable[[Row], object],
     found: Found,
     reason: Reason,
 ) -> None:
@@ -248,47 +187,22 @@ def _check_table(
         )
 
 
-def raw_rows(connection: Connection, table: Table, which: str = "") -> Iterator[Row]:
-    """Rows as the driver gives them. `which`: a condition, or an order."""
-    names = [column.name for column in table.columns]
-    query = f"SELECT {', '.join(names)} FROM {table.name} {which}"
-    cursor = connection.exec_driver_sql(query).cursor
-    assert cursor is not None
-    try:
-        while batch := cursor.fetchmany(BATCH):
-            for values in batch:
-                yield dict(zip(names, values, strict=True))
-    except Exception as error:  # the driver's own: here nobody else names it
-        raise SQLAlchemyError(str(error)) from error
-
-
-def is_whole(table: Table, row: Row, look: Callable[[Row], None]) -> bool:
-    """Whether a row is as it was written and can be read."""
-    try:
-        if not is_as_written(table, row):
-            return False
-        look(row)
-    except (ValueError, TypeError, KeyError, LookupError, AttributeError, RecursionError):
-        return False
-    return True
-
-
 def _key(table: Table, row: Row) -> str:
     return "/".join(str(row[column.name])[:60] for column in table.primary_key)
 
 
-def _look_at_node(row: Row, found: Found, closed: _Closed) -> None:
+def _look_at_node(row: Row, found: Found, gathered: _Gathered) -> None:
     node = codec.node_of(row)
     found.node = max(found.node, node.id)
     if bool(row["gone"]) != (node.state == "gone"):
         raise ValueError("gone")
     if node.state == "gone" and node.billed_from is not None and node.gone_at is not None:
         span = max(node.gone_at - node.billed_from, 0.0)
-        closed.totals["total_usd"] += node.price * node.gpus * span / SECONDS_PER_HOUR
+        gathered.totals["total_usd"] += node.price * node.gpus * span / SECONDS_PER_HOUR
     found.nodes.add(node.id)
 
 
-def _look_at_job(row: Row, found: Found, closed: _Closed) -> None:
+def _look_at_job(row: Row, found: Found, gathered: _Gathered) -> None:
     job = codec.job_of(row)
     number = codec.job_number(job.id)
     found.job = max(found.job, number)
@@ -296,10 +210,10 @@ def _look_at_job(row: Row, found: Found, closed: _Closed) -> None:
         raise ValueError("state")
     if codec.from_text(row["job_class"]) != job.job_class:
         raise ValueError("job_class")
-    closed.serials[job.job_class] = max(closed.serials.get(job.job_class, 0), job.serial + 1)
+    gathered.serials[job.job_class] = max(gathered.serials.get(job.job_class, 0), job.serial + 1)
     if not job.ended:
         found.active += 1
-        closed.placed.append((number, nodes_of(job)))
+        gathered.placed.append((number, nodes_of(job)))
     found.jobs.add(number)
 
 
@@ -309,20 +223,19 @@ def nodes_of(job: JobRecord) -> set[int]:
     return given if job.run is None else given | set(job.run.slots)
 
 
-def _look_at_hold(row: Row, found: Found, closed: _Closed) -> None:
+def _look_at_hold(row: Row, gathered: _Gathered) -> None:
     hold = codec.hold_of(row)
-    closed.held[codec.job_number(hold.job), hold.node] = None
+    gathered.held.add((codec.job_number(hold.job), hold.node))
     if hold.until is not None:
         span = max(hold.until - hold.since, 0.0)
-        closed.totals["jobs_usd"] += hold.price * hold.gpus * span / SECONDS_PER_HOUR
+        gathered.totals["jobs_usd"] += hold.price * hold.gpus * span / SECONDS_PER_HOUR
 
 
 def _look_at_event(row: Row, found: Found) -> None:
     """One with a checksum can be read as it could be written."""
     if row[tables.CHECKSUM] is None:
         codec.event_of(row)
-    if row["number"] > found.event:
-        found.event = row["number"]
+    found.event = max(found.event, row["number"])
 
 
 # What rows say of each other
@@ -336,60 +249,41 @@ def _check_numbers(found: Found) -> None:
         found.tell("missing", f"jobs are missing: {listed(missing)}", missing)
 
 
-def _check_references(found: Found, closed: _Closed) -> None:
+def _check_references(found: Found, gathered: _Gathered) -> None:
     known = found.jobs | found.lost | {n for fault in found.faults for n in fault.jobs}
-    lost = {(job, node) for job, node in closed.held if job not in known}
+    lost = {(job, node) for job, node in gathered.held if job not in known}
     if lost:
         jobs = {job for job, _ in lost}
         found.tell("reference", f"GPUs are held by jobs that are not there: {listed(jobs)}")
-    nowhere = {job for job, node in closed.held if node not in found.nodes}
+    nowhere = {job for job, node in gathered.held if node not in found.nodes}
     if nowhere:
         found.tell("reference", f"jobs held nodes that are not there: {listed(nowhere)}")
-    placed = {job for job, nodes in closed.placed if not nodes <= found.nodes}
+    placed = {job for job, nodes in gathered.placed if not nodes <= found.nodes}
     if placed:
         found.tell("reference", f"jobs run on nodes that are not there: {listed(placed)}", placed)
 
 
-def _check_meta(found: Found, closed: _Closed) -> None:
+def _check_meta(found: Found, gathered: _Gathered) -> None:
     if found.jobs:
         missing = [key for key in NEEDED if key not in found.meta]
         if missing:
             found.tell("missing", f"settings are missing: {', '.join(missing)}")
     serials = found.meta.get("serials")
     if isinstance(serials, dict):
-        behind = [name for name, next in closed.serials.items() if serials.get(name, 0) < next]
+        behind = [name for name, next in gathered.serials.items() if serials.get(name, 0) < next]
         if behind:
             found.tell("reference", f"more jobs of a class than were counted: {behind[0]!r}")
-    _check_ledger(found, closed)
+    _check_ledger(found, gathered)
 
 
-def _check_ledger(found: Found, closed: _Closed) -> None:
+def _check_ledger(found: Found, gathered: _Gathered) -> None:
     """Stores that were made before all of this was kept so are not asked."""
     totals = found.meta.get("totals")
     if 1 not in found.openings or not isinstance(totals, dict) or "lost_jobs" in found.meta:
         return
     for name, what in (("jobs_usd", "held by jobs"), ("total_usd", "charged for nodes")):
-        sum_usd = closed.totals[name]
+        sum_usd = gathered.totals[name]
         with suppress(TypeError, ValueError):
             kept = float(totals.get(name, 0.0))
             if kept - sum_usd > SLACK * max(kept, 1.0):
                 found.tell("ledger", f"${kept:.4f} were {what}, but its rows have ${sum_usd:.4f}")
-
-
-def listed(numbers: Collection[int], most: int = 6) -> str:
-    """Numbers in few words: 3, 5–9, 12."""
-    spans = ranges(numbers)
-    said = [f"{first}" if first == last else f"{first}–{last}" for first, last in spans[:most]]
-    more = ", …" if len(spans) > most else ""
-    return f"{', '.join(said)}{more}" + (f" ({len(numbers)})" if len(numbers) > most else "")
-
-
-def ranges(numbers: Collection[int]) -> list[tuple[int, int]]:
-    """First and last of each stretch without a gap."""
-    found: list[tuple[int, int]] = []
-    for number in sorted(numbers):
-        if found and found[-1][1] == number - 1:
-            found[-1] = (found[-1][0], number)
-        else:
-            found.append((number, number))
-    return found

@@ -7,7 +7,7 @@ from boa.errors import BoaError
 from boa.store.base import StoreTrouble
 
 if TYPE_CHECKING:
-    from boa.store.checking import Fault
+    from boa.store.faults import Fault
 
 
 class InUse(StoreTrouble):

@@ -5,7 +5,7 @@ Pure. Every opening has a random name of its own, so that a copy that went its o
 
 from collections.abc import Collection
 
-from boa.store.checking import Fault, Found, listed
+from boa.store.faults import Fault, Found, listed
 from boa.store.memory import Mark
 
 

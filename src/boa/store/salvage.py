@@ -17,27 +17,15 @@ from sqlalchemy.exc import SQLAlchemyError
 from boa.atomic_file import draft_of
 from boa.private_files import private_file, private_folder
 from boa.store import codec, tables
-from boa.store.checking import is_whole, nodes_of, raw_rows
+from boa.store.checking import nodes_of
 from boa.store.checksums import sealed
 from boa.store.codec import Row
 from boa.store.migrations import MIGRATIONS, migrate
+from boa.store.raw_rows import READERS, is_whole, raw_rows
 from boa.store.replacing import replace_store
 from boa.store.sqlite import checkers, parts_of, writers
 
 AT_ONCE = 1_000
-_READ: dict[Table, Callable[[Row], Any]] = {
-    tables.meta: codec.meta_of,
-    tables.nodes: codec.node_of,
-    tables.jobs: codec.job_of,
-    tables.holds: codec.hold_of,
-    tables.cells: codec.cell_of,
-    tables.classes: codec.class_of,
-    tables.events: codec.event_of,
-    tables.samples: codec.sample_of,
-    tables.points: codec.point_of,
-    tables.tokens: codec.token_of,
-    tables.audit: codec.audit_of,
-}
 
 
 def salvage(path: Path, aside: Path) -> None:
@@ -65,7 +53,7 @@ def _copy_all(path: Path, new: Connection) -> None:
     try:
         with engine.connect() as old, new.begin():
             _copy_openings(old, new)
-            for table, read in _READ.items():
+            for table, read in READERS.items():
                 batch: list[Row] = []
                 for row in _readable(old, table):
                     kept = _mended(table, row, read, nodes)

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from boa.store.checking import Found, check, listed
+from boa.model.access import AuditEntry, TokenRecord
+from boa.store.checking import check
+from boa.store.faults import Found, listed
 from boa.store.history import compare
 from boa.store.memory import FolderMemory, Mark, read_mark
 from boa.store.salvage import salvage
@@ -27,6 +29,8 @@ ALL = changes(
     meta={**META, "odd": "half \udc80, none \0"},
     samples=[sample(7.0)],
     points=(point(1, 8.0, loss=float("nan")),),
+    tokens={"alice": TokenRecord(name="alice", role="viewer", digest="ab" * 32, created_at=5.0)},
+    audit=[AuditEntry(at=5.0, who="alice", role="viewer", address="10.0.0.7", what="stop")],
 )
 
 
@@ -93,6 +97,8 @@ def test_a_job_whose_text_is_older_than_this_version_is_whole(path: Path) -> Non
         ("UPDATE jobs SET serial = 'x' WHERE number = 3", "row", "jobs are damaged: 3", [3]),
         ("UPDATE jobs SET ended = 1, checksum = NULL WHERE number = 1", "row", "damaged: 1", [1]),
         ("UPDATE points SET record = '{'", "row", "table points", []),
+        ("UPDATE tokens SET record = '{'", "row", "table tokens are damaged: alice", []),
+        ("UPDATE audit SET record = '{'", "row", "table audit are damaged: 1", []),
         ("DELETE FROM nodes WHERE id = 1", "reference", "nodes that are not there: 1", []),
         ("DELETE FROM meta WHERE key = 'clock'", "missing", "settings are missing: clock", []),
         ("DELETE FROM writer", "schema", "writer has 0 rows", []),
