@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias, get_args
 
-from sqlalchemy import Connection, Engine, Table, inspect
+from sqlalchemy import Connection, Engine, Table, func, inspect, select
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from boa.model.job import JobRecord, State
@@ -20,7 +20,7 @@ from boa.store import codec, tables
 from boa.store.base import StoreTrouble
 from boa.store.codec import Row
 from boa.store.faults import Found, listed
-from boa.store.migrations import MIGRATIONS, version_of
+from boa.store.migrations import MIGRATIONS, NewerDatabase, version_of
 from boa.store.raw_rows import READERS, is_whole, raw_rows
 from boa.store.sqlite import REASONS, parts_of
 from boa.units import SECONDS_PER_HOUR
@@ -59,8 +59,11 @@ def check(engine: Engine, path: Path | None, reason: Reason) -> Found:
             elif found.version == len(MIGRATIONS):
                 _check_tables(connection, found)
                 _check_rows(connection, found, reason)
+            elif found.version > len(MIGRATIONS):
+                raise NewerDatabase(found.version, len(MIGRATIONS))
             else:  # older ones are looked through once they are brought up to date
                 _read_writer(connection, found)
+                _read_numbers(connection, found)
     except SQLAlchemyError as error:
         why = _why(error, reason)
         if why in PASSING:
@@ -130,6 +133,7 @@ def _check_rows(connection: Connection, found: Found, reason: Reason) -> None:
         tables.jobs: lambda row: _look_at_job(row, found, gathered),
         tables.holds: lambda row: _look_at_hold(row, gathered),
         tables.events: lambda row: _look_at_event(row, found),
+        tables.audit: lambda row: _look_at_many(row, codec.audit_of),
     }
     if connection.dialect.name != "sqlite":
         del looks[tables.samples], looks[tables.points]
@@ -163,6 +167,15 @@ def _read_writer(connection: Connection, found: Found) -> None:
     if inspect(connection).has_table(tables.openings.name):
         for row in connection.execute(tables.openings.select()):
             found.openings[row.opened] = (row.nonce, row.commits)
+
+
+def _read_numbers(connection: Connection, found: Found) -> None:
+    """Of rows of any version: which jobs and nodes there are."""
+    jobs, nodes, events = tables.jobs.c.number, tables.nodes.c.id, tables.events.c.number
+    found.jobs.update(connection.execute(select(jobs)).scalars())
+    found.nodes.update(connection.execute(select(nodes)).scalars())
+    found.job, found.node = max(found.jobs, default=0), max(found.nodes, default=0)
+    found.event = connection.execute(select(func.max(events))).scalar() or 0
 
 
 def _check_table(
@@ -232,10 +245,14 @@ def _look_at_hold(row: Row, gathered: _Gathered) -> None:
 
 
 def _look_at_event(row: Row, found: Found) -> None:
+    _look_at_many(row, codec.event_of)
+    found.event = max(found.event, row["number"])
+
+
+def _look_at_many(row: Row, read: Callable[[Row], object]) -> None:
     """One with a checksum can be read as it could be written."""
     if row[tables.CHECKSUM] is None:
-        codec.event_of(row)
-    found.event = max(found.event, row["number"])
+        read(row)
 
 
 # What rows say of each other

@@ -123,6 +123,7 @@ MIGRATIONS: tuple[Migration, ...] = (
         )""",
         "CREATE INDEX audit_by_who ON audit (who, number)",
     ),
+    tuple(f"ALTER TABLE {table} ADD COLUMN checksum BIGINT" for table in ("tokens", "audit")),
 )
 """One that changes what stands in rows sets their checksums to null, or writes them anew."""
 

@@ -97,6 +97,7 @@ tokens = Table(
     metadata,
     Column("name", Text, primary_key=True),
     Column("record", Text, nullable=False),
+    Column(CHECKSUM, BigInteger),
 )
 audit = Table(
     "audit",
@@ -105,6 +106,7 @@ audit = Table(
     Column("at", Double, nullable=False),
     Column("who", Text, nullable=False),
     Column("record", Text, nullable=False),
+    Column(CHECKSUM, BigInteger),
 )
 writer = Table(
     "writer",

@@ -17,6 +17,7 @@ from boa.server.keeping import all_snapshots, place, put_back, status, take_snap
 from boa.server.opening import open_kept
 from boa.store.base import Saved, Store
 from boa.store.errors import InUse, StoreRefused
+from boa.store.migrations import MIGRATIONS
 from live import config
 from stored import changes, job, node
 
@@ -300,3 +301,29 @@ def test_postgresql_is_left_to_its_own_means(tmp_path: Path) -> None:
         with pytest.raises(InputError, match="pg_dump") as refused:
             ask(where)
         assert "s3cret" not in str(refused.value)
+
+
+@pytest.mark.parametrize("remembers", [True, False])
+def test_a_store_of_an_earlier_version_is_brought_up_to_date_beside_its_runs(
+    settings: ServiceConfig, remembers: bool
+) -> None:
+    """Its rows are looked at once it is: until then no job of it is missed."""
+    with closing(sqlite3.connect(settings.data_dir / "boa.db")) as found:
+        for table in ("tokens", "audit"):
+            found.execute(f"ALTER TABLE {table} DROP COLUMN checksum")
+        if not remembers:  # as from before folders had a memory
+            found.execute("DROP TABLE openings")
+            (settings.data_dir / "store.mark").unlink()
+            for table in ("jobs", "nodes", "holds", "cells", "classes", "events", "meta"):
+                found.execute(f"ALTER TABLE {table} DROP COLUMN checksum")
+            found.execute("ALTER TABLE jobs DROP COLUMN constant_checksum")
+            found.execute("DROP TABLE tokens")
+            found.execute("DROP TABLE audit")
+        version = len(MIGRATIONS) - 1 if remembers else 3
+        found.execute("DELETE FROM schema_version WHERE version > ?", (version,))
+        found.commit()
+    with opened(settings) as (_, saved):
+        assert [found.id for found in saved.jobs] == ["1", "2"]
+        assert saved.next_job == 3
+    assert not (settings.data_dir / "quarantine").exists()
+    assert (settings.data_dir / "runs/2/1/kept").exists()

@@ -13,6 +13,7 @@ from boa.store.checking import check
 from boa.store.faults import Found, listed
 from boa.store.history import compare
 from boa.store.memory import FolderMemory, Mark, read_mark
+from boa.store.migrations import MIGRATIONS, NewerDatabase
 from boa.store.salvage import salvage
 from boa.store.sql import SqlStore, backend_of
 from boa.store.sqlite import checkers, reason_of
@@ -65,7 +66,7 @@ def test_a_whole_store_has_no_faults(database: Database) -> None:
     assert found.cluster == "boa-1-a"
 
 
-@pytest.mark.parametrize("table", ["jobs", "nodes", "holds", "events", "meta"])
+@pytest.mark.parametrize("table", ["jobs", "nodes", "holds", "events", "meta", "tokens", "audit"])
 def test_a_row_that_was_changed_is_found_by_its_checksum(database: Database, table: str) -> None:
     column = {"holds": "gpus", "meta": "value"}.get(table, "record")
     changed = "gpus + 1" if table == "holds" else f"{column} || ' '"
@@ -116,6 +117,12 @@ def test_what_is_wrong_is_named(
     fault = next(fault for fault in faults if fault.kind == kind and words in fault.text)
     assert list(fault.jobs) == jobs
     assert path.read_bytes() == before
+
+
+def test_a_store_of_a_newer_version_is_not_called_whole(path: Path) -> None:
+    sql(path, f"INSERT INTO schema_version VALUES ({len(MIGRATIONS) + 1})")
+    with pytest.raises(NewerDatabase):
+        look(path)
 
 
 def test_rows_of_the_ledger_that_are_gone_are_missed_in_its_sums(path: Path) -> None:
