@@ -1,7 +1,6 @@
 """`boa serve --dry-run`: what the service would do at AWS, without doing it."""
 
 from collections.abc import Sequence
-from contextlib import closing
 from typing import TYPE_CHECKING
 
 from boa.clock import SteadyClock
@@ -10,15 +9,16 @@ from boa.model.service import ServiceConfig
 from boa.runtime.assemble import new_cluster
 from boa.scheduler.state import owner_of
 from boa.server import engine_and_cloud
-from boa.server.folder import DataFolder
-from boa.store.sql import open_store
+from boa.server.looking import check_owner, look_beside, peek, what_to_do
+from boa.store.errors import StoreRefused
+from boa.store.sql import parsed
 
 if TYPE_CHECKING:
     from boa.clouds.aws.dry_run import Step
 
 
 def dry_run(config: ServiceConfig) -> "Sequence[Step]":
-    """Reads the database, asks AWS, and changes nothing there. Ray need not run."""
+    """Reads the database, asks AWS, and changes nothing in either. Ray need not run."""
     if config.cloud != "aws":
         raise UsageError(
             f"--dry-run shows what would be done at AWS; cloud {config.cloud} has nothing to show."
@@ -32,11 +32,14 @@ def dry_run(config: ServiceConfig) -> "Sequence[Step]":
 
 
 def _stored(config: ServiceConfig) -> tuple[str, list[str]]:
-    """The service's name for itself, and the tokens of its nodes."""
-    with (
-        closing(DataFolder(config.data_dir)) as folder,
-        closing(open_store(config.db)) as store,
-    ):
-        saved = store.load()
-        folder.check_owner(saved.meta.get("cluster"))
-        return saved.meta.get("cluster") or "", [node.token for node in saved.nodes]
+    """The service's name for itself, and the tokens of its nodes. Refused is what a start would
+    refuse."""
+    seen = look_beside(config.db, config.data_dir)
+    if seen.faults:
+        shown = parsed(config.db).render_as_string()  # without its password
+        raise StoreRefused(shown, seen.faults, what_to_do(config.data_dir, seen))
+    if not seen.found.there:
+        return "", []
+    meta, nodes = peek(config.db)
+    check_owner(config.data_dir, meta)
+    return meta.get("cluster") or "", [node.token for node in nodes]

@@ -80,7 +80,7 @@ class DataFolder:
     @property
     def owner(self) -> str:
         """The name that its database has; empty where nobody is named."""
-        return self._owner()
+        return owner_in(self.path)
 
     def jobs(self) -> set[int]:
         """Numbers of the jobs that there are runs or checkpoints of."""
@@ -100,17 +100,9 @@ class DataFolder:
         stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
         return free_name(self.path / QUARANTINE / stamp)
 
-    def check_owner(self, database: str | None) -> None:
-        """`database`: what the database calls itself; None: it is new."""
-        owner = self._owner()
-        if owner and owner != database:
-            problem = f"{self.path} belongs to another database"
-            expected = "the database that it was made with (--db), or another folder"
-            raise InputError("--data", str(self.path), expected, problem)
-
     def belongs_to(self, database: str) -> None:
         """Write it down, once."""
-        if self._owner() == database:
+        if self.owner == database:
             return
         path = self.path / OWNER
         if path.is_file() or not os.path.lexists(path):  # what is odd was told of when it was read
@@ -144,20 +136,22 @@ class DataFolder:
     def close(self) -> None:
         os.close(self._lock)
 
-    def _owner(self) -> str:
-        """Empty where nobody is named, or nobody can be told from what is there."""
-        path = self.path / OWNER
-        try:
-            found = read_plain(path, most=MOST_BYTES).decode("utf-8", "replace")
-        except FileNotFoundError:
-            return ""
-        except OSError as trouble:
-            _log.warning("%s cannot be read: %s", path, trouble.strerror)
-            return ""
-        if not _NAME.fullmatch(found):
-            _log.warning("%s is damaged: it names no database", path)
-            return ""
-        return found
+
+def owner_in(folder: Path) -> str:
+    """The name of a data folder's database; empty where nobody is named, or nobody can be told from
+    what is there."""
+    path = folder / OWNER
+    try:
+        found = read_plain(path, most=MOST_BYTES).decode("utf-8", "replace")
+    except FileNotFoundError:
+        return ""
+    except OSError as trouble:
+        _log.warning("%s cannot be read: %s", path, trouble.strerror)
+        return ""
+    if not _NAME.fullmatch(found):
+        _log.warning("%s is damaged: it names no database", path)
+        return ""
+    return found
 
 
 def jobs_in(folder: Path) -> set[int]:

@@ -5,13 +5,13 @@ from pathlib import Path
 
 from boa.errors import FileError, InputError
 from boa.formats.service import default_data_dir
-from boa.server.folder import DataFolder, jobs_in
-from boa.server.opening import Look, look_at, write_restored
+from boa.server.folder import DataFolder
+from boa.server.looking import Look, look_beside, write_restored
 from boa.store import snapshots
 from boa.store.checking import check
 from boa.store.errors import StoreRefused
 from boa.store.faults import listed
-from boa.store.memory import read_mark, told_by
+from boa.store.memory import read_mark
 from boa.store.replacing import copy_beside, replace_store
 from boa.store.snapshots import Snapshot
 from boa.store.sql import backend_of, file_at
@@ -46,8 +46,7 @@ def place(data: Path | None, db: str | None) -> Place:
 
 
 def status(where: Place) -> Look:
-    mark = read_mark(where.folder)  # first: a service at work writes it last
-    return look_at(where.url, mark, told_by(jobs_in(where.folder), where.folder, mark))
+    return look_beside(where.url, where.folder)
 
 
 def take_snapshot(where: Place, now: float) -> Snapshot:
@@ -97,7 +96,9 @@ def _put_back(folder: DataFolder, backend: Sqlite, source: Path, path: Path) -> 
         engine = checkers(draft, immutable=True)
         found = check(engine, draft, backend.reason)
         engine.dispose()
-        if found.faults or not found.there:
+        if not found.there:
+            found.tell("file", "the file is empty")
+        if found.faults:
             raise StoreRefused(str(source), found.faults, "Name another copy: boa store restore")
         aside = folder.new_quarantine() / "store"
         write_restored(folder.path, found)

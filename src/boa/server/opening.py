@@ -5,105 +5,47 @@ whole in it goes on, runs, checkpoints and logs of jobs that it does not know ar
 processes end, as those of all runs that nobody knows), and no number is given out again.
 """
 
-import json
 import logging
 import secrets
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
-from boa.atomic_file import replace_file
 from boa.clock import SteadyClock
 from boa.model.changes import Changes
 from boa.model.records import Event
 from boa.model.service import ServiceConfig
-from boa.plain_file import read_plain
 from boa.runtime.assemble import new_cluster
 from boa.scheduler.state import owner_of
 from boa.scheduler.words.sentences import sentence
-from boa.server.folder import RESTORED, DataFolder
-from boa.store import snapshots
+from boa.server.folder import DataFolder
+from boa.server.looking import (
+    FORMER,
+    Look,
+    check_owner,
+    forget_restored,
+    is_owner,
+    is_restored,
+    look,
+    what_to_do,
+)
 from boa.store.backend import Backend
-from boa.store.base import Saved, Store, StoreTrouble
-from boa.store.checking import check
+from boa.store.base import Saved, Store
 from boa.store.errors import StoreRefused
 from boa.store.faults import Fault, Found, listed, ranges
-from boa.store.history import compare
-from boa.store.memory import FolderMemory, Mark, read_mark, told_by
+from boa.store.memory import FolderMemory, read_mark, told_by
 from boa.store.migrations import MIGRATIONS
 from boa.store.salvage import salvage
-from boa.store.sql import SqlStore, backend_of, file_at
-from boa.store.sqlite import Sqlite, checkers, reason_of
+from boa.store.sql import SqlStore, backend_of
+from boa.store.sqlite import Sqlite
 
-ACCEPT = "--accept-store"
-OTHER_STORE = ("older", "foreign")
-"""Kinds of faults of a store that is whole, but not the folder's newest."""
-MARGIN = 1_000
-"""Numbers of jobs that are passed over where the highest is not known."""
 OF_ITS_OWN = (
     "It is another service's: name a folder of its own for it (--data), or put this one's back "
     "(boa store restore)"
 )
-FORMER, MOST_FORMER = "former_clusters", 50
-"""Names that the store had before (`meta`)."""
+MOST_FORMER = 50
+"""Names kept that the store had before."""
 _log = logging.getLogger("boa.server")
-
-
-@dataclass(frozen=True, slots=True)
-class Look:
-    """A store beside what its data folder knows of it."""
-
-    found: Found
-    mark: Mark | None
-    seen: set[int]
-    """Numbers of jobs that the folder has runs or checkpoints of."""
-    faults: Sequence[Fault]
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether it is at most not the newest one."""
-        return all(fault.kind in OTHER_STORE for fault in self.faults)
-
-    @property
-    def lost(self) -> set[int]:
-        """Numbers that were given out, of jobs which are not there."""
-        highest = max([self.found.job, self.mark.job if self.mark else 0, *self.seen])
-        return set(range(1, highest + 1)) - self.found.jobs
-
-    @property
-    def doubtful(self) -> set[int]:
-        """Numbers that may have been given out, where nobody remembers the highest."""
-        if self.mark is not None:
-            return set()
-        highest = max([self.found.job, *self.seen])
-        return set(range(highest + 1, highest + 1 + MARGIN))
-
-
-def look(backend: Backend, mark: Mark | None, seen: set[int]) -> Look:
-    """`mark`: read before this, since a service that is at work writes it last."""
-    path = backend.path if isinstance(backend, Sqlite) else None
-    found = check(backend.checkers, path, backend.reason)
-    passing = [fault for fault in found.faults if path is None and fault.kind == "file"]
-    if passing:  # a server that is away is no store that is damaged
-        raise StoreTrouble(f"{backend.where}: {passing[0].text}")
-    return Look(found, mark, seen, [*found.faults, *compare(found, mark, seen)])
-
-
-def look_at(url: str, mark: Mark | None, seen: set[int]) -> Look:
-    """As `look`, of a store that a service may be at work on."""
-    path = file_at(url)
-    if path is None:
-        backend = backend_of(url)
-        try:
-            return look(backend, mark, seen)
-        finally:
-            backend.close()
-    engine = checkers(path)
-    found = check(engine, path, reason_of)
-    engine.dispose()
-    return Look(found, mark, seen, [*found.faults, *compare(found, mark, seen)])
 
 
 def open_kept(config: ServiceConfig, folder: DataFolder, *, accept: bool) -> tuple[Store, Saved]:
@@ -116,7 +58,7 @@ def open_kept(config: ServiceConfig, folder: DataFolder, *, accept: bool) -> tup
             seen = replace(seen, seen=known)
         else:
             _move_strays(folder, known - seen.seen - seen.found.jobs)
-        is_other = bool(seen.found.cluster) and not _is_owner(folder, seen.found.meta)
+        is_other = bool(seen.found.cluster) and not is_owner(folder.path, seen.found.meta)
         if is_other and (accept or seen.faults):
             other = Fault(kind="foreign", text="the data folder belongs to another database")
             seen = replace(seen, faults=[other, *seen.faults])
@@ -128,18 +70,16 @@ def open_kept(config: ServiceConfig, folder: DataFolder, *, accept: bool) -> tup
     except BaseException:
         backend.close()
         raise
-    saved = store.load()
     try:
-        _check_owner(folder, saved.meta)
+        check_owner(folder.path, store.load().meta)
+        forget_restored(folder.path)
+        if mark is None and seen.found.openings and seen.found.cluster:
+            # The folder is another one, or has lost its memory: tokens of nodes are not used twice.
+            store.commit(Changes(meta=_renewed(seen.found.meta)))
+        return store, store.load()
     except BaseException:
         store.close()
         raise
-    _forget_restored(folder)
-    if mark is None and seen.found.openings and seen.found.cluster:
-        # The folder is another one, or has lost its memory: tokens of nodes are not used twice.
-        store.commit(Changes(meta=_renewed(seen.found.meta)))
-        saved = store.load()
-    return store, saved
 
 
 def _move_strays(folder: DataFolder, strays: set[int]) -> None:
@@ -149,16 +89,6 @@ def _move_strays(folder: DataFolder, strays: set[int]) -> None:
         aside = folder.new_quarantine()
         folder.move_away(strays, aside)
         _log.warning("runs %s are of no job that ever was: moved to %s", listed(strays), aside)
-
-
-def _is_owner(folder: DataFolder, meta: Mapping[str, Any]) -> bool:
-    """Whether the folder was made with this store, by one of its names."""
-    return not folder.owner or folder.owner in (meta.get("cluster"), *meta.get(FORMER, ()))
-
-
-def _check_owner(folder: DataFolder, meta: Mapping[str, Any]) -> None:
-    if not _is_owner(folder, meta):
-        folder.check_owner(meta.get("cluster"))
 
 
 def _looked_through(
@@ -180,12 +110,12 @@ def _looked_through(
 def _open_knowingly(
     config: ServiceConfig, folder: DataFolder, backend: Backend, seen: Look, accept: bool
 ) -> tuple[Store, Saved]:
-    restored = seen.is_whole and _is_restored(folder, seen.found)
+    restored = seen.is_whole and is_restored(folder.path, seen.found)
     repairable = seen.is_whole or isinstance(backend, Sqlite)
     if _is_another_service(folder, seen.found):
         raise StoreRefused(backend.where, seen.faults, OF_ITS_OWN)
     if not (accept or restored) or not repairable:
-        raise StoreRefused(backend.where, seen.faults, what_to_do(folder.path, backend, seen))
+        raise StoreRefused(backend.where, seen.faults, what_to_do(folder.path, seen))
     aside = folder.new_quarantine()
     faults = seen.faults
     if not seen.is_whole:
@@ -205,7 +135,7 @@ def _open_knowingly(
     if moved:
         told.append(f"runs, logs and checkpoints of {moved} jobs are in {aside}")
     _write_down(config, folder, store, seen, told)
-    _forget_restored(folder)
+    forget_restored(folder.path)
     return store, store.load()
 
 
@@ -238,37 +168,3 @@ def _is_another_service(folder: DataFolder, found: Found) -> bool:
     gone on with, nor all that is lost be named."""
     name, owner = found.cluster, folder.owner
     return bool(name and owner and owner_of(name) != owner_of(owner))
-
-
-def what_to_do(folder: Path, backend: Backend, seen: Look) -> str:
-    if not isinstance(backend, Sqlite):
-        if seen.is_whole:
-            return f"Bring the newest back by PostgreSQL's own means, or boa serve {ACCEPT}"
-        return "boa store check tells more; bring a whole one back by PostgreSQL's own means"
-    newest = next(iter(snapshots.snapshots(folder / snapshots.FOLDER)), None)
-    kept = f"boa store restore {newest.path.name}" if newest else "boa store restore FILE"
-    return (
-        f"boa store check tells more; {kept} puts a copy back; boa serve {ACCEPT} goes on with "
-        "what is there"
-    )
-
-
-# A store that was put back on purpose
-
-
-def write_restored(folder: Path, found: Found) -> None:
-    """So that the next start knows the store that was put back."""
-    document = {"opened": found.opened, "commits": found.commits}
-    replace_file(folder / RESTORED, json.dumps(document), durable=True, private=True)
-
-
-def _is_restored(folder: DataFolder, found: Found) -> bool:
-    with suppress(OSError, ValueError):
-        document = json.loads(read_plain(folder.path / RESTORED, most=4096))
-        return bool(document == {"opened": found.opened, "commits": found.commits})
-    return False
-
-
-def _forget_restored(folder: DataFolder) -> None:
-    with suppress(OSError):
-        (folder.path / RESTORED).unlink(missing_ok=True)

@@ -124,6 +124,7 @@ def _check_tables(connection: Connection, found: Found) -> None:
 
 
 def _check_rows(connection: Connection, found: Found, reason: Reason) -> None:
+    found.looked_through = True
     _read_writer(connection, found)
     gathered = _Gathered()
     looks: dict[Table, Callable[[Row], object]] = {

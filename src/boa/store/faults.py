@@ -28,6 +28,8 @@ class Found:
     there: bool = True
     """Whether there is one: False where the file is not there, or empty."""
     version: int = 0
+    looked_through: bool = False
+    """Whether its rows were looked at: not those of an earlier version."""
     faults: list[Fault] = field(default_factory=list)
     jobs: set[int] = field(default_factory=set)
     """Numbers of jobs whose rows are whole."""

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, Engine, func, select
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, ProgrammingError
 from sqlalchemy.exc import TimeoutError as NoneFree
 
@@ -174,3 +174,12 @@ def saved_in(connection: Connection) -> Saved:
         next_node=after(tables.nodes.c.id),
         points={p.job: p for p in _all(connection, queries.last_points(), codec.point_of)},
     )
+
+
+def settings_and_nodes(engine: Engine) -> tuple[Mapping[str, Any], Sequence[NodeRecord]]:
+    """Of a database of any version; nodes that are not gone."""
+    meta, nodes = tables.meta.c, tables.nodes.c
+    not_gone = select(nodes.id, nodes.record).where(nodes.gone == False)  # noqa: E712
+    with engine.connect() as connection:
+        settings = dict(_all(connection, select(meta.key, meta.value), codec.meta_of))
+        return settings, _all(connection, not_gone.order_by(nodes.id), codec.node_of)

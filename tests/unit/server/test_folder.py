@@ -12,6 +12,7 @@ import pytest
 from boa.api.tokens import weakness_of
 from boa.errors import InputError
 from boa.server.folder import DataFolder
+from boa.server.looking import check_owner
 
 
 def test_a_second_service_is_refused_and_told_why(tmp_path: Path) -> None:
@@ -33,12 +34,12 @@ def test_the_lock_of_a_service_that_was_killed_is_gone(tmp_path: Path) -> None:
 
 def test_a_folder_is_refused_with_another_database_or_a_new_one(tmp_path: Path) -> None:
     folder = DataFolder(tmp_path)
-    folder.check_owner(None)
+    check_owner(folder.path, {})
     folder.belongs_to("boa-1-a")
-    folder.check_owner("boa-1-a")
+    check_owner(folder.path, {"cluster": "boa-1-a"})
     for other in (None, "boa-1-b"):
         with pytest.raises(InputError, match="belongs to another database"):
-            folder.check_owner(other)
+            check_owner(folder.path, {"cluster": other})
     folder.close()
 
 
@@ -63,10 +64,10 @@ def test_an_owner_that_cannot_be_made_out_is_told_of_and_does_not_keep_the_servi
     else:
         path.symlink_to("owner")
     with closing(DataFolder(tmp_path)) as folder:
-        folder.check_owner("boa-1-2")
+        check_owner(folder.path, {"cluster": "boa-1-2"})
         assert "owner" in caplog.text
         folder.belongs_to("boa-1-2")
-        folder.check_owner("boa-1-2")
+        check_owner(folder.path, {"cluster": "boa-1-2"})
     if odd in texts:
         assert path.read_text() == "boa-1-2"
 

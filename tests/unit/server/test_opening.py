@@ -261,7 +261,8 @@ def test_a_snapshot_is_put_back_and_gone_on_from(settings: ServiceConfig) -> Non
     done = put_back(where, taken.path.name)
     assert done.lost == {3}
     assert (done.aside / "boa.db").exists()
-    assert [fault.kind for fault in status(where).faults] == ["older"]
+    seen = status(where)
+    assert (seen.restored, seen.faults, seen.lost) == (True, (), {3})
     with opened(settings) as (store, saved):
         assert [found.id for found in saved.jobs] == ["1", "2"]
         assert saved.next_job == 4
@@ -280,6 +281,9 @@ def test_a_snapshot_that_is_damaged_is_not_put_back(settings: ServiceConfig) -> 
     with pytest.raises(StoreRefused, match="damaged"):
         put_back(where, taken.path.name)
     assert status(where).faults == []
+    taken.path.write_bytes(b"")
+    with pytest.raises(StoreRefused, match="the file is empty"):
+        put_back(where, taken.path.name)
     with pytest.raises(InputError, match="SNAPSHOT"):
         put_back(where, "nothing.db")
 

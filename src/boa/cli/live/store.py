@@ -16,7 +16,7 @@ from boa.errors import BoaError
 
 if TYPE_CHECKING:
     from boa.server.keeping import Restored
-    from boa.server.opening import Look
+    from boa.server.looking import Look
     from boa.store.snapshots import Snapshot
 
 app = shell.Group("store", "Check the service's database, copy it, put a copy back.")
@@ -131,10 +131,13 @@ def _document(seen: "Look") -> Mapping[str, Any]:
         "nodes": len(found.nodes),
         "highest": {"job": found.job, "node": found.node, "event": found.event},
         "given_up_jobs": [str(number) for number in sorted(found.lost)],
+        "restored": seen.restored,
     }
 
 
 def _show(seen: "Look") -> None:
+    from boa.store.faults import listed
+
     out, found = console(), seen.found
     if not found.there and not seen.faults:
         out.print("no store yet")
@@ -142,7 +145,13 @@ def _show(seen: "Look") -> None:
     out.print(f"{len(found.jobs)} jobs ({found.active} active), {len(found.nodes)} nodes")
     for fault in seen.faults:
         out.print(escape(f"{fault.kind}: {fault.text}"))
-    if not seen.faults:
+    if seen.restored:
+        out.print("whole, and put back by boa store restore: the next boa serve goes on from it")
+        if lost := seen.lost - found.lost:
+            out.print(f"acknowledged jobs that it does not know: {listed(lost)}")
+    elif not seen.faults and not found.looked_through:
+        out.print("of an earlier version: looked through when boa serve brings it up to date")
+    elif not seen.faults:
         out.print("whole, and as far as its data folder knows it")
 
 

@@ -62,6 +62,10 @@ def test_a_copy_is_taken_listed_and_put_back(
         store.commit(changes(jobs=(job(3),)))
     assert main(["store", "restore", name, "--data", str(data), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["lost_jobs"] == ["3"]
+    assert main(["store", "check", "--data", str(data)]) == 0
+    said = capsys.readouterr().out
+    assert "the next boa serve goes on from it" in said
+    assert "jobs that it does not know: 3" in said
 
 
 def test_a_folder_that_is_none_and_a_copy_that_is_none_end_with_2(
