@@ -42,12 +42,12 @@ def drafted(path: str | Path, *, durable: bool = False, private: bool = False) -
         _make(draft, None if private else whole)
         yield draft
         if durable:
-            _to_disk(draft)
+            to_disk(draft)
         os.replace(draft, whole)
     finally:
         draft.unlink(missing_ok=True)
     if durable:
-        _to_disk(whole.parent)
+        to_disk(whole.parent)
 
 
 def draft_of(path: Path) -> Path:
@@ -72,7 +72,16 @@ def _make(draft: Path, like: Path | None) -> None:
         os.close(fd)
 
 
-def _to_disk(path: Path) -> None:
+def free_name(path: Path) -> Path:
+    """The path, or one like it that nothing has yet."""
+    tried, again = path, 1
+    while os.path.lexists(tried):
+        tried, again = path.with_stem(f"{path.stem}-{again}"), again + 1
+    return tried
+
+
+def to_disk(path: Path) -> None:
+    """A file as it is, or the names in a folder, before this returns."""
     fd = os.open(path, os.O_RDONLY)
     try:
         os.fsync(fd)

@@ -16,7 +16,7 @@ from collections.abc import Container, Iterator
 from pathlib import Path
 
 from boa.api.tokens import new_token, weakness_of
-from boa.atomic_file import replace_file
+from boa.atomic_file import free_name, replace_file
 from boa.engines import users
 from boa.errors import FileError, InputError
 from boa.plain_file import read_plain
@@ -195,11 +195,3 @@ def _move(path: Path, to: Path) -> None:
         beside = path.parent / f".{QUARANTINE}" / to.relative_to(to.parents[1]).parent.name
         private_folder(beside)
         shutil.move(path, free_name(beside / path.name))
-
-
-def free_name(path: Path) -> Path:
-    """The path, or one like it that nothing has yet."""
-    tried, again = path, 1
-    while os.path.lexists(tried):
-        tried, again = path.with_name(f"{path.name}-{again}"), again + 1
-    return tried

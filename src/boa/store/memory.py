@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from boa.atomic_file import to_disk
 from boa.plain_file import read_plain
 
 FILE = "store.mark"
@@ -56,8 +57,7 @@ class FolderMemory:
 
     @property
     def mark(self) -> Mark | None:
-        known = [mark for mark in self._places if mark is not None]
-        return max(known, key=lambda mark: mark.age, default=None)
+        return _newest(self._places)
 
     def remember(self, mark: Mark) -> None:
         """On the disk before it returns. Where that fails it is told of once, and tried again with
@@ -98,14 +98,13 @@ class FolderMemory:
             if os.fstat(file).st_size < 2 * PLACE:
                 os.pwrite(file, bytes(2 * PLACE - os.fstat(file).st_size), os.fstat(file).st_size)
                 os.fsync(file)
-                _sync(self._path.parent)
+                to_disk(self._path.parent)
         return file
 
 
 def read_mark(folder: Path) -> Mark | None:
     """The newest mark in a folder; None: there is none, or none that can be made out."""
-    known = [mark for mark in _places(folder / FILE) if mark is not None]
-    return max(known, key=lambda mark: mark.age, default=None)
+    return _newest(_places(folder / FILE))
 
 
 def told_by(jobs: set[int], folder: Path, mark: Mark | None) -> set[int]:
@@ -114,6 +113,11 @@ def told_by(jobs: set[int], folder: Path, mark: Mark | None) -> set[int]:
     data = b"" if mark is None else read_plain(folder / FILE, most=2 * PLACE)
     whole = all(_read(place) or not place.strip(b"\0") for place in (data[:PLACE], data[PLACE:]))
     return {job for job in jobs if mark is None or not whole or job <= mark.job}
+
+
+def _newest(places: list[Mark | None]) -> Mark | None:
+    known = [mark for mark in places if mark is not None]
+    return max(known, key=lambda mark: mark.age, default=None)
 
 
 def _places(path: Path) -> list[Mark | None]:
@@ -144,11 +148,3 @@ def _read(place: bytes) -> Mark | None:
         return Mark(**json.loads(text))
     except (ValueError, TypeError):
         return None
-
-
-def _sync(folder: Path) -> None:
-    found = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(found)
-    finally:
-        os.close(found)

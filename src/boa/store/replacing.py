@@ -9,7 +9,7 @@ import os
 import shutil
 from pathlib import Path
 
-from boa.atomic_file import draft_of
+from boa.atomic_file import draft_of, to_disk
 from boa.private_files import private_folder
 from boa.store.sqlite import parts_of
 
@@ -18,13 +18,13 @@ def replace_store(path: Path, new: Path, aside: Path) -> None:
     """`new`: a whole database beside `path`, which takes its place. `aside`: a folder, which has
     the present files afterwards, whatever they are."""
     private_folder(aside)
-    sync(new)
+    to_disk(new)
     for part in reversed(parts_of(path)):
         if os.path.lexists(part):
             shutil.move(part, aside / part.name)
-    sync(path.parent)
+    to_disk(path.parent)
     os.replace(new, path)
-    sync(path.parent)
+    to_disk(path.parent)
 
 
 def copy_beside(source: Path, path: Path) -> Path:
@@ -36,12 +36,3 @@ def copy_beside(source: Path, path: Path) -> Path:
         with os.fdopen(found, "wb") as new:
             shutil.copyfileobj(old, new, 1024 * 1024)
     return draft
-
-
-def sync(path: Path) -> None:
-    """On the disk: a file, or the names in a folder."""
-    found = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(found)
-    finally:
-        os.close(found)

@@ -14,10 +14,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from boa.atomic_file import draft_of
+from boa.atomic_file import draft_of, free_name, to_disk
 from boa.errors import BoaError
 from boa.private_files import private_file, private_folder
-from boa.store.replacing import sync
+from boa.store.sqlite import read_only
 from boa.units import SECONDS_PER_HOUR, Seconds
 
 FOLDER = "snapshots"
@@ -59,17 +59,18 @@ def snapshots(folder: Path) -> list[Snapshot]:
 
 def take(store: Path, folder: Path, now: Seconds) -> Snapshot:
     """A copy of the store as it is. Raises SnapshotTrouble, and leaves nothing behind then."""
-    whole = _name(folder, now)
+    name = time.strftime("boa-%Y%m%d-%H%M%S.db", time.gmtime(now))
+    whole = free_name(folder / name)
     draft = draft_of(whole)
     try:
         private_folder(folder)
         draft.unlink(missing_ok=True)
         private_file(draft)
         _write(store, draft)
-        sync(draft)
+        to_disk(draft)
         os.utime(draft, (now, now))
         os.rename(draft, whole)
-        sync(folder)
+        to_disk(folder)
         return Snapshot(path=whole, at=now, bytes=whole.stat().st_size)
     except (OSError, sqlite3.Error) as trouble:
         reason = getattr(trouble, "strerror", None) or str(trouble)
@@ -79,33 +80,19 @@ def take(store: Path, folder: Path, now: Seconds) -> Snapshot:
         draft.with_name(draft.name + "-journal").unlink(missing_ok=True)
 
 
-def _name(folder: Path, now: Seconds) -> Path:
-    stem = time.strftime("boa-%Y%m%d-%H%M%S", time.gmtime(now))
-    path, again = folder / f"{stem}.db", 1
-    while os.path.lexists(path):
-        path, again = folder / f"{stem}-{again}.db", again + 1
-    return path
-
-
 def _write(store: Path, draft: Path) -> None:
-    connection = sqlite3.connect(f"file:{_quoted(store)}?mode=ro", uri=True, isolation_level=None)
+    connection = sqlite3.connect(read_only(store), uri=True, isolation_level=None)
     try:
         connection.execute("VACUUM INTO ?", (str(draft),))
     finally:
         connection.close()
-    copy = sqlite3.connect(f"file:{_quoted(draft)}?mode=ro&immutable=1", uri=True)
+    copy = sqlite3.connect(read_only(draft, immutable=True), uri=True)
     try:
         said = copy.execute("PRAGMA quick_check(1)").fetchall()
     finally:
         copy.close()
     if said != [("ok",)]:
         raise sqlite3.DatabaseError("the copy is damaged")
-
-
-def _quoted(path: Path) -> str:
-    from urllib.parse import quote
-
-    return quote(str(path))
 
 
 def prune(folder: Path, keep: int, now: Seconds) -> None:

@@ -105,12 +105,16 @@ def _here(path: Path) -> URL:
     return URL.create("sqlite", database=str(path))
 
 
-def checkers(path: Path, *, immutable: bool = False) -> Engine:
-    """For looking at a file that may be damaged, also beside a service: read-only, so that nothing
-    is moved out of the log of changes, and what is no text is read all the same. `immutable`: one
+def read_only(path: Path, *, immutable: bool = False) -> str:
+    """A URI of SQLite's by which nothing is moved out of the log of changes. `immutable`: a file
     that nobody writes to, and that has no such log."""
-    alone = "&immutable=1" if immutable else ""
-    here = f"sqlite:///file:{quote(str(path))}?mode=ro{alone}&uri=true"
+    return f"file:{quote(str(path))}?mode=ro{'&immutable=1' if immutable else ''}"
+
+
+def checkers(path: Path, *, immutable: bool = False) -> Engine:
+    """For looking at a file that may be damaged, also beside a service; what is no text is read all
+    the same."""
+    here = f"sqlite:///{read_only(path, immutable=immutable)}&uri=true"
     settings = {"timeout": LOCK_WAIT_S, "check_same_thread": False}
     found = create_engine(here, poolclass=NullPool, connect_args=settings)
     event.listen(found, "connect", _for_checking)
