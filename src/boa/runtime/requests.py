@@ -7,7 +7,7 @@ from concurrent.futures import Future
 from typing import TypeVar
 
 from boa.errors import InputError
-from boa.model.access import NOBODY, AuditEntry, Caller, TokenRecord
+from boa.model.access import ADMIN, NOBODY, AuditEntry, Caller, TokenRecord
 from boa.model.cluster import JobId
 from boa.model.job import JobRecord, JobSpec
 from boa.model.service import ServiceConfig
@@ -88,10 +88,27 @@ class Requests(ABC):
     def set_secret(self, name: str, value: str, *, by: Caller | None = None) -> "Future[Secret]":
         def apply(draft: Draft) -> Secret:
             secret = self.vault.seal(name, value, by=by or NOBODY, now=draft.now)
+            self._check_users(draft, secret)
             draft.put_meta(f"{PREFIX}{name}", secret.document())
             return secret
 
         return _then(self._ask(audited(by, "secret set", apply, subject=name)), self.vault.adopt)
+
+    def _check_users(self, draft: Draft, secret: Secret) -> None:
+        """That no active job gets it which may not: its name may have been another's, who has
+        removed it while that job runs."""
+        if self.vault.is_as_open(secret):
+            return
+        users = (job for job in draft.jobs.values() if uses(job, secret.name))
+        others = [job.id for job in users if not secret.is_for(self._owner_of(job))]
+        if others:
+            said = f"{secret.name} is named by others' jobs that have not ended: {_some(others)}"
+            raise InputError("name", secret.name, "another name: they would get the value", said)
+
+    def _owner_of(self, job: JobRecord) -> Caller:
+        token = self._tokens.get(job.owner)
+        is_admin = job.owner in (NOBODY.name, ADMIN) or (token and token.role == "admin")
+        return Caller(name=job.owner, team=job.team, role="admin" if is_admin else "member")
 
     def remove_secret(
         self, name: str, *, force: bool = False, by: Caller | None = None
@@ -100,8 +117,7 @@ class Requests(ABC):
             secret = self.vault.changeable(name, by or NOBODY)
             users = [job.id for job in draft.jobs.values() if uses(job, name)]
             if users and not force:
-                some = ", ".join(users[:5]) + (", …" if len(users) > 5 else "")
-                said = f"{name} is used by jobs that have not ended: {some}"
+                said = f"{name} is used by jobs that have not ended: {_some(users)}"
                 expected = "one that no active job uses, or force: their next start waits for it"
                 raise InputError("secret", name, expected, said)
             draft.put_meta(f"{PREFIX}{name}", None)
@@ -165,6 +181,10 @@ class Requests(ABC):
             return {"budget_per_hour": purse.budget, "max_spend_per_hour": purse.max_spend}
 
         return self._ask(audited(by, "budget", apply, look=look))
+
+
+def _some(jobs: Sequence[JobId]) -> str:
+    return ", ".join(jobs[:5]) + (", …" if len(jobs) > 5 else "")
 
 
 def _then(future: "Future[_T]", do: Callable[[_T], None]) -> "Future[_T]":

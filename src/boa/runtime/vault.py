@@ -70,6 +70,11 @@ class Secret:
     def document(self) -> dict[str, Any]:
         return {name: value for name, value in asdict(self).items() if name != "name"}
 
+    @property
+    def people(self) -> tuple[str, str, bool]:
+        """Whom it is for."""
+        return self.set_by, self.team, self.for_all
+
     def is_for(self, by: Caller) -> bool:
         """Whether their jobs may have it: those of who set it and of their team; everybody's, where
         that was an admin."""
@@ -131,6 +136,12 @@ class Vault:
             team=by.team,
             for_all=by.role == "admin",
         )
+
+    def is_as_open(self, secret: Secret) -> bool:
+        """Whether one of its name is set, for the same people."""
+        with self._changing:
+            found = self._secrets.get(secret.name)
+        return found is not None and found.people == secret.people
 
     def adopt(self, secret: Secret) -> None:
         """It is stored: from here on it is so."""

@@ -58,6 +58,24 @@ def test_a_run_is_launched_with_its_secrets_and_the_job_shows_their_names_alone(
     assert VALUE not in repr(asked)
 
 
+@pytest.mark.parametrize("first", ["alice", "admin"])
+def test_a_name_that_anothers_job_waits_for_gets_no_value_that_is_not_for_it(
+    lives: Any, first: str
+) -> None:
+    """Or who removes a secret while a job of theirs goes on would be given the next one's."""
+    live = lives(LONG)
+    setter = Caller(name=first, role="admin" if first == "admin" else "member")
+    alice, bob = Caller(name="alice", role="member"), Caller(name="bob", role="member")
+    told(live, live.loop.set_secret("KEY", VALUE, by=setter))
+    told(live, live.loop.submit(spec("long", secrets=KEY), owner="alice", by=alice))
+    told(live, live.loop.set_secret("KEY", "another value", by=setter))
+    told(live, live.loop.remove_secret("KEY", force=True, by=setter))
+    with pytest.raises(InputError, match="KEY is named by others' jobs that have not ended: 1; "):
+        told(live, live.loop.set_secret("KEY", "of bob alone", by=bob))
+    told(live, live.loop.set_secret("KEY", VALUE, by=alice))
+    assert [secret.set_by for secret in live.loop.vault.secrets()] == ["alice"]
+
+
 def test_a_secret_that_jobs_use_is_removed_only_by_force(lives: Any) -> None:
     live = lives(LONG)
     told(live, live.loop.set_secret("KEY", VALUE))
