@@ -171,7 +171,7 @@ def _read_writer(connection: Connection, found: Found) -> None:
 
 
 def _read_numbers(connection: Connection, found: Found) -> None:
-    """Of rows of any version: which jobs and nodes there are."""
+    """Numbers of jobs and nodes, which all versions have alike."""
     jobs, nodes, events = tables.jobs.c.number, tables.nodes.c.id, tables.events.c.number
     found.jobs.update(connection.execute(select(jobs)).scalars())
     found.nodes.update(connection.execute(select(nodes)).scalars())

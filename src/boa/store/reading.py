@@ -177,7 +177,7 @@ def saved_in(connection: Connection) -> Saved:
 
 
 def settings_and_nodes(engine: Engine) -> tuple[Mapping[str, Any], Sequence[NodeRecord]]:
-    """Of a database of any version; nodes that are not gone."""
+    """Settings, and nodes that are not gone, of a database of any version."""
     meta, nodes = tables.meta.c, tables.nodes.c
     not_gone = select(nodes.id, nodes.record).where(nodes.gone == False)  # noqa: E712
     with engine.connect() as connection:
