@@ -1,4 +1,4 @@
-"""Questions about who may do what: one method each, as in `api`."""
+"""Questions about who may do what, and about secrets: one method each, as in `api`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from boa.client.wire import Parameters, Wire
 
 if TYPE_CHECKING:
     from boa.api import access as answers
+    from boa.api import answers as job_answers
 
 PAGE = 1000
 
@@ -51,3 +52,23 @@ class AccessQuestions:
             before = got["before"]
             if before is None or len(found) >= limit:
                 return found
+
+    # Secrets of jobs
+
+    def secrets(self) -> list[job_answers.Secret]:
+        """Those that are set, by name, without their values."""
+        return self.secret_list()["secrets"]
+
+    def secret_list(self) -> job_answers.SecretList:
+        """The same, with the server's time."""
+        return cast("job_answers.SecretList", self._wire.ask("GET", "secrets"))
+
+    def set_secret(self, name: str, value: str) -> job_answers.Secret:
+        """New, or in place of another value."""
+        said = self._wire.ask("POST", "secrets", body={"name": name, "value": value})
+        return cast("job_answers.SecretAnswer", said)["secret"]
+
+    def remove_secret(self, name: str, *, force: bool = False) -> job_answers.Secret:
+        """`force`: though jobs that have not ended use it."""
+        said = self._wire.ask("DELETE", f"secrets/{quote(name, safe='')}", {"force": force})
+        return cast("job_answers.SecretAnswer", said)["secret"]

@@ -8,9 +8,9 @@ import time
 from collections.abc import Collection, Generator, Iterable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, cast
-from urllib.parse import quote
 
 from boa.client.access import AccessQuestions
+from boa.client.what_if import WhatIfQuestions
 from boa.client.wire import Parameters, Wire, events_of
 from boa.errors import BoaError, InputError, NoServer, Refused
 from boa.formats.parts import class_name
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from boa.api import answers
     from boa.api import history as history_answers
     from boa.api import plans as plan_answers
-    from boa.api import what_if as what_if_answers
     from boa.api.classes import ClassDocument
 
 PATIENCE_S = 60.0
@@ -34,7 +33,7 @@ PAUSE_S = 0.5
 PAGE = 1000
 
 
-class Client(AccessQuestions):
+class Client(AccessQuestions, WhatIfQuestions):
     """`url` and `token` default to $BOA_SERVER (else http://127.0.0.1:8420) and $BOA_TOKEN, or else
     to the token that a service of the same user has made for itself.
 
@@ -229,26 +228,6 @@ class Client(AccessQuestions):
             body["max_spend_per_hour"] = None if max_spend == math.inf else max_spend
         return cast("answers.Budget", self._wire.ask("PUT", "budget", body=body))
 
-    # Secrets
-
-    def secrets(self) -> list[answers.Secret]:
-        """Those that are set, by name, without their values."""
-        return self.secret_list()["secrets"]
-
-    def secret_list(self) -> answers.SecretList:
-        """The same, with the server's time."""
-        return cast("answers.SecretList", self._wire.ask("GET", "secrets"))
-
-    def set_secret(self, name: str, value: str) -> answers.Secret:
-        """New, or in place of another value."""
-        said = self._wire.ask("POST", "secrets", body={"name": name, "value": value})
-        return cast("answers.SecretAnswer", said)["secret"]
-
-    def remove_secret(self, name: str, *, force: bool = False) -> answers.Secret:
-        """`force`: though jobs that have not ended use it."""
-        said = self._wire.ask("DELETE", f"secrets/{quote(name, safe='')}", {"force": force})
-        return cast("answers.SecretAnswer", said)["secret"]
-
     # Planning
 
     def plan(self) -> answers.LivePlan:
@@ -287,51 +266,6 @@ class Client(AccessQuestions):
             for name, _, value in lines
             if name and not name.startswith("#") and "{" not in name
         }
-
-    # What if
-
-    def what_if_traces(self) -> what_if_answers.TraceChoices:
-        """Traces and policies that a simulation can be asked about."""
-        found = self._wire.ask("GET", "what-if/traces")
-        return cast("what_if_answers.TraceChoices", found)
-
-    def what_if(
-        self,
-        trace: str | None = None,
-        *,
-        policies: Collection[str],
-        budgets: Collection[float],
-        trace_file: tuple[str, str] | None = None,
-        gpu_types: Collection[str] | None = None,
-        targets: Collection[float] | None = None,
-        seed: int = 0,
-        billing: str | None = None,
-    ) -> what_if_answers.Simulation:
-        """Begin a simulation: of a trace by its name, or of a file's (name, text). `billing`: gpu
-        or node; by default as the service's."""
-        file = None if trace_file is None else dict(zip(("name", "text"), trace_file, strict=True))
-        optional = {
-            "trace": trace,
-            "trace_file": file,
-            "gpu_types": None if gpu_types is None else list(gpu_types),
-            "targets": None if targets is None else list(targets),
-            "billing": billing,
-        }
-        body = {"policies": list(policies), "budgets": list(budgets), "seed": seed}
-        body |= {name: value for name, value in optional.items() if value is not None}
-        return self._simulation(self._wire.ask("POST", "what-if", body=body))
-
-    def simulations(self) -> list[what_if_answers.Simulation]:
-        """Newest first, without results."""
-        found = self._wire.ask("GET", "what-if")
-        return cast("what_if_answers.SimulationList", found)["simulations"]
-
-    def simulation(self, simulation: str) -> what_if_answers.Simulation:
-        """With its result, once it is done."""
-        return self._simulation(self._wire.ask("GET", _simulation_path(simulation)))
-
-    def stop_simulation(self, simulation: str) -> what_if_answers.Simulation:
-        return self._simulation(self._wire.ask("POST", f"{_simulation_path(simulation)}/stop"))
 
     # Events
 
@@ -379,9 +313,6 @@ class Client(AccessQuestions):
                 patience.lose(trouble)
             time.sleep(PAUSE_S)
 
-    def _simulation(self, answer: what_if_answers.SimulationAnswer) -> what_if_answers.Simulation:
-        return answer["simulation"]
-
     def _job(self, answer: answers.JobAnswer) -> answers.JobDetails:
         return answer["job"]
 
@@ -417,9 +348,3 @@ def _job_path(job: str) -> str:
     if not job.isascii() or not job.isdecimal():
         raise InputError("job", job, "the id of a job (boa ps --all lists them)")
     return f"jobs/{job}"
-
-
-def _simulation_path(simulation: str) -> str:
-    if not simulation.isascii() or not simulation.isdecimal():
-        raise InputError("simulation", simulation, "the id of a simulation")
-    return f"what-if/{simulation}"

@@ -11,7 +11,6 @@ import time
 import uuid
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from boa.engines.ray import prepared
 from boa.engines.ray.cluster import Cluster
 from boa.engines.ray.folders import Folders, Marker, Mirror
 from boa.engines.ray.gang import Ending, RankEnd, together
+from boa.engines.ray.member import Member
 from boa.model.runs import Launch, RunKey
 from boa.private_files import private_folder
 from boa.units import Seconds
@@ -40,27 +40,6 @@ SLACK_S: Seconds = 15.0
 """Beyond the grace, for the news to arrive."""
 
 
-@dataclass(slots=True)
-class _Member:
-    """An actor, and what is known of it."""
-
-    actor: Any
-    node: str = ""
-    rank: int | None = None
-    """None: it holds a GPU for a process that another actor runs."""
-    ref: Any = None
-    asked_at: Seconds = 0.0
-    answer: dict[str, Any] | None = None
-    state: str = "idle"
-    started: bool = False
-    mirror: Mirror | None = None
-    end: RankEnd | None = None
-    silent_since: Seconds | None = None
-    ask_at: Seconds = 0.0
-    dead: str = ""
-    """Ray says that the actor died: why."""
-
-
 class RayRun:
     def __init__(
         self,
@@ -76,7 +55,7 @@ class RayRun:
         self.timings: dict[str, Seconds] = {}
         self._cluster, self._folders, self._log_bytes = cluster, folders, log_bytes
         self._marker, self._pass_env = marker, list(pass_env)
-        self._members: list[_Member] = []
+        self._members: list[Member] = []
         self._launch: Launch | None = None
         self._group: Any = None
         self.in_cluster = False
@@ -116,7 +95,7 @@ class RayRun:
             name = f"{self.name}.{number}"
             actor = self._cluster.actor(name, launch.gpu_type, self._group, number)
             asked = actor.prepare.remote(launch.checkpoint_dir, token)
-            self._members.append(_Member(actor, node=address, ref=asked))
+            self._members.append(Member(actor, node=address, ref=asked))
 
     def adopt(self) -> None:
         """Begun by an engine before this one."""
@@ -124,13 +103,13 @@ class RayRun:
         ranks = dict(self._marker.leads)
         for number, node in enumerate(self._marker.nodes):
             actor = self._cluster.find(f"{self.name}.{number}")
-            member = _Member(actor, node=node, rank=ranks.get(number), state="")
+            member = Member(actor, node=node, rank=ranks.get(number), state="")
             self._members.append(member)
             self._open_log(member)
             if actor is None:
                 self._died(member, "it is gone")
             else:
-                self._ask(member)
+                member.ask()
 
     def abandon(self) -> None:
         """Nothing of it may stay in the cluster."""
@@ -174,7 +153,7 @@ class RayRun:
         self._start(dict(plans), self._launch)
         for member in self._members:
             if member.rank is None:
-                self._ask(member)
+                member.ask()
 
     def _start(self, plans: dict[int, launching.ProcessPlan], launch: Launch) -> None:
         spec = launch.spec
@@ -198,12 +177,12 @@ class RayRun:
             else:
                 self._understood(member, answer)
         except Exception as problem:  # a full disk here, say: whatever it is, the run has to end
-            self._end(member, None, f"lost: {_said(problem)}")
+            member.ends(None, f"lost: {_said(problem)}")
 
-    def _understood(self, member: _Member, answer: Any) -> None:
+    def _understood(self, member: Member, answer: Any) -> None:
         if member.silent_since is not None and self._deadline is not None:
             left_s = self._deadline - SLACK_S - time.monotonic()
-            self._pass_on(member, max(left_s, 0.0))  # the stop may have been lost
+            member.tell_to_stop(max(left_s, 0.0))  # the stop may have been lost
         member.silent_since = None
         if not self._marker.launched:
             member.answer, member.node = answer, answer["node"]
@@ -211,17 +190,17 @@ class RayRun:
                 self._prepared()
         elif isinstance(answer, bool):
             member.state = "up"
-            self._ask(member)
+            member.ask()
             self._started(member, answer)
         else:
             self._news(member, answer)
 
-    def _news(self, member: _Member, news: dict[str, Any]) -> None:
+    def _news(self, member: Member, news: dict[str, Any]) -> None:
         if member.mirror is not None:
             member.mirror.take(news["first"], news["output"])
         member.state = news["state"]
         if member.rank is not None and member.state == "idle":  # we went down, or the network did
-            self._end(member, None, "lost: its start never arrived", node_lost=True)
+            member.ends(None, "lost: its start never arrived", node_lost=True)
             return
         if member.state == "up" or self._launch is None:  # another engine may have seen it start
             self._started(member, True)
@@ -236,22 +215,22 @@ class RayRun:
                 gone_at=time.time() - news.get("ended_ago_s", 0.0),
             )
         else:
-            self._ask(member)
+            member.ask()
 
-    def _started(self, member: _Member, well: bool) -> None:
+    def _started(self, member: Member, well: bool) -> None:
         member.started = well
         if not self.up and all(lead.started for lead in self._leads()):
             self.up = True
             self.timings["start"] = time.monotonic() - self._prepared_at
 
-    def _trouble(self, member: _Member, problem: Exception) -> None:
+    def _trouble(self, member: Member, problem: Exception) -> None:
         from ray.exceptions import ActorUnavailableError, ObjectLostError, RayActorError
 
         now = time.monotonic()
         if "failed to import" in str(problem):
             why = str(problem).strip().splitlines()[-1]
             where = member.node or "its node"
-            self._end(member, None, f"boa-constrictor cannot be imported on {where}: {why}")
+            member.ends(None, f"boa-constrictor cannot be imported on {where}: {why}")
         elif isinstance(problem, ActorUnavailableError | ObjectLostError):  # maybe with its node
             if member.silent_since is None:
                 member.silent_since = now
@@ -259,9 +238,9 @@ class RayRun:
         elif isinstance(problem, RayActorError):
             self._died(member, _said(problem))
         else:
-            self._end(member, None, f"lost: {_said(problem)}")
+            member.ends(None, f"lost: {_said(problem)}")
 
-    def _died(self, member: _Member, why: str) -> None:
+    def _died(self, member: Member, why: str) -> None:
         member.dead, member.silent_since = why, time.monotonic()
 
     # What does not come
@@ -294,27 +273,27 @@ class RayRun:
                 assert self._launch is not None
                 what = f"{len(self._members)} {self._launch.gpu_type} GPUs"
                 reason = f"lost: {what} were not free on their nodes within {PLACED_S:.0f} s"
-                self._end(self._members[0], None, reason, node_lost=True)
+                self._members[0].ends(None, reason, node_lost=True)
         if now - self._began > PLACED_S + PREPARED_S:
             late = next(member for member in self._members if member.answer is None)
             reason = f"lost: node {late.node} did not start an actor in {PREPARED_S:.0f} s"
-            self._end(late, None, reason, node_lost=True)
+            late.ends(None, reason, node_lost=True)
 
-    def _tick_silent(self, member: _Member, now: Seconds) -> None:
+    def _tick_silent(self, member: Member, now: Seconds) -> None:
         assert member.silent_since is not None
         silent = now - member.silent_since
         if member.node and not self._cluster.is_alive(member.node):
             self._lost(member)
         elif member.dead and silent > SETTLE_S:
-            self._end(member, None, f"lost: its actor on node {member.node} died ({member.dead})")
+            member.ends(None, f"lost: its actor on node {member.node} died ({member.dead})")
         elif silent > UNREACHABLE_S:
             reason = f"lost: no answer from node {member.node} for {UNREACHABLE_S:.0f} s"
-            self._end(member, None, reason, node_lost=True)
+            member.ends(None, reason, node_lost=True)
         elif self._marker.launched and not member.dead and not member.ref and now >= member.ask_at:
-            self._ask(member)
+            member.ask()
 
-    def _lost(self, member: _Member) -> None:
-        self._end(member, None, f"lost: node {member.node} is gone", node_lost=True)
+    def _lost(self, member: Member) -> None:
+        member.ends(None, f"lost: node {member.node} is gone", node_lost=True)
 
     def _tick_ends(self) -> None:
         ends = [member.end for member in self._members if member.end is not None]
@@ -332,9 +311,7 @@ class RayRun:
         for member in self._leads():
             if member.end is None:
                 reason = f"killed: no answer from node {member.node} after it was told to stop"
-                self._end(
-                    member, -run_supervisor.SIGKILL, reason, stopped=self._grace_s is not None
-                )
+                member.ends(-run_supervisor.SIGKILL, reason, stopped=self._grace_s is not None)
 
     # Endings
 
@@ -350,34 +327,9 @@ class RayRun:
 
     def _tell_to_stop(self, grace_s: Seconds) -> None:
         for lead in self._leads():
-            self._pass_on(lead, grace_s)
+            lead.tell_to_stop(grace_s)
         until = time.monotonic() + grace_s + SLACK_S
         self._deadline = until if self._deadline is None else min(until, self._deadline)
-
-    def _pass_on(self, member: _Member, grace_s: Seconds) -> None:
-        if member.rank is not None and member.end is None and member.actor is not None:
-            member.actor.stop.remote(grace_s)
-
-    def _end(
-        self,
-        member: _Member,
-        code: int | None,
-        reason: str,
-        *,
-        stopped: bool = False,
-        node_lost: bool = False,
-    ) -> None:
-        if member.end is None:
-            now = time.time()
-            member.end = RankEnd(
-                rank=member.rank or 0,
-                exit_code=code,
-                stopped=stopped,
-                reason=reason,
-                at=now,
-                gone_at=now,
-                node_lost=node_lost,
-            )
 
     def _finish(self, ending: Ending, at: Seconds | None = None) -> None:
         """Written down first: then nobody needs the actors any more. `at`: by the wall."""
@@ -385,15 +337,10 @@ class RayRun:
         self.ending = ending
         self.abandon()
 
-    def _leads(self) -> list[_Member]:
+    def _leads(self) -> list[Member]:
         return [member for member in self._members if member.rank is not None]
 
-    def _ask(self, member: _Member) -> None:
-        seen = member.mirror.seen if member.mirror is not None else 0
-        member.asked_at = time.monotonic()
-        member.ref = member.actor.news.remote(seen, member.state)
-
-    def _open_log(self, member: _Member) -> None:
+    def _open_log(self, member: Member) -> None:
         if member.rank is not None:
             folder = self._folders.folder(self.key)
             member.mirror = Mirror(folder, member.rank, self._log_bytes)
