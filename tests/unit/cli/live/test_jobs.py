@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from boa.model.cluster import Share
-from fakes import FakeService, learned, learned_on, locked
+from fakes import FakeService, locked
 from integration.runner import Boa
+from learned import learned, learned_on
 from unit.server.routes.test_jobs import CONTRACT as JOB_KEYS
 
 

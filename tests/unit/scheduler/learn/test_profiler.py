@@ -1,16 +1,12 @@
 """What the service believes of a class before its jobs have shown anything, and after."""
 
-import json
 import math
 from dataclasses import replace
 
 import pytest
 
 from boa.goodput.belief import SERIAL
-from boa.model.records import Cell, ClassRecord
-from boa.model.service import ClassPrior
 from boa.scheduler.learn.class_knowledge import RESCALE_S
-from boa.scheduler.learn.profiler import Profiler
 from profiling import (
     HOUR,
     TYPES,
@@ -25,16 +21,6 @@ from profiling import (
     took,
     widest_hoped,
 )
-
-
-def restarted(before: Profiler, cells: list[Cell], classes: list[ClassRecord]) -> Profiler:
-    after = Profiler(before.gpu_types, before._priors, began=0.0)
-    stored = [
-        ClassRecord(name=c.name, document=json.loads(json.dumps(c.document))) for c in classes
-    ]
-    after.load(cells, stored)
-    return after
-
 
 # Before anything is measured
 
@@ -361,47 +347,3 @@ def test_what_would_change_a_plan_is_noticed(what: str) -> None:
     else:
         of.rescaled(job(), took(60.0))
     assert of.version > seen
-
-
-# What is stored
-
-
-def test_a_restart_forgets_nothing() -> None:
-    of = profiler(ClassPrior(name="net", arrivals_per_hour=3.0))
-    told = job(epochs=2, min=1, max=16, weight=2.0)
-    of.arrived(told, 10.0)
-    for epoch in (0, 1):
-        ran(of, packed(TYPES["T4"], 4), rate=7.0 + epoch, epoch=epoch)
-    ran(of, on("T4", 2, 2), rate=5.0)
-    of.epoch_done(told, 0, 4000.0)
-    of.rescaled(told, took(12.0))
-    of.ended(replace(told, state="succeeded", epoch=2, progress=10.0), 500.0)
-    cells, classes = of.drain()
-    after = restarted(of, cells, classes)
-    assert after.workload(1000.0) == of.workload(1000.0)
-    assert after.document("net", 1000.0) == of.document("net", 1000.0)
-    assert after.tried("net") == of.tried("net")
-    assert after.drain() == ([], []), "nothing has changed since"
-
-
-def test_only_what_changed_is_stored_and_again_if_that_failed() -> None:
-    of = profiler()
-    of.arrived(job(), 0.0)
-    ran(of, on("T4", 1), rate=1.0)
-    cells, classes = of.drain()
-    assert (len(cells), [c.name for c in classes]) == (1, ["net"])
-    assert of.drain() == ([], [])
-    of.keep(cells, classes)
-    ran(of, on("T4", 1), rate=3.0)
-    again, same = of.drain()
-    assert [c.key for c in again] == [cells[0].key]
-    assert again[0].reports == 2, "as it is by now"
-    assert same == classes
-
-
-def test_measurements_of_a_class_that_was_never_stored_are_passed_over() -> None:
-    of = profiler()
-    of.arrived(job(), 0.0)
-    ran(of, on("T4", 1), rate=1.0)
-    cells, _ = of.drain()
-    assert restarted(of, cells, []).classes() == []

@@ -9,8 +9,9 @@ from boa.model.speedup import Amdahl, Table
 from boa.model.workload import Epoch, GpuType, JobClass, Workload
 from boa.scheduler.plan.why import MOST_WIDTHS, why
 from boa.solver.solution import Solution
-from fakes import FakeService, learned, learned_on
+from fakes import FakeService
 from integration.runner import Boa
+from learned import learned, learned_on
 from unit.server.routes.test_money import plan_state
 
 T4 = GpuType(name="T4", price=1.0, gpus_per_node=4)

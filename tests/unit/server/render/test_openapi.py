@@ -16,7 +16,8 @@ from boa.runtime.report_tokens import report_token
 from boa.runtime.vault import Secret
 from boa.server.render import examples
 from boa.server.what_if.shelf import Shelf
-from fakes import NOW, SECRET, FakeService, learned, learned_on
+from fakes import NOW, SECRET, FakeService
+from learned import learned, learned_on
 from unit.server.routes.test_money import plan_state
 
 Operation = tuple[str, str]

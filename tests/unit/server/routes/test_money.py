@@ -15,8 +15,9 @@ from boa.formats.plain_yaml import load_yaml
 from boa.model.records import Hold, NodeRecord
 from boa.scheduler.plan.plan_in_force import PlanState
 from boa.server.http import shared_answers
-from fakes import NOW, FakeService, learned, learned_on
+from fakes import NOW, FakeService
 from integration.runner import WORKLOAD
+from learned import learned, learned_on
 
 CONTRACT = {
     "budget_per_hour",
