@@ -3,7 +3,7 @@
 import math
 import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from _campaign.observer import dearest_moment
@@ -11,6 +11,7 @@ from _campaign.processes import NeverCame, lives, until
 from _campaign.world import World
 from boa.client import Client
 from boa.errors import BoaError
+from boa.model.records import Hold, NodeRecord
 from boa.scheduler.money.ledger import Totals, bill
 from boa.store.sql import open_store
 
@@ -168,6 +169,12 @@ def check_store(world: World) -> None:
     learned, really = sum(cell.units for cell in saved.cells), sum(by_attempt.values())
     if learned > really + EXACT:
         world.violated(f"rates were learned from {learned} units; {really} were done")
+    _nothing_charged_twice(world, nodes, holds)
+
+
+def _nothing_charged_twice(
+    world: World, nodes: Sequence[NodeRecord], holds: Sequence[Hold]
+) -> None:
     for node in nodes:
         changes = sorted(
             (moment, delta)

@@ -16,7 +16,6 @@ from boa.api.hosts import is_loopback
 from boa.errors import BoaError
 from boa.model.access import Caller
 from boa.server.http.access import CALLER, Access, address_of, check_role
-from boa.server.http.access import bearer as bearer
 from boa.server.http.errors import Forbidden, HeadTooLarge, error_answer
 from boa.server.http.permissions import needed
 from boa.server.http.refusals import Refusals, kind_of
@@ -30,8 +29,6 @@ OURS = ("same-origin", "none")
 """Sec-Fetch-Site of requests by our own page, or by the user's own hand. `same-site` is not among
 them: a page at another port of this machine is of the same site."""
 HOST = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?")
-
-
 REFUSED = (401, 403)
 
 

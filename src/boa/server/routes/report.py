@@ -13,9 +13,9 @@ from boa.model.cluster import JobId
 from boa.model.job import JobRecord
 from boa.runtime.report_tokens import LIFE_S, good_until, is_endless, report_token
 from boa.server.context import Service
+from boa.server.http.access import bearer
 from boa.server.http.bodies import parse, read
 from boa.server.http.errors import NotRunning, OtherAttempt, WrongReportToken, error_answer
-from boa.server.http.guard import bearer
 from boa.units import Seconds
 
 MAX_REPORT = 64 * 1024
