@@ -191,6 +191,9 @@ def make_scenes(root: Path) -> Scenes:
     home = root / "life"
     home.mkdir(parents=True)
     with service(home) as first, _client(first) as client:
+        client.add_token("mia", "member")
+        client.add_token("max", "viewer")
+        client.revoke_token("max")
         for number in range(6):
             client.submit(job(f"c{number % 2}", "true"))
         _wait_for_ends(client)
@@ -346,6 +349,8 @@ def _judge(
                 wrong += _differences(when, there[number], known, bool(gone) or when != "plain")
                 client.job(number)
             client.events()
+            client.audit()
+            client.tokens()
             client.cost()
             client.node_list()
             new = client.submit(job("c0", "true"))["id"]

@@ -13,7 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PAGE = 4096
-TABLES = ("jobs", "nodes", "holds", "cells", "classes", "events", "meta", "samples", "points")
+TABLES = (
+    *("jobs", "nodes", "holds", "cells", "classes", "events", "meta", "samples", "points"),
+    *("tokens", "audit"),
+)
 TEXTS = {
     "jobs": ("spec", "record"),
     "nodes": ("record",),
@@ -22,6 +25,8 @@ TEXTS = {
     "meta": ("value",),
     "samples": ("record",),
     "points": ("record",),
+    "tokens": ("record",),
+    "audit": ("record",),
 }
 """Columns that hold JSON."""
 GARBLED = ("", "{", "{}", "null", "[]", '{"x": 1}', "\x01\x02", "NaN", "0")

@@ -12,7 +12,7 @@ from boa.model.cluster import JobId
 from boa.model.job import JobRecord, JobSpec
 from boa.model.service import ServiceConfig
 from boa.runtime.audit import audited
-from boa.runtime.vault import PREFIX, Secret, Vault, uses
+from boa.runtime.vault import PREFIX, NotTheirs, Secret, Vault, uses
 from boa.scheduler.money.money_state import MoneyState
 from boa.scheduler.observe import commands, tokens
 from boa.scheduler.scheduler import Scheduler
@@ -88,6 +88,9 @@ class Requests(ABC):
     def set_secret(self, name: str, value: str, *, by: Caller | None = None) -> "Future[Secret]":
         def apply(draft: Draft) -> Secret:
             secret = self.vault.seal(name, value, by=by or NOBODY, now=draft.now)
+            told = draft.changes.meta.get(f"{PREFIX}{name}")
+            if told is not None and not (by or NOBODY).shares(told["set_by"], told["team"]):
+                raise NotTheirs(name)  # it was set a moment ago, in the same step
             self._check_users(draft, secret)
             draft.put_meta(f"{PREFIX}{name}", secret.document())
             return secret

@@ -8,7 +8,7 @@ from boa.errors import InputError
 from boa.model.access import Caller
 from boa.model.job import SecretUse
 from boa.model.runs import RunEvent, RunKey
-from boa.runtime.vault import NoSuchSecret
+from boa.runtime.vault import NoSuchSecret, NotTheirs
 from live import Live, kinds, profile, spec
 
 LONG = profile("long", work=(36_000.0,), alpha=0.9)
@@ -101,6 +101,16 @@ def test_a_job_whose_secret_is_gone_waits_for_it_and_spends_no_retries(lives: An
     told(live, live.loop.set_secret("KEY", VALUE))
     live.advance(700.0, tick=1.0)
     assert live.job(job).state == "running"
+
+
+def test_of_two_who_set_a_secret_at_one_moment_the_second_is_refused(lives: Any) -> None:
+    live = lives(LONG)
+    first = live.loop.set_secret("KEY", VALUE, by=Caller(name="alice", role="member"))
+    second = live.loop.set_secret("KEY", "another", by=Caller(name="bob", role="member"))
+    assert told(live, first).set_by == "alice"
+    with pytest.raises(NotTheirs):
+        told(live, second)
+    assert live.loop.vault.values(spec("long", secrets=KEY)) == {"KEY": VALUE}
 
 
 def test_what_the_engine_says_of_a_run_is_masked_before_it_is_stored(
