@@ -8,6 +8,7 @@ BoaError
 ├── WrongReportToken  401   not the one of the run that reports
 ├── Forbidden         403   a browser was made to ask by somebody else's page
 │   └── NotAllowed    403   the caller's role, or the job's owner, does not allow it
+├── NoSuchPath        404   one that nothing can be at
 ├── NoSuchClass       404   (an InputError)
 ├── NoPlanYet         404
 ├── NotRunning        404   a report of a job that is not active
@@ -97,6 +98,14 @@ class NotAllowed(Forbidden):
 
     def __init__(self, name: str, role: str, why: str) -> None:
         super().__init__(f"{name or 'whoever asks'} has the role {role}: {why}")
+
+
+class NoSuchPath(BoaError):
+    exit_code = 2
+    status = 404
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"there is no {path[:60]!r} here; /api/openapi.json lists what there is")
 
 
 class NoSuchClass(InputError):

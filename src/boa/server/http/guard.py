@@ -16,7 +16,7 @@ from boa.api.hosts import is_loopback
 from boa.errors import BoaError
 from boa.model.access import Caller
 from boa.server.http.access import CALLER, Access, address_of, check_role
-from boa.server.http.errors import Forbidden, HeadTooLarge, error_answer
+from boa.server.http.errors import Forbidden, HeadTooLarge, NoSuchPath, error_answer
 from boa.server.http.permissions import needed
 from boa.server.http.refusals import Refusals, kind_of
 
@@ -29,6 +29,7 @@ OURS = ("same-origin", "none")
 """Sec-Fetch-Site of requests by our own page, or by the user's own hand. `same-site` is not among
 them: a page at another port of this machine is of the same site."""
 HOST = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?")
+REPORT = re.compile(r"/api/v1/jobs/[^/]+/report")
 REFUSED = (401, 403)
 
 
@@ -62,6 +63,7 @@ class Guard:
 
     def _check(self, scope: Scope, headers: Headers) -> None:
         method, path = scope["method"], scope["path"]
+        check_path(path)
         check_host(headers)
         check_origin(headers)
         check_site(method, path, headers)
@@ -87,6 +89,13 @@ def check_size(scope: Scope, most: int) -> None:
     asked = len(scope["path"]) + len(scope["query_string"])
     if asked + sum(len(name) + len(value) for name, value in scope["headers"]) > most:
         raise HeadTooLarge(most)
+
+
+def check_path(path: str) -> None:
+    """Nothing here has a name with a line break in it, and routes take a path with one at its end
+    for the path without: it would get there by another rule than its own."""
+    if not path.isprintable():
+        raise NoSuchPath(path)
 
 
 def check_origin(headers: Headers) -> None:
@@ -144,4 +153,4 @@ def is_open(path: str) -> bool:
 
 
 def is_report(path: str) -> bool:
-    return path.startswith("/api/v1/jobs/") and path.endswith("/report")
+    return REPORT.fullmatch(path) is not None
