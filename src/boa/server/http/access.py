@@ -17,6 +17,8 @@ from boa.server.http.errors import Expired, Forbidden, NotAllowed, Unauthorized
 
 CALLER = "boa.caller"
 """Where a request's scope has who asks."""
+STILL = "boa.still"
+"""Where it has how to ask whether that is so still, for answers that go on."""
 LONGEST_NAME = 200
 Known = Mapping[str, TokenRecord]
 
@@ -71,6 +73,13 @@ class Access:
         if not token.good_at(time.time()):
             raise Expired(token.name)
         return Caller(name=token.name, role=token.role, team=token.team, address=address)
+
+    def still(self, headers: Headers, address: str, caller: Caller) -> bool:
+        """Whether a request that was let in as theirs would be so now."""
+        try:
+            return self.caller(headers, address) == caller
+        except BoaError:
+            return False
 
     def _is_own(self, given: bytes | None) -> bool:
         own = self._own

@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from boa.api.hosts import is_loopback
 from boa.errors import BoaError
 from boa.model.access import Caller
-from boa.server.http.access import CALLER, Access, address_of, check_role
+from boa.server.http.access import CALLER, STILL, Access, address_of, check_role
 from boa.server.http.errors import Forbidden, HeadTooLarge, NoSuchPath, error_answer
 from boa.server.http.permissions import needed
 from boa.server.http.refusals import Refusals, kind_of
@@ -74,6 +74,7 @@ class Guard:
         elif not is_open(path) and not is_report(path):  # a report has a token of its own
             caller = scope[CALLER] = self._access.caller(headers, address)
             check_role(caller, *needed(method, path))
+            scope[STILL] = lambda: self._access.still(headers, address, caller)
 
     def _count(self, scope: Scope, status: int) -> None:
         caller: Caller | None = scope.get(CALLER)

@@ -5,7 +5,7 @@ more is read for it.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Hashable, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Hashable, Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -13,6 +13,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
+from boa.server.http.access import STILL
 from boa.server.http.errors import TooManyStreams, error_answer
 
 _T = TypeVar("_T")
@@ -53,6 +54,14 @@ class Places:
     taken: int = 0
 
 
+async def _while(still: Callable[[], bool], chunks: AsyncIterable[_T]) -> AsyncIterator[_T]:
+    """As long as who asked may: a token that is taken back ends what it has opened."""
+    async for chunk in chunks:
+        if not still():
+            return
+        yield chunk
+
+
 class LiveStream(StreamingResponse):
     def __init__(
         self,
@@ -70,6 +79,8 @@ class LiveStream(StreamingResponse):
         if places.taken >= places.most:
             await error_answer(TooManyStreams(places.most))(scope, receive, send)
             return
+        if (still := scope.get(STILL)) is not None:
+            self.body_iterator = _while(still, self.body_iterator)
         places.taken += 1
         try:
             await super().__call__(scope, receive, send)

@@ -1,8 +1,10 @@
 """Ways around the guard that were found open once: each stays shut."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from starlette.requests import Request
 
@@ -43,3 +45,20 @@ def test_a_route_that_asks_who_it_is_takes_nobody_for_an_admin() -> None:
     scope = {"type": "http", "client": ("127.0.0.1", 1), "headers": []}
     with pytest.raises(Unauthorized):
         caller_of(Request(scope))
+
+
+def test_a_stream_ends_with_the_token_that_has_opened_it(service: FakeService) -> None:
+    asked = {**SEEN, "Accept": "text/event-stream"}
+    with (
+        service.serving() as url,
+        httpx.stream("GET", f"{url}/api/v1/events", headers=asked, timeout=10) as answer,
+    ):
+        lines = answer.iter_lines()
+        assert next(lines).startswith(":")
+        assert next(lines) == ""
+        service.control.tell("submitted", "while it was good")
+        assert any("while it was good" in line for line in iter(lines.__next__, ""))
+        (vera,) = service.control.tokens.values()
+        service.control.tokens = {"vera": replace(vera, revoked_at=1.0)}
+        service.control.tell("submitted", "after it was taken back")
+        assert "after" not in "".join(lines), "and it has ended"
