@@ -21,14 +21,14 @@ from boa.engines import users
 from boa.errors import FileError, InputError
 from boa.plain_file import read_plain
 from boa.private_files import is_open, private_folder, tighten
-from boa.store import memory, snapshots
+from boa.store import memory, revoked, snapshots
 
 LOCK, OWNER, TOKEN = "lock", "owner", "token"
 RESTORED, QUARANTINE = "store.restored", "quarantine"
 RUNS, MARKERS, CHECKPOINTS = "runs", "runs/.runs", "checkpoints"
 KEPT = (
     *(RUNS, CHECKPOINTS, "what-if", "cloud.json", "ray.json", LOCK, OWNER, TOKEN),
-    *("boa.db", "boa.db-wal", "boa.db-shm", "boa.db.lock", memory.FILE),
+    *("boa.db", "boa.db-wal", "boa.db-shm", "boa.db.lock", memory.FILE, revoked.FILE),
     *(snapshots.FOLDER, QUARANTINE, RESTORED, "report.key", "secret.key"),
 )
 """Names in it, which earlier versions may have left open to others."""

@@ -7,15 +7,18 @@ processes end, as those of all runs that nobody knows), and no number is given o
 
 import logging
 import secrets
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from boa.clock import SteadyClock
+from boa.model.access import Caller
 from boa.model.changes import Changes
 from boa.model.records import Event
 from boa.model.service import ServiceConfig
 from boa.runtime.assemble import new_cluster
+from boa.runtime.audit import entry
 from boa.scheduler.state import owner_of
 from boa.scheduler.words.sentences import sentence
 from boa.server.folder import DataFolder
@@ -29,6 +32,7 @@ from boa.server.looking import (
     look,
     what_to_do,
 )
+from boa.store import revoked
 from boa.store.backend import Backend
 from boa.store.base import Saved, Store
 from boa.store.errors import StoreRefused
@@ -45,11 +49,39 @@ OF_ITS_OWN = (
 )
 MOST_FORMER = 50
 """Names kept that the store had before."""
+KEEPER = Caller(name="boa serve")
+"""Who does in the audit log what nobody has asked for."""
 _log = logging.getLogger("boa.server")
 
 
 def open_kept(config: ServiceConfig, folder: DataFolder, *, accept: bool) -> tuple[Store, Saved]:
     """The folder's store, and what it has. `accept`: though it has lost something."""
+    store, saved = _opened(config, folder, accept=accept)
+    try:
+        _keep_shut(folder, store)
+    except BaseException:
+        store.close()
+        raise
+    return store, saved
+
+
+def _keep_shut(folder: DataFolder, store: Store) -> None:
+    """Take tokens back that were so before, though this store does not know of it."""
+    tokens, known = store.tokens(), revoked.known(folder.path)
+    again = {
+        token.name: replace(token, revoked_at=time.time())
+        for token in tokens
+        if token.revoked_at is None and token.digest in known
+    }
+    if again:
+        _log.warning("tokens that were revoked, which the store did not know: %s", ", ".join(again))
+        entries = [entry(KEEPER, "token revoke", name) for name in again]
+        store.commit(Changes(tokens=again, audit=entries))
+    gone = {token.digest for token in tokens if token.revoked_at is not None}
+    revoked.remember(folder.path, gone - known)  # by an earlier version, or on a full disk
+
+
+def _opened(config: ServiceConfig, folder: DataFolder, *, accept: bool) -> tuple[Store, Saved]:
     mark, backend = read_mark(folder.path), backend_of(config.db)
     try:
         known = folder.jobs()

@@ -11,12 +11,15 @@ import logging
 import os
 import stat
 import zlib
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from boa.atomic_file import to_disk
+from boa.model.access import TokenRecord
 from boa.plain_file import read_plain
+from boa.store import revoked
 
 FILE = "store.mark"
 PLACE = 512
@@ -50,7 +53,7 @@ class FolderMemory:
     there, and told of in the log."""
 
     def __init__(self, folder: Path) -> None:
-        self._path = folder / FILE
+        self._folder, self._path = folder, folder / FILE
         self._places = _places(self._path)
         self._failing = False
         self._file = self._opened()
@@ -76,6 +79,10 @@ class FolderMemory:
             return
         self._failing = False
         self._places[place] = mark
+
+    def take_back(self, tokens: Iterable[TokenRecord]) -> None:
+        """Remember those of them that were revoked."""
+        revoked.remember(self._folder, [one.digest for one in tokens if one.revoked_at is not None])
 
     def close(self) -> None:
         if self._file is not None:

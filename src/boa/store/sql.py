@@ -126,6 +126,7 @@ class SqlStore(SqlReader):
             )
         if self._memory is not None:
             self._memory.remember(self._mark)
+            self._memory.take_back(changes.tokens.values() if changes is not None else ())
 
     def close(self) -> None:
         self._disconnect()
