@@ -15,6 +15,7 @@ from boa.api.published import publishing
 from boa.client import Client
 from boa.errors import InputError, NoServer, Refused
 from fakes import FakeService
+from local_runs import until
 
 TOKEN = "boa_2kT7pQzX9vLmN4cR8sWd"
 OTHER = 12345
@@ -25,6 +26,7 @@ os.setuid(int(sys.argv[2]))
 listening = socket.create_server(("127.0.0.1", int(sys.argv[1])))
 print("ready", flush=True)
 connection, _ = listening.accept()
+if sys.argv[3] == "stops": listening.close()
 sys.stdout.write(repr(connection.recv(65536))); sys.stdout.flush()
 """
 
@@ -101,15 +103,39 @@ def test_where_ports_tell_nothing_the_service_s_process_has_to_be_there(
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
-def test_who_takes_the_port_of_a_service_that_is_down_learns_no_token(port: int) -> None:
+@pytest.mark.parametrize("then", ["listens", "stops"])
+def test_who_takes_the_port_of_a_service_that_is_down_learns_no_token(
+    port: int, then: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not by letting go of the port at once either, though the service's process were there."""
     url = f"http://127.0.0.1:{port}"
-    words = [sys.executable, "-c", TAKER, str(port), str(OTHER)]
+    words = [sys.executable, "-c", TAKER, str(port), str(OTHER), then]
+    ours = listeners.is_ours
+
+    def late(connected: socket.socket, pid: int) -> bool:
+        if then == "stops":
+            until(lambda: not listeners.listening_users("127.0.0.1", port))
+        return ours(connected, pid)
+
+    monkeypatch.setattr(listeners, "is_ours", late)
     with publishing(url, TOKEN), subprocess.Popen(words, stdout=subprocess.PIPE) as taker:
         assert taker.stdout is not None
         assert taker.stdout.readline() == b"ready\n"
         with Client(url, timeout=5) as client, pytest.raises(NoServer, match="another user"):
             client.jobs()
         assert taker.stdout.read() == b"b''"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_a_stranger_s_process_is_not_ours_though_root_may_signal_it() -> None:
+    words = [sys.executable, "-c", "import os; os.setuid(12345); print(1, flush=True); input()"]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == b"1\n"
+        assert not listeners.is_our_process(other.pid)
+        other.communicate(b"\n")
+    assert listeners.is_our_process(os.getpid())
+    assert not listeners.is_our_process(2**40)
 
 
 def test_listening_sockets_are_this_user_s_by_every_form_of_their_address() -> None:
