@@ -65,10 +65,11 @@ def is_our_process(pid: int) -> bool:
 
 def _user_of(pid: int) -> int | None:
     """None: the system does not say."""
-    with suppress(OSError, StopIteration):
+    try:
         with open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as lines:
             return int(next(line.split()[2] for line in lines if line.startswith("Uid:")))
-    return None
+    except (OSError, StopIteration):
+        return None
 
 
 def _ends(address: str, port: int) -> set[str]:

@@ -17,7 +17,7 @@ from boa.api.listeners import is_our_process
 
 SERVERS = "servers"
 MOST_BYTES = 4096
-OTHERS = 0o077
+OTHERS, WRITERS = 0o077, 0o022
 PORTS = {"http": 80, "https": 443}
 LOCALHOST = ("127.0.0.1", "::1")
 
@@ -125,8 +125,10 @@ def _read(file: Path) -> Published | None:
 
 
 def _is_private_folder(folder: Path) -> bool:
-    status = os.lstat(folder)
-    return stat.S_ISDIR(status.st_mode) and _is_private(status)
+    """And the one above it this user's own, or whoever has that could put another in its place."""
+    status, above = os.lstat(folder), (os.lstat(folder.parent), os.stat(folder.parent))
+    held = all(one.st_uid == os.geteuid() for one in above) and not above[1].st_mode & WRITERS
+    return held and stat.S_ISDIR(status.st_mode) and _is_private(status)
 
 
 def _is_private(status: os.stat_result) -> bool:

@@ -73,6 +73,36 @@ def test_nor_is_a_folder_that_they_may_write_to() -> None:
         assert token_at(URL) is None
 
 
+@pytest.mark.parametrize("mode", [0o777, 0o720, 0o711])
+def test_nor_is_anything_below_a_folder_that_they_may_write_to(
+    places: tuple[Path, Path], mode: int
+) -> None:
+    for place in places:
+        place.parent.mkdir(parents=True)
+        place.parent.chmod(mode)
+    with publishing(URL, "token") as files:
+        assert bool(files) == (mode == 0o711), "others may pass through it"
+        assert token_at(URL) == ("token" if files else None)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give folders away")
+@pytest.mark.parametrize("kind", ["folder", "link"])
+def test_nor_is_anything_below_somebody_else_s_folder(
+    places: tuple[Path, Path], tmp_path: Path, kind: str
+) -> None:
+    """Whoever comes first may make /tmp/boa-UID."""
+    for n, place in enumerate(places):
+        made = place.parent if kind == "folder" else tmp_path / f"ours-{n}"
+        made.mkdir(parents=True, mode=0o700)
+        if kind == "link":
+            place.parent.parent.mkdir(parents=True)
+            place.parent.symlink_to(made)
+        os.chown(place.parent, 12345, 12345, follow_symlinks=False)
+    with publishing(URL, "token") as files:
+        assert files == []
+        assert token_at(URL) is None
+
+
 def test_nor_are_a_link_a_pipe_and_nonsense(places: tuple[Path, Path], tmp_path: Path) -> None:
     with publishing(URL, "token") as files:
         linked, piped = files
