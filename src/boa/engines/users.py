@@ -69,6 +69,14 @@ def find(name: str) -> User:
     )
 
 
+def name_of(uid: int) -> str:
+    """The user's name, or else the number."""
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return f"user {uid}"
+
+
 def check(run_as: RunAs) -> None:
     """That we can be them: before anything is begun."""
     for field, name in _named(run_as):

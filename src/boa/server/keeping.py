@@ -1,8 +1,10 @@
 """`boa store`: the store of a data folder looked at, copied and put back, without a service."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from boa.engines.users import name_of
 from boa.errors import FileError, InputError
 from boa.formats.service import default_data_dir
 from boa.server.folder import DataFolder
@@ -52,7 +54,17 @@ def status(where: Place) -> Look:
 def take_snapshot(where: Place, now: float) -> Snapshot:
     if not where.file.is_file():
         raise FileError(str(where.file), "is not there", "the database of a service")
+    check_whose(where)
     return snapshots.take(where.file, where.snapshots, now)
+
+
+def check_whose(where: Place) -> None:
+    """Refuse to write for another user's service, which could not open what is ours."""
+    owner = where.folder.stat().st_uid
+    if owner != os.geteuid():
+        name = name_of(owner)
+        expected = f"{name} to do this: sudo -u {name} boa store …"
+        raise FileError(f"--data {where.folder}", f"is {name}'s, not yours", expected)
 
 
 def all_snapshots(where: Place) -> list[Snapshot]:
@@ -77,6 +89,7 @@ class Restored:
 def put_back(where: Place, name: str) -> Restored:
     """One of the snapshots by its name, or any file. Raises InputError while a service runs."""
     path, source = where.file, _snapshot(where, name)
+    check_whose(where)
     folder = DataFolder(where.folder)
     try:
         backend = backend_of(where.url)

@@ -6,6 +6,7 @@ processes end, as those of all runs that nobody knows), and no number is given o
 """
 
 import logging
+import os
 import secrets
 import time
 from collections.abc import Mapping, Sequence
@@ -13,6 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from boa.clock import SteadyClock
+from boa.errors import FileError
 from boa.model.access import Caller
 from boa.model.changes import Changes
 from boa.model.records import Event
@@ -41,7 +43,7 @@ from boa.store.memory import FolderMemory, read_mark, told_by
 from boa.store.migrations import MIGRATIONS
 from boa.store.salvage import salvage
 from boa.store.sql import SqlStore, backend_of
-from boa.store.sqlite import Sqlite
+from boa.store.sqlite import Sqlite, parts_of
 
 OF_ITS_OWN = (
     "It is another service's: name a folder of its own for it (--data), or put this one's back "
@@ -56,7 +58,13 @@ _log = logging.getLogger("boa.server")
 
 def open_kept(config: ServiceConfig, folder: DataFolder, *, accept: bool) -> tuple[Store, Saved]:
     """The folder's store, and what it has. `accept`: though it has lost something."""
-    store, saved = _opened(config, folder, accept=accept)
+    try:
+        store, saved = _opened(config, folder, accept=accept)
+    except OSError as trouble:  # another user's quarantine, say
+        problem = (trouble.strerror or str(trouble)).lower()
+        raise FileError(
+            str(trouble.filename or folder.path), problem, "what the service's user may change"
+        ) from None
     try:
         _keep_shut(folder, store)
     except BaseException:
@@ -84,6 +92,7 @@ def _keep_shut(folder: DataFolder, store: Store) -> None:
 def _opened(config: ServiceConfig, folder: DataFolder, *, accept: bool) -> tuple[Store, Saved]:
     mark, backend = read_mark(folder.path), backend_of(config.db)
     try:
+        _check_ours(backend)
         known = folder.jobs()
         seen = look(backend, mark, told_by(known, folder.path, mark))
         if seen.faults:
@@ -112,6 +121,14 @@ def _opened(config: ServiceConfig, folder: DataFolder, *, accept: bool) -> tuple
     except BaseException:
         store.close()
         raise
+
+
+def _check_ours(backend: Backend) -> None:
+    """A file that we may not read is not damaged: going on without it would lose what is in it."""
+    for part in parts_of(backend.path) if isinstance(backend, Sqlite) else ():
+        if part.is_file() and not os.access(part, os.R_OK):
+            expected = "a file of the service's user, who may not read it: chown it"
+            raise FileError(str(part), "permission denied", expected)
 
 
 def _move_strays(folder: DataFolder, strays: set[int]) -> None:
