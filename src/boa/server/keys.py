@@ -7,6 +7,7 @@ import secrets
 from pathlib import Path
 
 from boa.atomic_file import replace_file
+from boa.errors import FileError
 from boa.model.changes import Changes
 from boa.model.service import ServiceConfig
 from boa.plain_file import read_plain
@@ -31,7 +32,11 @@ def report_key(folder: Path, store: Store, saved: Saved) -> bytes:
     key = _read(path)
     if key is None:
         key = before if isinstance(before, str) else secrets.token_hex(32)
-        replace_file(path, f"{key}\n", durable=True, private=True)
+        try:
+            replace_file(path, f"{key}\n", durable=True, private=True)
+        except OSError as trouble:
+            problem = (trouble.strerror or str(trouble)).lower()
+            raise FileError(str(path), problem, "a file that can be written") from None
         running = sum(job.run is not None for job in saved.jobs)
         if before is None and running:
             _log.warning(

@@ -42,7 +42,7 @@ class Snapshot:
 
 
 def snapshots(folder: Path) -> list[Snapshot]:
-    """The newest first."""
+    """The newest first; none where there is no folder, or none that we may look into."""
     found = []
     try:
         with os.scandir(folder) as entries:
@@ -52,7 +52,7 @@ def snapshots(folder: Path) -> list[Snapshot]:
                     found.append(
                         Snapshot(path=Path(entry.path), at=status.st_mtime, bytes=status.st_size)
                     )
-    except FileNotFoundError:
+    except OSError:
         return []
     return sorted(found, key=lambda one: (one.at, one.path.name), reverse=True)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from boa.errors import FileError
 from boa.model.changes import Changes
 from boa.server.keys import report_key
 from boa.store.base import Store
@@ -61,4 +62,11 @@ def test_one_that_is_lost_is_made_anew_and_who_it_concerns_is_told(
     assert other != key
     assert "reports of the runs that go on (1) are refused" in caplog.text
     assert report_key(tmp_path, store, store.load()) == other
+    store.close()
+
+
+def test_one_that_cannot_be_written_is_told_of_by_its_name(tmp_path: Path, store: Store) -> None:
+    (tmp_path / "report.key").mkdir()
+    with pytest.raises(FileError, match=r"report\.key: is a directory; expected a file"):
+        report_key(tmp_path, store, store.load())
     store.close()

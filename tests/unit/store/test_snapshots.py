@@ -125,3 +125,14 @@ def test_a_copy_of_a_damaged_store_is_none(path: Path, tmp_path: Path) -> None:
     with pytest.raises(SnapshotTrouble):
         take(path, tmp_path / "snapshots", START)
     assert list((tmp_path / "snapshots").iterdir()) == []
+
+
+def test_something_else_in_the_place_of_the_folder_hinders_no_start(
+    path: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "in-the-way").write_text("")
+    wall = Wall()
+    kept = keeper(path, tmp_path / "in-the-way", wall)
+    wall.now += 7200.0
+    assert kept.step() is None, "told of in the log, and tried again"
+    assert snapshots.snapshots(tmp_path / "in-the-way") == []
