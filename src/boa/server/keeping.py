@@ -124,7 +124,7 @@ def _put_back(folder: DataFolder, backend: Sqlite, source: Path, path: Path) -> 
 
 def _snapshot(where: Place, name: str) -> Path:
     for path in (where.snapshots / name, Path(name)):
-        if path.is_file():
+        if os.path.isfile(path):  # which a name that can be none's is not either
             return path.absolute()
     expected = "one that boa store restore lists, or a file"
-    raise InputError("SNAPSHOT", name, expected, f"there is no {name}")
+    raise InputError("SNAPSHOT", name, expected, f"there is no {name[:60]}")

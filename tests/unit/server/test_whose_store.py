@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from boa.errors import FileError
+from boa.errors import FileError, InputError
 from boa.model.service import ServiceConfig
 from boa.server import keeping, opening
 from boa.server.folder import DataFolder
@@ -74,3 +74,9 @@ def test_nobody_copies_or_restores_for_the_service_of_somebody_else(
             do()
     assert not (settings.data_dir / "quarantine").exists()
     assert keeping.status(where).faults == []
+
+
+@pytest.mark.parametrize("name", ["a" * 5000, "a\0b", "", "."])
+def test_a_name_that_no_file_can_have_is_no_snapshot(settings: ServiceConfig, name: str) -> None:
+    with pytest.raises(InputError, match="SNAPSHOT: there is no "):
+        keeping.put_back(keeping.place(settings.data_dir, None), name)

@@ -9,6 +9,7 @@ from typing import NoReturn
 
 from boa.errors import FileError
 from boa.model.service import ServiceConfig
+from boa.plain_file import read_plain
 from boa.private_files import is_open
 
 MOST_BYTES = 1024**2
@@ -65,8 +66,7 @@ def certificates(file: str, option: str) -> str:
 def read(file: str, option: str) -> str:
     expected = "a file that can be read (PEM)"
     try:
-        with open(file, encoding="ascii", errors="replace") as opened:
-            return opened.read(MOST_BYTES)
+        return read_plain(file, most=MOST_BYTES, follow=True).decode("ascii", "replace")
     except OSError as trouble:
         problem = (trouble.strerror or str(trouble)).lower()
         raise FileError(f"{option} {file}", problem, expected) from None

@@ -17,6 +17,7 @@ from certificates import certificate
 from documents import REPORT
 from fakes import SECRET, FakeService
 from live import config
+from replacing import make, promptly
 
 
 @pytest.fixture
@@ -141,3 +142,10 @@ def test_jobs_get_certificates_and_never_the_key(
     other, _ = certificate(tmp_path, "other")
     monkeypatch.setenv("BOA_CA_FILE", str(other))
     assert report_ca(config(tmp_path)) == other.read_text().strip()
+
+
+@pytest.mark.parametrize("kind", ["pipe", "folder", "socket"])
+def test_nobody_waits_for_a_certificate_that_is_no_file(tmp_path: Path, kind: str) -> None:
+    make(kind, tmp_path / "cert.pem")
+    with pytest.raises(FileError, match=f"is a {kind}, not a plain file"):
+        promptly(lambda: certificates(str(tmp_path / "cert.pem"), "--tls-cert"))
