@@ -12,6 +12,10 @@ if TYPE_CHECKING:
 
 LEAST = 6
 """Bytes of the shortest value that is looked for: shorter ones would be found everywhere."""
+WIDTHS = 76, 64
+LONGEST_WRAPPED = 1024
+"""Bytes of the longest value whose base64 is looked for in lines: each is one more to look for in
+all that a job prints."""
 STARS = bytes(10 if byte == 10 else 42 for byte in range(256))
 """Every byte as a *, but the ends of lines."""
 
@@ -71,6 +75,7 @@ def forms(values: "Iterable[str]") -> "list[bytes]":
         found.update(line for line in (plain, *plain.splitlines()) if len(line) >= LEAST)
         if len(plain) >= LEAST:
             found.update(form for shift in range(3) for form in _base64(plain, shift))
+            found.update(_wrapped(plain))
     return sorted(found)
 
 
@@ -84,6 +89,15 @@ def _base64(plain: bytes, shift: int) -> "Iterable[bytes]":
     if len(text) < LEAST:
         return ()
     return (text, text.replace(b"+", b"-").replace(b"/", b"_"))
+
+
+def _wrapped(plain: bytes) -> "Iterable[bytes]":
+    """Lines of its base64, as `base64` and PEM break it where it is by itself."""
+    if len(plain) <= LONGEST_WRAPPED:
+        for text in _base64(plain, 0):
+            for width in WIDTHS if len(text) > min(WIDTHS) else ():
+                lines = (text[at : at + width] for at in range(0, len(text), width))
+                yield from (line for line in lines if len(line) >= LEAST)
 
 
 def masked(text: str, values: "Iterable[str]") -> str:

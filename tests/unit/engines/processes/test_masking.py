@@ -2,6 +2,8 @@
 
 import base64
 import re
+import textwrap
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -61,3 +63,21 @@ def test_text_waits_only_where_a_value_may_have_begun() -> None:
     assert mask.feed(b"loss 0.5\n") == b"loss 0.5\n"
     assert mask.feed(b"hunt") == b""
     assert mask.feed(b"ing\n") == b"hunting\n"
+
+
+def _pem(data: bytes) -> bytes:
+    return "\n".join(textwrap.wrap(base64.b64encode(data).decode(), 64)).encode()
+
+
+@pytest.mark.parametrize("encode", [base64.encodebytes, _pem], ids=["base64", "pem"])
+def test_a_long_value_is_found_in_base64_that_is_broken_into_lines(
+    encode: Callable[[bytes], bytes],
+) -> None:
+    value = "-".join(f"part{n}of{n * 7919}" for n in range(12))
+    for end in ("", "\n"):
+        text = encode((value + end).encode())
+        hidden = masked(text.decode(), [value])
+        assert [len(line) for line in hidden.split("\n")] == [
+            len(line) for line in text.decode().split("\n")
+        ]
+        assert len(hidden.replace("*", "").replace("\n", "")) <= 6, "what depends on what follows"
