@@ -11,8 +11,8 @@ import stat
 from collections.abc import Iterable
 from pathlib import Path
 
+from boa.atomic_file import to_disk
 from boa.plain_file import read_plain
-from boa.store.replacing import sync
 
 FILE = "tokens.revoked"
 _LINE = re.compile(rb"^([0-9a-f]{64})$", re.MULTILINE)
@@ -47,6 +47,6 @@ def remember(folder: Path, digests: Iterable[str]) -> None:
             os.fsync(file)
         finally:
             os.close(file)
-        sync(folder)
+        to_disk(folder)
     except OSError as trouble:
         _log.error("%s cannot be written: %s", folder / FILE, trouble.strerror)
