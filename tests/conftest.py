@@ -1,9 +1,11 @@
 """Fixtures that every folder of tests may use."""
 
 import atexit
+import logging
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -51,6 +53,17 @@ def shared_data() -> Path:
     if os.environ.get("CI", "").lower() in ("true", "1"):
         pytest.fail(reason)
     pytest.skip(reason)
+
+
+@pytest.fixture(autouse=True)
+def _own_logging() -> Iterator[None]:
+    """A service that a test has begun logs to that test's output, which closes with it."""
+    root, ours = logging.getLogger(), logging.getLogger("boa")
+    levels = root.level, ours.level
+    yield
+    root.handlers[:] = [one for one in root.handlers if not type(one).__module__.startswith("boa.")]
+    root.setLevel(levels[0])
+    ours.setLevel(levels[1])
 
 
 @pytest.fixture(scope="session")

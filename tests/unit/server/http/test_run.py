@@ -128,15 +128,10 @@ def test_the_page_is_complete_in_itself(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def lines() -> Iterator[io.StringIO]:
-    root, ours = logging.getLogger(), logging.getLogger("boa")
-    before = list(root.handlers), root.level, ours.level
+def lines() -> io.StringIO:
     stream = io.StringIO()
     logs.configure(stream)
-    yield stream
-    root.handlers[:], _, _ = before
-    root.setLevel(before[1])
-    ours.setLevel(before[2])
+    return stream
 
 
 def test_every_line_of_the_log_is_one_json_object(lines: io.StringIO) -> None:
