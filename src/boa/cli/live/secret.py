@@ -103,7 +103,10 @@ def _typed(name: str) -> str:
     if sys.stdin.isatty():
         from getpass import getpass
 
-        return getpass(f"value of {name}: ")
+        try:
+            return getpass(f"value of {name}: ")
+        except EOFError:  # Ctrl-D
+            raise InputError("value", None, "a value to be typed in", "none was given") from None
     data = sys.stdin.buffer.read(MOST_BYTES)
     text = _text(data, "standard input")
     return text.removesuffix("\n").removesuffix("\r")

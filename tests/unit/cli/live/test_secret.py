@@ -51,6 +51,19 @@ def test_a_value_is_asked_for_on_a_terminal_and_not_shown(
     assert value_of(service, "KEY") == VALUE
 
 
+def test_ctrl_d_instead_of_a_value_sets_nothing_and_is_no_bug(
+    run: Boa, service: FakeService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def nothing(prompt: str) -> str:
+        raise EOFError
+
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
+    monkeypatch.setattr("getpass.getpass", nothing)
+    run("secret", "set", "KEY", code=2)
+    assert "value: none was given; expected a value to be typed in" in run.err
+    assert service.control.vault.secrets() == []
+
+
 def test_a_file_is_taken_as_it_is(run: Boa, service: FakeService, tmp_path: Path) -> None:
     path = tmp_path / "key.json"
     path.write_text("{\n}\n")
