@@ -60,7 +60,7 @@ def audited(
             result = apply(draft)
         except BoaError as problem:
             named = subject if isinstance(subject, str) else ""
-            line = entry(by, what, named, before=before, result=str(problem))
+            line = entry(by, what, named, before=before, after=before, result=str(problem))
             draft.changes.audit.append(line)
             raise
         after = look(draft) if made is None else made(result)

@@ -70,6 +70,17 @@ def test_one_that_is_refused_is_written_down_with_why(lives: Any) -> None:
     assert "H999" in only.entry.result
 
 
+def test_one_that_is_refused_has_changed_nothing(lives: Any) -> None:
+    live = lives()
+    token = TokenRecord(name="bob", role="viewer", digest="cd" * 32, created_at=5.0)
+    asked(live, live.loop.add_token(token, by=ALICE))
+    with pytest.raises(InputError, match="there is such a token"):
+        asked(live, live.loop.add_token(token, by=ALICE))
+    (_, _, before, after) = lines(live)[-1]
+    assert before["role"] == "viewer"
+    assert after == before
+
+
 def test_what_nobody_asked_for_leaves_no_line(lives: Any) -> None:
     live = lives()
     live.submit(spec("halves"))
