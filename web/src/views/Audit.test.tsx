@@ -89,4 +89,10 @@ test("only what is different is told", () => {
   expect(changed({ a: 1, b: "x" }, { a: 1, b: "y", c: null })).toBe("b x → y");
   expect(changed(null, { role: "viewer" })).toBe("role viewer");
   expect(changed({ cap: 3 }, { cap: null })).toBe("cap 3 → none");
+  expect(changed(null, { role: "viewer", team: "" })).toBe("role viewer");
+});
+
+test("times in a change are told as times", () => {
+  const said = changed({ revoked_at: null }, { revoked_at: 1_800_000_000 });
+  expect(said).toMatch(/^revoked at .*Jan.*\d\d:\d\d/);
 });

@@ -55,11 +55,10 @@ def audit(
 
 
 def _row(line: "AuditLine") -> tuple[str, ...]:
-    at = datetime.fromtimestamp(line["at"]).astimezone()
     who = f"{line['who']} ({line['role']})" if line["who"] else line["role"] or "nobody known"
     times = f" ×{line['count']:,}" if line["count"] > 1 else ""
     return (
-        at.strftime("%Y-%m-%d %H:%M:%S"),
+        _time(line["at"]),
         escape(who),
         escape(line["address"]),
         escape(line["what"]) + times,
@@ -70,11 +69,21 @@ def _row(line: "AuditLine") -> tuple[str, ...]:
 
 
 def changed(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> str:
-    """Only what is different, and what it was."""
+    """Only what is different, and what it was; times as a clock here shows them."""
     old, new = before or {}, after or {}
     said = []
     for key in dict.fromkeys((*old, *new)):
-        was, now = old.get(key), new.get(key)
+        was, now = _plain(key, old.get(key)), _plain(key, new.get(key))
         if was != now:
-            said.append(f"{key} {now}" if was is None else f"{key} {was} → {now}")
+            said.append(f"{key} {now}" if old.get(key) is None else f"{key} {was} → {now}")
     return ", ".join(said)
+
+
+def _plain(key: str, value: Any) -> str:
+    if value is None or value == "":
+        return "none"
+    return _time(value) if key.endswith("_at") and not isinstance(value, str) else str(value)
+
+
+def _time(at: float) -> str:
+    return datetime.fromtimestamp(at).astimezone().strftime("%Y-%m-%d %H:%M:%S")

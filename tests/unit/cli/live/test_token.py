@@ -1,12 +1,14 @@
 """`boa token` and `boa audit`: tokens given out and taken back, and who did what."""
 
 import json
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from boa.cli.live.audit import changed
 from boa.model.access import AuditEntry
 from fakes import FakeService
 from integration.runner import Boa
@@ -102,3 +104,13 @@ def test_the_audit_log_is_listed_newest_first_by_time_and_by_who(
     assert len(run.json("audit", "--limit", 2)["lines"]) == 2
     run("audit", "--since", "soon", code=2)
     assert "--since" in run.err
+
+
+def test_a_change_is_told_in_words_and_times_as_times() -> None:
+    assert changed({"cap": 30.0, "team": "a"}, {"cap": None, "team": ""}) == (
+        "cap 30.0 → none, team a → none"
+    )
+    assert re.fullmatch(
+        r"revoked_at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d", changed(None, {"revoked_at": 1.8e9})
+    )
+    assert changed(None, {"role": "viewer", "team": "", "expires_at": None}) == "role viewer"

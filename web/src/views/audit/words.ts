@@ -1,5 +1,6 @@
 /** Lines of the audit log in words. */
 import type { AuditLine } from "../../api/types";
+import { moment } from "../../format";
 
 type Said = AuditLine["before"];
 
@@ -13,8 +14,8 @@ export function changed(before: Said, after: Said): string {
       const name = key.replaceAll("_", " ");
       const was = old[key] ?? null;
       return was === null
-        ? `${name} ${plain(now[key])}`
-        : `${name} ${plain(was)} → ${plain(now[key])}`;
+        ? `${name} ${told(key, now[key])}`
+        : `${name} ${told(key, was)} → ${told(key, now[key])}`;
     })
     .join(", ");
 }
@@ -30,7 +31,12 @@ export function isRefused({ what, result }: AuditLine): boolean {
   return what === "refused" || result !== "done";
 }
 
+/** Times as times. */
+function told(key: string, value: unknown): string {
+  return key.endsWith("_at") && typeof value === "number" ? moment(value) : plain(value);
+}
+
 function plain(value: unknown): string {
-  if (value === null || value === undefined) return "none";
+  if (value === null || value === undefined || value === "") return "none";
   return typeof value === "string" ? value : JSON.stringify(value);
 }
