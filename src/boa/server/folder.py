@@ -59,7 +59,8 @@ class DataFolder:
         except OSError:
             os.close(self._lock)
             problem = "in use by another boa serve"
-            raise InputError("--data", str(path), "a folder of its own", problem) from None
+            expected = "a folder of its own, or that service to be ended first"
+            raise InputError("--data", str(path), expected, problem) from None
         self._close_to_others(ours)
 
     def _close_to_others(self, ours: bool) -> None:

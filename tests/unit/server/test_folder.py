@@ -17,7 +17,7 @@ from boa.server.looking import check_owner
 
 def test_a_second_service_is_refused_and_told_why(tmp_path: Path) -> None:
     first = DataFolder(tmp_path / "data")
-    with pytest.raises(InputError, match=r"--data: in use by another boa serve"):
+    with pytest.raises(InputError, match=r"--data: in use by another boa serve.*to be ended first"):
         DataFolder(tmp_path / "data")
     first.close()
     DataFolder(tmp_path / "data").close()
