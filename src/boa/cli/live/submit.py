@@ -227,7 +227,7 @@ def _command(job_class: str, words: list[str], given: dict[str, Any]) -> JobSpec
     from boa.formats.job import read_job_spec
 
     path = Path(words[0])
-    if len(words) == 1 and path.suffix in JOB_FILES and os.path.isfile(path):
+    if all(Path(word).suffix in JOB_FILES and os.path.isfile(word) for word in words):
         raise UsageError(
             f"{path} is a job file, and --class goes with a command. Submit the file alone (boa "
             f"submit {path}; it names its class itself), or a command: boa submit --class "

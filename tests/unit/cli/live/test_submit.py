@@ -77,6 +77,8 @@ def test_a_job_file_is_not_run_as_a_command(
     run("submit", path, "--class", "x", code=2)
     assert f"{path} is a job file" in run.err
     assert f"boa submit {path}" in run.err
+    run("submit", path, path, "--class", "x", code=2)
+    assert f"{path} is a job file" in run.err
     assert run("submit", "--class", "x", "--", "cat", path) == "1\n"
     assert run("submit", "--class", "x", "--", f"nowhere.{suffix}") == "2\n"
 
