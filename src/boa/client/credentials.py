@@ -58,8 +58,9 @@ class Credentials:
         self._found = None
         if one is None:
             return
-        if urlsplit(one.url).scheme != urlsplit(self._url).scheme:
-            raise InputError("BOA_SERVER", self._url, f"{one.url}: it is served with TLS, or not")
+        if (scheme := urlsplit(one.url).scheme) != urlsplit(self._url).scheme:
+            how = "with" if scheme == "https" else "without"
+            raise InputError("BOA_SERVER", self._url, f"{one.url}: it is served {how} TLS")
         self._found = one.token, one.pid, str(one.file)
 
 

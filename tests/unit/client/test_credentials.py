@@ -151,10 +151,13 @@ def _family(host: str) -> socket.AddressFamily:
     return socket.AF_INET6 if ":" in host else socket.AF_INET
 
 
-def test_asking_in_the_clear_what_is_served_with_tls_says_so() -> None:
+@pytest.mark.parametrize(
+    ("served", "asked", "how"), [("https", "http", "with"), ("http", "https", "without")]
+)
+def test_asking_another_way_than_it_is_served_says_which(served: str, asked: str, how: str) -> None:
     with (
-        publishing("https://127.0.0.1:8420", TOKEN),
-        Client("http://127.0.0.1:8420") as client,
-        pytest.raises(InputError, match="https"),
+        publishing(f"{served}://127.0.0.1:8420", TOKEN),
+        Client(f"{asked}://127.0.0.1:8420") as client,
+        pytest.raises(InputError, match=f"{served}://127.0.0.1:8420: it is served {how} TLS"),
     ):
         client.jobs()
