@@ -65,4 +65,8 @@ test.each([0, -120, 330])("days begin at midnight where the reader is, %d min fr
 test("money has cents only where the axis is short", () => {
   expect(ticks({ unit: "usd", zero: true }, [0, 40]).at(-1)?.text).toBe("$40");
   expect(ticks({ unit: "usd", zero: true }, [0, 1]).at(-1)?.text).toBe("$1.00");
+  for (const most of [0.0036, 0.02, 0.3, 7]) {
+    const texts = ticks({ unit: "usd", zero: true }, [0, most]).map(({ text }) => text);
+    expect(new Set(texts).size, texts.join()).toBe(texts.length);
+  }
 });

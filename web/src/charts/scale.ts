@@ -59,9 +59,10 @@ export function scaleOf(
   const make = axis.log ? scaleLog : scaleLinear;
   const scale = make().domain([low, high]).range(range);
   const found = ticksOf(axis, low, high, count, scale.ticks(count));
+  const step = Math.min(...found.slice(1).map((value, n) => value - (found[n] ?? value)));
   return Object.assign((value: number) => scale(value), {
     invert: (pixel: number) => scale.invert(pixel),
-    ticks: found.map((value) => ({ value, text: tickText(value, axis, high - low) })),
+    ticks: found.map((value) => ({ value, text: tickText(value, axis, high - low, step) })),
   });
 }
 
@@ -117,8 +118,13 @@ function logTicks(
   return found;
 }
 
-function tickText(value: number, axis: Axis, span: number): string {
-  if (axis.unit === "usd") return usd(value, span >= 8 || value === 0 ? 0 : 2);
+/** Digits after the point that tell dollars apart that are `step` apart; whole cents at least. */
+function centsFor(step: number): number {
+  return Number.isFinite(step) ? Math.max(2, Math.ceil(-Math.log10(step) - 1e-9)) : 2;
+}
+
+function tickText(value: number, axis: Axis, span: number, step: number): string {
+  if (axis.unit === "usd") return usd(value, span >= 8 || value === 0 ? 0 : centsFor(step));
   if (axis.unit === "seconds" && value >= 3600 && value < 86_400) {
     return `${trimmed(value / 3600, 2)} h`; // narrow enough to stand beside an axis
   }
