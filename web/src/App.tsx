@@ -10,6 +10,7 @@ import { useLookedAt } from "./state/attention";
 import { live, linkTo, useAnswer, usePicture, useRoute } from "./state/hooks";
 import { session, useAccess } from "./state/session";
 import { nextTheme, setTheme, useTheme } from "./state/theme";
+import { Who } from "./state/who";
 import { Audit } from "./views/Audit";
 import { Budget } from "./views/Budget";
 import { Classes } from "./views/Classes";
@@ -114,7 +115,9 @@ function Shell() {
         <Gone />
       </div>
       <main id="main" tabIndex={-1}>
-        <Boundary key={current}>{Current && <Current rest={rest} />}</Boundary>
+        <Who value={who}>
+          <Boundary key={current}>{Current && <Current rest={rest} />}</Boundary>
+        </Who>
       </main>
     </div>
   );

@@ -6,6 +6,7 @@ import { ChartsOf } from "../../charts/Frame";
 import { Empty, Loading, Problem, Shown, StateBadge } from "../../parts/basics";
 import { linkTo, useAnswer, usePicture } from "../../state/hooks";
 import { hasEnded } from "../../state/live";
+import { useMayStop } from "../../state/who";
 import { JobEvents } from "../events/JobEvents";
 import { LifeCharts, TrainingCharts } from "./Charts";
 import { Facts, Figures, RescaleCard, type SeenDetails } from "./Facts";
@@ -105,6 +106,7 @@ function Header({ job }: { job: SeenDetails }) {
   const [stopping, setStopping] = useState(false);
   const [asked, setAsked] = useState(false);
   const over = hasEnded(job.state);
+  const may = useMayStop();
   return (
     <header className="job-head">
       <a href={listAddress()} className="back">
@@ -124,9 +126,11 @@ function Header({ job }: { job: SeenDetails }) {
               stopping…
             </span>
           ) : (
-            <button type="button" onClick={() => setStopping(true)}>
-              Stop
-            </button>
+            may(job) && (
+              <button type="button" onClick={() => setStopping(true)}>
+                Stop
+              </button>
+            )
           ))}
       </div>
       <p>{reasonOf(job)}</p>

@@ -7,6 +7,7 @@ import type { Node } from "../../api/types";
 import { live } from "../../state/hooks";
 import { NOTHING } from "../../state/live";
 import { client } from "../../state/session";
+import { Who } from "../../state/who";
 import { Asked, StopCell } from "./cells";
 import { job } from "./sample";
 import { StopDialog } from "./StopDialog";
@@ -107,4 +108,18 @@ test("of a job that has ended meanwhile there is nothing to stop, and the dialog
     /has ended.*has succeeded.*\$3\.00 in all/,
   );
   expect(screen.getAllByRole("button").map((each) => each.textContent)).toEqual(["Close"]);
+});
+
+test.each([
+  ["alice", "admin", "bob", true],
+  ["alice", "member", "alice", true],
+  ["alice", "member", "bob", false],
+  ["alice", "viewer", "alice", false],
+] as const)("%s, %s, is offered to stop a job of %s: %s", (name, role, owner, may) => {
+  render(
+    <Who value={{ name, role, team: "" }}>
+      <StopCell row={job(41, { owner })} onStop={vi.fn()} />
+    </Who>,
+  );
+  expect(screen.queryAllByRole("button")).toHaveLength(may ? 1 : 0);
 });

@@ -5,6 +5,7 @@ import { duration, moment, usd } from "../../format";
 import { Progress } from "../../parts/basics";
 import { useNow } from "../../state/hooks";
 import { hasEnded, type SeenJob } from "../../state/live";
+import { useMayStop } from "../../state/who";
 import { costNow, endText, inOneUnit, leftNow, leftText, leftUsdNow, tookOf } from "./words";
 
 export const Prices = createContext<ReadonlyMap<string, number>>(new Map());
@@ -72,8 +73,10 @@ export function SubmittedCell({ row }: { row: SeenJob }) {
 /** Must not open the row that it is in. */
 export function StopCell({ row, onStop }: { row: SeenJob; onStop: (row: SeenJob) => void }) {
   const asked = useContext(Asked).has(row.id);
+  const may = useMayStop();
   if (hasEnded(row.state)) return null;
   if (asked || row.stop_requested) return <span className="faint small-print">stopping…</span>;
+  if (!may(row)) return null;
   const press = (event: MouseEvent) => {
     event.stopPropagation();
     onStop(row);
