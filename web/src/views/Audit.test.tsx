@@ -56,7 +56,7 @@ test("who changed what is told with what it was before, and refusals are marked"
   expect(refused).toContain("refused ×1,200");
   expect(refused).toContain("nobody known");
   expect(refused).toContain("— 401");
-  expect(budget).toContain("budget per hour 4 → 5");
+  expect(budget).toContain("budget per hour $4.00 → $5.00");
   expect(stop).toContain("alice (member) 17");
   expect(stop).toContain("from 10.0.0.7");
   expect(screen.queryByRole("button", { name: "Show older ones" })).toBeNull();
@@ -90,6 +90,7 @@ test("only what is different is told", () => {
   expect(changed(null, { role: "viewer" })).toBe("role viewer");
   expect(changed({ cap: 3 }, { cap: null })).toBe("cap 3 → none");
   expect(changed(null, { role: "viewer", team: "" })).toBe("role viewer");
+  expect(changed(null, { jobs: 2, classes: ["a", "b"] })).toBe("jobs 2, classes a b");
 });
 
 test("times in a change are told as times", () => {

@@ -82,7 +82,13 @@ def changed(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -
 def _plain(key: str, value: Any) -> str:
     if value is None or value == "":
         return "none"
-    return _time(value) if key.endswith("_at") and not isinstance(value, str) else str(value)
+    if isinstance(value, list):
+        return " ".join(map(str, value))
+    if isinstance(value, str):
+        return value
+    if key.endswith("_per_hour"):
+        return f"${value:,.10g}"
+    return _time(value) if key.endswith("_at") else str(value)
 
 
 def _time(at: float) -> str:

@@ -97,7 +97,7 @@ def test_the_audit_log_is_listed_newest_first_by_time_and_by_who(
     ]
     said = run("audit").splitlines()
     assert [row.split()[2] for row in said[1:]] == ["nobody", "bob", "alice"]
-    assert "budget_per_hour 4 → 5" in said[2]
+    assert "budget_per_hour $4 → $5" in said[2]
     assert "refused ×1,200" in said[1]
     found = run.json("audit", "--since", "1h", "--who", "bob")["lines"]
     assert [one["what"] for one in found] == ["budget"]
@@ -114,3 +114,4 @@ def test_a_change_is_told_in_words_and_times_as_times() -> None:
         r"revoked_at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d", changed(None, {"revoked_at": 1.8e9})
     )
     assert changed(None, {"role": "viewer", "team": "", "expires_at": None}) == "role viewer"
+    assert changed(None, {"jobs": 2, "classes": ["a", "b"]}) == "jobs 2, classes a b"

@@ -1,6 +1,6 @@
 /** Lines of the audit log in words. */
 import type { AuditLine } from "../../api/types";
-import { moment } from "../../format";
+import { moment, usdExactly } from "../../format";
 
 type Said = AuditLine["before"];
 
@@ -31,12 +31,15 @@ export function isRefused({ what, result }: AuditLine): boolean {
   return what === "refused" || result !== "done";
 }
 
-/** Times as times. */
+/** Times as times, and money as money. */
 function told(key: string, value: unknown): string {
-  return key.endsWith("_at") && typeof value === "number" ? moment(value) : plain(value);
+  if (typeof value !== "number") return plain(value);
+  if (key.endsWith("_at")) return moment(value);
+  return key.endsWith("_per_hour") ? usdExactly(value) : plain(value);
 }
 
 function plain(value: unknown): string {
   if (value === null || value === undefined || value === "") return "none";
+  if (Array.isArray(value)) return value.map(plain).join(" ");
   return typeof value === "string" ? value : JSON.stringify(value);
 }
