@@ -125,8 +125,9 @@ function centsFor(step: number): number {
 
 function tickText(value: number, axis: Axis, span: number, step: number): string {
   if (axis.unit === "usd") return usd(value, span >= 8 || value === 0 ? 0 : centsFor(step));
-  if (axis.unit === "seconds" && value >= 3600 && value < 86_400) {
-    return `${trimmed(value / 3600, 2)} h`; // narrow enough to stand beside an axis
+  if (axis.unit === "seconds" && value >= 60 && value < 86_400) {
+    // Narrow enough to stand beside an axis.
+    return value < 3600 ? `${trimmed(value / 60, 2)} min` : `${trimmed(value / 3600, 2)} h`;
   }
   if (axis.unit !== "time") return shown(value, axis.unit);
   const date = new Date(value * 1000);
