@@ -5,6 +5,7 @@ import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { ApiError } from "../../api/client";
 import type { PlanClass, Preview } from "../../api/types";
 import { client } from "../../state/session";
+import { Who } from "../../state/who";
 import { Apply } from "./Apply";
 
 function plan(width: number): PlanClass {
@@ -165,4 +166,16 @@ it("asks again where somebody else has changed the budget meanwhile", async () =
       .getAllByRole("button")
       .map((each) => each.textContent),
   ).toEqual(["Close"]);
+});
+
+it("is for admins: others may try a budget, and are told who sets it", () => {
+  const given = { tried: 42, budget: 30, billed: "", cap: null, preview: PREVIEW };
+  render(
+    <Who value={{ name: "alice", role: "member", team: "" }}>
+      <Apply {...given} onApplied={vi.fn()} reset={vi.fn()} />
+    </Who>,
+  );
+  const button = screen.getByRole<HTMLButtonElement>("button", { name: /Set the budget/ });
+  expect(button.disabled).toBe(true);
+  expect(screen.getByText("Admins set it.")).toBeTruthy();
 });

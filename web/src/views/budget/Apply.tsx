@@ -4,6 +4,7 @@ import type { Budget, Preview } from "../../api/types";
 import { change, duration, plural, settable, usdExactly, usdPerHour } from "../../format";
 import { Confirm } from "../../parts/Dialog";
 import { client } from "../../state/session";
+import { useMaySpend } from "../../state/who";
 import { shortWords } from "./money";
 import { differs } from "./widths";
 
@@ -25,17 +26,19 @@ export function Apply(props: ApplyProps) {
   const { tried, budget, billed, cap, preview, onApplied, reset } = props;
   // What is asked stays as it was when it was: a dialog must not change under somebody's finger.
   const [asked, setAsked] = useState<Asked | null>(null);
+  const may = useMaySpend();
   const same = tried === budget;
   return (
     <div className="row">
       <button
         type="button"
         className="primary"
-        disabled={same || preview === null}
+        disabled={same || preview === null || !may}
         onClick={() => preview && setAsked({ tried, budget, billed, cap, preview })}
       >
         {same ? `The budget is ${exactly(tried)}` : `Set the budget to ${exactly(tried)}`}
       </button>
+      {!may && <span className="faint">Admins set it.</span>}
       {!same && (
         <button type="button" onClick={reset}>
           Back to {exactly(budget)}

@@ -3,6 +3,7 @@ import userEvent from "@testing-library/user-event";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 
 import { client } from "../../state/session";
+import { Who } from "../../state/who";
 import { Cap } from "./Cap";
 
 beforeEach(() => {
@@ -27,6 +28,15 @@ it("sets a cap alone, once confirmed: the budget and its average stay", async ()
   expect(screen.getByRole("dialog").textContent).toContain("budget of $14.00/h stays as it is");
   await press("Cap it at $30.00/h");
   expect(put).toHaveBeenCalledExactlyOnceWith("/budget", { max_spend_per_hour: 30 });
+});
+
+it.each(["admin", "member"] as const)("is changed by admins alone: %s", (role) => {
+  render(
+    <Who value={{ name: "alice", role, team: "" }}>
+      <Cap budget={14} cap={30} />
+    </Who>,
+  );
+  expect(screen.queryAllByRole("button")).toHaveLength(role === "admin" ? 2 : 0);
 });
 
 it("takes the cap away", async () => {

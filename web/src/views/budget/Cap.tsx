@@ -5,6 +5,7 @@ import { settable, usdExactly, usdPerHour } from "../../format";
 import { Card } from "../../parts/basics";
 import { Confirm } from "../../parts/Dialog";
 import { client } from "../../state/session";
+import { useMaySpend } from "../../state/who";
 import { amount, amountProblem } from "./scale";
 
 interface CapProps {
@@ -14,6 +15,7 @@ interface CapProps {
 
 /** The most that all nodes together may cost at any moment. */
 export function Cap({ budget, cap }: CapProps) {
+  const may = useMaySpend();
   const [text, setText] = useState("");
   const [asked, setAsked] = useState<{ cap: number | null } | null>(null);
   return (
@@ -23,7 +25,9 @@ export function Cap({ budget, cap }: CapProps) {
           ? "There is none: only the average is steered, and a burst of jobs may cost more for a while."
           : `All nodes together never cost more than ${perHour(cap)}; jobs get fewer GPUs or wait instead.`}
       </p>
-      <CapForm cap={cap} text={text} setText={setText} ask={(to) => setAsked({ cap: to })} />
+      {may && (
+        <CapForm cap={cap} text={text} setText={setText} ask={(to) => setAsked({ cap: to })} />
+      )}
       {asked && (
         <ConfirmCap
           budget={budget}
