@@ -37,12 +37,13 @@ CONTRACT = (
 )
 """Keys of a job in the JSON, in this order."""
 COLUMNS = (
-    *("job", "name", "class", "state", "GPUs", "epoch", "submitted", "ran", "took", "rescalings"),
-    *("restarts", "cost"),
+    *("job", "name", "class", "owner", "state", "GPUs", "epoch", "submitted", "ran", "took"),
+    *("rescalings", "restarts", "cost"),
 )
-"""`ran`: since its first start; `took`: from its submission to its end, if any has ended."""
+"""`owner`: if there are several; `ran`: since its first start; `took`: from its submission to its
+end, if any has ended."""
 NUMBERS = ("epoch", "ran", "took", "rescalings", "restarts", "cost")
-FIRST_TO_GO = ("restarts", "rescalings", "epoch", "submitted", "ran", "took", "GPUs")
+FIRST_TO_GO = ("restarts", "rescalings", "epoch", "submitted", "ran", "took", "owner", "GPUs")
 """Columns that go first on a terminal too narrow for all."""
 MOST_ASKED = 20
 """Waiting jobs that are asked for what they wait for, one request each."""
@@ -116,6 +117,7 @@ def job_table(found: "JobList", width: int) -> Table:
                 job["id"],
                 escape(job["name"]),
                 escape(job["class"]),
+                escape(job["owner"]),
                 coloured(job["state"]) + (f" ({job['exit_code']})" if failed else ""),
                 escape(gpus(job)),
                 str(job["epoch"] + 1),
@@ -127,14 +129,17 @@ def job_table(found: "JobList", width: int) -> Table:
                 dollars(job["cost_usd"]),
             )
         )
-    active = all(job["ended_at"] is None for job in found["jobs"])
-    unused = ("took",) if active else ()
+    unused = []
+    if all(job["ended_at"] is None for job in found["jobs"]):
+        unused.append("took")
+    if len({job["owner"] for job in found["jobs"]}) < 2:
+        unused.append("owner")
     return listing(
         COLUMNS,
         rows,
         width,
         right=NUMBERS,
-        cut=("name", "class"),
+        cut=("name", "class", "owner"),
         drop=FIRST_TO_GO,
         without=unused,
     )

@@ -94,6 +94,18 @@ def test_jobs_ran_since_their_start_and_took_from_submission_to_end(
     assert "ended 30 min ago, ran 30 min, took 90 min" in run("show", 1)
 
 
+def test_ps_says_whose_jobs_are_where_several_people_submit(run: Boa, service: FakeService) -> None:
+    service.submit()
+    service.control.put(replace(service.control.run("1"), owner="mia"))
+    assert "owner" not in run("ps").splitlines()[0]
+    service.submit()
+    service.control.put(replace(service.control.run("2"), owner="tom"))
+    head, second, first = run("ps").splitlines()
+    assert "owner" in head.split()
+    assert " tom " in second
+    assert " mia " in first
+
+
 def test_ps_says_what_jobs_wait_for(run: Boa, service: FakeService) -> None:
     for _ in range(24):
         service.submit()

@@ -39,6 +39,18 @@ test("newest jobs come first, and another column sorts by itself", async () => {
   expect(window.location.hash).toBe("#/jobs?sort=-cost");
 });
 
+test("whose a job is has a column where several people submit", () => {
+  vi.stubGlobal("innerWidth", 1440);
+  picture(job(1), job(2));
+  const { unmount } = render(<JobList />);
+  expect(screen.queryByRole("columnheader", { name: "Owner" })).toBeNull();
+  unmount();
+  picture(job(1, { owner: "mia" }), job(2, { owner: "tom" }));
+  render(<JobList />);
+  expect(screen.getByRole("columnheader", { name: "Owner" })).toBeTruthy();
+  expect(screen.getByText("tom")).toBeTruthy();
+});
+
 test("costs are sorted by what is shown: what was told long ago has grown since", async () => {
   const costs = { now: 9200, nodes: new Map([[1, node(1, { price: 1 })]]) };
   picture(

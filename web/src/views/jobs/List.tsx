@@ -72,7 +72,11 @@ function JobTable({ rows, filters, onFilters, onEnd }: JobTableProps) {
   const [asked, setAsked] = useState<ReadonlySet<string>>(new Set());
   const close = useCallback(() => setStopping(null), []);
   const width = useWindowWidth();
-  const columns = useMemo(() => columnsFor(width, setStopping), [width]);
+  const severalOwners = rows.some(({ owner }) => owner !== rows[0]?.owner);
+  const columns = useMemo(
+    () => columnsFor(width, setStopping, severalOwners),
+    [width, severalOwners],
+  );
   const inOrder = useMemo(
     () => sorted(rows, columns, filters.order),
     [rows, columns, filters.order],

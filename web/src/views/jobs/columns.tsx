@@ -54,6 +54,17 @@ const WHICH: readonly JobColumn[] = [
   },
 ];
 
+/** Who submitted it, where several people do. */
+const OWNER: JobColumn = {
+  key: "owner",
+  head: "Owner",
+  track: "minmax(4rem, 0.8fr)",
+  optional: true,
+  from: 1000,
+  value: (row) => row.owner,
+  cell: (row) => <span title={row.team ? `of team ${row.team}` : undefined}>{row.owner}</span>,
+};
+
 /** What it is at, and on what. */
 const HOW_FAR: readonly JobColumn[] = [
   {
@@ -162,7 +173,12 @@ function stopColumn(onStop: (row: SeenJob) => void): JobColumn {
 }
 
 /** Those that a window of this width has room for. */
-export function columnsFor(width: number, onStop: (row: SeenJob) => void): JobColumn[] {
-  const all = [...WHICH, ...HOW_FAR, ...MONEY, ...PAST, stopColumn(onStop)];
+export function columnsFor(
+  width: number,
+  onStop: (row: SeenJob) => void,
+  severalOwners = false,
+): JobColumn[] {
+  const whose = severalOwners ? [OWNER] : [];
+  const all = [...WHICH, ...whose, ...HOW_FAR, ...MONEY, ...PAST, stopColumn(onStop)];
   return all.filter(({ from = 0 }) => width >= from);
 }
