@@ -160,6 +160,7 @@ def _config(aws: Aws, head: str) -> dict[str, Any]:
         "ray": {"address": head},
         "budget_per_hour": 100,
         "keep_warm_s": 0,
+        "pass_env": ["INSTANCE"],
         "gpu_types": {
             "T4": {"price": PRICES["T4"], "gpus_per_node": 1},
             "A10G": {"gpus_per_node": 1},

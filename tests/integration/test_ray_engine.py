@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -162,6 +163,20 @@ def test_reports_of_a_rank_arrive(runs: RayRuns) -> None:
         server.shutdown()
     assert heard[-1]["progress"] == 5
     assert heard[-1]["token"] == "Bearer secret"
+
+
+def test_secrets_reach_every_rank_and_are_masked_in_what_it_prints(runs: RayRuns) -> None:
+    value = "hunter2-and-a-lot-more"
+    told = 'echo "len ${#KEY} key $KEY"'
+    launch = replace(runs.launch(*shell(told), slots=((0, 2),)), secrets={"KEY": value})
+    runs.engine.start(launch)
+    assert runs.end(launch.key).exit_code == 0
+    for rank in (0, 1):
+        assert f"len {len(value)} key " in runs.log(launch.key, rank)
+        assert value not in runs.log(launch.key, rank)
+    kept = [path for path in runs.root.rglob("*") if path.is_file()]
+    assert kept
+    assert all(value.encode() not in path.read_bytes() for path in kept)
 
 
 # How they end
