@@ -13,15 +13,10 @@ import numpy as np
 import torch
 import torch.distributed as dist
 from torch import nn
-from torch.distributed.checkpoint.state_dict import (
-    StateDictOptions,
-    get_state_dict,
-    set_state_dict,
-)
 
 from boa.train import session, stopping
 from boa.train.checkpoints import Progress
-from boa.train.torch import random
+from boa.train.torch import random, states
 from boa.train.torch.arriving import Sums
 from boa.train.torch.checkpoint import Checkpointer
 from boa.train.torch.circle import Failed
@@ -75,7 +70,7 @@ class Companion:
         self._position = Position()
         self._random: dict[str, Any] | None = None
         self._model: nn.Module | None = None
-        self._optimizers: Optimizers = ()
+        self._optimizers: tuple[torch.optim.Optimizer, ...] = ()
         self.loss: float | None = None
         """Mean over all ranks, of a step or two ago: nobody waited for it."""
         self._stop = self._save_now = False
@@ -157,15 +152,18 @@ class Companion:
             raise RuntimeError("there is no loader; expected loader() before training")
         return self._data
 
-    def stepped(self, loss: torch.Tensor, progress: float = 1.0, **metrics: float | None) -> bool:
-        """A batch is done, with this mean loss over its samples. True if the pass is over.
+    def stepped(
+        self, loss: torch.Tensor | None, progress: float = 1.0, **metrics: float | None
+    ) -> bool:
+        """A batch is done, with this mean loss over its samples, if any. True if the pass is over.
 
         `progress`: what the iteration was worth, if the batch was its last.
         """
         cell, self.cell = self.cell, None
         if cell is None:
             raise RuntimeError("step() without a batch; expected one call for every batch")
-        self._losses.add(loss.detach() * (cell.weight / self.ranks.world_size))
+        if loss is not None:
+            self._losses.add(loss.detach() * (cell.weight / self.ranks.world_size))
         if not cell.last:
             return False
         self._losses.send()
@@ -236,19 +234,12 @@ class Companion:
 
         None if there is no checkpoint.
         """
-        self._model, self._optimizers = model, optimizers
+        self._model, self._optimizers = model, tuple(optimizers)
         # asking an optimiser for its state makes it one, so only if there is one to load
-        tensors = self.tensors() if self._checkpoints.exists() else {}
+        tensors = states.asked(model, self._optimizers) if self._checkpoints.exists() else {}
         found = self._checkpoints.load(tensors)
         if found is not None:
-            set_state_dict(
-                model,
-                optimizers,
-                model_state_dict=tensors["model"],
-                optim_state_dict=tensors["optimizer"],
-                # reading was strict about the model; parameters may have no optimiser state yet
-                options=StateDictOptions(strict=False),
-            )
+            states.give(model, self._optimizers, tensors)
             self._position = Position(*found.shared["position"])
             if self._data is not None:
                 self._data.position = self._position
@@ -272,8 +263,7 @@ class Companion:
     def tensors(self) -> dict[str, Any]:
         """Model and optimisers as checkpoints have them. All ranks must ask."""
         assert self._model is not None
-        model, optimizer = get_state_dict(self._model, self._optimizers)
-        return {"model": model, "optimizer": optimizer}
+        return states.taken(self._model, self._optimizers)
 
     @property
     def stall_s(self) -> float:

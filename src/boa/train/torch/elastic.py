@@ -1,23 +1,26 @@
 """The elastic loop: a plain PyTorch training that goes on at any width, from where it was."""
 
-from collections.abc import Callable, Iterator
+import itertools
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, get_args
 
 import torch
 from torch import nn
-from torch.nn.parallel import DistributedDataParallel
 
 from boa.goodput.tuning import Limits, Setting, first_setting
 from boa.train import session
 from boa.train.torch import random, rates
 from boa.train.torch.batches import Batches
 from boa.train.torch.companion import SAVE_EVERY_S, Companion, More
-from boa.train.torch.data import Cell
+from boa.train.torch.given import Given, sorted_by_type
+from boa.train.torch.kept import Kept
 from boa.train.torch.noise import NoiseMeter, Statistics
 from boa.train.torch.pace import Pace
 from boa.train.torch.ranks import Ranks, join
+from boa.train.torch.replicas import Replica
+from boa.train.torch.stepping import Optimizer, Stepping
 from boa.train.torch.tuner import Tuner
-from boa.train.torch.wrapping import built, sparse, synchronise, wrapped
+from boa.train.torch.wrapping import built
 
 ORDER = "expected wrap, loader, resume, epochs"
 
@@ -54,8 +57,7 @@ class Elastic(More):
         if learning_rate not in get_args(rates.Rule):
             rules = ", ".join(get_args(rates.Rule))
             raise ValueError(f"learning_rate: got {learning_rate!r}; expected one of {rules}")
-        self._rule, self._clip, self._seed = learning_rate, clip_norm, seed
-        self._shard, self._exact, self._measures_noise = shard, exact, noise
+        self._seed, self._shard, self._exact, self._measures_noise = seed, shard, exact, noise
         self._beside = Companion(
             self.ranks, batch_size=batch_size, seed=seed, save_every_s=save_every_s, more=self
         )
@@ -63,11 +65,15 @@ class Elastic(More):
         if max_batch is not None:
             first = first_setting(self._limits, self.ranks.world_size)
             self._pace = Pace(self.ranks, _tuner(self._limits), first)
+        self._replicas: list[Replica] = []
+        self._stepping = Stepping(
+            self._replicas, base_batch=batch_size, rule=learning_rate, clip=clip_norm
+        )
+        self._given: Given | None = None
         self._keeps: dict[str, Any] = {}
-        self._noise: NoiseMeter | None = None
-        self._model: nn.Module | None = None
-        self._optimizer: torch.optim.Optimizer | None = None
-        self._samples = 0  # of this rank, in this iteration
+        self.kept = Kept({})
+        """Plain values that were given to `resume` by name, to be read and set: `run.kept.best`."""
+        self._loss: torch.Tensor | None = None  # of this batch
         self._epoch, self._over = 0, False
         torch.manual_seed(seed)  # the same first weights on every rank
 
@@ -78,18 +84,24 @@ class Elastic(More):
     ) -> nn.Module:
         """The model on the device and on all ranks. Best given as a callable that builds it.
 
-        `find_unused_parameters` is DDP's: for models of which a step does not use every part.
+        It is the model itself at every width: its class, its attributes and its names stay. Call it
+        for every model that is trained. `find_unused_parameters` is DDP's: for models of which a
+        step does not use every part.
         """
-        plain = built(model, self.device)
-        unused = self._exact or find_unused_parameters
-        self._model = wrapped(plain, self.ranks, shard=self._shard, find_unused=unused)
-        if self._measures_noise or self._pace is not None:
-            parameters = [p for p in self._model.parameters() if p.requires_grad]
-            self._noise = NoiseMeter(self.ranks, parameters, base_batch=self._limits.base_batch)
-            if isinstance(self._model, DistributedDataParallel):
-                hooked = self._exact or sparse(plain)
-                (self._noise.attach if hooked else self._noise.watch)(self._model)
-        return self._model
+        if self._given is not None:
+            raise RuntimeError(f"wrap() after resume(); {ORDER}")
+        replica = Replica(
+            built(model, self.device),
+            self.ranks,
+            shard=self._shard,
+            find_unused=self._exact or find_unused_parameters,
+            exact=self._exact,
+        )
+        self._replicas.append(replica)
+        if replica.parameters and (self._measures_noise or self._pace is not None):
+            base = self._limits.base_batch
+            replica.measure_with(NoiseMeter(self.ranks, replica.parameters, base_batch=base))
+        return replica.model
 
     def loader(self, dataset: Any, *, shuffle: bool = True, **options: Any) -> Batches:
         """Batches on the device, every sample once in a pass. `options` are DataLoader's."""
@@ -101,29 +113,23 @@ class Elastic(More):
         self._beside.attach(dataset, batch=batch, passes=passes, shuffle=shuffle, **options)
         return Batches(self._next, self._left)
 
-    def resume(
-        self,
-        model: nn.Module,
-        optimizer: torch.optim.Optimizer,
-        scheduler: Any = None,
-        *,
-        scaler: Any = None,
-        **keeps: Any,
-    ) -> bool:
+    def resume(self, *parts: Any, **named: Any) -> bool:
         """Go on from the newest checkpoint; False if there is none.
 
-        `scheduler`, `scaler` and whatever else is given by name (anything with `state_dict` and
-        `load_state_dict`) is kept in checkpoints as well.
+        Takes the models, their optimisers and schedulers, and a GradScaler, as many as there are
+        and in the same order every time. Whatever else is given by name (anything with `state_dict`
+        and `load_state_dict`) is kept in checkpoints as well; plain values, too, which are then
+        attributes of `kept`.
         """
-        if self._model is None or not self._beside.attached:
-            missing = "wrap" if self._model is None else "loader"
+        if not self._replicas or not self._beside.attached:
+            missing = "loader" if self._replicas else "wrap"
             raise RuntimeError(f"resume() before {missing}(); {ORDER}")
-        _check_kept(optimizer, {"scheduler": scheduler, "scaler": scaler, **keeps})
-        self._optimizer, self._scaler = optimizer, scaler
-        own = {"noise": self._noise, "pace": self._pace}
-        named = {"scheduler": scheduler, "scaler": scaler, **keeps, **own}
-        self._keeps = {name: kept for name, kept in named.items() if kept is not None}
-        found = self._beside.load(model, [optimizer])
+        given = sorted_by_type(parts, named, self._replicas)
+        self._given, self.kept = given, Kept(given.values)
+        self._stepping.take(given.optimizers, given.scaler)
+        own = {"pace": self._pace, **dict(zip(_numbered("noise"), self._meters, strict=False))}
+        self._keeps = given.keeps | {name: kept for name, kept in own.items() if kept is not None}
+        found = self._beside.load(given.root, given.optimizers)
         if found is None:
             random.restore(random.fresh(self._seed, 0, self.ranks.rank))
             return False
@@ -131,6 +137,7 @@ class Elastic(More):
         for name, kept in self._keeps.items():
             if name in found["keeps"]:
                 kept.load_state_dict(found["keeps"][name])
+        self.kept.load_state_dict(found.get("values", {}))
         if self._pace is not None:
             self._adopt(self._pace.first(self.statistics))
         return True
@@ -141,7 +148,7 @@ class Elastic(More):
         Without `total`, as many as the job's spec says. An epoch is a pass over the data; where the
         batch size may change, it is as much progress as one pass at `batch_size` makes.
         """
-        if self._optimizer is None:
+        if self._given is None:
             raise RuntimeError(f"epochs() before resume(); {ORDER}")
         last = session.context().epochs if total is None else total
         while self._epoch < last:
@@ -149,53 +156,79 @@ class Elastic(More):
             if self._pace is not None:
                 self._pace.interrupted()
             yield self._epoch
+            self._close()
             self._epoch, self._over = self._epoch + 1, False
-        self._beside.finish(self._epoch, self._kept())
+        self._beside.finish(self._epoch, self._state())
 
-    def step(self, loss: torch.Tensor) -> bool:
+    def backward(
+        self,
+        loss: torch.Tensor,
+        *,
+        optimizer: Optimizer | Sequence[Optimizer] | None = None,
+        retain_graph: bool = False,
+    ) -> bool:
+        """The first half of `step`, for what is to happen before the second, `step()`: clipping by
+        hand, say, or losses of further batches.
+
+        True if the gradients are whole: then the next `step()` uses them. They are scaled if there
+        is a scaler, whose `unscale_` may be called here.
+        """
+        optimizers = self._chosen(optimizer, "backward()")
+        cell = self._beside.cell
+        if cell is None:
+            raise RuntimeError("backward() without a batch; expected it within a loop over batches")
+        assert self._given is not None
+        if any(each is self._given.optimizers[0] for each in optimizers):
+            mean = loss.detach()
+            self._loss = mean if self._loss is None else self._loss + mean
+        step = self.steps
+        return self._stepping.backward(loss, optimizers, cell, step, retain_graph=retain_graph)
+
+    def step(
+        self,
+        loss: torch.Tensor | None = None,
+        *,
+        optimizer: Optimizer | Sequence[Optimizer] | None = None,
+    ) -> bool:
         """Backward and, once all passes of an iteration are done (True), the optimiser's step.
 
-        Whether to save or stop is agreed on here, and done before the next batch: then all of the
-        script's own lines that belong to this step have run, too.
+        Of several optimisers, `optimizer` says which one the loss is for: it moves the parameters
+        of that one alone. Without a loss: the step after `backward`. Whether to save or stop is
+        agreed on here, and done before the next batch: then all of the script's own lines that
+        belong to this step have run, too.
         """
+        optimizers = self._chosen(optimizer, "step()")
         cell = self._beside.cell
         if cell is None:
             raise RuntimeError("step() without a batch; expected one call for every batch")
-        weighted = loss * cell.weight
-        (weighted if self._scaler is None else self._scaler.scale(weighted)).backward()
-        self._samples += cell.samples
-        if not cell.last:
-            if self._noise is not None:
-                self._noise.accumulated(self._samples)
-            self._beside.stepped(loss)
-            return False
-        factor = self._optimise(cell)
-        self._samples, worth = 0, 1.0
-        if self._pace is not None:
-            worth = rates.gain(cell.total, self._limits.base_batch, self.statistics)
-            self._pace.stepped(full=cell.total == self._beside.data.batch)
-            self._over = self._is_over(worth)
-        known = self.statistics
-        noise = None if known is None else known.noise_scale
-        pass_over = self._beside.stepped(
-            loss, worth, gain=worth, lr_factor=factor, noise_scale=noise
-        )
-        self._over = pass_over if self._pace is None else self._over
-        return True
+        if loss is not None:
+            self.backward(loss, optimizer=optimizers)
+        elif not self._stepping.has_gradients(optimizers):
+            raise RuntimeError(
+                "step() without a loss; expected step(loss), or backward(loss) first"
+            )
+        if cell.last:
+            self._stepping.step(optimizers, cell)
+        assert self._given is not None
+        if len(self._given.optimizers) == 1:
+            self._close()  # of several, nobody knows which is the last
+        return cell.last
 
     @property
     def statistics(self) -> Statistics | None:
-        """Statistics of the gradient, as far as they are known."""
-        return None if self._noise is None else self._noise.statistics
+        """Statistics of the gradient, as far as they are known: of several optimisers, of the one
+        that gains least from a larger batch."""
+        return self._stepping.statistics
 
     @property
     def steps(self) -> int:
-        """Steps of the optimiser, over all attempts."""
+        """Iterations, over all attempts."""
         return session.session().at.step
 
     @property
     def loss(self) -> float | None:
-        """Mean over all ranks, of a step or two ago: nobody waited for it."""
+        """Mean over all ranks, of a step or two ago: nobody waited for it. Of several optimisers,
+        the first one's."""
         return self._beside.loss
 
     @property
@@ -210,50 +243,63 @@ class Elastic(More):
         """
         return self._beside.tensors()
 
-    # A step
+    # A batch
 
     def _next(self) -> tuple[bool, Any]:
         """Whether there is another batch in this epoch, and which; first what was agreed on."""
-        if self._optimizer is None or self._model is None:
+        if self._given is None:
             raise RuntimeError(f"a batch before resume(); {ORDER}")
-        if self._beside.cell is None:
-            self._beside.act(self._kept)
+        self._close()
+        if self._beside.cell is None and not self._stepping.waiting:
+            self._beside.act(self._state)
         if self._over:
             return False, None
         batch = self._beside.batch()
         cell = self._beside.cell
         assert cell is not None
-        aside = self._noise is not None and self._noise.aside
-        synchronise(self._model, cell.last and not aside)
+        self._stepping.begin(cell)
         return True, batch
+
+    def _close(self) -> None:
+        """The batch in progress is done, if it was used at all."""
+        cell = self._beside.cell
+        if cell is None or not self._stepping.used:
+            return
+        if self._stepping.waiting and cell.last and self._may_split:
+            raise RuntimeError(
+                "backward() without step(), where batches may be accumulated already (max_batch, "
+                "local_batch); expected a step() for every batch, or neither of the two"
+            )
+        loss, self._loss = self._loss, None
+        self._stepping.end(cell)
+        if not cell.last:
+            self._beside.stepped(loss)
+            return
+        worth, known = 1.0, self.statistics
+        if self._pace is not None:
+            worth = rates.gain(cell.total, self._limits.base_batch, known)
+            self._pace.stepped(full=cell.total == self._beside.data.batch)
+            self._over = self._is_over(worth)
+        noise = None if known is None else known.noise_scale
+        pass_over = self._beside.stepped(
+            loss, worth, gain=worth, lr_factor=self._stepping.factor, noise_scale=noise
+        )
+        self._over = pass_over if self._pace is None else self._over
+
+    def _chosen(self, given: Optimizer | Sequence[Optimizer] | None, call: str) -> list[Optimizer]:
+        if self._given is None:
+            raise RuntimeError(f"{call} before resume(); {ORDER}")
+        return self._stepping.chosen(given, call)
+
+    @property
+    def _may_split(self) -> bool:
+        """Whether an iteration is taken in several batches, at this width or another."""
+        return self._pace is not None or self._limits.max_local < self._limits.base_batch
 
     def _left(self) -> int:
         data = self._beside.data
         left = data.samples - data.position.cursor
         return -(-left * (data.passes + 1) // data.batch)
-
-    def _optimise(self, cell: Cell) -> float:
-        """Gives the factor that the learning rate had."""
-        scaler, optimizer, model = self._scaler, self._optimizer, self._model
-        assert optimizer is not None
-        assert model is not None
-        if self._noise is not None:
-            scale = getattr(scaler, "_scale", None)  # get_scale() would wait for the GPU
-            self._noise.measure(self._samples, cell.total, self.steps, scale=scale)
-        if self._clip is not None:
-            if scaler is not None:
-                scaler.unscale_(optimizer)
-            nn.utils.clip_grad_norm_(model.parameters(), self._clip)
-        base = self._limits.base_batch
-        factor = rates.factor(self._rule, cell.total, base, self.statistics)
-        with rates.scaled(optimizer, factor):
-            if scaler is None:
-                optimizer.step()
-            else:
-                scaler.step(optimizer)
-                scaler.update()
-        optimizer.zero_grad(set_to_none=True)
-        return factor
 
     def _is_over(self, worth: float) -> bool:
         """Whether the epoch is, with an iteration that is worth so much."""
@@ -262,17 +308,21 @@ class Elastic(More):
 
     # What all ranks agree on, beside when to save and to stop
 
+    @property
+    def _meters(self) -> list[NoiseMeter]:
+        return [replica.meter for replica in self._replicas if replica.meter is not None]
+
     def offers(self) -> list[float]:
         """For the exchange; not for scripts."""
         proposal = None if self._pace is None else self._pace.proposal(self.statistics)
         sizes = [0.0, 0.0] if proposal is None else [proposal.local_batch, proposal.passes]
-        return [*map(float, sizes), *([] if self._noise is None else self._noise.pop())]
+        return [*map(float, sizes), *(value for meter in self._meters for value in meter.pop())]
 
     def hear(self, sums: list[float]) -> None:
         """From the exchange; not for scripts."""
         local, passes, *noise = sums
-        if self._noise is not None:
-            self._noise.push(noise)
+        for n, meter in enumerate(self._meters):
+            meter.push(noise[n * meter.LENGTH : (n + 1) * meter.LENGTH])
         if local and self._pace is not None:
             self._pace.adopt(Setting(int(local), int(passes)))
             self._adopt(self._pace.setting)
@@ -280,9 +330,14 @@ class Elastic(More):
     def _adopt(self, setting: Setting) -> None:
         self._beside.data.set_batch(setting.total(self.ranks.world_size), setting.passes)
 
-    def _kept(self) -> dict[str, Any]:
+    def _state(self) -> dict[str, Any]:
         keeps = {name: kept.state_dict() for name, kept in self._keeps.items()}
-        return {"over": self._over, "keeps": keeps}
+        return {"over": self._over, "keeps": keeps, "values": self.kept.state_dict()}
+
+
+def _numbered(name: str) -> Iterator[str]:
+    yield name
+    yield from (f"{name}_{number}" for number in itertools.count(2))
 
 
 def _limits(
@@ -311,20 +366,6 @@ def _limits(
         max_local=most,
         split_alone=False,
     )
-
-
-def _check_kept(optimizer: object, keeps: dict[str, Any]) -> None:
-    """Now, rather than when the first checkpoint is saved."""
-    if not isinstance(optimizer, torch.optim.Optimizer):
-        kind = type(optimizer).__name__
-        raise TypeError(f"optimizer: got a {kind}; expected one torch.optim.Optimizer")
-    for name, kept in keeps.items():
-        has = callable(getattr(kept, "state_dict", None))
-        if kept is not None and not (has and callable(getattr(kept, "load_state_dict", None))):
-            raise TypeError(
-                f"{name}: got a {type(kept).__name__}; expected something with state_dict() and "
-                "load_state_dict()"
-            )
 
 
 def _tuner(limits: Limits) -> Tuner:

@@ -211,6 +211,19 @@ class NoiseMeter:
         return self._watched is not None and self.due
 
     @property
+    def averages(self) -> bool:
+        """Whether `measure` averages gradients that DDP was told to leave alone."""
+        return self._watched is not None
+
+    def drop(self, step: int) -> None:
+        """Forget what was read in this step, on all ranks alike: there was more to its gradient."""
+        if self._reading is not None and self._reading.step == step:
+            self._reading = self._share = None
+        if self._before is not None and self._before[0].step == step:
+            self._before = None
+        self._part = None
+
+    @property
     def statistics(self) -> Statistics | None:
         """None until something is known. From exact readings, unless the last is long ago."""
         exact, rough = self._exact, self._rough

@@ -103,12 +103,12 @@ def _forget_unknown(tensors: dict[str, Any], metadata: Metadata) -> None:
 
     They had had no gradient yet. A state that is asked for has an entry for every parameter.
     """
-    optimizer = tensors.get("optimizer", {})
-    states: dict[str, dict[str, Any]] = optimizer.get("state", {})
-    for parameter, state in list(states.items()):
-        names = (f"optimizer.state.{parameter}.{name}" for name in state)
-        if state and not any(name in metadata.state_dict_metadata for name in names):
-            del states[parameter]
+    for kind in (name for name in tensors if name.startswith("optimizer")):
+        states: dict[str, dict[str, Any]] = tensors[kind].get("state", {})
+        for parameter, state in list(states.items()):
+            names = (f"{kind}.state.{parameter}.{name}" for name in state)
+            if state and not any(name in metadata.state_dict_metadata for name in names):
+                del states[parameter]
 
 
 class _Planner(DefaultSavePlanner):

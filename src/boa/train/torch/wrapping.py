@@ -1,6 +1,7 @@
-"""A model on all ranks: built on the device, wrapped, and switched between syncing or not."""
+"""A model on the device, in DDP or in shards; and its names without what is wrapped around it."""
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import nn
@@ -9,6 +10,9 @@ from torch.nn.parallel import DistributedDataParallel
 
 from boa.train.torch.ranks import Ranks
 
+WRAPPERS = ("module", "_orig_mod")
+"""What DDP and torch.compile put into names."""
+
 
 def built(model: nn.Module | Callable[[], nn.Module], device: torch.device) -> nn.Module:
     """On the device. What is given as a callable (a class, say) never is on the CPU at all, where
@@ -16,30 +20,34 @@ def built(model: nn.Module | Callable[[], nn.Module], device: torch.device) -> n
     if isinstance(model, nn.Module):
         return model.to(device)
     with device:
-        return model().to(device)
+        made = model()
+    if not isinstance(made, nn.Module):
+        kind = type(made).__name__
+        raise TypeError(f"wrap: got a {kind}; expected an nn.Module, or what makes one")
+    return made.to(device)
 
 
-def wrapped(model: nn.Module, ranks: Ranks, *, shard: bool, find_unused: bool) -> nn.Module:
-    """In DDP, or sharded by FSDP2; alone, as it is.
+def replicated(model: nn.Module, ranks: Ranks, *, find_unused: bool) -> DistributedDataParallel:
+    """DDP over the model.
 
     DDP puts gradients into another order after its first step, and sums over three or more ranks
     are rounded by their place in that order. So the first step after a restart differs in the last
     bit from what it would have been. Where DDP looks for unused parameters, in every step, it keeps
     the order that it began with.
     """
-    if ranks.alone:
-        return model
-    if shard:
-        for part in _blocks(model):
-            fully_shard(part)
-        fully_shard(model)  # in place: it is an FSDPModule from now on
-        return model
     return DistributedDataParallel(
         model,
         device_ids=[ranks.device] if ranks.device.type == "cuda" else None,
         gradient_as_bucket_view=True,
         find_unused_parameters=find_unused,
     )
+
+
+def sharded(model: nn.Module) -> None:
+    """By FSDP2, in place."""
+    for part in _blocks(model):
+        fully_shard(part)
+    fully_shard(model)
 
 
 def synchronise(model: nn.Module, on: bool) -> None:
@@ -50,10 +58,30 @@ def synchronise(model: nn.Module, on: bool) -> None:
         model.set_requires_gradient_sync(on)
 
 
+def plain(model: nn.Module) -> nn.Module:
+    """The model within what torch.compile made of it."""
+    inner = getattr(model, "_orig_mod", None)
+    return inner if isinstance(inner, nn.Module) else model
+
+
 def sparse(model: nn.Module) -> bool:
     """Whether gradients of some parameters will be. DDP looks for the same."""
     tables = (m for m in model.modules() if isinstance(m, nn.Embedding | nn.EmbeddingBag))
     return any(table.sparse for table in tables)
+
+
+def forget_wrappers(model: nn.Module, state: dict[str, Any], prefix: str, *_hooked: object) -> None:
+    """Have a model read what was saved with DDP or torch.compile around it.
+
+    A hook of `load_state_dict`: changes names in `state`, but for those that the model itself has.
+    """
+    own = model._modules.keys()
+    for name in [name for name in state if name.startswith(prefix)]:
+        rest = name[len(prefix) :]
+        while (first := rest.partition(".")[0]) in WRAPPERS and first not in own:
+            rest = rest.partition(".")[2]
+        if rest and prefix + rest != name:
+            state[prefix + rest] = state.pop(name)
 
 
 def _blocks(model: nn.Module) -> list[nn.Module]:
