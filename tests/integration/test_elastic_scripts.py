@@ -1,6 +1,7 @@
 """Trainings as people write them, at widths 1, 2 and 1 again: what came out on one, comes out."""
 
-from collections.abc import Callable, Sequence
+import random
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,8 @@ import torch
 from torch import nn
 from torch.nn.functional import binary_cross_entropy_with_logits, mse_loss
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
-from torch.utils.data import TensorDataset
+from torch.utils.data import IterableDataset, Subset, TensorDataset, WeightedRandomSampler
+from torchdata.stateful_dataloader import StatefulDataLoader
 
 from boa.train.torch import Elastic
 from elastic import Attempt, Ended, play
@@ -176,3 +178,277 @@ def test_averages_names_and_plain_values_are_the_same_at_every_width(tmp_path: P
     assert set(copied(network())) < found["weights"].keys()
     assert {"module.0.weight", "shadow.0.weight", "held.x.0.weight"} < found["weights"].keys()
     assert found["same"][1] == [0, 1, 2]
+
+
+# Data
+
+
+class Numbered(IterableDataset[tuple[torch.Tensor, torch.Tensor]]):
+    """Shuffled as it comes, by a buffer of eight, with a different order in every pass."""
+
+    def __iter__(self) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+        waiting: list[tuple[torch.Tensor, torch.Tensor]] = []
+        for sample in zip(*data(), strict=True):
+            waiting.append(sample)
+            if len(waiting) == 8:
+                yield waiting.pop(random.randrange(8))
+        yield from waiting
+
+
+class Placed(IterableDataset[tuple[torch.Tensor, torch.Tensor]]):
+    """It knows where it is, and that it was not read from its beginning again."""
+
+    def __init__(self) -> None:
+        self.at = 0
+        self.begun_at = list[int]()
+
+    def __iter__(self) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+        self.begun_at.append(self.at)
+        x, y = data()
+        while self.at < SAMPLES:
+            self.at += 1
+            yield x[self.at - 1], y[self.at - 1]
+        self.at = 0
+
+    def state_dict(self) -> dict[str, int]:
+        return {"at": self.at}
+
+    def load_state_dict(self, state: dict[str, int]) -> None:
+        self.at = state["at"]
+
+
+class Buckets:
+    """Batches of neighbours, of 8 or 5 samples, in random order."""
+
+    def __init__(self) -> None:
+        rows = [list(range(n, n + 8)) for n in range(0, 40, 8)]
+        self.batches = rows + [list(range(n, n + 5)) for n in range(40, 55, 5)]
+
+    def __len__(self) -> int:
+        return len(self.batches)
+
+    def __iter__(self) -> Iterator[list[int]]:
+        return iter([self.batches[n] for n in torch.randperm(len(self)).tolist()])
+
+
+def loader_of(run: Elastic, kind: str) -> Any:
+    tensors = TensorDataset(*data())
+    odd = Subset(tensors, range(SAMPLES - 3))
+    match kind:
+        case "weighted":
+            return run.loader(tensors, sampler=WeightedRandomSampler(list(range(SAMPLES)), 50))
+        case "bucketed":
+            return run.loader(tensors, batch_sampler=Buckets())
+        case "whole batches":
+            return run.loader(odd, drop_last=True)
+        case "stream":
+            return run.loader(Numbered())
+        case "stream that knows its place":
+            return run.loader(Placed())
+        case "stateful loader":
+            return run.loader(StatefulDataLoader(odd, batch_size=BATCH, shuffle=True))
+    raise AssertionError(kind)
+
+
+def fitted(interrupt: Interrupt, *, kind: str) -> dict[str, Any]:
+    run = Elastic(batch_size=BATCH, save_every_s=0.0)
+    model = run.wrap(network)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+    batches = loader_of(run, kind)
+    run.resume(model, optimizer)
+    done, samples = 0, 0
+    for _ in run.epochs(EPOCHS):
+        for x, y in batches:
+            samples += run.total(len(x))
+            run.step(mse_loss(model(x), y))
+            done += 1
+            interrupt(done)
+    return {"weights": copied(model), "same": run.steps, "samples": samples}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "samples"),
+    [
+        ("weighted", 50 * EPOCHS),
+        ("bucketed", 55 * EPOCHS),
+        ("whole batches", 48 * EPOCHS),
+        ("stream", SAMPLES * EPOCHS),
+        ("stream that knows its place", SAMPLES * EPOCHS),
+        ("stateful loader", 53 * EPOCHS),
+    ],
+)
+def test_data_of_every_kind_come_in_one_order_at_every_width(
+    tmp_path: Path, kind: str, samples: int
+) -> None:
+    found = same_as_alone(fitted, tmp_path, kind=kind)
+    assert found["samples"] == samples
+
+
+def half_labelled(interrupt: Interrupt, *, first: bool = True) -> dict[str, Any]:
+    """Two loaders, the second longer and with a larger batch; its pass ends within an epoch."""
+    run = Elastic(batch_size=BATCH, save_every_s=0.0)
+    model = run.wrap(network)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    x, y = data()
+    labelled = run.loader(TensorDataset(x[:40], y[:40]))
+    others = run.loader(TensorDataset(x), batch_size=12, drop_last=True)
+    run.resume(model, optimizer)
+    done = 0
+    pairs = _together if first else _swapped
+    for _ in run.epochs(EPOCHS):
+        for (inputs, wanted), (more,) in pairs(labelled, others):
+            loss = mse_loss(model(inputs), wanted) + model(more).square().mean()
+            run.step(loss)
+            done += 1
+            interrupt(done)
+    return {"weights": copied(model), "same": run.steps}
+
+
+def _together(labelled: Any, others: Any) -> Iterator[Any]:
+    return zip(labelled, others, strict=False)
+
+
+def _swapped(labelled: Any, others: Any) -> Iterator[Any]:
+    return ((pair, more) for more, pair in zip(others, labelled, strict=False))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", [True, False])
+def test_a_second_loader_goes_on_where_it_was(tmp_path: Path, first: bool) -> None:
+    same_as_alone(half_labelled, tmp_path, first=first)
+
+
+# Loops by hand
+
+
+class Scaler(torch.amp.GradScaler):
+    """As on a GPU: with a scale that grows, and gradients that are scaled."""
+
+    def __init__(self) -> None:
+        super().__init__("cpu", init_scale=64.0, growth_interval=3)
+
+
+def by_hand(interrupt: Interrupt, *, accumulated: int = 1, scaled: bool = True) -> dict[str, Any]:
+    """Clips by hand, unscaled before; steps with every so many batches."""
+    run = Elastic(batch_size=BATCH, save_every_s=0.0)
+    model = run.wrap(network)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.2, momentum=0.9)
+    scaler = Scaler() if scaled else None
+    batches = run.loader(TensorDataset(*data()))
+    run.resume(model, optimizer, scaler=scaler)
+    done = 0
+    norms = []
+    for _ in run.epochs(EPOCHS):
+        for n, (x, y) in enumerate(batches, run.steps):
+            whole = run.backward(mse_loss(model(x), y) / accumulated)
+            if (n + 1) % accumulated == 0:
+                assert whole
+                if scaler is not None:
+                    scaler.unscale_(optimizer)
+                norms.append(float(nn.utils.clip_grad_norm_(model.parameters(), 0.05)))
+                run.step()
+            done += 1
+            interrupt(done)
+    assert max(norms) > 0.05
+    scale = None if scaler is None else scaler.get_scale()
+    return {"weights": copied(model), "same": (run.steps, scale), "norms": norms}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("accumulated", [1, 2])
+def test_clipping_and_accumulation_by_hand_are_the_same_at_every_width(
+    tmp_path: Path, accumulated: int
+) -> None:
+    """A stop does not come between a backward and its step."""
+    found = same_as_alone(by_hand, tmp_path, accumulated=accumulated)
+    assert found["same"][1] > 64.0, "the scale has grown"
+    (plain,) = play(
+        by_hand, tmp_path / "plain", [Attempt(1)], accumulated=accumulated, scaled=False
+    )
+    torch.testing.assert_close(told(plain)["norms"], found["norms"], rtol=1e-4, atol=1e-6)
+
+
+class Net(nn.Module):
+    """With a method for the loss beside `forward`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.body, self.head = network(4), nn.Linear(4, 1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        out: torch.Tensor = self.head(self.body(x))
+        return out
+
+    def loss(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return mse_loss(self.head(self.body(x)), y)
+
+
+def compiled(interrupt: Interrupt, *, how: str) -> dict[str, Any]:
+    run = Elastic(batch_size=BATCH, save_every_s=0.0)
+    model = run.wrap((lambda: torch.compile(Net(), backend="eager")) if how == "inside" else Net)
+    called = torch.compile(model, backend="eager") if how == "outside" else model
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    batches = run.loader(TensorDataset(*data()))
+    run.resume(called, optimizer)
+    done = 0
+    for _ in run.epochs(EPOCHS):
+        for x, y in batches:
+            run.step(model.loss(x, y) if how == "method" else mse_loss(called(x), y))
+            done += 1
+            interrupt(done)
+    names = sorted(run.state()["model"])
+    return {"weights": copied(called), "same": (names, run.steps)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["inside", "outside", "method"])
+def test_compiled_models_and_methods_train_alike_under_plain_names(
+    tmp_path: Path, how: str
+) -> None:
+    """`method`: the loss is computed by another method than `forward`, which DDP does not see."""
+    found = same_as_alone(compiled, tmp_path, how=how)
+    assert found["same"][0] == sorted(Net().state_dict())
+    assert ("_orig_mod.head.weight" in found["weights"]) == (how != "method")
+
+
+def evaluated(_interrupt: Interrupt) -> dict[str, Any]:
+    """On seven samples, by as many ranks as there are."""
+    run = Elastic(batch_size=BATCH)
+    model = run.wrap(lambda: nn.Sequential(nn.BatchNorm1d(6), nn.Linear(6, 1)))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+    x, y = data()
+    batches = run.loader(TensorDataset(x, y))
+    run.resume(model, optimizer)
+    found: dict[str, Any] = {}
+    for _ in run.epochs(1):
+        for inputs, wanted in batches:
+            run.step(mse_loss(model(inputs), wanted))
+        model.eval()
+        numbers, count, scores = list[int](), 0, [torch.empty(0)]
+        with torch.no_grad():
+            for inputs, index in run.evaluation(
+                TensorDataset(x[:7], torch.arange(7)), batch_size=2
+            ):
+                scores.append(model(inputs).flatten())
+                numbers += index.tolist()
+                count += len(index)
+        found["own"] = len(numbers)
+        found["seen"], found["count"] = run.gather(numbers), run.total(count)
+        found["scores"] = run.gather(torch.cat(scores))
+        found["sum"] = run.total(torch.cat(scores).sum())
+        model.train()
+    return found
+
+
+@pytest.mark.slow
+def test_ranks_share_an_evaluation_and_no_sample_comes_twice(tmp_path: Path) -> None:
+    """With one model on all of them: rank 0's statistics of batches count."""
+    (three,) = play(evaluated, tmp_path, [Attempt(3)])
+    assert three.codes == [0, 0, 0]
+    assert [found["own"] for found in three.told] == [2, 2, 3]
+    for found in three.told:
+        assert found["seen"] == list(range(7))
+        assert found["count"] == 7
+        assert torch.equal(found["scores"], three.told[0]["scores"])
+        assert float(found["sum"]) == pytest.approx(float(found["scores"].sum()), rel=1e-6)

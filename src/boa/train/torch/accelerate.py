@@ -62,7 +62,9 @@ class ElasticRun:
         """Whether nothing is left of the current epoch."""
         self._loss: torch.Tensor | None = None
 
-    def loader(self, dataset: Any, *, shuffle: bool = True, **options: Any) -> "AccelerateBatches":
+    def loader(
+        self, dataset: Any, *, shuffle: bool | None = None, **options: Any
+    ) -> "AccelerateBatches":
         """Batches of this rank, on its device, every sample once in an epoch.
 
         `options` are DataLoader's. `Accelerator.prepare` leaves it as it is.

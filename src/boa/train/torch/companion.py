@@ -9,7 +9,6 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-import numpy as np
 import torch
 import torch.distributed as dist
 from torch import nn
@@ -20,10 +19,12 @@ from boa.train.torch import random, states
 from boa.train.torch.arriving import Sums
 from boa.train.torch.checkpoint import Checkpointer
 from boa.train.torch.circle import Failed
-from boa.train.torch.data import Cell, ElasticLoader, Position, cells
+from boa.train.torch.data import Cell, ElasticLoader, Position
 from boa.train.torch.exchange import Exchange
 from boa.train.torch.parts import Parts, Patience
 from boa.train.torch.ranks import Ranks
+from boa.train.torch.sides import Side
+from boa.train.torch.streams import StreamLoader, is_stream
 
 Optimizers = Iterable[torch.optim.Optimizer]
 SAVE_EVERY_S = 300.0
@@ -65,8 +66,10 @@ class Companion:
         self._parts, self._saves = Parts(), Patience(save_every_s)
         self._exchange, self._losses = Exchange(ranks), Sums()
         self._checkpoints = Checkpointer(session.context().checkpoint_dir, ranks)
-        self._data: ElasticLoader | None = None
-        self._stream: Iterator[tuple[Cell, Any]] | None = None
+        self._data: ElasticLoader | StreamLoader | None = None
+        self._stream: Iterator[tuple[Cell | None, Any]] | None = None
+        self._sides: list[Side] = []
+        self._side_states: list[dict[str, Any]] = []
         self._position = Position()
         self._random: dict[str, Any] | None = None
         self._model: nn.Module | None = None
@@ -81,35 +84,67 @@ class Companion:
     # Data
 
     def attach(
-        self, dataset: Any, *, passes: int, shuffle: bool, batch: int | None = None, **options: Any
+        self,
+        dataset: Any,
+        *,
+        passes: int,
+        shuffle: bool | None = None,
+        batch: int | None = None,
+        streams: bool = False,
+        **options: Any,
     ) -> None:
-        """The training data, `batch` samples of all ranks in a step. `options` are DataLoader's."""
+        """The training data, `batch` samples of all ranks in a step. `options` are DataLoader's.
+
+        `streams`: whether it need not be map-style; `batch()` then tells that a pass is over.
+        """
         if self._data is not None:
             raise RuntimeError("a second loader(); expected one, and a DataLoader to evaluate with")
-        batch, world = batch or self.batch_size, self.ranks.world_size
+        if is_stream(dataset) and not streams:
+            raise TypeError(
+                f"loader: got a {type(dataset).__name__}; expected a map-style data set "
+                "(__getitem__ and __len__): streams are for Elastic"
+            )
+        self._data = self._made(dataset, batch or self.batch_size, passes, shuffle, options)
+        self._data.position = self._position  # of the checkpoint, if it is loaded already
+
+    def attach_side(
+        self, dataset: Any, *, batch: int, shuffle: bool | None = None, **options: Any
+    ) -> Side:
+        """Data beside the first: `batch` samples of all ranks with every batch of a rank."""
+        side = Side(self._made(dataset, batch, 0, shuffle, options), batch)
+        if len(self._sides) < len(self._side_states):
+            side.load(self._side_states[len(self._sides)])
+        self._sides.append(side)
+        return side
+
+    def _made(
+        self, dataset: Any, batch: int, passes: int, shuffle: bool | None, options: dict[str, Any]
+    ) -> ElasticLoader | StreamLoader:
+        world = self.ranks.world_size
         if batch < world * (passes + 1):
             accumulated = f", accumulated in {passes + 1} batches each" if passes else ""
             raise ValueError(
                 f"batch_size: got {batch} on {world} processes{accumulated}; expected a sample for "
                 f"each, or `gpus: {{max: {batch // (passes + 1)}}}` in the job's file"
             )
-        self._data = ElasticLoader(
+        kind = StreamLoader if is_stream(dataset) else ElasticLoader
+        return kind(
             dataset,
             self.ranks,
             batch=batch,
             passes=passes,
-            seed=self._seed,
+            seed=self._seed + len(self._sides),
             shuffle=shuffle,
             **options,
         )
-        self._data.position = self._position  # of the checkpoint, if it is loaded already
 
     @property
     def attached(self) -> bool:
         return self._data is not None
 
     def batch(self) -> Any:
-        """The next one of this rank, on the device; `cell` says what it counts for.
+        """The next one of this rank, on the device; `cell` says what it counts for, and is None
+        where a pass of a stream is over.
 
         The first one after a restart draws its random numbers as it would have without one.
         """
@@ -124,6 +159,8 @@ class Companion:
         except BaseException:
             self._stream = None
             raise
+        for side in self._sides if self.cell is not None else ():
+            side.begun()
         if self._random is not None:
             random.restore(self._random)
             self._random = None
@@ -132,11 +169,7 @@ class Companion:
     @property
     def length(self) -> int:
         """Batches of a whole pass over the data, on every rank."""
-        data = self.data
-        whole, rest = divmod(data.samples, data.batch)
-        row, world = np.arange(rest), self.ranks.world_size
-        more = cells(row, 0, data.batch, data.passes, 0, world) if rest else []
-        return whole * (data.passes + 1) + len(more)
+        return self.data.length
 
     @property
     def position(self) -> Position:
@@ -147,7 +180,7 @@ class Companion:
         self.cell, self.data.position = None, position
 
     @property
-    def data(self) -> ElasticLoader:
+    def data(self) -> ElasticLoader | StreamLoader:
         if self._data is None:
             raise RuntimeError("there is no loader; expected loader() before training")
         return self._data
@@ -164,6 +197,8 @@ class Companion:
             raise RuntimeError("step() without a batch; expected one call for every batch")
         if loss is not None:
             self._losses.add(loss.detach() * (cell.weight / self.ranks.world_size))
+        for side in self._sides:
+            side.done()
         if not cell.last:
             return False
         self._losses.send()
@@ -243,6 +278,11 @@ class Companion:
             self._position = Position(*found.shared["position"])
             if self._data is not None:
                 self._data.position = self._position
+            if isinstance(self._data, StreamLoader):
+                self._data.load(found.shared.get("stream"))
+            self._side_states = found.shared.get("sides", [])
+            for side, state in zip(self._sides, self._side_states, strict=False):
+                side.load(state)
             fresh = random.fresh(self._seed, found.progress.step, self.ranks.rank)
             self._random = fresh if found.own is None else found.own
             session.resume_at(found.progress)
@@ -250,10 +290,12 @@ class Companion:
         return None if found is None else dict(found.shared["state"])
 
     def _save(self, progress: Progress, state: dict[str, Any], *, wait: bool = False) -> None:
-        at = self.position
+        at, sides = self.position, [side.state() for side in self._sides]
+        stream = self.data.state() if isinstance(self.data, StreamLoader) else None
+        place = {"position": (at.number, at.cursor), "stream": stream, "sides": sides}
         self._checkpoints.save(
             tensors=self.tensors(),
-            shared={"position": (at.number, at.cursor), "state": state},
+            shared={**place, "state": state},
             own=random.state(),
             progress=progress,
             parts=self._parts.so_far,

@@ -6,35 +6,24 @@ iteration is done, and only it is kept: whoever goes on, at whatever width, begi
 fetched ahead and not trained on is simply fetched again.
 """
 
-import ctypes
-import hashlib
-import os
-import random
-import signal
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from multiprocessing.sharedctypes import RawValue
-from multiprocessing.util import Finalize
-from types import FrameType
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
-from torch.utils.data import DataLoader, Dataset, IterableDataset, Subset, get_worker_info
+from torch.utils.data import DataLoader, Dataset, Subset, get_worker_info
 
+from boa.train.torch.orders import Order, Orders, order
 from boa.train.torch.ranks import Ranks
+from boa.train.torch.seeding import number_of, own_randomness, reseed
+from boa.train.torch.workers import guarded, no_stop
 
-Order = NDArray[np.int64]
+__all__ = ["Cell", "ElasticLoader", "Order", "Position", "cells", "moved", "order"]
 
 INSTEAD = {
     "batch_size": "it is said once, as the batch_size of all ranks together",
-    "sampler": "the loader gives each rank its share; give shuffle= and seed=",
-    "batch_sampler": "the loader gives each rank its share; give shuffle= and seed=",
-    "drop_last": "the last iteration of a pass is smaller, and weighted so; a data set of a "
-    "multiple of the batch size has none",
     "generator": "give seed=, from which all that is random here follows",
     "in_order": "which samples were trained on is known only if they come in order; leave it out",
 }
@@ -67,27 +56,28 @@ class Cell:
     last: bool
     """Whether it is its iteration's last: here gradients are synchronised and the optimiser
     steps."""
+    start: int = field(default=0, compare=False)
+    """Place of its first sample in the pass."""
 
 
-def order(samples: int, seed: int, number: int, shuffle: bool) -> Order:
-    """In which order pass `number` goes through the data: the same wherever it is asked for."""
-    row = np.arange(samples, dtype=np.int64)
-    if shuffle:
-        # NumPy keeps RandomState's streams as they are for good; those of Generator may change.
-        bits = np.random.MT19937(np.random.SeedSequence([seed, number]))
-        np.random.RandomState(bits).shuffle(row)
-    return row
-
-
-def cells(order: Order, cursor: int, batch: int, passes: int, rank: int, world: int) -> list[Cell]:
+def cells(
+    order: Order,
+    cursor: int,
+    batch: int,
+    passes: int,
+    rank: int,
+    world: int,
+    total: int | None = None,
+) -> list[Cell]:
     """One iteration of one rank: the next `batch` samples over `passes` + 1 cells per rank.
 
-    Cells differ by one sample at most. What is left at the end of a pass goes into no more cells
-    than are needed to keep them as small as ever; all ranks have the same number of them.
+    `total`: samples of the iteration, where that is not `batch` or what is left. Cells differ by
+    one sample at most. What is left at the end of a pass goes into no more cells than are needed to
+    keep them as small as ever; all ranks have the same number of them.
     """
-    total = min(batch, len(order) - cursor)
+    total = min(batch, len(order) - cursor) if total is None else total
     rounds = passes + 1
-    if total < batch:
+    if total != batch:
         rounds = -(-total // (world * -(-batch // (world * rounds))))
     rounds = min(rounds, -(-total // world))
     size, larger = divmod(total, rounds * world)
@@ -96,9 +86,9 @@ def cells(order: Order, cursor: int, batch: int, passes: int, rank: int, world: 
         at = turn * world + rank
         count = size + (at < larger)
         start = cursor + at * size + min(at, larger)
-        taken = order[start : start + count] if count else order[cursor : cursor + 1]
-        indices = tuple(taken.tolist())
-        found.append(Cell(indices, count, count * world / total, total, turn == rounds - 1))
+        start, end = (start, start + count) if count else (cursor, cursor + 1)
+        indices, last = tuple(order[start:end].tolist()), turn == rounds - 1
+        found.append(Cell(indices, count, count * world / total, total, last, start))
     return found
 
 
@@ -117,24 +107,35 @@ class ElasticLoader:
         batch: int,
         passes: int = 0,
         seed: int = 0,
-        shuffle: bool = True,
+        shuffle: bool | None = None,
+        sampler: Iterable[int] | None = None,
+        batch_sampler: Iterable[Sequence[int]] | None = None,
+        drop_last: bool = False,
         **options: Any,
     ) -> None:
         for name in sorted(INSTEAD.keys() & options.keys()):
             raise ValueError(f"{name} is not an option of an elastic loader: {INSTEAD[name]}")
         if seed < 0:
             raise ValueError(f"seed is {seed}; it must be 0 or more")
-        self.samples = _length(dataset)
+        self._batch, self._passes = _sizes(batch, passes)
+        self._orders = Orders(
+            _length(dataset),
+            seed,
+            shuffle=shuffle,
+            sampler=sampler,
+            batch_sampler=batch_sampler,
+            multiple=batch if drop_last else 1,
+        )
         self._ranks = ranks
         self._position = Position()
-        self._batch, self._passes = _sizes(batch, passes)
-        self._ahead = _Ahead(self.samples, seed, shuffle, ranks)
+        self._ahead = _Ahead(self._orders, ranks)
         self._generator = torch.Generator()  # so that beginning draws nothing from the global one
         self._seed = seed
         self._options = {"pin_memory": ranks.device.type == "cuda", **options}
         if self._options.get("num_workers", 0) > 0:
             self._options.setdefault("persistent_workers", True)
-            self._options["worker_init_fn"] = self._guard(options.get("worker_init_fn"))
+            init = options.get("worker_init_fn")
+            self._options["worker_init_fn"] = guarded(self, init, inner=True)
         self._fetched: DataLoader[Any] = DataLoader(
             _Samples(dataset, seed),
             batch_sampler=self._ahead,
@@ -146,15 +147,33 @@ class ElasticLoader:
         self._cell: Cell | None = None  # the newest of the iteration in progress
 
     @property
+    def samples(self) -> int:
+        """Samples of this pass."""
+        return len(self._orders.row(self._position.number))
+
+    @property
+    def length(self) -> int:
+        """Batches of this pass, on every rank."""
+        row, world = self._orders.row(self._position.number), self._ranks.world_size
+        whole, rest = divmod(len(row), self._batch)
+        totals = [rest] if row.ends is None else row.totals()
+        found = 0 if row.ends is not None else whole * (self._passes + 1)
+        for total in filter(None, totals):
+            place = np.arange(total)
+            found += len(cells(place, 0, self._batch, self._passes, 0, world, total))
+        return found
+
+    @property
     def position(self) -> Position:
         return self._position
 
     @position.setter
     def position(self, position: Position) -> None:
         """Go on from there. An iteration in progress is dropped."""
-        if position.number < 0 or not 0 <= position.cursor < self.samples:
+        samples = len(self._orders.row(max(position.number, 0)))
+        if position.number < 0 or not 0 <= position.cursor < samples:
             raise ValueError(
-                f"{position} is not in a data set of {self.samples} samples: "
+                f"{position} is not in a data set of {samples} samples: "
                 "is it the one that the checkpoint was made with?"
             )
         self._position, self._cell, self._stale = position, None, True
@@ -204,17 +223,11 @@ class ElasticLoader:
         self._stale = False
         self._ahead.start(self._position, self._batch, self._passes)
         at = self._position
-        self._generator.manual_seed(_number(self._seed, at.number, at.cursor))
+        self._generator.manual_seed(number_of(self._seed, at.number, at.cursor))
         if not self._fetched.num_workers:
             return iter(self._fetched)
-        with _no_stop():
+        with no_stop():
             return iter(self._fetched)
-
-    def _guard(self, then: Callable[[int], None] | None) -> "_WorkerStart":
-        closing = RawValue(ctypes.c_bool, False)
-        # Before multiprocessing ends its children with SIGTERM and waits for them.
-        Finalize(self, _set, (closing,), exitpriority=100)
-        return _WorkerStart(closing, then)
 
 
 def moved(batch: Any, device: torch.device) -> Any:
@@ -233,9 +246,8 @@ def moved(batch: Any, device: torch.device) -> Any:
 class _Ahead:
     """Batch sampler of DataLoader: endless, and it remembers what was asked for."""
 
-    def __init__(self, samples: int, seed: int, shuffle: bool, ranks: Ranks) -> None:
-        self._data = samples, seed, shuffle
-        self._ranks = ranks
+    def __init__(self, orders: Orders, ranks: Ranks) -> None:
+        self._orders, self._ranks = orders, ranks
         self.sent: deque[Cell] = deque()
 
     def start(self, position: Position, batch: int, passes: int) -> None:
@@ -246,15 +258,16 @@ class _Ahead:
         return self._cells(*self._from)
 
     def _cells(self, position: Position, batch: int, passes: int) -> Iterator[Any]:
-        samples, seed, shuffle = self._data
         number, cursor = position.number, position.cursor
+        rank, world = self._ranks.rank, self._ranks.world_size
         while True:
-            row = order(samples, seed, number, shuffle)
-            for start in range(cursor, samples, batch):
-                rank, world = self._ranks.rank, self._ranks.world_size
-                for cell in cells(row, start, batch, passes, rank, world):
+            row = self._orders.row(number)
+            while cursor < len(row):
+                total = row.total(cursor, batch)
+                for cell in cells(row.indices, cursor, batch, passes, rank, world, total):
                     self.sent.append(cell)
-                    yield number, cell.indices
+                    yield number, cell.indices, None if row.unique else cell.start
+                cursor += total
             number, cursor = number + 1, 0
 
 
@@ -268,96 +281,34 @@ class _Samples(Dataset[Any]):
             root = root.dataset
         self._many = hasattr(root, "__getitems__")
 
-    def __getitems__(self, asked: tuple[int, Sequence[int]]) -> Sequence[Any]:
+    def __getitems__(self, asked: tuple[int, Sequence[int], int | None]) -> Sequence[Any]:
         if get_worker_info() is not None:
             return self._read(*asked)
-        with _own_randomness():
+        with own_randomness():
             return self._read(*asked)
 
-    def _read(self, number: int, indices: Sequence[int]) -> Sequence[Any]:
+    def _read(self, number: int, indices: Sequence[int], start: int | None) -> Sequence[Any]:
+        # a sample that comes twice in a pass (`start` is its place there) is not augmented alike
+        places = (
+            [()] * len(indices) if start is None else [(start + n,) for n in range(len(indices))]
+        )
         if self._many:
-            _reseed(self._seed, number, indices[0])
+            reseed(self._seed, number, indices[0], *places[0])
             found: Sequence[Any] = self.dataset.__getitems__(list(indices))  # type: ignore[attr-defined]
             return found
-        return [self._one(number, index) for index in indices]
+        return [self._one(number, *each) for each in zip(indices, places, strict=True)]
 
-    def _one(self, number: int, index: int) -> Any:
-        _reseed(self._seed, number, index)
+    def _one(self, number: int, index: int, place: tuple[int, ...]) -> Any:
+        reseed(self._seed, number, index, *place)
         return self.dataset[index]
 
 
-def _number(*parts: int) -> int:
-    """64 bits that depend on all parts: cheaper than SeedSequence, which is 10 µs per sample."""
-    return int.from_bytes(hashlib.blake2b(repr(parts).encode(), digest_size=8).digest(), "big")
-
-
-def _reseed(*parts: int) -> None:
-    number = _number(*parts)
-    random.seed(number)
-    np.random.seed(number & 0xFFFFFFFF)
-    torch.default_generator.manual_seed(number)
-
-
-@contextmanager
-def _own_randomness() -> Iterator[None]:
-    """Leave the training process's random numbers as they were."""
-    before = random.getstate(), np.random.get_state(), torch.default_generator.get_state()
-    try:
-        yield
-    finally:
-        random.setstate(before[0])
-        np.random.set_state(before[1])
-        torch.default_generator.set_state(before[2])
-
-
-@dataclass(frozen=True, slots=True)
-class _WorkerStart:
-    """First thing in a worker process: outlive the SIGTERM that asks the whole job to stop.
-
-    The last iteration and the checkpoint come after it, and PyTorch raises an error in a rank whose
-    worker died. The rank ends its workers itself, when it ends or lets go of the loader.
-    """
-
-    closing: Any  # a shared bool
-    then: Callable[[int], None] | None
-
-    def __call__(self, worker: int) -> None:
-        parent = os.getppid()
-
-        def on_stop(number: int, frame: FrameType | None) -> None:
-            if self.closing.value or os.getppid() != parent:
-                os._exit(0)
-
-        signal.signal(signal.SIGTERM, on_stop)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
-        info: Any = get_worker_info()
-        object.__setattr__(info, "dataset", info.dataset.dataset)  # the user's own, for `then`
-        if self.then is not None:
-            self.then(worker)
-
-
-@contextmanager
-def _no_stop() -> Iterator[None]:
-    """Hold SIGTERM back while workers begin: they are born with it blocked, until they are safe."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _set(flag: Any) -> None:
-    flag.value = True
-
-
 def _length(dataset: Any) -> int:
-    if isinstance(dataset, IterableDataset) or not hasattr(dataset, "__getitem__"):
-        raise ValueError(
-            f"{type(dataset).__name__} is not a map-style data set: an elastic loader must be able "
-            "to begin anywhere, so it needs __getitem__ and __len__"
+    if not hasattr(dataset, "__getitem__") or not hasattr(dataset, "__len__"):
+        raise TypeError(
+            f"{type(dataset).__name__} is no data set; expected __getitem__ and __len__, or an "
+            "IterableDataset"
         )
-    if not hasattr(dataset, "__len__"):
-        raise ValueError(f"{type(dataset).__name__} has no __len__: when a pass ends is not known")
     if not len(dataset):
         raise ValueError("the data set is empty")
     return len(dataset)

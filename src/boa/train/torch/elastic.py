@@ -7,19 +7,21 @@ from typing import Any, get_args
 import torch
 from torch import nn
 
-from boa.goodput.tuning import Limits, Setting, first_setting
+from boa.goodput.tuning import Setting, first_setting
 from boa.train import session
-from boa.train.torch import random, rates
+from boa.train.torch import evaluating, random, rates
 from boa.train.torch.batches import Batches
 from boa.train.torch.companion import SAVE_EVERY_S, Companion, More
+from boa.train.torch.evaluating import Evaluation
 from boa.train.torch.given import Given, sorted_by_type
 from boa.train.torch.kept import Kept
+from boa.train.torch.limits import limits_of, tuner_of
 from boa.train.torch.noise import NoiseMeter, Statistics
 from boa.train.torch.pace import Pace
 from boa.train.torch.ranks import Ranks, join
 from boa.train.torch.replicas import Replica
+from boa.train.torch.sides import Side
 from boa.train.torch.stepping import Optimizer, Stepping
-from boa.train.torch.tuner import Tuner
 from boa.train.torch.wrapping import built
 
 ORDER = "expected wrap, loader, resume, epochs"
@@ -53,7 +55,7 @@ class Elastic(More):
     ) -> None:
         self.ranks: Ranks = join()
         self.device = self.ranks.device
-        self._limits = _limits(batch_size, max_batch, local_batch, self.ranks.world_size)
+        self._limits = limits_of(batch_size, max_batch, local_batch, self.ranks.world_size)
         if learning_rate not in get_args(rates.Rule):
             rules = ", ".join(get_args(rates.Rule))
             raise ValueError(f"learning_rate: got {learning_rate!r}; expected one of {rules}")
@@ -64,7 +66,7 @@ class Elastic(More):
         self._pace: Pace | None = None
         if max_batch is not None:
             first = first_setting(self._limits, self.ranks.world_size)
-            self._pace = Pace(self.ranks, _tuner(self._limits), first)
+            self._pace = Pace(self.ranks, tuner_of(self._limits), first)
         self._replicas: list[Replica] = []
         self._stepping = Stepping(
             self._replicas, base_batch=batch_size, rule=learning_rate, clip=clip_norm
@@ -103,14 +105,30 @@ class Elastic(More):
             replica.measure_with(NoiseMeter(self.ranks, replica.parameters, base_batch=base))
         return replica.model
 
-    def loader(self, dataset: Any, *, shuffle: bool = True, **options: Any) -> Batches:
-        """Batches on the device, every sample once in a pass. `options` are DataLoader's."""
+    def loader(self, dataset: Any, *, shuffle: bool | None = None, **options: Any) -> Batches:
+        """Batches on the device, every sample once in a pass. `options` are DataLoader's.
+
+        The first loader makes the epochs. Further ones go round beside it, a batch with each of its
+        batches; they may have a `batch_size` of their own, which counts all ranks, too.
+        """
         setting = first_setting(self._limits, self.ranks.world_size)
+        if self._beside.attached:
+            size = options.pop("batch_size", self._limits.base_batch)
+            batch = max(size // (setting.passes + 1), 1)
+            side = self._beside.attach_side(dataset, batch=batch, shuffle=shuffle, **options)
+            return Batches(lambda: (True, self._beside_next(side)), lambda: side.data.length)
         batch = self._limits.base_batch  # rigid: to the sample
         if self._pace is not None:
             batch = setting.total(self.ranks.world_size)
         passes = setting.passes
-        self._beside.attach(dataset, batch=batch, passes=passes, shuffle=shuffle, **options)
+        self._beside.attach(
+            dataset, batch=batch, passes=passes, shuffle=shuffle, streams=True, **options
+        )
+        if self._pace is not None and self._beside.data.samples is None:
+            raise TypeError(
+                f"max_batch: an epoch is counted in samples, and {type(dataset).__name__} has no "
+                "__len__; expected one, or no max_batch"
+            )
         return Batches(self._next, self._left)
 
     def resume(self, *parts: Any, **named: Any) -> bool:
@@ -214,6 +232,25 @@ class Elastic(More):
             self._close()  # of several, nobody knows which is the last
         return cell.last
 
+    # Between the epochs, or wherever all ranks are
+
+    def evaluation(
+        self, dataset: Any, *, batch_size: int | None = None, **options: Any
+    ) -> Evaluation:
+        """This rank's part of a data set to evaluate on, in order: over all ranks, every sample
+        once. `batch_size` is that of one rank; `options` are DataLoader's."""
+        size = self._limits.max_local if batch_size is None else batch_size
+        return Evaluation(dataset, self.ranks, self._replicas, batch_size=size, **options)
+
+    def total(self, value: Any) -> Any:
+        """The sum over all ranks of a number or a tensor, in 64 bits. All ranks must ask."""
+        return evaluating.total(value, self.ranks)
+
+    def gather(self, value: Any) -> Any:
+        """The tensors, or lists, of all ranks one after the other: in the order of the data set, if
+        they are of an `evaluation`. All ranks must ask."""
+        return evaluating.gathered(value, self.ranks)
+
     @property
     def statistics(self) -> Statistics | None:
         """Statistics of the gradient, as far as they are known: of several optimisers, of the one
@@ -255,10 +292,20 @@ class Elastic(More):
         if self._over:
             return False, None
         batch = self._beside.batch()
+        if self._beside.cell is None and self._pace is None:  # the end of a stream
+            self._over = True
+            return False, None
         cell = self._beside.cell
+        if cell is None:  # an epoch may go on in the next pass
+            batch, cell = self._beside.batch(), self._beside.cell
         assert cell is not None
         self._stepping.begin(cell)
         return True, batch
+
+    def _beside_next(self, side: Side) -> Any:
+        if self._given is None:
+            raise RuntimeError(f"a batch before resume(); {ORDER}")
+        return side.draw(during=self._beside.cell is not None)
 
     def _close(self) -> None:
         """The batch in progress is done, if it was used at all."""
@@ -298,12 +345,14 @@ class Elastic(More):
 
     def _left(self) -> int:
         data = self._beside.data
+        if data.samples is None:
+            return data.length  # which says that nobody knows
         left = data.samples - data.position.cursor
         return -(-left * (data.passes + 1) // data.batch)
 
     def _is_over(self, worth: float) -> bool:
         """Whether the epoch is, with an iteration that is worth so much."""
-        work = self._beside.data.samples / self._limits.base_batch
+        work = (self._beside.data.samples or 0) / self._limits.base_batch
         return session.session().at.progress + worth >= work
 
     # What all ranks agree on, beside when to save and to stop
@@ -338,40 +387,3 @@ class Elastic(More):
 def _numbered(name: str) -> Iterator[str]:
     yield name
     yield from (f"{name}_{number}" for number in itertools.count(2))
-
-
-def _limits(
-    batch_size: int, max_batch: int | None, local: tuple[int, int] | None, world: int
-) -> Limits:
-    if batch_size < 1:
-        raise ValueError(f"batch_size: got {batch_size}; expected at least 1")
-    if max_batch is not None and max_batch < batch_size:
-        raise ValueError(f"max_batch: got {max_batch}; expected at least batch_size, {batch_size}")
-    least, most = local or (1, batch_size)
-    if not 1 <= least <= most:
-        raise ValueError(
-            f"local_batch: got {local}; expected (least, most) with 1 <= least <= most"
-        )
-    if (max_batch or batch_size) < world:
-        raise ValueError(
-            f"batch_size: got {batch_size} on {world} processes; expected a sample for each, "
-            f"or `gpus: {{max: {batch_size}}}` in the job's file"
-        )
-    if max_batch is None:
-        return Limits(base_batch=batch_size, max_batch=batch_size, min_local=1, max_local=most)
-    return Limits(
-        base_batch=batch_size,
-        max_batch=max_batch,
-        min_local=least,
-        max_local=most,
-        split_alone=False,
-    )
-
-
-def _tuner(limits: Limits) -> Tuner:
-    return Tuner(
-        base_batch=limits.base_batch,
-        max_batch=limits.max_batch,
-        local_batch=(limits.min_local, limits.max_local),
-        gpu_type=session.context().gpu_type,
-    )

@@ -55,7 +55,9 @@ class ElasticCallback(Callback):
             "accumulate_grad_batches": self._accumulated,
         }
 
-    def loader(self, dataset: Any, *, shuffle: bool = True, **options: Any) -> "LightningBatches":
+    def loader(
+        self, dataset: Any, *, shuffle: bool | None = None, **options: Any
+    ) -> "LightningBatches":
         """The training data: every sample once in an epoch. `options` are DataLoader's."""
         passes = self._accumulated - 1
         self._companion.attach(dataset, passes=passes, shuffle=shuffle, **options)
