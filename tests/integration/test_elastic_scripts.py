@@ -384,10 +384,14 @@ class Net(nn.Module):
         return mse_loss(self.head(self.body(x)), y)
 
 
+def within() -> Any:
+    return torch.compile(Net(), backend="eager")
+
+
 def compiled(interrupt: Interrupt, *, how: str) -> dict[str, Any]:
     run = Elastic(batch_size=BATCH, save_every_s=0.0)
-    model = run.wrap((lambda: torch.compile(Net(), backend="eager")) if how == "inside" else Net)
-    called = torch.compile(model, backend="eager") if how == "outside" else model
+    model: Any = run.wrap(within if how == "inside" else Net)
+    called: Any = torch.compile(model, backend="eager") if how == "outside" else model
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
     batches = run.loader(TensorDataset(*data()))
     run.resume(called, optimizer)

@@ -76,8 +76,7 @@ def gathered(value: Any, ranks: Ranks) -> Any:
     if ranks.alone:
         return value
     parts: list[Any] = [None] * ranks.world_size
-    is_tensor = isinstance(value, torch.Tensor)
-    dist.all_gather_object(parts, value.detach().cpu() if is_tensor else value)
-    if is_tensor:
-        return torch.cat([part for part in parts if len(part)] or parts[:1]).to(value.device)
-    return [each for part in parts for each in part]
+    dist.all_gather_object(parts, value if isinstance(value, list) else value.detach().cpu())
+    if isinstance(value, list):
+        return [each for part in parts for each in part]
+    return torch.cat([part for part in parts if len(part)] or parts[:1]).to(value.device)

@@ -170,7 +170,8 @@ def test_a_part_that_is_called_module_keeps_its_name() -> None:
 
 def test_the_model_within_a_compiled_one_has_the_names() -> None:
     model = First()
-    assert plain(torch.compile(model, backend="eager")) is model
+    compiled: Any = torch.compile(model, backend="eager")
+    assert plain(compiled) is model
     assert plain(model) is model
 
 

@@ -317,14 +317,14 @@ def test_drop_last_leaves_a_multiple_of_the_batch() -> None:
 
 
 def test_samplers_that_cannot_be_split_are_refused_by_type() -> None:
-    distributed = DistributedSampler(Numbers(), 2, 0)
+    distributed: DistributedSampler[int] = DistributedSampler(Numbers(), 2, 0)
     for given, said in (
         ({"sampler": distributed}, "got a DistributedSampler, which takes one rank's share"),
         ({"batch_sampler": BatchSampler(distributed, 2, False)}, "got a DistributedSampler"),
         ({"sampler": iter([1])}, "expected an iterable of a known length"),
     ):
         with pytest.raises(TypeError, match=said):
-            Orders(23, 0, **given)  # type: ignore[arg-type]
+            Orders(23, 0, **given)
     with pytest.raises(ValueError, match="shuffle: got True beside sampler"):
         Orders(23, 0, shuffle=True, sampler=[1])
     with pytest.raises(ValueError, match="sampler: got one beside batch_sampler"):
