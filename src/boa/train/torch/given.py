@@ -1,4 +1,4 @@
-"""What a script gives to `resume`, sorted by type; what is none of it is refused there."""
+"""Models, optimisers and all else that `resume` is given, sorted by type; refused by type."""
 
 import numbers
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,7 +30,7 @@ class Given:
 
     @property
     def root(self) -> nn.Module:
-        """What has all models and so the names of checkpoints."""
+        """The module with all models: its names are those of checkpoints."""
         inner = [plain(model) for model in self.models]
         if len(inner) == 1:
             return inner[0]

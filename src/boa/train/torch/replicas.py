@@ -130,7 +130,7 @@ class Replica:
 
 
 class _Hooks:
-    """What runs around `forward`. A copy of the model, an average of it say, is nobody's replica:
+    """Hooks around `forward`. A copy of the model, an average of it say, is nobody's replica:
     in a copy or a pickle they do nothing."""
 
     def __init__(self, replica: Replica | None = None) -> None:

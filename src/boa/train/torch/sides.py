@@ -41,7 +41,7 @@ class Side:
         self._early = False
 
     def done(self) -> None:
-        """What was drawn was trained on, unless it is for the next batch."""
+        """The batch that was drawn was trained on, unless it is for the next batch."""
         if self._is_out and not self._early:
             self.data.advance()
             self._is_out, self._out = False, None

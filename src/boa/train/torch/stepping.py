@@ -54,7 +54,7 @@ class Stepping:
         self.used = False
         """Whether the batch has had a backward."""
         self.factor = 1.0
-        """What the learning rates were multiplied by in the last step."""
+        """The factor of the learning rates in the last step."""
 
     def take(self, optimizers: Sequence[Optimizer], scaler: Any) -> None:
         self._optimizers, self._scaler = tuple(optimizers), scaler
@@ -214,7 +214,7 @@ class Stepping:
         return next((each for each in self._optimizers if _shared(replica, [each])), None)
 
     def _of(self, optimizer: Optimizer) -> Statistics | None:
-        """What its models have adds up: they are parts of one gradient."""
+        """Statistics of all its models, added up: they are parts of one gradient."""
         reaches = self._reach([optimizer])
         own = [reach.replica.meter for reach in reaches if reach.measured and reach.replica.meter]
         known = [found for meter in own if (found := meter.statistics)]

@@ -136,7 +136,7 @@ class StreamLoader:
                 yield cell, moved(self._share(taken, cell), self._ranks.device)
 
     def _take(self) -> tuple[Any, int]:
-        """What is next, of all ranks, and how many samples it has."""
+        """The next batch of all ranks, and how many samples it has."""
         with own_randomness():
             if self._iterator is None:
                 self._begin()
@@ -215,7 +215,7 @@ def part(batch: Any, start: int, end: int) -> Any:
 
 
 def _source(source: Any, batch: int, options: dict[str, Any]) -> tuple[Any, bool, Any]:
-    """What is iterated over, whether it makes batches, and what makes them if it does not."""
+    """The iterable, whether it makes batches, and the function that makes them if it does not."""
     workers = options.get("num_workers", 0)
     if isinstance(source, DataLoader):
         if options:

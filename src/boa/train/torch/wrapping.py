@@ -11,7 +11,7 @@ from torch.nn.parallel import DistributedDataParallel
 from boa.train.torch.ranks import Ranks
 
 WRAPPERS = ("module", "_orig_mod")
-"""What DDP and torch.compile put into names."""
+"""Parts of names that DDP and torch.compile put there."""
 
 
 def built(model: nn.Module | Callable[[], nn.Module], device: torch.device) -> nn.Module:
