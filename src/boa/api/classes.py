@@ -24,7 +24,8 @@ class PartTimes(TypedDict):
 
 
 class Curve(TypedDict):
-    """Beliefs for every width that can run; all lists are of one length."""
+    """Beliefs for every width that can run and is not barred by a failure; all lists are of one
+    length."""
 
     widths: list[int]
     speedup: list[float]
@@ -47,6 +48,22 @@ class Sample(TypedDict):
     """Against the least width that was measured, without what is believed."""
 
 
+class FailedWidth(TypedDict):
+    """A width at which runs failed before they got anywhere, while others went well elsewhere."""
+
+    width: int
+    across_nodes: bool
+    times: int
+    reason: str
+    """Of the last one."""
+    at: float
+    """When that failed."""
+    job: str
+    """Whose it was."""
+    again_at: float | None
+    """When it may be tried again; null: not by itself (`POST /classes/{name}/retry`)."""
+
+
 class ClassOnType(TypedDict):
     """A class on one GPU type."""
 
@@ -60,6 +77,8 @@ class ClassOnType(TypedDict):
     measured_from: int | None
     """Width that measured speedups are against; null: nothing was measured."""
     samples: list[Sample]
+    failed: list[FailedWidth]
+    """By width; those wider, or narrower, than one that failed are not used either."""
 
 
 _OfClass = TypedDict("_OfClass", {"class": str})

@@ -96,6 +96,9 @@ class JobView:
     """Seconds until it makes progress where it is: it is being started or rescaled."""
     limits: "GpuLimits | None" = None
     """GPUs that its user allows; None: any."""
+    barred: frozenset[tuple[GpuName, int]] = frozenset()
+    """GPU types and widths that it is not to have, within its limits: it failed there, or others
+    of its class did."""
     least: "Share | None" = None
     """GPUs to start it on where nothing is planned for it, since it has waited long enough."""
 

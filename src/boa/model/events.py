@@ -151,19 +151,31 @@ class FailedFields(Ended):
     """Ends in a row without progress in between."""
     detail: NotRequired[str]
     """The engine's words, where they say more than the code."""
+    said: NotRequired[str]
+    """The line of the run's output that tells most of why."""
 
 
 class Retry(OfJob):
     """A run failed, was lost or lost a node, and the job is tried again."""
 
-    why: FailureCode | Literal["node_lost", "run_lost", "not_ready"]
+    why: FailureCode | Literal["node_lost", "run_lost", "not_ready", "width_failed"]
+    """`width_failed`: where it was put, nobody got anywhere, but elsewhere."""
     exit_code: int | None
     wait_s: Seconds
     failures: NotRequired[int]
     """In a row; a lost node is none, nor is a run lost with its machine or its files, nor one that
-    could not begin for want of a secret."""
+    could not begin for want of a secret, nor one that failed for where it was."""
     retries: NotRequired[int]
     detail: NotRequired[str]
+    said: NotRequired[str]
+    """The line of the run's output that tells most of why."""
+    gpu_type: NotRequired[str]
+    """GPUs that it failed on, for `width_failed` …"""
+    width: NotRequired[int]
+    across_nodes: NotRequired[bool]
+    back_gpu_type: NotRequired[str]
+    """… and those that it goes back to."""
+    back_width: NotRequired[int]
 
 
 class OfNode(TypedDict):

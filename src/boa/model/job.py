@@ -11,6 +11,7 @@ from boa.model.job_spec import JobSpec as JobSpec
 from boa.model.job_spec import Launcher as Launcher
 from boa.model.job_spec import SecretUse as SecretUse
 from boa.model.job_spec import State as State
+from boa.model.placements import FailedPlacement, Placement
 from boa.units import Seconds, Usd
 
 RunState: TypeAlias = Literal["requested", "running", "stopping"]
@@ -83,6 +84,12 @@ class JobRecord:
     best_epoch: int = 0
     best_progress: float = 0.0
     """How far it ever was: a job that only does again what it had done has not got further."""
+    worked: tuple[Placement, ...] = ()
+    """Placements at which it made progress, or at least did not fail for a while …"""
+    unfit: tuple[FailedPlacement, ...] = ()
+    """… and those at which it failed, and is not to be again for a while."""
+    code: str = ""
+    """Fingerprint of the files that it runs, as they were when it was submitted; empty: unknown."""
     failures: int = 0
     """Ends in a row that count against `retries`: getting further forgives them."""
     retry_at: Seconds | None = None

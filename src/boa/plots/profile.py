@@ -174,6 +174,9 @@ def profile_text(document: Document) -> str:
     most = max((_longest(kind) for kind in types), default=1.0)
     for kind in types:
         lines += ["", *_type_lines(kind, most)]
+    for kind in document["gpu_types"]:
+        if not kind["curve"]["widths"] and kind.get("failed"):
+            lines += ["", f"[bold]{escape(kind['name'])}[/bold]", *_failed_lines(kind)]
     return "\n".join(lines)
 
 
@@ -214,16 +217,31 @@ def _longest(kind: Document) -> float:
 
 def _type_lines(kind: Document, most: float) -> Iterator[str]:
     curve = dict(zip(kind["curve"]["widths"], kind["curve"]["speedup"], strict=True))
-    base = min(curve)
+    base, failed = min(curve), {one["width"] for one in kind.get("failed", ())}
     yield f"[bold]{escape(kind['name'])}[/bold]  [dim]GPUs  s(k)  (░ perfect scaling)[/dim]"
     for width in _rows(kind, sorted(curve)):
         speedup, perfect = curve[width], curve[base] * width / base
         full = max(round(BAR * speedup / most), 1)
         bar = "█" * full + "░" * max(round(BAR * perfect / most) - full, 0)
         samples = [s for s in kind["samples"] if s["width"] == width]
-        said = "; ".join(_sample_said(s, kind) for s in samples) or "not tried yet"
+        untried = "failed" if width in failed else "not tried yet"
+        said = "; ".join(_sample_said(s, kind) for s in samples) or untried
         row = f"{width:>6} {significant(speedup):>6}  {bar:<{BAR}}  {said}"
         yield row if samples else f"[dim]{row}[/dim]"
+    yield from _failed_lines(kind)
+
+
+def _failed_lines(kind: Document) -> Iterator[str]:
+    for one in kind.get("failed", ()):
+        yield f"[red]{escape(failed_said(kind['name'], one))}[/red]"
+
+
+def failed_said(gpu: str, one: Document) -> str:
+    """A width that failed, and what becomes of it."""
+    where = f"{one['width']}×{gpu}{' across nodes' if one['across_nodes'] else ''}"
+    times = "once" if one["times"] == 1 else f"{one['times']} times"
+    later = "" if one["again_at"] is None else " for now"
+    return f"{where} failed {times}: {one['reason']}; not used{later}"
 
 
 def _rows(kind: Document, widths: Sequence[int]) -> list[int]:

@@ -1,20 +1,22 @@
 """A job's life: its runs begin, move, end, fail and are tried again. All pure."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from boa.backoff import doubled
 from boa.model.cluster import Allocation, NodeId
 from boa.model.events import EventKind, FailureCode
 from boa.model.job import JobRecord, Run, State
+from boa.model.placements import FailedPlacement, Placement
 from boa.model.records import Report
 from boa.model.runs import RunEvent
 from boa.placement.packing import choose_slots
 from boa.scheduler.decide import reasons
+from boa.scheduler.falling_back import elsewhere, sent_back, stopped_well, way_back, went_well
 from boa.scheduler.observe.histogram import bucket
-from boa.scheduler.state import Draft
+from boa.scheduler.state import Draft, FailedRun
 from boa.scheduler.words import of_jobs as words
 from boa.units import Seconds
 
@@ -51,7 +53,13 @@ def run_hindered(draft: Draft, event: RunEvent) -> None:
     draft.tell("trouble", job=job.id, why="not_over", name=job.name, detail=event.hindrance)
 
 
-def run_ended(draft: Draft, event: RunEvent, at: Seconds, backoff_s: Seconds) -> None:
+Worked: TypeAlias = Callable[[JobRecord], AbstractSet[Placement]]
+"""Placements at which a job or one of its class made progress."""
+
+
+def run_ended(
+    draft: Draft, event: RunEvent, at: Seconds, backoff_s: Seconds, worked: Worked
+) -> None:
     """It ended then, which may be a while ago: the service may have been away.
 
     Of an end that was told before, or of a run that nobody knows, nothing.
@@ -68,6 +76,7 @@ def run_ended(draft: Draft, event: RunEvent, at: Seconds, backoff_s: Seconds) ->
     if job.stop_requested:
         _end(draft, job, "stopped", event, at, words.STOPPED, why="requested")
     elif event.exit_code == 0 and not event.stopped:
+        job = went_well(job, Placement.of(run.allocation))
         _end(draft, job, "succeeded", event, at)
     elif event.run_lost:
         _lost(draft, job, event, backoff_s, "run_lost")
@@ -75,11 +84,11 @@ def run_ended(draft: Draft, event: RunEvent, at: Seconds, backoff_s: Seconds) ->
         wait_s = doubled(backoff_s, job.restarts + 1, LONGEST_BACKOFF_S)
         _lost(draft, job, event, wait_s, "not_ready")
     elif asked or event.stopped:  # by us, or by a machine that shuts down
-        _between_runs(draft, job, run, event)
+        _between_runs(draft, stopped_well(job, run, at), run, event)
     elif event.node_lost:
         _lost(draft, job, event, backoff_s, "node_lost")
     else:
-        _failed(draft, job, event, at, backoff_s)
+        _failed(draft, job, run, event, at, backoff_s, worked(job))
 
 
 def _running(draft: Draft, event: RunEvent) -> JobRecord | None:
@@ -136,15 +145,35 @@ def _between_runs(draft: Draft, job: JobRecord, run: Run, event: RunEvent) -> No
     )
 
 
-def _failed(draft: Draft, job: JobRecord, event: RunEvent, at: Seconds, backoff_s: Seconds) -> None:
-    """It ended by itself, and badly: try again later, unless it has been tried often enough."""
+def _failed(
+    draft: Draft,
+    job: JobRecord,
+    run: Run,
+    event: RunEvent,
+    at: Seconds,
+    backoff_s: Seconds,
+    worked: AbstractSet[Placement],
+) -> None:
+    """It ended by itself, and badly: if that is for where it was, it goes back at once to where it
+    went well; else try again later, unless it has been tried often enough."""
     code, detail = _failure(event)
     why, failures = words.failure(code, event.exit_code, event.reason), job.failures + 1
-    told: dict[str, Any] = {"why": code, "failures": failures, **detail}
-    job = replace(job, failures=failures, exit_code=event.exit_code)
-    if failures > job.spec.retries:
-        _end(draft, job, "failed", event, at, words.given_up(why, failures), **told)
+    place, reason = Placement.of(run.allocation), words.failed_by(why, event.said)
+    found = FailedPlacement(place, 1, 1, draft.now, reason, job.id, job.code)
+    back = way_back(job, place, worked)
+    draft.failed.append(FailedRun(job, found, run.requested_at, counted=back is None))
+    job = replace(job, exit_code=event.exit_code)
+    if back is not None:
+        _go_back(draft, sent_back(job, found, run.requested_at, back), found, back)
         return
+    told: dict[str, Any] = {"why": code, "failures": failures, **detail, **_said(event)}
+    job = replace(job, failures=failures)
+    if failures > job.spec.retries:
+        given_up = words.given_up(words.failed_by(why, event.said), failures)
+        _end(draft, job, "failed", event, at, given_up, **told)
+        return
+    if (other := elsewhere(job, place, worked)) is not None:
+        job = sent_back(job, found, run.requested_at, other)
     wait = doubled(backoff_s, failures, LONGEST_BACKOFF_S)
     draft.put_job(
         replace(
@@ -153,7 +182,7 @@ def _failed(draft: Draft, job: JobRecord, event: RunEvent, at: Seconds, backoff_
             allocation=None,
             retry_at=draft.now + wait,
             moved_at=None,
-            reason=words.next_try(why, wait),
+            reason=words.next_try(reason, wait),
         )
     )
     draft.tell(
@@ -165,6 +194,39 @@ def _failed(draft: Draft, job: JobRecord, event: RunEvent, at: Seconds, backoff_
         retries=job.spec.retries,
         **told,
     )
+
+
+def _go_back(draft: Draft, job: JobRecord, found: FailedPlacement, back: Placement) -> None:
+    """It failed for where it was, which is no failure of its own: on where it goes well."""
+    failed = found.place
+    draft.put_job(
+        replace(
+            job,
+            state="waiting",
+            allocation=None,
+            retry_at=None,
+            moved_at=None,
+            reason=words.goes_back(failed, found.reason, back),
+        )
+    )
+    draft.tell(
+        "retry",
+        job=job.id,
+        name=job.name,
+        why="width_failed",
+        exit_code=job.exit_code,
+        wait_s=0.0,
+        detail=found.reason,
+        gpu_type=failed.gpu,
+        width=failed.width,
+        across_nodes=failed.across,
+        back_gpu_type=back.gpu,
+        back_width=back.width,
+    )
+
+
+def _said(event: RunEvent) -> dict[str, str]:
+    return {"said": event.said} if event.said else {}
 
 
 def _failure(event: RunEvent) -> tuple[FailureCode, dict[str, str]]:
@@ -213,6 +275,8 @@ def reported(draft: Draft, job: JobRecord, report: Report) -> JobRecord:
     best = max(reached, best)
     if run.reported_at is None:
         run = replace(run, reported_at=draft.now)
+    if report.units > 0:
+        job = went_well(job, Placement.of(run.allocation))
     return draft.put_job(
         replace(
             job,

@@ -97,7 +97,7 @@ class Scheduler:
         for event in said.events:
             if event.ended:
                 at = draft.now - event.age_s * self.limits.speed
-                lifecycle.run_ended(draft, event, at, self.limits.backoff_s)
+                lifecycle.run_ended(draft, event, at, self.limits.backoff_s, self.beliefs.worked)
                 forget.append(event.key)
             elif event.hindrance:
                 lifecycle.run_hindered(draft, event)
@@ -109,6 +109,7 @@ class Scheduler:
         """Learn, plan, decide, place; write down who is to run where, and which nodes are to be."""
         limits = self.limits
         self._reports.take(draft, reports)
+        self.beliefs.look(draft.now)
         self.purse.steer(draft, self.planner.plan, self.decider.commitments)
         self.decider.patience_s = self.purse.patience_s
         plans = self.decider.by_job or self.decider.at_events
@@ -159,6 +160,8 @@ class Scheduler:
         self.decider.node_times.learn(draft.changes.nodes.values())
         for job in draft.arrived:
             self.beliefs.arrived(job, draft.now)
+        for failed in draft.failed:
+            self.beliefs.failed(failed.job, failed.found, failed.began, counted=failed.counted)
         for job in draft.changes.jobs.values():
             if job.ended:
                 self.beliefs.ended(job, draft.now)

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from boa.model.changes import Changes
 from boa.model.cluster import JobId, NodeId
 from boa.model.events import EventKind, has_its_fields
 from boa.model.job import JobRecord, Run
+from boa.model.placements import FailedPlacement
 from boa.model.records import Event, Hold, NodeRecord
 from boa.scheduler.money.ledger import Totals, closed_hold, closed_node, hold_cost
 from boa.scheduler.words.sentences import sentence
@@ -58,6 +59,16 @@ class State:
         )
 
 
+class FailedRun(NamedTuple):
+    """A run that failed by itself."""
+
+    job: JobRecord
+    found: FailedPlacement
+    began: Seconds
+    counted: bool
+    """As a failure of the job's own."""
+
+
 class Draft:
     """A state being changed, with the list of changes that one transaction will store."""
 
@@ -69,6 +80,7 @@ class Draft:
         """Whether anything happened that placement has to look at."""
         self.counted: dict[str, float] = {}
         self.arrived: list[JobRecord] = []
+        self.failed: list[FailedRun] = []
         self._by_node: dict[NodeId, dict[JobId, None]] | None = None
 
     @property

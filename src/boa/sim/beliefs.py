@@ -4,6 +4,7 @@ from collections.abc import Collection, Hashable, Mapping
 
 from boa.model.cluster import JobId
 from boa.model.job import JobRecord
+from boa.model.placements import FailedPlacement, Placement
 from boa.model.records import Report
 from boa.model.workload import Workload
 from boa.scheduler.learn.beliefs import Believed
@@ -32,6 +33,16 @@ class LearnerBeliefs:
     def rescaled(self, job: JobRecord, what: Told) -> None: ...
 
     def ended(self, job: JobRecord, now: Seconds) -> None: ...
+
+    def failed(
+        self, job: JobRecord, found: FailedPlacement, began: Seconds, *, counted: bool
+    ) -> None: ...
+
+    def worked(self, job: JobRecord) -> frozenset[Placement]:
+        """None: no job of a simulation fails for where it is."""
+        return frozenset()
+
+    def look(self, now: Seconds) -> None: ...
 
     def kin(self, job: JobRecord) -> Hashable:
         return job.id if self._alone else job.job_class

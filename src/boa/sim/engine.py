@@ -86,6 +86,8 @@ class SimulatedEngine:
         interference: float = 0.0,
     ) -> None:
         self._clock, self._cast, self._report_s = clock, cast, report_s
+        self.breaks: Callable[[Launch], str] = lambda launch: ""
+        """Last words of a run that fails as soon as it begins; empty: it does not."""
         self._cold_s, self._interference = cold_s, interference
         self.report = report
         self.jobs: dict[JobId, ActiveJob] = {}
@@ -127,6 +129,8 @@ class SimulatedEngine:
         self._runs[launch.key] = self._pending[run.number] = run
         self._set_alarm(run)
         self._interfere(now)
+        if said := self.breaks(launch):
+            self._end(run, RunEvent(key=launch.key, ended=True, exit_code=1, said=said))
 
     def stop(self, key: RunKey, grace_s: Seconds) -> None:
         run = self._runs.get(key)

@@ -19,6 +19,7 @@ from boa.model.cluster import Allocation, JobId, Share
 from boa.model.events import KINDS
 from boa.model.held import Floats, Held, HeldOnNodes
 from boa.model.job import GpuLimits, JobRecord, JobSpec, Run, SecretUse
+from boa.model.placements import FailedPlacement, Placement
 from boa.model.plan import Variant
 from boa.model.records import Cell, CellKey, ClassRecord, Event, Hold, NodeRecord, Point, Sample
 
@@ -91,7 +92,7 @@ def job_row(job: JobRecord) -> Row:
 def job_of(row: Stored) -> JobRecord:
     record = json.loads(row["record"])
     for name, decode in _PARTS_OF_A_JOB.items():
-        if record[name] is not None:
+        if record.get(name) is not None:  # one that is newer than the record is not there
             record[name] = decode(record[name])
     return JobRecord(
         id=str(row["number"]),
@@ -172,10 +173,12 @@ def _run(document: Row) -> Run:
     return Run(**{**document, "allocation": _allocation(document["allocation"]), "slots": slots})
 
 
-_PARTS_OF_A_JOB: Mapping[str, Callable[[Row], Any]] = {
+_PARTS_OF_A_JOB: Mapping[str, Callable[[Any], Any]] = {
     "share": _share,
     "allocation": _allocation,
     "run": _run,
+    "worked": lambda rows: tuple(Placement(*row) for row in rows),
+    "unfit": lambda rows: tuple(map(FailedPlacement.read, rows)),
 }
 
 

@@ -161,7 +161,7 @@ class KeptFacts:
         limits = view.limits
         key: tuple[object, ...] = (name,)
         if limits is not None:
-            key = (name, limits.min, limits.max, limits.types)
+            key = (name, limits.min, limits.max, limits.types, view.barred)
         place = self._places.get(key)
         if place is None:
             place = self._places[key] = len(self._alikes)
@@ -175,5 +175,5 @@ class KeptFacts:
 def _alike(view: JobView, worths: Mapping[str, Worth], name: str) -> Alike:
     course = worths[name].course if name in worths else None
     limits = view.limits
-    forbids = None if course is None or limits is None else course.forbids(limits)
+    forbids = None if course is None or limits is None else course.forbids(limits, view.barred)
     return Alike(name, course, is_stranger(view, worths), forbids)

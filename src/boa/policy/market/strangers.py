@@ -43,7 +43,9 @@ def is_stranger(job: JobView, worths: Mapping[str, Worth]) -> bool:
     if limits is None:
         return False
     return not any(
-        limits.min <= width <= limits.max and (not limits.types or gpu in limits.types)
+        limits.min <= width <= limits.max
+        and (not limits.types or gpu in limits.types)
+        and (gpu, width) not in job.barred
         for gpu, width in worth.course.states
     )
 

@@ -14,6 +14,7 @@ import ctypes
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,7 @@ from boa.model.workload import GpuType, JobClass, Workload
 from boa.solver.objective import cost_rates, run_times
 from boa.units import GpuName, Seconds
 
+Barred: TypeAlias = frozenset[tuple[GpuName, int]]
 NEVER_S: Seconds = 1e12
 """Time of an epoch where it cannot run: finite, so that sums of it stay numbers."""
 MOST_URGENT = 1e4
@@ -79,7 +81,9 @@ class Course:
     rescale_s: Seconds
     weight: float
     cap_s: Seconds | None
-    _forbids: "dict[GpuLimits, NDArray[np.bool_] | None]" = field(default_factory=dict)
+    _forbids: "dict[tuple[GpuLimits, Barred], NDArray[np.bool_] | None]" = field(
+        default_factory=dict
+    )
 
     @cached_property
     def index(self) -> dict[tuple[GpuName, int], int]:
@@ -89,18 +93,23 @@ class Course:
         """The state that a job is on with these GPUs; -1: none of them."""
         return -1 if held is None else self.index.get((held.gpu, held.width), -1)
 
-    def forbids(self, limits: GpuLimits) -> "NDArray[np.bool_] | None":
-        """States outside of what a job's own user allows; None: there are no such."""
-        if limits not in self._forbids:
+    def forbids(
+        self, limits: GpuLimits, barred: Barred = frozenset()
+    ) -> "NDArray[np.bool_] | None":
+        """States outside of what a job's own user allows, or barred for it; None: there are no
+        such."""
+        key = (limits, barred)
+        if key not in self._forbids:
             found = np.array(
                 [
                     not limits.min <= width <= limits.max
                     or bool(limits.types and gpu not in limits.types)
+                    or (gpu, width) in barred
                     for gpu, width in self.states
                 ]
             )
-            self._forbids[limits] = found if found.any() else None
-        return self._forbids[limits]
+            self._forbids[key] = found if found.any() else None
+        return self._forbids[key]
 
     @cached_property
     def reached(self) -> Floats:

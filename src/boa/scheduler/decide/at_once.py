@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import NamedTuple
@@ -83,7 +84,8 @@ class AtOnce(Decider):
         view = self._seen(draft, jobs, room)
         decision = self.policy.decide(view)
         self._remember(draft, decision)
-        placed = self._placed(draft, jobs, current, view.nodes, decision, room)
+        barred = {seen.id: seen.barred for seen in view.jobs if seen.barred}
+        placed = self._placed(draft, jobs, current, view.nodes, decision, room, barred)
         given_up = set(map(_id, view.nodes)) - placed.kept
         self.unwanted = (self.unwanted | given_up) & draft.nodes.keys()
         rent(draft, placed.new, self.gpu_types, self.weighed)
@@ -127,8 +129,10 @@ class AtOnce(Decider):
         usable: Sequence[Node],
         decision: Decision,
         room: Room,
+        barred: Mapping[JobId, AbstractSet[tuple[GpuName, int]]],
     ) -> "_Placed":
-        """The decision on nodes; where it takes more of them than may be rented, what fits."""
+        """The decision on nodes; where it takes more of them than may be rented, or has a job where
+        that is not to be, what fits."""
         next_node, short = draft.state.next_node, dict[JobId, Shortage]()
         after, nodes = allocate(decision, current, usable, self.gpu_types, next_node)
         ids = frozenset(map(_id, usable))
@@ -136,9 +140,16 @@ class AtOnce(Decider):
         if new and not _anyone_on({node.id for node in new}, current, after):  # as many as can be
             new = _rentable(new, usable, self.gpu_types, room)
         over = (room.spend_left or 0.0) < 0 and not self.at_events
+        over = over or any(
+            (given := after.get(job)) is not None and (given.gpu, given.width) in states
+            for job, states in barred.items()
+        )
         if over or not can_rent(new, usable, self.gpu_types, room):
             shares = _shares(jobs, after)
-            wants = self.wants([job for job in jobs if job.id in shares], shares)
+            for job in jobs:
+                if job.id in barred and job.id in shares:
+                    shares[job.id] = self.within(shares[job.id], job, draft.now) or shares[job.id]
+            wants = self.wants([job for job in jobs if job.id in shares], shares, draft.now)
             fitted = fit(wants, current, usable, self.gpu_types, next_node, room)
             after, new = fitted.allocations, list(fitted.new_nodes)
             short = dict(fitted.short)
@@ -230,7 +241,7 @@ class AtOnce(Decider):
         if job.attempts == 0 and now < job.submitted_at + self.unplanned_s:
             return None
         share = job.share or self.least(job)
-        return share and self.within(share, job)
+        return share and self.within(share, job, now)
 
 
 class _Placed(NamedTuple):

@@ -40,7 +40,7 @@ class ByJob(Decider):
             share = decision.shares.get(job.id)
             if share is None and draft.now - job.submitted_at >= self.unplanned_s:
                 share = job.share or self.least(job)
-            share = share and self.within(share, job)
+            share = share and self.within(share, job, draft.now)
             if share is not None and share != job.share:
                 self.causes[job.id] = "epoch" if _due(job) else "plan"
                 draft.put_job(replace(job, share=share))
@@ -53,7 +53,7 @@ class ByJob(Decider):
             for job in draft.jobs.values()
             if job.share is not None and schedulable(job, draft.now)
         ]
-        wants = self.wants(placed, {job.id: job.share for job in placed if job.share})
+        wants = self.wants(placed, {job.id: job.share for job in placed if job.share}, draft.now)
         usable = draft.usable_nodes()
         fitted = fit(
             wants,

@@ -5,6 +5,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -19,6 +20,7 @@ from boa.model.cluster import (
     NodeReason,
     NodeRoom,
     Policy,
+    Prediction,
     Share,
 )
 from boa.model.events import Cause, Shortage
@@ -28,6 +30,7 @@ from boa.model.workload import GpuType
 from boa.placement.fitting import Room, Want
 from boa.policy.boa import Planned
 from boa.policy.market.commitments import promised, to_go
+from boa.scheduler.decide.barring import barred_for, kept_off
 from boa.scheduler.decide.reasons import Change, reason
 from boa.scheduler.decide.room import Refused, left_to_rent
 from boa.scheduler.decide.views import KeptViews, believed_of, job_views
@@ -169,19 +172,53 @@ class Decider(ABC):
         configuration since."""
         return [gpu for gpu in job.spec.gpus.types or self.gpu_types if gpu in self.gpu_types]
 
-    def within(self, share: Share, job: JobRecord) -> Share | None:
-        """Inside of what the job's own user allows."""
+    def within(self, share: Share, job: JobRecord, now: Seconds) -> Share | None:
+        """Inside of what the job's own user allows, and not where it or its like have failed."""
         limits, usable = job.spec.gpus, self.usable(job)
         if not usable:
             return None
         width = min(max(share.width, limits.min), limits.max)
         gpu = share.gpu if share.gpu in usable else usable[0]
+        barred = barred_for(job, self.beliefs.of(job).bars, self.gpu_types, now).states
+        if (gpu, width) in barred:
+            gpu, width = self._nearest(job, gpu, width, barred)
         if (gpu, width) == (share.gpu, share.width):
             return share
         return replace(share, gpu=gpu, width=width)
 
-    def wants(self, jobs: Sequence[JobRecord], shares: Mapping[JobId, Share]) -> dict[JobId, Want]:
+    def _nearest(
+        self, job: JobRecord, gpu: GpuName, width: int, barred: AbstractSet[tuple[GpuName, int]]
+    ) -> tuple[GpuName, int]:
+        """The type and width that comes nearest to this one and is not barred: rather narrower than
+        wider, rather of the same type than of another, and of others of the cheapest."""
+        limits = job.spec.gpus
+        free = (
+            (name, k)
+            for name in self.usable(job)
+            for k in range(limits.min, limits.max + 1)
+            if (name, k) not in barred
+        )
+        return min(
+            free,
+            key=lambda at: (
+                at[0] != gpu,
+                self.gpu_types[at[0]].price,
+                at[1] > width,
+                abs(at[1] - width),
+            ),
+            default=(gpu, width),
+        )
+
+    def wants(
+        self, jobs: Sequence[JobRecord], shares: Mapping[JobId, Share], now: Seconds
+    ) -> dict[JobId, Want]:
         believed = believed_of(jobs, self.beliefs)
+
+        def prediction(job: JobRecord) -> Prediction:
+            known = believed[self.beliefs.kin(job)]
+            barred = barred_for(job, known.bars, self.gpu_types, now)
+            return kept_off(known.prediction, barred)
+
         return {
             job.id: Want(
                 share=shares[job.id],
@@ -189,7 +226,7 @@ class Decider(ABC):
                 max=job.spec.gpus.max,
                 types=job.spec.gpus.types,
                 arrival=job.submitted_at,
-                prediction=believed[self.beliefs.kin(job)].prediction,
+                prediction=prediction(job),
                 epoch=job.epoch,
             )
             for job in jobs

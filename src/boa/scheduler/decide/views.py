@@ -13,6 +13,7 @@ from boa.model.job import JobRecord
 from boa.model.kept_rows import Ints, KeptRows
 from boa.model.speedup import Floats
 from boa.model.workload import GpuType
+from boa.scheduler.decide.barring import barred_for, kept_off
 from boa.scheduler.learn.beliefs import Beliefs, Believed
 from boa.units import GpuName, Seconds
 
@@ -158,7 +159,7 @@ def _job_view(
     gpu_types: Mapping[GpuName, GpuType],
     now: Seconds,
 ) -> JobView:
-    running = job.run
+    running, barred = job.run, barred_for(job, known.bars, gpu_types, now)
     open_s = (now - running.requested_at) * running.allocation.width if running else 0.0
     return JobView(
         id=job.id,
@@ -167,7 +168,7 @@ def _job_view(
         serial=job.serial,
         epoch=min(job.epoch, known.epochs - 1),
         left=beliefs.left(job),
-        prediction=_allowed(job, known.prediction, gpu_types),
+        prediction=_allowed(job, kept_off(known.prediction, barred), gpu_types),
         asked=UserRequest(job.spec.gpus.min),
         allocation=job.allocation,
         rescalings=job.rescalings,
@@ -177,6 +178,7 @@ def _job_view(
         note=job.share.note if job.share is not None else None,
         resumes_in=_resumes_in(job, known.rescale_s, now),
         limits=job.spec.gpus,
+        barred=barred.states,
     )
 
 

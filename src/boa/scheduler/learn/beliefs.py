@@ -1,12 +1,15 @@
 """The protocol behind which jobs are learned from: the profiler's when live, a simulation's own."""
 
 from collections.abc import Collection, Hashable, Mapping
+from collections.abc import Set as AbstractSet
 from typing import NamedTuple, Protocol
 
 from boa.model.cluster import Prediction
 from boa.model.job import JobRecord
+from boa.model.placements import FailedPlacement, Placement
 from boa.model.records import Report
 from boa.model.workload import Workload
+from boa.scheduler.learn.bars import NO_BARS, Bars
 from boa.scheduler.learn.rescaling import Told
 from boa.units import GpuName, Seconds
 
@@ -19,6 +22,8 @@ class Believed(NamedTuple):
     rescale_s: Seconds
     tried: Mapping[GpuName, int]
     """The most GPUs of each type that progress was made on."""
+    bars: Bars = NO_BARS
+    """Placements that such jobs are kept off."""
 
 
 class Beliefs(Protocol):
@@ -33,6 +38,20 @@ class Beliefs(Protocol):
     def rescaled(self, job: JobRecord, what: Told) -> None: ...
 
     def ended(self, job: JobRecord, now: Seconds) -> None: ...
+
+    def failed(
+        self, job: JobRecord, found: FailedPlacement, began: Seconds, *, counted: bool
+    ) -> None:
+        """A run that began then failed by itself. `counted`: as a failure of the job's."""
+        ...
+
+    def worked(self, job: JobRecord) -> AbstractSet[Placement]:
+        """Placements that there can be, at which this job or one of its like made progress."""
+        ...
+
+    def look(self, now: Seconds) -> None:
+        """Time has passed: something may be tried again."""
+        ...
 
     def kin(self, job: JobRecord) -> Hashable:
         """Jobs of one kin are believed the same of, and asked about once."""

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from boa.api.classes import ClassDocument, ClassOnType, Sample
+from boa.api.classes import ClassDocument, ClassOnType, FailedWidth, Sample
 from boa.model.speedup import Floats
 from boa.scheduler.learn.class_knowledge import Known, Picture
 from boa.scheduler.learn.curves import MeasuredWidth
@@ -47,6 +47,23 @@ def document_of(known: Known, now: Seconds) -> ClassDocument:
     }
 
 
+def _failed(known: Known, gpu: GpuName) -> list[FailedWidth]:
+    """Failures that count for what the newest job runs."""
+    return [
+        {
+            "width": found.place.width,
+            "across_nodes": found.place.across,
+            "times": found.times,
+            "reason": found.reason,
+            "at": found.at,
+            "job": found.job,
+            "again_at": found.again_at,
+        }
+        for found in known.placements.standing()
+        if found.place.gpu == gpu
+    ]
+
+
 def _training(picture: Picture, table: Floats) -> Floats:
     """Seconds of the whole training, 2 × (K + 1); infinite where it cannot run."""
     with np.errstate(divide="ignore"):
@@ -70,6 +87,7 @@ def _type_document(
     kind, curve = known.gpu_types[gpu], picture.curves.get(gpu)
     packed = _packed(known, gpu, whole)
     runs = np.flatnonzero(np.isfinite(packed))
+    runs = np.array([k for k in runs if not _is_barred(known, picture, gpu, k)], dtype=np.intp)
     total = float(picture.work.sum())
     points = [p for p in picture.learned.points if p.gpu == gpu]
     samples = [_sample_document(known, p, whole, unit) for p in points]
@@ -85,7 +103,16 @@ def _type_document(
         },
         "measured_from": _held_against_each_other(samples),
         "samples": samples,
+        "failed": _failed(known, gpu),
     }
+
+
+def _is_barred(known: Known, picture: Picture, gpu: GpuName, width: int) -> bool:
+    mask = picture.bars.all.get(gpu)
+    if mask is None:
+        return False
+    across = width > known.gpu_types[gpu].gpus_per_node
+    return bool(mask[int(across), min(width, mask.shape[1] - 1)])
 
 
 def _held_against_each_other(samples: list[Sample]) -> int | None:

@@ -8,11 +8,13 @@ import numpy as np
 from boa.catalogue.estimate import Curves, job_class, limit_of, packed_curves
 from boa.goodput.belief import SERIAL
 from boa.model.job import GpuLimits, JobSpec
+from boa.model.placements import Placement
 from boa.model.profile import ClassProfile
 from boa.model.records import Cell, CellKey
 from boa.model.service import ClassPrior
 from boa.model.speedup import Floats
 from boa.model.workload import GpuType, JobClass
+from boa.scheduler.learn.bars import MOST_GPUS, Bars, Mask
 from boa.scheduler.learn.curves import (
     Learned,
     Prior,
@@ -23,8 +25,9 @@ from boa.scheduler.learn.curves import (
 )
 from boa.scheduler.learn.fading_means import Arrivals, Mean
 from boa.scheduler.learn.measurements import MOST_EPOCHS, Stretch, added
+from boa.scheduler.learn.placements_tried import PlacementsTried
 from boa.scheduler.learn.rescaling import Rescalings, Told
-from boa.scheduler.learn.widths import ahead, settled_widths, up_to
+from boa.scheduler.learn.widths import ahead, settled_widths, up_to, without
 from boa.units import GpuName, Seconds
 
 GPU_S: Seconds = 3600.0
@@ -40,8 +43,6 @@ PATIENCE = 0.02
 the more is known, the less one report can change."""
 NOISE_NOTICED = 0.05
 """Part by which a noise scale must have moved to be stored again."""
-MOST_GPUS = 1024
-"""The widest that curves go, whatever a job allows."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,6 +60,8 @@ class Picture:
     """The same, as a trial may find them."""
     work: Floats
     """Units of every epoch."""
+    bars: Bars
+    """Placements that jobs are kept off."""
 
     def widest(self, gpu: GpuName) -> int:
         """The widest that a plan or a trial may give."""
@@ -96,6 +99,7 @@ class Known:
     jobs: int = 0
     ended: int = 0
     cells: dict[CellKey, Cell] = field(default_factory=dict)
+    placements: PlacementsTried = field(default_factory=PlacementsTried)
     tried: Mapping[GpuName, int] = field(default_factory=dict)
     """The most GPUs of each type that progress was made on."""
     serial: float = SERIAL
@@ -151,6 +155,8 @@ class Known:
         """Whether that is the widest so far on its type."""
         key = cell.key
         self.cells[key] = cell
+        if cell.units > 0:
+            self.works(Placement(key.gpu, key.width, key.across))
         if cell.units <= 0 or key.width <= self.tried.get(key.gpu, 0):
             return False
         self.tried = {**self.tried, key.gpu: key.width}
@@ -167,6 +173,17 @@ class Known:
             return False
         self.settled = {**self.settled, **new}
         return True
+
+    def works(self, place: Placement) -> bool:
+        """A job made progress there; whether that is news."""
+        news = self.placements.works(place)
+        if news:
+            self._picture = None
+        return news
+
+    def placed_anew(self) -> None:
+        """Something was learned of where jobs fail."""
+        self._picture = None
 
     def worked(self, epoch: int, units: float) -> None:
         self.work[epoch] = self.work.get(epoch, Mean()).add(units)
@@ -291,23 +308,46 @@ class Known:
         found = learned(self._prior(), list(self.cells.values()))
         tables = {gpu: self._limited(found, gpu) for gpu in self.usable if gpu in found.tables}
         tables = {gpu: table for gpu, table in tables.items() if table.any()}
-        packed = {
-            gpu: packed_curves(table[..., : self._reach(gpu) + 1], self._per_node(gpu))
-            for gpu, table in tables.items()
-        }
-        packed = {gpu: curve for gpu, curve in packed.items() if curve.widths}
         work = self._work(tables)
-        expected, hoped, curves = {}, {}, {}
-        for gpu, curve in packed.items():
-            expected[gpu], hoped[gpu] = self._ahead(gpu, curve)
-            curves[gpu] = curve
+        bars = self.placements.bars(min(self.gpus.max, MOST_GPUS))
+        offered = self._offered(tables, work, bars)
+        if bars and not offered:  # what went well is outside of what the newest job allows
+            bars = Bars(worked=bars.worked)
+            offered = self._offered(tables, work, bars)
+        plan, expected, hoped = (
+            {gpu: curves[n] for gpu, curves in offered.items()} for n in range(3)
+        )
+        return Picture(found, tables, plan, expected, hoped, work, bars)
+
+    def _offered(
+        self, tables: Mapping[GpuName, Floats], work: Floats, bars: Bars
+    ) -> dict[GpuName, tuple[Curves, Curves, Curves]]:
+        """Curves by type: as they are offered to a plan, expected of a trial, and hoped of one."""
+        found = {}
+        for gpu, table in tables.items():
+            curve = packed_curves(table[..., : self._reach(gpu) + 1], self._per_node(gpu))
+            free, sure = (self._free(gpu, curve, barred) for barred in (bars.all, bars.most))
+            if not sure:
+                continue
+            expected, hoped = self._ahead(gpu, without(curve, free, sure[0], free[-1]))
+            if sure != free:
+                expected = without(expected, sure, sure[0], free[-1])
+            plan = without(expected, sure, sure[0], sure[-1])
             if self.profile is None:
                 most = max([*self.settled.get(gpu, ()), self.gpus.min])
-                curves[gpu] = up_to(expected[gpu], most, work)
-                hoped[gpu] = up_to(hoped[gpu], self._reach(gpu), work)
-            if hoped[gpu].widths[-1] <= curves[gpu].widths[-1]:
-                hoped[gpu] = expected[gpu]
-        return Picture(found, tables, curves, expected, hoped, work)
+                plan = up_to(plan, most, work)
+                hoped = up_to(hoped, self._reach(gpu), work)
+            if hoped.widths[-1] <= plan.widths[-1] and sure == free:
+                hoped = expected
+            found[gpu] = (plan, expected, hoped)
+        return found
+
+    def _free(self, gpu: GpuName, curve: Curves, barred: Mapping[GpuName, Mask]) -> tuple[int, ...]:
+        """Widths of a curve on the fewest nodes that are not barred."""
+        if gpu not in barred:
+            return curve.widths
+        mask, size = barred[gpu], self._per_node(gpu)
+        return tuple(k for k in curve.widths if not mask[int(k > size), min(k, mask.shape[1] - 1)])
 
     def _reach(self, gpu: GpuName) -> int:
         """The widest that may be tried: with a profile, all it tells of; without, no more than

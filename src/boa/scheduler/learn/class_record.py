@@ -12,6 +12,7 @@ from boa.model.job import GpuLimits
 from boa.model.records import ClassRecord
 from boa.scheduler.learn.class_knowledge import Known
 from boa.scheduler.learn.fading_means import Arrivals, Mean
+from boa.scheduler.learn.placements_tried import PlacementsTried
 from boa.scheduler.learn.rescaling import Rescalings, stored_before_engines
 
 
@@ -35,6 +36,7 @@ def record_of(known: Known) -> ClassRecord:
             "serial": known.serial,
             "jobs": known.jobs,
             "ended": known.ended,
+            "placements": known.placements.as_document(),
         },
     )
 
@@ -61,4 +63,6 @@ def restore(known: Known, document: Mapping[str, Any]) -> None:
     noise = document.get("noise", {}).items()
     known.noise = {int(epoch): Mean(*pair) for epoch, pair in noise}
     known.jobs, known.ended = document["jobs"], document["ended"]
+    if "placements" in document:
+        known.placements = PlacementsTried.from_document(document["placements"])
     known.restored()

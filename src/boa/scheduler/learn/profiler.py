@@ -8,6 +8,7 @@ Pure state: no clock, no I/O. One thread tells it things; `document` and `classe
 others.
 """
 
+import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
@@ -16,11 +17,13 @@ import numpy as np
 from boa.api.classes import ClassDocument
 from boa.model.cluster import JobId, Prediction
 from boa.model.job import JobRecord, Run
+from boa.model.placements import FailedPlacement, Placement
 from boa.model.profile import ClassProfile
 from boa.model.records import Cell, CellKey, ClassRecord, Report
 from boa.model.service import ClassPrior
 from boa.model.speedup import Floats
 from boa.model.workload import GpuType, Workload
+from boa.scheduler.learn.bars import NO_BARS
 from boa.scheduler.learn.beliefs import Believed
 from boa.scheduler.learn.class_document import document_of
 from boa.scheduler.learn.class_knowledge import Known
@@ -96,6 +99,8 @@ class Profiler:
         self._dirty_classes: set[str] = set()
         self._last_done: dict[JobId, int] = {}
         self._predictions: dict[str, tuple[object, _Predicted]] = {}
+        self._again_at: Seconds = math.inf
+        """When a placement that failed may next be tried again."""
         for name, prior in priors.items():
             if prior.profile is not None and prior.arrivals_per_hour is not None:
                 known = self._class(name, began)
@@ -113,6 +118,7 @@ class Profiler:
             known = self._known.get(cell.key.job_class)
             if known is not None:
                 known.remember(cell)
+        self._wait_again()
 
     def arrived(self, job: JobRecord, now: Seconds) -> None:
         """The newest job of a class says what the class is like.
@@ -124,6 +130,8 @@ class Profiler:
         new = name not in self._known
         known = self._class(name, now)
         known.specified(job.spec)
+        if known.placements.runs(job.code):
+            known.placed_anew()
         known.jobs += 1
         if not new or self._stated(name) is not None:
             known.arrivals = known.arrivals.arrived(now)
@@ -139,6 +147,8 @@ class Profiler:
         if known is None or run is None or report.attempt != run.attempt:
             return
         self._noisy(known, report)
+        if report.units > 0:
+            self._went_well(known, job, run)
         if before is None:
             return
         steady = not has_first_step(run, before)
@@ -148,6 +158,16 @@ class Profiler:
             if before.epoch + 1 < report.epoch > stretch.epoch:  # several ended unseen
                 begun = before.progress if stretch.epoch == before.epoch else 0.0
                 self.epoch_done(job, stretch.epoch, begun + stretch.units)
+
+    def _went_well(self, known: Known, job: JobRecord, run: Run) -> None:
+        """It gets somewhere here: so where it failed before, that was for where it was."""
+        tried, news = known.placements, known.works(Placement.of(run.allocation))
+        for found in job.unfit:
+            if (found.place, found.code) not in tried.failed and tried.fails(found, found.at):
+                news = True
+                self._placed_anew(known)
+        if news:
+            self._touched(known.name)
 
     def _measured(self, known: Known, run: Run, stretch: Stretch) -> None:
         at, epoch = run.allocation, min(stretch.epoch, MOST_EPOCHS - 1)
@@ -172,6 +192,9 @@ class Profiler:
         known = self._known.get(job.job_class)
         if known is None:
             return
+        news = [known.works(place) for place in job.worked]
+        if any(news):
+            self._touched(job.job_class)
         if job.state == "succeeded":
             known.ended += 1
             if job.progress > 0:
@@ -196,6 +219,55 @@ class Profiler:
         if known is not None and what.parts:
             known.rescaled(what)
             self._touched(job.job_class)
+
+    def failed(
+        self, job: JobRecord, found: FailedPlacement, began: Seconds, *, counted: bool
+    ) -> None:
+        """A failure of where the job was, if it is `counted` for none of the job's own. One that
+        fails where others went well, and nowhere got anywhere, has taught nothing before."""
+        known = self._known.get(job.job_class)
+        if known is None:
+            return
+        tried = known.placements
+        if not counted:
+            news = tried.fails(found, began)
+        else:
+            news = not job.worked and found.place in tried.worked and tried.withdraw(job.id)
+        if news:
+            self._placed_anew(known)
+
+    def retry(
+        self, job_class: str, gpu: GpuName | None = None, width: int | None = None
+    ) -> list[FailedPlacement]:
+        """Forget where jobs of a class failed, of this type and width or any."""
+        known = self._known.get(job_class)
+        found = [] if known is None else known.placements.forgive(gpu, width)
+        if known is not None and found:
+            self._placed_anew(known)
+        return found
+
+    def failures(self, job_class: str) -> list[FailedPlacement]:
+        """Placements at which jobs of a class failed."""
+        known = self._known.get(job_class)
+        return [] if known is None else list(known.placements.failed.values())
+
+    def look(self, now: Seconds) -> None:
+        if now < self._again_at:
+            return
+        for known in self._known.values():
+            if known.placements.look(now):
+                self._placed_anew(known)
+        self._wait_again()
+
+    def _placed_anew(self, known: Known) -> None:
+        known.placed_anew()
+        self._touched(known.name)
+        self._wait_again()
+
+    def _wait_again(self) -> None:
+        self._again_at = min(
+            (known.placements.again_at for known in self._known.values()), default=math.inf
+        )
 
     # What is to be stored
 
@@ -275,7 +347,14 @@ class Profiler:
     def of(self, job: JobRecord) -> Believed:
         name = job.job_class
         epochs, rescale_s = self.epochs(name), self.rescale_s(name)
-        return Believed(epochs, self.prediction(name), rescale_s, self.tried(name))
+        known = self._known.get(name)
+        bars = NO_BARS if known is None else known.picture.bars
+        return Believed(epochs, self.prediction(name), rescale_s, self.tried(name), bars)
+
+    def worked(self, job: JobRecord) -> frozenset[Placement]:
+        known = self._known.get(job.job_class)
+        found = {*job.worked, *(() if known is None else known.placements.worked)}
+        return frozenset(place for place in found if place.gpu in self.gpu_types)
 
     @property
     def left_passes(self) -> bool:

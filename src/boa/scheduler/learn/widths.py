@@ -10,7 +10,7 @@ A wider width is of use only if every doubling makes jobs 5 % faster: money that
 reason to hold GPUs that do nothing.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from math import log2
 
 import numpy as np
@@ -28,6 +28,8 @@ MOST_S: Seconds = 3600.0
 """It takes a minute at least, and an hour at most."""
 DOUBLING = 1.05
 """Speedup that every doubling of the width must bring."""
+SLOWER = 0.999
+"""Speed of a width that is not to be chosen, against the one before it."""
 
 
 def enough_s(rescale_s: Seconds) -> Seconds:
@@ -67,6 +69,24 @@ def up_to(curve: Curves, most: int, work: Floats) -> Curves:
     useful = of_use(curve.widths[:within], times)
     end = curve.widths.index(useful) + 1
     return Curves(curve.widths[:end], curve.rates[:, :end])
+
+
+def without(curve: Curves, free: Collection[int], first: int, last: int) -> Curves:
+    """The part of a curve from one width to another, where only these are free.
+
+    Curves are read as straight lines between their widths, so one that is not free stays in it,
+    as dearer than the free one before it and no faster: nobody chooses it. Beyond the last free
+    one all are left as they are.
+    """
+    kept = [n for n, width in enumerate(curve.widths) if first <= width <= last]
+    if len(kept) == len(curve.widths) and len(free) == len(kept):
+        return curve
+    rates, widest = curve.rates[:, kept], max(free)
+    widths = tuple(curve.widths[n] for n in kept)
+    for n, width in enumerate(widths):
+        if width < widest and width not in free:
+            rates[:, n] = SLOWER * rates[:, n - 1]
+    return Curves(widths, rates)
 
 
 def ahead(curve: Curves, settled: tuple[int, ...], gpus_per_node: int) -> tuple[Curves, Curves]:

@@ -1,6 +1,7 @@
 """Sentences about jobs: how they start, change, end and fail."""
 
 from boa.model.events import Ended, FailedFields, FailureCode, OfJob, Retry, Start, Submitted
+from boa.model.placements import Placement
 from boa.scheduler.words.amounts import dollars
 from boa.scheduler.words.pieces import About, Part, Words, named, time, worded
 from boa.units import Seconds, Usd
@@ -36,7 +37,7 @@ def stopped(about: About, data: Ended) -> Words:
 def failed(about: About, data: FailedFields) -> Words:
     yield from ended(about, data)
     why = failure(data["why"], data["exit_code"], data.get("detail", ""))
-    yield f": {given_up(why, data['failures'])}"
+    yield f": {given_up(failed_by(why, data.get('said', '')), data['failures'])}"
 
 
 def failure(why: FailureCode, exit_code: int | None, detail: str) -> str:
@@ -44,6 +45,20 @@ def failure(why: FailureCode, exit_code: int | None, detail: str) -> str:
     if detail or why == "engine":
         return detail
     return "its processes were lost" if why == "processes_lost" else f"exit code {exit_code}"
+
+
+def failed_by(why: str, said: str) -> str:
+    """The same with the run's own last words, where it had some."""
+    return f"{why}: {said}" if said else why
+
+
+def placed(place: Placement) -> str:
+    return f"{place.width}×{place.gpu}{' across nodes' if place.across else ''}"
+
+
+def goes_back(failed: Placement, why: str, back: Placement) -> str:
+    """Words for a job that failed for where it was."""
+    return f"{placed(failed)} failed ({why}): goes back to {back.width}×{back.gpu}"
 
 
 def given_up(why: str, failures: int) -> str:
@@ -75,7 +90,14 @@ def retry(about: About, data: Retry) -> Words:
         yield f" could not be started ({detail}), which is no failure of its own: tried again in "
         yield time(data["wait_s"])
         return
-    yield f" failed ({failure(data['why'], data['exit_code'], detail)}): tried again in "
+    if data["why"] == "width_failed":
+        across = data.get("across_nodes", False)
+        failed = Placement(data.get("gpu_type", ""), data.get("width", 0), across)
+        back = Placement(data.get("back_gpu_type", ""), data.get("back_width", 0), False)
+        yield f": {goes_back(failed, detail, back)}; this counts as no failure of the job's"
+        return
+    why = failed_by(failure(data["why"], data["exit_code"], detail), data.get("said", ""))
+    yield f" failed ({why}): tried again in "
     yield time(data["wait_s"])
     yield f" ({data.get('failures', 1)} of at most {data.get('retries', 0)} times in a row)"
 

@@ -131,6 +131,37 @@ SAID: list[tuple[EventKind, dict[str, Any], str]] = [
         "in 9 s",
     ),
     (
+        "retry",
+        {
+            "name": "net",
+            "why": "width_failed",
+            "detail": "exit code 1: CUDA out of memory",
+            "exit_code": 1,
+            "wait_s": 0.0,
+            "gpu_type": "A100",
+            "width": 2,
+            "across_nodes": False,
+            "back_gpu_type": "A100",
+            "back_width": 1,
+        },
+        "job 3 (net): 2×A100 failed (exit code 1: CUDA out of memory): goes back to 1×A100; this "
+        "counts as no failure of the job's",
+    ),
+    (
+        "retry",
+        {
+            "name": "net",
+            "why": "exit_code",
+            "said": "ValueError: no such file",
+            "exit_code": 1,
+            "wait_s": 5.0,
+            "failures": 1,
+            "retries": 3,
+        },
+        "job 3 (net) failed (exit code 1: ValueError: no such file): tried again in 5 s (1 of at "
+        "most 3 times in a row)",
+    ),
+    (
         "node_rented",
         {"gpu_type": "T4", "gpus": 4, "price_per_hour": 2.104},
         "renting node 8: 4×T4 at $2.104/h",
