@@ -64,6 +64,22 @@ class FailedWidth(TypedDict):
     """When it may be tried again; null: not by itself (`POST /classes/{name}/retry`)."""
 
 
+class RetriedWidth(TypedDict):
+    """A width that is used again, or tried, as if it had not failed."""
+
+    gpu_type: str
+    width: int
+    across_nodes: bool
+    times: int
+    reason: str
+
+
+class RetriedClass(TypedDict):
+    retried: list[RetriedWidth]
+    """Empty: nothing of this kind had failed."""
+    now: float
+
+
 class ClassOnType(TypedDict):
     """A class on one GPU type."""
 

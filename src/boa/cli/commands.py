@@ -84,6 +84,12 @@ COMMANDS = (
         LIVE,
     ),
     Entry(
+        "class",
+        "boa.cli.live.job_class:app",
+        "Have widths tried again at which jobs of a class failed.",
+        LIVE,
+    ),
+    Entry(
         "logs",
         "boa.cli.live.logs:logs",
         "Print what a job printed: rank 0, over all its runs.",

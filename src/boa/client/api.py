@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from boa.api import answers
     from boa.api import history as history_answers
     from boa.api import plans as plan_answers
-    from boa.api.classes import ClassDocument
+    from boa.api.classes import ClassDocument, RetriedClass
 
 PATIENCE_S = 60.0
 """How long a server that was there may be away (a restart), or say that it cannot answer now (its
@@ -239,6 +239,15 @@ class Client(AccessQuestions, WhatIfQuestions):
     def job_class(self, name: str) -> ClassDocument:
         """The document of a class: all that was learned of it."""
         return cast("ClassDocument", self._wire.ask("GET", f"classes/{class_name(name, 'class')}"))
+
+    def retry_class(
+        self, name: str, *, gpu_type: str | None = None, width: int | None = None
+    ) -> RetriedClass:
+        """Have widths used again, or tried, at which jobs of a class failed: all, or those on this
+        GPU type and at this width."""
+        path = f"classes/{class_name(name, 'class')}/retry"
+        asked: Parameters = {"gpu_type": gpu_type, "width": width}
+        return cast("RetriedClass", self._wire.ask("POST", path, asked))
 
     def why(self, name: str) -> plan_answers.Why:
         """Why the plan gives a class its widths: what others would take and cost."""

@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from boa.engines.last_words import last_words_of
 from boa.engines.processes import orphans, run_files, run_marks, run_supervisor
 from boa.model.runs import RunEvent, RunKey
 from boa.units import Seconds
@@ -171,13 +172,15 @@ class LocalRun:
             what = "garbled" if text.strip("\0 \n") else "empty"
             return self.lost(f"how it ended is {what}")
         code, how, reason = match.groups()
+        exit_code = int(code) if code else None
         return RunEvent(
             key=self.key,
             ended=True,
-            exit_code=int(code) if code else None,
+            exit_code=exit_code,
             stopped=how == "1",
             run_lost=how == run_files.LOST,
             reason=reason.strip(),
+            said=last_words_of(self.folder, exit_code, reason) if how == "0" else "",
         )
 
     def lost(self, why: str, *, blameless: bool = True) -> RunEvent:

@@ -10,15 +10,18 @@ from boa.errors import InputError
 from boa.model.access import ADMIN, NOBODY, AuditEntry, Caller, TokenRecord
 from boa.model.cluster import JobId
 from boa.model.job import JobRecord, JobSpec
+from boa.model.placements import FailedPlacement
 from boa.model.service import ServiceConfig
 from boa.runtime.audit import audited
+from boa.runtime.fingerprint import fingerprint
 from boa.runtime.vault import PREFIX, NotTheirs, Secret, Vault, uses
+from boa.scheduler.learn.profiler import Profiler
 from boa.scheduler.money.money_state import MoneyState
 from boa.scheduler.observe import commands, tokens
 from boa.scheduler.scheduler import Scheduler
 from boa.scheduler.state import Draft
 from boa.store.base import Store
-from boa.units import UsdPerHour
+from boa.units import GpuName, UsdPerHour
 
 _T = TypeVar("_T")
 
@@ -28,6 +31,7 @@ class Requests(ABC):
 
     config: ServiceConfig
     scheduler: Scheduler
+    profiler: Profiler
     store: Store
     vault: Vault
     _tokens: Mapping[str, TokenRecord]
@@ -39,6 +43,8 @@ class Requests(ABC):
     def submit(
         self, spec: JobSpec, *, owner: str = "", team: str = "", by: Caller | None = None
     ) -> "Future[JobRecord]":
+        code = fingerprint(spec)  # here, not in the loop: it reads files
+
         def apply(draft: Draft) -> JobRecord:
             self.vault.check(spec, by or NOBODY)
             return commands.submit(
@@ -49,6 +55,7 @@ class Requests(ABC):
                 one_machine=self.config.engine == "local",
                 owner=owner,
                 team=team,
+                code=code,
             )
 
         def made(job: JobRecord) -> dict[str, str]:
@@ -64,6 +71,8 @@ class Requests(ABC):
         team: str = "",
         by: Caller | None = None,
     ) -> "Future[list[JobRecord]]":
+        codes = _fingerprints(specs)
+
         def apply(draft: Draft) -> list[JobRecord]:
             for number, spec in enumerate(specs):
                 self.vault.check(spec, by or NOBODY, f"jobs[{number}].")
@@ -75,6 +84,7 @@ class Requests(ABC):
                 one_machine=self.config.engine == "local",
                 owner=owner,
                 team=team,
+                codes=codes,
             )
 
         def named(jobs: list[JobRecord]) -> str:
@@ -184,6 +194,33 @@ class Requests(ABC):
             return {"budget_per_hour": purse.budget, "max_spend_per_hour": purse.max_spend}
 
         return self._ask(audited(by, "budget", apply, look=look))
+
+    def retry_class(
+        self,
+        job_class: str,
+        gpu: GpuName | None = None,
+        width: int | None = None,
+        *,
+        by: Caller | None = None,
+    ) -> "Future[list[FailedPlacement]]":
+        def apply(draft: Draft) -> list[FailedPlacement]:
+            commands.check_type(gpu, self.scheduler.decider.gpu_types)
+            found = self.profiler.retry(job_class, gpu, width)
+            if found:
+                self.scheduler.planner.hurry()
+            return found
+
+        def made(found: list[FailedPlacement]) -> dict[str, object]:
+            return {"gpu": gpu, "width": width, "forgotten": len(found)}
+
+        return self._ask(audited(by, "class retry", apply, subject=job_class, made=made))
+
+
+def _fingerprints(specs: Sequence[JobSpec]) -> list[str]:
+    """Of each; what runs the same in the same folder is read once."""
+    known = {(tuple(spec.run), spec.workdir): spec for spec in specs}
+    found = {key: fingerprint(spec) for key, spec in known.items()}
+    return [found[tuple(spec.run), spec.workdir] for spec in specs]
 
 
 def _some(jobs: Sequence[JobId]) -> str:

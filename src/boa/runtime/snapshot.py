@@ -9,12 +9,13 @@ from boa.api.classes import ClassDocument
 from boa.model.access import AuditEntry, Caller, TokenRecord
 from boa.model.cluster import JobId, NodeId, NodeReason
 from boa.model.job import JobRecord, JobSpec
+from boa.model.placements import FailedPlacement
 from boa.model.profile import ClassProfile
 from boa.model.records import Hold, NodeRecord, Report
 from boa.runtime.vault import Secret, Vault
 from boa.scheduler.money.money_state import MoneyState
 from boa.scheduler.plan.plan_in_force import PlanState
-from boa.units import Seconds, UsdPerHour
+from boa.units import GpuName, Seconds, UsdPerHour
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,6 +112,17 @@ class Control(Protocol):
 
     def note(self, lines: Sequence[AuditEntry]) -> "Future[None]":
         """Lines for the audit log, of what the loop itself does not change."""
+        ...
+
+    def retry_class(
+        self,
+        job_class: str,
+        gpu: GpuName | None = None,
+        width: int | None = None,
+        *,
+        by: Caller | None = None,
+    ) -> "Future[list[FailedPlacement]]":
+        """Forget where jobs of a class failed, on this type and width or any; gives what was."""
         ...
 
     def report(self, report: Report) -> None:

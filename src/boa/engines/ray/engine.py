@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from boa.engines.last_words import last_words_of
 from boa.engines.ray.cluster import Cluster
 from boa.engines.ray.folders import Folders, Marker
 from boa.engines.ray.gang import Ending
@@ -86,8 +87,13 @@ class RayEngine:
                 run.up_told = True
                 events.append(RunEvent(key=run.key, ended=False))
             if run.ending is not None:
-                age_s = self._folders.age(run.key)
-                events.append(RunEvent(key=run.key, ended=True, age_s=age_s, **asdict(run.ending)))
+                age_s, ending = self._folders.age(run.key), run.ending
+                folder, said = f"{self._folders.folder(run.key)}", ""
+                if not ending.stopped:
+                    said = last_words_of(folder, ending.exit_code, ending.reason)
+                events.append(
+                    RunEvent(key=run.key, ended=True, age_s=age_s, said=said, **asdict(ending))
+                )
         if troubles and not events:
             raise troubles[0]
         return events

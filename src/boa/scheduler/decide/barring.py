@@ -3,7 +3,7 @@
 Bars that would leave a job nothing are none: it then fails, or not, on its own account.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,7 +14,7 @@ from boa.model.speedup import Floats
 from boa.model.workload import GpuType
 from boa.policy.trials import tries
 from boa.scheduler.falling_back import allows, least_of
-from boa.scheduler.learn.bars import MOST_GPUS, Bars, Mask, barred
+from boa.scheduler.learn.bars import MOST_GPUS, Bars, Mask
 from boa.units import GpuName, Seconds
 
 Masks = Mapping[GpuName, Mask]
@@ -37,8 +37,8 @@ def barred_for(job: JobRecord, bars: Bars, gpu_types: GpuTypes, now: Seconds) ->
     """`bars`: its class's."""
     if not bars and not job.unfit:  # nearly always
         return NOTHING
-    if job.unfit:
-        return _with_its_own(job, bars, gpu_types, now)
+    if any(found.stands(now) for found in job.unfit):
+        return _with_its_own(job, bars, gpu_types)
     key = (job.spec.gpus, tries(job.serial))
     found = bars.kept.get(key)
     if not isinstance(found, Barred):
@@ -46,25 +46,27 @@ def barred_for(job: JobRecord, bars: Bars, gpu_types: GpuTypes, now: Seconds) ->
     return found
 
 
-def _with_its_own(job: JobRecord, bars: Bars, gpu_types: GpuTypes, now: Seconds) -> Barred:
-    """Also where the job itself failed, as long as it can be where somebody went well, or on the
-    least that it asks for."""
-    unfit = {found.place for found in job.unfit}
-    well = [place for place in {*job.worked, *bars.worked} if place not in unfit]
-    own: dict[GpuName, Mask] = {}
-    for gpu in {place.gpu for place in unfit}:
-        here = [place for place in well if place.gpu == gpu] or [*least_of(job, gpu)]
-        well += here
-        failed = [found for found in job.unfit if found.place.gpu == gpu]
-        own[gpu] = barred(failed, here, min(job.spec.gpus.max, MOST_GPUS), now)
+def _with_its_own(job: JobRecord, bars: Bars, gpu_types: GpuTypes) -> Barred:
+    """A job that has failed for where it was is only to be where it or others went well; if that is
+    nowhere, on the least that it asks for."""
     others = bars.of(tries(job.serial))
-    found = _made(job, [others, own], gpu_types)
-    if found is not None and any(
-        allows(job, place) and place.gpu in gpu_types and not _is_in(found.masks, place)
-        for place in well
-    ):
-        return found
-    return _made(job, [others], gpu_types) or NOTHING
+    unfit = {found.place for found in job.unfit}
+    well = [
+        place
+        for place in {*job.worked, *bars.worked}
+        if place not in unfit and allows(job, place) and not _is_in(others, place)
+    ]
+    if not well:
+        well = [place for gpu in {place.gpu for place in unfit} for place in least_of(job, gpu)]
+    own = {gpu: _all_but([k for g, k, _ in well if g == gpu], job) for gpu in gpu_types}
+    found = _made(job, [others, own], gpu_types) if well else None
+    return found or _made(job, [others], gpu_types) or NOTHING
+
+
+def _all_but(widths: Sequence[int], job: JobRecord) -> Mask:
+    found = np.ones((2, min(job.spec.gpus.max, MOST_GPUS) + 1), dtype=bool)
+    found[:, [width for width in widths if width < found.shape[1]]] = False
+    return found
 
 
 def _is_in(masks: Masks, place: tuple[GpuName, int, bool]) -> bool:

@@ -24,10 +24,12 @@ def submit(
     one_machine: bool = True,
     owner: str = "",
     team: str = "",
+    code: str = "",
 ) -> JobRecord:
-    """`one_machine`: all nodes are this one, so that one process sees the GPUs of several."""
+    """`one_machine`: all nodes are this one, so that one process sees the GPUs of several.
+    `code`: fingerprint of what is run."""
     _check(spec, gpu_types, max_nodes)
-    return _add(draft, spec, one_machine, owner, team)
+    return _add(draft, spec, one_machine, owner, team, code)
 
 
 def submit_many(
@@ -39,6 +41,7 @@ def submit_many(
     one_machine: bool = True,
     owner: str = "",
     team: str = "",
+    codes: Sequence[str] = (),
 ) -> list[JobRecord]:
     """All of them or, where one is wrong, none: the error names which."""
     for number, spec in enumerate(specs):
@@ -47,7 +50,11 @@ def submit_many(
         except InputError as wrong:
             field = f"jobs[{number}].{wrong.field}"
             raise InputError(field, wrong.value, wrong.expected, wrong.problem) from None
-    return [_add(draft, spec, one_machine, owner, team) for spec in specs]
+    codes = codes or [""] * len(specs)
+    return [
+        _add(draft, spec, one_machine, owner, team, code)
+        for spec, code in zip(specs, codes, strict=True)
+    ]
 
 
 def _check(
@@ -60,7 +67,9 @@ def _check(
     _check_size(spec, gpu_types, max_nodes)
 
 
-def _add(draft: Draft, spec: JobSpec, one_machine: bool, owner: str, team: str) -> JobRecord:
+def _add(
+    draft: Draft, spec: JobSpec, one_machine: bool, owner: str, team: str, code: str
+) -> JobRecord:
     state = draft.state
     serial = state.serials.get(spec.job_class, 0)
     job = JobRecord(
@@ -69,6 +78,7 @@ def _add(draft: Draft, spec: JobSpec, one_machine: bool, owner: str, team: str) 
         serial=serial,
         owner=owner,
         team=team,
+        code=code,
         submitted_at=draft.now,
         reason="new",
     )
@@ -103,6 +113,12 @@ def check_cap(max_spend: UsdPerHour | None, gpu_types: Mapping[GpuName, GpuType]
     if max_spend is not None and max_spend < cheapest:
         expected = f"at least {cheapest:g}: the cheapest node costs so much an hour"
         raise InputError("max_spend_per_hour", max_spend, expected)
+
+
+def check_type(gpu: GpuName | None, gpu_types: Mapping[GpuName, GpuType]) -> None:
+    if gpu is not None and gpu not in gpu_types:
+        expected = f"a GPU type that can be rented here: {', '.join(gpu_types)}"
+        raise InputError("gpu_type", gpu, expected)
 
 
 def stop(draft: Draft, job_id: JobId, known: JobRecord | None) -> JobRecord:

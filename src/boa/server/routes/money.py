@@ -8,9 +8,10 @@ from fastapi import APIRouter, Depends, Path, Query, Request
 from starlette.concurrency import run_in_threadpool
 
 from boa.api import answers
-from boa.api.classes import ClassDocument
+from boa.api.classes import ClassDocument, RetriedClass
 from boa.errors import InputError
 from boa.formats import checks
+from boa.formats.job import MAX_JOB_GPUS
 from boa.scheduler.money.costs import month_of
 from boa.server.context import Service, answer, looked_up, only_known_parameters
 from boa.server.http.access import caller_of
@@ -53,6 +54,13 @@ class MoneyRoutes:
         add(
             "/classes/{name}",
             self.job_class,
+            tags=["planning"],
+            responses=documented(401, 403, 404, 422, 503),
+        )
+        add(
+            "/classes/{name}/retry",
+            self.retry_class,
+            methods=["POST"],
             tags=["planning"],
             responses=documented(401, 403, 404, 422, 503),
         )
@@ -152,3 +160,34 @@ class MoneyRoutes:
         if found is None:
             raise NoSuchClass(name)
         return found
+
+    async def retry_class(
+        self,
+        request: Request,
+        name: Annotated[str, Path(description="The class.", examples=["resnet18"])],
+        gpu_type: Annotated[
+            str | None, Query(description="On this GPU type only.", max_length=200)
+        ] = None,
+        width: Annotated[
+            int | None, Query(description="At this width only.", ge=1, le=MAX_JOB_GPUS)
+        ] = None,
+    ) -> RetriedClass:
+        """Forget where jobs of a class failed, so that it is used, or tried, again: what made them
+        fail was mended where the service does not see it."""
+        control = self._service.control
+        if name not in await run_in_threadpool(lambda: looked_up(control.classes)):
+            raise NoSuchClass(name)
+        found = await answer(control.retry_class(name, gpu_type, width, by=caller_of(request)))
+        return {
+            "retried": [
+                {
+                    "gpu_type": one.place.gpu,
+                    "width": one.place.width,
+                    "across_nodes": one.place.across,
+                    "times": one.times,
+                    "reason": one.reason,
+                }
+                for one in found
+            ],
+            "now": control.now(),
+        }
