@@ -14,11 +14,12 @@ import httpx
 from fastapi import FastAPI
 
 from boa.api.classes import ClassDocument
-from boa.errors import BoaError
+from boa.errors import BoaError, InputError
 from boa.model.access import NOBODY, AuditEntry, Caller, TokenRecord
 from boa.model.cluster import Allocation, JobId, NodeId
 from boa.model.events import EventKind
 from boa.model.job import JobRecord, JobSpec, Run, State
+from boa.model.placements import FailedPlacement
 from boa.model.profile import ClassProfile
 from boa.model.records import Event, Hold, NodeRecord, Report
 from boa.model.workload import Billing, GpuType
@@ -84,6 +85,8 @@ class FakeControl:
     counters: dict[str, float] = field(default_factory=dict)
     tokens: Mapping[str, TokenRecord] = field(default_factory=dict)
     reports: list[Report] = field(default_factory=list)
+    failed: list[FailedPlacement] = field(default_factory=list)
+    """Placements that jobs failed at, of whatever class."""
     busy: BoaError | None = None
     """What every change is refused with."""
     stuck: bool = False
@@ -218,6 +221,17 @@ class FakeControl:
 
     def report(self, report: Report) -> None:
         self.reports.append(report)
+
+    def retry_class(
+        self, job_class: str, gpu: str | None = None, width: int | None = None
+    ) -> "Future[list[FailedPlacement]]":
+        if self.busy is not None or self.stuck:
+            return self._refuse()
+        if gpu not in (None, "T4"):
+            return failed(InputError("gpu_type", gpu, "a GPU type that can be rented here: T4"))
+        found = [one for one in self.failed if width in (None, one.place.width)]
+        self.failed = [one for one in self.failed if one not in found]
+        return done(found)
 
     def class_document(self, job_class: str) -> ClassDocument | None:
         return self.documents.get(job_class)

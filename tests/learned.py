@@ -47,5 +47,6 @@ def learned_on(name: str, **fields: Any) -> ClassOnType:
                 "measured_speedup": 1.0,
             }
         ],
+        "failed": [],
     }
     return cast(ClassOnType, {**kind, **fields})

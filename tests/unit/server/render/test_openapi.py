@@ -42,6 +42,7 @@ REQUESTS: dict[Operation, dict[str, Any]] = {
     ("get", "/api/v1/classes"): {},
     ("get", "/api/v1/classes/{name}"): {},
     ("get", "/api/v1/classes/{name}/why"): {},
+    ("post", "/api/v1/classes/{name}/retry"): {},
     ("get", "/api/v1/frontier"): {},
     ("get", "/api/v1/preview"): {"params": {"budget_per_hour": 12}},
     ("get", "/api/v1/what-if/traces"): {},
