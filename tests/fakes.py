@@ -223,7 +223,12 @@ class FakeControl:
         self.reports.append(report)
 
     def retry_class(
-        self, job_class: str, gpu: str | None = None, width: int | None = None
+        self,
+        job_class: str,
+        gpu: str | None = None,
+        width: int | None = None,
+        *,
+        by: Caller | None = None,
     ) -> "Future[list[FailedPlacement]]":
         if self.busy is not None or self.stuck:
             return self._refuse()
