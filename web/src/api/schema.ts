@@ -246,6 +246,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/classes/{name}/retry": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Retry Class
+         * @description Forget where jobs of a class failed, so that it is used, or tried, again: what made them
+         *     fail was mended where the service does not see it.
+         */
+        post: operations["retry_class"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/events": {
         parameters: {
             query?: never;
@@ -887,6 +908,11 @@ export interface components {
             measured_from: number | null;
             /** Samples */
             samples: components["schemas"]["Sample"][];
+            /**
+             * Failed
+             * @description By width; those wider, or narrower, than one that failed are not used either.
+             */
+            failed: components["schemas"]["FailedWidth"][];
         };
         /**
          * ClassResult
@@ -1153,7 +1179,8 @@ export interface components {
         };
         /**
          * Curve
-         * @description Beliefs for every width that can run; all lists are of one length.
+         * @description Beliefs for every width that can run and is not barred by a failure; all lists are of one
+         *     length.
          */
         Curve: {
             /** Widths */
@@ -1261,6 +1288,38 @@ export interface components {
              * @description A time, before it was rounded.
              */
             seconds?: number;
+        };
+        /**
+         * FailedWidth
+         * @description A width at which runs failed before they got anywhere, while others went well elsewhere.
+         */
+        FailedWidth: {
+            /** Width */
+            width: number;
+            /** Across Nodes */
+            across_nodes: boolean;
+            /** Times */
+            times: number;
+            /**
+             * Reason
+             * @description Of the last one.
+             */
+            reason: string;
+            /**
+             * At
+             * @description When that failed.
+             */
+            at: number;
+            /**
+             * Job
+             * @description Whose it was.
+             */
+            job: string;
+            /**
+             * Again At
+             * @description When it may be tried again; null: not by itself (`POST /classes/{name}/retry`).
+             */
+            again_at: number | null;
         };
         /**
          * Frontier
@@ -2174,6 +2233,32 @@ export interface components {
             /** Expected */
             expected?: string;
         };
+        /** RetriedClass */
+        RetriedClass: {
+            /**
+             * Retried
+             * @description Empty: nothing of this kind had failed.
+             */
+            retried: components["schemas"]["RetriedWidth"][];
+            /** Now */
+            now: number;
+        };
+        /**
+         * RetriedWidth
+         * @description A width that is used again, or tried, as if it had not failed.
+         */
+        RetriedWidth: {
+            /** Gpu Type */
+            gpu_type: string;
+            /** Width */
+            width: number;
+            /** Across Nodes */
+            across_nodes: boolean;
+            /** Times */
+            times: number;
+            /** Reason */
+            reason: string;
+        };
         /**
          * RivalPoint
          * @description A rival's point against BOA's line at the same average spend, or the same bill.
@@ -2802,6 +2887,7 @@ export type ErrorAnswer = components['schemas']['ErrorAnswer'];
 export type Event = components['schemas']['Event'];
 export type EventList = components['schemas']['EventList'];
 export type EventPart = components['schemas']['EventPart'];
+export type FailedWidth = components['schemas']['FailedWidth'];
 export type Frontier = components['schemas']['Frontier'];
 export type FrontierPoint = components['schemas']['FrontierPoint'];
 export type GpuHistory = components['schemas']['GpuHistory'];
@@ -2830,6 +2916,8 @@ export type PlanVariant = components['schemas']['PlanVariant'];
 export type PolicyChoice = components['schemas']['PolicyChoice'];
 export type Preview = components['schemas']['Preview'];
 export type Problem = components['schemas']['Problem'];
+export type RetriedClass = components['schemas']['RetriedClass'];
+export type RetriedWidth = components['schemas']['RetriedWidth'];
 export type RivalPoint = components['schemas']['RivalPoint'];
 export type Sample = components['schemas']['Sample'];
 export type Secret = components['schemas']['Secret'];
@@ -3723,6 +3811,79 @@ export interface operations {
                 };
             };
             /** @description Not within the role of who asks; or sent by another site's page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A field or parameter is wrong: the error names it, and what would be accepted. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not now: the database or the control loop is in trouble. Nothing has changed. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    retry_class: {
+        parameters: {
+            query?: {
+                /** @description On this GPU type only. */
+                gpu_type?: string | null;
+                /** @description At this width only. */
+                width?: number | null;
+            };
+            header?: never;
+            path: {
+                /** @description The class. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RetriedClass"];
+                };
+            };
+            /** @description No token, or a wrong one. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Sent by another site's page. */
             403: {
                 headers: {
                     [name: string]: unknown;

@@ -6,7 +6,7 @@ import { live } from "../../state/hooks";
 import { NOTHING } from "../../state/live";
 import { client } from "../../state/session";
 import { Classes } from "../Classes";
-import { known, planned } from "./sample";
+import { known, onType, planned } from "./sample";
 
 /** Answers by path; any other path is not there. */
 function service(answers: Record<string, unknown>) {
@@ -103,4 +103,24 @@ test("a class that the plan does not know yet still shows what was learned", asy
   render(<Classes rest={["bert"]} />);
   expect(await screen.findByRole("figure", { name: "Speedup on T4" })).toBeTruthy();
   expect((await screen.findByRole("alert")).textContent).toContain("/classes/bert/why");
+});
+
+test("a class's page says which width failed, and why, and not that nobody tried it", async () => {
+  const failed = {
+    width: 2,
+    across_nodes: false,
+    times: 3,
+    reason: "exit code 1: CUDA out of memory",
+    at: 0,
+    job: "1",
+    again_at: null,
+  };
+  const curve = { widths: [1], speedup: [1], rate: [2] };
+  const gpu_types = [onType("T4", { tried: 1, offered: 1, curve, failed: [failed] })];
+  service({ "/plan": PLAN, "/classes/bert": known("bert", { gpu_types }) });
+  render(<Classes rest={["bert"]} />);
+  expect(
+    await screen.findByText("2×T4 failed 3 times: exit code 1: CUDA out of memory; not used"),
+  ).toBeTruthy();
+  expect(screen.queryByText(/not tried/)).toBeNull();
 });

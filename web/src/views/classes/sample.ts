@@ -16,6 +16,7 @@ export function onType(name: string, with_: Partial<ClassOnType> = {}): ClassOnT
     curve: { widths: [1, 2, 3, 4], speedup: [1, 1.8, 2.4, 2.8], rate: [2, 3.6, 4.8, 5.6] },
     measured_from: 1,
     samples: [],
+    failed: [],
     ...with_,
   };
 }

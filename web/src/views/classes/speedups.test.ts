@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 
 import { onType } from "./sample";
-import { curvesOf, marksOf, perfect, samplesOf, topOf } from "./speedups";
+import { curvesOf, failedWords, marksOf, perfect, samplesOf, topOf } from "./speedups";
 
 const sample = (width: number, reports: number, across_nodes = false) => ({
   width,
@@ -74,4 +74,22 @@ test("planned widths lie on the curve, and neighbours share their words", () => 
     [11, 5.5, "planned: 10, 11"],
   ]);
   expect(marksOf(type, [64])).toEqual([]);
+});
+
+test("a width that failed is said with its reason, and whether it is tried again", () => {
+  const one = {
+    width: 2,
+    across_nodes: false,
+    times: 3,
+    reason: "exit code 1: CUDA out of memory",
+    at: 0,
+    job: "1",
+    again_at: null,
+  };
+  expect(failedWords("A100", one)).toBe(
+    "2×A100 failed 3 times: exit code 1: CUDA out of memory; not used",
+  );
+  expect(failedWords("A100", { ...one, times: 1, again_at: 60, across_nodes: true })).toBe(
+    "2×A100 across nodes failed once: exit code 1: CUDA out of memory; not used for now",
+  );
 });

@@ -1,5 +1,5 @@
 /** Speedup curves and what they were made from, as lines and dots. */
-import type { ClassOnType } from "../../api/types";
+import type { ClassOnType, FailedWidth } from "../../api/types";
 import type { Mark, Point, Series } from "../../charts/data";
 import { plural, trimmed } from "../../format";
 import { speedupAt } from "./model";
@@ -91,4 +91,11 @@ export function marksOf(type: ClassOnType, planned: readonly number[]): Mark[] {
       return y === null ? [] : [{ x: width, y, text, color: "var(--c2)" }];
     }),
   );
+}
+
+/** A width that failed, and what becomes of it; as `boa show` says it. */
+export function failedWords(gpu: string, one: FailedWidth): string {
+  const where = `${one.width}×${gpu}${one.across_nodes ? " across nodes" : ""}`;
+  const times = one.times === 1 ? "once" : `${one.times} times`;
+  return `${where} failed ${times}: ${one.reason}; not used${one.again_at === null ? "" : " for now"}`;
 }
