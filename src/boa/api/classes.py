@@ -55,7 +55,7 @@ class FailedWidth(TypedDict):
     across_nodes: bool
     times: int
     reason: str
-    """Of the last one."""
+    """Reason of the last one."""
     at: float
     """When that failed."""
     job: str

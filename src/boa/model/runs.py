@@ -68,7 +68,7 @@ class RunEvent:
     """It could not begin: a secret that it needs is missing. No failure of the job's either."""
     reason: str = ""
     said: str = ""
-    """Of one that ended by itself and badly: the line of its output that tells most of why."""
+    """Line of its output that tells most of why, where it ended by itself and badly."""
     age_s: Seconds = 0.0
     """How long ago it happened, in seconds of the wall, as far as the engine knows: a run that
     ended while the service was down must not be charged until the restart."""

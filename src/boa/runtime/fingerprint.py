@@ -22,7 +22,7 @@ _SCRIPTS = (".py", ".sh")
 
 
 def fingerprint(spec: JobSpec) -> str:
-    """Of all scripts that can be read; empty if there is none."""
+    """Fingerprint of all scripts that can be read; empty if there is none."""
     found = hashlib.sha256()
     some = False
     for name, content in _scripts(spec):

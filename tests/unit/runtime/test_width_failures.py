@@ -85,7 +85,9 @@ def told(live: Live, job: str) -> list[dict[str, Any]]:
 def planned(live: Live) -> set[int]:
     plan = live.loop.snapshot.plan
     assert plan is not None
-    return {width for variant in plan.solution.plan["net"].variants for width in variant.widths}
+    return {
+        int(width) for variant in plan.solution.plan["net"].variants for width in variant.widths
+    }
 
 
 @BILLINGS

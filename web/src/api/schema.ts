@@ -1302,7 +1302,7 @@ export interface components {
             times: number;
             /**
              * Reason
-             * @description Of the last one.
+             * @description Reason of the last one.
              */
             reason: string;
             /**

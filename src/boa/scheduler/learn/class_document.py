@@ -87,7 +87,7 @@ def _type_document(
     kind, curve = known.gpu_types[gpu], picture.curves.get(gpu)
     packed = _packed(known, gpu, whole)
     runs = np.flatnonzero(np.isfinite(packed))
-    runs = np.array([k for k in runs if not _is_barred(known, picture, gpu, k)], dtype=np.intp)
+    runs = np.array([k for k in runs if not _is_barred(known, picture, gpu, int(k))], dtype=np.intp)
     total = float(picture.work.sum())
     points = [p for p in picture.learned.points if p.gpu == gpu]
     samples = [_sample_document(known, p, whole, unit) for p in points]

@@ -24,7 +24,7 @@ class PlacementsTried:
     failed: dict[tuple[Placement, str], FailedPlacement] = field(default_factory=dict)
     """By placement and code, the last one that failed at the end."""
     code: str = ""
-    """What the newest job runs; empty: unknown."""
+    """Fingerprint of what the newest job runs; empty: unknown."""
     seen_at: Seconds = -math.inf
     """The time, as of the last failure or of the last one that may be tried again."""
 
