@@ -235,6 +235,7 @@ def test_the_client_can_ask_everything_that_people_may(document: dict[str, Any])
         "plan": "plan",
         "classes": "classes",
         "job_class": "job_class",
+        "retry_class": "retry_class",
         "frontier": "frontier",
         "preview": "preview",
         "why": "why",
