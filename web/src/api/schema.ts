@@ -3883,7 +3883,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description Sent by another site's page. */
+            /** @description Not within the role of who asks; or sent by another site's page. */
             403: {
                 headers: {
                     [name: string]: unknown;
