@@ -217,7 +217,7 @@ class Requests(ABC):
 
 
 def _fingerprints(specs: Sequence[JobSpec]) -> list[str]:
-    """Of each; what runs the same in the same folder is read once."""
+    """Fingerprint of each; what runs the same in the same folder is read once."""
     known = {(tuple(spec.run), spec.workdir): spec for spec in specs}
     found = {key: fingerprint(spec) for key, spec in known.items()}
     return [found[tuple(spec.run), spec.workdir] for spec in specs]

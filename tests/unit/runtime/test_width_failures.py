@@ -217,7 +217,7 @@ def test_a_type_on_which_nothing_works_is_left_for_the_one_that_does(lived: Any)
     )
     first = live.submit(net(gpus=GpuLimits(max=4, types=("T4",))))
     live.advance(600.0)
-    job_id = live.submit(net(gpus=GpuLimits(max=4)))
+    job_id = live.submit(net(gpus=GpuLimits(max=2)))  # on one node: of others that says all
     live.advance(300.0)
     assert failed(live, "A100")
     plan = live.loop.snapshot.plan
@@ -249,7 +249,7 @@ def test_what_works_again_is_no_longer_barred(lived: Any) -> None:
     live.finish()
     assert failed(live)
     live.engine.breaks = lambda launch: ""
-    live.advance(HOUR)
+    live.advance(7 * HOUR)  # two failures bar it for six
     for _ in range(5):  # of these the last is one that tries things
         live.submit(net())
     live.finish()
