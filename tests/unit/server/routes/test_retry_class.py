@@ -5,8 +5,9 @@ import pytest
 from boa.client import Client
 from boa.errors import Refused
 from boa.model.placements import FailedPlacement, Placement
-from fakes import NOW, FakeService, learned, learned_on
+from fakes import NOW, FakeService
 from integration.runner import Boa
+from learned import learned, learned_on
 
 TWO = FailedPlacement(
     Placement("T4", 2, across=False), 3, 3, NOW - 60, "exit code 1: CUDA out of memory", "1", ""
