@@ -82,3 +82,8 @@ def test_a_run_with_secrets_that_is_stopped_before_it_began_ends_as_any_other(ru
     runs.engine._begin(launch.key, files)
     runs.engine.stop(launch.key, 0.0)
     assert runs.end(launch.key).reason == "stopped before it began"
+
+
+def test_the_line_that_tells_why_a_run_failed_has_stars_too(runs: Runs) -> None:
+    key = runs.start("sh", "-c", 'echo "KeyError: $KEY"; exit 3', secrets=SECRETS)
+    assert runs.end(key).said == f"KeyError: {'*' * len(VALUE)}"

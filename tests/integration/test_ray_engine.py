@@ -348,3 +348,14 @@ def test_nothing_outlives_its_raylet(runs: RayRuns) -> None:
     os.kill(raylet_of(runs.nodes[1]), signal.SIGKILL)
     until(lambda: not any(map(alive, processes)))
     assert runs.end(key).node_lost
+
+
+# Secrets
+
+
+def test_a_secret_is_stars_in_the_log_and_in_the_line_that_tells_why(runs: RayRuns) -> None:
+    value = "hunter2-and-some-more"
+    launch = replace(runs.launch(*shell('echo "KeyError: $KEY"; exit 3')), secrets={"KEY": value})
+    runs.engine.start(launch)
+    assert runs.end(launch.key).said == f"KeyError: {'*' * len(value)}"
+    assert value not in runs.log(launch.key)

@@ -63,7 +63,7 @@ def test_a_job_that_only_works_on_one_gpu_succeeds_and_its_class_stays_there(
         state, widths = watched(client, client.submit(job)["id"])
         assert (state, set(widths)) == ("succeeded", {1})
         (found, *_) = client.job_class("net")["gpu_types"][0]["failed"]
-        assert found["reason"].endswith("RuntimeError: CUDA out of memory")
+        assert found["said"].endswith("RuntimeError: CUDA out of memory")
         assert {
             w for v in client.plan()["plan"]["classes"][0]["variants"] for w in v["widths"]
         } == {1}

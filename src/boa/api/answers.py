@@ -110,6 +110,9 @@ class JobDetails(JobRow):
     attempts: int
     failures: int
     """Ends that count against `retries`."""
+    said: str
+    """Line of its log that tells most of why its last run failed; empty where it began again, or
+    for who may not read the log."""
     retry_at: float | None
     wanted: Share | None
     """GPUs that the plan has for it; less may be there where GPUs are short."""

@@ -55,7 +55,9 @@ class FailedWidth(TypedDict):
     across_nodes: bool
     times: int
     reason: str
-    """Reason of the last one."""
+    """Reason of the last one …"""
+    said: str
+    """… and the line of its log that tells most of why, for who may read that log; else empty."""
     at: float
     """When that failed."""
     job: str

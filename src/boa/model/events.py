@@ -152,7 +152,7 @@ class FailedFields(Ended):
     detail: NotRequired[str]
     """The engine's words, where they say more than the code."""
     said: NotRequired[str]
-    """The line of the run's output that tells most of why."""
+    """The line of the run's output that tells most of why: for who may read its log."""
 
 
 class Retry(OfJob):

@@ -98,6 +98,8 @@ class JobRecord:
     exit_code: int | None = None
     reason: str = ""
     """Why it is in the state it is in, in plain words."""
+    said: str = ""
+    """Line of its log that tells most of why its last run failed: for who may read the log."""
     cost_usd: Usd = 0.0
     """USD of closed holds; open ones are added when shown."""
     held_gpu_s: float = 0.0

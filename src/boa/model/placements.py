@@ -40,6 +40,8 @@ class FailedPlacement(NamedTuple):
     """… of which job …"""
     code: str
     """… and what that ran (`JobRecord.code`)."""
+    said: str = ""
+    """Line of its log that tells most of why: for who may read the log."""
 
     @classmethod
     def read(cls, row: "Sequence[Any]") -> "FailedPlacement":

@@ -241,7 +241,8 @@ def failed_said(gpu: str, one: Document) -> str:
     where = f"{one['width']}×{gpu}{' across nodes' if one['across_nodes'] else ''}"
     times = "once" if one["times"] == 1 else f"{one['times']} times"
     later = "" if one["again_at"] is None else " for now"
-    return f"{where} failed {times}: {one['reason']}; not used{later}"
+    said = f": {one['said']}" if one.get("said") else ""
+    return f"{where} failed {times}: {one['reason']}{said}; not used{later}"
 
 
 def _rows(kind: Document, widths: Sequence[int]) -> list[int]:

@@ -109,6 +109,7 @@ class Actor:
             event,
             reason=self._vault.masked(event.reason, job.spec),
             hindrance=self._vault.masked(event.hindrance, job.spec),
+            said=self._vault.masked(event.said, job.spec),
         )
 
     def watch_cloud(self) -> None:

@@ -39,7 +39,7 @@ def run_began(draft: Draft, event: RunEvent) -> None:
         waited = draft.now - job.submitted_at
         draft.count(**{"queueing_s": waited, "started": 1, bucket("queueing", waited): 1})
         job = replace(job, started_at=draft.now)
-    draft.put_job(replace(job, run=run, state="running", reason=""))
+    draft.put_job(replace(job, run=run, state="running", reason="", said=""))
 
 
 def run_hindered(draft: Draft, event: RunEvent) -> None:
@@ -158,19 +158,18 @@ def _failed(
     went well; else try again later, unless it has been tried often enough."""
     code, detail = _failure(event)
     why, failures = words.failure(code, event.exit_code, event.reason), job.failures + 1
-    place, reason = Placement.of(run.allocation), words.failed_by(why, event.said)
-    found = FailedPlacement(place, 1, 1, draft.now, reason, job.id, job.code)
+    place = Placement.of(run.allocation)
+    found = FailedPlacement(place, 1, 1, draft.now, why, job.id, job.code, event.said)
     back = way_back(job, place, worked)
     draft.failed.append(FailedRun(job, found, run.requested_at, counted=back is None))
-    job = replace(job, exit_code=event.exit_code)
+    job = replace(job, exit_code=event.exit_code, said=event.said)
     if back is not None:
         _go_back(draft, sent_back(job, found, run.requested_at, back), found, back)
         return
     told: dict[str, Any] = {"why": code, "failures": failures, **detail, **_said(event)}
     job = replace(job, failures=failures)
     if failures > job.spec.retries:
-        given_up = words.given_up(words.failed_by(why, event.said), failures)
-        _end(draft, job, "failed", event, at, given_up, **told)
+        _end(draft, job, "failed", event, at, words.given_up(why, failures), **told)
         return
     if (other := elsewhere(job, place, worked)) is not None:
         job = sent_back(job, found, run.requested_at, other)
@@ -182,7 +181,7 @@ def _failed(
             allocation=None,
             retry_at=draft.now + wait,
             moved_at=None,
-            reason=words.next_try(reason, wait),
+            reason=words.next_try(why, wait),
         )
     )
     draft.tell(
@@ -217,6 +216,7 @@ def _go_back(draft: Draft, job: JobRecord, found: FailedPlacement, back: Placeme
         exit_code=job.exit_code,
         wait_s=0.0,
         detail=found.reason,
+        **_said(found),
         gpu_type=failed.gpu,
         width=failed.width,
         across_nodes=failed.across,
@@ -225,8 +225,8 @@ def _go_back(draft: Draft, job: JobRecord, found: FailedPlacement, back: Placeme
     )
 
 
-def _said(event: RunEvent) -> dict[str, str]:
-    return {"said": event.said} if event.said else {}
+def _said(failed: RunEvent | FailedPlacement) -> dict[str, str]:
+    return {"said": failed.said} if failed.said else {}
 
 
 def _failure(event: RunEvent) -> tuple[FailureCode, dict[str, str]]:
@@ -248,7 +248,7 @@ def _lost(
 ) -> None:
     """No failure of the job's, but it waits a moment. Of a lost node the engine knows before the
     cloud, which still lists it: the job would be placed there again."""
-    lost = replace(job, allocation=None, moved_at=None, exit_code=None)
+    lost = replace(job, allocation=None, moved_at=None, exit_code=None, said="")
     why = words.next_try(event.reason, backoff_s)
     draft.put_job(replace(lost, state="waiting", retry_at=draft.now + backoff_s, reason=why))
     draft.tell(

@@ -119,12 +119,19 @@ def test_what_the_engine_says_of_a_run_is_masked_before_it_is_stored(
     live = lives(LONG, backoff_s=5.0)
     told(live, live.loop.set_secret("KEY", VALUE))
     job = live.submit(spec("long", secrets=KEY))
-    said = RunEvent(key=RunKey(job, 1), ended=True, exit_code=1, reason=f"{VALUE} was killed")
+    said = RunEvent(
+        key=RunKey(job, 1),
+        ended=True,
+        exit_code=1,
+        reason=f"{VALUE} was killed",
+        said=f"KeyError: {VALUE}",
+    )
     monkeypatch.setattr(live.engine, "poll", lambda: [said])
     live.loop.actor.watch_engine()
     monkeypatch.undo()
     live.loop.step()
     assert live.store is not None
     events = [stored.event for stored in live.store.events(job=job)]
-    assert VALUE not in repr(events) + live.job(job).reason
+    assert VALUE not in repr(events) + repr(live.job(job))
+    assert live.job(job).said.startswith("KeyError: ****")
     assert "**** was killed" in repr(events)

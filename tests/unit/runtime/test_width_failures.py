@@ -103,7 +103,7 @@ def test_a_job_that_only_works_on_one_gpu_succeeds_and_its_class_plans_one(
     assert planned(live) == {1}
     (found,) = failed(live)
     assert found["width"] == min(width for width in widths(live) if width > 1)
-    assert found["reason"] == f"exit code 1: {MEMORY}"
+    assert (found["reason"], found["said"]) == ("exit code 1", MEMORY)
     assert found["job"] == job_id
 
 
@@ -125,7 +125,7 @@ def test_a_failed_width_is_told_with_the_way_back_and_counts_as_no_failure(lived
     live.finish()
     (event, *_) = told(live, job_id)
     assert event["why"] == "width_failed"
-    assert event["detail"] == f"exit code 1: {MEMORY}"
+    assert (event["detail"], event["said"]) == ("exit code 1", MEMORY)
     assert (event["back_gpu_type"], event["back_width"], event["wait_s"]) == ("T4", 1, 0.0)
     assert "failed" not in kinds(live, job_id)
 
@@ -155,7 +155,8 @@ def test_a_failure_where_nothing_ever_worked_counts_as_the_jobs_own(lived: Any) 
     live.finish()
     job = live.job(job_id)
     assert (job.state, job.failures, job.attempts) == ("failed", 3, 3)
-    assert job.reason == "exit code 1: no such file 3 times without progress"
+    assert job.reason == "exit code 1 3 times without progress"
+    assert job.said == "no such file"
     assert failed(live) == []
 
 

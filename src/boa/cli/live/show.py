@@ -221,7 +221,8 @@ def _why(job: "JobDetails") -> str:
     reason = f": {job['reason']}" if job["reason"] else ""
     code = f"exit code {job['exit_code']}"
     known = job["ended_at"] is not None and job["exit_code"] is not None
-    return f"{reason}, {code}" if known and code not in reason else reason
+    said = f" ({job['said']})" if job.get("said") else ""
+    return (f"{reason}, {code}" if known and code not in reason else reason) + said
 
 
 def _where(job: "JobDetails") -> str:

@@ -55,6 +55,7 @@ def _failed(known: Known, gpu: GpuName) -> list[FailedWidth]:
             "across_nodes": found.place.across,
             "times": found.times,
             "reason": found.reason,
+            "said": found.said,
             "at": found.at,
             "job": found.job,
             "again_at": found.again_at,

@@ -94,7 +94,8 @@ def retry(about: About, data: Retry) -> Words:
         across = data.get("across_nodes", False)
         failed = Placement(data.get("gpu_type", ""), data.get("width", 0), across)
         back = Placement(data.get("back_gpu_type", ""), data.get("back_width", 0), False)
-        yield f": {goes_back(failed, detail, back)}; this counts as no failure of the job's"
+        why = failed_by(detail, data.get("said", ""))
+        yield f": {goes_back(failed, why, back)}; this counts as no failure of the job's"
         return
     why = failed_by(failure(data["why"], data["exit_code"], detail), data.get("said", ""))
     yield f" failed ({why}): tried again in "

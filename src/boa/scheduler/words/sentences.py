@@ -5,6 +5,7 @@ them can link and round as they like without reading the words.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from boa.model.cluster import JobId, NodeId
@@ -33,6 +34,19 @@ def parts(event: Event) -> list[Part]:
         return [Part(event.text)]
     same = "".join(part.text for part in found) == event.text
     return found if same else [Part(event.text)]
+
+
+def without_log(event: Event) -> Event:
+    """The same for who may not read the log of its job: without the line that is from there."""
+    said = event.data.get("said")
+    if not said:
+        return event
+    data = {name: value for name, value in event.data.items() if name != "said"}
+    try:
+        text = sentence(event.kind, event.job, event.node, data)
+    except (LookupError, TypeError, ValueError):  # written by another version
+        text = event.text.replace(str(said), "…")
+    return replace(event, data=data, text=text)
 
 
 def text(part: str | Part) -> str:

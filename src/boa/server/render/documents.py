@@ -88,6 +88,7 @@ def job_details(
         "rescale_s": {} if record.run is None else dict(record.run.rescale),
         "attempts": record.attempts,
         "failures": record.failures,
+        "said": record.said,
         "retry_at": record.retry_at,
         "wanted": None if share is None else {"gpu_type": share.gpu, "width": share.width},
         "held": [part(hold) for hold in holds],

@@ -14,6 +14,7 @@ from boa.server.context import Service, answer, only_known_parameters
 from boa.server.http.access import caller_of, refusal
 from boa.server.http.bodies import read_json
 from boa.server.http.errors import documented
+from boa.server.http.log_readers import may_read
 from boa.server.http.log_stream import (
     LogReader,
     check_exists,
@@ -168,7 +169,7 @@ class JobRoutes:
         """
         service = self._service
         record, by = await run_in_threadpool(service.job, job), caller_of(request)
-        if not by.shares(record.owner, record.team):
+        if not may_read(by, record):
             raise refusal(by, f"the log of job {job} is for its owner, the owner's team, or admins")
         which = (service.engine, job, attempt, rank)
         await run_in_threadpool(check_exists, *which)
@@ -190,4 +191,6 @@ class JobRoutes:
         found = documents.job_details(record, holds, control.now(), believed)
         if not to.owns(record.owner):
             found["spec"].pop("env", None)  # where people put keys and passwords
+        if not may_read(to, record):
+            found["said"] = ""
         return {"job": found}

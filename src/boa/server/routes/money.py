@@ -17,6 +17,7 @@ from boa.server.context import Service, answer, looked_up, only_known_parameters
 from boa.server.http.access import caller_of
 from boa.server.http.bodies import read_json
 from boa.server.http.errors import NoPlanYet, NoSuchClass, documented
+from boa.server.http.log_readers import readable_by
 from boa.server.http.shared_answers import Shared, nearly
 from boa.server.render import documents, examples
 from boa.server.render.charges import Charged, Month, charged, this_month
@@ -153,12 +154,20 @@ class MoneyRoutes:
         return {"classes": looked_up(self._service.control.classes)}
 
     def job_class(
-        self, name: Annotated[str, Path(description="The class.", examples=["resnet18"])]
+        self,
+        request: Request,
+        name: Annotated[str, Path(description="The class.", examples=["resnet18"])],
     ) -> ClassDocument:
         """A class as learned: rates, work, arrivals, with the samples behind them."""
         found = looked_up(lambda: self._service.control.class_document(name))
         if found is None:
             raise NoSuchClass(name)
+        readable = readable_by(self._service, caller_of(request))
+        for kind in found["gpu_types"]:
+            kind["failed"] = [
+                one if not one["said"] or readable(one["job"]) else {**one, "said": ""}
+                for one in kind["failed"]
+            ]
         return found
 
     async def retry_class(

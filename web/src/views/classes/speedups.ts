@@ -97,5 +97,6 @@ export function marksOf(type: ClassOnType, planned: readonly number[]): Mark[] {
 export function failedWords(gpu: string, one: FailedWidth): string {
   const where = `${one.width}×${gpu}${one.across_nodes ? " across nodes" : ""}`;
   const times = one.times === 1 ? "once" : `${one.times} times`;
-  return `${where} failed ${times}: ${one.reason}; not used${one.again_at === null ? "" : " for now"}`;
+  const why = one.said ? `${one.reason}: ${one.said}` : one.reason;
+  return `${where} failed ${times}: ${why}; not used${one.again_at === null ? "" : " for now"}`;
 }

@@ -134,11 +134,21 @@ function Header({ job }: { job: SeenDetails }) {
           ))}
       </div>
       <p>{reasonOf(job)}</p>
+      {job.said && hasFailed(job) && (
+        <p className="faint">
+          Its log: <code>{job.said}</code>
+        </p>
+      )}
       {stopping && (
         <StopDialog job={job} onStopped={() => setAsked(true)} onClose={() => setStopping(false)} />
       )}
     </header>
   );
+}
+
+/** Whether its last run did, and no other has begun. */
+function hasFailed(job: SeenDetails): boolean {
+  return job.state === "failed" || job.state === "waiting";
 }
 
 function JobFigures({ job }: { job: SeenDetails }) {
