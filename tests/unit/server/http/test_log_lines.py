@@ -1,4 +1,4 @@
-"""Lines of a log that events, jobs and classes carry: for who may read that log, and nobody else."""
+"""Lines of a log that events, jobs and classes carry: for who may read that log alone."""
 
 import asyncio
 from dataclasses import replace
