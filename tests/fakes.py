@@ -19,6 +19,7 @@ from boa.model.access import NOBODY, AuditEntry, Caller, TokenRecord
 from boa.model.cluster import Allocation, JobId, NodeId
 from boa.model.events import EventKind
 from boa.model.job import JobRecord, JobSpec, Run, State
+from boa.model.notices import Notice, NotifyTarget
 from boa.model.placements import FailedPlacement
 from boa.model.profile import ClassProfile
 from boa.model.records import Event, Hold, NodeRecord, Report
@@ -28,6 +29,7 @@ from boa.runtime.snapshot import Snapshot
 from boa.runtime.vault import Secret, Vault
 from boa.scheduler.learn.node_times import NodeTimes
 from boa.scheduler.money.money_state import MoneyState
+from boa.scheduler.notices import Notices
 from boa.scheduler.plan.plan_in_force import PlanState
 from boa.scheduler.refusals import NoSuchJob, NoSuchToken, NotNow
 from boa.server.app import create_app
@@ -35,6 +37,7 @@ from boa.server.http.access import TrustedProxy
 from boa.server.http.limits import Limits
 from boa.server.http.run import listen, server_for, url_of
 from boa.server.http.tls import Tls
+from boa.server.notify.couriers import Sender
 from boa.server.what_if.runner import Simulations
 from boa.units import Seconds, UsdPerHour
 from reading import FakeEngine, FakeStore
@@ -91,6 +94,8 @@ class FakeControl:
     """What every change is refused with."""
     stuck: bool = False
     """Whether changes are never answered."""
+    notices: Notices = field(default_factory=lambda: Notices((), None))
+    """Whom notices go to."""
     vault: Vault = field(default_factory=lambda: Vault(Path("/nonexistent"), {}))
     whole: threading.RLock = field(default_factory=threading.RLock)
     """Held while something changes: a snapshot shows all of it or nothing."""
@@ -169,6 +174,16 @@ class FakeControl:
 
     def note(self, lines: Sequence[AuditEntry]) -> "Future[None]":
         self.store.audited.extend(lines)
+        return done(None)
+
+    def settle_notices(self, notices: Sequence[Notice]) -> "Future[None]":
+        if self.busy is not None or self.stuck:
+            return self._refuse()
+        known = {notice.number: notice for notice in (*self.store.noticed, *notices)}
+        self.store.noticed = [known[number] for number in sorted(known)]
+        return done(None)
+
+    def foretell_month(self, forecast: float) -> "Future[None]":
         return done(None)
 
     def _write_down(self, by: Caller | None, what: str, subject: str = "") -> None:
@@ -342,6 +357,8 @@ class FakeService:
     limits: Limits = field(default_factory=Limits)
     proxy: TrustedProxy | None = None
     endless_before: Seconds = 0.0
+    targets: Sequence[NotifyTarget] = ()
+    """Whom notices go to."""
     tls: Tls | None = None
 
     def __post_init__(self) -> None:
@@ -352,6 +369,7 @@ class FakeService:
             billing=self.billing,
             node_times=self.node_times,
         )
+        self.control.notices = Notices(self.targets, None)
         self.app: FastAPI = create_app(
             self.control,
             self.control.store,
@@ -364,6 +382,7 @@ class FakeService:
             limits=self.limits,
             proxy=self.proxy,
             endless_before=self.endless_before,
+            send=Sender(self.control.vault, "test") if self.targets else None,
         )
 
     def ask(self, method: str, path: str, **options: Any) -> httpx.Response:

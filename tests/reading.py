@@ -13,6 +13,7 @@ from boa.model.changes import Changes
 from boa.model.cluster import JobId, NodeId
 from boa.model.held import Held, HeldOnNodes
 from boa.model.job import JobRecord
+from boa.model.notices import Notice
 from boa.model.records import Event, Hold, NodeRecord, Point, Sample
 from boa.model.runs import Launch, LogFile, RunEvent, RunKey
 from boa.store.base import Saved, StoredAudit, StoredEvent, StoreTrouble
@@ -57,6 +58,7 @@ class FakeStore:
         self.kept_points: list[Point] = []
         self.told: list[Event] = []
         self.audited: list[AuditEntry] = []
+        self.noticed: list[Notice] = []
         self.trouble: StoreTrouble | None = None
         self.failed = threading.Event()
         """Set once somebody was told of the trouble."""
@@ -127,6 +129,22 @@ class FakeStore:
             and (before is None or number < before)
         ]
         return found[::-1][:limit]
+
+    def notices(
+        self,
+        *,
+        target: str | None = None,
+        waiting: bool | None = None,
+        limit: int = 1000,
+        newest: bool = False,
+    ) -> Sequence[Notice]:
+        self._check()
+        found = [
+            notice
+            for notice in self.noticed
+            if target in (None, notice.target) and waiting in (None, notice.state == "waiting")
+        ]
+        return found[-limit:] if newest else found[:limit]
 
     def nodes_between(self, since: Seconds, until: Seconds) -> Sequence[NodeRecord]:
         self._check()

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 from boa.errors import FileError, InputError
 from boa.formats.files import read_document
 from boa.formats.machine import machine
+from boa.formats.notify import targets_of
 from boa.formats.profile import load_profile
 from boa.formats.service_fields import CONFIG, Values
 from boa.model.profile import ClassProfile
@@ -80,6 +81,7 @@ def _config(values: Values, home: Path, catalogue: Catalogue) -> ServiceConfig:
         max_nodes=most,
         data_dir=folder,
         secret_key_file=_absolute(Path(key), "secret_key_file") if key else None,
+        notify=targets_of(values.pop("notify", {}), home),
         db=values.pop("db", None) or f"sqlite:///{folder / 'boa.db'}",
         priors={name: _prior(name, priors[name], types, home, catalogue) for name in priors},
         **values,

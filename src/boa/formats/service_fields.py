@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 
 from boa.formats.containers import as_given, list_of, mapping_of, object_of
 from boa.formats.isolation import ISOLATION
+from boa.formats.notify import NOTIFY
 from boa.formats.parts import CLASS, LINE, VERSION_1, printable
 from boa.formats.providers import AWS, RAY
 from boa.formats.shapes import (
@@ -362,6 +363,7 @@ CONFIG: Format[Values] = Format(
         *_PLACES,
         *ISOLATION,
         *_ACCESS,
+        NOTIFY,
         *_HABITS,
         make=as_given,
     ),

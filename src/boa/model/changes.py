@@ -6,6 +6,7 @@ from typing import Any
 from boa.model.access import AuditEntry, TokenRecord
 from boa.model.cluster import JobId, NodeId
 from boa.model.job import JobRecord
+from boa.model.notices import Notice
 from boa.model.records import Cell, ClassRecord, Event, Hold, NodeRecord, Point, Sample
 from boa.units import Seconds
 
@@ -29,8 +30,10 @@ class Changes:
     tokens: dict[str, TokenRecord] = field(default_factory=dict)
     """Tokens by name."""
     audit: list[AuditEntry] = field(default_factory=list)
+    notices: dict[int, Notice] = field(default_factory=dict)
+    """Notices by number: new ones, and those that have got on."""
 
     def __bool__(self) -> bool:
         records = (self.jobs, self.nodes, self.holds, self.cells, self.classes)
         others = (self.events, self.meta, self.samples, self.points, self.tokens, self.audit)
-        return any((*records, *others))
+        return any((*records, *others, self.notices))

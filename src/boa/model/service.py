@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from boa.model.access import Role
+from boa.model.notices import NotifyTarget
 from boa.model.profile import ClassProfile
 from boa.model.provider_settings import AwsSettings, RaySettings
 from boa.model.workload import Billing, GpuType
@@ -107,4 +108,6 @@ class ServiceConfig:
     """None: jobs run as the service's own user."""
     secret_key_file: Path | None = None
     """The key of secrets; None: $BOA_SECRET_KEY_FILE, else a file in the data folder."""
+    notify: tuple[NotifyTarget, ...] = ()
+    """Who is told of ends, failures and money."""
     priors: Mapping[str, ClassPrior] = field(default_factory=dict)

@@ -23,6 +23,8 @@ from boa.scheduler.learn.node_times import NodeTimes
 from boa.scheduler.learn.profiler import Profiler
 from boa.scheduler.money.ledger import Totals
 from boa.scheduler.money.purse import Purse
+from boa.scheduler.notices import META as TOLD
+from boa.scheduler.notices import Notices
 from boa.scheduler.observe.nodes import DAY_S
 from boa.scheduler.observe.sampling import Sampling
 from boa.scheduler.plan.calculator import Calculator
@@ -109,7 +111,18 @@ def assemble(
         profiler=profiler,
         actor=actor,
         vault=vault,
+        notices=Notices(
+            config.notify,
+            saved.meta.get(TOLD),
+            _last_notice(store),
+            node_usd=cheapest_node(config.gpu_types.values()),
+        ),
     )
+
+
+def _last_notice(store: Store) -> int:
+    newest = store.notices(limit=1, newest=True)
+    return newest[-1].number if newest else 0
 
 
 def _limits(config: ServiceConfig) -> NodeLimits:

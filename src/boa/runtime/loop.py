@@ -27,6 +27,7 @@ from boa.runtime.snapshot import Snapshot
 from boa.runtime.vault import Vault
 from boa.scheduler.learn.profiler import Profiler
 from boa.scheduler.money.purse import Remembered
+from boa.scheduler.notices import Notices
 from boa.scheduler.observe.messages import CloudRefused, EngineSaid, Said
 from boa.scheduler.refusals import NotNow
 from boa.scheduler.scheduler import Scheduler
@@ -69,10 +70,12 @@ class ControlLoop(Requests):
         profiler: Profiler,
         actor: Actor,
         vault: Vault,
+        notices: Notices | None = None,
     ) -> None:
         self.config, self.clock, self.store = config, clock, store
         self.scheduler, self.profiler, self.actor = scheduler, profiler, actor
         self.state, self.vault = state, vault
+        self.notices = notices or Notices((), None)
         self.inbox: queue.SimpleQueue[Message] = queue.SimpleQueue()
         self.counters: dict[str, float] = {}
         self._incoming: deque[Report] = deque(maxlen=100_000)
@@ -217,6 +220,8 @@ class ControlLoop(Requests):
             if decides:
                 self._watch_clock(draft)
                 self.scheduler.decide(draft, self._incoming)
+            purse_now = self.scheduler.purse
+            self.notices.write(draft, purse_now.budget, purse_now.max_spend if decides else None)
             refused = self._store(draft)
         except Exception as bug:
             refused = NotNow(f"nothing was changed: unexpected {type(bug).__name__}: {bug}")
@@ -239,6 +244,7 @@ class ControlLoop(Requests):
         if draft.changes.tokens:
             self._tokens = {**self._tokens, **draft.changes.tokens}
         self.scheduler.adopt(draft)
+        self.notices.adopt(draft)
         if draft.arrived:
             self._wake.set()  # a class that nobody knew is planned for at once
         self.actor.act(draft)

@@ -10,6 +10,7 @@ from boa.errors import InputError
 from boa.model.access import ADMIN, NOBODY, AuditEntry, Caller, TokenRecord
 from boa.model.cluster import JobId
 from boa.model.job import JobRecord, JobSpec
+from boa.model.notices import Notice
 from boa.model.placements import FailedPlacement
 from boa.model.service import ServiceConfig
 from boa.runtime.audit import audited
@@ -17,11 +18,12 @@ from boa.runtime.fingerprint import fingerprint
 from boa.runtime.vault import PREFIX, NotTheirs, Secret, Vault, uses
 from boa.scheduler.learn.profiler import Profiler
 from boa.scheduler.money.money_state import MoneyState
+from boa.scheduler.notices import Notices, settled
 from boa.scheduler.observe import commands, tokens
 from boa.scheduler.scheduler import Scheduler
 from boa.scheduler.state import Draft
 from boa.store.base import Store
-from boa.units import GpuName, UsdPerHour
+from boa.units import GpuName, Usd, UsdPerHour
 
 _T = TypeVar("_T")
 
@@ -34,6 +36,7 @@ class Requests(ABC):
     profiler: Profiler
     store: Store
     vault: Vault
+    notices: Notices
     _tokens: Mapping[str, TokenRecord]
 
     @abstractmethod
@@ -176,6 +179,13 @@ class Requests(ABC):
 
     def note(self, lines: Sequence[AuditEntry]) -> "Future[None]":
         return self._ask(lambda draft: draft.changes.audit.extend(lines))
+
+    def settle_notices(self, notices: Sequence[Notice]) -> "Future[None]":
+        return self._ask(lambda draft: settled(draft, notices))
+
+    def foretell_month(self, forecast: Usd) -> "Future[None]":
+        purse = self.scheduler.purse
+        return self._ask(lambda draft: self.notices.foretell(draft, forecast, purse.budget))
 
     def set_budget(
         self,

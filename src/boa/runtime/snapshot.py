@@ -9,13 +9,15 @@ from boa.api.classes import ClassDocument
 from boa.model.access import AuditEntry, Caller, TokenRecord
 from boa.model.cluster import JobId, NodeId, NodeReason
 from boa.model.job import JobRecord, JobSpec
+from boa.model.notices import Notice
 from boa.model.placements import FailedPlacement
 from boa.model.profile import ClassProfile
 from boa.model.records import Hold, NodeRecord, Report
 from boa.runtime.vault import Secret, Vault
 from boa.scheduler.money.money_state import MoneyState
+from boa.scheduler.notices import Notices
 from boa.scheduler.plan.plan_in_force import PlanState
-from boa.units import GpuName, Seconds, UsdPerHour
+from boa.units import GpuName, Seconds, Usd, UsdPerHour
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +114,19 @@ class Control(Protocol):
 
     def note(self, lines: Sequence[AuditEntry]) -> "Future[None]":
         """Lines for the audit log, of what the loop itself does not change."""
+        ...
+
+    @property
+    def notices(self) -> Notices:
+        """Whom notices go to."""
+        ...
+
+    def settle_notices(self, notices: Sequence[Notice]) -> "Future[None]":
+        """Write down how far these have come."""
+        ...
+
+    def foretell_month(self, forecast: Usd) -> "Future[None]":
+        """This much the month costs at its end, if it goes on so: told to who wants to know."""
         ...
 
     def retry_class(

@@ -179,6 +179,14 @@ class Vault:
                 raise NotReady(str(trouble)) from None
         return found
 
+    def of_service(self, name: str) -> str:
+        """The value of one that the service itself uses, as `boa.yaml` says. Only of one that an
+        admin has set: whoever else could set it would say where the service sends to."""
+        found = self.get(name)
+        if not found.for_all:
+            raise NotReady(f"secret {name} was not set by an admin")
+        return self._value(found)
+
     def mask(self, spec: JobSpec) -> Mask:
         """Over all that is served of a job, beside the one that its supervisor has put there."""
         return Mask(self._known(spec))

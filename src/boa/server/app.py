@@ -26,6 +26,7 @@ from boa.server.http.guard import Guard
 from boa.server.http.limits import Limits
 from boa.server.http.refusals import Refusals
 from boa.server.http.streams import Places
+from boa.server.notify.couriers import Send
 from boa.server.render import metrics, openapi
 from boa.server.routes.access import AccessRoutes
 from boa.server.routes.events import EventRoutes
@@ -33,6 +34,7 @@ from boa.server.routes.history import HistoryRoutes
 from boa.server.routes.jobs import JobRoutes
 from boa.server.routes.live import LiveRoutes
 from boa.server.routes.money import MoneyRoutes
+from boa.server.routes.notify import NotifyRoutes
 from boa.server.routes.plans import PlanRoutes
 from boa.server.routes.report import Reports
 from boa.server.routes.secrets import SecretRoutes
@@ -65,6 +67,7 @@ def create_app(
     limits: Limits = DEFAULT_LIMITS,
     proxy: TrustedProxy | None = None,
     endless_before: Seconds = 0.0,
+    send: Send | None = None,
 ) -> FastAPI:
     """`token`: what every request must carry, this or one that was given out; None: it is for this
     machine only. `proxy`: whose word on who asks is taken.
@@ -72,7 +75,8 @@ def create_app(
     `secret`: what report tokens are made with; `endless_before`: runs requested earlier may have
     such without an end. `speed`: of `control`'s clock.
     `static`: where the dashboard was built. `simulations`: of what might be, kept in memory if
-    none are given. `limits`: of what clients may take. `app.state.stopping` ends streams when set.
+    none are given. `limits`: of what clients may take. `send`: what notices go out by.
+    `app.state.stopping` ends streams when set.
     """
     openapi.forbid_extras()
     refusals = Refusals(lambda lines: control.note(lines))
@@ -97,7 +101,7 @@ def create_app(
     )
     app.state.stopping, app.state.limits = service.stopping, limits
     app.state.refusals = refusals
-    _add_api_routes(app, service, simulations or Simulations())
+    _add_api_routes(app, service, simulations or Simulations(), send)
     _add_service_routes(app, service)
     app.router.routes.extend(dashboard.routes(static, version))
     _add_handlers(app)
@@ -111,7 +115,9 @@ def described() -> dict[str, Any]:
     return openapi.document(app)
 
 
-def _add_api_routes(app: FastAPI, service: Service, simulations: Simulations) -> None:
+def _add_api_routes(
+    app: FastAPI, service: Service, simulations: Simulations, send: Send | None
+) -> None:
     # For methods that are not possible; reports are taken before it comes to routes.
     app.router.routes.append(Route(openapi.REPORT_PATH, Reports(app, service), methods=["POST"]))
     for routes in (
@@ -124,6 +130,7 @@ def _add_api_routes(app: FastAPI, service: Service, simulations: Simulations) ->
         SecretRoutes(service),
         WhatIfRoutes(service, simulations),
         AccessRoutes(service),
+        NotifyRoutes(service, send),
     ):
         app.include_router(routes.router(), prefix=API)
 

@@ -26,6 +26,8 @@ from boa.server.http.access import TrustedProxy
 from boa.server.http.limits import Limits, raise_descriptors
 from boa.server.http.run import listen, serve, url_of
 from boa.server.http.tls import is_exposed, report_ca, tls_of
+from boa.server.notify.couriers import Couriers, Sender, check_files
+from boa.server.notify.month import MonthWatch
 from boa.server.opening import open_kept
 from boa.server.what_if.runner import Simulations
 from boa.store.base import Store
@@ -60,9 +62,19 @@ class Parts:
     folder: DataFolder
     simulations: Simulations
     snapshots: SnapshotKeeper
+    couriers: Couriers
+    month: MonthWatch
+
+    def start(self) -> None:
+        self.control.start()
+        self.snapshots.start()
+        self.couriers.start()
+        self.month.start(self.control.notices.targets)
 
     def close(self) -> None:
         """Jobs go on; nodes stay rented."""
+        self.month.close()
+        self.couriers.close()
         self.snapshots.close()
         self.simulations.close()
         self.control.close()
@@ -135,6 +147,7 @@ def run(
             simulations=parts.simulations,
             limits=limits,
             proxy=_proxy(config),
+            send=parts.couriers.send,
         )
         files = undo.enter_context(publishing(url, token if choice.told else None))
 
@@ -150,8 +163,7 @@ def run(
             )
 
         parts.control.on_overtaken = give_way
-        parts.control.start()
-        parts.snapshots.start()
+        parts.start()
         serve(app, listening, ready, tls)
         app.state.refusals.close()
     if overtaken.is_set():
@@ -167,6 +179,7 @@ def build(config: ServiceConfig, url: str, *, accept_store: bool = False) -> Par
 
     policy = _policy(config)
     engine_and_cloud.check(config)
+    check_files(config.notify)
     with ExitStack() as undo:
         folder = DataFolder(config.data_dir, passable=config.run_as is not None)
         undo.callback(folder.close)
@@ -196,7 +209,12 @@ def build(config: ServiceConfig, url: str, *, accept_store: bool = False) -> Par
         )
         folder.belongs_to(control.state.cluster)
         undo.pop_all()
+    sender = Sender(control.vault, control.state.cluster)
+    couriers = Couriers(config.notify, store, control, sender)
+    control.notices.on_new = couriers.wake
     return Parts(
+        couriers=couriers,
+        month=MonthWatch(control, store),
         control=control,
         store=store,
         engine=engine,

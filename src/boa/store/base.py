@@ -10,6 +10,7 @@ from boa.model.changes import Changes
 from boa.model.cluster import JobId, NodeId
 from boa.model.held import Held, HeldOnNodes
 from boa.model.job import JobRecord
+from boa.model.notices import Notice
 from boa.model.records import Cell, ClassRecord, Event, Hold, NodeRecord, Point, Sample
 from boa.units import Seconds
 
@@ -97,6 +98,17 @@ class Store(Protocol):
         limit: int = 1000,
     ) -> Sequence[StoredAudit]:
         """Newest first. `before`: of smaller numbers only."""
+        ...
+
+    def notices(
+        self,
+        *,
+        target: str | None = None,
+        waiting: bool | None = None,
+        limit: int = 1000,
+        newest: bool = False,
+    ) -> Sequence[Notice]:
+        """By rising number; the first so many, or the `newest`."""
         ...
 
     def nodes_between(self, since: Seconds, until: Seconds) -> Sequence[NodeRecord]:

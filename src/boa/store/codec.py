@@ -19,6 +19,7 @@ from boa.model.cluster import Allocation, JobId, Share
 from boa.model.events import KINDS
 from boa.model.held import Floats, Held, HeldOnNodes
 from boa.model.job import GpuLimits, JobRecord, JobSpec, Run, SecretUse
+from boa.model.notices import Notice
 from boa.model.placements import FailedPlacement, Placement
 from boa.model.plan import Variant
 from boa.model.records import Cell, CellKey, ClassRecord, Event, Hold, NodeRecord, Point, Sample
@@ -61,6 +62,7 @@ _plain_job = _plain(
 )
 _plain_token = _plain(TokenRecord, [])
 _plain_audit = _plain(AuditEntry, ["at", "who"])
+_plain_notice = _plain(Notice, ["number", "target"])
 _plain_spec = _plain(JobSpec, ["gpus", "env", "secrets"])
 _plain_limits = _plain(GpuLimits, [])
 _plain_run = _plain(Run, ["allocation", "slots"])
@@ -329,6 +331,20 @@ def audit_row(number: int, entry: AuditEntry) -> Row:
 
 def audit_of(row: Stored) -> AuditEntry:
     return AuditEntry(at=row["at"], who=from_text(row["who"]), **json.loads(row["record"]))
+
+
+def notice_row(notice: Notice) -> Row:
+    return {
+        "number": notice.number,
+        "target": to_text(notice.target),
+        "waiting": notice.state == "waiting",
+        "record": to_json(_plain_notice(notice)),
+    }
+
+
+def notice_of(row: Stored) -> Notice:
+    record = json.loads(row["record"])
+    return Notice(number=row["number"], target=from_text(row["target"]), **record)
 
 
 def sample_row(sample: Sample) -> Row:

@@ -124,6 +124,16 @@ MIGRATIONS: tuple[Migration, ...] = (
         "CREATE INDEX audit_by_who ON audit (who, number)",
     ),
     tuple(f"ALTER TABLE {table} ADD COLUMN checksum BIGINT" for table in ("tokens", "audit")),
+    (
+        """CREATE TABLE notices (
+            number {id} PRIMARY KEY,
+            target TEXT NOT NULL,
+            waiting BOOLEAN NOT NULL,
+            record TEXT NOT NULL,
+            checksum BIGINT
+        )""",
+        "CREATE INDEX notices_by_target ON notices (target, waiting, number)",
+    ),
 )
 """One that changes what stands in rows sets their checksums to null, or writes them anew."""
 

@@ -71,6 +71,18 @@ def audit(since: Seconds, who: str | None, before: int | None, limit: int) -> Qu
     return query.limit(_within(limit))
 
 
+def notices(target: str | None, waiting: bool | None, limit: int, newest: bool) -> Query:
+    """The newest ones come in falling order."""
+    column = tables.notices.c
+    order = column.number.desc() if newest else column.number
+    query = select(tables.notices).order_by(order)
+    if target is not None:
+        query = query.where(column.target == to_text(target))
+    if waiting is not None:
+        query = query.where(column.waiting == waiting)
+    return query.limit(_within(limit))
+
+
 def nodes_between(since: Seconds, until: Seconds) -> Query:
     """The columns of a node, in no order: to be asked for one, SQLite would rather read the whole
     table."""

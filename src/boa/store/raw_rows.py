@@ -23,6 +23,7 @@ READERS: dict[Table, Callable[[Row], Any]] = {
     tables.points: codec.point_of,
     tables.tokens: codec.token_of,
     tables.audit: codec.audit_of,
+    tables.notices: codec.notice_of,
 }
 """All tables of records: nodes before what is on them."""
 

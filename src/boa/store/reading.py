@@ -12,6 +12,7 @@ from boa.model.access import TokenRecord
 from boa.model.cluster import JobId, NodeId
 from boa.model.held import Held, HeldOnNodes
 from boa.model.job import JobRecord
+from boa.model.notices import Notice
 from boa.model.records import Hold, NodeRecord, Point, Sample
 from boa.store import codec, queries, tables
 from boa.store.backend import Backend
@@ -71,6 +72,17 @@ class SqlReader:
     ) -> Sequence[StoredAudit]:
         whom = None if who is None else codec.to_text(who)
         return self._read(queries.audit(since, whom, before, limit), _stored_audit)
+
+    def notices(
+        self,
+        *,
+        target: str | None = None,
+        waiting: bool | None = None,
+        limit: int = 1000,
+        newest: bool = False,
+    ) -> Sequence[Notice]:
+        found = self._read(queries.notices(target, waiting, limit, newest), codec.notice_of)
+        return found[::-1] if newest else found
 
     def nodes_between(self, since: Seconds, until: Seconds) -> Sequence[NodeRecord]:
         with self._told():

@@ -108,6 +108,15 @@ audit = Table(
     Column("record", Text, nullable=False),
     Column(CHECKSUM, BigInteger),
 )
+notices = Table(
+    "notices",
+    metadata,
+    Column("number", BigInteger, primary_key=True),
+    Column("target", Text, nullable=False, info=CONSTANT),
+    Column("waiting", Boolean, nullable=False),
+    Column("record", Text, nullable=False),
+    Column(CHECKSUM, BigInteger),
+)
 writer = Table(
     "writer",
     metadata,

@@ -19,6 +19,8 @@ KEEP_S: Seconds = 90 * 86_400.0
 """How old samples and points get."""
 KEEP_AUDIT, KEEP_AUDIT_S = 200_000, 90 * 86_400.0
 """Lines of the audit log that are always kept, and for how long all of them are."""
+KEEP_NOTICES = 20_000
+"""Notices that are kept; of those before, only what still waits."""
 PRUNE_S: Seconds = 3600.0
 """How often those that are older are dropped."""
 
@@ -37,6 +39,7 @@ def rows_of(changes: Changes, first_event: int, first_audit: int) -> list[tuple[
         (tables.points, [codec.point_row(point) for point in changes.points.values()]),
         (tables.tokens, [codec.token_row(token) for token in changes.tokens.values()]),
         (tables.audit, [codec.audit_row(*line) for line in enumerate(changes.audit, first_audit)]),
+        (tables.notices, [codec.notice_row(notice) for notice in changes.notices.values()]),
     ]
     return [(table, sealed(table, batch)) for table, batch in rows if batch]
 
@@ -81,9 +84,12 @@ def prune_audit(connection: Connection, before: int, last: int, now: Seconds) ->
 
 
 def prune_history(connection: Connection, now: Seconds) -> None:
-    """Drop old samples, and old points of jobs that are as old."""
+    """Drop old samples, old points of jobs that are as old, and notices of long ago."""
     oldest = now - KEEP_S
     connection.execute(delete(tables.samples).where(tables.samples.c.at < oldest))
     job, point = tables.jobs.c, tables.points.c
     young = select(func.min(job.number)).where(job.submitted_at >= oldest).scalar_subquery()
     connection.execute(delete(tables.points).where((point.job < young) & (point.at < oldest)))
+    notice = tables.notices.c
+    last = select(func.max(notice.number) - KEEP_NOTICES).scalar_subquery()
+    connection.execute(delete(tables.notices).where((notice.number <= last) & ~notice.waiting))

@@ -10,7 +10,7 @@ from fastapi.openapi.utils import get_openapi
 from pydantic import ConfigDict, TypeAdapter
 from typing_extensions import is_typeddict
 
-from boa.api import access, answers, classes, history, plans, what_if
+from boa.api import access, answers, classes, history, notify, plans, what_if
 from boa.server.http.errors import DESCRIPTIONS
 from boa.server.http.guard import OPEN
 from boa.server.render import examples
@@ -34,6 +34,7 @@ TAGS = [
     {"name": "events", "description": "What happened, as a list or as a stream."},
     {"name": "secrets", "description": "Values that jobs get and nobody is shown."},
     {"name": "access", "description": "Who asks, tokens, the audit log."},
+    {"name": "notify", "description": "Whom notices go to."},
     {"name": "service", "description": "Is it up? Metrics."},
     {"name": "running jobs", "description": "What a job's own process asks for."},
 ]
@@ -51,7 +52,7 @@ _SCHEMES = {
         "description": "$BOA_REPORT_TOKEN of the run.",
     },
 }
-SHAPES = (answers, access, plans, classes, history, what_if)
+SHAPES = (answers, access, plans, classes, history, what_if, notify)
 _STRICT = ConfigDict(extra="forbid")
 _OPEN = ConfigDict(extra="allow")
 WITH_MORE = (what_if.ComparisonPoint,)

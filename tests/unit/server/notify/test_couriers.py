@@ -1,0 +1,345 @@
+"""Notices on their way out, to real servers on loopback."""
+
+import hashlib
+import hmac
+import json
+import ssl
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from boa.errors import InputError
+from boa.model.access import Caller
+from boa.model.notices import Notice, NotifyTarget, SecretFrom
+from boa.runtime.vault import Vault
+from boa.server.notify import mail, post
+from boa.server.notify.couriers import (
+    FIRST_WAIT_S,
+    MOST_TRIES,
+    Courier,
+    Couriers,
+    Sender,
+    check_files,
+)
+from boa.server.notify.errors import NotDelivered
+from certificates import certificate
+from fakes import FakeControl, locked
+from receivers import Mails, Posts, mail_server, web_server
+
+WALL = 1_790_000_000.0
+
+
+@pytest.fixture
+def posts() -> Iterator[Posts]:
+    with web_server() as found:
+        yield found
+
+
+@pytest.fixture
+def vault(tmp_path: Path) -> Vault:
+    return Vault(tmp_path / "secret.key", {})
+
+
+def notice(number: int = 1, **fields: Any) -> Notice:
+    given = {"target": "ops", "kind": "ended", "at": 5.0, "text": f"job {number} succeeded"}
+    return Notice(number=number, job=str(number), **{**given, **fields})
+
+
+def hook(posts: Posts, **fields: Any) -> NotifyTarget:
+    return NotifyTarget(**{"name": "ops", "kind": "webhook", "url": posts.url, **fields})
+
+
+def secret_file(folder: Path, text: str, mode: int = 0o600) -> SecretFrom:
+    path = folder / "a-secret"
+    path.write_text(text + "\n")
+    path.chmod(mode)
+    return SecretFrom(file=path)
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = WALL
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def courier(
+    control: FakeControl, target: NotifyTarget, vault: Vault, clock: Clock | None = None
+) -> Courier:
+    store: Any = control.store
+    return Courier(target, store, control, Sender(vault, "boa-test"), clock or Clock())
+
+
+# Webhooks
+
+
+def test_a_webhook_is_signed_and_named_so_that_who_gets_it_can_tell(
+    posts: Posts, vault: Vault, tmp_path: Path
+) -> None:
+    key = "a key that both know"
+    target = hook(posts, key=secret_file(tmp_path, key))
+    Sender(vault, "boa-test")(target, [notice(7, data={"cost_usd": 1.5})])
+    ((path, headers, body),) = posts.got
+    assert path == "/hook?x=1"
+    assert json.loads(body) == {
+        "id": "boa-test/7",
+        "kind": "ended",
+        "at": 5.0,
+        "text": "job 7 succeeded",
+        "job": "7",
+        "data": {"cost_usd": 1.5},
+    }
+    said = headers["boa-timestamp"].encode() + b"." + body
+    expected = hmac.new(key.encode(), said, hashlib.sha256).hexdigest()
+    assert headers["boa-signature"] == f"v1={expected}"
+    assert headers["boa-notice"] == "boa-test/7"
+    assert headers["content-type"] == "application/json"
+
+
+def test_a_key_may_be_a_secret_of_the_vault_but_only_one_that_an_admin_set(
+    posts: Posts, vault: Vault
+) -> None:
+    target = hook(posts, key=SecretFrom(name="HOOK"))
+    send = Sender(vault, "boa-test")
+    with pytest.raises(NotDelivered, match="secret"):
+        send(target, [notice()])
+    member = Caller(name="eve", role="member")
+    vault.adopt(vault.seal("HOOK", "her-own-value", by=member, now=0.0))
+    with pytest.raises(NotDelivered, match="not set by an admin"):
+        send(target, [notice()])
+    assert posts.got == []
+    vault.adopt(vault.seal("HOOK", "the-real-value", by=Caller(), now=0.0))
+    send(target, [notice()])
+    assert "boa-signature" in posts.got[0][1]
+
+
+def test_a_redirect_is_not_followed(posts: Posts, vault: Vault) -> None:
+    posts.status, posts.headers = 307, {"location": posts.url}
+    with pytest.raises(NotDelivered, match="HTTP 307"):
+        Sender(vault, "boa-test")(hook(posts), [notice()])
+    assert len(posts.got) == 1
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["file:///etc/passwd", "http://a@b/", "gopher://x/", "http://x\r\nHost: y/", "http://[::1", ""],
+)
+def test_what_is_no_address_of_a_web_server_is_never_asked(url: str) -> None:
+    with pytest.raises(NotDelivered, match="its URL is none"):
+        post.post(url, b"{}", {})
+
+
+def test_where_nobody_listens_that_is_said(vault: Vault) -> None:
+    with web_server() as gone:
+        url = gone.url
+    with pytest.raises(NotDelivered, match="refused"):
+        post.post(url, b"{}", {})
+
+
+# Slack
+
+
+def test_slack_gets_all_that_waits_in_one_text_and_nobody_is_called_by_a_job_s_name(
+    posts: Posts, vault: Vault, tmp_path: Path
+) -> None:
+    target = NotifyTarget(
+        name="ops", kind="slack", secret_url=secret_file(tmp_path, posts.url), tell=("ended",)
+    )
+    Sender(vault, "boa-test")(target, [notice(1), notice(2, text="job 2 (<!channel> & co) failed")])
+    ((_, _, body),) = posts.got
+    assert json.loads(body) == {
+        "text": "boa: job 1 succeeded\nboa: job 2 (&lt;!channel&gt; &amp; co) failed"
+    }
+
+
+# E-mail
+
+
+def mailed(mails: Mails, **fields: Any) -> NotifyTarget:
+    given: dict[str, Any] = {
+        "name": "mail",
+        "kind": "email",
+        "to": ("alice@example.com", "bob@example.com"),
+        "sender": "boa@example.com",
+        "smtp": f"127.0.0.1:{mails.port}",
+        "security": "none",
+    }
+    return NotifyTarget(**{**given, **fields})
+
+
+def test_an_email_has_all_that_waits_and_its_headers_are_our_own(vault: Vault) -> None:
+    with mail_server() as mails:
+        evil = notice(1, text="job 1 (net\r\nBcc: eve@example.com\r\n\r\nü) failed")
+        Sender(vault, "boa-test")(mailed(mails), [evil, notice(2)])
+    (got,) = mails.got
+    assert mails.to == [["alice@example.com", "bob@example.com"]]
+    assert got["Subject"].startswith("[boa] job 1 (net  Bcc: eve")
+    assert got["Subject"].endswith("(and 1 more)")
+    assert got["Bcc"] is None
+    assert got["Auto-Submitted"] == "auto-generated"
+    assert "job 2 succeeded" in got.get_content()
+    assert "ü" in got.get_content()
+
+
+def test_the_same_notices_are_the_same_mail_to_who_gets_them_twice(vault: Vault) -> None:
+    with mail_server() as mails:
+        for _ in range(2):
+            Sender(vault, "boa-test")(mailed(mails), [notice(3), notice(4)])
+    first, second = mails.got
+    assert first["Message-ID"] == second["Message-ID"]
+
+
+def test_a_password_goes_over_tls_alone_and_into_no_error(
+    vault: Vault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cert, key = certificate(tmp_path)
+    monkeypatch.setenv("SSL_CERT_FILE", str(cert))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(cert, key)
+    password = secret_file(tmp_path, "pass-word-1")
+    with mail_server(tls=context, user="boa", password="pass-word-1") as mails:
+        target = mailed(mails, security="starttls", user="boa", password=password)
+        Sender(vault, "boa-test")(target, [notice()])
+        assert mails.secured == [True]
+        mails.password = "another"
+        with pytest.raises(NotDelivered, match=r"user or password \(535\)") as refused:
+            Sender(vault, "boa-test")(target, [notice()])
+        assert "pass-word-1" not in str(refused.value)
+        mails.tls = None
+        with pytest.raises(NotDelivered, match="no starttls"):
+            Sender(vault, "boa-test")(target, [notice()])
+    assert len(mails.got) == 1
+
+
+def test_a_server_that_takes_no_mail_is_quoted_on_one_line(vault: Vault) -> None:
+    with mail_server(refuse="550 no such user here") as mails, pytest.raises(
+        NotDelivered, match="refuses all addresses .550 no such user here"
+    ):
+        Sender(vault, "boa-test")(mailed(mails), [notice()])
+    assert mails.got == []
+
+
+@pytest.mark.parametrize(
+    ("smtp", "security", "server"),
+    [
+        ("h", "starttls", ("h", 587)),
+        ("h", "tls", ("h", 465)),
+        ("h:25", "none", ("h", 25)),
+        ("[::1]:2525", "none", ("::1", 2525)),
+        ("[::1]", "none", ("::1", 25)),
+    ],
+)
+def test_ports_of_mail_servers(smtp: str, security: Any, server: tuple[str, int]) -> None:
+    target = NotifyTarget(name="m", kind="email", smtp=smtp, security=security)
+    assert mail._server(target) == server
+
+
+# Again and again
+
+
+def test_what_was_delivered_is_marked_so_and_sent_once(posts: Posts, vault: Vault) -> None:
+    control = FakeControl()
+    control.store.noticed = [notice(1), notice(2), notice(3, target="another")]
+    ours = courier(control, hook(posts), vault)
+    assert ours.turn() == 0.0
+    assert ours.turn() > 0.0
+    assert [json.loads(body)["id"] for _, _, body in posts.got] == ["boa-test/1", "boa-test/2"]
+    assert [one.state for one in control.store.noticed] == ["delivered", "delivered", "waiting"]
+
+
+def test_what_fails_waits_longer_each_time_and_arrives_when_the_target_is_back(
+    posts: Posts, vault: Vault
+) -> None:
+    control, clock = FakeControl(), Clock()
+    control.store.noticed = [notice(1), notice(2)]
+    ours, posts.status = courier(control, hook(posts), vault, clock), 503
+    waits = []
+    for _ in range(4):
+        waits.append(ours.turn())
+        clock.now += waits[-1]
+    assert waits == [FIRST_WAIT_S, 2 * FIRST_WAIT_S, 4 * FIRST_WAIT_S, 8 * FIRST_WAIT_S]
+    assert len(posts.got) == 4, "a target that fails is not asked for every notice"
+    assert control.store.noticed[0].error == "HTTP 503"
+    posts.status = 204
+    while any(one.state == "waiting" for one in control.store.noticed):
+        clock.now += max(ours.turn(), 1.0)
+    assert [one.error for one in control.store.noticed] == ["", ""]
+
+
+def test_after_days_of_failures_it_is_given_up_and_others_go_on(posts: Posts, vault: Vault) -> None:
+    control, clock = FakeControl(), Clock()
+    control.store.noticed = [notice(1, tries=MOST_TRIES - 1), notice(2)]
+    ours, posts.status = courier(control, hook(posts), vault, clock), 500
+    clock.now += ours.turn()
+    assert control.store.noticed[0].state == "given_up"
+    posts.status = 200
+    ours.turn()
+    assert control.store.noticed[1].state == "delivered"
+
+
+def test_a_crash_between_delivery_and_its_record_sends_it_again_and_a_busy_store_does_not(
+    posts: Posts, vault: Vault
+) -> None:
+    control = FakeControl()
+    control.store.noticed, control.busy = [notice(1)], locked()
+    ours = courier(control, hook(posts), vault)
+    ours.turn()
+    ours.turn()
+    assert len(posts.got) == 1, "it was delivered, though that is not written down"
+    courier(control, hook(posts), vault).turn()  # another service, that knows only the store
+    assert len(posts.got) == 2
+    control.busy = None
+    ours.turn()
+    assert control.store.noticed[0].state == "delivered"
+
+
+def test_threads_deliver_what_is_new_and_end(posts: Posts, vault: Vault) -> None:
+    control = FakeControl()
+    store: Any = control.store
+    control.store.noticed = [notice(9, target="gone")]
+    couriers = Couriers([hook(posts)], store, control, Sender(vault, "boa-test"))
+    couriers.start()
+    assert control.store.noticed[0].state == "given_up", "nobody is called so any more"
+    control.settle_notices([notice(10)])
+    couriers.wake()
+    assert posts.arrived.acquire(timeout=10)
+    couriers.close()
+    assert not [t for t in threading.enumerate() if t.name.startswith("boa-notify-")]
+
+
+def test_a_target_that_hangs_keeps_no_other_waiting(posts: Posts, vault: Vault) -> None:
+    control, held = FakeControl(), threading.Event()
+    store: Any = control.store
+    real = Sender(vault, "boa-test")
+
+    def send(target: NotifyTarget, notices: Sequence[Notice]) -> None:
+        if target.name == "slow":
+            held.wait(30)
+        real(target, notices)
+
+    control.store.noticed = [notice(1, target="slow"), notice(2)]
+    couriers = Couriers([hook(posts, name="slow"), hook(posts)], store, control, send)
+    couriers.start()
+    assert posts.arrived.acquire(timeout=10)
+    assert json.loads(posts.got[0][2])["id"] == "boa-test/2"
+    held.set()
+    couriers.close()
+
+
+@pytest.mark.parametrize(("mode", "words"), [(0o644, "open to others"), (None, "cannot be read")])
+def test_a_file_that_others_can_read_or_nobody_is_refused_before_anything_begins(
+    tmp_path: Path, mode: int | None, words: str
+) -> None:
+    place = SecretFrom(file=tmp_path / "none")
+    if mode is not None:
+        place = secret_file(tmp_path, "x", mode)
+    target = NotifyTarget(name="ops", kind="slack", secret_url=place)
+    with pytest.raises(InputError, match=words) as wrong:
+        check_files([target])
+    assert wrong.value.field == "notify.ops.url_file"
+    check_files([replace(target, secret_url=SecretFrom(name="X"))])
