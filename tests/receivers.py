@@ -82,8 +82,8 @@ def mail_server(**settings: object) -> Iterator[Mails]:
 
     class Handler(socketserver.StreamRequestHandler):
         def handle(self) -> None:
-            with contextlib.suppress(OSError):
-                _converse(self, mails)
+            with contextlib.suppress(OSError), contextlib.ExitStack() as opened:
+                _converse(self, mails, opened)
 
     class Server(socketserver.ThreadingTCPServer):
         allow_reuse_address, daemon_threads = True, True
@@ -100,9 +100,12 @@ def mail_server(**settings: object) -> Iterator[Mails]:
         server.server_close()
 
 
-def _converse(handler: socketserver.StreamRequestHandler, mails: Mails) -> None:
+def _converse(
+    handler: socketserver.StreamRequestHandler, mails: Mails, opened: contextlib.ExitStack
+) -> None:
     """RFC 5321, as far as a client that only sends needs it; STARTTLS and AUTH PLAIN."""
-    stream, secure, signed_in = handler.request.makefile("rwb"), False, not mails.user
+    stream = opened.enter_context(handler.request.makefile("rwb"))
+    secure, signed_in = False, not mails.user
     to: list[str] = []
 
     def say(text: str) -> None:
@@ -122,9 +125,10 @@ def _converse(handler: socketserver.StreamRequestHandler, mails: Mails) -> None:
                 say(f"250{'-' if n < len(lines) - 1 else ' '}{offer}")
         elif verb == "STARTTLS" and mails.tls:
             say("220 go ahead")
-            secured = mails.tls.wrap_socket(handler.request, server_side=True)
-            handler.request = secured
-            stream, secure = secured.makefile("rwb"), True
+            secured = opened.enter_context(
+                mails.tls.wrap_socket(handler.request, server_side=True)
+            )
+            stream, secure = opened.enter_context(secured.makefile("rwb")), True
         elif verb == "AUTH":
             given = base64.b64decode(words.split(" ")[2]).split(b"\0")
             signed_in = given[1:] == [mails.user.encode(), mails.password.encode()]

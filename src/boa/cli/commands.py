@@ -65,6 +65,11 @@ COMMANDS = (
         "Print the JSON Schema (draft 2020-12) of one of our formats.",
     ),
     Entry(
+        "completion",
+        "boa.cli.live.completion:completion",
+        "Print what makes a shell complete our commands and options.",
+    ),
+    Entry(
         "demo",
         "boa.cli.live.demo:demo",
         "Run the service for a minute and a half: nothing to prepare, nothing paid.",
@@ -93,6 +98,12 @@ COMMANDS = (
         "logs",
         "boa.cli.live.logs:logs",
         "Print what a job printed: rank 0, over all its runs.",
+        LIVE,
+    ),
+    Entry(
+        "events",
+        "boa.cli.live.events:events",
+        "Show what happened, oldest first: starts, ends, failures, nodes, plans.",
         LIVE,
     ),
     Entry(
@@ -135,6 +146,12 @@ COMMANDS = (
         "secret",
         "boa.cli.live.secret:app",
         "Set, list and remove secrets: what jobs get and nobody is shown.",
+        LIVE,
+    ),
+    Entry(
+        "notify",
+        "boa.cli.live.notify:app",
+        "List whom notices go to, and send them a test.",
         LIVE,
     ),
     Entry(

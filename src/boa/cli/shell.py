@@ -181,6 +181,16 @@ def completions(root: click.Command, variable: str, instruction: str) -> int:
     return shell_complete(root, {}, root.name or "", variable, instruction)
 
 
+def completion_source(for_shell: str, name: str, variable: str) -> str:
+    """What has a shell ask for completions of a command."""
+    from click.shell_completion import get_completion_class
+
+    found = get_completion_class(for_shell)
+    assert found is not None
+    made = found(click.Command(name), {}, name, variable)
+    return made.source_template % made.source_vars()  # `source` asks which Bash there is
+
+
 def every(group: click.Group, ctx: Context) -> Iterator[tuple[str, click.Command]]:
     """All commands with their names, those under words of their own too."""
     for name in group.list_commands(ctx):

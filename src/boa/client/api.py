@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from boa.client.access import AccessQuestions
+from boa.client.notify import NotifyQuestions
 from boa.client.what_if import WhatIfQuestions
 from boa.client.wire import Parameters, Wire, events_of
 from boa.errors import BoaError, InputError, NoServer, Refused
@@ -33,7 +34,7 @@ PAUSE_S = 0.5
 PAGE = 1000
 
 
-class Client(AccessQuestions, WhatIfQuestions):
+class Client(AccessQuestions, NotifyQuestions, WhatIfQuestions):
     """`url` and `token` default to $BOA_SERVER (else http://127.0.0.1:8420) and $BOA_TOKEN, or else
     to the token that a service of the same user has made for itself.
 
