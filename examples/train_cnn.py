@@ -53,7 +53,10 @@ scheduler = torch.optim.lr_scheduler.StepLR(optimizer, step_size=5, gamma=0.5)
 batches = run.loader(Images())
 run.resume(model, optimizer, scheduler)
 
-for _ in run.epochs(parser.parse_args().epochs):
+for epoch in run.epochs(parser.parse_args().epochs):
     for images, labels in batches:
-        run.step(F.cross_entropy(model(images), labels))
+        loss = F.cross_entropy(model(images), labels)
+        run.step(loss)
     scheduler.step()
+    if run.ranks.rank == 0:
+        print(f"epoch {epoch}: loss {loss.item():.4f}")

@@ -51,7 +51,10 @@ optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
 batches = run.loader(TensorDataset(sentences()))
 run.resume(model, optimizer)
 
-for _ in run.epochs(options.epochs):
+for epoch in run.epochs(options.epochs):
     for (text,) in batches:
         scores = model(text[:, :-1])
-        run.step(F.cross_entropy(scores.flatten(0, 1), text[:, 1:].flatten()))
+        loss = F.cross_entropy(scores.flatten(0, 1), text[:, 1:].flatten())
+        run.step(loss)
+    if run.ranks.rank == 0:
+        print(f"epoch {epoch}: loss {loss.item():.4f}")

@@ -125,9 +125,7 @@ def _converse(
                 say(f"250{'-' if n < len(lines) - 1 else ' '}{offer}")
         elif verb == "STARTTLS" and mails.tls:
             say("220 go ahead")
-            secured = opened.enter_context(
-                mails.tls.wrap_socket(handler.request, server_side=True)
-            )
+            secured = opened.enter_context(mails.tls.wrap_socket(handler.request, server_side=True))
             stream, secure = opened.enter_context(secured.makefile("rwb")), True
         elif verb == "AUTH":
             given = base64.b64decode(words.split(" ")[2]).split(b"\0")

@@ -77,6 +77,24 @@ class JobRow(Job):
     """Why it is in this state."""
 
 
+class LogRun(TypedDict):
+    """A run of a job that has a log."""
+
+    attempt: int
+    ranks: list[int]
+    bytes: int
+    """Of all workers, as kept."""
+    began_at: float | None
+    """When its first line was printed; null: not noted."""
+    last_at: float | None
+    """When its last one was."""
+
+
+class LogRuns(TypedDict):
+    runs: list[LogRun]
+    now: float
+
+
 class Share(TypedDict):
     """GPUs of one type."""
 

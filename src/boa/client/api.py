@@ -156,16 +156,20 @@ class Client(AccessQuestions, NotifyQuestions, WhatIfQuestions):
         attempt: int | None = None,
         rank: int = 0,
         tail: int | None = None,
+        since: float | None = None,
         follow: bool = False,
         patience_s: float = PATIENCE_S,
     ) -> Generator[str, None, None]:
-        """A worker's output, in pieces. `follow`: until the job has ended."""
+        """A worker's output, in pieces. `follow`: until the job has ended, or the run that is
+        named. `since`: only what was printed then or later, in Unix seconds."""
         decode = codecs.getincrementaldecoder("utf-8")("replace").decode
         asked: Parameters = {"attempt": attempt, "rank": rank, "tail": tail, "follow": follow}
+        asked = {**asked, "since": since}
         skip: int | None = None
         patience = _Patience(patience_s if follow else 0.0)
         while True:
-            now = asked if skip is None else {**asked, "tail": None, "skip": skip}
+            again: Parameters = {**asked, "tail": None, "since": None, "skip": skip}
+            now = asked if skip is None else again
             try:
                 with self._wire.stream(f"{_job_path(job)}/logs", now, quiet_s=QUIET_S) as text:
                     patience.regain()
@@ -174,11 +178,15 @@ class Client(AccessQuestions, NotifyQuestions, WhatIfQuestions):
                         skip += len(piece)
                         yield decode(piece)
                 yield decode(b"", True)
-                if not follow or self.job(job)["state"] in ENDED:
+                if not follow or _is_over(self.job(job), attempt):
                     return
             except (NoServer, Refused) as trouble:  # or it was quiet
                 patience.lose(trouble)  # where it stopped is where it goes on
             time.sleep(PAUSE_S)
+
+    def log_runs(self, job: str) -> list[answers.LogRun]:
+        """Runs of a job that have logs, oldest first."""
+        return cast("answers.LogRuns", self._wire.ask("GET", f"{_job_path(job)}/logs/runs"))["runs"]
 
     def job_history(self, job: str) -> history_answers.JobHistory:
         """The GPUs that it held, and what it said of itself."""
@@ -346,6 +354,13 @@ class _Patience:
             self._there = trouble.status in NOT_NOW
         if not self._there or now - self._since >= self._seconds:
             raise trouble
+
+
+def _is_over(job: answers.JobDetails, attempt: int | None) -> bool:
+    """Whether the job has ended, or at least this run of its."""
+    if job["state"] in ENDED:
+        return True
+    return attempt is not None and job["attempts"] >= attempt and job["attempt"] != attempt
 
 
 def _document(spec: JobSpec | Mapping[str, Any]) -> dict[str, Any]:

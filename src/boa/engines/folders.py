@@ -3,6 +3,7 @@
 ROOT/.runs/JOB.ATTEMPT               a file for every run that is not forgotten
 ROOT/JOB/ATTEMPT/outcome             how it ended
 ROOT/JOB/ATTEMPT/RANK.log            what a worker has printed, with RANK.old.log before it
+ROOT/JOB/ATTEMPT/RANK.times.log      when: bytes so far, and seconds of the wall
 ROOT/JOB/work                        where jobs run that name no folder of their own
 """
 

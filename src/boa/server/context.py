@@ -3,6 +3,7 @@
 import asyncio
 import re
 import threading
+import time
 from collections.abc import Callable, Hashable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -58,6 +59,16 @@ class Service:
         if found is None:
             raise NoSuchJob(job)
         return found
+
+    def wall_of(self, at: Seconds) -> Seconds:
+        """A moment of the service's time, by the machine's clock …"""
+        return time.time() - (self.control.now() - at) / self.speed
+
+    def time_of(self, wall: Seconds | None) -> Seconds | None:
+        """… and the other way round."""
+        if wall is None:
+            return None
+        return self.control.now() - (time.time() - wall) * self.speed
 
     async def note(
         self,

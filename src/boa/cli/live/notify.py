@@ -60,7 +60,7 @@ def _last(last: "LastNotice | None") -> str:
 
 
 @app.add("test")
-def test(
+def send_test(
     targets: Annotated[
         list[str] | None,
         shell.Argument(metavar="[TARGET]...", help="Whom; default: all that boa.yaml names."),

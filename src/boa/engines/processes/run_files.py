@@ -21,6 +21,8 @@ else:
 
 MOST_BYTES = 256 * 1024**2
 LEAST_PART = 1024
+MARKS = 1000
+"""A log's times are noted once a second, and less often as it gets older: by such a part of it."""
 RESERVED = 1024
 """Bytes set aside for the outcome."""
 RESERVE, OUTCOME = "reserve", "outcome"
@@ -159,12 +161,20 @@ def sync_folder(folder: str) -> None:
         os.close(fd)
 
 
+def append_line(path: str, line: str) -> None:
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | PLAIN, 0o600)
+    try:
+        os.write(fd, line.encode())
+    finally:
+        os.close(fd)
+
+
 class Log:
     """The output of one worker: two parts, each at most half of the limit; older ones are cut."""
 
     def __init__(self, rank: int, limit: int) -> None:
-        self.path, self.old = f"{rank}.log", f"{rank}.old.log"
-        self.limit = limit
+        self.path, self.old, self.times = f"{rank}.log", f"{rank}.old.log", f"{rank}.times.log"
+        self.limit, self.began, self.marked = limit, time.time(), 0.0
         self.part = max(limit // 2, LEAST_PART)
         self.size = self.seen = self.lost = 0
         self.fd = -1
@@ -188,6 +198,8 @@ class Log:
 
     def _append(self, data: bytes) -> None:
         """Write, or count what could not be written: a full disk never stops a job."""
+        if data:
+            self._mark()
         seen = self.seen + len(data)
         try:
             if self.fd < 0:
@@ -203,6 +215,13 @@ class Log:
         except OSError:
             self.lost += len(data)
         self.seen = seen
+
+    def _mark(self) -> None:
+        """Note the time, now and then: so that one can ask for what was printed since."""
+        now = time.time()
+        if not 0 <= now - self.marked < max(1.0, (now - self.began) / MARKS):
+            self.marked = now
+            attempt(append_line, self.times, f"{self.seen} {now:.3f}\n")
 
     def _open(self) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND

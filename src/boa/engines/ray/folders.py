@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -84,6 +85,8 @@ class Mirror(run_files.Log):
     def __init__(self, folder: str, rank: int, limit: int) -> None:
         self.path = os.path.join(folder, f"{rank}.log")
         self.old = os.path.join(folder, f"{rank}.old.log")
+        self.times = os.path.join(folder, f"{rank}.times.log")
+        self.began, self.marked = time.time(), 0.0
         self.limit, self.part = limit, max(limit // 2, run_files.LEAST_PART)
         self.lost, self.fd = 0, -1
         self.size, self.seen = _left_off(self.path)

@@ -8,6 +8,8 @@ from boa.units import Seconds, Usd
 
 _NO_TIME_S = 0.05
 STOPPED = "stopped on request"
+FROM_KEPT = "from its last checkpoint if it has one"
+"""Whether it has, the job alone knows."""
 
 
 def submitted(about: About, data: Submitted) -> Words:
@@ -84,7 +86,7 @@ def retry(about: About, data: Retry) -> Words:
         return
     if data["why"] == "run_lost":
         yield f" lost its run ({detail}), which is no failure of its own: "
-        yield "it goes on from its last checkpoint"
+        yield f"it is started again, {FROM_KEPT}"
         return
     if data["why"] == "not_ready":
         yield f" could not be started ({detail}), which is no failure of its own: tried again in "
@@ -163,8 +165,9 @@ def _cause(data: Start) -> str:
         case "nodes":
             return "moves to other nodes"
     if data["epochs"] > 1:
-        return f"goes on with epoch {min(data['epoch'] + 1, data['epochs'])} of {data['epochs']}"
-    return "goes on from its last checkpoint"
+        reached = f"{min(data['epoch'] + 1, data['epochs'])} of {data['epochs']}"
+        return f"starts again, having reached epoch {reached}"
+    return "starts again"
 
 
 def _too_few(data: Start) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from boa.model.events import BudgetSet, ClockSet, PlannedFields, TroubleFields
+from boa.scheduler.words.of_jobs import FROM_KEPT
 from boa.scheduler.words.pieces import About, Part, Words, job, named
 
 _NO_GAP = 1e-4
@@ -54,7 +55,7 @@ def trouble(about: About, data: TroubleFields) -> Words:
         case "exit_code":
             yield from named(about, data.get("name", ""))
             yield f" ended with exit code {data.get('exit_code')} when told to stop; "
-            yield "it goes on from its last checkpoint"
+            yield f"it is started again, {FROM_KEPT}"
         case "not_over":
             yield from named(about, data.get("name", ""))
             yield f" waits until its run is over: {data.get('detail', '')}"

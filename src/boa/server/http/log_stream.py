@@ -11,6 +11,7 @@ from boa.engines.base import Engine
 from boa.engines.processes.masking import Mask
 from boa.errors import InputError
 from boa.model.cluster import JobId
+from boa.model.job import JobRecord
 from boa.model.runs import LogFile
 from boa.plain_file import NotPlain, open_plain, plain_status
 from boa.server.context import Service
@@ -167,14 +168,17 @@ def _inode(file: LogFile) -> int:
 
 
 async def log_chunks(
-    service: Service, reader: LogReader, job: JobId, *, follow: bool
+    service: Service, reader: LogReader, job: JobId, *, follow: bool, attempt: int | None = None
 ) -> AsyncIterator[bytes]:
+    """`attempt`: it ends with this run."""
     try:
         while True:
             # Asked first: what was printed before the end is then still read after it.
+            record = service.control.snapshot.jobs.get(job)  # most are: asked on no thread
             over = not follow or (
-                job not in service.control.snapshot.jobs  # most are: that is asked on no thread
-                and await run_in_threadpool(_ended, service, job)
+                await run_in_threadpool(_ended, service, job)
+                if record is None
+                else attempt is not None and _is_past(record, attempt)
             )
             while found := await run_in_threadpool(reader.more):
                 yield found
@@ -197,6 +201,11 @@ async def masked_chunks(
             yield left
     if rest := mask.rest()[before:]:
         yield rest
+
+
+def _is_past(record: JobRecord, attempt: int) -> bool:
+    """Whether a run of the job is over."""
+    return record.attempts >= attempt and (record.run is None or record.run.attempt != attempt)
 
 
 def _ended(service: Service, job: JobId) -> bool:

@@ -11,7 +11,7 @@ RULES: Sequence[tuple[str, str, Role, str]] = (
     ("GET", r"/api/v1/audit", "admin", "reading the audit log"),
     ("GET", r"/api/v1/notify", "admin", "looking at whom notices go to"),
     ("POST", r"/api/v1/notify/[^/]+/test", "admin", "sending a test notice"),
-    ("GET", r"/api/v1/jobs/[^/]+/logs", "member", "reading logs"),
+    ("GET", r"/api/v1/jobs/[^/]+/logs(/runs)?", "member", "reading logs"),
     ("POST", r"/api/v1/jobs(/batch)?", "member", "submitting jobs"),
     ("POST", r"/api/v1/jobs/[^/]+/stop", "member", "stopping jobs"),
     ("POST", r"/api/v1/secrets", "member", "setting secrets"),

@@ -222,7 +222,9 @@ class Couriers:
             return  # at the next start
         now = time.time()
         lost = [
-            replace(notice, state="given_up", done_at=now, error="its target is in boa.yaml no more")
+            replace(
+                notice, state="given_up", done_at=now, error="its target is in boa.yaml no more"
+            )
             for notice in waiting
             if notice.target not in self.targets
         ]

@@ -1,5 +1,6 @@
 """Jobs: submit, list, look at, stop, read their logs."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query, Request
@@ -10,6 +11,7 @@ from boa.api import answers
 from boa.formats.job import read_batch, read_job_spec
 from boa.model.access import Caller
 from boa.model.job import JobRecord
+from boa.model.runs import LogFile
 from boa.server.context import Service, answer, only_known_parameters
 from boa.server.http.access import caller_of, refusal
 from boa.server.http.bodies import read_json
@@ -24,6 +26,7 @@ from boa.server.http.log_stream import (
     masked_chunks,
     select,
 )
+from boa.server.http.log_times import began_at, last_at, offset_since, size_of
 from boa.server.http.streams import LiveStream
 from boa.server.render import documents, examples
 from boa.server.render.job_lists import PAGE, JobQuery, active_jobs, stored_jobs
@@ -71,6 +74,7 @@ class JobRoutes:
             response_class=LiveStream,
             responses={200: text, **documented(401, 403, 404, 409, 422, 503)},
         )
+        add("/jobs/{job}/logs/runs", self.log_runs, responses=documented(401, 403, 404, 422, 503))
         return router
 
     async def submit(self, request: Request) -> answers.JobAnswer:
@@ -153,6 +157,10 @@ class JobRoutes:
         attempt: Annotated[int | None, Query(ge=1, description="Of this run only.")] = None,
         rank: Annotated[int, Query(ge=0, description="Of this worker.")] = 0,
         tail: Annotated[int | None, Query(ge=0, description="Only so many last lines.")] = None,
+        since: Annotated[
+            float | None,
+            Query(description="Only what was printed since, in Unix seconds.", allow_inf_nan=False),
+        ] = None,
         skip: Annotated[
             int | None,
             Query(
@@ -161,28 +169,59 @@ class JobRoutes:
                 "`tail` counts only where that is past what is kept of the log.",
             ),
         ] = None,
-        follow: Annotated[bool, Query(description="Go on until the job has ended.")] = False,
+        follow: Annotated[
+            bool, Query(description="Go on until the job has ended, or the run that is named.")
+        ] = False,
     ) -> StreamingResponse:
         """A worker's output, over all runs of the job unless one is named.
 
         The header `boa-log-offset` says with which byte the answer begins.
         """
         service = self._service
-        record, by = await run_in_threadpool(service.job, job), caller_of(request)
-        if not may_read(by, record):
-            raise refusal(by, f"the log of job {job} is for its owner, the owner's team, or admins")
+        record = await run_in_threadpool(self._readable, request, job)
         which = (service.engine, job, attempt, rank)
         await run_in_threadpool(check_exists, *which)
         await run_in_threadpool(lambda: check_plain(select(*which)))
-        skip = await run_in_threadpool(lambda: log_offset(select(*which), tail, skip))
+        from_wall = None if since is None else service.wall_of(since)
+        skip = await run_in_threadpool(lambda: _first(select(*which), tail, skip, from_wall))
         mask = await run_in_threadpool(service.control.vault.mask, record.spec)
         before = min(skip, max(mask.longest - 1, 0))  # a secret may lie across the first byte
         reader = LogReader(lambda: select(*which), skip - before)
-        chunks = log_chunks(service, reader, job, follow=follow and not record.ended)
+        chunks = log_chunks(
+            service, reader, job, follow=follow and not record.ended, attempt=attempt
+        )
         if mask.longest:
             chunks = masked_chunks(chunks, mask, before)
         headers = {"boa-log-offset": str(skip)}
         return LiveStream(chunks, "text/plain; charset=utf-8", headers, service.streams)
+
+    def log_runs(self, request: Request, job: JobPath) -> answers.LogRuns:
+        """Runs of a job that have logs, oldest first, with their workers. For who may read them."""
+        service = self._service
+        self._readable(request, job)
+        found: dict[int, list[LogFile]] = {}
+        for file in service.engine.logs(job):
+            found.setdefault(file.attempt, []).append(file)
+        return {
+            "runs": [
+                {
+                    "attempt": attempt,
+                    "ranks": sorted({file.rank for file in files}),
+                    "bytes": sum(map(size_of, files)),
+                    "began_at": service.time_of(began_at(files[0])),
+                    "last_at": service.time_of(max(last_at(file.path) for file in files)),
+                }
+                for attempt, files in sorted(found.items())
+            ],
+            "now": service.control.now(),
+        }
+
+    def _readable(self, request: Request, job: str) -> JobRecord:
+        """The job, for who may read its log."""
+        record, by = self._service.job(job), caller_of(request)
+        if not may_read(by, record):
+            raise refusal(by, f"the log of job {job} is for its owner, the owner's team, or admins")
+        return record
 
     def _details(self, record: JobRecord, to: Caller) -> answers.JobAnswer:
         control, snapshot = self._service.control, self._service.control.snapshot
@@ -194,3 +233,11 @@ class JobRoutes:
         if not may_read(to, record):
             found["said"] = ""
         return {"job": found}
+
+
+def _first(
+    files: Sequence[LogFile], tail: int | None, skip: int | None, since: float | None
+) -> int:
+    """The byte that an answer begins with. `since`: in seconds of the wall."""
+    first = log_offset(files, tail, skip)
+    return first if since is None or skip is not None else max(first, offset_since(files, since))

@@ -37,16 +37,16 @@ class NotifyRoutes:
     def router(self) -> APIRouter:
         router = APIRouter(tags=["notify"], dependencies=[Depends(only_known_parameters)])
         add = router.add_api_route
-        add("/notify", self.targets, responses=documented(401, 403, 422, 503))
+        add("/notify", self.notify_targets, responses=documented(401, 403, 422, 503))
         add(
             "/notify/{name}/test",
-            self.test,
+            self.notify_test,
             methods=["POST"],
             responses=documented(401, 403, 404, 422, 503),
         )
         return router
 
-    def targets(self) -> answers.Targets:
+    def notify_targets(self) -> answers.Targets:
         """Whom notices go to (`notify` in boa.yaml), and the newest to each. Needs the role
         admin, as does the test."""
         control = self._service.control
@@ -55,7 +55,7 @@ class NotifyRoutes:
             "now": control.now(),
         }
 
-    async def test(self, request: Request, name: Name) -> answers.Tested:
+    async def notify_test(self, request: Request, name: Name) -> answers.Tested:
         """Send a notice now, and say whether it arrived. It is tried once, and not kept."""
         known = {target.name: target for target in self._service.control.notices.targets}
         target, send = known.get(name), self._send

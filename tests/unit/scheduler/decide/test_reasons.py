@@ -125,7 +125,7 @@ def test_a_job_that_failed_goes_on_where_it_was(lives: Any) -> None:
     live.advance(10.0)
     (retry,), (again,) = told(live, "retry"), told(live, "restarted")
     assert "(halves) failed (exit code 1): tried again in 1 s" in retry.text
-    assert again.text.endswith("goes on with epoch 1 of 2")
+    assert again.text.endswith("starts again, having reached epoch 1 of 2")
     assert again.data["why"] == "again"
 
 

@@ -76,8 +76,12 @@ SAID: list[tuple[EventKind, dict[str, Any], str]] = [
         {**START, "why": "moved", "before_width": 2, "before_gpu_type": "A100"},
         "job 3 (net) → 4×T4: 2×A100 before",
     ),
-    ("restarted", {**START, "why": "again"}, "job 3 (net) → 4×T4: goes on with epoch 3 of 5"),
-    ("restarted", {**START, "epochs": 1}, "job 3 (net) → 4×T4: goes on from its last checkpoint"),
+    (
+        "restarted",
+        {**START, "why": "again"},
+        "job 3 (net) → 4×T4: starts again, having reached epoch 3 of 5",
+    ),
+    ("restarted", {**START, "epochs": 1}, "job 3 (net) → 4×T4: starts again"),
     ("stop", {"name": "net"}, "job 3 (net) was asked to stop"),
     (
         "stopped",
@@ -121,8 +125,8 @@ SAID: list[tuple[EventKind, dict[str, Any], str]] = [
     (
         "retry",
         {"name": "net", "why": "run_lost", "detail": "gone", "exit_code": None, "wait_s": 5.0},
-        "job 3 (net) lost its run (gone), which is no failure of its own: it goes on from its "
-        "last checkpoint",
+        "job 3 (net) lost its run (gone), which is no failure of its own: it is started "
+        "again, from its last checkpoint if it has one",
     ),
     (
         "retry",
@@ -291,7 +295,8 @@ SAID: list[tuple[EventKind, dict[str, Any], str]] = [
     (
         "trouble",
         {"why": "exit_code", "name": "net", "exit_code": 3},
-        "job 3 (net) ended with exit code 3 when told to stop; it goes on from its last checkpoint",
+        "job 3 (net) ended with exit code 3 when told to stop; it is started again, "
+        "from its last checkpoint if it has one",
     ),
     ("other", {}, "something that this version has no words for"),
 ]

@@ -217,8 +217,9 @@ def test_a_password_goes_over_tls_alone_and_into_no_error(
 
 
 def test_a_server_that_takes_no_mail_is_quoted_on_one_line(vault: Vault) -> None:
-    with mail_server(refuse="550 no such user here") as mails, pytest.raises(
-        NotDelivered, match="refuses all addresses .550 no such user here"
+    with (
+        mail_server(refuse="550 no such user here") as mails,
+        pytest.raises(NotDelivered, match=r"refuses all addresses .550 no such user here"),
     ):
         Sender(vault, "boa-test")(mailed(mails), [notice()])
     assert mails.got == []
