@@ -12,6 +12,7 @@ import { session, useAccess } from "./state/session";
 import { nextTheme, setTheme, useTheme } from "./state/theme";
 import { Who } from "./state/who";
 import { Audit } from "./views/Audit";
+import { Notifications } from "./views/audit/Notifications";
 import { Budget } from "./views/Budget";
 import { Classes } from "./views/Classes";
 import { Cluster } from "./views/Cluster";
@@ -29,13 +30,23 @@ const VIEWS: readonly (readonly [key: string, name: string, view: View])[] = [
   ["classes", "Classes", Classes],
   ["what-if", "What-if", WhatIf],
   ["events", "Events", Events],
-  ["audit", "Audit", Audit],
+  ["audit", "Audit", Administration],
 ];
 /** Views that others would only be refused. */
 const FOR_ADMINS = ["audit"];
 
 const RETRY_MS = 2000;
 /** Until a service that was not there is asked again. */
+
+/** Who changed what, and who is told. */
+function Administration() {
+  return (
+    <>
+      <Audit />
+      <Notifications />
+    </>
+  );
+}
 
 export function App() {
   const access = useAccess();

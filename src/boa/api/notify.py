@@ -20,7 +20,7 @@ class LastNotice(TypedDict):
     """Why the last try failed."""
 
 
-class Target(TypedDict):
+class NotifyTarget(TypedDict):
     """Somewhere that notices go to, without anything secret."""
 
     name: str
@@ -39,12 +39,12 @@ class Target(TypedDict):
     last: LastNotice | None
 
 
-class Targets(TypedDict):
-    targets: list[Target]
+class NotifyTargets(TypedDict):
+    targets: list[NotifyTarget]
     now: float
 
 
-class Tested(TypedDict):
+class NotifyTested(TypedDict):
     """A notice that was sent to see whether it arrives."""
 
     target: str

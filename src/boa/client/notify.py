@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 class NotifyQuestions:
     _wire: Wire
 
-    def notify_targets(self) -> list[answers.Target]:
+    def notify_targets(self) -> list[answers.NotifyTarget]:
         """Whom notices go to, and how far the newest to each has come."""
-        return cast("answers.Targets", self._wire.ask("GET", "notify"))["targets"]
+        return cast("answers.NotifyTargets", self._wire.ask("GET", "notify"))["targets"]
 
-    def notify_test(self, target: str) -> answers.Tested:
+    def notify_test(self, target: str) -> answers.NotifyTested:
         """Send a notice to see whether it arrives; `error` says why not."""
         path = f"notify/{quote(target, safe='')}/test"
-        return cast("answers.Tested", self._wire.ask("POST", path))
+        return cast("answers.NotifyTested", self._wire.ask("POST", path))

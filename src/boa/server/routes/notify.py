@@ -46,7 +46,7 @@ class NotifyRoutes:
         )
         return router
 
-    def notify_targets(self) -> answers.Targets:
+    def notify_targets(self) -> answers.NotifyTargets:
         """Whom notices go to (`notify` in boa.yaml), and the newest to each. Needs the role
         admin, as does the test."""
         control = self._service.control
@@ -55,7 +55,7 @@ class NotifyRoutes:
             "now": control.now(),
         }
 
-    async def notify_test(self, request: Request, name: Name) -> answers.Tested:
+    async def notify_test(self, request: Request, name: Name) -> answers.NotifyTested:
         """Send a notice now, and say whether it arrived. It is tried once, and not kept."""
         known = {target.name: target for target in self._service.control.notices.targets}
         target, send = known.get(name), self._send
@@ -75,7 +75,7 @@ class NotifyRoutes:
             return {"target": name, "delivered": False, "error": str(why)}
         return {"target": name, "delivered": True, "error": ""}
 
-    def _document(self, target: NotifyTarget) -> answers.Target:
+    def _document(self, target: NotifyTarget) -> answers.NotifyTarget:
         store = self._service.store
         newest = store.notices(target=target.name, limit=1, newest=True)
         waiting = store.notices(target=target.name, waiting=True, limit=MOST_WAITING)
