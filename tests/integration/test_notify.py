@@ -33,7 +33,12 @@ def test_an_end_reaches_a_webhook_signed_and_a_log_has_its_runs_apart(tmp_path: 
             "gpu_types": {"T4": {"price": 1.0, "gpus_per_node": 1, "max_nodes": 1}},
             "local": {"provision_s": 0, "release_s": 0},
             "notify": {
-                "ops": {"kind": "webhook", "url": posts.url, "key_file": str(key), "tell": ["ended"]}
+                "ops": {
+                    "kind": "webhook",
+                    "url": posts.url,
+                    "key_file": str(key),
+                    "tell": ["ended"],
+                }
             },
         }
         job = {"class": "twice", "run": ["sh", "-c", TWICE], "launcher": "workers", "retries": 2}
@@ -52,6 +57,8 @@ def test_an_end_reaches_a_webhook_signed_and_a_log_has_its_runs_apart(tmp_path: 
         "a key that both know", headers["boa-timestamp"], body
     )
     assert json.loads(body)["data"]["state"] == "succeeded"
-    stamps = re.findall(r"^── attempt (\d) · \d{4}-\d\d-\d\d \d\d:\d\d:\d\d ──$", shown, re.MULTILINE)
+    stamps = re.findall(
+        r"^── attempt (\d) · \d{4}-\d\d-\d\d \d\d:\d\d:\d\d ──$", shown, re.MULTILINE
+    )
     assert stamps == ["1", "2"]
     assert "run 1 of 0\nValueError: no\n── attempt 2" in shown

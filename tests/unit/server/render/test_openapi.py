@@ -12,6 +12,7 @@ from boa.api import answers
 from boa.api.what_if import Simulation
 from boa.client import Client
 from boa.model.access import TokenRecord
+from boa.model.notices import NotifyTarget
 from boa.runtime.report_tokens import report_token
 from boa.runtime.vault import Secret
 from boa.server.render import examples
@@ -60,6 +61,9 @@ REQUESTS: dict[Operation, dict[str, Any]] = {
     ("post", "/api/v1/tokens"): {"json": examples.TOKEN_REQUEST},
     ("post", "/api/v1/tokens/{name}/revoke"): {},
     ("get", "/api/v1/audit"): {"params": {"since": 0, "who": "", "limit": 10}},
+    ("get", "/api/v1/jobs/{job}/logs/runs"): {},
+    ("get", "/api/v1/notify"): {},
+    ("post", "/api/v1/notify/{name}/test"): {},
     ("get", "/api/v1/health"): {},
     ("get", "/metrics"): {},
 }
@@ -82,7 +86,8 @@ SIMULATION: Simulation = {
 @pytest.fixture
 def service(tmp_path: Path) -> Iterator[FakeService]:
     Shelf(tmp_path / "what-if").put(SIMULATION, {"points": [], "comparisons": [], "left_out": []})
-    service = FakeService(tmp_path)
+    nobody = NotifyTarget(name="small", kind="slack", url="http://127.0.0.1:9/")
+    service = FakeService(tmp_path, targets=(nobody,))
     service.submit(name="first", gpus={"max": 4})
     service.control.run("1")
     service.submit("bert")
