@@ -12,7 +12,10 @@ from boa.client.spawn import OwnService
 from boa.server.notify.post import signature
 from receivers import web_server
 
-TWICE = 'echo "run $BOA_ATTEMPT of $RANK"; [ "$BOA_ATTEMPT" -gt 1 ] || { echo "ValueError: no"; exit 3; }'
+TWICE = (
+    'echo "run $BOA_ATTEMPT of $RANK"; '
+    '[ "$BOA_ATTEMPT" -gt 1 ] || { echo "ValueError: no"; exit 3; }'
+)
 PATIENCE_S = 60.0
 
 

@@ -90,8 +90,13 @@ _TARGET = object_of(
         otherwise="none",
     ),
     Field("key_secret", _SECRET, "Or a secret that is it.", otherwise="not signed"),
-    Field("to", list_of(_ADDRESS, most=MAX_ADDRESSES, unique="each once"), "Who gets an e-mail."),
-    Field("from", _ADDRESS, "Whom it is from."),
+    Field(
+        "to",
+        list_of(_ADDRESS, most=MAX_ADDRESSES, unique="each once"),
+        "Who gets an e-mail.",
+        otherwise="needed for `email`",
+    ),
+    Field("from", _ADDRESS, "Whom it is from.", otherwise="needed for `email`"),
     Field("smtp", _SERVER, "The mail server.", otherwise="port 587; 465 with `tls`; 25 with none"),
     Field(
         "security",
