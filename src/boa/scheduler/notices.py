@@ -37,6 +37,7 @@ class Notices:
         node_usd: UsdPerHour = 0.0,
     ) -> None:
         self.targets, self.last, self._node_usd = tuple(targets), last, node_usd
+        self._number = last
         self._known: dict[str, Any] = dict(known or {})
         self._next = self._known
         """The same with what the draft at hand tells: it may yet not be stored."""
@@ -81,6 +82,7 @@ class Notices:
 
     def _begin(self, draft: Draft) -> None:
         self._next = dict(draft.changes.meta.get(META, self._known))
+        self._number = max(self.last, *draft.changes.notices, 0)
 
     def _keep(self, draft: Draft) -> None:
         if self._next != self._known or META in draft.changes.meta:
@@ -116,9 +118,10 @@ class Notices:
 
     def _planned(self, draft: Draft, event: Event, budget: UsdPerHour) -> None:
         needed = event.data.get("too_small_per_hour")
-        before, self._next["too_small"] = self._next.get("too_small", False), needed is not None
+        told = needed is not None and self._next.get("too_small", False)
         quiet = draft.now - self._next.get("budget_at", -QUIET_S) >= QUIET_S
-        if needed is not None and not before and quiet:
+        self._next["too_small"] = told or (needed is not None and quiet)
+        if needed is not None and quiet and not told:
             self._next["budget_at"] = draft.now
             data = {"budget_per_hour": budget, "needed_per_hour": needed}
             self._all(draft, "budget", words.budget_too_small(budget, needed), data)
@@ -137,7 +140,7 @@ class Notices:
         data: Mapping[str, Any],
         event: Event | None = None,
     ) -> None:
-        number = max(self.last, *draft.changes.notices, 0) + 1
+        self._number = number = self._number + 1
         draft.changes.notices[number] = Notice(
             number=number,
             target=target.name,
