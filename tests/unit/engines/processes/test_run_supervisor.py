@@ -19,6 +19,22 @@ def kept(rank: int = 0) -> str:
     return "".join(part.read_text() for part in parts if part.exists())
 
 
+def size() -> int:
+    """Bytes of the log, without the marks of its times."""
+    parts = [path for path in Path().iterdir() if not path.name.endswith(".times.log")]
+    return sum(path.stat().st_size for path in parts)
+
+
+def test_times_of_a_day_are_some_thousands(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr(run_files.time, "time", lambda: now)
+    log = run_files.Log(0, 4096)
+    for second in range(86_400):
+        now = float(second)
+        log.write(b"\n")
+    assert 1000 < len(Path("0.times.log").read_text().splitlines()) < 10_000
+
+
 def test_a_short_log_is_what_was_printed() -> None:
     log = run_files.Log(0, 10_000)
     log.write(b"one\n")
@@ -33,7 +49,7 @@ def test_a_long_log_keeps_its_newest_lines_whole_and_says_what_came_before(piece
     log = run_files.Log(0, limit)
     for begin in range(0, len(printed), piece):
         log.write(printed[begin : begin + piece])
-        assert sum(path.stat().st_size for path in Path().iterdir()) <= limit
+        assert size() <= limit
     lines = kept().splitlines()
     newest = [line for line in lines if not line.startswith("[boa] ")]
     assert newest == [f"line {n}" for n in range(count - len(newest), count)]
@@ -44,7 +60,7 @@ def test_a_long_log_keeps_its_newest_lines_whole_and_says_what_came_before(piece
 def test_a_log_without_lines_is_cut_all_the_same() -> None:
     log = run_files.Log(0, 4096)
     log.write(b"x" * 100_000)
-    assert sum(path.stat().st_size for path in Path().iterdir()) <= 4096
+    assert size() <= 4096
     assert kept().endswith("x" * 1000)
 
 
