@@ -7,6 +7,7 @@ from typing import Any, get_args
 
 from boa.formats.containers import as_given, either, list_of, mapping_of, object_of
 from boa.formats.files import read_document
+from boa.formats.job_places import PACK, PLACES, check_places, with_env_file
 from boa.formats.parts import CLASS, LINE, MAX_NAME, VERSION, VERSION_1, is_unicode
 from boa.formats.shapes import (
     BeyondSchema,
@@ -211,6 +212,7 @@ _FOLDER = text(
 
 def _spec(**values: Any) -> JobSpec:
     spec = JobSpec(**values)
+    check_places(spec.package, spec.workdir, spec.environment, spec.image)
     taken = set(spec.env)
     for place, use in enumerate(spec.secrets):
         if use.env in taken:
@@ -259,6 +261,7 @@ JOB = Format(
             example=["HF_TOKEN", {"name": "WANDB", "env": "WANDB_API_KEY"}],
         ),
         Field("workdir", _FOLDER, "Where the command runs.", otherwise="a folder of the job's own"),
+        *PLACES,
         Field("gpus", _GPUS, "What the job can run on."),
         Field(
             "launcher",
@@ -333,10 +336,14 @@ def read_batch(document: Any) -> tuple[JobSpec, ...]:
 
 
 def load_job(path: str | Path) -> JobSpec:
-    """Read a job file (YAML or JSON); folders in it are relative to the folder it is in."""
+    """Read a job file (YAML or JSON); folders in it are relative to the folder it is in, and
+    its `env_file` is read."""
     document = read_document(path)
     if isinstance(document, dict):
         home = Path(path).resolve().parent
+        document = with_env_file(document, home)
+        if document.get("package") == PACK:
+            document.setdefault("workdir", ".")
         document = {
             key: _below(home, value) if key in _FOLDERS else value
             for key, value in document.items()
@@ -365,6 +372,7 @@ def job_document(spec: JobSpec) -> dict[str, Any]:
     Defaults are spelled out, so that a stored job does not change when they do.
     """
     named = {"name": spec.name, "workdir": spec.workdir, "checkpoint_dir": spec.checkpoint_dir}
+    named |= {"package": spec.package, "environment": spec.environment, "image": spec.image}
     types = {"types": list(spec.gpus.types)} if spec.gpus.types else {}
     return {
         "version": VERSION,

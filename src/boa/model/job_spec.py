@@ -46,7 +46,13 @@ class JobSpec:
     secrets: tuple[SecretUse, ...] = ()
     """Kept by the service: a spec has their names alone."""
     workdir: str = ""
-    """Absolute; empty: the job's own folder."""
+    """Absolute; empty: the job's own folder, or that of its package."""
+    package: str = ""
+    """SHA-256 of the package that it runs in a copy of; `workdir`: to be packed; empty: none."""
+    environment: str = ""
+    """conda:NAME, venv:PATH, uv, uv:PATH; empty: what is on the PATH."""
+    image: str = ""
+    """Container image that its command runs in; empty: none."""
     gpus: GpuLimits = field(default_factory=GpuLimits)
     launcher: Launcher = "workers"
     epochs: int = 1
