@@ -107,6 +107,12 @@ COMMANDS = (
         LIVE,
     ),
     Entry(
+        "artifacts",
+        "boa.cli.live.artifacts:app",
+        "List and fetch files that jobs leave in $BOA_ARTIFACTS.",
+        LIVE,
+    ),
+    Entry(
         "stop",
         "boa.cli.live.stop:stop",
         "Stop jobs: SIGTERM, their grace time, then SIGKILL.",

@@ -10,10 +10,11 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from boa.client.access import AccessQuestions
+from boa.client.files import FileQuestions, job_path
 from boa.client.notify import NotifyQuestions
 from boa.client.what_if import WhatIfQuestions
 from boa.client.wire import Parameters, Wire, events_of
-from boa.errors import BoaError, InputError, NoServer, Refused
+from boa.errors import BoaError, NoServer, Refused
 from boa.formats.parts import class_name
 from boa.model.job_spec import ENDED, JobSpec
 
@@ -34,7 +35,7 @@ PAUSE_S = 0.5
 PAGE = 1000
 
 
-class Client(AccessQuestions, NotifyQuestions, WhatIfQuestions):
+class Client(AccessQuestions, FileQuestions, NotifyQuestions, WhatIfQuestions):
     """`url` and `token` default to $BOA_SERVER (else http://127.0.0.1:8420) and $BOA_TOKEN, or else
     to the token that a service of the same user has made for itself.
 
@@ -79,13 +80,15 @@ class Client(AccessQuestions, NotifyQuestions, WhatIfQuestions):
     # Jobs
 
     def submit(self, spec: JobSpec | Mapping[str, Any]) -> answers.JobDetails:
-        """A job spec, or a mapping as in a job file (`boa schema job`)."""
-        return self._job(self._wire.ask("POST", "jobs", body=_document(spec)))
+        """A job spec, or a mapping as in a job file (`boa schema job`): `package: workdir` has that
+        folder packed and uploaded, and an `env_file` is read here."""
+        return self._job(self._wire.ask("POST", "jobs", body=self.resolved(_document(spec))))
 
     def submit_many(self, specs: Iterable[JobSpec | Mapping[str, Any]]) -> list[str]:
         """Ids of jobs that are submitted together: all of them, or none where one is wrong. At
         most 5,000 at a time, of 16 MiB."""
-        found = self._wire.ask("POST", "jobs/batch", body={"jobs": [_document(s) for s in specs]})
+        jobs = [self.resolved(_document(spec)) for spec in specs]
+        found = self._wire.ask("POST", "jobs/batch", body={"jobs": jobs})
         return cast("answers.Submitted", found)["ids"]
 
     def jobs(
@@ -127,11 +130,11 @@ class Client(AccessQuestions, NotifyQuestions, WhatIfQuestions):
                 return {"jobs": found, "now": got["now"], "before": before}
 
     def job(self, job: str) -> answers.JobDetails:
-        return self._job(self._wire.ask("GET", _job_path(job)))
+        return self._job(self._wire.ask("GET", job_path(job)))
 
     def stop(self, job: str) -> answers.JobDetails:
         """Ask it to stop; its end comes later (`wait`)."""
-        return self._job(self._wire.ask("POST", f"{_job_path(job)}/stop"))
+        return self._job(self._wire.ask("POST", f"{job_path(job)}/stop"))
 
     def wait(
         self, job: str, *, pause_s: float = PAUSE_S, patience_s: float = PATIENCE_S
@@ -171,7 +174,7 @@ class Client(AccessQuestions, NotifyQuestions, WhatIfQuestions):
             again: Parameters = {**asked, "tail": None, "since": None, "skip": skip}
             now = asked if skip is None else again
             try:
-                with self._wire.stream(f"{_job_path(job)}/logs", now, quiet_s=QUIET_S) as text:
+                with self._wire.stream(f"{job_path(job)}/logs", now, quiet_s=QUIET_S) as text:
                     patience.regain()
                     skip = int(text.headers.get("boa-log-offset", 0))
                     for piece in text.pieces:
@@ -186,11 +189,11 @@ class Client(AccessQuestions, NotifyQuestions, WhatIfQuestions):
 
     def log_runs(self, job: str) -> list[answers.LogRun]:
         """Runs of a job that have logs, oldest first."""
-        return cast("answers.LogRuns", self._wire.ask("GET", f"{_job_path(job)}/logs/runs"))["runs"]
+        return cast("answers.LogRuns", self._wire.ask("GET", f"{job_path(job)}/logs/runs"))["runs"]
 
     def job_history(self, job: str) -> history_answers.JobHistory:
         """The GPUs that it held, and what it said of itself."""
-        found = self._wire.ask("GET", f"{_job_path(job)}/history")
+        found = self._wire.ask("GET", f"{job_path(job)}/history")
         return cast("history_answers.JobHistory", found)
 
     # Cluster and money
@@ -367,9 +370,3 @@ def _document(spec: JobSpec | Mapping[str, Any]) -> dict[str, Any]:
     from boa.formats.job import job_document  # which most requests do without
 
     return job_document(spec) if isinstance(spec, JobSpec) else dict(spec)
-
-
-def _job_path(job: str) -> str:
-    if not job.isascii() or not job.isdecimal():
-        raise InputError("job", job, "the id of a job (boa ps --all lists them)")
-    return f"jobs/{job}"

@@ -26,7 +26,7 @@ class Secured:
     def send(self, request: HttpRequest) -> Iterator[HttpAnswer]:
         headers = dict(request.headers)
         if request.body is not None:
-            headers["Content-Type"] = "application/json"
+            headers.setdefault("Content-Type", "application/json")
         with (
             _told(),
             self._http.stream(

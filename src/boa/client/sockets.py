@@ -161,7 +161,7 @@ def _write(to: socket.socket, host: str, request: HttpRequest) -> None:
     body = request.body
     headers = {"Host": host, "Accept": "*/*", **request.headers}
     if body is not None:
-        headers["Content-Type"] = "application/json"
+        headers.setdefault("Content-Type", "application/json")
     if body is not None or request.method != "GET":
         headers["Content-Length"] = str(len(body or b""))
     lines = [

@@ -51,6 +51,15 @@ class Wire:
         with self._trouble(wait_s), self._transport.send(request) as answer:
             return self._checked(answer)
 
+    def put(self, path: str, parameters: Parameters, data: bytes) -> Any:
+        """Send bytes as they are; the answer's JSON, or the error it stands for."""
+        wait_s = max(self._timeout, CHANGE_S)
+        headers = {"Content-Type": "application/octet-stream"}
+        request = self._request("PUT", f"{API}/{path}", parameters, None, wait_s, headers)
+        request = request._replace(body=data)
+        with self._trouble(wait_s), self._transport.send(request) as answer:
+            return self._checked(answer)
+
     @contextmanager
     def stream(
         self,

@@ -5,6 +5,7 @@ ROOT/JOB/ATTEMPT/outcome             how it ended
 ROOT/JOB/ATTEMPT/RANK.log            what a worker has printed, with RANK.old.log before it
 ROOT/JOB/ATTEMPT/RANK.times.log      when: bytes so far, and seconds of the wall
 ROOT/JOB/work                        where jobs run that name no folder of their own
+ROOT/JOB/code                        the package that a job runs in, unpacked anew for every attempt
 """
 
 import logging
@@ -77,6 +78,8 @@ class RunFolders:
             for name in os.listdir(self.folder(key)):
                 if not name.endswith(".log"):  # what was launched has the job's token in it
                     remove(os.path.join(self.folder(key), name))
+        if all(other.job != key.job for other in others):  # the next attempt unpacks its own
+            remove(self.code(key.job))
         for attempt in self._attempts(key.job)[:-KEPT_ATTEMPTS]:
             if RunKey(key.job, attempt) not in others:
                 remove(self.folder(RunKey(key.job, attempt)))
@@ -92,6 +95,9 @@ class RunFolders:
         folder = os.path.join(self.home(job), "work")
         private_folder(folder)
         return folder
+
+    def code(self, job: JobId) -> str:
+        return os.path.join(self.home(job), "code")
 
     def home(self, job: JobId) -> str:
         if not job.replace("-", "").isalnum():

@@ -24,6 +24,7 @@ from pathlib import Path
 
 from boa.engines import folders
 from boa.engines.base import NotOver
+from boa.engines.environments import NoPlace
 from boa.engines.folders import RunFolders
 from boa.engines.local_launch import Beginnings, packed_secrets
 from boa.engines.local_run import LocalRun
@@ -32,6 +33,7 @@ from boa.engines.users import NoSuchUser
 from boa.model.cluster import JobId
 from boa.model.runs import Launch, LogFile, RunEvent, RunKey
 from boa.model.service import RunAs
+from boa.packing.archive import BadPackage
 from boa.private_files import private_file, private_folder
 from boa.units import Seconds
 
@@ -103,8 +105,14 @@ class LocalEngine:
             planned = self._new_run(key)
             try:
                 beginning = self._beginnings.of(launch, planned.mark, planned.cgroup)
-            except NoSuchUser as trouble:
+            except (NoSuchUser, NoPlace) as trouble:
                 self._end_unbegun(key, None, False, str(trouble))
+                return
+            except (BadPackage, FileNotFoundError) as trouble:
+                if not launch.package:
+                    raise
+                why = f"its package {launch.spec.package[:12]} cannot be unpacked: {trouble}"
+                self._end_unbegun(key, None, False, why)
                 return
             run, recipe = self._begin(key, beginning.files), beginning.recipe
             if recipe is not None and self._warm.ask(recipe, run.folder, secrets):

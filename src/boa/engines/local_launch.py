@@ -2,17 +2,19 @@
 processes see."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
 from boa.engines import launching, users
-from boa.engines.folders import RunFolders
+from boa.engines.environments import Place, find
+from boa.engines.folders import RunFolders, remove
 from boa.engines.passing import passed
 from boa.engines.processes import orphans, run_files, run_supervisor
 from boa.engines.processes.warm_scripts import Finder, Recipe
 from boa.model.runs import Launch
 from boa.model.service import RunAs
+from boa.packing.unpack import pieces_of, unpack
 from boa.private_files import private_folder
 
 
@@ -43,15 +45,24 @@ class Beginnings:
         return {name: value for name, value in more.items() if name not in own}
 
     def of(self, launch: Launch, mark: int, cgroup: str) -> Beginning:
-        """Raises NoSuchUser where it is to run as somebody who is gone."""
+        """Raises NoSuchUser where it is to run as somebody who is gone, NoPlace where its
+        environment is not here, BadPackage where its package is damaged, or another."""
         user = None if self._run_as is None else users.find(self._run_as.user_of(launch.team))
         plans = launching.plans(launch, port=launching.free_port(), gpus=self._gpus)
         workdir = launch.spec.workdir or self._folders.work(launch.key.job)
+        if launch.package:
+            workdir = self._unpacked(launch, user)
+        place = self._place(launch, workdir, user)
+        for plan in plans:
+            plan["env"] = {**plan["env"], **place.env}
+            plan["argv"] = [*place.before, *plan["argv"]]
         recipe = None
         if user is None:
             with suppress(OSError):  # the job itself will say what is wrong with it
                 private_folder(launch.checkpoint_dir)
-            recipe = self._warm(launch, workdir, plans)
+                if launch.artifacts:
+                    private_folder(launch.artifacts)
+            recipe = None if place.before else self._warm(launch, workdir, plans, place.env)
         else:
             self._hand_over(launch, user)
             for plan in plans:
@@ -73,12 +84,42 @@ class Beginnings:
         }
         return Beginning(files, recipe)
 
-    def _warm(
-        self, launch: Launch, workdir: str, plans: list[launching.ProcessPlan]
-    ) -> Recipe | None:
-        script = self._scripts.find(
-            launch.spec, workdir, launching.shared(launch, self.inherited())
+    def _unpacked(self, launch: Launch, user: users.User | None) -> str:
+        """Its package, as it was submitted: whatever an earlier attempt did to its own copy."""
+        home = self._folders.home(launch.key.job)
+        private_folder(home)
+        if user is not None:
+            users.passable(home)
+        folder = self._folders.code(launch.key.job)
+        remove(folder)
+        owner = None if user is None else (user.uid, user.gid)
+        unpack(pieces_of(launch.package), folder, launch.spec.package, owner=owner)
+        return folder
+
+    def _place(self, launch: Launch, workdir: str, user: users.User | None) -> Place:
+        """Raises NoPlace."""
+        spec, env = launch.spec, launching.shared(launch, self.inherited())
+        if not spec.environment and not spec.image:
+            return Place()
+        return find(
+            spec.environment,
+            spec.image,
+            workdir=workdir,
+            env=env,
+            home=os.path.expanduser("~") if user is None else user.home,
+            folders=[folder for folder in (launch.checkpoint_dir, launch.artifacts) if folder],
+            gpus=self._gpus,
         )
+
+    def _warm(
+        self,
+        launch: Launch,
+        workdir: str,
+        plans: list[launching.ProcessPlan],
+        more: Mapping[str, str],
+    ) -> Recipe | None:
+        env = {**launching.shared(launch, self.inherited()), **more}
+        script = self._scripts.find(launch.spec, workdir, env)
         if script is None:
             return None
         for plan in plans:
@@ -96,6 +137,9 @@ class Beginnings:
         if not launch.spec.checkpoint_dir:
             users.passable(os.path.dirname(launch.checkpoint_dir))
             users.own(launch.checkpoint_dir, user)
+        if launch.artifacts:
+            users.passable(os.path.dirname(launch.artifacts))
+            users.own(launch.artifacts, user)
 
 
 def _told(user: users.User, launch: Launch) -> dict[str, object]:

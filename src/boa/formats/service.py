@@ -66,7 +66,9 @@ def _absolute(folder: Path, name: str) -> Path:
 
 
 def _config(values: Values, home: Path, catalogue: Catalogue) -> ServiceConfig:
-    values |= values.pop("local", {}) | values.pop("snapshots", {}) | _pair(values)
+    for section in ("local", "snapshots", "packages", "artifacts"):
+        values |= values.pop(section, {})
+    values |= _pair(values)
     _check_trust(values)
     types, most = _offered(values)
     said = values.pop("gpu_types", {})

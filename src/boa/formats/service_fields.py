@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 
 from boa.formats.containers import as_given, list_of, mapping_of, object_of
 from boa.formats.isolation import ISOLATION
+from boa.formats.keeping import KEEPING
 from boa.formats.notify import NOTIFY
 from boa.formats.parts import CLASS, LINE, VERSION_1, printable
 from boa.formats.providers import AWS, RAY
@@ -364,6 +365,7 @@ CONFIG: Format[Values] = Format(
         *ISOLATION,
         *_ACCESS,
         NOTIFY,
+        *KEEPING,
         *_HABITS,
         make=as_given,
     ),

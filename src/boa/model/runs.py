@@ -33,6 +33,10 @@ class Launch:
     gpu_type: GpuName
     slots: tuple[NodeSlots, ...]
     checkpoint_dir: str
+    artifacts: str = ""
+    """The folder that the job leaves results in (`$BOA_ARTIFACTS`)."""
+    package: str = ""
+    """The file of the package that it runs in a copy of; empty: none."""
     env: dict[str, str] = field(default_factory=dict)
     """BOA_REPORT_URL, BOA_REPORT_TOKEN and the like, from the service."""
     team: str = ""

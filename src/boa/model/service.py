@@ -102,6 +102,14 @@ class ServiceConfig:
     """Hours of the wall between two copies of the store, where it is a file; 0: none are taken."""
     snapshots_kept: int = 24
     """The newest so many of them are kept."""
+    package_bytes: int = 100 * 1024**2
+    """Bytes that a package may have."""
+    packages_kept_days: float = 30.0
+    """Days of the wall since somebody last submitted with a package, after which it goes."""
+    artifacts_kept_days: float = 30.0
+    """Days since the end of a job, after which its artifacts go."""
+    artifacts_bytes: int | None = None
+    """Bytes that the artifacts of all ended jobs may take; None: no limit."""
     pass_env: tuple[str, ...] = ()
     """Variables of the service's environment that jobs see, beside the usual; PREFIX_* of them."""
     run_as: RunAs | None = None

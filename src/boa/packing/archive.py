@@ -15,8 +15,8 @@ PIECE = 64 * 1024
 GZIP = 31
 """zlib's number for gzip's own header and checksum."""
 MAX_FILES = 20_000
-MAX_UNPACKED = 4
-"""A package may unpack to so many times its greatest packed size: code, not disk images."""
+MOST_UNPACKED = 2 * 1024**3
+"""Bytes of any package once it is unpacked: code, not disk images."""
 FILE, OLD_FILE, FOLDER = b"0", b"\0", b"5"
 MAGIC = b"ustar\0"
 KINDS = {
@@ -62,7 +62,7 @@ Begin = Callable[[Entry], Sink | None]
 """Told of every entry; takes the pieces of its content, or None: nobody wants them."""
 
 
-def read(compressed: Iterable[bytes], begin: Begin, *, most: int) -> Contents:
+def read(compressed: Iterable[bytes], begin: Begin, *, most: int = MOST_UNPACKED) -> Contents:
     """Read a package to its end. `most`: bytes of the archive once it is unpacked. Raises
     BadPackage, at the latest when all was told."""
     stream = _Stream(compressed, most)

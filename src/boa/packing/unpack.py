@@ -5,7 +5,7 @@ import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from boa.packing.archive import PIECE, BadPackage, Contents, Entry, Sink, read
+from boa.packing.archive import MOST_UNPACKED, PIECE, BadPackage, Contents, Entry, Sink, read
 from boa.plain_file import open_plain
 
 CLOSED = 0o700
@@ -16,7 +16,7 @@ def unpack(
     folder: str,
     digest: str,
     *,
-    most: int,
+    most: int = MOST_UNPACKED,
     owner: tuple[int, int] | None = None,
 ) -> Contents:
     """Into a folder that is not there yet, for its owner alone. `owner`: user and group that it

@@ -19,6 +19,7 @@ from boa.model.job import JobRecord, Run
 from boa.model.records import NodeRecord
 from boa.model.runs import Launch, NodeSlots, RunEvent, RunKey
 from boa.runtime.inbox import Message
+from boa.runtime.packages import artifacts_of, package_of
 from boa.runtime.report_tokens import report_token
 from boa.runtime.vault import NotReady, Vault
 from boa.runtime.worker_threads import Hands, InlineHands, Task, ThreadHands
@@ -246,6 +247,8 @@ class Actor:
                 for node, slots in sorted(run.slots.items())
             ),
             checkpoint_dir=job.spec.checkpoint_dir or str(self._data_dir / "checkpoints" / job.id),
+            artifacts=artifacts_of(self._data_dir, job),
+            package=package_of(self._data_dir, job),
             env={
                 "BOA_REPORT_URL": f"{self._url}/api/v1/jobs/{job.id}/report",
                 "BOA_REPORT_TOKEN": report_token(self._secret, job.id, run.attempt),

@@ -1,9 +1,10 @@
 """Fingerprint of what a job runs, so that other code is told from the same code again.
 
 It is made of the scripts that a command names, as they are when the job is submitted: files that
-end in .py or .sh, or begin with #!, and `python -m MODULE` where that is in the job's folder. It
-does not see what they import, installed packages, data, options, or files on other machines: a
-change there is one that somebody has to tell (`boa class retry`).
+end in .py or .sh, or begin with #!, and `python -m MODULE` where that is in the job's folder; or
+of the package that it runs in; and of the names of its environment and its image. It does not see
+what they import, installed packages, data, options, or files on other machines: a change there is
+one that somebody has to tell (`boa class retry`).
 """
 
 import hashlib
@@ -23,8 +24,9 @@ _SCRIPTS = (".py", ".sh")
 
 def fingerprint(spec: JobSpec) -> str:
     """Fingerprint of all scripts that can be read; empty if there is none."""
-    found = hashlib.sha256()
-    some = False
+    named = "\0".join((spec.package, spec.environment, spec.image))
+    found = hashlib.sha256(named.strip("\0").encode("utf-8", "surrogatepass"))
+    some = bool(named.strip("\0"))
     for name, content in _scripts(spec):
         some = True
         found.update(f"{len(name)} {name} {len(content)} ".encode("utf-8", "surrogatepass"))
@@ -34,7 +36,7 @@ def fingerprint(spec: JobSpec) -> str:
 
 def _scripts(spec: JobSpec) -> Iterator[tuple[str, bytes]]:
     for name in _named(_words(spec.run))[:MOST_SCRIPTS]:
-        if not spec.workdir and not os.path.isabs(name):
+        if spec.package or (not spec.workdir and not os.path.isabs(name)):
             continue  # in a folder that is yet to be made
         try:
             content = read_plain(os.path.join(spec.workdir, name), most=MOST_BYTES + 1, follow=True)

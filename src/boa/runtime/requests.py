@@ -15,6 +15,7 @@ from boa.model.placements import FailedPlacement
 from boa.model.service import ServiceConfig
 from boa.runtime.audit import audited
 from boa.runtime.fingerprint import fingerprint
+from boa.runtime.places import Anywhere, Places
 from boa.runtime.vault import PREFIX, NotTheirs, Secret, Vault, uses
 from boa.scheduler.learn.profiler import Profiler
 from boa.scheduler.money.money_state import MoneyState
@@ -37,6 +38,8 @@ class Requests(ABC):
     store: Store
     vault: Vault
     notices: Notices
+    places: Places = Anywhere()
+    """Knows what jobs name, when they are submitted."""
     _tokens: Mapping[str, TokenRecord]
 
     @abstractmethod
@@ -46,7 +49,8 @@ class Requests(ABC):
     def submit(
         self, spec: JobSpec, *, owner: str = "", team: str = "", by: Caller | None = None
     ) -> "Future[JobRecord]":
-        code = fingerprint(spec)  # here, not in the loop: it reads files
+        self.places.check(spec, by or NOBODY)  # here, not in the loop: it reads files
+        code = fingerprint(spec)
 
         def apply(draft: Draft) -> JobRecord:
             self.vault.check(spec, by or NOBODY)
@@ -74,6 +78,8 @@ class Requests(ABC):
         team: str = "",
         by: Caller | None = None,
     ) -> "Future[list[JobRecord]]":
+        for number, spec in enumerate(specs):
+            self.places.check(spec, by or NOBODY, f"jobs[{number}].")
         codes = _fingerprints(specs)
 
         def apply(draft: Draft) -> list[JobRecord]:
@@ -228,9 +234,14 @@ class Requests(ABC):
 
 def _fingerprints(specs: Sequence[JobSpec]) -> list[str]:
     """Fingerprint of each; what runs the same in the same folder is read once."""
-    known = {(tuple(spec.run), spec.workdir): spec for spec in specs}
+    known = {_read(spec): spec for spec in specs}
     found = {key: fingerprint(spec) for key, spec in known.items()}
-    return [found[tuple(spec.run), spec.workdir] for spec in specs]
+    return [found[_read(spec)] for spec in specs]
+
+
+def _read(spec: JobSpec) -> tuple[object, ...]:
+    """All that a fingerprint is made of."""
+    return tuple(spec.run), spec.workdir, spec.package, spec.environment, spec.image
 
 
 def _some(jobs: Sequence[JobId]) -> str:

@@ -19,6 +19,7 @@ from boa.engines.base import Engine
 from boa.errors import BoaError, InputError
 from boa.runtime.snapshot import Control
 from boa.server.context import Service
+from boa.server.files import JobFiles
 from boa.server.http import dashboard
 from boa.server.http.access import Access, TrustedProxy
 from boa.server.http.errors import Stuck, documented, error_answer
@@ -30,6 +31,7 @@ from boa.server.notify.couriers import Send
 from boa.server.render import metrics, openapi
 from boa.server.routes.access import AccessRoutes
 from boa.server.routes.events import EventRoutes
+from boa.server.routes.files import FileRoutes
 from boa.server.routes.history import HistoryRoutes
 from boa.server.routes.jobs import JobRoutes
 from boa.server.routes.live import LiveRoutes
@@ -68,6 +70,7 @@ def create_app(
     proxy: TrustedProxy | None = None,
     endless_before: Seconds = 0.0,
     send: Send | None = None,
+    files: JobFiles | None = None,
 ) -> FastAPI:
     """`token`: what every request must carry, this or one that was given out; None: it is for this
     machine only. `proxy`: whose word on who asks is taken.
@@ -75,8 +78,8 @@ def create_app(
     `secret`: what report tokens are made with; `endless_before`: runs requested earlier may have
     such without an end. `speed`: of `control`'s clock.
     `static`: where the dashboard was built. `simulations`: of what might be, kept in memory if
-    none are given. `limits`: of what clients may take. `send`: what notices go out by.
-    `app.state.stopping` ends streams when set.
+    none are given. `files`: what jobs bring and leave; by default none. `limits`: of what clients
+    may take. `send`: what notices go out by. `app.state.stopping` ends streams when set.
     """
     openapi.forbid_extras()
     refusals = Refusals(lambda lines: control.note(lines))
@@ -101,7 +104,7 @@ def create_app(
     )
     app.state.stopping, app.state.limits = service.stopping, limits
     app.state.refusals = refusals
-    _add_api_routes(app, service, simulations or Simulations(), send)
+    _add_api_routes(app, service, simulations or Simulations(), send, files or JobFiles.none())
     _add_service_routes(app, service)
     app.router.routes.extend(dashboard.routes(static, version))
     _add_handlers(app)
@@ -116,11 +119,16 @@ def described() -> dict[str, Any]:
 
 
 def _add_api_routes(
-    app: FastAPI, service: Service, simulations: Simulations, send: Send | None
+    app: FastAPI,
+    service: Service,
+    simulations: Simulations,
+    send: Send | None,
+    files: JobFiles,
 ) -> None:
     # For methods that are not possible; reports are taken before it comes to routes.
     app.router.routes.append(Route(openapi.REPORT_PATH, Reports(app, service), methods=["POST"]))
     for routes in (
+        FileRoutes(service, files),
         JobRoutes(service),
         MoneyRoutes(service),
         EventRoutes(service),

@@ -26,13 +26,15 @@ from boa.store import memory, revoked, snapshots
 LOCK, OWNER, TOKEN = "lock", "owner", "token"
 RESTORED, QUARANTINE = "store.restored", "quarantine"
 RUNS, MARKERS, CHECKPOINTS = "runs", "runs/.runs", "checkpoints"
+ARTIFACTS, PACKAGES = "artifacts", "packages"
 KEPT = (
-    *(RUNS, CHECKPOINTS, "what-if", "cloud.json", "ray.json", LOCK, OWNER, TOKEN),
+    *(RUNS, CHECKPOINTS, ARTIFACTS, PACKAGES, "what-if", "cloud.json", "ray.json"),
+    *(LOCK, OWNER, TOKEN),
     *("boa.db", "boa.db-wal", "boa.db-shm", "boa.db.lock", memory.FILE, revoked.FILE),
     *(snapshots.FOLDER, QUARANTINE, RESTORED, "report.key", "secret.key"),
 )
 """Names in it, which earlier versions may have left open to others."""
-PASSED = ("runs", "checkpoints")
+PASSED = ("runs", "checkpoints", ARTIFACTS)
 """Folders of these that have folders of jobs in them."""
 MOST_BYTES = 4096
 _NAME = re.compile(r"[\x21-\x7e]+")
@@ -162,10 +164,10 @@ def jobs_in(folder: Path) -> set[int]:
 
 
 def _has_a_run(path: Path) -> bool:
-    """Whether it is a checkpoint's folder, or one with a folder of an attempt in it."""
+    """Whether it has checkpoints or artifacts, or a folder of an attempt in it."""
     try:
         with os.scandir(path) as entries:
-            return path.parent.name == CHECKPOINTS or any(
+            return path.parent.name in (CHECKPOINTS, ARTIFACTS) or any(
                 entry.name.isdecimal() and entry.is_dir(follow_symlinks=False) for entry in entries
             )
     except OSError:  # a file, or gone
@@ -174,7 +176,7 @@ def _has_a_run(path: Path) -> bool:
 
 def _of_jobs(folder: Path) -> Iterator[tuple[int, Path]]:
     """Everything in there that goes by a job's number."""
-    for name in (MARKERS, RUNS, CHECKPOINTS):
+    for name in (MARKERS, RUNS, CHECKPOINTS, ARTIFACTS):
         try:
             with os.scandir(folder / name) as entries:
                 for entry in entries:

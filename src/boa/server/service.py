@@ -20,6 +20,7 @@ from boa.runtime.vault import Vault
 from boa.scheduler.observe.commands import check_cap
 from boa.server import engine_and_cloud, keys
 from boa.server.app import create_app
+from boa.server.files import JobFiles
 from boa.server.folder import TOKEN, DataFolder
 from boa.server.http import logs
 from boa.server.http.access import TrustedProxy
@@ -64,15 +65,18 @@ class Parts:
     snapshots: SnapshotKeeper
     couriers: Couriers
     month: MonthWatch
+    files: JobFiles
 
     def start(self) -> None:
         self.control.start()
         self.snapshots.start()
         self.couriers.start()
         self.month.start(self.control.notices.targets)
+        self.files.start(self.control, self.store)
 
     def close(self) -> None:
         """Jobs go on; nodes stay rented."""
+        self.files.close()
         self.month.close()
         self.couriers.close()
         self.snapshots.close()
@@ -148,6 +152,7 @@ def run(
             limits=limits,
             proxy=_proxy(config),
             send=parts.couriers.send,
+            files=parts.files,
         )
         files = undo.enter_context(publishing(url, token if choice.told else None))
 
@@ -208,6 +213,8 @@ def build(config: ServiceConfig, url: str, *, accept_store: bool = False) -> Par
             vault=Vault(keys.secret_key_file(config), saved.meta),
         )
         folder.belongs_to(control.state.cluster)
+        files = JobFiles.of(config)
+        control.places = files.places
         undo.pop_all()
     sender = Sender(control.vault, control.state.cluster)
     couriers = Couriers(config.notify, store, control, sender)
@@ -233,6 +240,7 @@ def build(config: ServiceConfig, url: str, *, accept_store: bool = False) -> Par
             every_h=config.snapshot_every_h,
             keep=config.snapshots_kept,
         ),
+        files=files,
     )
 
 

@@ -56,6 +56,29 @@ class JobOptions:
         Path | None,
         shell.Option("--workdir", metavar="DIR", help="Where it runs; default: this folder."),
     ] = None
+    package: Annotated[
+        bool,
+        shell.Option(
+            "--package",
+            help="Pack the folder and send it: the job runs in a copy, as it is now (.boaignore).",
+        ),
+    ] = False
+    environment: Annotated[
+        str | None,
+        shell.Option(
+            "--environment",
+            metavar="ENV",
+            help="Python environment: conda:NAME, venv:PATH, uv, uv:PATH.",
+        ),
+    ] = None
+    image: Annotated[
+        str | None,
+        shell.Option("--image", metavar="IMAGE", help="Container image to run in (Apptainer)."),
+    ] = None
+    env_file: Annotated[
+        Path | None,
+        shell.Option("--env-file", metavar="FILE", help="Variables from a file; --env wins."),
+    ] = None
     env: Annotated[
         list[str] | None,
         shell.Option("--env", metavar="K=V", help="An environment variable; may be repeated."),
@@ -90,7 +113,10 @@ class JobOptions:
             "epochs": self.epochs,
             "total_work": self.total_work,
             "workdir": None if self.workdir is None else _absolute(self.workdir),
-            "env": _variables(self.env or []),
+            "package": "workdir" if self.package else None,
+            "environment": self.environment,
+            "image": self.image,
+            "env": {**_from_env_file(self.env_file), **_variables(self.env or [])},
             "secrets": [_secret(text) for text in self.secret] if self.secret else None,
             "grace_s": self.grace_s,
             "retries": self.retries,
@@ -135,6 +161,11 @@ def submit(
     and the like) and no others: give it what it needs by --env, and tokens and
     passwords by --secret.
 
+    With --package (package: workdir in a file) the folder is packed and sent,
+    named by the hash of what is in it: the job runs in a copy of its own,
+    whatever becomes of the folder meanwhile. .boaignore says what stays here.
+    Files that it leaves in $BOA_ARTIFACTS are kept (boa artifacts).
+
     --wait shows what rank 0 prints until the job ends, then ends with the
     job's exit code (128 + n after signal n, 143 if it was stopped). Ctrl-C
     leaves the job running.
@@ -144,6 +175,7 @@ def submit(
     [dim]$[/dim] boa submit --class resnet18 --max-gpus 8 -- python train.py --lr 0.1
     [dim]$[/dim] boa submit job.yaml --wait
     [dim]$[/dim] boa submit sweep/*.yaml
+    [dim]$[/dim] boa submit --class a --package --environment conda:torch -- python train.py
     [dim]$[/dim] id=$(boa submit job.yaml); boa logs -f $id
     """
     given = about.given()
@@ -189,6 +221,14 @@ def _variables(given: list[str]) -> dict[str, str]:
             raise InputError("--env", text, "K=V, such as SEED=1")
         found[key] = value
     return found
+
+
+def _from_env_file(path: Path | None) -> dict[str, str]:
+    if path is None:
+        return {}
+    from boa.formats.env_file import read_env_file
+
+    return read_env_file(path)
 
 
 def _secret(text: str) -> dict[str, str]:

@@ -18,8 +18,10 @@ from typing import Any
 
 from boa._version import __version__
 from boa.engines import launching
+from boa.engines.environments import find
 from boa.engines.passing import passed
 from boa.engines.processes import orphans, run_files, run_supervisor
+from boa.packing.unpack import unpack
 from boa.plain_file import NotPlain, read_plain
 from boa.private_files import private_file
 
@@ -90,10 +92,13 @@ class Rank:
         limit: int,
         pass_env: Sequence[str] = (),
         secrets: Mapping[str, str] | None = None,
+        place: Mapping[str, str] | None = None,
+        package: bytes = b"",
     ) -> bool:
         """Whether the command is up; if not, `news` says why. `own`: the job's folder, by default:
         where it is not shared, every attempt has one here. `pass_env`: see `passing`; `secrets`, by
-        variable, are in no file here."""
+        variable, are in no file here. `place`: environment, image, and the digest of the `package`
+        that it runs in a copy of. Raises NoPlace, BadPackage."""
         with self._changed:
             if self._state != "idle":
                 return self._state == "up"
@@ -103,6 +108,14 @@ class Rank:
             if own and not os.path.isdir(workdir):
                 workdir = os.path.join(self._folder, "work")
                 os.mkdir(workdir, 0o700)
+            try:
+                if package:
+                    workdir = os.path.join(self._folder, "code")
+                    unpack([package], workdir, (place or {})["digest"])
+                self._put(plan, place or {}, workdir, pass_env)
+            except BaseException:
+                shutil.rmtree(self._folder, ignore_errors=True)
+                raise
             document = {"plans": [plan], "workdir": workdir, "grace_s": grace_s, "log_bytes": limit}
             document["needs"] = sorted(secrets or {})
             for name, content in (
@@ -118,6 +131,30 @@ class Rank:
         while not _is_up(self._folder) and self._outcome is None:
             time.sleep(0.005)
         return self._was_up or self._outcome is None
+
+    def _put(
+        self, plan: dict[str, Any], place: Mapping[str, str], workdir: str, pass_env: Sequence[str]
+    ) -> None:
+        """Into the environment or the image that the job names, and with a folder for its
+        artifacts: where the service's is not shared, one that ends with the run."""
+        env = plan["env"]
+        artifacts = env.get("BOA_ARTIFACTS", "")
+        if artifacts and not os.path.isdir(artifacts):
+            artifacts = env["BOA_ARTIFACTS"] = os.path.join(self._folder, "artifacts")
+            os.mkdir(artifacts, 0o700)
+        if not place.get("environment") and not place.get("image"):
+            return
+        found = find(
+            place["environment"],
+            place["image"],
+            workdir=workdir,
+            env={**passed(environment_of_node(), pass_env), **env},
+            home=os.path.expanduser("~"),
+            folders=[folder for folder in (env["BOA_CHECKPOINT_DIR"], artifacts) if folder],
+            gpus=launching.has_gpus(),
+        )
+        plan["env"] = {**env, **found.env}
+        plan["argv"] = [*found.before, *plan["argv"]]
 
     def stop(self, grace_s: float) -> None:
         """Also of a command that is about to start; of two graces the shorter holds, whichever

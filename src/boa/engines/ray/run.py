@@ -87,6 +87,9 @@ class RayRun:
             self._finish(Ending(exit_code=None, stopped=False, reason=reason, node_lost=True))
             return
         self._leave_token(launch.checkpoint_dir)
+        if launch.artifacts:
+            with suppress(OSError):
+                private_folder(launch.artifacts)
         addresses = [node.address for node in launch.slots for _ in node.gpus]
         self.in_cluster = True
         self._group = self._cluster.group(self.name, launch.gpu_type, addresses)
@@ -158,13 +161,17 @@ class RayRun:
     def _start(self, plans: dict[int, launching.ProcessPlan], launch: Launch) -> None:
         spec = launch.spec
         workdir = spec.workdir or self._folders.work(self.key.job)
+        package = Path(launch.package).read_bytes() if launch.package else b""
+        place = {"environment": spec.environment, "image": spec.image, "digest": spec.package}
         for number, plan in plans.items():
             member = self._members[number]
             member.rank = plan["rank"]
             self._open_log(member)
             member.asked_at = time.monotonic()
             asked = (plan, workdir, not spec.workdir, spec.grace_s, self._log_bytes)
-            member.ref = member.actor.start.remote(*asked, self._pass_env, launch.secrets)
+            member.ref = member.actor.start.remote(
+                *asked, self._pass_env, launch.secrets, place, package
+            )
 
     # What is heard
 

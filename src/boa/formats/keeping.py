@@ -1,0 +1,55 @@
+"""Fields of `boa.yaml` on what jobs bring and leave: packages and artifacts, and how long each is
+kept."""
+
+import dataclasses
+from typing import Any
+
+from boa.formats.containers import as_given, object_of
+from boa.formats.shapes import Field, nullable, number, then
+from boa.model.service import ServiceConfig
+
+MAX_PACKAGE_MB = 1024.0
+MAX_GB = 1e6
+MAX_DAYS = 36_500.0
+_DEFAULTS: dict[str, Any] = {part.name: part.default for part in dataclasses.fields(ServiceConfig)}
+_DAYS = number(least=0, most=MAX_DAYS)
+
+_PACKAGES = object_of(
+    Field(
+        "max_mb",
+        then(number(above=0, most=MAX_PACKAGE_MB), lambda size: max(1, round(size * 1024**2))),
+        "MB that one may have, packed.",
+        otherwise=f"{_DEFAULTS['package_bytes'] / 1024**2:g}",
+        to="package_bytes",
+    ),
+    Field(
+        "keep_days",
+        _DAYS,
+        "Days that one is kept after it was last submitted with; while an active job uses it, it "
+        "stays.",
+        default=_DEFAULTS["packages_kept_days"],
+        to="packages_kept_days",
+    ),
+    make=as_given,
+)
+_ARTIFACTS = object_of(
+    Field(
+        "keep_days",
+        _DAYS,
+        "Days that they are kept after the end of their job.",
+        default=_DEFAULTS["artifacts_kept_days"],
+        to="artifacts_kept_days",
+    ),
+    Field(
+        "max_gb",
+        nullable(then(number(above=0, most=MAX_GB), lambda size: max(1, round(size * 1024**3)))),
+        "GB that those of all ended jobs may take together: the oldest go first.",
+        otherwise="no limit",
+        to="artifacts_bytes",
+    ),
+    make=as_given,
+)
+KEEPING = (
+    Field("packages", _PACKAGES, "Folders that were packed and sent with jobs."),
+    Field("artifacts", _ARTIFACTS, "Files that jobs leave in `$BOA_ARTIFACTS`."),
+)
