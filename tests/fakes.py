@@ -33,6 +33,7 @@ from boa.scheduler.notices import Notices
 from boa.scheduler.plan.plan_in_force import PlanState
 from boa.scheduler.refusals import NoSuchJob, NoSuchToken, NotNow
 from boa.server.app import create_app
+from boa.server.files import JobFiles
 from boa.server.http.access import TrustedProxy
 from boa.server.http.limits import Limits
 from boa.server.http.run import listen, server_for, url_of
@@ -360,6 +361,7 @@ class FakeService:
     targets: Sequence[NotifyTarget] = ()
     """Whom notices go to."""
     tls: Tls | None = None
+    files: JobFiles | None = None
 
     def __post_init__(self) -> None:
         self.engine = FakeEngine(self.folder)
@@ -383,6 +385,7 @@ class FakeService:
             proxy=self.proxy,
             endless_before=self.endless_before,
             send=Sender(self.control.vault, "test") if self.targets else None,
+            files=self.files,
         )
 
     def ask(self, method: str, path: str, **options: Any) -> httpx.Response:

@@ -1,6 +1,6 @@
 """Shapes of answers on files of jobs: packages that they run in, artifacts that they leave."""
 
-from typing import TypedDict
+from typing_extensions import TypedDict
 
 
 class Package(TypedDict):

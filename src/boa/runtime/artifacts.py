@@ -137,7 +137,7 @@ class ArtifactFolders:
     def _walk(self, job: JobId) -> Iterator[tuple[str | None, os.stat_result]]:
         """Everything below a job's folder but folders; None of a name that cannot be told."""
         top = self.root / job
-        if top.is_symlink():
+        if top.is_symlink() or not top.is_dir():
             return
         for folder, folders, names, where in os.fwalk(top, follow_symlinks=False):
             folders.sort()

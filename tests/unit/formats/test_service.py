@@ -11,6 +11,7 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from boa.errors import InputError
+from boa.formats.keeping import KEEPING
 from boa.formats.machine import short_name
 from boa.formats.profile import profile_document
 from boa.formats.service import load_config
@@ -195,7 +196,31 @@ def test_the_shipped_examples_are_configs(examples: Path, name: str) -> None:
 
 def test_the_config_schema_is_a_valid_schema() -> None:
     Draft202012Validator.check_schema(FORMAT.schema())
-    assert set(FORMAT.schema()["properties"]) == set(CONFIG)
+    elsewhere = {field.name for field in KEEPING}
+    assert set(FORMAT.schema()["properties"]) == set(CONFIG) | elsewhere
+
+
+def test_packages_and_artifacts_are_kept_as_configured() -> None:
+    config = load(packages={"max_mb": 2, "keep_days": 3}, artifacts={"keep_days": 4, "max_gb": 5})
+    assert (config.package_bytes, config.packages_kept_days) == (2 * 1024**2, 3.0)
+    assert (config.artifacts_kept_days, config.artifacts_bytes) == (4.0, 5 * 1024**3)
+    assert load().artifacts_bytes is None
+
+
+@pytest.mark.parametrize(
+    ("section", "field", "value"),
+    [
+        ("packages", "max_mb", 0),
+        ("packages", "max_mb", 1e9),
+        ("packages", "keep_days", -1),
+        ("artifacts", "keep_days", "long"),
+        ("artifacts", "max_gb", 0),
+        ("artifacts", "max_tb", 1),
+    ],
+)
+def test_a_wrong_word_on_keeping_names_its_field(section: str, field: str, value: object) -> None:
+    with pytest.raises(InputError, match=rf"{section}\.{field}"):
+        load(**{section: {field: value}})
 
 
 def changed(path: str, value: Any) -> dict[str, Any]:
