@@ -25,6 +25,7 @@ from boa.model.profile import ClassProfile
 from boa.model.records import Event, Hold, NodeRecord, Report
 from boa.model.workload import Billing, GpuType
 from boa.runtime.audit import entry
+from boa.runtime.estimating import JobEstimate
 from boa.runtime.snapshot import Snapshot
 from boa.runtime.vault import Secret, Vault
 from boa.scheduler.learn.node_times import NodeTimes
@@ -89,6 +90,8 @@ class FakeControl:
     counters: dict[str, float] = field(default_factory=dict)
     tokens: Mapping[str, TokenRecord] = field(default_factory=dict)
     reports: list[Report] = field(default_factory=list)
+    estimated: JobEstimate = field(default_factory=lambda: JobEstimate(job_class="", now=NOW))
+    """What any job is estimated to be."""
     failed: list[FailedPlacement] = field(default_factory=list)
     """Placements that jobs failed at, of whatever class."""
     busy: BoaError | None = None
@@ -256,6 +259,9 @@ class FakeControl:
 
     def class_document(self, job_class: str) -> ClassDocument | None:
         return self.documents.get(job_class)
+
+    def estimate(self, spec: JobSpec) -> JobEstimate:
+        return replace(self.estimated, job_class=spec.job_class)
 
     def classes(self) -> list[str]:
         return sorted(self.documents)

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from boa.client.access import AccessQuestions
-from boa.client.files import FileQuestions, job_path
+from boa.client.files import FileQuestions, document_of, job_path
 from boa.client.notify import NotifyQuestions
 from boa.client.what_if import WhatIfQuestions
 from boa.client.wire import Parameters, Wire, events_of
@@ -19,7 +19,7 @@ from boa.formats.parts import class_name
 from boa.model.job_spec import ENDED, JobSpec
 
 if TYPE_CHECKING:
-    from boa.api import answers
+    from boa.api import answers, estimates
     from boa.api import history as history_answers
     from boa.api import plans as plan_answers
     from boa.api.classes import ClassDocument, RetriedClass
@@ -82,14 +82,22 @@ class Client(AccessQuestions, FileQuestions, NotifyQuestions, WhatIfQuestions):
     def submit(self, spec: JobSpec | Mapping[str, Any]) -> answers.JobDetails:
         """A job spec, or a mapping as in a job file (`boa schema job`): `package: workdir` has that
         folder packed and uploaded, and an `env_file` is read here."""
-        return self._job(self._wire.ask("POST", "jobs", body=self.resolved(_document(spec))))
+        return self._job(self._wire.ask("POST", "jobs", body=self.resolved(document_of(spec))))
 
     def submit_many(self, specs: Iterable[JobSpec | Mapping[str, Any]]) -> list[str]:
         """Ids of jobs that are submitted together: all of them, or none where one is wrong. At
         most 5,000 at a time, of 16 MiB."""
-        jobs = [self.resolved(_document(spec)) for spec in specs]
+        jobs = [self.resolved(document_of(spec)) for spec in specs]
         found = self._wire.ask("POST", "jobs/batch", body={"jobs": jobs})
         return cast("answers.Submitted", found)["ids"]
+
+    def probe(self, spec: JobSpec | Mapping[str, Any]) -> estimates.JobEstimate:
+        """An estimate, after a short run of a class that nobody knows: the job is submitted on its
+        fewest GPUs, stopped once it has told enough of itself, or after the time that the estimate
+        offers, and its work is thrown away. A class that is known is not probed."""
+        from boa.client.probing import probed
+
+        return probed(self, spec)
 
     def jobs(
         self,
@@ -364,9 +372,3 @@ def _is_over(job: answers.JobDetails, attempt: int | None) -> bool:
     if job["state"] in ENDED:
         return True
     return attempt is not None and job["attempts"] >= attempt and job["attempt"] != attempt
-
-
-def _document(spec: JobSpec | Mapping[str, Any]) -> dict[str, Any]:
-    from boa.formats.job import job_document  # which most requests do without
-
-    return job_document(spec) if isinstance(spec, JobSpec) else dict(spec)

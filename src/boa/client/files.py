@@ -1,16 +1,19 @@
-"""Questions on files of jobs: packages that are sent with them, artifacts that they leave."""
+"""Questions around jobs: packages that are sent with them, estimates before they are submitted,
+artifacts that they leave."""
 
 from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from boa.errors import FileError, InputError, Refused
+from boa.model.job_spec import JobSpec
 
 if TYPE_CHECKING:
+    from boa.api import estimates
     from boa.api import files as answers
     from boa.client.wire import Wire
 
@@ -57,6 +60,15 @@ class FileQuestions:
             rest = {key: value for key, value in document.items() if key != "workdir"}
             document = {**rest, "package": self.pack(document["workdir"])}
         return document
+
+    def estimate(self, spec: JobSpec | Mapping[str, Any]) -> estimates.JobEstimate:
+        """What a job would take: time, cost, width by epoch, what waits before it. Nothing is
+        submitted or uploaded."""
+        left_out = ("package", "env_file")  # neither matters to it
+        given = document_of(spec)
+        body = {key: value for key, value in given.items() if key not in left_out}
+        found = self._wire.ask("POST", "jobs/estimate", body=body)
+        return cast("estimates.EstimateAnswer", found)["estimate"]
 
     # Artifacts
 
@@ -108,6 +120,12 @@ def _umask() -> int:
     found = os.umask(0o077)
     os.umask(found)
     return found
+
+
+def document_of(spec: JobSpec | Mapping[str, Any]) -> dict[str, Any]:
+    from boa.formats.job import job_document  # which most requests do without
+
+    return job_document(spec) if isinstance(spec, JobSpec) else dict(spec)
 
 
 def job_path(job: str) -> str:

@@ -17,10 +17,12 @@ from typing import Any, TypeVar
 from boa.api.classes import ClassDocument
 from boa.clock import Clock
 from boa.model.access import TokenRecord
+from boa.model.job import JobSpec
 from boa.model.profile import ClassProfile
 from boa.model.records import Cell, ClassRecord, Report
 from boa.model.service import ServiceConfig
 from boa.runtime.actor import Actor
+from boa.runtime.estimating import JobEstimate, estimated
 from boa.runtime.inbox import AwaitedCommand, Message, Reply
 from boa.runtime.requests import Requests
 from boa.runtime.snapshot import Snapshot
@@ -29,6 +31,7 @@ from boa.scheduler.learn.profiler import Profiler
 from boa.scheduler.money.purse import Remembered
 from boa.scheduler.notices import Notices
 from boa.scheduler.observe.messages import CloudRefused, EngineSaid, Said
+from boa.scheduler.plan.job_estimate import LAST, spread_of
 from boa.scheduler.refusals import NotNow
 from boa.scheduler.scheduler import Scheduler
 from boa.scheduler.state import Draft, State
@@ -122,6 +125,12 @@ class ControlLoop(Requests):
 
     def profiles(self) -> Mapping[str, ClassProfile]:
         found: Mapping[str, ClassProfile] = self._learned(lambda draft: self.profiler.profiles())
+        return found
+
+    def estimate(self, spec: JobSpec) -> JobEstimate:
+        jobs = self.store.jobs(ended=True, job_class=spec.job_class, limit=2 * LAST)
+        spread = spread_of(jobs)
+        found: JobEstimate = self._learned(lambda draft: estimated(self, spec, spread, draft))
         return found
 
     def _learned(self, look: Callable[[Draft], Any]) -> Any:

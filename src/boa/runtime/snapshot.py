@@ -13,6 +13,7 @@ from boa.model.notices import Notice
 from boa.model.placements import FailedPlacement
 from boa.model.profile import ClassProfile
 from boa.model.records import Hold, NodeRecord, Report
+from boa.runtime.estimating import JobEstimate
 from boa.runtime.vault import Secret, Vault
 from boa.scheduler.money.money_state import MoneyState
 from boa.scheduler.notices import Notices
@@ -149,6 +150,10 @@ class Control(Protocol):
         ...
 
     def classes(self) -> list[str]: ...
+
+    def estimate(self, spec: JobSpec) -> JobEstimate:
+        """Time, dollars and widths of a job that is not submitted. Blocks."""
+        ...
 
     def profiles(self) -> Mapping[str, ClassProfile]:
         """Profiles of the classes that something was measured or said of."""

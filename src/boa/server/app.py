@@ -30,6 +30,7 @@ from boa.server.http.streams import Places
 from boa.server.notify.couriers import Send
 from boa.server.render import metrics, openapi
 from boa.server.routes.access import AccessRoutes
+from boa.server.routes.estimates import EstimateRoutes
 from boa.server.routes.events import EventRoutes
 from boa.server.routes.files import FileRoutes
 from boa.server.routes.history import HistoryRoutes
@@ -129,6 +130,7 @@ def _add_api_routes(
     app.router.routes.append(Route(openapi.REPORT_PATH, Reports(app, service), methods=["POST"]))
     for routes in (
         FileRoutes(service, files),
+        EstimateRoutes(service),
         JobRoutes(service),
         MoneyRoutes(service),
         EventRoutes(service),

@@ -147,6 +147,16 @@ def submit(
     wait: Annotated[
         bool, shell.Option("--wait", help="Show its log, and end with its exit code.")
     ] = False,
+    estimate: Annotated[
+        bool, shell.Option("--estimate", help="Say what it would take, and submit nothing.")
+    ] = False,
+    probe: Annotated[
+        bool,
+        shell.Option(
+            "--probe",
+            help="The same; a class that nobody knows is run for a few minutes first.",
+        ),
+    ] = False,
     json: Json = False,
 ) -> None:
     """Submit a job, and print its id.
@@ -166,6 +176,11 @@ def submit(
     whatever becomes of the folder meanwhile. .boaignore says what stays here.
     Files that it leaves in $BOA_ARTIFACTS are kept (boa artifacts).
 
+    --estimate tells time, cost, width by epoch and what waits before it, as
+    the class was learned; for a class that nobody knows it offers a short
+    probe, which --probe runs: on the fewest GPUs, stopped when it has told
+    enough of itself, and thrown away.
+
     --wait shows what rank 0 prints until the job ends, then ends with the
     job's exit code (128 + n after signal n, 143 if it was stopped). Ctrl-C
     leaves the job running.
@@ -173,12 +188,22 @@ def submit(
     [bold]Examples[/bold]
     [dim]$[/dim] boa submit job.yaml
     [dim]$[/dim] boa submit --class resnet18 --max-gpus 8 -- python train.py --lr 0.1
+    [dim]$[/dim] boa submit job.yaml --estimate
     [dim]$[/dim] boa submit job.yaml --wait
     [dim]$[/dim] boa submit sweep/*.yaml
     [dim]$[/dim] boa submit --class a --package --environment conda:torch -- python train.py
     [dim]$[/dim] id=$(boa submit job.yaml); boa logs -f $id
     """
     given = about.given()
+    if estimate or probe:
+        from boa.cli.live.estimate import show_estimate
+
+        if wait:
+            raise UsageError("--wait does not go with an estimate: nothing is submitted.")
+        alone = job_class is None
+        spec = _from_file(words, given) if alone else _command(job_class or "", words, given)
+        show_estimate(spec, probe=probe, json=json)
+        return
     if job_class is None and len(words) > 1 and all(Path(w).suffix in JOB_FILES for w in words):
         _submit_files(words, given, wait=wait, json=json)
         return

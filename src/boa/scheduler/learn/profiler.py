@@ -10,13 +10,14 @@ others.
 
 import math
 from collections.abc import Collection, Iterable, Mapping
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
 
 from boa.api.classes import ClassDocument
 from boa.model.cluster import JobId, Prediction
-from boa.model.job import JobRecord, Run
+from boa.model.job import JobRecord, JobSpec, Run
 from boa.model.placements import FailedPlacement, Placement
 from boa.model.profile import ClassProfile
 from boa.model.records import Cell, CellKey, ClassRecord, Report
@@ -410,23 +411,33 @@ class Profiler:
         known = self._known.get(job_class)
         return None if known is None else document_of(known, now)
 
+    def supposed(self, spec: JobSpec, now: Seconds) -> Known:
+        """A class as it would be known if this job arrived: a copy that nobody keeps."""
+        known = self._known.get(spec.job_class)
+        found = self._new(spec.job_class, now) if known is None else copy(known)
+        found.specified(spec)
+        return found
+
     def _class(self, name: str, now: Seconds) -> Known:
         known = self._known.get(name)
         if known is None:
-            prior, stated = self._priors.get(name), self._stated(name)
-            if prior is None or stated is None:
-                arrivals = Arrivals.prior(ARRIVALS_PER_HOUR, ARRIVALS_WEIGHT_H, now)
-            else:
-                arrivals = Arrivals.prior(stated, prior.arrivals_weight_h, self._began)
-            known = self._known[name] = Known(
-                name=name,
-                gpu_types=self.gpu_types,
-                prior=prior,
-                arrivals=arrivals,
-                engine=self._engine,
-                serial=usual_serial(self._known.values()),
-            )
+            known = self._known[name] = self._new(name, now)
         return known
+
+    def _new(self, name: str, now: Seconds) -> Known:
+        prior, stated = self._priors.get(name), self._stated(name)
+        if prior is None or stated is None:
+            arrivals = Arrivals.prior(ARRIVALS_PER_HOUR, ARRIVALS_WEIGHT_H, now)
+        else:
+            arrivals = Arrivals.prior(stated, prior.arrivals_weight_h, self._began)
+        return Known(
+            name=name,
+            gpu_types=self.gpu_types,
+            prior=prior,
+            arrivals=arrivals,
+            engine=self._engine,
+            serial=usual_serial(self._known.values()),
+        )
 
     def _stated(self, name: str) -> PerHour | None:
         prior = self._priors.get(name)

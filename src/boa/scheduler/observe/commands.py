@@ -28,7 +28,7 @@ def submit(
 ) -> JobRecord:
     """`one_machine`: all nodes are this one, so that one process sees the GPUs of several.
     `code`: fingerprint of what is run."""
-    _check(spec, gpu_types, max_nodes)
+    check(spec, gpu_types, max_nodes)
     return _add(draft, spec, one_machine, owner, team, code)
 
 
@@ -46,7 +46,7 @@ def submit_many(
     """All of them or, where one is wrong, none: the error names which."""
     for number, spec in enumerate(specs):
         try:
-            _check(spec, gpu_types, max_nodes)
+            check(spec, gpu_types, max_nodes)
         except InputError as wrong:
             field = f"jobs[{number}].{wrong.field}"
             raise InputError(field, wrong.value, wrong.expected, wrong.problem) from None
@@ -57,9 +57,10 @@ def submit_many(
     ]
 
 
-def _check(
+def check(
     spec: JobSpec, gpu_types: Mapping[GpuName, GpuType], max_nodes: Mapping[GpuName, int]
 ) -> None:
+    """That the job could ever run here."""
     unknown = [name for name in spec.gpus.types if name not in gpu_types]
     if unknown:
         expected = f"GPU types that can be rented here: {', '.join(gpu_types)}"

@@ -16,6 +16,7 @@ RULES: Sequence[tuple[str, str, Role, str]] = (
     ("GET", r"/api/v1/packages(/[^/]+)?", "member", "looking at packages"),
     ("PUT", r"/api/v1/packages/[^/]+", "member", "uploading packages"),
     ("POST", r"/api/v1/jobs(/batch)?", "member", "submitting jobs"),
+    ("POST", r"/api/v1/jobs/estimate", "member", "estimating jobs"),
     ("POST", r"/api/v1/jobs/[^/]+/stop", "member", "stopping jobs"),
     ("POST", r"/api/v1/secrets", "member", "setting secrets"),
     ("DELETE", r"/api/v1/secrets/[^/]+", "member", "removing secrets"),

@@ -1,0 +1,95 @@
+"""Shapes of the estimate of a job before it is submitted."""
+
+from typing import Literal
+
+from typing_extensions import TypedDict
+
+
+class EstimateRange(TypedDict):
+    """Four of five jobs lie between these, as the last of the class did."""
+
+    low: float
+    high: float
+
+
+class EstimateStage(TypedDict):
+    """Epochs in a row on the same GPUs."""
+
+    first_epoch: int
+    """From 0."""
+    last_epoch: int
+    gpu_type: str
+    width: int
+    time_s: float
+    """The rescaling at its beginning included."""
+    cost_usd: float
+
+
+class EstimateWay(TypedDict):
+    """One way through training that the plan has for the class."""
+
+    share: float
+    """Part of its jobs that take it."""
+    time_s: float
+    cost_usd: float
+    stages: list[EstimateStage]
+
+
+class QueueAhead(TypedDict):
+    """Jobs that wait for GPUs of the same type, before this one."""
+
+    waiting: int
+    gpus: int
+    """GPUs that they wait for."""
+    jobs: list[str]
+    """The first ten of them."""
+    wait_s: float | None
+    """Seconds until there are GPUs for it, if nobody is moved; null: nobody knows."""
+    boot_s: float
+    """Seconds of it that a new node takes to get ready."""
+
+
+class ProbeOffer(TypedDict):
+    """A short run that would show what nobody knows of the class."""
+
+    gpu_type: str
+    width: int
+    seconds: float
+    """At most."""
+    cost_usd: float
+    """At most."""
+
+
+_OfClass = TypedDict("_OfClass", {"class": str})
+
+
+class JobEstimate(_OfClass):
+    """Time, dollars and widths of a job that was not submitted."""
+
+    basis: Literal["jobs", "profile", "measured"] | None
+    """Jobs of the class that succeeded; a profile of it; reports of jobs under way. Null: nobody
+    knows the class."""
+    succeeded: int
+    """Jobs of the class that have."""
+    time_s: float | None
+    """From its start to its end."""
+    cost_usd: float | None
+    time_range: EstimateRange | None
+    """Null where too few jobs of the class have ended to tell."""
+    cost_range: EstimateRange | None
+    spread_jobs: int
+    """Jobs that the ranges are taken from."""
+    ways: list[EstimateWay]
+    """The widths by epoch, as the plan has them."""
+    before: QueueAhead | None
+    probe: ProbeOffer | None
+    """Where nobody knows the class."""
+    plan: int | None
+    """Number of the plan that the widths are from; null: it would get its least."""
+    words: str
+    """All of it in a sentence."""
+
+
+class EstimateAnswer(TypedDict):
+    estimate: JobEstimate
+    now: float

@@ -1,0 +1,109 @@
+"""`boa submit --estimate`: what a job would take, before it is submitted."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from boa.cli.console import console, emit_json, note
+from boa.cli.live.service import connect, dollars, span
+from boa.cli.markup import escape
+from boa.cli.tables import listing
+from boa.model.job_spec import JobSpec
+
+if TYPE_CHECKING:
+    from boa.api.estimates import EstimateRange, EstimateStage, EstimateWay, JobEstimate
+
+
+def show_estimate(spec: JobSpec, *, probe: bool, json: bool) -> None:
+    with connect() as client:
+        found = client.estimate(spec)
+        if probe and found["probe"] is not None:
+            offer = found["probe"]
+            note(
+                f"probing {found['class']} on {offer['width']}×{offer['gpu_type']}, for up to "
+                f"{span(offer['seconds'])} and {dollars(offer['cost_usd'])}"
+            )
+            found = client.probe(spec)
+    if json:
+        emit_json({"estimate": found})
+        return
+    out = console()
+    for line in lines(found):
+        out.print(line)
+    if found["ways"]:
+        rows = [row for way in found["ways"] for row in _rows(way, len(found["ways"]) > 1)]
+        columns = ("epochs", "GPUs", "time", "cost")
+        out.print(listing(columns, rows, out.width, right=("time", "cost"), cut=("epochs",)))
+
+
+def lines(found: "JobEstimate") -> list[str]:
+    """The estimate in words."""
+    name, offer = escape(found["class"]), found["probe"]
+    if offer is not None:
+        return [
+            f"nobody knows how long a job of {name} takes: none has ended or told of itself",
+            f"boa submit --probe runs it on {offer['width']}×{escape(offer['gpu_type'])} for up to "
+            f"{span(offer['seconds'])} ({dollars(offer['cost_usd'])} at most), and then knows",
+            *_before(found),
+        ]
+    time_s, cost = found["time_s"], found["cost_usd"]
+    if time_s is None or cost is None:
+        return [f"no GPU type that can be rented here runs {name} within its limits"]
+    return [
+        f"time  {span(time_s)}{_between(found['time_range'], span)}",
+        f"cost  {dollars(cost)}{_between(found['cost_range'], dollars)}",
+        f"from  {_basis(found)}",
+        *_before(found),
+    ]
+
+
+def _between(found: "EstimateRange | None", worded: Callable[[float], str]) -> str:
+    if found is None:
+        return ""
+    return f", four of five jobs between {worded(found['low'])} and {worded(found['high'])}"
+
+
+def _basis(found: "JobEstimate") -> str:
+    name, many = escape(found["class"]), found["succeeded"]
+    said = {
+        "jobs": f"{many} job{'s' if many != 1 else ''} of {name} that succeeded",
+        "profile": f"the profile of {name}; no job has shown it yet",
+        "measured": f"what jobs of {name} have reported so far",
+    }[found["basis"] or "measured"]
+    if found["time_range"] is None:
+        said += "; too few have ended to tell how far they lie apart"
+    if found["plan"] is None:
+        said += "; on its fewest GPUs, as there is no plan for it yet"
+    return said
+
+
+def _before(found: "JobEstimate") -> list[str]:
+    queue = found["before"]
+    if queue is None:
+        return []
+    who = f"{queue['waiting']} job{'s' if queue['waiting'] != 1 else ''}"
+    ahead = f"{who} wait for {queue['gpus']} GPUs before it" if queue["waiting"] else "nobody waits"
+    if queue["wait_s"] is None:
+        return [f"wait  {ahead}; when there are GPUs for it, nobody knows"]
+    if queue["wait_s"] <= 0:
+        return [f"wait  {ahead}; it would start at once"]
+    node = ", for a new node" if queue["boot_s"] else ""
+    return [f"wait  {ahead}; it would start in about {span(queue['wait_s'])}{node}"]
+
+
+def _rows(way: "EstimateWay", several: bool) -> list[tuple[str, str, str, str]]:
+    who = f" ({100 * way['share']:.0f} % of jobs)" if several else ""
+    return [
+        (
+            f"{_epochs(stage)}{who}",
+            f"{stage['width']}×{escape(stage['gpu_type'])}",
+            span(stage["time_s"]),
+            dollars(stage["cost_usd"]),
+        )
+        for stage in way["stages"]
+    ]
+
+
+def _epochs(stage: "EstimateStage") -> str:
+    """Counted from 1, as people do."""
+    first, last = stage["first_epoch"] + 1, stage["last_epoch"] + 1
+    return f"{first}" if first == last else f"{first}–{last}"

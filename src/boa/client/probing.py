@@ -1,0 +1,46 @@
+"""A probe: a job of a class that nobody knows, run for a short while to be estimated."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from boa.client.files import document_of
+from boa.model.job_spec import ENDED, JobSpec
+
+if TYPE_CHECKING:
+    from boa.api.estimates import JobEstimate
+    from boa.client.api import Client
+
+PAUSE_S = 0.5
+
+
+def probed(
+    client: Client, spec: JobSpec | Mapping[str, Any], pause_s: float = PAUSE_S
+) -> JobEstimate:
+    """See `Client.probe`. Whatever happens, the probe is stopped."""
+    found = client.estimate(spec)
+    offer = found["probe"]
+    if offer is None:
+        return found
+    job = client.submit(narrow(document_of(spec)))["id"]
+    try:
+        while True:
+            state, found = client.job(job), client.estimate(spec)
+            if found["basis"] is not None or state["state"] in ENDED:
+                return found
+            began = state["started_at"]
+            if began is not None and client.health()["now"] - began >= offer["seconds"]:
+                return found
+            time.sleep(pause_s)
+    finally:
+        client.stop(job)
+
+
+def narrow(job: dict[str, Any]) -> dict[str, Any]:
+    """The job on its fewest GPUs, and started once."""
+    gpus = job.get("gpus") or {}
+    least = gpus.get("min", 1)
+    name = f"probe of {job['class']}"
+    return {**job, "gpus": {**gpus, "min": least, "max": least}, "retries": 0, "name": name}

@@ -1,0 +1,156 @@
+"""The estimate of a job that was not submitted, from all that the loop knows. Changes nothing."""
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from boa.model.cluster import Allocation, Share
+from boa.model.job import JobRecord, JobSpec
+from boa.model.plan import ClassPlan, Variant
+from boa.scheduler.learn.class_knowledge import Known
+from boa.scheduler.learn.estimates import EstimatesOfPlan
+from boa.scheduler.observe import commands
+from boa.scheduler.plan import job_estimate
+from boa.scheduler.plan.job_estimate import Basis, Probe, Range, Spread, Way
+from boa.scheduler.plan.queue_ahead import Ahead, Queue, free_gpus, most_gpus, queue_for
+from boa.scheduler.state import Draft
+from boa.solver.objective import Rules
+from boa.units import GpuName, Seconds, Usd
+
+if TYPE_CHECKING:
+    from boa.runtime.loop import ControlLoop
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobEstimate:
+    job_class: str
+    basis: Basis | None = None
+    """None: nobody knows the class."""
+    jobs: int = 0
+    """Jobs of the class that succeeded."""
+    time_s: Seconds | None = None
+    """From its start to its end."""
+    cost_usd: Usd | None = None
+    times: Range | None = None
+    costs: Range | None = None
+    spread_jobs: int = 0
+    """Jobs that the ranges are taken from."""
+    ways: tuple[Way, ...] = ()
+    queue: Queue | None = None
+    probe: Probe | None = None
+    plan: int | None = None
+    """Number of the plan that its widths are from; None: it would get its least."""
+    now: Seconds
+
+
+def estimated(loop: "ControlLoop", spec: JobSpec, spread: Spread, draft: Draft) -> JobEstimate:
+    """On the loop's own thread. Raises InputError of a spec that would be refused."""
+    decider, now = loop.scheduler.decider, draft.now
+    commands.check(spec, decider.gpu_types, loop.config.max_nodes)
+    serial = draft.state.serials.get(spec.job_class, 0)
+    job = JobRecord(id="0", spec=spec, serial=serial, submitted_at=now)
+    least = decider.least(job)
+    state = loop.scheduler.planner.plan
+    rules = Rules(billing=loop.config.billing) if state is None else state.solution.rules
+    known = loop.profiler.supposed(spec, now)
+    basis = basis_of(known, spec)
+    if least is None:
+        return JobEstimate(job_class=spec.job_class, now=now)
+    if basis is None:
+        return JobEstimate(
+            job_class=spec.job_class,
+            queue=_queue(loop, draft, least.gpu, least.width),
+            probe=job_estimate.probe(least.gpu, least.width, decider.gpu_types, rules),
+            now=now,
+        )
+    planned = () if state is None else _planned(state.solution.plan.by_class(), spec.job_class)
+    variants = planned or (Variant(1.0, (least.gpu,), (float(least.width),)),)
+    allowed = [_within(loop, variant, job, now) for variant in variants]
+    job_class = known.as_class(now)
+    scale = _scale(known, spec)
+    found: tuple[Way, ...] = ()
+    if job_class is not None:
+        found = job_estimate.ways(job_class, allowed, decider.gpu_types, rules, scale)
+    mean = job_estimate.means(found)
+    main = max(found, key=lambda way: way.share, default=None)
+    first = (least.gpu, least.width) if main is None else (main.stages[0].gpu, main.stages[0].width)
+    return JobEstimate(
+        job_class=spec.job_class,
+        basis=basis,
+        jobs=known.ended,
+        time_s=None if mean is None else mean[0],
+        cost_usd=None if mean is None else mean[1],
+        times=None if mean is None else spread.around(mean[0], spread.times),
+        costs=None if mean is None else spread.around(mean[1], spread.costs),
+        spread_jobs=spread.jobs,
+        ways=found,
+        queue=_queue(loop, draft, *first),
+        plan=state.number if state is not None and planned else None,
+        now=now,
+    )
+
+
+def basis_of(known: Known, spec: JobSpec) -> Basis | None:
+    """What an estimate can stand on. Neither a speed nor a work alone tells of an end."""
+    if known.ended > 0:
+        return "jobs"
+    if known.profile is not None:
+        return "profile"
+    if known.tried and (known.work or spec.total_work is not None):
+        return "measured"
+    return None
+
+
+def _scale(known: Known, spec: JobSpec) -> float:
+    total = float(known.picture.work.sum())
+    return 1.0 if spec.total_work is None or total <= 0 else spec.total_work / total
+
+
+def _planned(plans: dict[str, ClassPlan], name: str) -> tuple[Variant, ...]:
+    found = plans.get(name)
+    return () if found is None else found.variants
+
+
+def _within(loop: "ControlLoop", variant: Variant, job: JobRecord, now: Seconds) -> Variant:
+    """As the job's own limits, and widths that failed, let it be."""
+    steps = [
+        loop.scheduler.decider.within(Share(gpu, int(width)), job, now) or Share(gpu, int(width))
+        for gpu, width in zip(variant.gpu_types, variant.widths, strict=True)
+    ]
+    return replace(
+        variant,
+        gpu_types=tuple(step.gpu for step in steps),
+        widths=tuple(float(step.width) for step in steps),
+    )
+
+
+def _queue(loop: "ControlLoop", draft: Draft, gpu: GpuName, width: int) -> Queue:
+    decider, estimates = loop.scheduler.decider, EstimatesOfPlan()
+    plan, kind = loop.scheduler.planner.plan, decider.gpu_types[gpu]
+    ahead: list[Ahead] = []
+    held: dict[GpuName, int] = {}
+    for job in draft.jobs.values():
+        given = job.allocation
+        wanted: Allocation | Share | None = given or job.share
+        if given is not None:
+            held[given.gpu] = held.get(given.gpu, 0) + given.width
+        if wanted is None and not job.stop_requested:
+            wanted = decider.least(job)
+        if wanted is not None:
+            left_s = estimates.of(job, plan).left_s
+            runs = given is not None
+            if runs or not job.stop_requested:
+                ahead.append(Ahead(job.id, wanted.gpu, wanted.width, left_s, runs))
+    ready = [(n.gpu, n.gpus) for n in draft.usable_nodes() if n.state == "ready"]
+    return queue_for(
+        gpu,
+        width,
+        sorted(ahead, key=lambda one: int(one.job)),
+        most=most_gpus(
+            kind.gpus_per_node,
+            kind.node_price,
+            loop.config.max_nodes.get(gpu),
+            loop.scheduler.purse.max_spend,
+        ),
+        free=free_gpus(gpu, ready, held),
+        boot_s=decider.node_times.boots([gpu])[gpu],
+    )

@@ -1,0 +1,105 @@
+"""The estimate of a job, as the API tells it: figures, and a sentence. Pure."""
+
+from boa.api import estimates as answers
+from boa.runtime.estimating import JobEstimate
+from boa.scheduler.plan.job_estimate import Range, Stage, Way
+from boa.scheduler.words.amounts import dollars, seconds
+
+
+def estimate_document(found: JobEstimate) -> answers.JobEstimate:
+    queue, probe = found.queue, found.probe
+    return {
+        "class": found.job_class,
+        "basis": found.basis,
+        "succeeded": found.jobs,
+        "time_s": found.time_s,
+        "cost_usd": found.cost_usd,
+        "time_range": _range(found.times),
+        "cost_range": _range(found.costs),
+        "spread_jobs": found.spread_jobs,
+        "ways": [_way(way) for way in found.ways],
+        "before": None
+        if queue is None
+        else {
+            "waiting": queue.waiting,
+            "gpus": queue.gpus,
+            "jobs": list(queue.jobs),
+            "wait_s": queue.wait_s,
+            "boot_s": queue.boot_s,
+        },
+        "probe": None
+        if probe is None
+        else {
+            "gpu_type": probe.gpu,
+            "width": probe.width,
+            "seconds": probe.seconds,
+            "cost_usd": probe.cost_usd,
+        },
+        "plan": found.plan,
+        "words": in_words(found),
+    }
+
+
+def in_words(found: JobEstimate) -> str:
+    name, probe = found.job_class, found.probe
+    if found.basis is None and probe is not None:
+        return (
+            f"Nobody knows how fast {name} is, or how much there is to do. A probe of "
+            f"{seconds(probe.seconds)} on {probe.width}×{probe.gpu} would tell, for at most "
+            f"{dollars(probe.cost_usd)}."
+        )
+    if found.time_s is None or found.cost_usd is None:
+        return f"No GPU type that can be rented here runs {name} within its limits."
+    said = f"About {seconds(found.time_s)} for {dollars(found.cost_usd)}"
+    if found.times is not None and found.costs is not None:
+        said += (
+            f"; four of five take {seconds(found.times.low)} to {seconds(found.times.high)} and "
+            f"{dollars(found.costs.low)} to {dollars(found.costs.high)}"
+        )
+    return f"{said}, {_from(found)}.{_waits(found)}"
+
+
+def _from(found: JobEstimate) -> str:
+    if found.basis == "jobs":
+        some = f"{found.jobs} jobs" if found.jobs > 1 else "the one job"
+        return f"as {some} of {found.job_class} that succeeded did"
+    if found.basis == "profile":
+        return f"by the profile of {found.job_class}, which no job has shown yet"
+    return f"by what jobs of {found.job_class} have reported so far"
+
+
+def _waits(found: JobEstimate) -> str:
+    queue = found.queue
+    if queue is None:
+        return ""
+    who = f"{queue.waiting} jobs wait" if queue.waiting != 1 else "1 job waits"
+    before = f" {who} before it for {queue.gpus} GPUs." if queue.waiting else ""
+    if queue.wait_s is None:
+        return f"{before} When there are GPUs for it, nobody knows."
+    if queue.wait_s <= 0:
+        return f"{before} It would start at once."
+    return f"{before} It would start in about {seconds(queue.wait_s)}."
+
+
+def _range(found: Range | None) -> answers.EstimateRange | None:
+    return None if found is None else {"low": found.low, "high": found.high}
+
+
+def _way(way: Way) -> answers.EstimateWay:
+    return {
+        "share": way.share,
+        "time_s": way.time_s,
+        "cost_usd": way.cost_usd,
+        "stages": [_stage(stage) for stage in way.stages],
+    }
+
+
+def _stage(stage: Stage) -> answers.EstimateStage:
+    return {
+        "first_epoch": stage.first_epoch,
+        "last_epoch": stage.last_epoch,
+        "gpu_type": stage.gpu,
+        "width": stage.width,
+        "time_s": stage.time_s,
+        "cost_usd": stage.cost_usd,
+    }
