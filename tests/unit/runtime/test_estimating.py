@@ -1,0 +1,149 @@
+"""Estimates of jobs before they are submitted: by the real loop on a virtual clock."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from boa.errors import InputError
+from boa.model.job import GpuLimits
+from boa.model.job_spec import JobSpec
+from live import A100, T4, Live, config, prior, profile, spec
+
+NET = profile("net", work=(1500.0,) * 3, alpha=0.9, rescale_s=30.0)
+
+
+@pytest.fixture
+def lived(tmp_path: Path) -> Iterator[Any]:
+    made: list[Live] = []
+
+    def begin(**settings: object) -> Live:
+        folder = tmp_path / f"{len(made)}"
+        folder.mkdir()
+        live = Live(config(folder, **settings), {"net": NET})
+        live.engine._report_s = 60.0
+        made.append(live)
+        return live
+
+    yield begin
+    for live in made:
+        live.close()
+
+
+def net(**fields: object) -> JobSpec:
+    fields.setdefault("gpus", GpuLimits(max=4))
+    return spec("net", epochs=3, **fields)
+
+
+def known(lived: Any, per_hour: float = 2.0, **settings: object) -> Live:
+    live: Live = lived(priors={"net": prior(NET, per_hour)}, billing="gpu", **settings)
+    live.settle()
+    return live
+
+
+def test_a_class_that_nobody_knows_is_offered_a_short_probe(lived: Any) -> None:
+    live = lived(billing="gpu")
+    found = live.loop.estimate(net())
+    assert (found.basis, found.time_s, found.ways) == (None, None, ())
+    assert found.probe is not None
+    assert (found.probe.gpu, found.probe.width) == ("T4", 1)
+    assert found.probe.cost_usd == pytest.approx(found.probe.seconds / 3600)
+    assert live.loop.classes() == [], "it was asked about, and is not known for that"
+
+
+def test_an_estimate_of_a_known_class_is_what_its_job_then_takes(lived: Any) -> None:
+    live = known(lived)
+    found = live.loop.estimate(net())
+    assert found.basis == "profile"
+    assert found.plan is not None
+    job = live.submit(net())
+    live.finish()
+    record = live.job(job)
+    assert found.time_s == pytest.approx(record.ended_at - record.started_at, rel=0.05)
+    assert found.cost_usd == pytest.approx(record.cost_usd, rel=0.05)
+
+
+def test_nothing_of_an_estimate_is_kept(lived: Any) -> None:
+    live = known(lived)
+    live.submit(net())
+    before = live.loop.class_document("net")
+    state = live.loop.state
+    live.loop.estimate(net(weight=9.0, total_work=1.0))
+    assert live.loop.class_document("net") == before
+    assert live.loop.state == state
+
+
+def test_widths_by_epoch_add_up_to_the_whole_job(lived: Any) -> None:
+    (way, *_) = known(lived).loop.estimate(net()).ways
+    epochs = [e for s in way.stages for e in range(s.first_epoch, s.last_epoch + 1)]
+    assert epochs == [0, 1, 2]
+    assert way.time_s == pytest.approx(sum(stage.time_s for stage in way.stages))
+
+
+def test_the_jobs_own_limits_count(lived: Any) -> None:
+    live = known(lived, budget=40.0)
+    wide, narrow = (live.loop.estimate(net(gpus=GpuLimits(max=k))) for k in (4, 1))
+    assert {stage.width for way in narrow.ways for stage in way.stages} == {1}
+    assert narrow.time_s == pytest.approx(3 * 1500 + 30)
+    assert wide.time_s < narrow.time_s
+
+
+def test_a_longer_job_takes_longer(lived: Any) -> None:
+    live = known(lived)
+    one, two = (live.loop.estimate(net(total_work=4500.0 * k)) for k in (1, 2))
+    rescaling = sum(30.0 for _ in one.ways[0].stages)
+    assert two.time_s - rescaling == pytest.approx(2 * (one.time_s - rescaling), rel=0.01)
+
+
+def test_what_jobs_have_reported_is_enough_where_their_work_is_said(lived: Any) -> None:
+    live = lived(billing="gpu")
+    live.submit(net(total_work=4500.0))
+    live.advance(600.0)
+    found = live.loop.estimate(net(total_work=4500.0))
+    assert found.basis == "measured"
+    assert found.time_s == pytest.approx(4500.0, rel=0.2)
+
+
+def test_the_spread_is_that_of_the_last_jobs_once_there_are_enough(lived: Any) -> None:
+    live = known(lived, per_hour=1.0)
+    for _ in range(4):
+        live.submit(net())
+        live.finish()
+    few = live.loop.estimate(net())
+    assert (few.basis, few.spread_jobs, few.times, few.costs) == ("jobs", 4, None, None)
+    for _ in range(2):
+        live.submit(net())
+        live.finish()
+    enough = live.loop.estimate(net())
+    assert enough.spread_jobs == 6
+    assert enough.times.low <= enough.time_s * 1.01
+    assert enough.times.high >= enough.time_s * 0.99
+    assert enough.costs.low <= enough.costs.high
+
+
+def test_jobs_that_wait_for_the_same_gpus_are_counted_and_waited_for(lived: Any) -> None:
+    live = known(lived, gpu_types={"T4": T4}, max_nodes={"T4": 1}, budget=4.0)
+    four = net(gpus=GpuLimits(min=4, max=4))
+    assert live.loop.estimate(four).queue.waiting == 0
+    live.submit(four)
+    live.advance(120.0)
+    waiting = live.submit(four)
+    found = live.loop.estimate(four)
+    assert found.queue.jobs == (waiting,)
+    assert found.queue.gpus == 4
+    alone = found.time_s
+    assert alone < found.queue.wait_s < 2.2 * alone
+
+
+def test_a_spec_that_would_be_refused_is_refused(lived: Any) -> None:
+    live = known(lived)
+    with pytest.raises(InputError, match=r"gpus\.types"):
+        live.loop.estimate(net(gpus=GpuLimits(types=("H100",))))
+
+
+def test_a_probe_is_on_the_cheapest_gpus_that_the_job_allows(lived: Any) -> None:
+    live = lived(gpu_types={"T4": T4, "A100": A100}, billing="node")
+    found = live.loop.estimate(net(gpus=GpuLimits(min=2, max=8, types=("A100",))))
+    assert (found.probe.gpu, found.probe.width) == ("A100", 2)
+    assert found.probe.cost_usd == pytest.approx(6.0 * found.probe.seconds / 3600)

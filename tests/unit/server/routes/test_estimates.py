@@ -1,0 +1,138 @@
+"""Estimates over the API, the client and the command line."""
+
+from typing import Any
+
+import pytest
+
+from boa.client import Client
+from boa.runtime.estimating import JobEstimate
+from boa.scheduler.plan.job_estimate import Probe, Range, Stage, Way
+from boa.scheduler.plan.queue_ahead import Queue
+from fakes import NOW, FakeService
+from integration.runner import Boa
+from unit.server.http.test_roles import OWN, record, token_of
+
+JOB = {"class": "net", "run": ["python", "train.py"]}
+KNOWN = JobEstimate(
+    job_class="net",
+    basis="jobs",
+    jobs=12,
+    time_s=7200.0,
+    cost_usd=5.0,
+    times=Range(low=6000.0, high=9000.0),
+    costs=Range(low=4.0, high=6.5),
+    spread_jobs=12,
+    ways=(Way(1.0, (Stage(0, 1, "T4", 1, 2400.0, 1.0), Stage(2, 4, "T4", 4, 4800.0, 4.0))),),
+    queue=Queue(waiting=2, gpus=6, jobs=("3", "4"), wait_s=600.0),
+    plan=7,
+    now=NOW,
+)
+UNKNOWN = JobEstimate(
+    job_class="net",
+    queue=Queue(waiting=0, gpus=0, wait_s=0.0),
+    probe=Probe(gpu="T4", width=1, seconds=300.0, cost_usd=0.08),
+    now=NOW,
+)
+
+
+def test_an_estimate_has_time_cost_widths_spread_and_who_waits(service: FakeService) -> None:
+    service.control.estimated = KNOWN
+    answer = service.ask("POST", "/api/v1/jobs/estimate", json=JOB)
+    assert answer.status_code == 200, answer.text
+    found = answer.json()["estimate"]
+    assert (found["class"], found["basis"], found["plan"]) == ("net", "jobs", 7)
+    assert (found["time_s"], found["cost_usd"]) == (7200.0, 5.0)
+    assert found["time_range"] == {"low": 6000.0, "high": 9000.0}
+    assert [stage["width"] for stage in found["ways"][0]["stages"]] == [1, 4]
+    assert found["before"]["jobs"] == ["3", "4"]
+    assert found["probe"] is None
+    assert "7,200 s for $5.00" in found["words"]
+    assert service.control.active == {}, "nothing is submitted"
+
+
+def test_of_a_class_that_nobody_knows_a_probe_is_offered(service: FakeService) -> None:
+    service.control.estimated = UNKNOWN
+    found = service.ask("POST", "/api/v1/jobs/estimate", json=JOB).json()["estimate"]
+    assert (found["basis"], found["time_s"]) == (None, None)
+    assert found["probe"] == {"gpu_type": "T4", "width": 1, "seconds": 300.0, "cost_usd": 0.08}
+    assert "300 s on 1×T4" in found["words"]
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"run": "true"}, "class"),
+        ({**JOB, "gpus": {"min": 0}}, "gpus.min"),
+        ({**JOB, "env_file": "/etc/shadow"}, "env_file"),
+        ({**JOB, "colour": "red"}, "colour"),
+    ],
+)
+def test_a_wrong_job_is_refused_as_it_would_be(
+    service: FakeService, body: dict[str, Any], field: str
+) -> None:
+    answer = service.ask("POST", "/api/v1/jobs/estimate", json=body)
+    assert answer.status_code == 422
+    assert answer.json()["error"]["field"] == field
+
+
+def test_viewers_do_not_estimate(tmp_path: Any) -> None:
+    service = FakeService(tmp_path, token=OWN)
+    service.control.tokens = {"vera": record("vera", "viewer"), "mia": record("mia", "member")}
+    for who, status in (("vera", 403), ("mia", 200)):
+        headers = {"Authorization": f"Bearer {token_of(who)}"}
+        answer = service.ask("POST", "/api/v1/jobs/estimate", json=JOB, headers=headers)
+        assert answer.status_code == status, answer.text
+
+
+def test_the_client_neither_packs_nor_reads_anything_for_it(service: FakeService) -> None:
+    service.control.estimated = KNOWN
+    job = {**JOB, "workdir": "/none", "package": "workdir", "env_file": "/none"}
+    with Client() as client:
+        assert client.estimate(job)["time_s"] == 7200.0
+
+
+def test_the_command_shows_it_in_a_few_lines(run: Boa, service: FakeService) -> None:
+    service.control.estimated = KNOWN
+    said = run("submit", "--class", "net", "--estimate", "--", "python", "train.py")
+    assert "time  2 h, four of five jobs between" in said
+    assert "cost  $5.00, four of five jobs between $4.00 and $6.50" in said
+    assert "from  12 jobs of net that succeeded" in said
+    assert "2 jobs wait for 6 GPUs before it; it would start in about 10 min" in said
+    assert "1–2" in said
+    assert "4×T4" in said
+    assert service.control.active == {}
+    found = run.json("submit", "--class", "net", "--estimate", "--", "true")
+    assert found["estimate"]["cost_usd"] == 5.0
+
+
+def test_the_command_offers_a_probe_where_nothing_is_known(run: Boa, service: FakeService) -> None:
+    service.control.estimated = UNKNOWN
+    said = run("submit", "--class", "net", "--estimate", "--", "true")
+    assert "nobody knows how long a job of net takes" in said
+    assert "boa submit --probe runs it on 1×T4 for up to 5 min ($0.08 at most)" in said
+    run("submit", "--class", "net", "--estimate", "--wait", "--", "true", code=2)
+
+
+def test_a_probe_is_submitted_narrow_and_stopped_whatever_it_shows(
+    run: Boa, service: FakeService
+) -> None:
+    service.control.estimated = UNKNOWN
+    submit = service.control.submit
+
+    def learn(*given: Any, **options: Any) -> Any:
+        service.control.estimated = KNOWN  # its first reports
+        return submit(*given, **options)
+
+    service.control.submit = learn  # type: ignore[method-assign]
+    said = run("submit", "--class", "net", "--max-gpus", 8, "--probe", "--", "true")
+    assert "cost  $5.00" in said
+    assert "probing net on 1×T4" in run.err
+    job = service.control.store.kept["1"]
+    assert (job.spec.gpus.max, job.spec.retries, job.name) == (1, 0, "probe of net")
+    assert job.stop_requested or job.state == "stopped"
+
+
+def test_a_class_that_is_known_is_not_probed(run: Boa, service: FakeService) -> None:
+    service.control.estimated = KNOWN
+    assert "cost  $5.00" in run("submit", "--class", "net", "--probe", "--", "true")
+    assert service.control.active == {}
