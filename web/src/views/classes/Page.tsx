@@ -5,6 +5,7 @@ import { duration, figure, plural, usd, usdPerHour } from "../../format";
 import { Card, Empty, Shown, Stat } from "../../parts/basics";
 import { linkTo, useAnswer, usePicture } from "../../state/hooks";
 import { NoiseScale, PlannedWidths, Work } from "./EpochCharts";
+import { Estimate } from "./Estimate";
 import { ofPlan, plannedWords, sizeOf } from "./model";
 import { Rescaling } from "./Rescaling";
 import { Speedup } from "./Speedup";
@@ -79,6 +80,7 @@ function Known({ known, plan, number }: KnownProps) {
           </Card>
         ))}
       </div>
+      <Estimate known={known} />
       <Card title="Why this many GPUs">
         <WhyWidth name={known.class} number={number} />
       </Card>

@@ -8,6 +8,7 @@ import { linkTo, useAnswer, usePicture } from "../../state/hooks";
 import { hasEnded } from "../../state/live";
 import { useMayStop } from "../../state/who";
 import { JobEvents } from "../events/JobEvents";
+import { Artifacts } from "./Artifacts";
 import { LifeCharts, TrainingCharts } from "./Charts";
 import { Facts, Figures, RescaleCard, type SeenDetails } from "./Facts";
 import { listAddress } from "./lastList";
@@ -58,6 +59,7 @@ export function JobPage({ id }: { id: string }) {
         </div>
         <JobEvents job={id} version={version} />
       </div>
+      <Artifacts job={id} version={version} />
       <Log job={id} workers={workers} over={hasEnded(job.state)} />
       <Spec spec={job.spec} />
     </article>

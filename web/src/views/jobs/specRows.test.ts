@@ -7,6 +7,15 @@ test("values of variables stay hidden, their names do not", () => {
   expect(rows).toEqual([["environment", "HF_TOKEN, SEED"]]);
 });
 
+test("variables and the environment of Python have names of their own", () => {
+  const rows = specRows({ env: { SEED: "1" }, environment: "conda:torch24", package: "ab12" });
+  expect(rows).toEqual([
+    ["environment", "SEED"],
+    ["Python environment", "conda:torch24"],
+    ["package", "ab12"],
+  ]);
+});
+
 test("limits of GPUs read as a sentence", () => {
   const rows = specRows({ version: 1, gpus: { min: 1, max: 8, types: ["T4", "A100"] } });
   expect(rows).toEqual([["GPUs", "1 to 8 of T4 or A100"]]);

@@ -3,6 +3,7 @@
 const NAMES: Readonly<Record<string, string>> = {
   grace_s: "grace time, seconds",
   workdir: "folder",
+  environment: "Python environment",
   checkpoint_dir: "folder of checkpoints",
 };
 

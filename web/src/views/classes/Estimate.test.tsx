@@ -1,0 +1,72 @@
+import { cleanup, fireEvent, render, screen } from "@testing-library/react";
+import { afterEach, expect, test, vi } from "vitest";
+
+import { ApiError } from "../../api/client";
+import { client } from "../../state/session";
+import { bodyOf, Estimate } from "./Estimate";
+import { known } from "./sample";
+
+afterEach(cleanup);
+
+const FOUND = {
+  class: "bert",
+  basis: "jobs",
+  succeeded: 12,
+  time_s: 7200,
+  cost_usd: 5,
+  time_range: { low: 6000, high: 9000 },
+  cost_range: null,
+  spread_jobs: 12,
+  ways: [
+    {
+      share: 1,
+      time_s: 7200,
+      cost_usd: 5,
+      stages: [
+        { first_epoch: 0, last_epoch: 1, gpu_type: "T4", width: 1, time_s: 2400, cost_usd: 1 },
+        { first_epoch: 2, last_epoch: 2, gpu_type: "T4", width: 4, time_s: 4800, cost_usd: 4 },
+      ],
+    },
+  ],
+  before: { waiting: 2, gpus: 6, jobs: ["3", "4"], wait_s: 600, boot_s: 0 },
+  probe: null,
+  plan: 7,
+  words: "About 2 h for $5.",
+};
+
+test("an estimate shows time, cost, who waits, and the width of every epoch", async () => {
+  const asked = vi.spyOn(client, "post").mockResolvedValue({ estimate: FOUND, now: 0 } as never);
+  render(<Estimate known={known("bert")} />);
+  fireEvent.change(screen.getByLabelText("Most GPUs"), { target: { value: "4" } });
+  fireEvent.change(screen.getByLabelText("Total work"), { target: { value: "1e6" } });
+  fireEvent.click(screen.getByRole("button", { name: "Estimate" }));
+  expect(await screen.findByText("About 2 h for $5.")).toBeTruthy();
+  expect(screen.getByText("in 10 min")).toBeTruthy();
+  expect(screen.getByText("2 before it wait for 6 GPUs")).toBeTruthy();
+  expect(screen.getByText("1–2")).toBeTruthy();
+  expect(screen.getByText("4×T4")).toBeTruthy();
+  expect(asked.mock.calls[0]?.[0]).toBe("/jobs/estimate");
+  expect(asked.mock.calls[0]?.[1]).toMatchObject({ total_work: 1e6, gpus: { max: 4 } });
+});
+
+test("of a class that nobody knows it has the offer of a probe", async () => {
+  const words = "A probe of 300 s on 1×T4 would tell, for at most $0.08.";
+  const unknown = { ...FOUND, basis: null, time_s: null, cost_usd: null, ways: [], words };
+  vi.spyOn(client, "post").mockResolvedValue({ estimate: unknown, now: 0 } as never);
+  render(<Estimate known={known("new")} />);
+  fireEvent.click(screen.getByRole("button", { name: "Estimate" }));
+  expect(await screen.findByText(words)).toBeTruthy();
+});
+
+test("what the service would not take is said in its words", async () => {
+  vi.spyOn(client, "post").mockRejectedValue(new ApiError(422, "gpus.max: got 'many'"));
+  render(<Estimate known={known("bert")} />);
+  fireEvent.change(screen.getByLabelText("Most GPUs"), { target: { value: "many" } });
+  fireEvent.click(screen.getByRole("button", { name: "Estimate" }));
+  expect((await screen.findByRole("alert")).textContent).toBe("gpus.max: got 'many'");
+});
+
+test("words that are no numbers reach the service as they are", () => {
+  expect(bodyOf(known("bert"), "many", " ")).toMatchObject({ gpus: { max: "many" } });
+  expect(bodyOf(known("bert"), "4", " ")).not.toHaveProperty("total_work");
+});

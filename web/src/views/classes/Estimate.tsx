@@ -1,0 +1,166 @@
+import { useState, type FormEvent } from "react";
+
+import { wordsOf } from "../../api/client";
+import type {
+  ClassDocument,
+  EstimateAnswer,
+  EstimateRange,
+  EstimateStage,
+  JobEstimate,
+} from "../../api/types";
+import { duration, gpus, usd } from "../../format";
+import { Card, Stat } from "../../parts/basics";
+import { client } from "../../state/session";
+
+/** What a job of the class would take, before anybody submits one. */
+export function Estimate({ known }: { known: ClassDocument }) {
+  const [most, setMost] = useState(String(known.gpus.max));
+  const [work, setWork] = useState("");
+  const [found, setFound] = useState<JobEstimate | null>(null);
+  const [problem, setProblem] = useState("");
+  const [asking, setAsking] = useState(false);
+  const ask = (event: FormEvent) => {
+    event.preventDefault();
+    setAsking(true);
+    setProblem("");
+    client
+      .post<EstimateAnswer>("/jobs/estimate", bodyOf(known, most, work))
+      .then(
+        ({ estimate }) => setFound(estimate),
+        (error: unknown) => setProblem(wordsOf(error)),
+      )
+      .finally(() => setAsking(false));
+  };
+  return (
+    <Card title="What would a job take?">
+      <form className="row" onSubmit={ask} noValidate>
+        <label>
+          At most{" "}
+          <input
+            inputMode="numeric"
+            size={5}
+            value={most}
+            aria-label="Most GPUs"
+            onChange={(event) => setMost(event.target.value)}
+          />{" "}
+          GPUs
+        </label>
+        <label>
+          Total work{" "}
+          <input
+            inputMode="decimal"
+            size={10}
+            value={work}
+            placeholder="as usual"
+            aria-label="Total work"
+            onChange={(event) => setWork(event.target.value)}
+          />
+        </label>
+        <button type="submit" disabled={asking}>
+          {asking ? "Asking…" : "Estimate"}
+        </button>
+        <span className="faint small">Nothing is submitted.</span>
+      </form>
+      {problem && (
+        <p className="bad" role="alert">
+          {problem}
+        </p>
+      )}
+      {found && <Found found={found} />}
+    </Card>
+  );
+}
+
+/** As the class's newest job was, but for what was typed. Words that are no numbers are sent as
+ * they are: the service says what it would take. */
+export function bodyOf(known: ClassDocument, most: string, work: string): unknown {
+  const { min, types } = known.gpus;
+  const number = (text: string) => (Number.isFinite(Number(text)) ? Number(text) : text);
+  return {
+    class: known.class,
+    run: "true",
+    epochs: known.epochs,
+    weight: known.weight,
+    gpus: { min, max: number(most), ...(types.length > 0 && { types }) },
+    ...(work.trim() !== "" && { total_work: number(work) }),
+  };
+}
+
+function Found({ found }: { found: JobEstimate }) {
+  return (
+    <div className="stack" role="status">
+      <p>{found.words}</p>
+      {found.time_s !== null && found.cost_usd !== null && (
+        <div className="stats">
+          <Stat
+            label="Time"
+            value={duration(found.time_s)}
+            note={between(found.time_range, duration)}
+          />
+          <Stat label="Cost" value={usd(found.cost_usd)} note={between(found.cost_range, usd)} />
+          <Stat label="Starts" value={startWords(found)} note={waitingWords(found)} />
+        </div>
+      )}
+      {found.ways.length > 0 && <Ways found={found} />}
+    </div>
+  );
+}
+
+function between(range: EstimateRange | null, worded: (value: number) => string): string {
+  if (!range) return "too few have ended to tell how far they lie apart";
+  return `four of five between ${worded(range.low)} and ${worded(range.high)}`;
+}
+
+function startWords({ before }: JobEstimate): string {
+  if (!before || before.wait_s === null) return "nobody knows";
+  return before.wait_s <= 0 ? "at once" : `in ${duration(before.wait_s)}`;
+}
+
+function waitingWords({ before }: JobEstimate): string {
+  if (!before || before.waiting === 0) return "nobody waits before it";
+  return `${before.waiting} before it wait for ${before.gpus} GPUs`;
+}
+
+function Ways({ found }: { found: JobEstimate }) {
+  const several = found.ways.length > 1;
+  return (
+    <div className="scroll-x">
+      <table className="plain">
+        <thead>
+          <tr>
+            <th scope="col">Epochs</th>
+            <th scope="col">GPUs</th>
+            <th scope="col" className="numeric">
+              Time
+            </th>
+            <th scope="col" className="numeric">
+              Cost
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {found.ways.flatMap((way, number) =>
+            way.stages.map((stage) => (
+              <tr key={`${number} ${stage.first_epoch}`}>
+                <th scope="row">
+                  {epochsText(stage)}
+                  {several && (
+                    <span className="faint"> · {Math.round(100 * way.share)} % of jobs</span>
+                  )}
+                </th>
+                <td>{gpus(stage.width, stage.gpu_type)}</td>
+                <td className="numeric">{duration(stage.time_s)}</td>
+                <td className="numeric">{usd(stage.cost_usd)}</td>
+              </tr>
+            )),
+          )}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+/** Counted from 1, as people do. */
+function epochsText({ first_epoch: first, last_epoch: last }: EstimateStage): string {
+  return first === last ? `${first + 1}` : `${first + 1}–${last + 1}`;
+}
