@@ -5,7 +5,7 @@ import { ApiError } from "../../api/client";
 import * as exporting from "../../charts/export";
 import { client } from "../../state/session";
 import { Artifacts } from "./Artifacts";
-import { bytesText } from "./artifacts";
+import { bytesText } from "./artifactFiles";
 
 afterEach(cleanup);
 

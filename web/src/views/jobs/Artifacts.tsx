@@ -7,7 +7,7 @@ import { ago, duration, plural } from "../../format";
 import { Card } from "../../parts/basics";
 import { useAnswer } from "../../state/hooks";
 import { client } from "../../state/session";
-import { bytesText, wholeArtifact } from "./artifacts";
+import { bytesText, wholeArtifact } from "./artifactFiles";
 
 /** Files that a job has left; nothing where there are none, or who looks may not see them. */
 export function Artifacts({ job, version }: { job: string; version: unknown }) {
