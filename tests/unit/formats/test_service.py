@@ -220,7 +220,7 @@ def test_packages_and_artifacts_are_kept_as_configured() -> None:
 )
 def test_a_wrong_word_on_keeping_names_its_field(section: str, field: str, value: object) -> None:
     with pytest.raises(InputError, match=rf"{section}\.{field}"):
-        load(**{section: {field: value}})
+        load(None, **{section: {field: value}})
 
 
 def changed(path: str, value: Any) -> dict[str, Any]:

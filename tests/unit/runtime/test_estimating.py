@@ -36,6 +36,11 @@ def net(**fields: object) -> JobSpec:
     return spec("net", epochs=3, **fields)
 
 
+def estimate(live: Live, job: JobSpec) -> Any:
+    """An estimate, each of whose parts is looked at where it must be there."""
+    return live.loop.estimate(job)
+
+
 def known(lived: Any, per_hour: float = 2.0, **settings: object) -> Live:
     live: Live = lived(priors={"net": prior(NET, per_hour)}, billing="gpu", **settings)
     live.settle()
@@ -44,7 +49,7 @@ def known(lived: Any, per_hour: float = 2.0, **settings: object) -> Live:
 
 def test_a_class_that_nobody_knows_is_offered_a_short_probe(lived: Any) -> None:
     live = lived(billing="gpu")
-    found = live.loop.estimate(net())
+    found = estimate(live, net())
     assert (found.basis, found.time_s, found.ways) == (None, None, ())
     assert found.probe is not None
     assert (found.probe.gpu, found.probe.width) == ("T4", 1)
@@ -54,12 +59,14 @@ def test_a_class_that_nobody_knows_is_offered_a_short_probe(lived: Any) -> None:
 
 def test_an_estimate_of_a_known_class_is_what_its_job_then_takes(lived: Any) -> None:
     live = known(lived)
-    found = live.loop.estimate(net())
+    found = estimate(live, net())
     assert found.basis == "profile"
     assert found.plan is not None
     job = live.submit(net())
     live.finish()
     record = live.job(job)
+    assert record.ended_at is not None
+    assert record.started_at is not None
     assert found.time_s == pytest.approx(record.ended_at - record.started_at, rel=0.05)
     assert found.cost_usd == pytest.approx(record.cost_usd, rel=0.05)
 
@@ -69,13 +76,13 @@ def test_nothing_of_an_estimate_is_kept(lived: Any) -> None:
     live.submit(net())
     before = live.loop.class_document("net")
     state = live.loop.state
-    live.loop.estimate(net(weight=9.0, total_work=1.0))
+    estimate(live, net(weight=9.0, total_work=1.0))
     assert live.loop.class_document("net") == before
     assert live.loop.state == state
 
 
 def test_widths_by_epoch_add_up_to_the_whole_job(lived: Any) -> None:
-    (way, *_) = known(lived).loop.estimate(net()).ways
+    (way, *_) = estimate(known(lived), net()).ways
     epochs = [e for s in way.stages for e in range(s.first_epoch, s.last_epoch + 1)]
     assert epochs == [0, 1, 2]
     assert way.time_s == pytest.approx(sum(stage.time_s for stage in way.stages))
@@ -83,7 +90,7 @@ def test_widths_by_epoch_add_up_to_the_whole_job(lived: Any) -> None:
 
 def test_the_jobs_own_limits_count(lived: Any) -> None:
     live = known(lived, budget=40.0)
-    wide, narrow = (live.loop.estimate(net(gpus=GpuLimits(max=k))) for k in (4, 1))
+    wide, narrow = (estimate(live, net(gpus=GpuLimits(max=k))) for k in (4, 1))
     assert {stage.width for way in narrow.ways for stage in way.stages} == {1}
     assert narrow.time_s == pytest.approx(3 * 1500 + 30)
     assert wide.time_s < narrow.time_s
@@ -91,7 +98,7 @@ def test_the_jobs_own_limits_count(lived: Any) -> None:
 
 def test_a_longer_job_takes_longer(lived: Any) -> None:
     live = known(lived)
-    one, two = (live.loop.estimate(net(total_work=4500.0 * k)) for k in (1, 2))
+    one, two = (estimate(live, net(total_work=4500.0 * k)) for k in (1, 2))
     rescaling = sum(30.0 for _ in one.ways[0].stages)
     assert two.time_s - rescaling == pytest.approx(2 * (one.time_s - rescaling), rel=0.01)
 
@@ -100,7 +107,7 @@ def test_what_jobs_have_reported_is_enough_where_their_work_is_said(lived: Any) 
     live = lived(billing="gpu")
     live.submit(net(total_work=4500.0))
     live.advance(600.0)
-    found = live.loop.estimate(net(total_work=4500.0))
+    found = estimate(live, net(total_work=4500.0))
     assert found.basis == "measured"
     assert found.time_s == pytest.approx(4500.0, rel=0.2)
 
@@ -110,12 +117,12 @@ def test_the_spread_is_that_of_the_last_jobs_once_there_are_enough(lived: Any) -
     for _ in range(4):
         live.submit(net())
         live.finish()
-    few = live.loop.estimate(net())
+    few = estimate(live, net())
     assert (few.basis, few.spread_jobs, few.times, few.costs) == ("jobs", 4, None, None)
     for _ in range(2):
         live.submit(net())
         live.finish()
-    enough = live.loop.estimate(net())
+    enough = estimate(live, net())
     assert enough.spread_jobs == 6
     assert enough.times.low <= enough.time_s * 1.01
     assert enough.times.high >= enough.time_s * 0.99
@@ -125,11 +132,11 @@ def test_the_spread_is_that_of_the_last_jobs_once_there_are_enough(lived: Any) -
 def test_jobs_that_wait_for_the_same_gpus_are_counted_and_waited_for(lived: Any) -> None:
     live = known(lived, gpu_types={"T4": T4}, max_nodes={"T4": 1}, budget=4.0)
     four = net(gpus=GpuLimits(min=4, max=4))
-    assert live.loop.estimate(four).queue.waiting == 0
+    assert estimate(live, four).queue.waiting == 0
     live.submit(four)
     live.advance(120.0)
     waiting = live.submit(four)
-    found = live.loop.estimate(four)
+    found = estimate(live, four)
     assert found.queue.jobs == (waiting,)
     assert found.queue.gpus == 4
     alone = found.time_s
@@ -139,11 +146,11 @@ def test_jobs_that_wait_for_the_same_gpus_are_counted_and_waited_for(lived: Any)
 def test_a_spec_that_would_be_refused_is_refused(lived: Any) -> None:
     live = known(lived)
     with pytest.raises(InputError, match=r"gpus\.types"):
-        live.loop.estimate(net(gpus=GpuLimits(types=("H100",))))
+        estimate(live, net(gpus=GpuLimits(types=("H100",))))
 
 
 def test_a_probe_is_on_the_cheapest_gpus_that_the_job_allows(lived: Any) -> None:
     live = lived(gpu_types={"T4": T4, "A100": A100}, billing="node")
-    found = live.loop.estimate(net(gpus=GpuLimits(min=2, max=8, types=("A100",))))
+    found = estimate(live, net(gpus=GpuLimits(min=2, max=8, types=("A100",))))
     assert (found.probe.gpu, found.probe.width) == ("A100", 2)
     assert found.probe.cost_usd == pytest.approx(6.0 * found.probe.seconds / 3600)

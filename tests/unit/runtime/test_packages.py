@@ -52,7 +52,7 @@ def test_a_package_that_came_in_parts_is_kept_and_known(shelf: Shelf, package: P
     kept = shelf.put(package, part=40)
     assert isinstance(kept, Kept)
     assert kept == shelf.get(package.digest, ANN)
-    assert (kept.files, kept.unpacked, kept.paths) == (1, 9, {"train.py"})
+    assert (kept.files, kept.unpacked, kept.paths) == (1, 9, frozenset({"train.py"}))
     assert shelf.path(package.digest).read_bytes() == package.data
     assert [one.digest for one in shelf.listed(ANN)] == [package.digest]
 

@@ -4,6 +4,117 @@
  */
 
 export interface paths {
+    "/api/v1/packages": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Packages
+         * @description Packages that one may submit with, and how large one may be.
+         */
+        get: operations["packages"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/packages/{digest}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Package
+         * @description A package, where it is here and the caller's: it need not be uploaded again.
+         */
+        get: operations["package"];
+        /**
+         * Upload
+         * @description Upload a package, in parts of up to 8 MiB that follow each other.
+         *
+         *     It is a ustar archive in gzip, of folders and plain files alone, named by the SHA-256 of
+         *     the archive before it is compressed. The last part has it checked and kept.
+         */
+        put: operations["upload"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{job}/artifacts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Artifacts
+         * @description Files that a job has left in its $BOA_ARTIFACTS.
+         *
+         *     For its owner, the owner's team, and admins, as its log is.
+         */
+        get: operations["artifacts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{job}/artifacts/file": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Artifact
+         * @description One file that a job has left, as it is.
+         */
+        get: operations["artifact"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/estimate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Estimate
+         * @description What a job would take: time, cost, width by epoch, what waits before it.
+         *
+         *     Nothing is submitted, and no folder or command is looked for.
+         */
+        post: operations["estimate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs": {
         parameters: {
             query?: never;
@@ -697,6 +808,32 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /** Artifact */
+        Artifact: {
+            /** Path */
+            path: string;
+            /** Size */
+            size: number;
+            /** Modified At */
+            modified_at: number;
+        };
+        /** ArtifactList */
+        ArtifactList: {
+            /** Job */
+            job: string;
+            /** Files */
+            files: components["schemas"]["Artifact"][];
+            /** Size */
+            size: number;
+            /** More */
+            more: number;
+            /** Odd */
+            odd: number;
+            /** Kept Until */
+            kept_until: number | null;
+            /** Now */
+            now: number;
+        };
         /**
          * AuditLine
          * @description One change, or refused requests of one kind.
@@ -1220,6 +1357,54 @@ export interface components {
         ErrorAnswer: {
             error: components["schemas"]["Problem"];
         };
+        /** EstimateAnswer */
+        EstimateAnswer: {
+            estimate: components["schemas"]["JobEstimate"];
+            /** Now */
+            now: number;
+        };
+        /**
+         * EstimateRange
+         * @description Four of five jobs lie between these, as the last of the class did.
+         */
+        EstimateRange: {
+            /** Low */
+            low: number;
+            /** High */
+            high: number;
+        };
+        /**
+         * EstimateStage
+         * @description Epochs in a row on the same GPUs.
+         */
+        EstimateStage: {
+            /** First Epoch */
+            first_epoch: number;
+            /** Last Epoch */
+            last_epoch: number;
+            /** Gpu Type */
+            gpu_type: string;
+            /** Width */
+            width: number;
+            /** Time S */
+            time_s: number;
+            /** Cost Usd */
+            cost_usd: number;
+        };
+        /**
+         * EstimateWay
+         * @description One way through training that the plan has for the class.
+         */
+        EstimateWay: {
+            /** Share */
+            share: number;
+            /** Time S */
+            time_s: number;
+            /** Cost Usd */
+            cost_usd: number;
+            /** Stages */
+            stages: components["schemas"]["EstimateStage"][];
+        };
         /**
          * Event
          * @description Something a person may want to know.
@@ -1607,6 +1792,34 @@ export interface components {
             spec: components["schemas"]["JobSpec"];
         };
         /**
+         * JobEstimate
+         * @description Time, dollars and widths of a job that was not submitted.
+         */
+        JobEstimate: {
+            /** Class */
+            class: string;
+            /** Basis */
+            basis: ("jobs" | "profile" | "measured") | null;
+            /** Succeeded */
+            succeeded: number;
+            /** Time S */
+            time_s: number | null;
+            /** Cost Usd */
+            cost_usd: number | null;
+            time_range: components["schemas"]["EstimateRange"] | null;
+            cost_range: components["schemas"]["EstimateRange"] | null;
+            /** Spread Jobs */
+            spread_jobs: number;
+            /** Ways */
+            ways: components["schemas"]["EstimateWay"][];
+            before: components["schemas"]["QueueAhead"] | null;
+            probe: components["schemas"]["ProbeOffer"] | null;
+            /** Plan */
+            plan: number | null;
+            /** Words */
+            words: string;
+        };
+        /**
          * JobHistory
          * @description How a job went. Points get sparser as a job gets older: about a hundred in all.
          */
@@ -1968,6 +2181,35 @@ export interface components {
             now: number;
         };
         /**
+         * Package
+         * @description A folder that was packed, by the hash of what is in it.
+         */
+        Package: {
+            /** Digest */
+            digest: string;
+            /** Size */
+            size: number;
+            /** Files */
+            files: number;
+            /** Unpacked */
+            unpacked: number;
+            /** Used At */
+            used_at: number;
+        };
+        /** PackageAnswer */
+        PackageAnswer: {
+            package: components["schemas"]["Package"];
+        };
+        /** PackageList */
+        PackageList: {
+            /** Packages */
+            packages: components["schemas"]["Package"][];
+            /** Max Bytes */
+            max_bytes: number;
+            /** Keep Days */
+            keep_days: number;
+        };
+        /**
          * Part
          * @description GPUs of one node that a job holds.
          */
@@ -2216,6 +2458,20 @@ export interface components {
             /** Now */
             now: number;
         };
+        /**
+         * ProbeOffer
+         * @description A short run that would show what nobody knows of the class.
+         */
+        ProbeOffer: {
+            /** Gpu Type */
+            gpu_type: string;
+            /** Width */
+            width: number;
+            /** Seconds */
+            seconds: number;
+            /** Cost Usd */
+            cost_usd: number;
+        };
         /** Problem */
         Problem: {
             /**
@@ -2232,6 +2488,22 @@ export interface components {
             field?: string;
             /** Expected */
             expected?: string;
+        };
+        /**
+         * QueueAhead
+         * @description Jobs that wait for GPUs of the same type, before this one.
+         */
+        QueueAhead: {
+            /** Waiting */
+            waiting: number;
+            /** Gpus */
+            gpus: number;
+            /** Jobs */
+            jobs: string[];
+            /** Wait S */
+            wait_s: number | null;
+            /** Boot S */
+            boot_s: number;
         };
         /** RetriedClass */
         RetriedClass: {
@@ -2566,6 +2838,12 @@ export interface components {
              */
             nodes_worth_per_hour: number | null;
         };
+        /** Uploaded */
+        Uploaded: {
+            /** Received */
+            received: number;
+            package: components["schemas"]["Package"] | null;
+        };
         /** VariantChoice */
         VariantChoice: {
             /** Share */
@@ -2696,6 +2974,20 @@ export interface components {
             })[];
             /** @description Where the command runs. */
             workdir?: string;
+            /**
+             * @description Has the job run in a copy of its own of a folder as it was when it was submitted: `workdir` is packed and sent.
+             * @example workdir
+             */
+            package?: string;
+            /** @description A file of variables (`NAME=value` lines), read where the job is submitted; `env` wins. */
+            env_file?: string;
+            /**
+             * @description The Python environment, where the job runs: one of conda's by name, a virtual environment's folder, or uv's project (`uv`: in the job's folder).
+             * @example conda:torch24
+             */
+            environment?: string;
+            /** @description A container image that the command runs in, by Apptainer, where that is installed. */
+            image?: string;
             /** @description What the job can run on. */
             gpus?: {
                 /**
@@ -2868,6 +3160,8 @@ export interface components {
     headers: never;
     pathItems: never;
 }
+export type Artifact = components['schemas']['Artifact'];
+export type ArtifactList = components['schemas']['ArtifactList'];
 export type AuditLine = components['schemas']['AuditLine'];
 export type AuditList = components['schemas']['AuditList'];
 export type Budget = components['schemas']['Budget'];
@@ -2884,6 +3178,10 @@ export type CostRow = components['schemas']['CostRow'];
 export type Curve = components['schemas']['Curve'];
 export type EpochChoice = components['schemas']['EpochChoice'];
 export type ErrorAnswer = components['schemas']['ErrorAnswer'];
+export type EstimateAnswer = components['schemas']['EstimateAnswer'];
+export type EstimateRange = components['schemas']['EstimateRange'];
+export type EstimateStage = components['schemas']['EstimateStage'];
+export type EstimateWay = components['schemas']['EstimateWay'];
 export type Event = components['schemas']['Event'];
 export type EventList = components['schemas']['EventList'];
 export type EventPart = components['schemas']['EventPart'];
@@ -2896,6 +3194,7 @@ export type Health = components['schemas']['Health'];
 export type History = components['schemas']['History'];
 export type JobAnswer = components['schemas']['JobAnswer'];
 export type JobDetails = components['schemas']['JobDetails'];
+export type JobEstimate = components['schemas']['JobEstimate'];
 export type JobHistory = components['schemas']['JobHistory'];
 export type JobList = components['schemas']['JobList'];
 export type JobPoint = components['schemas']['JobPoint'];
@@ -2907,6 +3206,9 @@ export type LivePlan = components['schemas']['LivePlan'];
 export type NewToken = components['schemas']['NewToken'];
 export type Node = components['schemas']['Node'];
 export type NodeList = components['schemas']['NodeList'];
+export type Package = components['schemas']['Package'];
+export type PackageAnswer = components['schemas']['PackageAnswer'];
+export type PackageList = components['schemas']['PackageList'];
 export type Part = components['schemas']['Part'];
 export type PartTimes = components['schemas']['PartTimes'];
 export type Plan = components['schemas']['Plan'];
@@ -2915,7 +3217,9 @@ export type PlanRoute = components['schemas']['PlanRoute'];
 export type PlanVariant = components['schemas']['PlanVariant'];
 export type PolicyChoice = components['schemas']['PolicyChoice'];
 export type Preview = components['schemas']['Preview'];
+export type ProbeOffer = components['schemas']['ProbeOffer'];
 export type Problem = components['schemas']['Problem'];
+export type QueueAhead = components['schemas']['QueueAhead'];
 export type RetriedClass = components['schemas']['RetriedClass'];
 export type RetriedWidth = components['schemas']['RetriedWidth'];
 export type RivalPoint = components['schemas']['RivalPoint'];
@@ -2935,6 +3239,7 @@ export type TokenList = components['schemas']['TokenList'];
 export type TraceChoice = components['schemas']['TraceChoice'];
 export type TraceChoices = components['schemas']['TraceChoices'];
 export type Unused = components['schemas']['Unused'];
+export type Uploaded = components['schemas']['Uploaded'];
 export type VariantChoice = components['schemas']['VariantChoice'];
 export type WhoAmI = components['schemas']['WhoAmI'];
 export type Why = components['schemas']['Why'];
@@ -2949,6 +3254,419 @@ export type TokenRequest = components['schemas']['TokenRequest'];
 export type Received = components['schemas']['Received'];
 export type $defs = Record<string, never>;
 export interface operations {
+    packages: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PackageList"];
+                };
+            };
+            /** @description No token, or a wrong one. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not within the role of who asks; or sent by another site's page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    package: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description SHA-256 of the archive, in hexadecimal. */
+                digest: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PackageAnswer"];
+                };
+            };
+            /** @description No token, or a wrong one. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not within the role of who asks; or sent by another site's page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A field or parameter is wrong: the error names it, and what would be accepted. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    upload: {
+        parameters: {
+            query: {
+                /** @description Bytes of the whole package. */
+                total: number;
+                /** @description Where this part begins. */
+                offset?: number;
+            };
+            header?: never;
+            path: {
+                /** @description SHA-256 of the archive, in hexadecimal. */
+                digest: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/octet-stream": string;
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Uploaded"];
+                };
+            };
+            /** @description The body is not JSON. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description No token, or a wrong one. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not within the role of who asks; or sent by another site's page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A field or parameter is wrong: the error names it, and what would be accepted. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not now: the database or the control loop is in trouble. Nothing has changed. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    artifacts: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The job's id. */
+                job: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ArtifactList"];
+                };
+            };
+            /** @description No token, or a wrong one. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not within the role of who asks; or sent by another site's page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A field or parameter is wrong: the error names it, and what would be accepted. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not now: the database or the control loop is in trouble. Nothing has changed. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    artifact: {
+        parameters: {
+            query: {
+                /** @description As the list of them has it. */
+                path: string;
+            };
+            header?: never;
+            path: {
+                /** @description The job's id. */
+                job: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The file as it is. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": unknown;
+                };
+            };
+            /** @description No token, or a wrong one. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not within the role of who asks; or sent by another site's page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A field or parameter is wrong: the error names it, and what would be accepted. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not now: the database or the control loop is in trouble. Nothing has changed. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    estimate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "first try",
+                 *       "class": "resnet18",
+                 *       "run": "python train.py",
+                 *       "workdir": "/home/me/resnet",
+                 *       "gpus": {
+                 *         "min": 1,
+                 *         "max": 16
+                 *       },
+                 *       "epochs": 90
+                 *     }
+                 */
+                "application/json": components["schemas"]["JobSpec"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EstimateAnswer"];
+                };
+            };
+            /** @description The body is not JSON. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description No token, or a wrong one. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not within the role of who asks; or sent by another site's page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A field or parameter is wrong: the error names it, and what would be accepted. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not now: the database or the control loop is in trouble. Nothing has changed. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
     jobs: {
         parameters: {
             query?: {

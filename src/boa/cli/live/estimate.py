@@ -8,6 +8,7 @@ from boa.cli.live.service import connect, dollars, span
 from boa.cli.markup import escape
 from boa.cli.tables import listing
 from boa.model.job_spec import JobSpec
+from boa.plots.words import unit_for
 
 if TYPE_CHECKING:
     from boa.api.estimates import EstimateRange, EstimateStage, EstimateWay, JobEstimate
@@ -49,11 +50,18 @@ def lines(found: "JobEstimate") -> list[str]:
     if time_s is None or cost is None:
         return [f"no GPU type that can be rented here runs {name} within its limits"]
     return [
-        f"time  {span(time_s)}{_between(found['time_range'], span)}",
+        f"time  {lasting(time_s)}{_between(found['time_range'], lasting)}",
         f"cost  {dollars(cost)}{_between(found['cost_range'], dollars)}",
         f"from  {_basis(found)}",
         *_before(found),
     ]
+
+
+def lasting(seconds: float) -> str:
+    """Seconds in a unit that leaves two digits or three: 42 s, 2.5 h."""
+    length, sign = unit_for(seconds)
+    value = seconds / length
+    return f"{round(value, 1 if value < 10 else 0):g} {sign}"
 
 
 def _between(found: "EstimateRange | None", worded: Callable[[float], str]) -> str:
@@ -96,7 +104,7 @@ def _rows(way: "EstimateWay", several: bool) -> list[tuple[str, str, str, str]]:
         (
             f"{_epochs(stage)}{who}",
             f"{stage['width']}×{escape(stage['gpu_type'])}",
-            span(stage["time_s"]),
+            lasting(stage["time_s"]),
             dollars(stage["cost_usd"]),
         )
         for stage in way["stages"]

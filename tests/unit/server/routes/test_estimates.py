@@ -94,14 +94,14 @@ def test_the_client_neither_packs_nor_reads_anything_for_it(service: FakeService
 def test_the_command_shows_it_in_a_few_lines(run: Boa, service: FakeService) -> None:
     service.control.estimated = KNOWN
     said = run("submit", "--class", "net", "--estimate", "--", "python", "train.py")
-    assert "time  2 h, four of five jobs between" in said
+    assert "time  2 h, four of five jobs between 100 min and 2.5 h" in said
     assert "cost  $5.00, four of five jobs between $4.00 and $6.50" in said
     assert "from  12 jobs of net that succeeded" in said
     assert "2 jobs wait for 6 GPUs before it; it would start in about 10 min" in said
     assert "1–2" in said
     assert "4×T4" in said
     assert service.control.active == {}
-    found = run.json("submit", "--class", "net", "--estimate", "--", "true")
+    found = run.json("submit", "--class", "net", "--estimate", "true")
     assert found["estimate"]["cost_usd"] == 5.0
 
 

@@ -193,10 +193,10 @@ def test_the_end_of_a_job_begins_the_time_of_its_artifacts(
     service.control.end(job, "succeeded", 0)
     assert ask(service, "mia", "GET", f"jobs/{job}/artifacts").json()["kept_until"] == NOW + 60
     service.control.clock += 59
-    files.sweep(service.control, service.control.store)  # type: ignore[arg-type]
+    files.sweep(service.control, service.control.store)
     assert ask(service, "mia", "GET", f"jobs/{job}/artifacts").json()["files"]
     service.control.clock += 2
-    files.sweep(service.control, service.control.store)  # type: ignore[arg-type]
+    files.sweep(service.control, service.control.store)
     assert ask(service, "mia", "GET", f"jobs/{job}/artifacts").json()["files"] == []
 
 

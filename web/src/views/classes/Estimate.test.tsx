@@ -35,7 +35,7 @@ const FOUND = {
 };
 
 test("an estimate shows time, cost, who waits, and the width of every epoch", async () => {
-  const asked = vi.spyOn(client, "post").mockResolvedValue({ estimate: FOUND, now: 0 } as never);
+  const asked = vi.spyOn(client, "post").mockResolvedValue({ estimate: FOUND, now: 0 });
   render(<Estimate known={known("bert")} />);
   fireEvent.change(screen.getByLabelText("Most GPUs"), { target: { value: "4" } });
   fireEvent.change(screen.getByLabelText("Total work"), { target: { value: "1e6" } });
@@ -52,7 +52,7 @@ test("an estimate shows time, cost, who waits, and the width of every epoch", as
 test("of a class that nobody knows it has the offer of a probe", async () => {
   const words = "A probe of 300 s on 1×T4 would tell, for at most $0.08.";
   const unknown = { ...FOUND, basis: null, time_s: null, cost_usd: null, ways: [], words };
-  vi.spyOn(client, "post").mockResolvedValue({ estimate: unknown, now: 0 } as never);
+  vi.spyOn(client, "post").mockResolvedValue({ estimate: unknown, now: 0 });
   render(<Estimate known={known("new")} />);
   fireEvent.click(screen.getByRole("button", { name: "Estimate" }));
   expect(await screen.findByText(words)).toBeTruthy();

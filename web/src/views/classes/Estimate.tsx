@@ -1,4 +1,4 @@
-import { useState, type FormEvent } from "react";
+import { useState, type SyntheticEvent } from "react";
 
 import { wordsOf } from "../../api/client";
 import type {
@@ -19,7 +19,7 @@ export function Estimate({ known }: { known: ClassDocument }) {
   const [found, setFound] = useState<JobEstimate | null>(null);
   const [problem, setProblem] = useState("");
   const [asking, setAsking] = useState(false);
-  const ask = (event: FormEvent) => {
+  const ask = (event: SyntheticEvent) => {
     event.preventDefault();
     setAsking(true);
     setProblem("");
@@ -112,8 +112,9 @@ function between(range: EstimateRange | null, worded: (value: number) => string)
 }
 
 function startWords({ before }: JobEstimate): string {
-  if (!before || before.wait_s === null) return "nobody knows";
-  return before.wait_s <= 0 ? "at once" : `in ${duration(before.wait_s)}`;
+  const wait = before?.wait_s ?? null;
+  if (wait === null) return "nobody knows";
+  return wait <= 0 ? "at once" : `in ${duration(wait)}`;
 }
 
 function waitingWords({ before }: JobEstimate): string {

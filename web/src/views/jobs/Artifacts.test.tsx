@@ -24,7 +24,7 @@ async function* pieces(text: string): AsyncGenerator<Uint8Array> {
 }
 
 test("files are listed with how long they are kept, and fetched by their path", async () => {
-  vi.spyOn(client, "get").mockResolvedValue(LISTED as never);
+  vi.spyOn(client, "get").mockResolvedValue(LISTED);
   const fetched = vi
     .spyOn(client, "bytes")
     .mockResolvedValue([new Headers(), pieces("weights")] as never);
@@ -38,7 +38,7 @@ test("files are listed with how long they are kept, and fetched by their path", 
 });
 
 test("a file that cannot be had says why", async () => {
-  vi.spyOn(client, "get").mockResolvedValue({ ...LISTED, job: "8" } as never);
+  vi.spyOn(client, "get").mockResolvedValue({ ...LISTED, job: "8" });
   vi.spyOn(client, "bytes").mockRejectedValue(new ApiError(404, "it has no such file"));
   render(<Artifacts job="8" version={0} />);
   fireEvent.click(await screen.findByRole("button", { name: /Download/ }));

@@ -51,7 +51,11 @@ export function Artifacts({ job, version }: { job: string; version: unknown }) {
                 <td className="numeric">{bytesText(file.size)}</td>
                 <td>{ago(file.modified_at)}</td>
                 <td>
-                  <button type="button" aria-label={`Download ${file.path}`} onClick={() => save(file)}>
+                  <button
+                    type="button"
+                    aria-label={`Download ${file.path}`}
+                    onClick={() => save(file)}
+                  >
                     Download
                   </button>
                 </td>
