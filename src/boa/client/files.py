@@ -62,7 +62,7 @@ class FileQuestions:
         return document
 
     def estimate(self, spec: JobSpec | Mapping[str, Any]) -> estimates.JobEstimate:
-        """What a job would take: time, cost, width by epoch, what waits before it. Nothing is
+        """Estimate of a job: time, cost, width by epoch, what waits before it. Nothing is
         submitted or uploaded."""
         left_out = ("package", "env_file")  # neither matters to it
         given = document_of(spec)

@@ -148,7 +148,7 @@ def _check_new(entry: Entry, seen: dict[str, bool]) -> None:
 
 
 class _Stream:
-    """What is in the gzip, by the byte, and its hash."""
+    """The archive in the gzip, by the byte, and its hash."""
 
     def __init__(self, compressed: Iterable[bytes], most: int) -> None:
         self._most, self._hash = most, hashlib.sha256()

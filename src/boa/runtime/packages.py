@@ -214,7 +214,7 @@ class PackageShelf:
             return None
 
     def _draft(self, digest: str, by: Caller) -> Path:
-        """Of each who uploads, so that none can spoil another's."""
+        """The upload of each who uploads, so that none can spoil another's."""
         who = hashlib.sha256(by.name.encode()).hexdigest()[:12]
         return self._folder / f".{digest}.{who}.part"
 

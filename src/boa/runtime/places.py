@@ -95,7 +95,7 @@ class KnownPlaces:
     def _check_command(
         self, spec: JobSpec, env: Mapping[str, str], paths: frozenset[str] | None, at: str
     ) -> None:
-        """Of a list of words the first; the shell itself says what it does not find."""
+        """The first of a list of words; the shell itself says what it does not find."""
         command = spec.run[0]
         if tuple(spec.run[:-1]) == SHELL or spec.launcher == "torchrun":
             return

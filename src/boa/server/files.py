@@ -52,7 +52,7 @@ class JobFiles:
 
     @classmethod
     def none(cls) -> Self:
-        """Of a service that keeps none: nothing is there, and nothing can be put there."""
+        """Files of a service that keeps none: nothing is there, and nothing can be put there."""
         nowhere = Path(os.devnull)
         return cls(
             packages=PackageShelf(nowhere / PACKAGES),

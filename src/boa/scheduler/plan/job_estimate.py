@@ -98,7 +98,7 @@ class Probe:
 
 
 def spread_of(jobs: Sequence[JobRecord]) -> Spread:
-    """Of jobs of one class, newest first; those that did not succeed say nothing."""
+    """Spread of jobs of one class, newest first; those that did not succeed say nothing."""
     done = [job for job in jobs if job.state == "succeeded" and job.ended_at is not None][:LAST]
     jcts = [job.ended_at - job.submitted_at for job in done if job.ended_at is not None]
     return Spread(

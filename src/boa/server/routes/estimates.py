@@ -28,7 +28,7 @@ class EstimateRoutes:
         return router
 
     async def estimate(self, request: Request) -> answers.EstimateAnswer:
-        """What a job would take: time, cost, width by epoch, what waits before it.
+        """Estimate a job: time, cost, width by epoch, what waits before it.
 
         Nothing is submitted, and no folder or command is looked for.
         """

@@ -33,9 +33,9 @@ class FileRoutes:
         self._service, self._files = service, files
 
     def router(self) -> APIRouter:
-        router = APIRouter(tags=["files"], dependencies=[Depends(only_known_parameters)])
+        router = APIRouter(tags=["jobs"], dependencies=[Depends(only_known_parameters)])
         add = router.add_api_route
-        add("/packages", self.packages, responses=documented(401, 403))
+        add("/packages", self.packages, responses=documented(401, 403, 422))
         add("/packages/{digest}", self.package, responses=documented(401, 403, 404, 422))
         octets = {"content": {OCTETS: {"schema": {"type": "string", "format": "binary"}}}}
         add(

@@ -1,5 +1,7 @@
 """The OpenAPI document is true: every route is in it, and answers in the shapes it promises."""
 
+import gzip
+import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,10 +13,14 @@ from jsonschema.validators import validator_for
 from boa.api import answers
 from boa.api.what_if import Simulation
 from boa.client import Client
-from boa.model.access import TokenRecord
+from boa.model.access import NOBODY, TokenRecord
 from boa.model.notices import NotifyTarget
+from boa.runtime.artifacts import ArtifactFolders
+from boa.runtime.packages import PackageShelf
+from boa.runtime.places import Anywhere
 from boa.runtime.report_tokens import report_token
 from boa.runtime.vault import Secret
+from boa.server.files import JobFiles
 from boa.server.render import examples
 from boa.server.what_if.shelf import Shelf
 from fakes import NOW, SECRET, FakeService
@@ -22,9 +28,22 @@ from learned import learned, learned_on
 from unit.server.routes.test_money import plan_state
 
 Operation = tuple[str, str]
+ARCHIVE = bytes(1024)
+"""A package with nothing in it."""
+PACKAGE, DIGEST = gzip.compress(ARCHIVE), hashlib.sha256(ARCHIVE).hexdigest()
 REQUESTS: dict[Operation, dict[str, Any]] = {
     ("post", "/api/v1/jobs"): {"json": examples.JOB_SPEC},
     ("post", "/api/v1/jobs/batch"): {"json": {"jobs": [examples.JOB_SPEC]}},
+    ("post", "/api/v1/jobs/estimate"): {"json": examples.JOB_SPEC},
+    ("get", "/api/v1/packages"): {},
+    ("get", "/api/v1/packages/{digest}"): {},
+    ("put", "/api/v1/packages/{digest}"): {
+        "content": PACKAGE,
+        "params": {"total": len(PACKAGE)},
+        "headers": {"Content-Type": "application/octet-stream"},
+    },
+    ("get", "/api/v1/jobs/{job}/artifacts"): {},
+    ("get", "/api/v1/jobs/{job}/artifacts/file"): {"params": {"path": "model"}},
     ("get", "/api/v1/jobs"): {"params": {"all": True, "class": "resnet18", "limit": 10}},
     ("get", "/api/v1/jobs/{job}"): {},
     ("post", "/api/v1/jobs/{job}/stop"): {},
@@ -87,7 +106,15 @@ SIMULATION: Simulation = {
 def service(tmp_path: Path) -> Iterator[FakeService]:
     Shelf(tmp_path / "what-if").put(SIMULATION, {"points": [], "comparisons": [], "left_out": []})
     nobody = NotifyTarget(name="small", kind="slack", url="http://127.0.0.1:9/")
-    service = FakeService(tmp_path, targets=(nobody,))
+    files = JobFiles(
+        packages=PackageShelf(tmp_path / "packages"),
+        artifacts=ArtifactFolders(tmp_path / "artifacts"),
+        places=Anywhere(),
+    )
+    files.packages.receive(DIGEST, NOBODY, offset=0, total=len(PACKAGE), data=PACKAGE)
+    (tmp_path / "artifacts" / "1").mkdir(parents=True)
+    (tmp_path / "artifacts" / "1" / "model").touch()
+    service = FakeService(tmp_path, files=files, targets=(nobody,))
     service.submit(name="first", gpus={"max": 4})
     service.control.run("1")
     service.submit("bert")
@@ -135,7 +162,7 @@ def test_an_answer_has_the_promised_status_type_and_shape(
     service: FakeService, document: dict[str, Any], method: str, path: str
 ) -> None:
     promised = operations(document)[method, path]["responses"]
-    real = path.format(job="1", name="small", simulation="1")
+    real = path.format(job="1", name="small", simulation="1", digest=DIGEST)
     answer = service.ask(method.upper(), real, **REQUESTS[method, path])
     assert answer.is_success, answer.text
     kind = answer.headers["content-type"].partition(";")[0]
@@ -146,7 +173,7 @@ def test_an_answer_has_the_promised_status_type_and_shape(
 
 
 WRONG: list[dict[str, Any]] = [
-    {"path": {"job": "99", "name": "nobody", "simulation": "99"}},
+    {"path": {"job": "99", "name": "nobody", "simulation": "99", "digest": "99"}},
     {"params": {"unheard": "of"}},
     {"params": {"limit": "x", "by": "y", "tail": "z", "after": "x"}},
     {"content": b"{", "headers": {"Content-Type": "application/json"}},
@@ -163,7 +190,8 @@ def test_a_wrong_request_gets_a_promised_error_or_is_right_after_all(
 ) -> None:
     promised = operations(document)[method, path]["responses"]
     for wrong in WRONG:
-        parts = {"job": "1", "name": "small", "simulation": "1", **wrong.get("path", {})}
+        right = {"job": "1", "name": "small", "simulation": "1", "digest": DIGEST}
+        parts = {**right, **wrong.get("path", {})}
         given = {**REQUESTS[method, path], **{k: v for k, v in wrong.items() if k != "path"}}
         if "content" in given:
             given.pop("json", None)
@@ -178,11 +206,14 @@ def test_a_wrong_request_gets_a_promised_error_or_is_right_after_all(
 def test_bodies_are_described_and_their_examples_are_right(document: dict[str, Any]) -> None:
     tried = 0
     for (method, path), operation in operations(document).items():
-        assert ("requestBody" in operation) == ("json" in REQUESTS[method, path])
-        for content in operation.get("requestBody", {}).get("content", {}).values():
+        bodies = {"json", "content"} & REQUESTS[method, path].keys()
+        assert ("requestBody" in operation) == bool(bodies)
+        for kind, content in operation.get("requestBody", {}).get("content", {}).items():
+            if kind != "application/json":
+                continue
             check(content["example"], content["schema"], document)
             tried += 1
-    assert tried == 7
+    assert tried == 8
 
 
 def test_every_operation_and_parameter_says_what_it_is_for(document: dict[str, Any]) -> None:
@@ -227,6 +258,12 @@ def test_the_client_can_ask_everything_that_people_may(document: dict[str, Any])
     asked = {
         "submit": "submit",
         "submit_many": "submit_many",
+        "estimate": "estimate",
+        "packages": "packages",
+        "package": "pack",
+        "upload": "pack",
+        "artifacts": "artifacts",
+        "artifact": "artifact",
         "jobs": "jobs",
         "job": "job",
         "stop": "stop",
