@@ -90,7 +90,7 @@ def estimated(loop: "ControlLoop", spec: JobSpec, spread: Spread, draft: Draft) 
 
 
 def basis_of(known: Known, spec: JobSpec) -> Basis | None:
-    """Ground that an estimate can stand on; None: none. Neither a speed nor a work alone tells of an end."""
+    """Ground that an estimate can stand on. Neither a speed nor a work alone tells of an end."""
     if known.ended > 0:
         return "jobs"
     if known.profile is not None:
