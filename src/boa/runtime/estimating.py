@@ -7,7 +7,6 @@ from boa.model.cluster import Allocation, Share
 from boa.model.job import JobRecord, JobSpec
 from boa.model.plan import ClassPlan, Variant
 from boa.scheduler.learn.class_knowledge import Known
-from boa.scheduler.learn.estimates import EstimatesOfPlan
 from boa.scheduler.observe import commands
 from boa.scheduler.plan import job_estimate
 from boa.scheduler.plan.job_estimate import Basis, Probe, Range, Spread, Way
@@ -124,7 +123,7 @@ def _within(loop: "ControlLoop", variant: Variant, job: JobRecord, now: Seconds)
 
 
 def _queue(loop: "ControlLoop", draft: Draft, gpu: GpuName, width: int) -> Queue:
-    decider, estimates = loop.scheduler.decider, EstimatesOfPlan()
+    decider, estimates = loop.scheduler.decider, loop.believed
     plan, kind = loop.scheduler.planner.plan, decider.gpu_types[gpu]
     ahead: list[Ahead] = []
     held: dict[GpuName, int] = {}
@@ -135,7 +134,7 @@ def _queue(loop: "ControlLoop", draft: Draft, gpu: GpuName, width: int) -> Queue
             held[given.gpu] = held.get(given.gpu, 0) + given.width
         if wanted is None and not job.stop_requested:
             wanted = decider.least(job)
-        if wanted is not None:
+        if wanted is not None and wanted.gpu == gpu:
             left_s = estimates.of(job, plan).left_s
             runs = given is not None
             if runs or not job.stop_requested:

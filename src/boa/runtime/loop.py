@@ -27,6 +27,7 @@ from boa.runtime.inbox import AwaitedCommand, Message, Reply
 from boa.runtime.requests import Requests
 from boa.runtime.snapshot import Snapshot
 from boa.runtime.vault import Vault
+from boa.scheduler.learn.estimates import EstimatesOfPlan
 from boa.scheduler.learn.profiler import Profiler
 from boa.scheduler.money.purse import Remembered
 from boa.scheduler.notices import Notices
@@ -79,6 +80,7 @@ class ControlLoop(Requests):
         self.scheduler, self.profiler, self.actor = scheduler, profiler, actor
         self.state, self.vault = state, vault
         self.notices = notices or Notices((), None)
+        self.believed = EstimatesOfPlan()
         self.inbox: queue.SimpleQueue[Message] = queue.SimpleQueue()
         self.counters: dict[str, float] = {}
         self._incoming: deque[Report] = deque(maxlen=100_000)

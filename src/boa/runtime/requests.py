@@ -78,8 +78,8 @@ class Requests(ABC):
         team: str = "",
         by: Caller | None = None,
     ) -> "Future[list[JobRecord]]":
-        for number, spec in enumerate(specs):
-            self.places.check(spec, by or NOBODY, f"jobs[{number}].")
+        for number in _first_of_each(specs).values():
+            self.places.check(specs[number], by or NOBODY, f"jobs[{number}].")
         codes = _fingerprints(specs)
 
         def apply(draft: Draft) -> list[JobRecord]:
@@ -237,6 +237,14 @@ def _fingerprints(specs: Sequence[JobSpec]) -> list[str]:
     known = {_read(spec): spec for spec in specs}
     found = {key: fingerprint(spec) for key, spec in known.items()}
     return [found[_read(spec)] for spec in specs]
+
+
+def _first_of_each(specs: Sequence[JobSpec]) -> dict[object, int]:
+    """Numbers of jobs that name a place for the first time: a sweep names one for all."""
+    found: dict[object, int] = {}
+    for number, spec in enumerate(specs):
+        found.setdefault((_read(spec), spec.env.get("PATH"), spec.launcher), number)
+    return found
 
 
 def _read(spec: JobSpec) -> tuple[object, ...]:
