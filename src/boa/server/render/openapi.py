@@ -10,7 +10,17 @@ from fastapi.openapi.utils import get_openapi
 from pydantic import ConfigDict, TypeAdapter
 from typing_extensions import is_typeddict
 
-from boa.api import access, answers, classes, history, notify, plans, what_if
+from boa.api import (
+    access,
+    answers,
+    classes,
+    estimates,
+    files,
+    history,
+    notify,
+    plans,
+    what_if,
+)
 from boa.server.http.errors import DESCRIPTIONS
 from boa.server.http.guard import OPEN
 from boa.server.render import examples
@@ -52,7 +62,7 @@ _SCHEMES = {
         "description": "$BOA_REPORT_TOKEN of the run.",
     },
 }
-SHAPES = (answers, access, plans, classes, history, what_if, notify)
+SHAPES = (answers, access, plans, classes, estimates, files, history, what_if, notify)
 _STRICT = ConfigDict(extra="forbid")
 _OPEN = ConfigDict(extra="allow")
 WITH_MORE = (what_if.ComparisonPoint,)
