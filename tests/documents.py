@@ -60,6 +60,11 @@ JOB: dict[str, Any] = {
     "grace_s": 60,
     "retries": 0,
     "weight": 2,
+    "after": ["12", {"job": "s3", "on": "end"}],
+    "max_time_s": 86400,
+    "max_cost": 40,
+    "deadline_s": 172800,
+    "key": "nightly-1",
 }
 CONFIG: dict[str, Any] = {
     "version": 1,

@@ -42,6 +42,7 @@ from boa.server.http.tls import Tls
 from boa.server.notify.couriers import Sender
 from boa.server.what_if.runner import Simulations
 from boa.units import Seconds, UsdPerHour
+from fake_terms import FakeTerms
 from reading import FakeEngine, FakeStore
 
 NOW = 1_790_000_000.0
@@ -77,7 +78,7 @@ MONEY = MoneyState(
 
 
 @dataclass
-class FakeControl:
+class FakeControl(FakeTerms):
     store: FakeStore = field(default_factory=FakeStore)
     clock: float = NOW
     money: MoneyState = MONEY

@@ -1,5 +1,6 @@
 """Records of all kinds that a store keeps: one of each by hand, and random ones."""
 
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import strategies as st
@@ -7,7 +8,8 @@ from hypothesis import strategies as st
 from boa.model.changes import Changes
 from boa.model.cluster import Allocation, Share
 from boa.model.events import KINDS
-from boa.model.job import GpuLimits, JobRecord, JobSpec, Run, SecretUse
+from boa.model.job import After, GpuLimits, JobRecord, JobSpec, Run, SecretUse
+from boa.model.job_spec import amended
 from boa.model.plan import Variant
 from boa.model.records import Cell, CellKey, ClassRecord, Event, Hold, NodeRecord, Point, Sample
 
@@ -139,6 +141,9 @@ specs = st.builds(
     grace_s=amounts,
     retries=counts,
     weight=amounts,
+    after=st.lists(st.builds(After, texts, st.sampled_from(["success", "end"]))).map(tuple),
+    max_cost=maybe(amounts),
+    key=texts,
 )
 allocations = st.builds(
     Allocation, gpus, st.lists(st.tuples(counts, counts), max_size=3).map(tuple)
@@ -185,11 +190,17 @@ jobs = st.builds(
     failures=counts,
     retry_at=maybe(times),
     stop_requested=st.booleans(),
+    paused=st.booleans(),
+    awaits=st.lists(st.builds(After, texts, st.sampled_from(["success", "end"]))).map(tuple),
+    told=st.lists(texts, max_size=2).map(tuple),
+    amended=st.sampled_from([{}, {"weight": 2.5, "gpus": {"min": 1, "max": 3, "types": ["T4"]}}]),
+    deadline=maybe(times),
+    drawn=st.dictionaries(texts, texts, max_size=2),
     exit_code=maybe(st.integers(-64, 255)),
     reason=texts,
     cost_usd=amounts,
     held_gpu_s=amounts,
-)
+).map(lambda job: replace(job, spec=amended(job.spec, job.amended)))
 nodes = st.builds(
     NodeRecord,
     id=numbers,

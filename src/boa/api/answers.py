@@ -75,6 +75,10 @@ class JobRow(Job):
     stop_requested: bool
     reason: str
     """Why it is in this state."""
+    paused: bool
+    """By its user, until it is resumed."""
+    sweep: str
+    """Id of the sweep that it is of; empty: none."""
 
 
 class LogRun(TypedDict):
@@ -135,8 +139,19 @@ class JobDetails(JobRow):
     wanted: Share | None
     """GPUs that the plan has for it; less may be there where GPUs are short."""
     held: list[Part]
+    awaits: list[str]
+    """Ids of jobs and sweeps that it starts after and that have not ended."""
+    deadline: float | None
+    """When it is to have ended."""
+    urgency: float
+    """Times its class's weight that a second of it counts now: for its deadline, or by a weight
+    that was set for it."""
+    ran_s: float
+    """Seconds of its runs, of which `max_time_s` is the most."""
+    parameters: dict[str, str]
+    """Those that its sweep drew for it."""
     spec: dict[str, Any]
-    """As it was submitted (`boa schema job`)."""
+    """As it was submitted (`boa schema job`), or changed since."""
 
 
 class Live(TypedDict):

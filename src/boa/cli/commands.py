@@ -119,6 +119,12 @@ COMMANDS = (
         LIVE,
     ),
     Entry(
+        "job",
+        "boa.cli.live.job:app",
+        "Change a job that is there, pause it, resume it, submit it again.",
+        LIVE,
+    ),
+    Entry(
         "nodes",
         "boa.cli.live.nodes:nodes",
         "List the nodes that are paid for, and the jobs on them.",

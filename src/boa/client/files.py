@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from boa.errors import FileError, InputError, Refused
+from boa.client.documents import document_of, job_path
+from boa.errors import FileError, Refused
 from boa.model.job_spec import JobSpec
 
 if TYPE_CHECKING:
@@ -120,15 +121,3 @@ def _umask() -> int:
     found = os.umask(0o077)
     os.umask(found)
     return found
-
-
-def document_of(spec: JobSpec | Mapping[str, Any]) -> dict[str, Any]:
-    from boa.formats.job import job_document  # which most requests do without
-
-    return job_document(spec) if isinstance(spec, JobSpec) else dict(spec)
-
-
-def job_path(job: str) -> str:
-    if not job.isascii() or not job.isdecimal():
-        raise InputError("job", job, "the id of a job (boa ps --all lists them)")
-    return f"jobs/{job}"

@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from boa.client.files import document_of
+from boa.client.documents import document_of
 from boa.model.job_spec import ENDED, JobSpec
 
 if TYPE_CHECKING:

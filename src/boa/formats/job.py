@@ -8,6 +8,7 @@ from typing import Any, get_args
 from boa.formats.containers import as_given, either, list_of, mapping_of, object_of
 from boa.formats.files import read_document
 from boa.formats.job_places import PACK, PLACES, check_places, with_env_file
+from boa.formats.job_terms import TERMS, terms_document
 from boa.formats.parts import CLASS, LINE, MAX_NAME, VERSION, VERSION_1, is_unicode
 from boa.formats.shapes import (
     BeyondSchema,
@@ -314,6 +315,7 @@ JOB = Format(
             "How much a second of this job's JCT counts.",
             default=DEFAULTS.weight,
         ),
+        *TERMS,
         make=_spec,
     ),
 )
@@ -389,4 +391,5 @@ def job_document(spec: JobSpec) -> dict[str, Any]:
         "grace_s": spec.grace_s,
         "retries": spec.retries,
         "weight": spec.weight,
+        **terms_document(spec),
     }

@@ -99,6 +99,8 @@ class JobView:
     barred: frozenset[tuple[GpuName, int]] = frozenset()
     """GPU types and widths that it is not to have, within its limits: it failed there, or others
     of its class did."""
+    urgency: float = 1.0
+    """Times its class's weight that a second of it counts."""
     least: "Share | None" = None
     """GPUs to start it on where nothing is planned for it, since it has waited long enough."""
 

@@ -21,6 +21,11 @@ EventKind: TypeAlias = Literal[
     "succeeded",
     "failed",
     "retry",
+    "paused",
+    "resumed",
+    "changed",
+    "limit",
+    "deadline",
     "node_rented",
     "node_ready",
     "node_released",
@@ -35,7 +40,8 @@ EventKind: TypeAlias = Literal[
     "trouble",
     "other",
 ]
-"""`stop`: somebody asked for it; `stopped`: so it ended. `orphan`: a node that nobody here wants.
+"""`stop`: somebody asked for it, or a limit of the job's; `stopped`: so it ended. `limit`: one of
+them is near. `orphan`: a node that nobody here wants.
 `other`: of a kind that this version does not know, but the one that wrote it did."""
 KINDS: tuple[EventKind, ...] = get_args(EventKind)
 
@@ -141,8 +147,52 @@ class Ended(OfJob):
     exit_code: int | None
 
 
+StopCode: TypeAlias = Literal["requested", "max_cost", "max_time", "dependency", "halving"]
+"""Why a job ends before it is done: somebody asked for it; a limit of its own is reached; a job
+that it was to start after did not end as it should; others of its sweep do better."""
+DeadlineCode: TypeAlias = Literal["nears", "out_of_reach", "missed"]
+"""A job gets more GPUs for its deadline; none would be enough; it has passed."""
+
+
+class StopFields(OfJob):
+    why: NotRequired[StopCode]
+    """Left out: somebody asked for it."""
+    detail: NotRequired[str]
+
+
 class StoppedFields(Ended):
-    why: Literal["requested"]
+    why: StopCode
+    detail: NotRequired[str]
+    """Which job did not end as it should, or which others do better."""
+
+
+class Changed(OfJob):
+    """Fields of a job's spec were changed."""
+
+    fields: dict[str, Any]
+    """Those, as they are now."""
+
+
+class Limited(OfJob):
+    """A limit of the job's own is near."""
+
+    why: Literal["max_cost", "max_time"]
+    used: float
+    """USD, or seconds …"""
+    most: float
+    """… and how many it may take."""
+    in_s: NotRequired[Seconds]
+    """Until it is stopped, at the pace of now."""
+
+
+class DeadlineFields(OfJob):
+    why: DeadlineCode
+    in_s: Seconds
+    """Until the deadline; negative: it has passed."""
+    takes_s: NotRequired[Seconds]
+    """To its end, as is believed …"""
+    urgency: NotRequired[float]
+    """… when a second of it counts so many times as much as its class's."""
 
 
 class FailedFields(Ended):
@@ -279,11 +329,16 @@ FIELDS: Mapping[EventKind, type[Any]] = {
     "started": Start,
     "rescaled": Start,
     "restarted": Start,
-    "stop": OfJob,
+    "stop": StopFields,
     "stopped": StoppedFields,
     "succeeded": Ended,
     "failed": FailedFields,
     "retry": Retry,
+    "paused": OfJob,
+    "resumed": OfJob,
+    "changed": Changed,
+    "limit": Limited,
+    "deadline": DeadlineFields,
     "node_rented": NodeRented,
     "node_ready": OfNode,
     "node_released": NodeReleased,

@@ -5,7 +5,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from boa.model.cluster import Allocation, JobId, NodeId, Share
+from boa.model.events import StopCode as StopCode
 from boa.model.job_spec import ENDED as ENDED
+from boa.model.job_spec import After as After
 from boa.model.job_spec import GpuLimits as GpuLimits
 from boa.model.job_spec import JobSpec as JobSpec
 from boa.model.job_spec import Launcher as Launcher
@@ -95,6 +97,30 @@ class JobRecord:
     retry_at: Seconds | None = None
     """Not to be started before (back-off)."""
     stop_requested: bool = False
+    stop_why: StopCode = "requested"
+    """By whom or what, where it was …"""
+    stop_detail: str = ""
+    """… and more of that, in words."""
+    paused: bool = False
+    """By its user: it holds nothing until it is resumed …"""
+    parked: bool = False
+    """… or by its sweep, until it is known whether it goes on."""
+    awaits: tuple[After, ...] = ()
+    """Others that it starts after and that have not ended yet."""
+    deadline: Seconds | None = None
+    """When it is to have ended."""
+    urgency: float = 1.0
+    """Times its class's weight that a second of it counts now."""
+    told: tuple[str, ...] = ()
+    """Limits that its user was warned of."""
+    amended: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of its spec that were changed since it was submitted; `spec` has them."""
+    sweep: str = ""
+    """The sweep that it is of …"""
+    drawn: Mapping[str, str] = field(default_factory=dict)
+    """… and its parameters there."""
+    ran_s: Seconds = 0.0
+    """Seconds of runs that are over."""
     exit_code: int | None = None
     reason: str = ""
     """Why it is in the state it is in, in plain words."""
@@ -108,6 +134,11 @@ class JobRecord:
     @property
     def ended(self) -> bool:
         return self.state in ENDED
+
+    @property
+    def held_back(self) -> bool:
+        """Whether it is not to have GPUs for now, whatever there are."""
+        return self.paused or self.parked or bool(self.awaits)
 
     @property
     def job_class(self) -> str:

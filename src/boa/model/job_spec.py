@@ -1,11 +1,11 @@
 """A job as its user describes it. It needs nothing: who submits one waits for its import."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from boa.model.limits import DEFAULT_MAX_GPUS
-from boa.units import GpuName, Seconds
+from boa.units import GpuName, Seconds, Usd
 
 Launcher: TypeAlias = Literal["workers", "torchrun", "single"]
 """One process per GPU; one torchrun that starts them; one process that is told its width."""
@@ -31,6 +31,18 @@ class SecretUse:
 
     name: str
     env: str
+
+
+On: TypeAlias = Literal["success", "failure", "end"]
+"""The end of another job that one waits for: a good one, a bad one, any."""
+
+
+class After(NamedTuple):
+    """Another job, or a whole sweep, that a job starts after."""
+
+    job: str
+    """The id of either."""
+    on: On = "success"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,3 +80,26 @@ class JobSpec:
     retries: int = 3
     """How often it is started again after it failed by itself."""
     weight: float = 1.0
+    after: tuple[After, ...] = ()
+    """It starts when all of these have ended so; once one never will, it ends too."""
+    max_time_s: Seconds | None = None
+    """The most that its runs may take, all together; None: any."""
+    max_cost: Usd | None = None
+    """The most that it may cost."""
+    deadline_s: Seconds | None = None
+    """From its submission until it is to have ended; None: whenever."""
+    key: str = ""
+    """A second job of the same owner with the same key is the first one."""
+
+
+AMENDABLE = ("name", "gpus", "retries", "weight", "max_time_s", "max_cost", "deadline_s")
+"""Fields that may be changed until a job has ended."""
+
+
+def amended(spec: JobSpec, fields: Mapping[str, Any]) -> JobSpec:
+    """The spec with these fields changed, as JSON has them."""
+    changed = dict(fields)
+    if "gpus" in changed:
+        limits = changed["gpus"]
+        changed["gpus"] = GpuLimits(**{**limits, "types": tuple(limits["types"])})
+    return replace(spec, **changed)

@@ -17,6 +17,7 @@ from boa.model.plan import Variant
 from boa.model.workload import Workload
 from boa.policy.courses import Course, Rests
 from boa.policy.market.facts import KeptFacts
+from boa.policy.market.urgency import UrgentWorths
 from boa.policy.market.worth import Worths
 from boa.policy.trials import GOLDEN, Trials, hopeful
 from boa.solver.planner import plan as solve
@@ -43,11 +44,15 @@ class Planned:
     by_class: Mapping[str, tuple[Variant, ...]]
     rests: Rests = field(compare=False, repr=False)
     worths: Worths = field(compare=False, repr=False)
+    urgent: UrgentWorths = field(compare=False, repr=False)
+    """Worths of jobs that count more or less than their class …"""
     trials: Trials = field(default_factory=Trials)
     hopes: Rests | None = field(default=None, compare=False, repr=False)
     """Courses as trials may find them …"""
     hoped: Worths | None = field(default=None, compare=False, repr=False)
     """… and worths."""
+    urgent_rests: dict[float, Rests] = field(compare=False, repr=False, default_factory=dict)
+    """… and their courses, by how much."""
     facts: KeptFacts = field(init=False, compare=False, repr=False, default_factory=KeptFacts)
     """Facts of jobs by this plan's courses …"""
     trial_facts: KeptFacts = field(init=False, compare=False, repr=False, default_factory=KeptFacts)
@@ -99,6 +104,7 @@ def planned_of(
 ) -> Planned:
     """BOA's memory of a plan: the forecast it was made from, when, the how many-th."""
     hoped = hopeful(solution.workload) if trials else None
+    worths = Worths(solution.workload)
     return Planned(
         solution=solution,
         version=version,
@@ -106,7 +112,8 @@ def planned_of(
         plans=plans,
         by_class={planned.name: planned.variants for planned in solution.plan.classes},
         rests=Rests(solution),
-        worths=Worths(solution.workload),
+        worths=worths,
+        urgent=UrgentWorths(worths),
         trials=trials or Trials(),
         hopes=None if hoped is None else Rests(replace(solution, workload=hoped)),
         hoped=None if hoped is None else Worths(hoped),
@@ -125,8 +132,10 @@ def within_reach(workload: Workload, budget: UsdPerHour) -> tuple[Solution, UsdP
 
 
 def _share(planned: Planned, variants: tuple[Variant, ...], job: JobView) -> Share:
+    if job.urgency != 1.0:
+        return _urgent_share(planned, variants, job)
     dealt = planned.rests.course(job.job_class, dealt_to(variants, job.serial))
-    kept = _kept(planned, job)
+    kept = _kept(planned.rests, job)
     trial = planned.trials.variant(job.job_class, job.serial)
     if trial is not None and planned.hopes is not None:
         tried = planned.hopes.course(job.job_class, trial)
@@ -137,16 +146,28 @@ def _share(planned: Planned, variants: tuple[Variant, ...], job: JobView) -> Sha
     return kept.share(job.epoch)
 
 
-def _kept(planned: Planned, job: JobView) -> Course | None:
+def _urgent_share(planned: Planned, variants: tuple[Variant, ...], job: JobView) -> Share:
+    """By the same rule, at the job's own weight."""
+    rests = planned.urgent_rests.get(job.urgency)
+    if rests is None:
+        rests = planned.urgent_rests[job.urgency] = Rests(planned.solution, job.urgency)
+    variant = planned.urgent.variant(job.job_class, planned.price, job.urgency)
+    dealt = rests.course(job.job_class, variant or dealt_to(variants, job.serial))
+    kept = _kept(rests, job)
+    stays = kept is not None and not _pays(kept, dealt, job)
+    return (kept if kept is not None and stays else dealt).share(job.epoch)
+
+
+def _kept(rests: Rests, job: JobView) -> Course | None:
     """The course that the job goes on with if it is left alone; None before it has started."""
     held = job.allocation
     if held is None and not job.service:
         return None
     if job.note is not None:
-        return planned.rests.course(job.job_class, job.note)
+        return rests.course(job.job_class, job.note)
     if held is None:
         return None
-    return planned.rests.course(job.job_class, Variant(1.0, (held.gpu,), (held.width,)))
+    return rests.course(job.job_class, Variant(1.0, (held.gpu,), (held.width,)))
 
 
 def _pays(kept: Course, dealt: Course, job: JobView) -> bool:

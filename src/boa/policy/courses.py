@@ -83,11 +83,12 @@ class Course:
 class Rests:
     """Every course under one plan, worked out once. Not a cache that anything depends on."""
 
-    def __init__(self, solution: Solution) -> None:
+    def __init__(self, solution: Solution, urgency: float = 1.0) -> None:
+        """`urgency`: times its class's weight that a job counts."""
         self._solution = solution
         total = solution.workload.weighted_arrivals_per_hour
         self._classes: Mapping[str, tuple[JobClass, float]] = {
-            c.name: (c, c.weight / total) for c in solution.workload.classes
+            c.name: (c, urgency * c.weight / total) for c in solution.workload.classes
         }
         self._times: dict[tuple[str, GpuName], Floats] = {}
         self._courses: dict[tuple[str, Variant], Course] = {}

@@ -13,9 +13,11 @@ from boa.model.changes import Changes
 from boa.model.cluster import Policy
 from boa.model.records import NodeRecord
 from boa.model.service import ServiceConfig
+from boa.model.sweep import Sweep
 from boa.model.workload import GpuType, cheapest_node
 from boa.runtime.actor import Actor, Log
 from boa.runtime.loop import ControlLoop
+from boa.runtime.submit_keys import SubmitKeys
 from boa.runtime.vault import Vault
 from boa.scheduler.decide.decider import UNPLANNED_S, Decider
 from boa.scheduler.decide.deciders import decider_for
@@ -30,7 +32,7 @@ from boa.scheduler.observe.sampling import Sampling
 from boa.scheduler.plan.calculator import Calculator
 from boa.scheduler.plan.planning import Planner
 from boa.scheduler.scheduler import NodeLimits, Scheduler
-from boa.scheduler.state import State
+from boa.scheduler.state import SWEEPS, State
 from boa.store.base import Saved, Store
 from boa.units import GpuName, Seconds
 
@@ -117,6 +119,8 @@ def assemble(
             _last_notice(store),
             node_usd=cheapest_node(config.gpu_types.values()),
         ),
+        keys=SubmitKeys(saved.meta),
+        sweeps=_sweeps(saved),
     )
 
 
@@ -189,6 +193,12 @@ def new_cluster(data_dir: Path) -> str:
     return f"boa-{service}-{secrets.token_hex(4)}"
 
 
+def _sweeps(saved: Saved) -> dict[str, Sweep]:
+    """All there ever were, by id."""
+    rows = (value for key, value in saved.meta.items() if key.startswith(SWEEPS))
+    return {found.id: found for found in map(Sweep.read, rows)}
+
+
 def _state(saved: Saved, store: Store, now: Seconds, cluster: str) -> State:
     totals = saved.meta.get("totals")
     lately = store.nodes_between(now - DAY_S, float("inf"))
@@ -201,5 +211,7 @@ def _state(saved: Saved, store: Store, now: Seconds, cluster: str) -> State:
         next_job=saved.next_job,
         next_node=max(saved.next_node, 1),
         cluster=saved.meta.get("cluster") or cluster,
+        sweeps={name: one for name, one in _sweeps(saved).items() if not one.over},
+        next_sweep=1 + len(_sweeps(saved)),
         gone={node.token: node for node in lately if node.state == "gone"},
     )

@@ -21,11 +21,13 @@ from boa.model.job import JobSpec
 from boa.model.profile import ClassProfile
 from boa.model.records import Cell, ClassRecord, Report
 from boa.model.service import ServiceConfig
+from boa.model.sweep import Sweep
 from boa.runtime.actor import Actor
 from boa.runtime.estimating import JobEstimate, estimated
 from boa.runtime.inbox import AwaitedCommand, Message, Reply
 from boa.runtime.requests import Requests
 from boa.runtime.snapshot import Snapshot
+from boa.runtime.submit_keys import SubmitKeys
 from boa.runtime.vault import Vault
 from boa.scheduler.learn.estimates import EstimatesOfPlan
 from boa.scheduler.learn.profiler import Profiler
@@ -74,8 +76,11 @@ class ControlLoop(Requests):
         profiler: Profiler,
         actor: Actor,
         vault: Vault,
+        keys: SubmitKeys,
+        sweeps: Mapping[str, Sweep],
         notices: Notices | None = None,
     ) -> None:
+        self.keys, self.sweeps = keys, sweeps
         self.config, self.clock, self.store = config, clock, store
         self.scheduler, self.profiler, self.actor = scheduler, profiler, actor
         self.state, self.vault = state, vault
@@ -231,6 +236,8 @@ class ControlLoop(Requests):
             if decides:
                 self._watch_clock(draft)
                 self.scheduler.decide(draft, self._incoming)
+            else:
+                self.scheduler.settle(draft)
             purse_now = self.scheduler.purse
             self.notices.write(draft, purse_now.budget, purse_now.max_spend if decides else None)
             refused = self._store(draft)
@@ -254,6 +261,9 @@ class ControlLoop(Requests):
         self._undecided = not decided and (draft.replan or bool(draft.arrived))
         if draft.changes.tokens:
             self._tokens = {**self._tokens, **draft.changes.tokens}
+        self.keys.adopt(draft.changes.meta)
+        if draft.changed_sweeps:
+            self.sweeps = {**self.sweeps, **draft.changed_sweeps}
         self.scheduler.adopt(draft)
         self.notices.adopt(draft)
         if draft.arrived:
@@ -350,6 +360,7 @@ class ControlLoop(Requests):
             draining=self.scheduler.decider.unwanted,
             counters=dict(self.counters),
             tokens=self._tokens,
+            sweeps=self.sweeps,
         )
 
 

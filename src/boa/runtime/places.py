@@ -59,6 +59,8 @@ class KnownPlaces:
         if spec.package:
             paths = self._shelf.get(spec.package, by, f"{at}package").paths
             self._shelf.use(spec.package)
+        if spec.after:
+            return  # what it waits for may make the rest
         if self._environment is not None:
             env = {**self._environment(), **spec.env}
             self._check_here(spec, env, paths, at)

@@ -1,7 +1,6 @@
 """Requests of users to the loop: each a change of the draft, written down with who asked."""
 
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import TypeVar
@@ -12,49 +11,52 @@ from boa.model.cluster import JobId
 from boa.model.job import JobRecord, JobSpec
 from boa.model.notices import Notice
 from boa.model.placements import FailedPlacement
-from boa.model.service import ServiceConfig
 from boa.runtime.audit import audited
 from boa.runtime.fingerprint import fingerprint
+from boa.runtime.job_requests import JobRequests
 from boa.runtime.places import Anywhere, Places
-from boa.runtime.vault import PREFIX, NotTheirs, Secret, Vault, uses
+from boa.runtime.vault import PREFIX, NotTheirs, Secret, uses
 from boa.scheduler.learn.profiler import Profiler
 from boa.scheduler.money.money_state import MoneyState
 from boa.scheduler.notices import Notices, settled
 from boa.scheduler.observe import commands, tokens
-from boa.scheduler.scheduler import Scheduler
 from boa.scheduler.state import Draft
-from boa.store.base import Store
 from boa.units import GpuName, Usd, UsdPerHour
 
 _T = TypeVar("_T")
 
 
-class Requests(ABC):
+class Requests(JobRequests):
     """The part of `snapshot.Control` that changes something."""
 
-    config: ServiceConfig
-    scheduler: Scheduler
     profiler: Profiler
-    store: Store
-    vault: Vault
     notices: Notices
     places: Places = Anywhere()
     """Knows what jobs name, when they are submitted."""
     _tokens: Mapping[str, TokenRecord]
 
-    @abstractmethod
-    def _ask(self, apply: Callable[[Draft], _T]) -> "Future[_T]":
-        """Apply it to the next draft; the future ends when that is stored."""
-
     def submit(
         self, spec: JobSpec, *, owner: str = "", team: str = "", by: Caller | None = None
     ) -> "Future[JobRecord]":
+        return self._ask(self.submitting(spec, owner=owner, team=team, by=by))
+
+    def submitting(
+        self,
+        spec: JobSpec,
+        *,
+        owner: str,
+        team: str,
+        by: Caller | None,
+        what: str = "submit",
+    ) -> Callable[[Draft], JobRecord]:
         self.places.check(spec, by or NOBODY)  # here, not in the loop: it reads files
         code = fingerprint(spec)
 
         def apply(draft: Draft) -> JobRecord:
             self.vault.check(spec, by or NOBODY)
-            return commands.submit(
+            if (before := self.keys.job(draft, owner, spec)) is not None:
+                return self.found(draft, before)
+            job = commands.submit(
                 draft,
                 spec,
                 self.scheduler.decider.gpu_types,
@@ -63,12 +65,15 @@ class Requests(ABC):
                 owner=owner,
                 team=team,
                 code=code,
+                known=self.outcome,
             )
+            self.keys.note(draft, owner, spec, job.id)
+            return job
 
         def made(job: JobRecord) -> dict[str, str]:
             return {"name": job.name, "class": job.job_class, "state": job.state}
 
-        return self._ask(audited(by, "submit", apply, subject=lambda job: job.id, made=made))
+        return audited(by, what, apply, subject=lambda job: job.id, made=made)
 
     def submit_many(
         self,
@@ -83,18 +88,25 @@ class Requests(ABC):
         codes = _fingerprints(specs)
 
         def apply(draft: Draft) -> list[JobRecord]:
+            before = self.before(draft, owner, specs)
+            new = [number for number in range(len(specs)) if number not in before]
             for number, spec in enumerate(specs):
                 self.vault.check(spec, by or NOBODY, f"jobs[{number}].")
-            return commands.submit_many(
+            made = commands.submit_many(
                 draft,
-                specs,
+                [specs[number] for number in new],
                 self.scheduler.decider.gpu_types,
                 self.config.max_nodes,
                 one_machine=self.config.engine == "local",
                 owner=owner,
                 team=team,
-                codes=codes,
+                codes=[codes[number] for number in new],
+                known=self.outcome,
             )
+            for number, job in zip(new, made, strict=True):
+                self.keys.note(draft, owner, specs[number], job.id)
+            jobs = {**before, **dict(zip(new, made, strict=True))}
+            return [jobs[number] for number in range(len(specs))]
 
         def named(jobs: list[JobRecord]) -> str:
             return f"{jobs[0].id}-{jobs[-1].id}" if jobs else ""

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from boa.api.classes import ClassDocument
 from boa.model.access import AuditEntry, Caller, TokenRecord
@@ -13,6 +13,7 @@ from boa.model.notices import Notice
 from boa.model.placements import FailedPlacement
 from boa.model.profile import ClassProfile
 from boa.model.records import Hold, NodeRecord, Report
+from boa.model.sweep import Sweep
 from boa.runtime.estimating import JobEstimate
 from boa.runtime.vault import Secret, Vault
 from boa.scheduler.money.money_state import MoneyState
@@ -47,6 +48,9 @@ class Snapshot:
 
     tokens: Mapping[str, TokenRecord] = field(default_factory=dict)
     """By name; the same object as long as none of them changes."""
+
+    sweeps: Mapping[str, Sweep] = field(default_factory=dict)
+    """All that there ever were, by id."""
 
     @property
     def money(self) -> MoneyState:
@@ -93,6 +97,29 @@ class Control(Protocol):
 
     def stop(self, job: JobId, *, by: Caller | None = None) -> "Future[JobRecord]":
         """Stop a job; one that has ended stays as it is. Raises NoSuchJob of one that never was."""
+        ...
+
+    def pause(self, job: JobId, *, by: Caller | None = None) -> "Future[JobRecord]":
+        """Have it give its GPUs up until it is resumed. Of one that is paused, nothing."""
+        ...
+
+    def resume(self, job: JobId, *, by: Caller | None = None) -> "Future[JobRecord]": ...
+
+    def change(self, job: JobId, changes: Any, *, by: Caller | None = None) -> "Future[JobRecord]":
+        """Other limits and weights, as a job file has them; null takes a limit away."""
+        ...
+
+    def resubmit(
+        self,
+        job: JobId,
+        spec: JobSpec,
+        *,
+        continued: bool = False,
+        owner: str = "",
+        team: str = "",
+        by: Caller | None = None,
+    ) -> "Future[JobRecord]":
+        """`continued`: from the checkpoints of the first, which must have ended."""
         ...
 
     def set_budget(

@@ -17,7 +17,9 @@ from boa.scheduler.decide import reasons
 from boa.scheduler.falling_back import elsewhere, sent_back, stopped_well, way_back, went_well
 from boa.scheduler.observe.histogram import bucket
 from boa.scheduler.state import Draft, FailedRun
+from boa.scheduler.terms.stopping import told as stop_fields
 from boa.scheduler.words import of_jobs as words
+from boa.scheduler.words.of_terms import PAUSED, stopped_by
 from boa.units import Seconds
 
 LONGEST_BACKOFF_S: Seconds = 600.0
@@ -69,12 +71,15 @@ def run_ended(
         return
     run = job.run
     at = min(max(at, run.requested_at), draft.now)
-    job = replace(draft.close_holds(job, run, at), run=None)
+    job = replace(
+        draft.close_holds(job, run, at), run=None, ran_s=job.ran_s + at - run.requested_at
+    )
     asked = run.state == "stopping"
     if not asked or event.run_lost:  # what was decided when it was asked to stop still stands
         draft.replan = True
     if job.stop_requested:
-        _end(draft, job, "stopped", event, at, words.STOPPED, why="requested")
+        reason = stopped_by(job.stop_why, job.stop_detail)
+        _end(draft, job, "stopped", event, at, reason, **stop_fields(job))
     elif event.exit_code == 0 and not event.stopped:
         job = went_well(job, Placement.of(run.allocation))
         _end(draft, job, "succeeded", event, at)
@@ -344,13 +349,19 @@ def move(draft: Draft) -> None:
         if run.state == "stopping":
             continue
         if job.stop_requested:
-            _stop(draft, job, run, "stop requested")
+            _stop(draft, job, run, job.reason)
         elif _elsewhere(job, run) and (
             job.allocation is None
             or _ready(draft, job.allocation)
             or any(node in waited_for for node in run.slots)
         ):
-            _stop(draft, job, run, "moving" if job.allocation else "GPUs are short")
+            _stop(draft, job, run, _why_elsewhere(job))
+
+
+def _why_elsewhere(job: JobRecord) -> str:
+    if job.held_back:
+        return PAUSED if job.paused else job.reason
+    return "moving" if job.allocation else "GPUs are short"
 
 
 def _elsewhere(job: JobRecord, run: Run) -> bool:

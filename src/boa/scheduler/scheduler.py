@@ -14,6 +14,7 @@ from boa.model.cluster import JobId
 from boa.model.records import Report
 from boa.model.runs import RunKey
 from boa.scheduler import lifecycle
+from boa.scheduler.decide import urgency
 from boa.scheduler.decide.decider import Decider
 from boa.scheduler.decide.room import room_for
 from boa.scheduler.learn.beliefs import Beliefs
@@ -30,6 +31,8 @@ from boa.scheduler.observe.reports import Reports
 from boa.scheduler.observe.sampling import Sampling
 from boa.scheduler.plan.planning import Planner
 from boa.scheduler.state import Draft, State
+from boa.scheduler.terms import dependencies
+from boa.scheduler.terms import limits as job_limits
 from boa.units import GpuName, Seconds
 
 TROUBLE_EVERY_S: Seconds = 60.0
@@ -109,6 +112,7 @@ class Scheduler:
         """Learn, plan, decide, place; write down who is to run where, and which nodes are to be."""
         limits = self.limits
         self._reports.take(draft, reports)
+        self.settle(draft)
         self.beliefs.look(draft.now)
         self.purse.steer(draft, self.planner.plan, self.decider.commitments)
         self.decider.patience_s = self.purse.patience_s
@@ -119,6 +123,7 @@ class Scheduler:
             why = "the last one did not get ready"
             self.decider.believe_none(draft, gpu, limits.refused_s, why)
         forget_gone(draft)
+        urgency.look(draft, self.decider)
         room = room_for(draft, limits.max_nodes, self.decider.refused, self.purse.max_spend)
         self.decider.decide(draft, room)
         lifecycle.move(draft)
@@ -127,13 +132,21 @@ class Scheduler:
         )
         self._sampling.look(draft, self.purse.budget, self.purse.effective)
 
+    def settle(self, draft: Draft) -> None:
+        """What follows from ends and limits of single jobs; also where nothing is decided."""
+        job_limits.look(draft)
+        dependencies.settle(draft)
+
     def wakes_at(self, state: State, now: Seconds) -> Seconds:
         """When something is next due that nobody says: a round, a look at the ledger, the end of a
         boot that takes too long or of a job's wait for a plan. For drivers whose clock stands still
         until it is moved."""
         moments = [self.purse.looks_at, self.planner.due_at]
         moments += [said.until for said in self.decider.refused.values()]
-        moments += [self.decider.wakes_at(job) for job in state.jobs.values()]
+        for job in state.jobs.values():
+            moments.append(self.decider.wakes_at(job))
+            moments.append(job_limits.wakes_at(job, state, now))
+            moments.append(urgency.wakes_at(job, now))
         boot_s, keep_warm_s = self._boot_s, self._keep_warm_s(state.jobs)
         for node in state.nodes.values():
             if node.empty_since is not None:

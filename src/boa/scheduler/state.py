@@ -10,10 +10,13 @@ from boa.model.events import EventKind, has_its_fields
 from boa.model.job import JobRecord, Run
 from boa.model.placements import FailedPlacement
 from boa.model.records import Event, Hold, NodeRecord
+from boa.model.sweep import Sweep
 from boa.scheduler.money.ledger import Totals, closed_hold, closed_node, hold_cost
 from boa.scheduler.words.sentences import sentence
 from boa.units import Seconds
 
+SWEEPS = "sweep/"
+"""Beginning of the names that sweeps are stored under."""
 HoldKey = tuple[JobId, NodeId, Seconds]
 
 
@@ -41,6 +44,9 @@ class State:
     database is lost: a cloud account can be shared by several services."""
     gone: dict[str, NodeRecord] = field(default_factory=dict)
     """Nodes that went not long ago, by token: one that turns up again is not paid for twice."""
+    sweeps: dict[str, Sweep] = field(default_factory=dict)
+    """Those with jobs that have not ended, by id."""
+    next_sweep: int = 1
     missing: set[NodeId] = field(default_factory=set)
     """Nodes that the last list left out: one list is not believed."""
 
@@ -55,6 +61,8 @@ class State:
             next_node=self.next_node,
             cluster=self.cluster,
             gone=dict(self.gone),
+            sweeps=dict(self.sweeps),
+            next_sweep=self.next_sweep,
             missing=set(self.missing),
         )
 
@@ -81,6 +89,9 @@ class Draft:
         self.counted: dict[str, float] = {}
         self.arrived: list[JobRecord] = []
         self.failed: list[FailedRun] = []
+        self.sweeps_ended: dict[str, str] = {}
+        """How those have ended that did in this draft, by id."""
+        self.changed_sweeps: dict[str, Sweep] = {}
         self._by_node: dict[NodeId, dict[JobId, None]] | None = None
 
     @property
@@ -157,6 +168,16 @@ class Draft:
             )
         self.put_meta("totals", self.state.totals.as_document())
         return job
+
+    def put_sweep(self, sweep: Sweep) -> None:
+        """One that is over is stored and leaves the state."""
+        self.changed_sweeps[sweep.id] = sweep
+        self.put_meta(f"{SWEEPS}{sweep.id}", sweep.document())
+        if sweep.over:
+            self.state.sweeps.pop(sweep.id, None)
+            self.sweeps_ended[sweep.id] = sweep.outcome
+        else:
+            self.state.sweeps[sweep.id] = sweep
 
     def put_meta(self, key: str, value: Any) -> None:
         self.changes.meta[key] = value

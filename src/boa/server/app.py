@@ -34,6 +34,7 @@ from boa.server.routes.estimates import EstimateRoutes
 from boa.server.routes.events import EventRoutes
 from boa.server.routes.files import FileRoutes
 from boa.server.routes.history import HistoryRoutes
+from boa.server.routes.job_terms import TermRoutes
 from boa.server.routes.jobs import JobRoutes
 from boa.server.routes.live import LiveRoutes
 from boa.server.routes.money import MoneyRoutes
@@ -129,6 +130,7 @@ def _add_api_routes(
     # For methods that are not possible; reports are taken before it comes to routes.
     app.router.routes.append(Route(openapi.REPORT_PATH, Reports(app, service), methods=["POST"]))
     for routes in (
+        TermRoutes(service),
         FileRoutes(service, files),
         EstimateRoutes(service),
         JobRoutes(service),

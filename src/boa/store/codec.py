@@ -18,7 +18,8 @@ from boa.model.access import AuditEntry, TokenRecord
 from boa.model.cluster import Allocation, JobId, Share
 from boa.model.events import KINDS
 from boa.model.held import Floats, Held, HeldOnNodes
-from boa.model.job import GpuLimits, JobRecord, JobSpec, Run, SecretUse
+from boa.model.job import After, GpuLimits, JobRecord, JobSpec, Run, SecretUse
+from boa.model.job_spec import amended
 from boa.model.notices import Notice
 from boa.model.placements import FailedPlacement, Placement
 from boa.model.plan import Variant
@@ -96,9 +97,10 @@ def job_of(row: Stored) -> JobRecord:
     for name, decode in _PARTS_OF_A_JOB.items():
         if record.get(name) is not None:  # one that is newer than the record is not there
             record[name] = decode(record[name])
+    spec = _spec(json.loads(row["spec"]))
     return JobRecord(
         id=str(row["number"]),
-        spec=_spec(json.loads(row["spec"])),
+        spec=amended(spec, record["amended"]) if record.get("amended") else spec,
         serial=row["serial"],
         submitted_at=row["submitted_at"],
         **record,
@@ -116,6 +118,7 @@ def _spec(document: Row) -> JobSpec:
     limits = document["gpus"]
     limits["types"] = tuple(limits["types"])
     document["secrets"] = tuple(SecretUse(*use) for use in document.get("secrets", ()))
+    document["after"] = tuple(After(*one) for one in document.get("after", ()))
     return JobSpec(**{**document, "run": tuple(document["run"]), "gpus": GpuLimits(**limits)})
 
 
@@ -181,6 +184,8 @@ _PARTS_OF_A_JOB: Mapping[str, Callable[[Any], Any]] = {
     "run": _run,
     "worked": lambda rows: tuple(Placement(*row) for row in rows),
     "unfit": lambda rows: tuple(map(FailedPlacement.read, rows)),
+    "awaits": lambda rows: tuple(After(*row) for row in rows),
+    "told": tuple,
 }
 
 

@@ -12,7 +12,7 @@ from boa.errors import InputError
 from boa.formats.job import JOB as FORMAT
 from boa.formats.job import job_document, load_job, read_job_spec
 from boa.formats.job_places import PLACES
-from boa.model.job import GpuLimits, JobSpec, SecretUse
+from boa.model.job import After, GpuLimits, JobSpec, SecretUse
 from documents import JOB
 
 
@@ -48,6 +48,11 @@ def test_every_field_arrives_in_the_spec() -> None:
         grace_s=60.0,
         retries=0,
         weight=2.0,
+        after=(After("12"), After("s3", "end")),
+        max_time_s=86_400.0,
+        max_cost=40.0,
+        deadline_s=172_800.0,
+        key="nightly-1",
     )
 
 
@@ -85,6 +90,18 @@ def test_the_job_schema_is_a_valid_schema() -> None:
 
 
 WRONG: list[tuple[str, Any]] = [
+    ("after", "12"),
+    ("after", [0]),
+    ("after", ["012"]),
+    ("after", [True]),
+    ("after", [{"job": 12, "when": "end"}]),
+    ("after", ["12", "12"]),
+    ("max_time_s", 0),
+    ("max_cost", -1),
+    ("max_cost", "40"),
+    ("deadline_s", False),
+    ("key", ""),
+    ("key", "two words"),
     ("version", 2),
     ("version", True),
     ("name", ""),

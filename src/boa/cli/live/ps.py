@@ -14,7 +14,7 @@ from boa.cli.tables import Table, listing
 from boa.errors import UsageError
 
 if TYPE_CHECKING:
-    from boa.api.answers import Job, JobList
+    from boa.api.answers import Job, JobList, JobRow
     from boa.client import Client
 
 CONTRACT = (
@@ -118,7 +118,7 @@ def job_table(found: "JobList", width: int) -> Table:
                 escape(job["name"]),
                 escape(job["class"]),
                 escape(job["owner"]),
-                coloured(job["state"]) + (f" ({job['exit_code']})" if failed else ""),
+                _state(job) + (f" ({job['exit_code']})" if failed else ""),
                 escape(gpus(job)),
                 str(job["epoch"] + 1),
                 ago(found["now"], job["submitted_at"]),
@@ -143,6 +143,11 @@ def job_table(found: "JobList", width: int) -> Table:
         drop=FIRST_TO_GO,
         without=unused,
     )
+
+
+def _state(job: "JobRow") -> str:
+    paused = job["paused"] and job["state"] == "waiting"
+    return "paused" if paused else coloured(job["state"])
 
 
 def _waits(client: "Client", jobs: "Sequence[Job]") -> Iterator[str]:

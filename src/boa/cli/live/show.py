@@ -176,9 +176,31 @@ def described(job: "JobDetails", now: float, stays: bool) -> Iterator[tuple[str,
     if starting := _last_start(job.get("rescale_s", {})):
         yield "last start", starting
     yield "cost", dollars(job["cost_usd"])
+    if terms := ", ".join(_terms(job, now)):
+        yield "terms", escape(terms)
     run = spec["run"]
     command = run[-1] if tuple(run[:-1]) == SHELL else shlex.join(run)
     yield "command", escape(command)
+
+
+def _terms(job: "JobDetails", now: float) -> Iterator[str]:
+    """What it waits for, may take and cost, and by when it is due."""
+    spec = job["spec"]
+    if job["awaits"]:
+        yield f"after {', '.join(job['awaits'])}"
+    if "max_cost" in spec:
+        yield f"at most {dollars(spec['max_cost'])}"
+    if "max_time_s" in spec:
+        yield f"at most {span(spec['max_time_s'])} ({span(job['ran_s'])} so far)"
+    if job["deadline"] is not None and job["ended_at"] is None:
+        yield f"deadline {ago(now, job['deadline'])}"
+    if job["urgency"] != 1.0 and job["ended_at"] is None:
+        yield f"counts {job['urgency']:.3g} times as much as its class"
+    if "key" in spec:
+        yield f"key {spec['key']}"
+    if job["parameters"]:
+        drawn = " ".join(f"{name}={value}" for name, value in job["parameters"].items())
+        yield f"sweep {job['sweep']}: {drawn}"
 
 
 def _times(count: int, what: str) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from boa.cli import options, shell
 from boa.cli.console import emit_json, note
 from boa.cli.live.service import connect
+from boa.cli.live.term_options import TermOptions
 from boa.cli.options import Json
 from boa.errors import FileError, InputError, UsageError, shown
 from boa.model.job_spec import JobSpec
@@ -116,7 +117,7 @@ class JobOptions:
             "package": "workdir" if self.package else None,
             "environment": self.environment,
             "image": self.image,
-            "env": {**_from_env_file(self.env_file), **_variables(self.env or [])},
+            "env": {**_from_env_file(self.env_file), **variables(self.env or [])},
             "secrets": [_secret(text) for text in self.secret] if self.secret else None,
             "grace_s": self.grace_s,
             "retries": self.retries,
@@ -144,6 +145,11 @@ def submit(
         shell.Option("--class", metavar="NAME", help="Jobs that share model and data."),
     ] = None,
     about: JobOptions,
+    limits: TermOptions,
+    terms: Annotated[
+        bool,
+        shell.Option("--terms", help="Say what it would take and cost; submit nothing."),
+    ] = False,
     wait: Annotated[
         bool, shell.Option("--wait", help="Show its log, and end with its exit code.")
     ] = False,
@@ -180,6 +186,9 @@ def submit(
     the class was learned; for a class that nobody knows it offers a short
     probe, which --probe runs: on the fewest GPUs, stopped when it has told
     enough of itself, and thrown away.
+    --after, --max-time, --max-cost, --deadline and --key also go with a job
+    file. What limits and a deadline come to is said before; --terms says it and
+    submits nothing.
 
     --wait shows what rank 0 prints until the job ends, then ends with the
     job's exit code (128 + n after signal n, 143 if it was stopped). Ctrl-C
@@ -190,11 +199,13 @@ def submit(
     [dim]$[/dim] boa submit --class resnet18 --max-gpus 8 -- python train.py --lr 0.1
     [dim]$[/dim] boa submit job.yaml --estimate
     [dim]$[/dim] boa submit job.yaml --wait
+    [dim]$[/dim] boa submit job.yaml --after 12,13 --max-cost 40 --key nightly-0711
+    [dim]$[/dim] boa submit job.yaml --deadline 6h --terms
     [dim]$[/dim] boa submit sweep/*.yaml
     [dim]$[/dim] boa submit --class a --package --environment conda:torch -- python train.py
     [dim]$[/dim] id=$(boa submit job.yaml); boa logs -f $id
     """
-    given = about.given()
+    given, bounds = about.given(), limits.given()
     if estimate or probe:
         from boa.cli.live.estimate import show_estimate
 
@@ -205,9 +216,15 @@ def submit(
         show_estimate(spec, probe=probe, json=json)
         return
     if job_class is None and len(words) > 1 and all(Path(w).suffix in JOB_FILES for w in words):
+        if bounds or terms:
+            raise UsageError("--after, --max-…, --deadline, --key and --terms go with one job.")
         _submit_files(words, given, wait=wait, json=json)
         return
     spec = _from_file(words, given) if job_class is None else _command(job_class, words, given)
+    spec = bounded(spec, bounds)
+    if terms:
+        print_terms(spec, json=json)
+        return
     job = _submitted(spec, wait=wait, json=json)
     if json:
         emit_json({"job": job})
@@ -230,6 +247,9 @@ def _submit_files(words: list[str], given: dict[str, Any], *, wait: bool, json: 
 def _submitted(spec: JobSpec, *, wait: bool, json: bool) -> "JobDetails":
     """The job as the service has it, once it has ended if that is waited for."""
     with connect() as client:
+        if spec.max_cost or spec.max_time_s or spec.deadline_s:  # told before the money
+            for said in client.terms(spec)["words"]:
+                note(said)
         job = client.submit(spec)
         if not json:
             print(job["id"], flush=True)
@@ -238,7 +258,23 @@ def _submitted(spec: JobSpec, *, wait: bool, json: bool) -> "JobDetails":
         return job
 
 
-def _variables(given: list[str]) -> dict[str, str]:
+def bounded(spec: JobSpec, terms: dict[str, Any]) -> JobSpec:
+    """The job with these terms, which go before those of its file."""
+    from boa.formats.job import job_document, read_job_spec
+
+    return read_job_spec({**job_document(spec), **terms}) if terms else spec
+
+
+def print_terms(spec: JobSpec, *, json: bool) -> None:
+    with connect() as client:
+        found = client.terms(spec)
+    if json:
+        emit_json(found)
+    else:
+        print("\n".join(found["words"]))
+
+
+def variables(given: list[str]) -> dict[str, str]:
     found = {}
     for text in given:
         key, equals, value = text.partition("=")

@@ -37,17 +37,41 @@ TRIAL = "\0trial"
 """Marks a worth that is hoped for: no class has such a name."""
 
 
+URGENCY = "\0urgency "
+"""Marks the worth of jobs that count more or less than their class."""
+
+
+def _urgent_name(job: JobView) -> str:
+    return f"{job.job_class}{URGENCY}{job.urgency!r}"
+
+
+def _urgent(jobs: Sequence[JobView], planned: Planned, price: float) -> dict[str, Worth]:
+    """Worths of jobs that count more or less than their class, by the names they go by."""
+    if all(job.urgency == 1.0 for job in jobs):
+        return {}
+    found = {
+        _urgent_name(job): planned.urgent.of(job.job_class, price, job.urgency)
+        for job in jobs
+        if job.urgency != 1.0
+    }
+    return {name: worth for name, worth in found.items() if worth is not None}
+
+
 def _facts(
     jobs: Sequence[JobView], planned: Planned, worths: Mapping[str, Worth], price: float
 ) -> tuple[Facts, Mapping[str, Worth]]:
     """Facts of jobs, and the worths that they go by: those that try what nobody has run
     (`policy/trials.py`) go by what is hoped of it."""
-    if planned.hoped is None or not planned.trials.variants:
+    urgent = _urgent(jobs, planned, price)
+    if not urgent and (planned.hoped is None or not planned.trials.variants):
         return planned.facts.of(jobs, worths), worths
-    hoped = planned.hoped(price)
+    hoped = {} if planned.hoped is None else planned.hoped(price)
     tried = {name + TRIAL: hoped[name] for name in planned.trials.variants if name in hoped}
+    tried |= urgent
 
     def named(job: JobView) -> str:
+        if (own := _urgent_name(job)) in tried:
+            return own
         trial = job.job_class + TRIAL
         is_trial = trial in tried and planned.trials.variant(job.job_class, job.serial) is not None
         return trial if is_trial else job.job_class

@@ -236,6 +236,11 @@ def worth_of(course: Course, price: float) -> Worth:
     return _worth(course, price, course.weight * high)
 
 
+def at_weight(course: Course, price: float, weight: float) -> Worth:
+    """A course for which a second counts so much, whatever its class's does."""
+    return _worth(course, price, weight)
+
+
 def _worth(course: Course, price: float, weight: float) -> Worth:
     values = weight + price * course.rates
     compute = _to_go_in_python if _library is None else _to_go

@@ -58,7 +58,7 @@ class AtOnce(Decider):
         if draft.replan or draft.arrived or self.fresh_plan:
             return True
         last = self.next_round - self.round_s
-        waiting = [job for job in draft.jobs.values() if job.share is None]
+        waiting = [job for job in draft.jobs.values() if job.share is None and not job.held_back]
         return any(last < self._starts_unplanned_at(job) <= draft.now for job in waiting)
 
     def _starts_unplanned_at(self, job: JobRecord) -> Seconds:
@@ -72,11 +72,8 @@ class AtOnce(Decider):
 
     def _round(self, draft: Draft, room: Room) -> None:
         now = draft.now
-        jobs = [  # whoever runs is looked at without a call
-            job
-            for job in draft.jobs.values()
-            if (job.retry_at is None and not job.stop_requested) or schedulable(job, now)
-        ]
+        jobs = [job for job in draft.jobs.values() if schedulable(job, now)]
+        self.asked_again.clear()
         current = current_allocations(jobs)
         room = _with_draining(draft, room, self.unwanted)
         if self.at_events:

@@ -23,6 +23,7 @@ class ByJob(Decider):
         if asked or draft.replan:
             self._fit(draft, room)
         self.fresh_plan = False
+        self.asked_again.clear()
 
     def wakes_at(self, job: JobRecord) -> Seconds:
         if job.retry_at is not None:
@@ -32,7 +33,7 @@ class ByJob(Decider):
     def _needs_a_decision(self, job: JobRecord, now: Seconds) -> bool:
         if not schedulable(job, now):
             return False
-        return self.fresh_plan or job.share is None or _due(job)
+        return self.fresh_plan or job.share is None or job.id in self.asked_again or _due(job)
 
     def _ask(self, draft: Draft, jobs: Sequence[JobRecord]) -> None:
         decision = self.policy.decide(self.view(draft, jobs)) if self.memory else Decision()

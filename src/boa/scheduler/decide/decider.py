@@ -79,6 +79,8 @@ class Decider(ABC):
     """Why jobs are to have something else since this step …"""
     changed: Mapping[JobId, Change] = field(default_factory=dict)
     """… and of whom a market has changed the GPUs."""
+    asked_again: set[JobId] = field(default_factory=set)
+    """Jobs that count more or less than when they were last asked about."""
     weighed: Mapping[NodeId, NodeReason] = field(default_factory=dict)
     """Worth of nodes when the policy last looked, where it weighs them."""
     newest: Mapping[NodeId, NodeReason] = field(default_factory=dict)
@@ -152,7 +154,7 @@ class Decider(ABC):
         if not isinstance(self.memory, Planned):
             return None
         worths = self.memory.worths(self.memory.price)
-        jobs = self.job_views(draft, list(draft.jobs.values()))
+        jobs = self.job_views(draft, [job for job in draft.jobs.values() if not job.held_back])
         before, arrivals = self.arrivals_come_to
         if before is not worths:  # as long as plan and price are the same
             arrivals = promised(self.memory.solution.workload, worths)
@@ -307,7 +309,9 @@ _id = attrgetter("id")
 
 
 def schedulable(job: JobRecord, now: Seconds) -> bool:
-    return not job.stop_requested and (job.retry_at is None or job.retry_at <= now)
+    if job.stop_requested or job.held_back:
+        return False
+    return job.retry_at is None or job.retry_at <= now
 
 
 def current_allocations(jobs: Iterable[JobRecord]) -> dict[JobId, Allocation]:

@@ -179,6 +179,7 @@ def _job_view(
         resumes_in=_resumes_in(job, known.rescale_s, now),
         limits=job.spec.gpus,
         barred=barred.states,
+        urgency=job.urgency,
     )
 
 

@@ -1,14 +1,15 @@
 """Users' commands: each changes the draft, or raises what they did wrong. All pure."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from boa.errors import InputError
 from boa.model.cluster import JobId
-from boa.model.job import JobRecord, JobSpec
+from boa.model.job import After, JobRecord, JobSpec
 from boa.model.workload import GpuType, cheapest_node
 from boa.scheduler.refusals import NoSuchJob
 from boa.scheduler.state import Draft
+from boa.scheduler.terms.dependencies import Known, still_awaited, unknown, waits
+from boa.scheduler.terms.stopping import stop_job
 from boa.units import GpuName, UsdPerHour
 
 UNLIMITED = 1_000_000
@@ -25,11 +26,13 @@ def submit(
     owner: str = "",
     team: str = "",
     code: str = "",
+    known: Known = unknown,
 ) -> JobRecord:
     """`one_machine`: all nodes are this one, so that one process sees the GPUs of several.
-    `code`: fingerprint of what is run."""
+    `code`: fingerprint of what is run. `known`: what is stored of a job that has ended."""
     check(spec, gpu_types, max_nodes)
-    return _add(draft, spec, one_machine, owner, team, code)
+    awaits = still_awaited(draft, spec.after, known)
+    return _add(draft, spec, one_machine, owner, team, code, awaits)
 
 
 def submit_many(
@@ -42,34 +45,43 @@ def submit_many(
     owner: str = "",
     team: str = "",
     codes: Sequence[str] = (),
+    known: Known = unknown,
 ) -> list[JobRecord]:
     """All of them or, where one is wrong, none: the error names which."""
+    awaits = []
     for number, spec in enumerate(specs):
         try:
             check(spec, gpu_types, max_nodes)
+            awaits.append(still_awaited(draft, spec.after, known))
         except InputError as wrong:
             field = f"jobs[{number}].{wrong.field}"
             raise InputError(field, wrong.value, wrong.expected, wrong.problem) from None
     codes = codes or [""] * len(specs)
     return [
-        _add(draft, spec, one_machine, owner, team, code)
-        for spec, code in zip(specs, codes, strict=True)
+        _add(draft, spec, one_machine, owner, team, code, others)
+        for spec, code, others in zip(specs, codes, awaits, strict=True)
     ]
 
 
 def check(
     spec: JobSpec, gpu_types: Mapping[GpuName, GpuType], max_nodes: Mapping[GpuName, int]
 ) -> None:
-    """That the job could ever run here."""
-    unknown = [name for name in spec.gpus.types if name not in gpu_types]
-    if unknown:
+    """A job that can be given what it asks for, as far as is known here."""
+    strange = [name for name in spec.gpus.types if name not in gpu_types]
+    if strange:
         expected = f"GPU types that can be rented here: {', '.join(gpu_types)}"
-        raise InputError("gpus.types", unknown[0], expected)
+        raise InputError("gpus.types", strange[0], expected)
     _check_size(spec, gpu_types, max_nodes)
 
 
 def _add(
-    draft: Draft, spec: JobSpec, one_machine: bool, owner: str, team: str, code: str
+    draft: Draft,
+    spec: JobSpec,
+    one_machine: bool,
+    owner: str,
+    team: str,
+    code: str,
+    awaits: tuple[After, ...],
 ) -> JobRecord:
     state = draft.state
     serial = state.serials.get(spec.job_class, 0)
@@ -81,7 +93,9 @@ def _add(
         team=team,
         code=code,
         submitted_at=draft.now,
-        reason="new",
+        reason=waits(awaits) if awaits else "new",
+        awaits=awaits,
+        deadline=None if spec.deadline_s is None else draft.now + spec.deadline_s,
     )
     state.next_job += 1
     state.serials[spec.job_class] = serial + 1
@@ -129,11 +143,4 @@ def stop(draft: Draft, job_id: JobId, known: JobRecord | None) -> JobRecord:
         if known is None:
             raise NoSuchJob(job_id)
         return known
-    if job.stop_requested:
-        return job
-    draft.tell("stop", job=job.id, name=job.name)
-    job = replace(job, stop_requested=True, reason="stop requested")
-    if job.run is None:
-        draft.count(stopped=1)
-        job = replace(job, state="stopped", ended_at=draft.now, allocation=None)
-    return draft.put_job(job)
+    return stop_job(draft, job)

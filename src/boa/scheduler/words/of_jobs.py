@@ -1,13 +1,12 @@
 """Sentences about jobs: how they start, change, end and fail."""
 
-from boa.model.events import Ended, FailedFields, FailureCode, OfJob, Retry, Start, Submitted
+from boa.model.events import Ended, FailedFields, FailureCode, Retry, Start, Submitted
 from boa.model.placements import Placement
 from boa.scheduler.words.amounts import dollars
 from boa.scheduler.words.pieces import About, Part, Words, named, time, worded
 from boa.units import Seconds, Usd
 
 _NO_TIME_S = 0.05
-STOPPED = "stopped on request"
 FROM_KEPT = "from its last checkpoint if it has one"
 """Whether it has, the job alone knows."""
 
@@ -19,21 +18,11 @@ def submitted(about: About, data: Submitted) -> Words:
         yield f", of class {data['job_class']}"
 
 
-def stop(about: About, data: OfJob) -> Words:
-    yield from named(about, data["name"])
-    yield " was asked to stop"
-
-
 def ended(about: About, data: Ended) -> Words:
     yield from named(about, data["name"])
     yield f" {about.kind} after "
     yield time(data["jct_s"])
     yield f" for {dollars(data['cost_usd'])}"
-
-
-def stopped(about: About, data: Ended) -> Words:
-    yield from ended(about, data)
-    yield f": {STOPPED}"
 
 
 def failed(about: About, data: FailedFields) -> Words:

@@ -11,7 +11,7 @@ from typing import Any
 from boa.model.cluster import JobId, NodeId
 from boa.model.events import EventKind, has_its_fields
 from boa.model.records import Event
-from boa.scheduler.words import of_jobs, of_nodes, of_service, of_shortages
+from boa.scheduler.words import of_jobs, of_nodes, of_service, of_shortages, of_terms
 from boa.scheduler.words.pieces import About, Part, Words
 
 
@@ -71,11 +71,16 @@ WORDS: Mapping[EventKind, Callable[[About, Any], Words]] = {
     "started": of_jobs.start,
     "rescaled": of_jobs.start,
     "restarted": of_jobs.start,
-    "stop": of_jobs.stop,
-    "stopped": of_jobs.stopped,
+    "stop": of_terms.stop,
+    "stopped": of_terms.stopped,
     "succeeded": of_jobs.ended,
     "failed": of_jobs.failed,
     "retry": of_jobs.retry,
+    "paused": of_terms.paused,
+    "resumed": of_terms.resumed,
+    "changed": of_terms.changed,
+    "limit": of_terms.limit,
+    "deadline": of_terms.deadline,
     "node_rented": of_nodes.node_rented,
     "node_ready": of_nodes.node_ready,
     "node_released": of_nodes.node_released,

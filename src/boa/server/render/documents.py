@@ -71,6 +71,8 @@ def job_row(
         "left_usd": believed.left_usd,
         "stop_requested": record.stop_requested,
         "reason": record.reason,
+        "paused": record.paused,
+        "sweep": record.sweep,
     }
 
 
@@ -92,6 +94,11 @@ def job_details(
         "retry_at": record.retry_at,
         "wanted": None if share is None else {"gpu_type": share.gpu, "width": share.width},
         "held": [part(hold) for hold in holds],
+        "awaits": [one.job for one in record.awaits],
+        "deadline": record.deadline,
+        "urgency": record.urgency,
+        "ran_s": record.ran_s + (0.0 if record.run is None else now - record.run.requested_at),
+        "parameters": dict(record.drawn),
         "spec": job_document(record.spec),
     }
 

@@ -3,8 +3,10 @@
 from typing import Any
 
 from boa.formats.job import BATCH, JOB, MAX_VALUE_BYTES, SECRET_NAME
+from boa.formats.job_changes import FIXED
 from boa.formats.report import REPORT as REPORT_BODY
 from boa.model.access import ROLES
+from boa.model.job_spec import AMENDABLE
 from boa.model.policies import POLICIES, policies_with
 from boa.model.workload import BILLINGS
 
@@ -73,6 +75,38 @@ def schemas() -> dict[str, Any]:
         "SecretValue": _SECRET_VALUE,
         "WhatIf": _WHAT_IF,
         "TokenRequest": _TOKEN,
+        **_changes(),
+    }
+
+
+def _changes() -> dict[str, Any]:
+    """Bodies that change some fields of a job."""
+    fields = JOB.schema()["properties"]
+    own = {name: dict(fields[name]) for name in AMENDABLE}
+    again = {name: field for name, field in fields.items() if name not in FIXED}
+    for field in (*own.values(), *again.values()):
+        field.pop("default", None)
+    changes = {"type": "object", "minProperties": 1, "additionalProperties": False}
+    resubmission = {
+        "changes": {
+            "type": "object",
+            "additionalProperties": False,
+            "properties": again,
+            "description": "Fields of the job file that are others this time.",
+        },
+        "continue": {
+            "type": "boolean",
+            "default": False,
+            "description": "From the checkpoints of the first, which must have ended.",
+        },
+    }
+    return {
+        "JobChanges": {**changes, "properties": own},
+        "Resubmission": {
+            "type": "object",
+            "additionalProperties": False,
+            "properties": resubmission,
+        },
     }
 
 

@@ -226,6 +226,10 @@ class JobRoutes:
             raise refusal(by, f"the log of job {job} is for its owner, the owner's team, or admins")
         return record
 
+    def details(self, record: JobRecord, to: Caller) -> answers.JobAnswer:
+        """All there is to say of a job to somebody."""
+        return self._details(record, to)
+
     def _details(self, record: JobRecord, to: Caller) -> answers.JobAnswer:
         control, snapshot = self._service.control, self._service.control.snapshot
         holds = documents.holds_of(record, snapshot)

@@ -27,6 +27,7 @@ START = {
     "epoch": 2,
     "epochs": 5,
 }
+LIMIT = "job 3 (net) is stopped: its limit on cost is reached ($39.90 of $40.00)"
 SHORT = {"name": "net", "gpu_type": "T4", "width": 8}
 PLANNED = {"number": 7, "average_jct_s": 1234.5, "spend_per_hour": 8.0, "wall_s": 0.0123}
 SAID: list[tuple[EventKind, dict[str, Any], str]] = [
@@ -93,6 +94,54 @@ SAID: list[tuple[EventKind, dict[str, Any], str]] = [
         "succeeded",
         {**ENDED, "cost_usd": 0.0042, "exit_code": 0},
         "job 3 (net) succeeded after 60 s for $0.0042",
+    ),
+    ("stop", {"name": "net", "why": "max_cost", "detail": "$39.90 of $40.00"}, LIMIT),
+    (
+        "stopped",
+        {**ENDED, "exit_code": 0, "why": "max_time"},
+        "job 3 (net) stopped after 60 s for $0.31: its limit on time is reached",
+    ),
+    (
+        "stopped",
+        {**ENDED, "exit_code": None, "why": "dependency", "detail": "job 2 failed"},
+        "job 3 (net) stopped after 60 s for $0.31: job 2 failed",
+    ),
+    (
+        "stopped",
+        {**ENDED, "exit_code": 0, "why": "halving", "detail": "13 of 27"},
+        "job 3 (net) stopped after 60 s for $0.31: others of its sweep do better (13 of 27)",
+    ),
+    ("paused", {"name": "net"}, "job 3 (net) was paused"),
+    ("resumed", {"name": "net"}, "job 3 (net) was resumed"),
+    (
+        "changed",
+        {"name": "net", "fields": {"weight": 3.0, "gpus": {"max": 4, "types": []}, "key": None}},
+        "job 3 (net) was changed: weight 3, gpus max=4 types=any, key none",
+    ),
+    (
+        "limit",
+        {"name": "net", "why": "max_cost", "used": 32.0, "most": 40.0, "in_s": 300.0},
+        "job 3 (net) is near its limit: $32.00 of $40.00; it is stopped in 300 s",
+    ),
+    (
+        "limit",
+        {"name": "net", "why": "max_time", "used": 80.0, "most": 100.0},
+        "job 3 (net) is near its limit: 80 s of 100 s",
+    ),
+    (
+        "deadline",
+        {"name": "net", "why": "nears", "in_s": 3600.0, "takes_s": 3000.0, "urgency": 2.0},
+        "job 3 (net) counts 2 times as much for its deadline in 3,600 s, takes 3,000 s",
+    ),
+    (
+        "deadline",
+        {"name": "net", "why": "out_of_reach", "in_s": 3600.0, "takes_s": 4000.0, "urgency": 8.0},
+        "job 3 (net) will miss its deadline in 3,600 s, takes 4,000 s",
+    ),
+    (
+        "deadline",
+        {"name": "net", "why": "missed", "in_s": -1.0},
+        "job 3 (net) has missed its deadline: it goes on at its own weight",
     ),
     (
         "failed",

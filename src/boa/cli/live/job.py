@@ -1,0 +1,212 @@
+"""`boa job`: change a job that is there, pause it, resume it, submit it again."""
+
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+
+from boa.cli import options, parsers, shell
+from boa.cli.console import emit_json, say_error
+from boa.cli.live.service import connect
+from boa.cli.live.submit import variables
+from boa.cli.live.term_options import moment, usd
+from boa.cli.options import Json
+from boa.errors import BoaError, NoServer, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from boa.api.answers import JobDetails
+
+app = shell.Group("job", "Change a job that is there, pause it, resume it, submit it again.")
+Job: TypeAlias = Annotated[str, shell.Argument(metavar="JOB", help="The id of a job.")]
+Jobs: TypeAlias = Annotated[list[str], shell.Argument(metavar="JOB...", help="Ids of jobs.")]
+NONE = "none"
+"""In place of a limit: there is to be none."""
+
+
+def _or_none(parse: "Callable[[Any], Any]") -> "Callable[[Any], Any]":
+    return lambda text: NONE if text == NONE else parse(text)
+
+
+def _changed(value: Any) -> Any:
+    return None if value == NONE else value
+
+
+@app.add("set")
+def set_fields(
+    job: Job,
+    name: Annotated[str | None, shell.Option("--name", metavar="N", help="For people.")] = None,
+    weight: Annotated[
+        float | None,
+        shell.Option(
+            "--weight",
+            metavar="X",
+            parser=parsers.number("--weight", "a finite number > 0"),
+            help="How much its JCT counts.",
+        ),
+    ] = None,
+    min_gpus: Annotated[
+        int | None, options.count("--min-gpus", "K", 1, "The fewest it can run on.")
+    ] = None,
+    max_gpus: Annotated[
+        int | None, options.count("--max-gpus", "K", 1, "The most it may get.")
+    ] = None,
+    gpus: Annotated[
+        str | None,
+        shell.Option("--gpus", metavar="T4,A100", help="GPU types it can run on; none: any."),
+    ] = None,
+    retries: Annotated[
+        int | None, options.count("--retries", "N", 0, "Restarts after failures of its own.")
+    ] = None,
+    max_time: Annotated[
+        str | None,
+        shell.Option(
+            "--max-time",
+            metavar="SPAN|none",
+            parser=_or_none(parsers.span("--max-time")),
+            help="The most that its runs may take, all together.",
+        ),
+    ] = None,
+    max_cost: Annotated[
+        str | None,
+        shell.Option(
+            "--max-cost",
+            metavar="USD|none",
+            parser=_or_none(usd("--max-cost")),
+            help="The most that it may cost, in all.",
+        ),
+    ] = None,
+    deadline: Annotated[
+        str | None,
+        shell.Option(
+            "--deadline",
+            metavar="SPAN|TIME|none",
+            parser=_or_none(moment),
+            help="When it is to have ended, from now.",
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Change weight and limits of a job that has not ended.
+
+    They are in force at once: a job that may have fewer GPUs is moved, one that
+    counts more gets more of them. A limit that is none is no limit.
+
+    [bold]Examples[/bold]
+    [dim]$[/dim] boa job set 17 --weight 3
+    [dim]$[/dim] boa job set 17 --max-gpus 4 --max-cost 60
+    [dim]$[/dim] boa job set 17 --deadline none
+    """
+    types = None if gpus is None else [] if gpus == NONE else [g.strip() for g in gpus.split(",")]
+    limits = {"min": min_gpus, "max": max_gpus, "types": types}
+    limits = {key: value for key, value in limits.items() if value is not None}
+    fields = {"name": name, "weight": weight, "gpus": limits or None, "retries": retries}
+    bounds = {"max_time_s": max_time, "max_cost": max_cost, "deadline_s": deadline}
+    changes = {key: value for key, value in fields.items() if value is not None}
+    changes |= {key: _changed(value) for key, value in bounds.items() if value is not None}
+    if not changes:
+        raise UsageError("nothing to change: boa job set JOB --weight 3, or another option.")
+    with connect() as client:
+        found = client.change(job, **changes)
+    if json:
+        emit_json({"job": found})
+    else:
+        print(f"job {found['id']}: changed")
+
+
+@app.add("pause")
+def pause(jobs: Jobs, json: Json = False) -> None:
+    """Have jobs give their GPUs up, with a checkpoint, until they are resumed.
+
+    [bold]Examples[/bold]
+    [dim]$[/dim] boa job pause 17 18
+    """
+    with connect() as client:
+        _each(jobs, client.pause, "paused", json)
+
+
+@app.add("resume")
+def resume(jobs: Jobs, json: Json = False) -> None:
+    """Go on with jobs that were paused, from their checkpoints.
+
+    [bold]Examples[/bold]
+    [dim]$[/dim] boa job resume 17 18
+    """
+    with connect() as client:
+        _each(jobs, client.resume, "resumed", json)
+
+
+@app.add("resubmit")
+def resubmit(
+    job: Job,
+    env: Annotated[
+        list[str] | None,
+        shell.Option("--env", metavar="K=V", help="Another variable; may be repeated."),
+    ] = None,
+    max_cost: Annotated[
+        str | None,
+        shell.Option(
+            "--max-cost",
+            metavar="USD|none",
+            parser=_or_none(usd("--max-cost")),
+            help="The most that it may cost this time.",
+        ),
+    ] = None,
+    max_time: Annotated[
+        str | None,
+        shell.Option(
+            "--max-time",
+            metavar="SPAN|none",
+            parser=_or_none(parsers.span("--max-time")),
+            help="The most that its runs may take this time.",
+        ),
+    ] = None,
+    from_checkpoint: Annotated[
+        bool,
+        shell.Option("--from-checkpoint", help="Go on where it ended, in its own checkpoints."),
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Submit a job once more, and print the new one's id.
+
+    It is what was submitted, with what was changed since; less its key and what
+    it was to start after. A job that was stopped by a limit goes on with
+    --from-checkpoint and a higher one.
+
+    [bold]Examples[/bold]
+    [dim]$[/dim] boa job resubmit 17
+    [dim]$[/dim] boa job resubmit 17 --from-checkpoint --max-cost 80
+    """
+    changes: dict[str, Any] = {
+        name: _changed(value)
+        for name, value in (("max_cost", max_cost), ("max_time_s", max_time))
+        if value is not None
+    }
+    with connect() as client:
+        if env:
+            changes["env"] = {**client.job(job)["spec"].get("env", {}), **variables(env)}
+        found = client.resubmit(job, changes, from_checkpoint=from_checkpoint)
+    if json:
+        emit_json({"job": found})
+    else:
+        print(found["id"])
+
+
+def _each(jobs: list[str], do: "Callable[[str], JobDetails]", done: str, json: bool) -> None:
+    """Of several jobs all are tried, and every error is told; the exit code is the worst's."""
+    found: list[JobDetails] = []
+    wrong: list[BoaError] = []
+    for job in jobs:
+        try:
+            found.append(do(job))
+        except BoaError as problem:
+            wrong.append(problem)
+            if isinstance(problem, NoServer):
+                break
+    if json and (found or not wrong):
+        emit_json({"jobs": found})
+    elif not json:
+        for details in found:
+            print(f"job {details['id']}: {done}")
+    for error in wrong:
+        say_error(error)
+    if wrong:
+        raise shell.Exit(max(error.exit_code for error in wrong))

@@ -1,0 +1,50 @@
+"""Questions about a job's terms: priced before, changed while it is there, submitted again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+from boa.client.documents import document_of, job_path
+from boa.client.wire import Wire
+from boa.model.job_spec import JobSpec
+
+if TYPE_CHECKING:
+    from boa.api.answers import JobDetails
+    from boa.api.terms import JobTerms
+
+
+class TermQuestions:
+    """The part of `Client` that is about them."""
+
+    _wire: Wire
+
+    def terms(self, spec: JobSpec | Mapping[str, Any]) -> JobTerms:
+        """What it would take and cost, and what its limits and its deadline do. Submits nothing."""
+        return cast("JobTerms", self._wire.ask("POST", "jobs/terms", body=document_of(spec)))
+
+    def pause(self, job: str) -> JobDetails:
+        """Have it give its GPUs up, with a checkpoint, until it is resumed."""
+        return self._changed("POST", f"{job_path(job)}/pause")
+
+    def resume(self, job: str) -> JobDetails:
+        return self._changed("POST", f"{job_path(job)}/resume")
+
+    def change(self, job: str, **fields: Any) -> JobDetails:
+        """Other limits or weights, as a job file has them: `weight=3`, `gpus={"max": 4}`,
+        `max_cost=None`. A deadline is told from now on."""
+        return self._changed("PATCH", job_path(job), fields)
+
+    def resubmit(
+        self,
+        job: str,
+        changes: Mapping[str, Any] | None = None,
+        *,
+        from_checkpoint: bool = False,
+    ) -> JobDetails:
+        """Submit it once more, with these fields changed; or to go on where it ended."""
+        body = {"changes": dict(changes or {}), "continue": from_checkpoint}
+        return self._changed("POST", f"{job_path(job)}/resubmit", body)
+
+    def _changed(self, method: str, path: str, body: Any = None) -> JobDetails:
+        return cast("JobDetails", self._wire.ask(method, path, body=body)["job"])

@@ -1,0 +1,101 @@
+"""A job's terms: what it starts after, what it may take and cost, by when it is to have ended."""
+
+from typing import Any, get_args
+
+from boa.formats.containers import either, list_of, object_of
+from boa.formats.shapes import Field, choice, needed, nullable, number, text, then, whole
+from boa.model.job_spec import After, JobSpec, On
+
+MAX_AFTER = 1000
+MAX_KEY = 200
+LONGEST_S = 10 * 366 * 86_400.0
+MOST_USD = 1e9
+_WAITED = "the id of a job, such as 12, or of a sweep, such as s3"
+_ID = text(_WAITED, pattern=r"^s?[1-9][0-9]{0,17}$", words="id of a job, or of a sweep")
+_AFTER = list_of(
+    either(
+        {
+            int: then(whole(), lambda job: After(str(job))),
+            str: then(_ID, After),
+            dict: object_of(
+                needed(
+                    "job",
+                    either({int: then(whole(), str), str: _ID}, expected=_WAITED),
+                    "The id of a job or a sweep.",
+                ),
+                Field(
+                    "on",
+                    choice(get_args(On)),
+                    "The end that is waited for.",
+                    default="success",
+                ),
+                make=After,
+                words="`{job: ID, on: success, failure or end}`",
+            ),
+        },
+        expected=f"{_WAITED}; or {{job: ID, on: success, failure or end}}",
+    ),
+    least=0,
+    most=MAX_AFTER,
+    unique="each job once",
+    expected=f"a list of up to {MAX_AFTER} ids of jobs or sweeps",
+    words="list of ids of jobs or sweeps, or `{job: ID, on: success, failure or end}`",
+)
+
+TERMS = (
+    Field(
+        "after",
+        _AFTER,
+        "Jobs or sweeps that must have ended first: well (`on: success`, which a plain id means), "
+        "badly (`failure`), or at all (`end`).",
+        otherwise="none",
+        example=[12, {"job": 13, "on": "end"}],
+    ),
+    Field(
+        "max_time_s",
+        nullable(number(above=0, most=LONGEST_S)),
+        "The most that its runs may take, all together; then it is stopped, with a checkpoint.",
+        otherwise="no limit",
+    ),
+    Field(
+        "max_cost",
+        nullable(number(above=0, most=MOST_USD)),
+        "The most that it may cost, in USD; it is stopped in time for a checkpoint.",
+        otherwise="no limit",
+        example=40,
+    ),
+    Field(
+        "deadline_s",
+        nullable(number(above=0, most=LONGEST_S)),
+        "From its submission until it is to have ended: its weight rises as that takes it.",
+        otherwise="none",
+    ),
+    Field(
+        "key",
+        text(
+            f"1 to {MAX_KEY} letters, digits and . _ : + - (a letter or digit first)",
+            pattern=r"^[A-Za-z0-9][A-Za-z0-9._:+-]*$",
+            most=MAX_KEY,
+            words=f"1 to {MAX_KEY} letters, digits and `. _ : + -`",
+        ),
+        "Submitting it again under the same key makes no second job.",
+        otherwise="none",
+        example="nightly-2026-11-16",
+    ),
+)
+
+
+def terms_document(spec: JobSpec) -> dict[str, Any]:
+    """Those that there are."""
+    said = {
+        "after": [_named(one) for one in spec.after] or None,
+        "max_time_s": spec.max_time_s,
+        "max_cost": spec.max_cost,
+        "deadline_s": spec.deadline_s,
+        "key": spec.key or None,
+    }
+    return {name: value for name, value in said.items() if value is not None}
+
+
+def _named(one: After) -> Any:
+    return one.job if one.on == "success" else {"job": one.job, "on": one.on}

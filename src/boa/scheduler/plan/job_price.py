@@ -1,0 +1,78 @@
+"""The price of a job's terms, before it is submitted: by the plan in force. Pure."""
+
+from typing import NamedTuple
+
+from boa.model.job_spec import JobSpec
+from boa.policy.boa import Planned
+from boa.policy.market.urgency import Position, Way, in_time
+from boa.scheduler.words.amounts import dollars, seconds
+from boa.units import Seconds
+
+
+class Priced(NamedTuple):
+    """How a job goes without its deadline, and with it."""
+
+    usual: Way | None
+    """None: nothing is known of its class."""
+    way: Way | None = None
+    """None: it has no deadline."""
+    kept: bool = True
+
+    @property
+    def foreseen(self) -> Way | None:
+        return self.usual if self.way is None else self.way
+
+
+def priced(planned: Planned | None, spec: JobSpec, boot_s: Seconds) -> Priced:
+    """`boot_s`: seconds until a node that is rented for it is ready."""
+    if planned is None:
+        return Priced(None)
+
+    def later(way: Way) -> Way:
+        return way._replace(seconds=way.seconds + boot_s)
+
+    price = planned.price
+    usual = next(planned.urgent.ways(spec.job_class, price, spec.gpus, Position()), None)
+    if usual is None or spec.deadline_s is None:
+        return Priced(None if usual is None else later(usual))
+    ways = planned.urgent.ways(spec.job_class, price, spec.gpus, Position())
+    way, kept = in_time(ways, spec.deadline_s - boot_s)
+    return Priced(later(usual), None if way is None else later(way), kept)
+
+
+def in_words(found: Priced, spec: JobSpec) -> list[str]:
+    """For whoever is about to submit it."""
+    usual, way = found.usual, found.foreseen
+    if usual is None or way is None:
+        return [f"nothing is known of class {spec.job_class} yet: no time and no cost can be told"]
+    said = [f"takes {seconds(usual.seconds)} and {dollars(usual.usd)} if its GPUs are there"]
+    if spec.deadline_s is not None and found.way is not None:
+        said.append(_deadline_words(found.way, usual, spec.deadline_s, found.kept))
+    if spec.max_cost is not None:
+        most = dollars(spec.max_cost)
+        said.append(_limit_words("max_cost", dollars(way.usd), most, way.usd <= spec.max_cost))
+    if spec.max_time_s is not None:
+        most, enough = seconds(spec.max_time_s), way.seconds <= spec.max_time_s
+        said.append(_limit_words("max_time_s", seconds(way.seconds), most, enough))
+    return said
+
+
+def _deadline_words(way: Way, usual: Way, deadline_s: Seconds, kept: bool) -> str:
+    extra = max(way.usd - usual.usd, 0.0)
+    if not kept:
+        return (
+            f"its deadline in {seconds(deadline_s)} cannot be kept: the soonest is "
+            f"{seconds(way.seconds)}, for {dollars(way.usd)}"
+        )
+    if way.urgency <= 1.0:
+        return f"its deadline in {seconds(deadline_s)} is kept at no extra cost"
+    return (
+        f"its deadline in {seconds(deadline_s)} is kept for {dollars(extra)} more: "
+        f"{seconds(way.seconds)}, {dollars(way.usd)}"
+    )
+
+
+def _limit_words(name: str, needs: str, most: str, enough: bool) -> str:
+    if enough:
+        return f"{name} {most} is enough"
+    return f"{name} {most} is too little for {needs}: it will be stopped, with a checkpoint"

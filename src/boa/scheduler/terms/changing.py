@@ -1,0 +1,102 @@
+"""Changes of a job until it has ended: paused, resumed, other limits and weights. All pure."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from boa.errors import InputError
+from boa.model.job import JobRecord
+from boa.model.job_spec import amended
+from boa.model.workload import GpuType
+from boa.scheduler.observe.commands import check
+from boa.scheduler.refusals import NoSuchJob
+from boa.scheduler.state import Draft
+from boa.scheduler.terms.dependencies import waits
+from boa.scheduler.words.of_terms import PAUSED
+from boa.units import GpuName
+
+_DEADLINE = ("nears", "out_of_reach", "missed")
+
+
+def active(draft: Draft, job_id: str, known: JobRecord | None, doing: str) -> JobRecord:
+    """A job that can still be changed. `known`: what the store has of one that is not active."""
+    job = draft.jobs.get(job_id)
+    if job is None:
+        if known is None:
+            raise NoSuchJob(job_id)
+        raise InputError("job", job_id, f"one that can be {doing}", f"job {job_id} {known.state}")
+    if job.stop_requested:
+        problem = f"job {job_id} is being stopped"
+        raise InputError("job", job_id, f"one that can be {doing}", problem)
+    return job
+
+
+def pause(draft: Draft, job: JobRecord) -> JobRecord:
+    """It gives its GPUs up, with a checkpoint, until it is resumed."""
+    if job.paused:
+        return job
+    draft.tell("paused", job=job.id, name=job.name)
+    draft.replan = True
+    state = "waiting" if job.run is None else job.state
+    return draft.put_job(
+        replace(job, paused=True, allocation=None, retry_at=None, state=state, reason=PAUSED)
+    )
+
+
+def resume(draft: Draft, job: JobRecord) -> JobRecord:
+    """It has GPUs again as soon as there are some; what it waited is no part of a rescaling."""
+    if not job.paused:
+        return job
+    draft.tell("resumed", job=job.id, name=job.name)
+    draft.replan = True
+    reason = waits(job.awaits) if job.awaits else "resumed"
+    return draft.put_job(replace(job, paused=False, moved_at=_from_now(draft, job), reason=reason))
+
+
+def _from_now(draft: Draft, job: JobRecord) -> float | None:
+    return None if job.moved_at is None else draft.now
+
+
+def amend(
+    draft: Draft,
+    job: JobRecord,
+    fields: Mapping[str, Any],
+    gpu_types: Mapping[GpuName, GpuType],
+    max_nodes: Mapping[GpuName, int],
+) -> JobRecord:
+    """`fields`: those that change, as JSON has them and checked one by one."""
+    spec = amended(job.spec, fields)
+    changed = {name: value for name, value in fields.items() if _differs(job, spec, name)}
+    if "gpus" in changed:
+        check(spec, gpu_types, max_nodes)
+    if not changed:
+        return job
+    share, deadline, urgency = job.share, job.deadline, job.urgency
+    forget = {"max_time" if name == "max_time_s" else name for name in changed}
+    if "gpus" in changed and share is not None:
+        share = replace(share, until=job.epoch)  # so that it is asked about at once
+    if "deadline_s" in changed:
+        deadline = None if spec.deadline_s is None else draft.now + spec.deadline_s
+        forget.update(_DEADLINE)
+    if "deadline_s" in changed or "weight" in changed:
+        urgency = 1.0  # as it is found at the next decision
+    draft.tell("changed", job=job.id, name=job.name, fields=changed)
+    draft.replan = True
+    return draft.put_job(
+        replace(
+            job,
+            spec=spec,
+            amended={**job.amended, **changed},
+            share=share,
+            deadline=deadline,
+            urgency=urgency,
+            told=tuple(code for code in job.told if code not in forget),
+        )
+    )
+
+
+def _differs(job: JobRecord, spec: Any, name: str) -> bool:
+    """A deadline is told from now on, so the same one again is another."""
+    if name == "deadline_s":
+        return spec.deadline_s is not None or job.deadline is not None
+    return bool(getattr(spec, name) != getattr(job.spec, name))

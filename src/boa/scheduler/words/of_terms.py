@@ -1,0 +1,110 @@
+"""Sentences about a job's terms: pauses, changes, limits, deadlines, and why it was stopped."""
+
+from boa.model.events import (
+    Changed,
+    DeadlineFields,
+    Limited,
+    OfJob,
+    StopCode,
+    StopFields,
+    StoppedFields,
+)
+from boa.scheduler.words.amounts import dollars
+from boa.scheduler.words.amounts import seconds as worded_s
+from boa.scheduler.words.of_jobs import ended
+from boa.scheduler.words.pieces import About, Words, named, worded
+
+PAUSED = "paused: boa job resume goes on with it"
+PARKED = "waits until others of its sweep have got as far"
+
+
+def stopped_by(why: StopCode, detail: str = "") -> str:
+    """Why a job was stopped, as it says itself."""
+    match why:
+        case "requested":
+            return "stopped on request"
+        case "max_cost":
+            return f"its limit on cost is reached{_more(detail)}"
+        case "max_time":
+            return f"its limit on time is reached{_more(detail)}"
+        case "dependency":
+            return detail or "a job that it was to start after did not end as it should"
+        case "halving":
+            return f"others of its sweep do better{_more(detail)}"
+
+
+def _more(detail: str) -> str:
+    return f" ({detail})" if detail else ""
+
+
+def stop(about: About, data: StopFields) -> Words:
+    yield from named(about, data["name"])
+    why = data.get("why", "requested")
+    if why == "requested":
+        yield " was asked to stop"
+    else:
+        yield f" is stopped: {stopped_by(why, data.get('detail', ''))}"
+
+
+def stopped(about: About, data: StoppedFields) -> Words:
+    yield from ended(about, data)
+    yield f": {stopped_by(data['why'], data.get('detail', ''))}"
+
+
+def paused(about: About, data: OfJob) -> Words:
+    yield from named(about, data["name"])
+    yield " was paused"
+
+
+def resumed(about: About, data: OfJob) -> Words:
+    yield from named(about, data["name"])
+    yield " was resumed"
+
+
+def changed(about: About, data: Changed) -> Words:
+    yield from named(about, data["name"])
+    said = ", ".join(f"{name} {_shown(value)}" for name, value in data["fields"].items())
+    yield f" was changed: {said}"
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, dict):
+        return " ".join(f"{name}={_shown(one)}" for name, one in value.items())
+    if isinstance(value, list | tuple):
+        return "+".join(map(str, value)) or "any"
+    return "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def limit(about: About, data: Limited) -> Words:
+    yield from named(about, data["name"])
+    used, most = _of(data["why"], data["used"]), _of(data["why"], data["most"])
+    yield f" is near its limit: {used} of {most}"
+    if "in_s" in data:
+        yield "; it is stopped in "
+        yield worded(data["in_s"])
+
+
+def _of(why: str, amount: float) -> str:
+    return dollars(amount) if why == "max_cost" else worded_s(amount)
+
+
+def deadline(about: About, data: DeadlineFields) -> Words:
+    yield from named(about, data["name"])
+    match data["why"]:
+        case "missed":
+            yield " has missed its deadline: it goes on at its own weight"
+            return
+        case "nears":
+            yield f" counts {data.get('urgency', 1.0):.3g} times as much for its deadline in "
+            yield worded(data["in_s"])
+        case _:
+            yield " will miss its deadline in "
+            yield worded(data["in_s"])
+    if "takes_s" in data:
+        yield ", takes "
+        yield worded(data["takes_s"])
+
+
+def waits_for(names: str) -> str:
+    """Why a job has not started, where others have to end first."""
+    return f"waits for {names}"

@@ -1,0 +1,320 @@
+"""The terms of single jobs, kept by the real loop on a virtual clock."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from boa.errors import InputError
+from boa.model.access import Caller
+from boa.model.job import After, GpuLimits
+from boa.model.runs import RunKey
+from boa.scheduler.refusals import NoSuchJob
+from live import Live, kinds, profile, spec
+
+LONG = profile("long", work=(36_000.0,), alpha=0.9)
+HALVES = profile("halves", work=(1800.0, 1800.0), alpha=0.8)
+BILLINGS = pytest.mark.parametrize("billing", ["gpu", "node"])
+ONE = GpuLimits(max=1)
+ALICE = Caller(name="alice", role="member", address="10.0.0.7")
+
+
+def asked(live: Live, future: Any) -> Any:
+    live.settle()
+    return future.result(timeout=0)
+
+
+# Dependencies
+
+
+@BILLINGS
+def test_a_job_starts_when_those_that_it_is_after_have_succeeded(lives: Any, billing: str) -> None:
+    live = lives(billing=billing)
+    first, second = live.submit(spec("halves", gpus=ONE)), live.submit(spec("halves", gpus=ONE))
+    later = live.submit(spec("halves", after=(After(first), After(second))))
+    assert live.job(later).state == "waiting"
+    assert live.job(later).reason == f"waits for job {first}, job {second}"
+    live.advance(600.0)
+    assert live.job(later).run is None
+    live.finish()
+    done = live.job(later)
+    assert done.state == "succeeded"
+    ends = [live.job(job).ended_at for job in (first, second)]
+    assert done.started_at is not None
+    assert done.started_at >= max(ends)  # type: ignore[type-var]
+
+
+def test_a_job_that_others_were_to_start_after_takes_them_along_when_it_fails(lives: Any) -> None:
+    live = lives(LONG, backoff_s=1.0)
+    first = live.submit(spec("long", retries=0))
+    second = live.submit(spec("long", after=(After(first),)))
+    third = live.submit(spec("long", after=(After(second),)))
+    cleanup = live.submit(spec("long", after=(After(first, "failure"),)))
+    whatever = live.submit(spec("long", after=(After(second, "end"),)))
+    live.engine.kill(RunKey(first, 1), exit_code=1)
+    live.settle()
+    assert live.job(first).state == "failed"
+    assert live.job(second).state == "stopped"
+    said = f"job {first} failed; this one was to start once it succeeds"
+    assert live.job(second).reason == said
+    assert live.job(third).state == "stopped", "and so on"
+    assert live.job(third).stop_why == "dependency"
+    assert live.job(cleanup).state == live.job(whatever).state == "running"
+
+
+def test_a_job_stopped_before_it_starts_frees_or_ends_those_after_it(lives: Any) -> None:
+    live = lives(LONG)
+    first = live.submit(spec("long"))
+    second = live.submit(spec("long", after=(After(first),)))
+    third = live.submit(spec("long", after=(After(second, "end"),)))
+    live.loop.stop(second)
+    assert live.loop.accept(), "no decision is made in this turn"
+    live.settle()
+    assert live.job(second).state == "stopped"
+    assert live.job(third).state == "running"
+
+
+def test_what_a_job_waits_for_is_remembered_after_a_crash(lives: Any) -> None:
+    live = lives()
+    first = live.submit(spec("halves", gpus=ONE))
+    later = live.submit(spec("halves", gpus=ONE, after=(After(first),)))
+    live.crash()
+    assert live.job(later).awaits == (After(first),)
+    live.finish()
+    assert live.job(later).state == "succeeded"
+
+
+def test_a_job_after_one_that_cannot_end_so_is_refused(lives: Any) -> None:
+    live = lives()
+    first = live.submit(spec("halves", gpus=ONE))
+    live.finish()
+    for after, problem in ((After("77"), "after[0]"), (After(first, "failure"), "succeeded")):
+        with pytest.raises(InputError, match=problem.replace("[", r"\[")):
+            asked(live, live.loop.submit(spec("halves", after=(after,))))
+    many = live.loop.submit_many([spec("halves"), spec("halves", after=(After("77"),))])
+    with pytest.raises(InputError, match=r"jobs\[1\]\.after\[0\]"):
+        asked(live, many)
+    assert not live.loop.snapshot.jobs, "neither of the two"
+    assert live.job(live.submit(spec("halves", after=(After(first),)))).state == "running"
+
+
+# Limits
+
+
+@BILLINGS
+def test_a_job_is_warned_and_stopped_before_it_costs_more_than_it_may(
+    lives: Any, billing: str
+) -> None:
+    live = lives(LONG, billing=billing)
+    job_id = live.submit(spec("long", max_cost=2.0, grace_s=60.0, gpus=ONE))
+    live.advance(3 * 3600.0, tick=10.0)
+    job = live.job(job_id)
+    assert job.state == "stopped"
+    assert job.stop_why == "max_cost"
+    assert job.reason.startswith("its limit on cost is reached ($1.9")
+    assert 2.0 - 0.05 <= job.cost_usd <= 2.0
+    assert kinds(live, job_id) == ["submitted", "started", "limit", "stop", "stopped"]
+
+
+def test_time_counts_while_a_job_runs_and_not_while_it_waits(lives: Any) -> None:
+    live = lives(LONG)
+    job_id = live.submit(spec("long", max_time_s=3600.0, grace_s=60.0, gpus=ONE))
+    live.advance(1800.0)
+    asked(live, live.loop.pause(job_id))
+    live.advance(7200.0)
+    assert live.job(job_id).ran_s == pytest.approx(1800.0, abs=5)
+    asked(live, live.loop.resume(job_id))
+    live.advance(1700.0, tick=10.0)
+    assert not live.job(job_id).ended
+    live.advance(100.0, tick=10.0)
+    job = live.job(job_id)
+    assert (job.state, job.stop_why) == ("stopped", "max_time")
+    assert 3500.0 <= job.ran_s <= 3600.0
+
+
+# Pauses
+
+
+@BILLINGS
+def test_a_paused_job_holds_nothing_until_it_is_resumed(lives: Any, billing: str) -> None:
+    live = lives(billing=billing)
+    job_id = live.submit(spec("halves", gpus=ONE))
+    live.advance(600.0)
+    paused = asked(live, live.loop.pause(job_id, by=ALICE))
+    assert paused.paused
+    job = live.job(job_id)
+    assert (job.state, job.run, job.allocation) == ("waiting", None, None)
+    assert job.reason == "paused: boa job resume goes on with it"
+    live.advance(3600.0)
+    assert live.job(job_id).cost_usd == job.cost_usd
+    assert not live.loop.snapshot.nodes
+    live.crash()
+    assert live.job(job_id).paused
+    asked(live, live.loop.resume(job_id, by=ALICE))
+    assert live.job(job_id).state in ("running", "rescaling", "starting")
+    live.finish()
+    done = live.job(job_id)
+    assert done.state == "succeeded"
+    assert done.run is None
+    assert done.restarts == 0, "it is no failure"
+    assert "paused" in kinds(live, job_id)
+    assert "resumed" in kinds(live, job_id)
+    said = [line.entry.what for line in live.store.audit()]
+    assert sorted(said) == ["pause", "resume"]
+
+
+def test_what_was_waited_is_no_part_of_the_rescaling_after_it(lives: Any) -> None:
+    live = lives(LONG)
+    job_id = live.submit(spec("long", gpus=ONE))
+    live.advance(600.0)
+    asked(live, live.loop.pause(job_id))
+    live.advance(7200.0)
+    before = live.clock.now()
+    asked(live, live.loop.resume(job_id))
+    run = live.job(job_id).run
+    assert run is not None
+    assert run.decided_at >= before
+
+
+def test_pausing_what_has_ended_is_refused_and_pausing_twice_is_nothing(lives: Any) -> None:
+    live = lives()
+    job_id = live.submit(spec("halves", gpus=ONE))
+    asked(live, live.loop.pause(job_id))
+    assert asked(live, live.loop.pause(job_id)).paused
+    assert kinds(live, job_id).count("paused") == 1
+    asked(live, live.loop.stop(job_id))
+    with pytest.raises(InputError, match=f"job {job_id} stopped"):
+        asked(live, live.loop.resume(job_id))
+    with pytest.raises(NoSuchJob):
+        asked(live, live.loop.pause("77"))
+
+
+# Changes
+
+
+@BILLINGS
+def test_fewer_gpus_are_in_force_at_once_and_after_a_crash(lives: Any, billing: str) -> None:
+    live = lives(LONG, per_hour=0.1, budget=20.0, billing=billing)
+    job_id = live.submit(spec("long"))
+    live.advance(300.0)
+    wide = live.job(job_id).run
+    assert wide is not None
+    assert wide.allocation.width > 1
+    changed = asked(live, live.loop.change(job_id, {"gpus": {"max": 1}}, by=ALICE))
+    assert changed.spec.gpus == GpuLimits(max=1)
+    live.advance(600.0)
+    narrow = live.job(job_id).run
+    assert narrow is not None
+    assert narrow.allocation.width == 1
+    live.crash()
+    assert live.job(job_id).spec.gpus.max == 1
+    assert "changed" in kinds(live, job_id)
+    (line,) = live.store.audit()
+    assert line.entry.what == "job set"
+    assert "max=1" in str(line.entry.after)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"gpus": {"max": 0}}, "gpus.max"),
+        ({"gpus": {"types": ["H900"]}}, "H900"),
+        ({"gpus": {"min": 5000}}, "gpus.min"),
+        ({"weight": -1}, "weight"),
+        ({"weight": None}, "weight"),
+        ({"max_cost": "40"}, "max_cost"),
+        ({"run": ["rm"]}, "run"),
+        ({"class": "other"}, "class"),
+        ({}, "at least one"),
+        ([], "at least one"),
+        ({"weight\0": 1}, "weight"),
+    ],
+)
+def test_changes_that_cannot_be_are_refused_and_change_nothing(
+    lives: Any, changes: Any, words: str
+) -> None:
+    live = lives()
+    job_id = live.submit(spec("halves"))
+    before = live.job(job_id)
+    with pytest.raises(InputError, match=words):
+        asked(live, live.loop.change(job_id, changes))
+    assert live.job(job_id).spec == before.spec
+    assert live.job(job_id).amended == {}
+
+
+def test_a_limit_can_be_raised_and_taken_away(lives: Any) -> None:
+    live = lives(LONG)
+    job_id = live.submit(spec("long", max_cost=1.0, gpus=ONE))
+    live.advance(3200.0, tick=10.0)
+    assert "max_cost" in live.job(job_id).told
+    asked(live, live.loop.change(job_id, {"max_cost": None, "max_time_s": 1e6}))
+    live.advance(3600.0)
+    job = live.job(job_id)
+    assert not job.ended
+    assert (job.spec.max_cost, job.spec.max_time_s, job.told) == (None, 1e6, ())
+
+
+# Keys
+
+
+def test_the_same_key_is_the_same_job_also_after_it_has_ended(lives: Any) -> None:
+    live = lives()
+    again = spec("halves", key="nightly-1", gpus=ONE)
+    first, twin = live.loop.submit(again), live.loop.submit(again)
+    job = asked(live, first)
+    assert twin.result(timeout=0).id == job.id, "in the same turn"
+    live.crash()
+    assert asked(live, live.loop.submit(again)).id == job.id
+    live.finish()
+    assert asked(live, live.loop.submit(again)).state == "succeeded"
+    assert asked(live, live.loop.submit(again, owner="bob")).id != job.id, "each owner has his own"
+    many = asked(live, live.loop.submit_many([spec("halves"), again]))
+    assert [one.id == job.id for one in many] == [False, True]
+    with pytest.raises(InputError, match=f"was used for job {job.id}"):
+        asked(live, live.loop.submit(replace(again, epochs=2)))
+    with pytest.raises(InputError, match=r"jobs\[1\]\.key.*once"):
+        asked(live, live.loop.submit_many([spec("halves", key="b"), spec("halves", key="b")]))
+    live.advance(31 * 86_400.0, tick=86_400.0)
+    assert asked(live, live.loop.submit(again)).id != job.id, "forgotten after a month"
+
+
+# Submitted again
+
+
+def test_a_job_is_submitted_again_and_may_go_on_from_its_checkpoints(lives: Any) -> None:
+    live = lives()
+    job_id = live.submit(spec("halves", gpus=ONE))
+    same = live.job(job_id).spec
+    with pytest.raises(InputError, match="active"):
+        asked(live, live.loop.resubmit(job_id, same, continued=True))
+    second = asked(live, live.loop.resubmit(job_id, same, by=ALICE))
+    assert second.id != job_id
+    assert second.spec == same
+    assert [line.entry.what for line in live.store.audit()] == ["resubmit"]
+
+
+# Deadlines and weights
+
+EPOCHS = profile("epochs", work=(3600.0,) * 10, alpha=0.9)
+
+
+@BILLINGS
+def test_a_deadline_is_kept_that_would_else_be_missed_and_costs_more(
+    lives: Any, billing: str
+) -> None:
+    ends, costs = [], []
+    for deadline in (None, 3600.0):
+        live = lives(EPOCHS, per_hour=1.0, budget=11.5, billing=billing)
+        job_id = live.submit(spec("epochs", epochs=10, deadline_s=deadline))
+        live.finish()
+        job = live.job(job_id)
+        assert job.state == "succeeded"
+        ends.append(job.ended_at - job.submitted_at)
+        costs.append(job.cost_usd)
+        assert ("deadline" in kinds(live, job_id)) == (deadline is not None)
+        live.close()
+        (live.config.data_dir / "boa.db").unlink()
+        (live.config.data_dir / "cloud.json").unlink()
+    late, kept = ends
+    assert late > 3600.0 > kept
+    assert costs[1] > costs[0]
