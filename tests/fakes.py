@@ -23,6 +23,7 @@ from boa.model.notices import Notice, NotifyTarget
 from boa.model.placements import FailedPlacement
 from boa.model.profile import ClassProfile
 from boa.model.records import Event, Hold, NodeRecord, Report
+from boa.model.sweep import Sweep
 from boa.model.workload import Billing, GpuType
 from boa.runtime.audit import entry
 from boa.runtime.estimating import JobEstimate
@@ -93,6 +94,7 @@ class FakeControl(FakeTerms):
     reports: list[Report] = field(default_factory=list)
     estimated: JobEstimate = field(default_factory=lambda: JobEstimate(job_class="", now=NOW))
     """What any job is estimated to be."""
+    sweeps: dict[str, Sweep] = field(default_factory=dict)
     failed: list[FailedPlacement] = field(default_factory=list)
     """Placements that jobs failed at, of whatever class."""
     busy: BoaError | None = None
@@ -118,6 +120,7 @@ class FakeControl(FakeTerms):
                 last_event=len(self.store.told),
                 counters=dict(self.counters),
                 tokens=self.tokens,
+                sweeps=dict(self.sweeps),
             )
 
     def now(self) -> Seconds:

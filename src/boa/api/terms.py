@@ -28,7 +28,7 @@ class LimitTerms(TypedDict):
     most: float
     """USD, or seconds."""
     needs: float
-    """What it is believed to take to its end."""
+    """Amount that it is believed to take to its end."""
     enough: bool
 
 

@@ -125,6 +125,12 @@ COMMANDS = (
         LIVE,
     ),
     Entry(
+        "sweep",
+        "boa.cli.live.sweep:app",
+        "List sweeps, look at one with its jobs, stop one.",
+        LIVE,
+    ),
+    Entry(
         "nodes",
         "boa.cli.live.nodes:nodes",
         "List the nodes that are paid for, and the jobs on them.",

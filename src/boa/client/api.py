@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 from boa.client.access import AccessQuestions
 from boa.client.documents import document_of, job_path
-from boa.client.files import FileQuestions
 from boa.client.notify import NotifyQuestions
+from boa.client.sweeps import SweepQuestions
 from boa.client.terms import TermQuestions
 from boa.client.what_if import WhatIfQuestions
 from boa.client.wire import Parameters, Wire, events_of
@@ -37,7 +37,7 @@ PAUSE_S = 0.5
 PAGE = 1000
 
 
-class Client(AccessQuestions, FileQuestions, NotifyQuestions, TermQuestions, WhatIfQuestions):
+class Client(AccessQuestions, NotifyQuestions, SweepQuestions, TermQuestions, WhatIfQuestions):
     """`url` and `token` default to $BOA_SERVER (else http://127.0.0.1:8420) and $BOA_TOKEN, or else
     to the token that a service of the same user has made for itself.
 

@@ -20,7 +20,7 @@ class TermQuestions:
     _wire: Wire
 
     def terms(self, spec: JobSpec | Mapping[str, Any]) -> JobTerms:
-        """What it would take and cost, and what its limits and its deadline do. Submits nothing."""
+        """Time and cost of a job, and what its limits and its deadline do. Submits nothing."""
         return cast("JobTerms", self._wire.ask("POST", "jobs/terms", body=document_of(spec)))
 
     def pause(self, job: str) -> JobDetails:

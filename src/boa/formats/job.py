@@ -340,17 +340,20 @@ def read_batch(document: Any) -> tuple[JobSpec, ...]:
 def load_job(path: str | Path) -> JobSpec:
     """Read a job file (YAML or JSON); folders in it are relative to the folder it is in, and
     its `env_file` is read."""
-    document = read_document(path)
-    if isinstance(document, dict):
-        home = Path(path).resolve().parent
-        document = with_env_file(document, home)
-        if document.get("package") == PACK:
-            document.setdefault("workdir", ".")
-        document = {
-            key: _below(home, value) if key in _FOLDERS else value
-            for key, value in document.items()
-        }
-    return read_job_spec(document)
+    return read_job_spec(below_its_file(read_document(path), path))
+
+
+def below_its_file(document: Any, path: str | Path) -> Any:
+    """A job file's document with folders that are absolute, and with what its `env_file` says."""
+    if not isinstance(document, dict):
+        return document
+    home = Path(path).resolve().parent
+    document = with_env_file(document, home)
+    if document.get("package") == PACK:
+        document.setdefault("workdir", ".")
+    return {
+        key: _below(home, value) if key in _FOLDERS else value for key, value in document.items()
+    }
 
 
 def _below(home: Path, value: Any) -> Any:

@@ -169,8 +169,8 @@ class StoppedFields(Ended):
 class Changed(OfJob):
     """Fields of a job's spec were changed."""
 
-    fields: dict[str, Any]
-    """Those, as they are now."""
+    fields: dict[str, str | float | None]
+    """Those, as they are now; of `gpus` each by itself (`gpus.max`)."""
 
 
 class Limited(OfJob):

@@ -41,6 +41,10 @@ class Sweep:
     """The metric of every job that got so far, by the number of epochs done."""
     outcomes: Mapping[JobId, str] = field(default_factory=dict)
     """How those have ended that have."""
+    finals: Mapping[JobId, float] = field(default_factory=dict)
+    """The metric of those, where they reported it."""
+    ended_usd: float = 0.0
+    """Cost of those, in USD."""
     ended_at: Seconds | None = None
 
     @property

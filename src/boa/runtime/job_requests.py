@@ -14,6 +14,7 @@ from boa.model.job import JobRecord, JobSpec
 from boa.model.service import ServiceConfig
 from boa.model.sweep import Sweep
 from boa.runtime.audit import audited
+from boa.runtime.places import Anywhere, Places
 from boa.runtime.submit_keys import SubmitKeys
 from boa.runtime.vault import Vault
 from boa.scheduler.refusals import NoSuchJob
@@ -34,6 +35,8 @@ class JobRequests(ABC):
     vault: Vault
     keys: SubmitKeys
     sweeps: Mapping[str, Sweep]
+    places: Places = Anywhere()
+    """Knows what jobs name, when they are submitted."""
 
     @abstractmethod
     def _ask(self, apply: Callable[[Draft], _T]) -> "Future[_T]":
@@ -101,7 +104,7 @@ class JobRequests(ABC):
         return self._ask(audited(by, "job set", apply, subject=job, look=look))
 
     def _stored(self, draft: Draft, job: JobId) -> JobRecord | None:
-        """What the store has of a job that is not active."""
+        """Record of a job that is not active, from the store."""
         return None if job in draft.jobs else self.store.job(job)
 
     def found(self, draft: Draft, job: JobId) -> JobRecord:

@@ -13,8 +13,7 @@ from boa.model.notices import Notice
 from boa.model.placements import FailedPlacement
 from boa.runtime.audit import audited
 from boa.runtime.fingerprint import fingerprint
-from boa.runtime.job_requests import JobRequests
-from boa.runtime.places import Anywhere, Places
+from boa.runtime.sweep_requests import SweepRequests
 from boa.runtime.vault import PREFIX, NotTheirs, Secret, uses
 from boa.scheduler.learn.profiler import Profiler
 from boa.scheduler.money.money_state import MoneyState
@@ -26,13 +25,11 @@ from boa.units import GpuName, Usd, UsdPerHour
 _T = TypeVar("_T")
 
 
-class Requests(JobRequests):
+class Requests(SweepRequests):
     """The part of `snapshot.Control` that changes something."""
 
     profiler: Profiler
     notices: Notices
-    places: Places = Anywhere()
-    """Knows what jobs name, when they are submitted."""
     _tokens: Mapping[str, TokenRecord]
 
     def submit(

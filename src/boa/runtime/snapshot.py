@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from boa.api.classes import ClassDocument
+from boa.formats.sweep import SweepSpec
 from boa.model.access import AuditEntry, Caller, TokenRecord
 from boa.model.cluster import JobId, NodeId, NodeReason
 from boa.model.job import JobRecord, JobSpec
@@ -120,6 +121,16 @@ class Control(Protocol):
         by: Caller | None = None,
     ) -> "Future[JobRecord]":
         """`continued`: from the checkpoints of the first, which must have ended."""
+        ...
+
+    def submit_sweep(
+        self, spec: SweepSpec, *, owner: str = "", team: str = "", by: Caller | None = None
+    ) -> "Future[Sweep]":
+        """All of its jobs in one transaction, or none."""
+        ...
+
+    def stop_sweep(self, name: str, *, by: Caller | None = None) -> "Future[Sweep]":
+        """Stop all of its jobs. Raises NoSuchSweep."""
         ...
 
     def set_budget(

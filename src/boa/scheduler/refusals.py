@@ -24,3 +24,13 @@ class NoSuchToken(BoaError):
 
 class NotNow(BoaError):
     """The service could not write it down (database locked, disk full): nothing has changed."""
+
+
+class NoSuchSweep(BoaError):
+    exit_code = 2
+    status = 404
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"sweep: got {shown(name)}; expected the id of a sweep (boa sweep list shows them)"
+        )

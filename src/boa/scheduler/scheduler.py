@@ -31,7 +31,7 @@ from boa.scheduler.observe.reports import Reports
 from boa.scheduler.observe.sampling import Sampling
 from boa.scheduler.plan.planning import Planner
 from boa.scheduler.state import Draft, State
-from boa.scheduler.terms import dependencies
+from boa.scheduler.terms import dependencies, halving
 from boa.scheduler.terms import limits as job_limits
 from boa.units import GpuName, Seconds
 
@@ -133,8 +133,9 @@ class Scheduler:
         self._sampling.look(draft, self.purse.budget, self.purse.effective)
 
     def settle(self, draft: Draft) -> None:
-        """What follows from ends and limits of single jobs; also where nothing is decided."""
+        """Follow up ends and limits of single jobs; also where nothing is decided."""
         job_limits.look(draft)
+        halving.look(draft)
         dependencies.settle(draft)
 
     def wakes_at(self, state: State, now: Seconds) -> Seconds:

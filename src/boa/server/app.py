@@ -42,6 +42,7 @@ from boa.server.routes.notify import NotifyRoutes
 from boa.server.routes.plans import PlanRoutes
 from boa.server.routes.report import Reports
 from boa.server.routes.secrets import SecretRoutes
+from boa.server.routes.sweeps import SweepRoutes
 from boa.server.routes.what_if import WhatIfRoutes
 from boa.server.what_if.runner import Simulations
 from boa.store.base import Store
@@ -134,6 +135,7 @@ def _add_api_routes(
         FileRoutes(service, files),
         EstimateRoutes(service),
         JobRoutes(service),
+        SweepRoutes(service),
         MoneyRoutes(service),
         EventRoutes(service),
         LiveRoutes(service),

@@ -46,6 +46,10 @@ export class Client {
     return this.json<T>(path, sending("PUT", body));
   }
 
+  patch<T>(path: string, body: unknown): Promise<T> {
+    return this.json<T>(path, sending("PATCH", body));
+  }
+
   /** The body of an answer that goes on, piece by piece, until it ends or is aborted. */
   async *text(path: string, accept: string, signal: AbortSignal): AsyncGenerator<string> {
     const response = await this.send(path, { signal, headers: { Accept: accept } });

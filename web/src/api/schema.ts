@@ -4,96 +4,7 @@
  */
 
 export interface paths {
-    "/api/v1/packages": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Packages
-         * @description Packages that one may submit with, and how large one may be.
-         */
-        get: operations["packages"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/packages/{digest}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Package
-         * @description A package, where it is here and the caller's: it need not be uploaded again.
-         */
-        get: operations["package"];
-        /**
-         * Upload
-         * @description Upload a package, in parts of up to 8 MiB that follow each other.
-         *
-         *     It is a ustar archive in gzip, of folders and plain files alone, named by the SHA-256 of
-         *     the archive before it is compressed. The last part has it checked and kept.
-         */
-        put: operations["upload"];
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/jobs/{job}/artifacts": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Artifacts
-         * @description Files that a job has left in its $BOA_ARTIFACTS.
-         *
-         *     For its owner, the owner's team, and admins, as its log is.
-         */
-        get: operations["artifacts"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/jobs/{job}/artifacts/file": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Artifact
-         * @description One file that a job has left, as it is.
-         */
-        get: operations["artifact"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/jobs/estimate": {
+    "/api/v1/jobs/terms": {
         parameters: {
             query?: never;
             header?: never;
@@ -103,12 +14,101 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Estimate
-         * @description What a job would take: time, cost, width by epoch, what waits before it.
+         * Terms
+         * @description Time and cost of a job, and what its limits and its deadline do. Submits nothing.
          *
-         *     Nothing is submitted, and no folder or command is looked for.
+         *     By the plan in force; what it waits for GPUs is not in it.
          */
-        post: operations["estimate"];
+        post: operations["terms"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{job}/pause": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Pause
+         * @description Have a job give its GPUs up, with a checkpoint, until it is resumed.
+         *
+         *     Needs the role member and to be its owner, or the role admin; as does all that follows.
+         */
+        post: operations["pause"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{job}/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Resume
+         * @description Go on with a job that was paused, as soon as there are GPUs for it.
+         */
+        post: operations["resume"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{job}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Job
+         * @description All there is to say of a job, active or ended. Its `env` is for its owner and admins.
+         */
+        get: operations["job"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Change
+         * @description Change fields of a job that has not ended: `name`, `gpus`, `retries`, `weight`,
+         *     `max_time_s`, `max_cost`, `deadline_s` (from now). Null takes a limit away.
+         */
+        patch: operations["change"];
+        trace?: never;
+    };
+    "/api/v1/jobs/{job}/resubmit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Resubmit
+         * @description Submit a job once more, with some fields changed.
+         *
+         *     `continue`: from the checkpoints of the first, which must have ended.
+         */
+        post: operations["resubmit"];
         delete?: never;
         options?: never;
         head?: never;
@@ -165,26 +165,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/jobs/{job}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Job
-         * @description All there is to say of a job, active or ended. Its `env` is for its owner and admins.
-         */
-        get: operations["job"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/api/v1/jobs/{job}/stop": {
         parameters: {
             query?: never;
@@ -223,6 +203,74 @@ export interface paths {
         get: operations["logs"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sweeps": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List
+         * @description List sweeps, newest first.
+         */
+        get: operations["list"];
+        put?: never;
+        /**
+         * Submit
+         * @description Submit a job with parameters that differ: a grid, or random draws.
+         *
+         *     All of its jobs are stored in one transaction, or none.
+         */
+        post: operations["submit"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sweeps/{sweep}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show
+         * @description All there is to say of a sweep, with every job of it.
+         */
+        get: operations["show"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sweeps/{sweep}/stop": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Stop
+         * @description Ask all jobs of a sweep to stop. Of one that is over, nothing.
+         *
+         *     Needs the role member and to be its owner, or the role admin.
+         */
+        post: operations["stop"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1330,6 +1378,22 @@ export interface components {
              */
             rate: number[];
         };
+        /**
+         * DeadlineTerms
+         * @description The job with its deadline.
+         */
+        DeadlineTerms: {
+            /** Jct S */
+            jct_s: number;
+            /** Cost Usd */
+            cost_usd: number;
+            /** Kept */
+            kept: boolean;
+            /** Extra Usd */
+            extra_usd: number;
+            /** Urgency */
+            urgency: number;
+        };
         /** EpochChoice */
         EpochChoice: {
             /**
@@ -1421,7 +1485,7 @@ export interface components {
              * Kind
              * @enum {string}
              */
-            kind: "submitted" | "started" | "rescaled" | "restarted" | "stop" | "stopped" | "succeeded" | "failed" | "retry" | "node_rented" | "node_ready" | "node_released" | "node_leaving" | "node_gone" | "node_lost" | "orphan" | "shortage" | "planned" | "budget" | "clock" | "trouble" | "other";
+            kind: "submitted" | "started" | "rescaled" | "restarted" | "stop" | "stopped" | "succeeded" | "failed" | "retry" | "paused" | "resumed" | "changed" | "limit" | "deadline" | "node_rented" | "node_ready" | "node_released" | "node_leaving" | "node_gone" | "node_lost" | "orphan" | "shortage" | "planned" | "budget" | "clock" | "trouble" | "other";
             /**
              * Text
              * @description Sentence that says what happened.
@@ -1507,6 +1571,16 @@ export interface components {
             again_at: number | null;
         };
         /**
+         * Foreseen
+         * @description A way for a job to go.
+         */
+        Foreseen: {
+            /** Jct S */
+            jct_s: number;
+            /** Cost Usd */
+            cost_usd: number;
+        };
+        /**
          * Frontier
          * @description The best average JCT for every budget, for the workload of the plan in force.
          *
@@ -1579,6 +1653,22 @@ export interface components {
              * @description Empty: any.
              */
             types: string[];
+        };
+        /**
+         * HalvingRule
+         * @description Jobs that do worse than others end early.
+         */
+        HalvingRule: {
+            /** Metric */
+            metric: string;
+            /** Better */
+            better: string;
+            /** Factor */
+            factor: number;
+            /** First */
+            first: number;
+            /** Rungs */
+            rungs: number[];
         };
         /**
          * Health
@@ -1748,6 +1838,16 @@ export interface components {
              */
             reason: string;
             /**
+             * Paused
+             * @description By its user, until it is resumed.
+             */
+            paused: boolean;
+            /**
+             * Sweep
+             * @description Id of the sweep that it is of; empty: none.
+             */
+            sweep: string;
+            /**
              * Progress
              * @description Units done of the current epoch.
              */
@@ -1788,7 +1888,34 @@ export interface components {
             wanted: components["schemas"]["Share"] | null;
             /** Held */
             held: components["schemas"]["Part"][];
-            /** @description As it was submitted (`boa schema job`). */
+            /**
+             * Awaits
+             * @description Ids of jobs and sweeps that it starts after and that have not ended.
+             */
+            awaits: string[];
+            /**
+             * Deadline
+             * @description When it is to have ended.
+             */
+            deadline: number | null;
+            /**
+             * Urgency
+             * @description Times its class's weight that a second of it counts now: for its deadline, or by a weight that was set for it.
+             */
+            urgency: number;
+            /**
+             * Ran S
+             * @description Seconds of its runs, of which `max_time_s` is the most.
+             */
+            ran_s: number;
+            /**
+             * Parameters
+             * @description Those that its sweep drew for it.
+             */
+            parameters: {
+                [key: string]: string;
+            };
+            /** @description As it was submitted (`boa schema job`), or changed since. */
             spec: components["schemas"]["JobSpec"];
         };
         /**
@@ -1972,6 +2099,16 @@ export interface components {
              * @description Why it is in this state.
              */
             reason: string;
+            /**
+             * Paused
+             * @description By its user, until it is resumed.
+             */
+            paused: boolean;
+            /**
+             * Sweep
+             * @description Id of the sweep that it is of; empty: none.
+             */
+            sweep: string;
         };
         /**
          * JobRun
@@ -1998,6 +2135,20 @@ export interface components {
             cost_usd: number;
         };
         /**
+         * JobTerms
+         * @description Terms of a job, as far as its class is known. What it waits for GPUs is not in them.
+         */
+        JobTerms: {
+            /** Known */
+            known: boolean;
+            usual: components["schemas"]["Foreseen"] | null;
+            deadline: components["schemas"]["DeadlineTerms"] | null;
+            max_cost: components["schemas"]["LimitTerms"] | null;
+            max_time: components["schemas"]["LimitTerms"] | null;
+            /** Words */
+            words: string[];
+        };
+        /**
          * LeftOut
          * @description A point that could not be simulated.
          */
@@ -2013,6 +2164,18 @@ export interface components {
             value: number | string | null;
             /** Why */
             why: string;
+        };
+        /**
+         * LimitTerms
+         * @description A limit of the job's own.
+         */
+        LimitTerms: {
+            /** Most */
+            most: number;
+            /** Needs */
+            needs: number;
+            /** Enough */
+            enough: boolean;
         };
         /**
          * Live
@@ -2100,6 +2263,28 @@ export interface components {
             too_small_per_hour: number | null;
             /** Now */
             now: number;
+        };
+        /**
+         * Member
+         * @description A job of a sweep.
+         */
+        Member: {
+            /** Job */
+            job: string;
+            /** State */
+            state: string;
+            /** Parameters */
+            parameters: {
+                [key: string]: string;
+            };
+            /** Epoch */
+            epoch: number;
+            /** Value */
+            value: number | null;
+            /** Cost Usd */
+            cost_usd: number;
+            /** Reason */
+            reason: string;
         };
         /**
          * NewToken
@@ -2720,6 +2905,90 @@ export interface components {
              */
             ids: string[];
         };
+        /** SweepAnswer */
+        SweepAnswer: {
+            sweep: components["schemas"]["SweepDetails"];
+        };
+        /**
+         * SweepDetails
+         * @description All there is to say of a sweep.
+         */
+        SweepDetails: {
+            /** Class */
+            class: string;
+            /** Id */
+            id: string;
+            /** Name */
+            name: string;
+            /** Owner */
+            owner: string;
+            /** Team */
+            team: string;
+            /** Submitted At */
+            submitted_at: number;
+            /** Ended At */
+            ended_at: number | null;
+            /** Outcome */
+            outcome: string;
+            /** Jobs */
+            jobs: number;
+            /** States */
+            states: {
+                [key: string]: number;
+            };
+            /** Gpus */
+            gpus: number;
+            /** Cost Usd */
+            cost_usd: number;
+            /** Metric */
+            metric: string;
+            best: components["schemas"]["Member"] | null;
+            halving: components["schemas"]["HalvingRule"] | null;
+            /** Members */
+            members: components["schemas"]["Member"][];
+        };
+        /** SweepList */
+        SweepList: {
+            /** Sweeps */
+            sweeps: components["schemas"]["SweepRow"][];
+            /** Now */
+            now: number;
+        };
+        /**
+         * SweepRow
+         * @description A sweep in a list.
+         */
+        SweepRow: {
+            /** Class */
+            class: string;
+            /** Id */
+            id: string;
+            /** Name */
+            name: string;
+            /** Owner */
+            owner: string;
+            /** Team */
+            team: string;
+            /** Submitted At */
+            submitted_at: number;
+            /** Ended At */
+            ended_at: number | null;
+            /** Outcome */
+            outcome: string;
+            /** Jobs */
+            jobs: number;
+            /** States */
+            states: {
+                [key: string]: number;
+            };
+            /** Gpus */
+            gpus: number;
+            /** Cost Usd */
+            cost_usd: number;
+            /** Metric */
+            metric: string;
+            best: components["schemas"]["Member"] | null;
+        };
         /**
          * Token
          * @description A token that was given out, without the token itself.
@@ -3002,14 +3271,10 @@ export interface components {
             };
             /**
              * @description `workers`: one process per GPU. `torchrun`: one torchrun that starts them. `single`: one process that is told its width.
-             * @default workers
              * @enum {unknown}
              */
             launcher?: "workers" | "torchrun" | "single";
-            /**
-             * @description Stretches of training whose boundaries the job reports.
-             * @default 1
-             */
+            /** @description Stretches of training whose boundaries the job reports. */
             epochs?: number;
             /** @description Progress of the whole job in the units it reports (samples, say), where it is known. */
             total_work?: number | null;
@@ -3023,21 +3288,46 @@ export interface components {
             preload?: string[];
             /** @description Where it keeps its checkpoints (`$BOA_CHECKPOINT_DIR`). */
             checkpoint_dir?: string;
-            /**
-             * @description From SIGTERM to SIGKILL.
-             * @default 30
-             */
+            /** @description From SIGTERM to SIGKILL. */
             grace_s?: number;
-            /**
-             * @description How often it is started again after it failed by itself.
-             * @default 3
-             */
+            /** @description How often it is started again after it failed by itself. */
             retries?: number;
-            /**
-             * @description How much a second of this job's JCT counts.
-             * @default 1
-             */
+            /** @description How much a second of this job's JCT counts. */
             weight?: number;
+            /**
+             * @description Jobs or sweeps that must have ended first: well (`on: success`, which a plain id means), badly (`failure`), or at all (`end`).
+             * @example [
+             *       12,
+             *       {
+             *         "job": 13,
+             *         "on": "end"
+             *       }
+             *     ]
+             */
+            after?: (number | string | {
+                /** @description The id of a job or a sweep. */
+                job: number | string;
+                /**
+                 * @description The end that is waited for.
+                 * @default success
+                 * @enum {unknown}
+                 */
+                on?: "success" | "failure" | "end";
+            })[];
+            /** @description The most that its runs may take, all together; then it is stopped, with a checkpoint. */
+            max_time_s?: number | null;
+            /**
+             * @description The most that it may cost, in USD; it is stopped in time for a checkpoint.
+             * @example 40
+             */
+            max_cost?: number | null;
+            /** @description From its submission until it is to have ended: its weight rises as that takes it. */
+            deadline_s?: number | null;
+            /**
+             * @description Submitting it again under the same key makes no second job.
+             * @example nightly-2026-11-16
+             */
+            key?: string;
         };
         /**
          * BOA jobs
@@ -3138,6 +3428,228 @@ export interface components {
             expires_in_s?: number;
         };
         /**
+         * BOA sweep
+         * @description A job and the parameters that differ: what `POST /api/v1/sweeps` takes.
+         */
+        Sweep: {
+            job: components["schemas"]["JobSpec"];
+            /**
+             * @description What differs. `{NAME}` in `run` and `env` is replaced by its value; one that stands nowhere is added to the command as `--NAME VALUE`.
+             * @example {
+             *       "lr": [
+             *         0.0001,
+             *         0.0003
+             *       ],
+             *       "dropout": {
+             *         "low": 0,
+             *         "high": 0.5
+             *       }
+             *     }
+             */
+            parameters: {
+                [key: string]: (string | number | boolean)[] | {
+                    /** @description The least. */
+                    low: number;
+                    /** @description The most. */
+                    high: number;
+                    /**
+                     * @description Drawn evenly by their logarithm.
+                     * @default false
+                     */
+                    log?: boolean;
+                    /**
+                     * @description Whole numbers only.
+                     * @default false
+                     */
+                    whole?: boolean;
+                };
+            };
+            /** @description So many jobs, each drawn at random. */
+            draws?: number;
+            /**
+             * @description The same seed, the same draws.
+             * @default 0
+             */
+            seed?: number;
+            /** @description Jobs that do worse than others end early. */
+            halving?: {
+                /**
+                 * @description `loss`, or the name of a metric that jobs report.
+                 * @default loss
+                 */
+                metric?: string;
+                /**
+                 * @description Which of two is better.
+                 * @default min
+                 * @enum {unknown}
+                 */
+                better?: "min" | "max";
+                /**
+                 * @description One of so many goes on.
+                 * @default 3
+                 */
+                factor?: number;
+                /**
+                 * @description Epochs after which it is looked at first; then `factor` times as many, and so on.
+                 * @default 1
+                 */
+                first?: number;
+            };
+            /** @description For people. */
+            name?: string;
+        };
+        JobChanges: {
+            /** @description For people. */
+            name?: string;
+            /** @description What the job can run on. */
+            gpus?: {
+                /**
+                 * @description The fewest GPUs it can run on.
+                 * @default 1
+                 */
+                min?: number;
+                /** @description The most GPUs it may get. */
+                max?: number;
+                /** @description GPU types it can run on. */
+                types?: string[];
+            };
+            /** @description How often it is started again after it failed by itself. */
+            retries?: number;
+            /** @description How much a second of this job's JCT counts. */
+            weight?: number;
+            /** @description The most that its runs may take, all together; then it is stopped, with a checkpoint. */
+            max_time_s?: number | null;
+            /**
+             * @description The most that it may cost, in USD; it is stopped in time for a checkpoint.
+             * @example 40
+             */
+            max_cost?: number | null;
+            /** @description From its submission until it is to have ended: its weight rises as that takes it. */
+            deadline_s?: number | null;
+        };
+        Resubmission: {
+            /** @description Fields of the job file that are others this time. */
+            changes?: {
+                /**
+                 * @description The command: one string for the shell (`sh -c`), or a list of arguments.
+                 * @example [
+                 *       "python",
+                 *       "train.py",
+                 *       "--lr",
+                 *       "0.1"
+                 *     ]
+                 */
+                run?: string | [
+                    string
+                ];
+                /** @description For people. */
+                name?: string;
+                /**
+                 * @description Environment variables, values in quotes. `BOA_…`, torchrun's own and `CUDA_VISIBLE_DEVICES` are set for the job and may not be given.
+                 * @example {
+                 *       "SEED": "1"
+                 *     }
+                 */
+                env?: {
+                    [key: string]: string;
+                };
+                /**
+                 * @description Secrets that the job gets (`boa secret set`), by name: each in the variable of its name, or another.
+                 * @example [
+                 *       "HF_TOKEN",
+                 *       {
+                 *         "name": "WANDB",
+                 *         "env": "WANDB_API_KEY"
+                 *       }
+                 *     ]
+                 */
+                secrets?: (string | {
+                    /** @description The secret's. */
+                    name: string;
+                    /** @description The variable that holds it. */
+                    env?: string;
+                })[];
+                /** @description Where the command runs. */
+                workdir?: string;
+                /** @description What the job can run on. */
+                gpus?: {
+                    /**
+                     * @description The fewest GPUs it can run on.
+                     * @default 1
+                     */
+                    min?: number;
+                    /** @description The most GPUs it may get. */
+                    max?: number;
+                    /** @description GPU types it can run on. */
+                    types?: string[];
+                };
+                /**
+                 * @description `workers`: one process per GPU. `torchrun`: one torchrun that starts them. `single`: one process that is told its width.
+                 * @enum {unknown}
+                 */
+                launcher?: "workers" | "torchrun" | "single";
+                /** @description Stretches of training whose boundaries the job reports. */
+                epochs?: number;
+                /** @description Progress of the whole job in the units it reports (samples, say), where it is known. */
+                total_work?: number | null;
+                /**
+                 * @description Python modules that are imported once and kept, so that the job starts faster; `[]`: none.
+                 * @example [
+                 *       "torch",
+                 *       "torchvision"
+                 *     ]
+                 */
+                preload?: string[];
+                /** @description Where it keeps its checkpoints (`$BOA_CHECKPOINT_DIR`). */
+                checkpoint_dir?: string;
+                /** @description From SIGTERM to SIGKILL. */
+                grace_s?: number;
+                /** @description How often it is started again after it failed by itself. */
+                retries?: number;
+                /** @description How much a second of this job's JCT counts. */
+                weight?: number;
+                /**
+                 * @description Jobs or sweeps that must have ended first: well (`on: success`, which a plain id means), badly (`failure`), or at all (`end`).
+                 * @example [
+                 *       12,
+                 *       {
+                 *         "job": 13,
+                 *         "on": "end"
+                 *       }
+                 *     ]
+                 */
+                after?: (number | string | {
+                    /** @description The id of a job or a sweep. */
+                    job: number | string;
+                    /**
+                     * @description The end that is waited for.
+                     * @default success
+                     * @enum {unknown}
+                     */
+                    on?: "success" | "failure" | "end";
+                })[];
+                /** @description The most that its runs may take, all together; then it is stopped, with a checkpoint. */
+                max_time_s?: number | null;
+                /**
+                 * @description The most that it may cost, in USD; it is stopped in time for a checkpoint.
+                 * @example 40
+                 */
+                max_cost?: number | null;
+                /** @description From its submission until it is to have ended: its weight rises as that takes it. */
+                deadline_s?: number | null;
+                /**
+                 * @description Submitting it again under the same key makes no second job.
+                 * @example nightly-2026-11-16
+                 */
+                key?: string;
+            };
+            /**
+             * @description From the checkpoints of the first, which must have ended.
+             * @default false
+             */
+            continue?: boolean;
+        };
+        /**
          * Received
          * @description A report was taken.
          */
@@ -3176,6 +3688,7 @@ export type ComparisonPoint = components['schemas']['ComparisonPoint'];
 export type Cost = components['schemas']['Cost'];
 export type CostRow = components['schemas']['CostRow'];
 export type Curve = components['schemas']['Curve'];
+export type DeadlineTerms = components['schemas']['DeadlineTerms'];
 export type EpochChoice = components['schemas']['EpochChoice'];
 export type ErrorAnswer = components['schemas']['ErrorAnswer'];
 export type EstimateAnswer = components['schemas']['EstimateAnswer'];
@@ -3186,10 +3699,12 @@ export type Event = components['schemas']['Event'];
 export type EventList = components['schemas']['EventList'];
 export type EventPart = components['schemas']['EventPart'];
 export type FailedWidth = components['schemas']['FailedWidth'];
+export type Foreseen = components['schemas']['Foreseen'];
 export type Frontier = components['schemas']['Frontier'];
 export type FrontierPoint = components['schemas']['FrontierPoint'];
 export type GpuHistory = components['schemas']['GpuHistory'];
 export type GpuLimits = components['schemas']['GpuLimits'];
+export type HalvingRule = components['schemas']['HalvingRule'];
 export type Health = components['schemas']['Health'];
 export type History = components['schemas']['History'];
 export type JobAnswer = components['schemas']['JobAnswer'];
@@ -3200,9 +3715,12 @@ export type JobList = components['schemas']['JobList'];
 export type JobPoint = components['schemas']['JobPoint'];
 export type JobRow = components['schemas']['JobRow'];
 export type JobRun = components['schemas']['JobRun'];
+export type JobTerms = components['schemas']['JobTerms'];
 export type LeftOut = components['schemas']['LeftOut'];
+export type LimitTerms = components['schemas']['LimitTerms'];
 export type Live = components['schemas']['Live'];
 export type LivePlan = components['schemas']['LivePlan'];
+export type Member = components['schemas']['Member'];
 export type NewToken = components['schemas']['NewToken'];
 export type Node = components['schemas']['Node'];
 export type NodeList = components['schemas']['NodeList'];
@@ -3233,6 +3751,10 @@ export type Simulation = components['schemas']['Simulation'];
 export type SimulationAnswer = components['schemas']['SimulationAnswer'];
 export type SimulationList = components['schemas']['SimulationList'];
 export type Submitted = components['schemas']['Submitted'];
+export type SweepAnswer = components['schemas']['SweepAnswer'];
+export type SweepDetails = components['schemas']['SweepDetails'];
+export type SweepList = components['schemas']['SweepList'];
+export type SweepRow = components['schemas']['SweepRow'];
 export type Token = components['schemas']['Token'];
 export type TokenAnswer = components['schemas']['TokenAnswer'];
 export type TokenList = components['schemas']['TokenList'];
@@ -3251,124 +3773,35 @@ export type Report = components['schemas']['Report'];
 export type SecretValue = components['schemas']['SecretValue'];
 export type WhatIf = components['schemas']['WhatIf'];
 export type TokenRequest = components['schemas']['TokenRequest'];
+export type Sweep = components['schemas']['Sweep'];
+export type JobChanges = components['schemas']['JobChanges'];
+export type Resubmission = components['schemas']['Resubmission'];
 export type Received = components['schemas']['Received'];
 export type $defs = Record<string, never>;
 export interface operations {
-    packages: {
+    terms: {
         parameters: {
             query?: never;
             header?: never;
             path?: never;
             cookie?: never;
         };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["PackageList"];
-                };
-            };
-            /** @description No token, or a wrong one. */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description Not within the role of who asks; or sent by another site's page. */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-        };
-    };
-    package: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description SHA-256 of the archive, in hexadecimal. */
-                digest: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["PackageAnswer"];
-                };
-            };
-            /** @description No token, or a wrong one. */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description Not within the role of who asks; or sent by another site's page. */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description There is no such thing. */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description A field or parameter is wrong: the error names it, and what would be accepted. */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-        };
-    };
-    upload: {
-        parameters: {
-            query: {
-                /** @description Bytes of the whole package. */
-                total: number;
-                /** @description Where this part begins. */
-                offset?: number;
-            };
-            header?: never;
-            path: {
-                /** @description SHA-256 of the archive, in hexadecimal. */
-                digest: string;
-            };
-            cookie?: never;
-        };
         requestBody: {
             content: {
-                "application/octet-stream": string;
+                /**
+                 * @example {
+                 *       "name": "first try",
+                 *       "class": "resnet18",
+                 *       "run": "python train.py",
+                 *       "workdir": "/home/me/resnet",
+                 *       "gpus": {
+                 *         "min": 1,
+                 *         "max": 16
+                 *       },
+                 *       "epochs": 90
+                 *     }
+                 */
+                "application/json": components["schemas"]["JobSpec"];
             };
         };
         responses: {
@@ -3378,7 +3811,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Uploaded"];
+                    "application/json": components["schemas"]["JobTerms"];
                 };
             };
             /** @description The body is not JSON. */
@@ -3426,18 +3859,9 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description Not now: the database or the control loop is in trouble. Nothing has changed. */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
         };
     };
-    artifacts: {
+    pause: {
         parameters: {
             query?: never;
             header?: never;
@@ -3455,7 +3879,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ArtifactList"];
+                    "application/json": components["schemas"]["JobAnswer"];
                 };
             };
             /** @description No token, or a wrong one. */
@@ -3505,12 +3929,9 @@ export interface operations {
             };
         };
     };
-    artifact: {
+    resume: {
         parameters: {
-            query: {
-                /** @description As the list of them has it. */
-                path: string;
-            };
+            query?: never;
             header?: never;
             path: {
                 /** @description The job's id. */
@@ -3520,13 +3941,13 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The file as it is. */
+            /** @description Successful Response */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/octet-stream": unknown;
+                    "application/json": components["schemas"]["JobAnswer"];
                 };
             };
             /** @description No token, or a wrong one. */
@@ -3576,29 +3997,96 @@ export interface operations {
             };
         };
     };
-    estimate: {
+    job: {
         parameters: {
             query?: never;
             header?: never;
-            path?: never;
+            path: {
+                /** @description The job's id. */
+                job: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobAnswer"];
+                };
+            };
+            /** @description No token, or a wrong one. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not within the role of who asks; or sent by another site's page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A field or parameter is wrong: the error names it, and what would be accepted. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not now: the database or the control loop is in trouble. Nothing has changed. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    change: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The job's id. */
+                job: string;
+            };
             cookie?: never;
         };
         requestBody: {
             content: {
                 /**
                  * @example {
-                 *       "name": "first try",
-                 *       "class": "resnet18",
-                 *       "run": "python train.py",
-                 *       "workdir": "/home/me/resnet",
+                 *       "weight": 3,
                  *       "gpus": {
-                 *         "min": 1,
-                 *         "max": 16
+                 *         "max": 4
                  *       },
-                 *       "epochs": 90
+                 *       "max_cost": 60
                  *     }
                  */
-                "application/json": components["schemas"]["JobSpec"];
+                "application/json": components["schemas"]["JobChanges"];
             };
         };
         responses: {
@@ -3608,7 +4096,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["EstimateAnswer"];
+                    "application/json": components["schemas"]["JobAnswer"];
                 };
             };
             /** @description The body is not JSON. */
@@ -3631,6 +4119,113 @@ export interface operations {
             };
             /** @description Not within the role of who asks; or sent by another site's page. */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A field or parameter is wrong: the error names it, and what would be accepted. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not now: the database or the control loop is in trouble. Nothing has changed. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    resubmit: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The job's id. */
+                job: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "changes": {
+                 *         "max_cost": 80
+                 *       },
+                 *       "continue": true
+                 *     }
+                 */
+                "application/json": components["schemas"]["Resubmission"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobAnswer"];
+                };
+            };
+            /** @description The body is not JSON. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description No token, or a wrong one. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not within the role of who asks; or sent by another site's page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3921,74 +4516,6 @@ export interface operations {
             };
         };
     };
-    job: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description The job's id. */
-                job: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["JobAnswer"];
-                };
-            };
-            /** @description No token, or a wrong one. */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description Not within the role of who asks; or sent by another site's page. */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description There is no such thing. */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description A field or parameter is wrong: the error names it, and what would be accepted. */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description Not now: the database or the control loop is in trouble. Nothing has changed. */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-        };
-    };
     stop: {
         parameters: {
             query?: never;
@@ -4118,6 +4645,311 @@ export interface operations {
             };
             /** @description The run that reports is over; or something else stands where a log was. */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A field or parameter is wrong: the error names it, and what would be accepted. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not now: the database or the control loop is in trouble. Nothing has changed. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    list: {
+        parameters: {
+            query?: {
+                /** @description Those that are over, too. */
+                all?: boolean;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SweepList"];
+                };
+            };
+            /** @description No token, or a wrong one. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not within the role of who asks; or sent by another site's page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A field or parameter is wrong: the error names it, and what would be accepted. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not now: the database or the control loop is in trouble. Nothing has changed. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    submit: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "job": {
+                 *         "name": "first try",
+                 *         "class": "resnet18",
+                 *         "run": "python train.py",
+                 *         "workdir": "/home/me/resnet",
+                 *         "gpus": {
+                 *           "min": 1,
+                 *           "max": 16
+                 *         },
+                 *         "epochs": 90
+                 *       },
+                 *       "parameters": {
+                 *         "lr": [
+                 *           0.0001,
+                 *           0.0003,
+                 *           0.001
+                 *         ],
+                 *         "seed": [
+                 *           1,
+                 *           2,
+                 *           3
+                 *         ]
+                 *       },
+                 *       "halving": {
+                 *         "metric": "loss",
+                 *         "factor": 3
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["Sweep"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SweepAnswer"];
+                };
+            };
+            /** @description The body is not JSON. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description No token, or a wrong one. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not within the role of who asks; or sent by another site's page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A field or parameter is wrong: the error names it, and what would be accepted. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not now: the database or the control loop is in trouble. Nothing has changed. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    show: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The sweep's id. */
+                sweep: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SweepAnswer"];
+                };
+            };
+            /** @description No token, or a wrong one. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not within the role of who asks; or sent by another site's page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A field or parameter is wrong: the error names it, and what would be accepted. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not now: the database or the control loop is in trouble. Nothing has changed. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    stop: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The sweep's id. */
+                sweep: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SweepAnswer"];
+                };
+            };
+            /** @description No token, or a wrong one. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not within the role of who asks; or sent by another site's page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };

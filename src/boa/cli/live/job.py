@@ -191,7 +191,7 @@ def resubmit(
 
 
 def _each(jobs: list[str], do: "Callable[[str], JobDetails]", done: str, json: bool) -> None:
-    """Of several jobs all are tried, and every error is told; the exit code is the worst's."""
+    """Try all of several jobs and tell every error; the exit code is the worst's."""
     found: list[JobDetails] = []
     wrong: list[BoaError] = []
     for job in jobs:

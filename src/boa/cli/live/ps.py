@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from boa.cli import shell
 from boa.cli.console import console, emit_json
 from boa.cli.live.service import ago, coloured, connect, dollars, gpus, passed, ran, took
+from boa.cli.live.sweep import in_one_line
 from boa.cli.markup import escape
 from boa.cli.options import Json
 from boa.cli.tables import Table, listing
@@ -58,12 +59,18 @@ def ps(
     limit: Annotated[
         int, shell.Option("--limit", metavar="N", min=1, help="At most so many, the newest.")
     ] = 1000,
+    sweep: Annotated[
+        str | None,
+        shell.Option("--sweep", metavar="SWEEP", help="The jobs of a sweep, a line each."),
+    ] = None,
     watch: Annotated[
         bool, shell.Option("--watch", "-w", help="Show it again every second.")
     ] = False,
     json: Json = False,
 ) -> None:
     """List the jobs of the service, newest first.
+
+    A sweep is one line; --sweep lists its jobs.
 
     Under the table: what jobs wait for. A terminal too narrow for all of it
     gets shorter names, then fewer columns; --json has everything.
@@ -80,9 +87,11 @@ def ps(
         if watch:
             _watch(client, all, job_class, limit)
             return
-        found = client.job_list(all=all, job_class=job_class, limit=limit)
+        found = client.job_list(all=all or sweep is not None, job_class=job_class, limit=limit)
+        if sweep is not None:
+            found["jobs"] = [job for job in found["jobs"] if job["sweep"] == sweep]
         if not json:
-            _print(client, found, all)
+            _print(client, found, all, whole=sweep is None)
             return
     emit_json({"jobs": [contract(job) for job in found["jobs"]]})
 
@@ -92,19 +101,23 @@ def contract(job: "Job") -> dict[str, Any]:
     return {key: said[key] for key in CONTRACT}
 
 
-def _print(client: "Client", found: "JobList", all: bool) -> None:
+def _print(client: "Client", found: "JobList", all: bool, *, whole: bool = True) -> None:
+    """`whole`: sweeps are one line."""
     out = console()
     if found["jobs"]:
-        out.print(*_shown(client, found, out.width))
+        out.print(*_shown(client, found, out.width, all=all, whole=whole))
         if found["before"] is not None:
             out.print(f"[dim]… and older ones (--limit {2 * len(found['jobs'])})[/dim]")
     else:
         out.print("no jobs" if all else "no active jobs (boa ps --all shows those that ended)")
 
 
-def _shown(client: "Client", found: "JobList", width: int) -> list[Table | str]:
+def _shown(
+    client: "Client", found: "JobList", width: int, *, all: bool = False, whole: bool = True
+) -> list[Table | str]:
     waits = list(_waits(client, found["jobs"]))
-    made = job_table(found, width)
+    rows = in_one_line(client, found["jobs"], all) if whole else found["jobs"]
+    made = job_table({**found, "jobs": rows}, width)
     return [made, "", *waits] if waits else [made]
 
 
@@ -146,6 +159,8 @@ def job_table(found: "JobList", width: int) -> Table:
 
 
 def _state(job: "JobRow") -> str:
+    if members := {**job}.get("members"):
+        return str(members)
     paused = job["paused"] and job["state"] == "waiting"
     return "paused" if paused else coloured(job["state"])
 

@@ -184,7 +184,7 @@ def described(job: "JobDetails", now: float, stays: bool) -> Iterator[tuple[str,
 
 
 def _terms(job: "JobDetails", now: float) -> Iterator[str]:
-    """What it waits for, may take and cost, and by when it is due."""
+    """Terms of a job: others that it waits for, its limits, its deadline."""
     spec = job["spec"]
     if job["awaits"]:
         yield f"after {', '.join(job['awaits'])}"

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from boa.cli import options, shell
 from boa.cli.console import emit_json, note
 from boa.cli.live.service import connect
+from boa.cli.live.sweep_options import SweepOptions
+from boa.cli.live.sweep_submit import has_sweep, submit_sweep
 from boa.cli.live.term_options import TermOptions
 from boa.cli.options import Json
 from boa.errors import FileError, InputError, UsageError, shown
@@ -146,6 +148,7 @@ def submit(
     ] = None,
     about: JobOptions,
     limits: TermOptions,
+    sweeps: SweepOptions,
     terms: Annotated[
         bool,
         shell.Option("--terms", help="Say what it would take and cost; submit nothing."),
@@ -190,6 +193,10 @@ def submit(
     file. What limits and a deadline come to is said before; --terms says it and
     submits nothing.
 
+    --sweep submits a job for every combination of values, in one class and one
+    line of boa ps, and prints the sweep's id. {NAME} in the command is replaced
+    by its value; else --NAME VALUE is added to it.
+
     --wait shows what rank 0 prints until the job ends, then ends with the
     job's exit code (128 + n after signal n, 143 if it was stopped). Ctrl-C
     leaves the job running.
@@ -201,6 +208,7 @@ def submit(
     [dim]$[/dim] boa submit job.yaml --wait
     [dim]$[/dim] boa submit job.yaml --after 12,13 --max-cost 40 --key nightly-0711
     [dim]$[/dim] boa submit job.yaml --deadline 6h --terms
+    [dim]$[/dim] boa submit job.yaml --sweep lr=1e-4,3e-4 --sweep seed=1..5 --halving loss
     [dim]$[/dim] boa submit sweep/*.yaml
     [dim]$[/dim] boa submit --class a --package --environment conda:torch -- python train.py
     [dim]$[/dim] id=$(boa submit job.yaml); boa logs -f $id
@@ -219,6 +227,13 @@ def submit(
         if bounds or terms:
             raise UsageError("--after, --max-…, --deadline, --key and --terms go with one job.")
         _submit_files(words, given, wait=wait, json=json)
+        return
+    sweep = sweeps.given()
+    if sweep or (job_class is None and len(words) == 1 and has_sweep(words[0])):
+        if terms or wait or (job_class is None and given):
+            raise UsageError("a sweep goes without --wait and --terms; a file says all itself.")
+        command = None if job_class is None else _command(job_class, words, given)
+        submit_sweep(command or words[0], sweep, bounds, json=json)
         return
     spec = _from_file(words, given) if job_class is None else _command(job_class, words, given)
     spec = bounded(spec, bounds)

@@ -80,7 +80,7 @@ def amend(
         forget.update(_DEADLINE)
     if "deadline_s" in changed or "weight" in changed:
         urgency = 1.0  # as it is found at the next decision
-    draft.tell("changed", job=job.id, name=job.name, fields=changed)
+    draft.tell("changed", job=job.id, name=job.name, fields=_flat(changed))
     draft.replan = True
     return draft.put_job(
         replace(
@@ -93,6 +93,14 @@ def amend(
             told=tuple(code for code in job.told if code not in forget),
         )
     )
+
+
+def _flat(changed: Mapping[str, Any]) -> dict[str, str | float | None]:
+    """As events have them: limits on GPUs each by itself."""
+    found = {name: value for name, value in changed.items() if name != "gpus"}
+    for name, value in changed.get("gpus", {}).items():
+        found[f"gpus.{name}"] = "+".join(value) or None if name == "types" else value
+    return found
 
 
 def _differs(job: JobRecord, spec: Any, name: str) -> bool:

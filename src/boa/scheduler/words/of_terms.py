@@ -67,11 +67,7 @@ def changed(about: About, data: Changed) -> Words:
     yield f" was changed: {said}"
 
 
-def _shown(value: object) -> str:
-    if isinstance(value, dict):
-        return " ".join(f"{name}={_shown(one)}" for name, one in value.items())
-    if isinstance(value, list | tuple):
-        return "+".join(map(str, value)) or "any"
+def _shown(value: str | float | None) -> str:
     return "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
 
 

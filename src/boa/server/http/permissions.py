@@ -22,6 +22,8 @@ RULES: Sequence[tuple[str, str, Role, str]] = (
     ("POST", r"/api/v1/jobs/[^/]+/(pause|resume)", "member", "pausing jobs"),
     ("POST", r"/api/v1/jobs/[^/]+/resubmit", "member", "submitting jobs"),
     ("PATCH", r"/api/v1/jobs/[^/]+", "member", "changing jobs"),
+    ("POST", r"/api/v1/sweeps", "member", "submitting jobs"),
+    ("POST", r"/api/v1/sweeps/[^/]+/stop", "member", "stopping jobs"),
     ("POST", r"/api/v1/secrets", "member", "setting secrets"),
     ("DELETE", r"/api/v1/secrets/[^/]+", "member", "removing secrets"),
     ("POST", r"/api/v1/what-if(/[^/]+/stop)?", "member", "asking for simulations"),

@@ -5,6 +5,7 @@ from typing import Any
 from boa.formats.job import BATCH, JOB, MAX_VALUE_BYTES, SECRET_NAME
 from boa.formats.job_changes import FIXED
 from boa.formats.report import REPORT as REPORT_BODY
+from boa.formats.sweep import SWEEP
 from boa.model.access import ROLES
 from boa.model.job_spec import AMENDABLE
 from boa.model.policies import POLICIES, policies_with
@@ -17,6 +18,11 @@ JOB_SPEC = {
     "workdir": "/home/me/resnet",
     "gpus": {"min": 1, "max": 16},
     "epochs": 90,
+}
+SWEEP_SPEC = {
+    "job": JOB_SPEC,
+    "parameters": {"lr": [1e-4, 3e-4, 1e-3], "seed": [1, 2, 3]},
+    "halving": {"metric": "loss", "factor": 3},
 }
 WHAT_IF = {
     "trace": "day",
@@ -75,8 +81,16 @@ def schemas() -> dict[str, Any]:
         "SecretValue": _SECRET_VALUE,
         "WhatIf": _WHAT_IF,
         "TokenRequest": _TOKEN,
+        "Sweep": _sweep(),
         **_changes(),
     }
+
+
+def _sweep() -> dict[str, Any]:
+    """A sweep, its job as it is described once."""
+    whole = SWEEP.schema()
+    whole["properties"]["job"] = {"$ref": "#/components/schemas/JobSpec"}
+    return whole
 
 
 def _changes() -> dict[str, Any]:

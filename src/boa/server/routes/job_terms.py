@@ -61,7 +61,7 @@ class TermRoutes:
         return router
 
     async def terms(self, request: Request) -> JobTerms:
-        """What a job would take and cost, and what its limits and its deadline do. Submits nothing.
+        """Time and cost of a job, and what its limits and its deadline do. Submits nothing.
 
         By the plan in force; what it waits for GPUs is not in it.
         """

@@ -95,6 +95,27 @@ SAID: list[tuple[EventKind, dict[str, Any], str]] = [
         {**ENDED, "cost_usd": 0.0042, "exit_code": 0},
         "job 3 (net) succeeded after 60 s for $0.0042",
     ),
+    ("stop", {"name": "net", "why": "requested"}, "job 3 (net) was asked to stop"),
+    (
+        "stop",
+        {"name": "net", "why": "max_time"},
+        "job 3 (net) is stopped: its limit on time is reached",
+    ),
+    (
+        "stop",
+        {"name": "net", "why": "dependency", "detail": "job 2 failed"},
+        "job 3 (net) is stopped: job 2 failed",
+    ),
+    (
+        "stop",
+        {"name": "net", "why": "halving"},
+        "job 3 (net) is stopped: others of its sweep do better",
+    ),
+    (
+        "stopped",
+        {**ENDED, "exit_code": 0, "why": "max_cost"},
+        "job 3 (net) stopped after 60 s for $0.31: its limit on cost is reached",
+    ),
     ("stop", {"name": "net", "why": "max_cost", "detail": "$39.90 of $40.00"}, LIMIT),
     (
         "stopped",
@@ -115,8 +136,8 @@ SAID: list[tuple[EventKind, dict[str, Any], str]] = [
     ("resumed", {"name": "net"}, "job 3 (net) was resumed"),
     (
         "changed",
-        {"name": "net", "fields": {"weight": 3.0, "gpus": {"max": 4, "types": []}, "key": None}},
-        "job 3 (net) was changed: weight 3, gpus max=4 types=any, key none",
+        {"name": "net", "fields": {"weight": 3.0, "gpus.max": 4, "max_cost": None}},
+        "job 3 (net) was changed: weight 3, gpus.max 4, max_cost none",
     ),
     (
         "limit",

@@ -16,6 +16,7 @@ import { Log } from "./Log";
 import { workersOf } from "./logStream";
 import { Spec } from "./Spec";
 import { StopDialog } from "./StopDialog";
+import { PauseButton, SweepCard, TermsCard } from "./Terms";
 import { pricesOf, reasonOf } from "./words";
 
 const ASK_MS = 2000;
@@ -55,10 +56,12 @@ export function JobPage({ id }: { id: string }) {
       <div className="two">
         <div className="stack">
           <Facts job={job} />
+          <TermsCard job={job} />
           <RescaleCard job={job} />
         </div>
         <JobEvents job={id} version={version} />
       </div>
+      <SweepCard job={job} version={version} />
       <Artifacts job={id} version={version} />
       <Log job={id} workers={workers} over={hasEnded(job.state)} />
       <Spec spec={job.spec} />
@@ -129,9 +132,12 @@ function Header({ job }: { job: SeenDetails }) {
             </span>
           ) : (
             may(job) && (
-              <button type="button" onClick={() => setStopping(true)}>
-                Stop
-              </button>
+              <div className="row">
+                <PauseButton job={job} />
+                <button type="button" onClick={() => setStopping(true)}>
+                  Stop
+                </button>
+              </div>
             )
           ))}
       </div>

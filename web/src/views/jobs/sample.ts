@@ -25,6 +25,8 @@ export function job(id: number, with_: Partial<SeenJob> = {}): SeenJob {
     left_usd: 2.25,
     stop_requested: false,
     reason: "",
+    paused: false,
+    sweep: "",
     told_at: 2000,
     ...with_,
   };

@@ -1,0 +1,178 @@
+import { useState, type ReactNode } from "react";
+
+import type { SweepAnswer } from "../../api/types";
+import { duration, figure, moment, usd } from "../../format";
+import { Card, Shown, StateBadge } from "../../parts/basics";
+import { Confirm } from "../../parts/Dialog";
+import { linkTo, useAnswer } from "../../state/hooks";
+import { hasEnded } from "../../state/live";
+import { client } from "../../state/session";
+import type { SeenDetails } from "./Facts";
+import { changesOf, type Wishes } from "./jobChanges";
+
+type Fact = [name: string, value: ReactNode];
+
+/** What the job starts after, may take and cost, and by when it is due. */
+export function TermsCard({ job }: { job: SeenDetails }) {
+  const [changing, setChanging] = useState(false);
+  const facts = termsOf(job);
+  const over = hasEnded(job.state);
+  const change = !over && !job.stop_requested && (
+    <button type="button" className="small" onClick={() => setChanging(true)}>
+      Change
+    </button>
+  );
+  if (facts.length === 0 && over) return null;
+  return (
+    <Card title="Terms" tools={change}>
+      {facts.length === 0 ? (
+        <p className="faint">No limits, no deadline.</p>
+      ) : (
+        <dl className="facts">
+          {facts.map(([name, value]) => (
+            <div key={name}>
+              <dt>{name}</dt>
+              <dd>{value}</dd>
+            </div>
+          ))}
+        </dl>
+      )}
+      {changing && <ChangeDialog job={job} onClose={() => setChanging(false)} />}
+    </Card>
+  );
+}
+
+function termsOf(job: SeenDetails): Fact[] {
+  const { max_cost: cost, max_time_s: time, key } = job.spec as Record<string, unknown>;
+  const facts: Fact[] = [];
+  if (job.awaits.length > 0) facts.push(["Starts after", job.awaits.join(", ")]);
+  if (typeof cost === "number") facts.push(["May cost", usd(cost)]);
+  if (typeof time === "number") {
+    facts.push(["May run", `${duration(time)}; ran ${duration(job.ran_s)}`]);
+  }
+  if (job.deadline !== null) facts.push(["Due", moment(job.deadline)]);
+  if (job.urgency !== 1) facts.push(["Counts", `${figure(job.urgency)} × its class`]);
+  if (typeof key === "string") facts.push(["Key", key]);
+  for (const [name, value] of Object.entries(job.parameters)) facts.push([name, value]);
+  return facts;
+}
+
+function ChangeDialog({ job, onClose }: { job: SeenDetails; onClose: () => void }) {
+  const spec = job.spec as Record<string, unknown>;
+  const [wishes, setWishes] = useState<Wishes>({
+    weight: shown(spec["weight"]),
+    max_gpus: shown((spec["gpus"] as Record<string, unknown> | undefined)?.["max"]),
+    max_cost: shown(spec["max_cost"]),
+  });
+  const confirm = async () => {
+    const changes = changesOf(wishes, spec);
+    if (Object.keys(changes).length > 0) {
+      await client.patch(`/jobs/${encodeURIComponent(job.id)}`, changes);
+    }
+  };
+  const fields: [keyof Wishes, string][] = [
+    ["weight", "Weight"],
+    ["max_gpus", "Most GPUs"],
+    ["max_cost", "May cost (USD; empty: any)"],
+  ];
+  return (
+    <Confirm
+      title={`Change job ${job.id} (${job.name})`}
+      action="Change it"
+      onConfirm={confirm}
+      onClose={onClose}
+    >
+      <p>It is in force at once: a job that may have fewer GPUs moves.</p>
+      {fields.map(([name, label]) => (
+        <label key={name} className="field">
+          {label}
+          <input
+            type="number"
+            min={0}
+            value={wishes[name]}
+            onChange={(event) => setWishes({ ...wishes, [name]: event.target.value })}
+          />
+        </label>
+      ))}
+    </Confirm>
+  );
+}
+
+function shown(value: unknown): string {
+  return typeof value === "number" ? String(value) : "";
+}
+
+/** Pauses a job, or goes on with it. The picture shows it a moment later. */
+export function PauseButton({ job }: { job: SeenDetails }) {
+  const [problem, setProblem] = useState("");
+  const [working, setWorking] = useState(false);
+  if (hasEnded(job.state) || job.stop_requested) return null;
+  const press = () => {
+    setWorking(true);
+    setProblem("");
+    client
+      .post(`/jobs/${encodeURIComponent(job.id)}/${job.paused ? "resume" : "pause"}`)
+      .catch((error: unknown) => setProblem(error instanceof Error ? error.message : "no answer"))
+      .finally(() => setWorking(false));
+  };
+  return (
+    <>
+      {problem && (
+        <span className="field-problem" role="alert">
+          {problem}
+        </span>
+      )}
+      <button type="button" disabled={working} onClick={press}>
+        {job.paused ? "Resume" : "Pause"}
+      </button>
+    </>
+  );
+}
+
+/** The other jobs of its sweep, with what they came to. */
+export function SweepCard({ job, version }: { job: SeenDetails; version: unknown }) {
+  const answer = useAnswer<SweepAnswer>(job.sweep ? `/sweeps/${job.sweep}` : null, version);
+  if (!job.sweep) return null;
+  return (
+    <Card title={`Sweep ${job.sweep}`}>
+      <Shown answer={answer} what="its sweep">
+        {({ sweep }) => (
+          <table className="plain">
+            <thead>
+              <tr>
+                <th scope="col">Job</th>
+                <th scope="col">Parameters</th>
+                <th scope="col">State</th>
+                <th scope="col" className="numeric">
+                  {sweep.metric}
+                </th>
+                <th scope="col" className="numeric">
+                  Cost
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {sweep.members.map((one) => (
+                <tr key={one.job}>
+                  <td>
+                    <a href={linkTo("jobs", one.job)}>{one.job}</a>
+                  </td>
+                  <td>
+                    {Object.entries(one.parameters)
+                      .map(([name, value]) => `${name}=${value}`)
+                      .join(" ")}
+                  </td>
+                  <td>
+                    <StateBadge state={one.state as SeenDetails["state"]} />
+                  </td>
+                  <td className="numeric">{one.value === null ? "–" : figure(one.value)}</td>
+                  <td className="numeric">{usd(one.cost_usd)}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        )}
+      </Shown>
+    </Card>
+  );
+}
