@@ -35,13 +35,13 @@ NOISE = 0.01
 """Standard deviation of a reported loss, as a part of it."""
 HALVINGS: dict[str, Any] = {
     "all to the end": None,
-    "one of 3 goes on": {"factor": 3},
-    "one of 2 goes on": {"factor": 2},
+    "one of 3, after 1, 3, 9": {"factor": 3},
+    "one of 3, after 3, 9": {"factor": 3, "first": 3},
 }
 SCENES: dict[str, dict[str, Any]] = {
     "GPUs are billed": {"billing": "gpu"},
     "nodes are billed": {"billing": "node"},
-    "2 nodes at most": {"billing": "node", "max_nodes": {"T4": 2}},
+    "3 nodes at most": {"billing": "node", "max_nodes": {"T4": 3}},
 }
 
 
@@ -77,7 +77,7 @@ def main() -> None:
     options = _arguments()
     console, status = Console(width=140), Console(stderr=True)
     table = Measured(
-        f"A sweep of 27 jobs of {EPOCHS} epochs at ${options.budget:g}/h; "
+        f"A sweep of 27 jobs of {EPOCHS} epochs, never more than ${options.budget:g}/h; "
         f"means of {options.seeds} seeds",
         note="regret: final loss of the best job found above the best of all 27",
     )
@@ -128,7 +128,14 @@ def _run(settings: dict[str, Any], halving: Any, seed: int, budget: float) -> di
     curves = Curves(seed)
     with tempfile.TemporaryDirectory(prefix="boa-sweep-") as folder:
         known = {"net": prior(net, per_hour=2.0, weight_h=10.0)}
-        given = config(Path(folder), budget=budget, priors=known, provision_s=120.0, **settings)
+        given = config(
+            Path(folder),
+            budget=budget,
+            max_spend=budget,
+            priors=known,
+            provision_s=120.0,
+            **settings,
+        )
         live = Live(given, {"net": net})
 
         def report(said: Report) -> None:

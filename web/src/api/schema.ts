@@ -217,18 +217,18 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List
+         * Sweeps
          * @description List sweeps, newest first.
          */
-        get: operations["list"];
+        get: operations["sweeps"];
         put?: never;
         /**
-         * Submit
+         * Submit Sweep
          * @description Submit a job with parameters that differ: a grid, or random draws.
          *
          *     All of its jobs are stored in one transaction, or none.
          */
-        post: operations["submit"];
+        post: operations["submit_sweep"];
         delete?: never;
         options?: never;
         head?: never;
@@ -243,10 +243,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Show
+         * Sweep
          * @description All there is to say of a sweep, with every job of it.
          */
-        get: operations["show"];
+        get: operations["sweep"];
         put?: never;
         post?: never;
         delete?: never;
@@ -265,12 +265,12 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Stop
+         * Stop Sweep
          * @description Ask all jobs of a sweep to stop. Of one that is over, nothing.
          *
          *     Needs the role member and to be its owner, or the role admin.
          */
-        post: operations["stop"];
+        post: operations["stop_sweep"];
         delete?: never;
         options?: never;
         head?: never;
@@ -4672,7 +4672,7 @@ export interface operations {
             };
         };
     };
-    list: {
+    sweeps: {
         parameters: {
             query?: {
                 /** @description Those that are over, too. */
@@ -4732,7 +4732,7 @@ export interface operations {
             };
         };
     };
-    submit: {
+    submit_sweep: {
         parameters: {
             query?: never;
             header?: never;
@@ -4841,7 +4841,7 @@ export interface operations {
             };
         };
     };
-    show: {
+    sweep: {
         parameters: {
             query?: never;
             header?: never;
@@ -4909,7 +4909,7 @@ export interface operations {
             };
         };
     };
-    stop: {
+    stop_sweep: {
         parameters: {
             query?: never;
             header?: never;

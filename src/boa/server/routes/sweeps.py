@@ -15,7 +15,8 @@ from boa.server.context import Service, answer, only_known_parameters
 from boa.server.http.access import caller_of, refusal
 from boa.server.http.bodies import read_json
 from boa.server.http.errors import documented
-from boa.server.render import examples, sweeps
+from boa.server.render import examples
+from boa.server.render import sweeps as rendered
 
 SweepPath = Annotated[str, Path(description="The sweep's id.", examples=["s3"])]
 _LONGEST = 60
@@ -30,23 +31,23 @@ class SweepRoutes:
         add = router.add_api_route
         add(
             "/sweeps",
-            self.submit,
+            self.submit_sweep,
             methods=["POST"],
             status_code=201,
             openapi_extra=examples.body("Sweep", examples.SWEEP_SPEC),
             responses=documented(400, 401, 403, 413, 422, 503),
         )
-        add("/sweeps", self.list, responses=documented(401, 403, 422, 503))
-        add("/sweeps/{sweep}", self.show, responses=documented(401, 403, 404, 422, 503))
+        add("/sweeps", self.sweeps, responses=documented(401, 403, 422, 503))
+        add("/sweeps/{sweep}", self.sweep, responses=documented(401, 403, 404, 422, 503))
         add(
             "/sweeps/{sweep}/stop",
-            self.stop,
+            self.stop_sweep,
             methods=["POST"],
             responses=documented(401, 403, 404, 422, 503),
         )
         return router
 
-    async def submit(self, request: Request) -> answers.SweepAnswer:
+    async def submit_sweep(self, request: Request) -> answers.SweepAnswer:
         """Submit a job with parameters that differ: a grid, or random draws.
 
         All of its jobs are stored in one transaction, or none.
@@ -57,7 +58,7 @@ class SweepRoutes:
         sweep = await answer(made)
         return await run_in_threadpool(self._details, sweep)
 
-    def list(
+    def sweeps(
         self,
         all: Annotated[bool, Query(description="Those that are over, too.")] = False,
         limit: Annotated[int, Query(ge=1, le=1000)] = 100,
@@ -69,17 +70,17 @@ class SweepRoutes:
         found.sort(key=lambda one: -int(one.id[1:]))
         shown = []
         for sweep in found[:limit]:
-            best = sweeps.best_of_ended(sweep)
+            best = rendered.best_of_ended(sweep)
             record = None if best is None else self._service.store.job(best)
             ended = {} if record is None else {record.id: record}
-            shown.append(sweeps.row(sweep, snapshot, now, ended))
+            shown.append(rendered.row(sweep, snapshot, now, ended))
         return {"sweeps": shown, "now": now}
 
-    def show(self, sweep: SweepPath) -> answers.SweepAnswer:
+    def sweep(self, sweep: SweepPath) -> answers.SweepAnswer:
         """All there is to say of a sweep, with every job of it."""
         return self._details(self._found(sweep))
 
-    async def stop(self, request: Request, sweep: SweepPath) -> answers.SweepAnswer:
+    async def stop_sweep(self, request: Request, sweep: SweepPath) -> answers.SweepAnswer:
         """Ask all jobs of a sweep to stop. Of one that is over, nothing.
 
         Needs the role member and to be its owner, or the role admin.
@@ -105,4 +106,4 @@ class SweepRoutes:
         for job in sweep.jobs:
             if job not in snapshot.jobs and (record := store.job(job)) is not None:
                 ended[job] = record
-        return {"sweep": sweeps.details(sweep, ended, snapshot, control.now())}
+        return {"sweep": rendered.details(sweep, ended, snapshot, control.now())}
