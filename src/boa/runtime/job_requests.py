@@ -11,6 +11,7 @@ from boa.formats.job_changes import read_changes
 from boa.model.access import Caller
 from boa.model.cluster import JobId
 from boa.model.job import JobRecord, JobSpec
+from boa.model.job_spec import AMENDABLE
 from boa.model.service import ServiceConfig
 from boa.model.sweep import Sweep
 from boa.runtime.audit import audited
@@ -99,7 +100,7 @@ class JobRequests(ABC):
             found = draft.jobs.get(job)
             if found is None or not isinstance(changes, dict):
                 return None
-            return {name: _plain(getattr(found.spec, name, None)) for name in list(changes)[:10]}
+            return {n: _plain(getattr(found.spec, n)) for n in AMENDABLE if n in changes}
 
         return self._ask(audited(by, "job set", apply, subject=job, look=look))
 

@@ -144,10 +144,10 @@ class Scheduler:
         until it is moved."""
         moments = [self.purse.looks_at, self.planner.due_at]
         moments += [said.until for said in self.decider.refused.values()]
-        for job in state.jobs.values():
-            moments.append(self.decider.wakes_at(job))
-            moments.append(job_limits.wakes_at(job, state, now))
-            moments.append(urgency.wakes_at(job, now))
+        moments += [self.decider.wakes_at(job) for job in state.jobs.values()]
+        moments += [job_limits.wakes_at(job, state, now) for job in job_limits.limited(state)]
+        due = (job for job in state.jobs.values() if job.deadline is not None)
+        moments += [urgency.wakes_at(job, now) for job in due]
         boot_s, keep_warm_s = self._boot_s, self._keep_warm_s(state.jobs)
         for node in state.nodes.values():
             if node.empty_since is not None:

@@ -41,7 +41,7 @@ def test_a_job_starts_when_those_that_it_is_after_have_succeeded(lives: Any, bil
     assert done.state == "succeeded"
     ends = [live.job(job).ended_at for job in (first, second)]
     assert done.started_at is not None
-    assert done.started_at >= max(ends)  # type: ignore[type-var]
+    assert done.started_at >= max(ends)
 
 
 def test_a_job_that_others_were_to_start_after_takes_them_along_when_it_fails(lives: Any) -> None:
@@ -318,3 +318,34 @@ def test_a_deadline_is_kept_that_would_else_be_missed_and_costs_more(
     late, kept = ends
     assert late > 3600.0 > kept
     assert costs[1] > costs[0]
+
+
+@BILLINGS
+def test_a_weight_that_is_set_counts_for_that_job_alone(lives: Any, billing: str) -> None:
+    live = lives(EPOCHS, per_hour=1.0, budget=11.5, billing=billing)
+    one = live.submit(spec("epochs", epochs=10))
+    other = live.submit(spec("epochs", epochs=10))
+    live.advance(60.0)
+    before = live.job(one).run.allocation.width
+    asked(live, live.loop.change(one, {"weight": 50}))
+    live.advance(600.0)
+    assert live.job(one).run.allocation.width > before
+    assert live.job(one).urgency == pytest.approx(50.0)
+    assert live.job(other).urgency == 1.0
+    asked(live, live.loop.change(one, {"weight": 1}))
+    assert live.job(one).urgency == 1.0
+
+
+def test_a_deadline_that_cannot_be_kept_is_told_at_once_and_one_that_passed_counts_no_more(
+    lives: Any,
+) -> None:
+    live = lives(EPOCHS, per_hour=1.0, budget=11.5, billing="node")
+    job_id = live.submit(spec("epochs", epochs=10, deadline_s=600.0))
+    told = [one.event.data["why"] for one in live.store.events(job=job_id, limit=50)[1:2]]
+    assert told == ["out_of_reach"]
+    assert live.job(job_id).urgency > 1.0
+    live.advance(900.0)
+    assert live.job(job_id).urgency == 1.0
+    assert "missed" in live.job(job_id).told
+    asked(live, live.loop.change(job_id, {"deadline_s": 100_000}))
+    assert live.job(job_id).told == (), "another deadline"

@@ -105,7 +105,7 @@ def _print(client: "Client", found: "JobList", all: bool, *, whole: bool = True)
     """`whole`: sweeps are one line."""
     out = console()
     if found["jobs"]:
-        out.print(*_shown(client, found, out.width, all=all, whole=whole))
+        out.print(*_shown(client, found, out.width, whole=whole))
         if found["before"] is not None:
             out.print(f"[dim]… and older ones (--limit {2 * len(found['jobs'])})[/dim]")
     else:
@@ -113,10 +113,10 @@ def _print(client: "Client", found: "JobList", all: bool, *, whole: bool = True)
 
 
 def _shown(
-    client: "Client", found: "JobList", width: int, *, all: bool = False, whole: bool = True
+    client: "Client", found: "JobList", width: int, *, whole: bool = True
 ) -> list[Table | str]:
     waits = list(_waits(client, found["jobs"]))
-    rows = in_one_line(client, found["jobs"], all) if whole else found["jobs"]
+    rows = in_one_line(client, found["jobs"]) if whole else found["jobs"]
     made = job_table({**found, "jobs": rows}, width)
     return [made, "", *waits] if waits else [made]
 

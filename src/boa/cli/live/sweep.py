@@ -136,7 +136,7 @@ def _members(found: "SweepDetails", width: int) -> Table:
     return listing(columns, rows, width, right=right, cut=("parameters", "reason"))
 
 
-def in_one_line(client: "Client", jobs: "Sequence[JobRow]", all: bool) -> "list[Any]":
+def in_one_line(client: "Client", jobs: "Sequence[JobRow]") -> "list[Any]":
     """Jobs of a list, those of a sweep as one row in the place of its newest."""
     names = {job["sweep"] for job in jobs if job["sweep"]}
     if not names:

@@ -15,7 +15,7 @@ from boa.model.workload import GpuType
 from boa.placement.fitting import Room, can_rent, fit, within_limits
 from boa.placement.packing import allocate
 from boa.policy.boa import Planned
-from boa.scheduler.decide.decider import Decider, current_allocations, rent, schedulable
+from boa.scheduler.decide.decider import Decider, current_allocations, rent
 from boa.scheduler.decide.reasons import changes
 from boa.scheduler.decide.room import left_to_rent
 from boa.scheduler.decide.views import set_least
@@ -72,7 +72,12 @@ class AtOnce(Decider):
 
     def _round(self, draft: Draft, room: Room) -> None:
         now = draft.now
-        jobs = [job for job in draft.jobs.values() if schedulable(job, now)]
+        jobs = [  # whoever runs is looked at without a call
+            job
+            for job in draft.jobs.values()
+            if not (job.stop_requested or job.paused or job.parked or job.awaits)
+            and (job.retry_at is None or job.retry_at <= now)
+        ]
         self.asked_again.clear()
         current = current_allocations(jobs)
         room = _with_draining(draft, room, self.unwanted)

@@ -28,7 +28,8 @@ def look(draft: Draft, decider: Decider) -> None:
     planned = decider.memory
     if not isinstance(planned, Planned):
         return
-    for job in [job for job in draft.jobs.values() if _has_its_own(job)]:
+    some = [j for j in draft.jobs.values() if j.deadline is not None or j.amended or j.urgency != 1]
+    for job in filter(_has_its_own, some):
         wanted, job = _wanted(draft, decider, planned, job)
         if not math.isclose(wanted, job.urgency):
             draft.put_job(replace(job, urgency=wanted))

@@ -62,14 +62,19 @@ def _used(
 
 def look(draft: Draft) -> None:
     """Stop whoever has reached a limit; warn whoever comes near one."""
-    for job in [job for job in draft.jobs.values() if _is_limited(job)]:
+    for job in limited(draft.state):
         for used in used_of(job, draft.state, draft.now):
             job = _look_at(draft, job, used)
 
 
-def _is_limited(job: JobRecord) -> bool:
-    spec = job.spec
-    return (spec.max_cost is not None or spec.max_time_s is not None) and not job.stop_requested
+def limited(state: State) -> list[JobRecord]:
+    """Jobs with a limit that may still be reached."""
+    return [
+        job
+        for job in state.jobs.values()
+        if (job.spec.max_cost is not None or job.spec.max_time_s is not None)
+        and not job.stop_requested
+    ]
 
 
 def _look_at(draft: Draft, job: JobRecord, used: Used) -> JobRecord:
@@ -93,6 +98,4 @@ def _amount(used: Used, amount: float) -> str:
 
 def wakes_at(job: JobRecord, state: State, now: Seconds) -> Seconds:
     """When it is to be looked at next for its limits."""
-    if not _is_limited(job):
-        return math.inf
     return min((now + used.in_s for used in used_of(job, state, now)), default=math.inf)
