@@ -68,6 +68,7 @@ def test_a_worker_sees_the_variables_promised_and_no_others(
         "BOA_GPU_TYPE": "T4",
         "BOA_ATTEMPT": "1",
         "BOA_EPOCHS": "7",
+        "BOA_GRACE_S": "30",
         "BOA_CHECKPOINT_DIR": str(runs.root / "checkpoints" / "1"),
         "RANK": "1",
         "WORLD_SIZE": "2",

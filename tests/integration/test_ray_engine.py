@@ -101,6 +101,7 @@ def test_ranks_see_the_variables_promised_and_nothing_of_rays_own(runs: RayRuns)
         "BOA_GPU_TYPE": "A100",
         "BOA_ATTEMPT": "1",
         "BOA_EPOCHS": "7",
+        "BOA_GRACE_S": "30",
         "BOA_CHECKPOINT_DIR": str(runs.root / "checkpoints" / "1"),
         "WORLD_SIZE": "2",
         "LOCAL_RANK": "0",

@@ -173,6 +173,12 @@ COMMANDS = (
         LIVE,
     ),
     Entry(
+        "wrap",
+        "boa.cli.live.wrap:wrap",
+        "Run a training script that knows nothing of BOA as an elastic job.",
+        LIVE,
+    ),
+    Entry(
         "replay",
         "boa.cli.live.replay:app",
         "Act out measured models as real processes, in compressed time.",

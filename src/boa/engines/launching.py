@@ -86,6 +86,7 @@ def plans(
         "BOA_ATTEMPT": str(key.attempt),
         "BOA_CHECKPOINT_DIR": launch.checkpoint_dir,
         "BOA_EPOCHS": str(spec.epochs),
+        "BOA_GRACE_S": f"{spec.grace_s:g}",
         **({"BOA_ARTIFACTS": launch.artifacts} if launch.artifacts else {}),
         **launch.env,
     }

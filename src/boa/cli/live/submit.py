@@ -351,6 +351,8 @@ def _command(job_class: str, words: list[str], given: dict[str, Any]) -> JobSpec
         )
     if "workdir" not in given:
         given = {"workdir": _absolute(Path()), **given}
+    if [Path(word).name for word in words[:2]] == ["boa", "wrap"]:
+        given = {"launcher": "single", **given}  # it starts the others itself
     return read_job_spec({"class": job_class, "run": words, **given})
 
 

@@ -1,0 +1,87 @@
+"""Commands that start as many processes as there are GPUs, made to fit a width."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+WIDTH, CHECKPOINT = "{width}", "{checkpoint}"
+"""Stand for the number of GPUs, and for the newest checkpoint, in a command."""
+
+
+@dataclass(frozen=True, slots=True)
+class Launcher:
+    """Options of a program that starts processes, without their dashes and with `-` for `_`."""
+
+    processes: str
+    """The option for how many it starts on a machine."""
+    port: str = ""
+    """The option for the port at which they meet; empty: it finds one."""
+    meets: frozenset[str] = frozenset()
+    """Options that say otherwise where they meet."""
+
+
+TORCHRUN = Launcher(
+    "nproc-per-node",
+    "master-port",
+    frozenset({"standalone", "rdzv-endpoint", "rdzv-backend", "master-port"}),
+)
+ACCELERATE = Launcher("num-processes", "main-process-port", frozenset({"main-process-port"}))
+DEEPSPEED = Launcher("num-gpus", "master-port", frozenset({"master-port"}))
+MODULES = {"torch.distributed.run": TORCHRUN, "torch.distributed.launch": TORCHRUN}
+
+
+def fitted(command: Sequence[str], environment: Mapping[str, str]) -> list[str]:
+    """The command for `BOA_WIDTH` processes, which meet at `MASTER_PORT`; as it is outside of a
+    job."""
+    width = environment.get("BOA_WIDTH", "")
+    if not width:
+        return list(command)
+    words = [word.replace(WIDTH, width) for word in command]
+    launcher, begins = launcher_of(words)
+    if launcher is None:
+        return words
+    own, rest = words[:begins], words[begins:]
+    if WIDTH not in "".join(command):
+        rest = _without(rest, launcher.processes)
+        own.append(_option(launcher, launcher.processes, width))
+    port = environment.get("MASTER_PORT")
+    if launcher.port and port and not any(_name(word) in launcher.meets for word in rest):
+        own.append(_option(launcher, launcher.port, port))
+    return own + rest
+
+
+def resumed(command: Sequence[str], arguments: Sequence[str], checkpoint: str) -> list[str]:
+    """The command with what tells it where to go on from."""
+    return [*command, *(word.replace(CHECKPOINT, checkpoint) for word in arguments)]
+
+
+def launcher_of(words: Sequence[str]) -> tuple[Launcher | None, int]:
+    """Which it is, and where its own options begin."""
+    program = os.path.basename(words[0])
+    if program == "torchrun":
+        return TORCHRUN, 1
+    if program == "deepspeed":
+        return DEEPSPEED, 1
+    if program == "accelerate" and list(words[1:2]) == ["launch"]:
+        return ACCELERATE, 2
+    if program.startswith("python") and "-m" in words[1:3]:
+        at = list(words).index("-m") + 1
+        return MODULES.get(words[at] if at < len(words) else ""), at + 1
+    return None, 0
+
+
+def _without(words: Sequence[str], option: str) -> list[str]:
+    """Without the first of that name, and its value."""
+    for at, word in enumerate(words):
+        if _name(word) == option:
+            return [*words[:at], *words[at + (1 if "=" in word else 2) :]]
+    return list(words)
+
+
+def _name(word: str) -> str:
+    return word.partition("=")[0].lstrip("-").replace("_", "-") if word.startswith("-") else ""
+
+
+def _option(launcher: Launcher, name: str, value: str) -> str:
+    # torchrun takes either sign between words; the two others the older one alone
+    return f"--{name if launcher is TORCHRUN else name.replace('-', '_')}={value}"

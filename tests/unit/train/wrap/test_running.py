@@ -1,0 +1,139 @@
+"""A script that nobody has touched stops at its own checkpoint, and goes on at another width."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reporting import Service
+
+SCRIPT = """\
+import os, sys, time
+steps, every, width = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+step = int(open("state.ckpt").read()) if os.path.exists("state.ckpt") else 0
+print("begins at", step, "on", width, *sys.argv[4:], flush=True)
+while step < steps:
+    time.sleep(0.01)
+    step += 1
+    print(f"step {step} loss {1 / step}", flush=True)
+    if step % every == 0:
+        open("part", "w").write(str(step))
+        os.replace("part", "state.ckpt")
+"""
+
+
+class Job:
+    def __init__(self, folder: Path, service: Service) -> None:
+        self.folder, self._service, self._attempt = folder, service, 0
+        (folder / "train.py").write_text(SCRIPT)
+
+    def start(
+        self, *arguments: str, width: int = 1, grace_s: float = 60.0
+    ) -> subprocess.Popen[str]:
+        self._attempt += 1
+        own = {
+            "BOA_ATTEMPT": str(self._attempt),
+            "BOA_WIDTH": str(width),
+            "BOA_GRACE_S": str(grace_s),
+            "BOA_CHECKPOINT_DIR": str(self.folder / "home"),
+            "BOA_REPORT_URL": self._service.url,
+            "BOA_REPORT_EVERY_S": "0",
+        }
+        return subprocess.Popen(
+            [sys.executable, "-m", "boa", "wrap", "--settle-s", "0", *arguments],
+            env={**os.environ, **own},
+            cwd=self.folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    def memory(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads((self.folder / "home" / "boa-wrap.json").read_text())
+        return found
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Iterator[Job]:
+    service = Service()
+    yield Job(tmp_path, service)
+    service.close()
+
+
+def command(steps: int, every: int) -> list[str]:
+    return ["--", sys.executable, "train.py", str(steps), str(every), "{width}"]
+
+
+def stopped_after(process: subprocess.Popen[str], text: str) -> str:
+    assert process.stdout is not None
+    said = ""
+    for line in process.stdout:
+        said += line
+        if text in line:
+            process.send_signal(signal.SIGTERM)
+            break
+    return said + process.communicate(timeout=120)[0]
+
+
+def test_it_stops_at_its_next_checkpoint_and_goes_on_from_there(job: Job) -> None:
+    process = job.start(*command(10**6, 10))
+    said = stopped_after(process, "step 15 ")
+    assert process.returncode == 0, said
+    assert "stopped at" in said
+    (at,) = job.memory()["saved"].values()
+    saved = int((job.folder / "state.ckpt").read_text())
+    assert saved >= 20
+    last = job.start(*command(saved + 25, 10**6), width=2)
+    said = last.communicate(timeout=120)[0]
+    assert last.returncode == 0, said
+    assert f"begins at {saved} on 2" in said
+    reports = [each for each in job._service.reports if each["attempt"] == 2]
+    assert reports[-1]["progress"] == saved + 25, "what was done before is not counted again"
+    assert 25 <= reports[-1]["units"] <= saved + 25 - at["step"] + 10
+    assert reports[-1]["loss"] == pytest.approx(1 / (saved + 25))
+
+
+def test_without_a_checkpoint_in_time_it_ends_within_its_grace_and_says_so(job: Job) -> None:
+    process = job.start(*command(10**6, 10**6), grace_s=1.0)
+    said = stopped_after(process, "step 5 ")
+    assert process.returncode == 0
+    assert "no checkpoint within 0.6 s" in said
+    assert "goes on from the beginning" in said
+
+
+def test_arguments_to_resume_are_added_where_there_is_a_checkpoint(job: Job) -> None:
+    given = ["--resume", "--from {checkpoint}", *command(10, 10)]
+    first = job.start(*given).communicate(timeout=120)[0]
+    assert "begins at 0 on 1\n" in first
+    again = job.start(*given).communicate(timeout=120)[0]
+    assert f"begins at 10 on 1 --from {job.folder / 'state.ckpt'}\n" in again
+
+
+@pytest.mark.parametrize(("shell", "code"), [("exit 7", 7), ("kill -9 $$", 128 + 9)])
+def test_its_exit_code_is_the_commands(job: Job, shell: str, code: int) -> None:
+    process = job.start("--", "sh", "-c", shell)
+    process.communicate(timeout=120)
+    assert process.returncode == code
+
+
+def test_a_command_that_is_not_there_is_named(job: Job) -> None:
+    missing = job.start("--", "no-such-thing")
+    assert "no-such-thing: no such command" in missing.communicate(timeout=120)[0]
+    assert missing.returncode == 127
+
+
+def test_a_signal_makes_it_save_where_it_knows_one(job: Job) -> None:
+    save = "import signal,sys,time\n" + (
+        "def save(*_):\n open('x.ckpt','w').write('1'); sys.exit(3)\n"
+        "signal.signal(signal.SIGUSR1, save)\nprint('step 1', flush=True)\ntime.sleep(600)\n"
+    )
+    process = job.start("--signal", "USR1", "--", sys.executable, "-c", save)
+    stopped_after(process, "step 1")
+    assert process.returncode == 0
+    assert list(job.memory()["saved"]) == [str(job.folder / "x.ckpt")]

@@ -1,0 +1,45 @@
+"""A script's checkpoints are told once they are whole."""
+
+import os
+from pathlib import Path
+
+from boa.train.wrap.watching import USUAL, Watch
+
+
+def touch(path: Path, text: str = "x", age_s: float = 0.0) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    os.utime(path, (path.stat().st_atime, path.stat().st_mtime - age_s))
+
+
+def told(watch: Watch) -> list[str]:
+    return [path for path, _ in watch.changing()]
+
+
+def test_a_checkpoint_is_whole_once_it_rests(tmp_path: Path) -> None:
+    watch = Watch(str(tmp_path), USUAL, settle_s=0.0)
+    assert told(watch) == watch.whole() == []
+    touch(tmp_path / "out" / "checkpoint-5" / "model.bin")
+    assert told(watch) == watch.whole() == [str(tmp_path / "out" / "checkpoint-5")]
+    assert told(watch) == watch.whole() == []
+    patient = Watch(str(tmp_path), USUAL, settle_s=1e6)
+    touch(tmp_path / "out" / "checkpoint-5" / "optimizer.bin")
+    assert len(told(patient)) == 1
+    assert patient.whole() == []
+    assert len(patient.whole(over=True)) == 1
+
+
+def test_a_file_written_again_is_a_new_checkpoint(tmp_path: Path) -> None:
+    touch(tmp_path / "last.pt", age_s=60)
+    watch = Watch(str(tmp_path), USUAL, settle_s=0.0)
+    assert watch.newest() == str(tmp_path / "last.pt")
+    touch(tmp_path / "last.pt", "more")
+    assert told(watch) == watch.whole() == [str(tmp_path / "last.pt")]
+
+
+def test_what_is_inside_a_checkpoint_is_part_of_it_and_other_files_are_none(tmp_path: Path) -> None:
+    watch = Watch(str(tmp_path), ["runs/*", "runs/*/*.pt"], settle_s=0.0)
+    touch(tmp_path / "runs" / "a" / "model.pt")
+    touch(tmp_path / "data.csv")
+    (tmp_path / "runs" / "empty").mkdir()
+    assert told(watch) == [str(tmp_path / "runs" / "a")]
