@@ -45,11 +45,13 @@ class Diary:
         parser.add_argument("--pause", type=int, help="wait for the test after so many steps")
         parser.add_argument("--dropout", type=float, default=0.0)
         parser.add_argument("--save-every", type=float, default=300.0)
+        parser.add_argument("--tokens", action="store_true", help="a loss over all labels")
         options = parser.parse_args()
-        self._folder, self._pause, self.dropout = options.folder, options.pause, options.dropout
+        self.folder, self._pause, self.dropout = options.folder, options.pause, options.dropout
         self.save_every_s: float = options.save_every
+        self.tokens: bool = options.tokens
         self._rank = int(os.environ["RANK"])
-        self._file = self._folder / f"{os.environ['BOA_ATTEMPT']}-{self._rank}.jsonl"
+        self._file = self.folder / f"{os.environ['BOA_ATTEMPT']}-{self._rank}.jsonl"
 
     def note(self, **entry: Any) -> None:
         with self._file.open("a") as file:
@@ -67,7 +69,7 @@ class Diary:
         """Training is over; rank 0 says what came out."""
         if self._rank == 0:
             result = {"weights": _flat(model.state_dict()), "loss": _loss(model), "rate": rate}
-            (self._folder / "result.json").write_text(json.dumps(result))
+            (self.folder / "result.json").write_text(json.dumps(result))
 
 
 def _loss(model: nn.Module) -> float:

@@ -1,4 +1,4 @@
-"""Accelerate's and Lightning's users keep their loop, and it goes on at any width."""
+"""Users of Accelerate, Lightning and transformers keep their loop, and it goes on at any width."""
 
 import json
 import os
@@ -22,14 +22,15 @@ SCRIPTS = Path(__file__).parent.parent
 PATIENCE_S = 600.0
 """Importing either library takes many seconds, and minutes where others have the cores."""
 SAMPLES, STEPS, EPOCHS = 51, 7, 2  # those of adapted.py, which needs torch
-LIBRARIES = ["accelerate", "lightning"]
+LIBRARIES = ["accelerate", "lightning", "transformers"]
 
 
 class Training:
     """One job, attempt after attempt."""
 
     def __init__(self, library: str, folder: Path) -> None:
-        self._script = SCRIPTS / f"adapted_{library}.py"
+        self._script = SCRIPTS / f"adapted_{library.partition('_')[0]}.py"
+        self._options = ["--tokens"] if library.endswith("_tokens") else []
         self.folder, self.checkpoints = folder, folder / "checkpoints"
         folder.mkdir()
         self._attempt = 0
@@ -104,7 +105,7 @@ class Training:
             "OMP_NUM_THREADS": "1",
         }
         return subprocess.Popen(
-            [sys.executable, str(self._script), str(self.folder), *options],
+            [sys.executable, str(self._script), str(self.folder), *self._options, *options],
             env=environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -144,7 +145,7 @@ def _kill(ranks: list[subprocess.Popen[str]]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("library", [*LIBRARIES, "transformers_tokens"])
 def test_rescaled_thrice_it_ends_where_it_would_have_ended(library: str, tmp_path: Path) -> None:
     steady = Training(library, tmp_path / "steady")
     assert steady.run(1) == STEPS * EPOCHS

@@ -1,63 +1,122 @@
-"""The gallery: small scripts as people write them, each going on at widths 1, 2 and 1."""
+"""The gallery: small scripts as people write them, as jobs of one service, each widened by plan."""
 
 import os
 import re
-import subprocess
 import sys
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from boa.client import Client
+from boa.client.spawn import OwnService
+from boa.formats.job import load_job
+from boa.model.job import JobSpec
+from boa.model.profile import ClassProfile
+from boa.sim.replay_jobs import write_profiles
 from boa.train import checkpoints
-from ports import held_port
+from integration.test_torch_examples import watched
 
 ROOT = Path(__file__).resolve().parents[2]
-GALLERY = {"gan": [], "ema": [], "weighted": [], "streaming": [], "compile": ["--backend", "eager"]}
+GALLERY = {
+    "gan": 12,
+    "ema": 12,
+    "weighted": 12,
+    "streaming": 12,
+    "compile": 12,
+    "accelerate": 20,
+    "lightning": 12,
+    "transformers": 4,
+    "untouched": 60,
+}
+"""Examples with how many epochs of them take some seconds."""
 STEPS = 64
-"""Of an epoch, in all of them."""
+"""Steps of an epoch, in all of them."""
+UNIT_S = 2.0
+"""What the service believes of a step: long enough for a rescaling to pay, whatever it takes."""
+BY_HAND = re.compile(r"^.*(?:\brun\.|[Ee]lastic|\bboa\b|\btrain\.context).*$", re.MULTILINE)
+"""Lines that are there for BOA's sake."""
 
 
-def trained(name: str, home: Path, width: int, epochs: int) -> str:
-    """What rank 0 says."""
-    script = str(ROOT / "examples" / f"train_{name}.py")
-    command = [sys.executable, script, "--epochs", str(epochs), *GALLERY[name]]
-    with held_port() as port:
-        ranks = []
-        for rank in range(width):
-            own = {
-                "OMP_NUM_THREADS": "1",
-                "RANK": str(rank),
-                "LOCAL_RANK": str(rank),
-                "WORLD_SIZE": str(width),
-                "MASTER_ADDR": "127.0.0.1",
-                "MASTER_PORT": str(port),
-                "BOA_CHECKPOINT_DIR": str(home),
-            }
-            pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-            ranks.append(subprocess.Popen(command, env={**os.environ, **own}, **pipes))  # type: ignore[call-overload]
-        said = [rank.communicate(timeout=600)[0] for rank in ranks]
-    assert [rank.returncode for rank in ranks] == [0] * width, "\n".join(said)
-    return str(said[0])
+def spec_of(name: str, folder: Path) -> JobSpec:
+    """The example as its file has it, but for its epochs, and on two GPUs at most."""
+    spec = load_job(ROOT / "examples" / f"train_{name}.yaml")
+    command = [sys.executable if part == "python" else part for part in spec.run]
+    epochs = GALLERY[name]
+    if name == "compile":
+        command += ["--backend", "eager"]
+    if name == "untouched":
+        command[command.index("untouched/last.pt")] = str(folder / "last.pt")
+        command += ["--out", str(folder), "--epochs", str(epochs)]
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    return replace(
+        spec,
+        run=tuple(command),
+        epochs=epochs,
+        total_work=float(epochs * STEPS),
+        checkpoint_dir=str(folder),
+        gpus=replace(spec.gpus, max=2),
+        env={**spec.env, "PATH": path},
+    )
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    """A service that believes: a second GPU is of no use in the first epoch, and of much later."""
+    folder = tmp_path_factory.mktemp("gallery")
+    profiles = {}
+    for name, epochs in GALLERY.items():
+        shapes = [[0.0, 1.0, 1.0], *[[0.0, 1.0, 1.95]] * (epochs - 1)]
+        rates = np.array([[shape, shape] for shape in shapes]) / UNIT_S
+        work = (float(STEPS),) * epochs
+        profiles[name] = ClassProfile(name=name, work=work, rates={"T4": rates}, rescale_s=0.0)
+    files = write_profiles(profiles, folder / "profiles")
+    units = sum(GALLERY.values()) * STEPS
+    believed = {"arrivals_per_hour": 1.0, "arrivals_weight_h": 1e6, "measured_weight": 1e6}
+    config = {
+        "budget_per_hour": 1.5 * units * UNIT_S / 3600,
+        "billing": "gpu",  # by plan: a market would fill the node
+        "gpu_types": {"T4": {"price": 1.0, "gpus_per_node": 4, "max_nodes": 1}},
+        "local": {"provision_s": 0, "release_s": 0},
+        "classes": {name: {"profile": str(files[name]), **believed} for name in GALLERY},
+    }
+    with OwnService(folder / "service", config) as own, own.client() as client:
+        yield client
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", GALLERY)
-def test_an_example_goes_on_at_another_width(tmp_path: Path, name: str) -> None:
-    for epochs, width in enumerate((1, 2, 1), 1):
-        said = trained(name, tmp_path, width, epochs)
-        assert re.findall(r"epoch (\d+)", said) == [str(epochs - 1)], "no epoch is done twice"
-        newest = checkpoints.latest(tmp_path)
-        assert newest is not None
-        at = checkpoints.progress_at(newest)
-        assert at is not None
-        assert (at.epoch, at.step) == (epochs, epochs * STEPS)
+def test_an_example_is_widened_and_goes_on_where_it_was(
+    client: Client, tmp_path: Path, name: str
+) -> None:
+    job = client.submit(spec_of(name, tmp_path))
+    ended, widths = watched(client, job["id"])
+    said = "".join(client.logs(job["id"]))
+    assert ended["state"] == "succeeded", said
+    assert (widths[0], widths[-1]) == (1, 2), said
+    assert ended["rescalings"] >= 1
+    epochs = GALLERY[name]
+    if name == "untouched":
+        steps = re.findall(r"epoch (\d+) step (\d+)/", said)
+        # at width 1 or 2 an epoch has as many steps; what was half done is done again
+        assert {(str(epoch), str(STEPS)) for epoch in range(epochs)} <= set(steps)
+        return
+    newest = checkpoints.latest(tmp_path)
+    at = None if newest is None else checkpoints.progress_at(newest)
+    assert at is not None
+    assert (at.epoch, at.step) == (epochs, epochs * STEPS)
+    if told := re.findall(r"^epoch (\d+)", said, re.MULTILINE):
+        assert told == list(map(str, range(epochs))), "no epoch is done twice"
 
 
 def test_the_table_of_lines_is_what_the_examples_have() -> None:
     table = (ROOT / "docs" / "migration.md").read_text()
     rows = re.findall(r"^\| \[`(train_\w+\.py)`\].*\| (\d+) \|$", table, re.MULTILINE)
-    assert {f"train_{name}.py" for name in GALLERY} < {name for name, _ in rows}
+    assert {f"train_{name}.py" for name in (*GALLERY, "cnn", "transformer")} == dict(rows).keys()
     for name, lines in rows:
-        text = (ROOT / "examples" / name).read_text().rpartition('"""')[0]
-        code = (ROOT / "examples" / name).read_text()[len(text) :]
-        assert len(re.findall(r"^.*(?:\brun\.|Elastic).*$", code, re.MULTILINE)) == int(lines), name
+        text = (ROOT / "examples" / name).read_text()
+        head = re.match(r'""".*?"""', text, re.DOTALL)
+        code = text[head.end() if head else 0 :]
+        assert len(BY_HAND.findall(code)) == int(lines), name

@@ -29,6 +29,7 @@ from boa.train.session import (
     resume,
 )
 from boa.train.stopping import stop_requested
+from boa.train.trackers import forward, watch
 
 __all__ = [
     "JobContext",
@@ -36,9 +37,12 @@ __all__ = [
     "context",
     "epoch",
     "epochs",
+    "forward",
     "latest_checkpoint",
     "new_checkpoint",
     "report",
     "resume",
     "stop_requested",
 ]
+
+watch()  # what the script logs to trackers; in a job only

@@ -6,7 +6,7 @@ import os
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -37,6 +37,9 @@ class Session:
         self.metrics: dict[str, float] = {}
         self.rescale: dict[str, float] = {}
         """Parts of the rescaling that this attempt began with, in the service's seconds."""
+        self._counts = False  # whether the script says itself how much was done
+        self._tracked: float | None = None  # the last step that it has logged to a tracker
+        self._forward: Callable[[Mapping[str, float], int | None, bool], None] | None = None
         self._lock = threading.RLock()  # a signal handler may report while we are reporting
         self._began = time.monotonic() - _age_of_process()
         self._pid = os.getpid()
@@ -50,7 +53,7 @@ class Session:
             return None
         from boa.train.sender import Sender  # what it imports is not needed anywhere else
 
-        every_s = _number(os.environ.get("BOA_REPORT_EVERY_S"))
+        every_s = finite(os.environ.get("BOA_REPORT_EVERY_S"))
         token = os.environ.get("BOA_REPORT_TOKEN", "")
         ca = os.environ.get("BOA_REPORT_CA", "")
         return Sender(url, token, 1.0 if every_s is None else every_s, ca)
@@ -65,20 +68,44 @@ class Session:
     ) -> None:
         if os.getpid() != self._pid:
             return  # forked: counted by the process that began
-        units = max(_number(made) or 0.0, 0.0)
+        units = max(finite(made) or 0.0, 0.0)
         with self._lock:
             begins = self._turn_to(epoch)
+            self._counts = self._counts or made is not None
             self.units += units
             self.step = self.step if step is None else _whole(step)
             self.at = Progress(self.at.epoch, self.at.progress + units, self.step or 0)
-            self.loss = self.loss if loss is None else _number(loss)
+            self.loss = self.loss if loss is None else finite(loss)
             for name, value in metrics.items():
-                number = _number(value)
+                number = finite(value)
                 if number is None:
                     self.metrics.pop(name, None)
                 elif name in self.metrics or self._has_room(name):
                     self.metrics[name] = number
             self._send(prompt=begins)
+            if self._forward is not None:
+                told = {} if self.loss is None else {"loss": self.loss}
+                self._forward({**told, **self.metrics}, self.step, False)
+
+    def track(self, metrics: Mapping[str, object], step: float | None, loss: object) -> None:
+        """Metrics that the script has logged elsewhere. Where it never says how much was done, the
+        steps that it logs with do."""
+        if os.getpid() != self._pid or self._sender is None:
+            return
+        with self._lock:
+            made = 0.0
+            if step is not None and not self._counts:
+                if self._tracked is None and not self.at.step:  # it may have gone on by itself
+                    self.at = Progress(self.at.epoch, step, int(step))
+                before = self.at.step if self._tracked is None else self._tracked
+                made, self._tracked = max(step - before, 0.0), max(step, before)
+            counts = self._counts
+            said = self.step if step is None or counts else self._tracked
+            self.report(made, said, loss, None, dict(metrics))
+            self._counts = counts
+
+    def forward_to(self, target: Callable[[Mapping[str, float], int | None, bool], None]) -> None:
+        self._forward = target
 
     def epoch(self, number: object) -> None:
         if os.getpid() != self._pid:
@@ -95,7 +122,7 @@ class Session:
     def rescaled(self, parts: Mapping[str, object]) -> None:
         with self._lock:
             for name in PARTS:
-                seconds = _number(parts.get(name))
+                seconds = finite(parts.get(name))
                 if seconds is not None and seconds >= 0:
                     self.rescale[name] = seconds * self.context.speed
 
@@ -124,6 +151,8 @@ class Session:
         return time.monotonic() - self._began
 
     def close(self) -> None:
+        if self._forward is not None and os.getpid() == self._pid:
+            self._forward({}, None, True)
         if self._sender is not None and os.getpid() == self._pid:
             self._sender.close()
 
@@ -249,7 +278,8 @@ def new_checkpoint() -> Iterator[Path]:
         yield folder
 
 
-def _number(value: object) -> float | None:
+def finite(value: object) -> float | None:
+    """A finite number, or None."""
     try:
         number = float(value)  # type: ignore[arg-type]
     except Exception:  # whatever it is, it must not stop a training
@@ -258,7 +288,7 @@ def _number(value: object) -> float | None:
 
 
 def _whole(value: object) -> int | None:
-    number = _number(value)
+    number = finite(value)
     return None if number is None else int(number)
 
 

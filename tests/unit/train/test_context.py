@@ -19,6 +19,7 @@ def test_the_public_names_are_exactly_these() -> None:
         "context",
         "epoch",
         "epochs",
+        "forward",
         "latest_checkpoint",
         "new_checkpoint",
         "report",

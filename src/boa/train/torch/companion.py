@@ -289,6 +289,11 @@ class Companion:
         self._parts.loaded({} if found is None else found.parts)
         return None if found is None else dict(found.shared["state"])
 
+    @property
+    def has_checkpoint(self) -> bool:
+        """Whether there is one to go on from."""
+        return self._checkpoints.exists()
+
     def _save(self, progress: Progress, state: dict[str, Any], *, wait: bool = False) -> None:
         at, sides = self.position, [side.state() for side in self._sides]
         stream = self.data.state() if isinstance(self.data, StreamLoader) else None

@@ -38,7 +38,8 @@ class Pace:
         """The setting to begin with, by what was measured before: as rank 0 sees it."""
         chosen = self._choose(statistics) if self._ranks.rank == 0 else self.setting
         if not self._ranks.alone:
-            sizes = torch.tensor([chosen.local_batch, chosen.passes])
+            # where the group is another library's, it may be for tensors on GPUs alone
+            sizes = torch.tensor([chosen.local_batch, chosen.passes], device=self._ranks.device)
             dist.broadcast(sizes, src=0)
             chosen = Setting(*sizes.tolist())
         self.adopt(chosen)

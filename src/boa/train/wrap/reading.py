@@ -1,6 +1,7 @@
 """Progress in what a script prints: numbers by pattern, and what they mean for the job."""
 
 import re
+import threading
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -52,6 +53,7 @@ class Account:
 
     def __init__(self, at: Progress | None, first_epoch: int | None = None) -> None:
         """`at`: where this attempt goes on from; None: somewhere, the first line will say."""
+        self._lock = threading.Lock()
         self.first_epoch = first_epoch
         """The number that the log has for its first epoch, 0 or 1; None: not seen yet."""
         self._began = False  # whether this attempt has said anything
@@ -69,6 +71,10 @@ class Account:
 
     def hear(self, found: Mapping[str, float]) -> bool:
         """Numbers of a line; whether any of them says how far training is."""
+        with self._lock:
+            return self._hear(found)
+
+    def _hear(self, found: Mapping[str, float]) -> bool:
         more = {name: value for name, value in found.items() if name not in COUNTED}
         loss = more.pop("loss", None)
         if not any(name in found for name in COUNTED):

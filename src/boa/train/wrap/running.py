@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +17,7 @@ from typing import IO
 
 from boa.train import session, stopping
 from boa.train.checkpoints import Progress
+from boa.train.trackers import TRACKED, loss_of
 from boa.train.wrap import processes, reading, watching
 from boa.train.wrap.fitting import fitted, launcher_of, resumed
 
@@ -29,6 +31,8 @@ be saving once more."""
 MOST_KEPT = 10
 """Checkpoints that are remembered."""
 GRACE_S = 30.0
+SITE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "site")
+"""A folder for PYTHONPATH: what Python reads as it starts."""
 NOT_FOUND, NOT_EXECUTABLE, SIGNALLED, INTERRUPTED = 127, 126, 128, 130
 NOT_FOR_IT = (
     *("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"),
@@ -117,7 +121,8 @@ class _Run:
         grace_s = _seconds(environment.get("BOA_GRACE_S"), GRACE_S)
         self._end_s = min(END_S, grace_s / 5)
         self._patience_s = max(grace_s - 2 * self._end_s, 0.0)
-        self._asked = self._ending = False
+        self._asked = self._ending = self._says_steps = False
+        self._tracked = tempfile.NamedTemporaryFile(prefix="boa-wrap-")  # noqa: SIM115
         self._child = self._begin(environment)
 
     def _begin(self, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
@@ -125,9 +130,11 @@ class _Run:
         if self.newest is not None and self._wrapped.resume:
             command = resumed(command, self._wrapped.resume, self.newest)
         env = {name: value for name, value in environment.items() if name not in NOT_FOR_IT}
+        paths = [SITE, *filter(None, [environment.get("PYTHONPATH")])]
+        own = {TRACKED: self._tracked.name, "PYTHONPATH": os.pathsep.join(paths)}
         return subprocess.Popen(
             command,
-            env={"PYTHONUNBUFFERED": "1", **env},
+            env={"PYTHONUNBUFFERED": "1", **env, **own},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             start_new_session=True,  # to end all that it has begun
@@ -143,12 +150,15 @@ class _Run:
                 if stopping.stop_requested():
                     stopped = self._stop_when_safe()
                 elif time.monotonic() >= next_look:
+                    self._hear_trackers()
                     self._look()
                     next_look = time.monotonic() + LOOK_S
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     self._child.wait(LOOK_SOON_S)
         finally:
             self._end()
+        self._hear_trackers()
+        self._tracked.close()
         reader.join(END_S)  # what is left in the pipe, unless somebody else holds it open
         stopped = stopped or (self._asked and self._wrapped.ask is not None)
         code = self._child.returncode
@@ -223,10 +233,26 @@ class _Run:
                 self._hear(line)
         self._hear(rest)
 
+    def _hear_trackers(self) -> None:
+        """Metrics that it has logged to trackers since the last look: its log is not all."""
+        for line in self._tracked.readlines():
+            try:
+                told = json.loads(line)
+                metrics = {str(name): float(value) for name, value in told["metrics"].items()}
+            except (ValueError, LookupError, TypeError, AttributeError):
+                continue  # half a line, or another one's
+            loss = loss_of(metrics)
+            found = {n: v for n, v in metrics.items() if n not in reading.COUNTED}
+            if loss is not None:
+                found["loss"] = loss
+            if told.get("step") is not None and not self._says_steps:
+                found["step"] = told["step"]
+            self._account.hear(found)
+
     def _hear(self, line: bytes) -> None:
         text = line.decode("utf-8", "replace")
         if found := reading.find(text, self._wrapped.patterns):
-            self._account.hear(found)
+            self._says_steps = self._account.hear(found) or self._says_steps
 
 
 def run(

@@ -137,3 +137,22 @@ def test_a_signal_makes_it_save_where_it_knows_one(job: Job) -> None:
     stopped_after(process, "step 1")
     assert process.returncode == 0
     assert list(job.memory()["saved"]) == [str(job.folder / "x.ckpt")]
+
+
+def test_what_it_logs_to_trackers_is_reported_without_a_line_of_ours(job: Job) -> None:
+    (job.folder / "tensorboardX").mkdir()
+    (job.folder / "tensorboardX" / "__init__.py").write_text("from .writer import SummaryWriter\n")
+    (job.folder / "tensorboardX" / "writer.py").write_text(
+        "class SummaryWriter:\n"
+        "    def add_scalar(self, tag, value, global_step=None): pass\n"
+        "    def add_scalars(self, tag, values, global_step=None): pass\n"
+    )
+    script = (
+        "import sys; sys.path.insert(0, '.')\nfrom tensorboardX import SummaryWriter\n"
+        "w = SummaryWriter()\nfor n in range(1, 6): w.add_scalar('loss', 1 / n, n)\n"
+    )
+    done = job.start("--", sys.executable, "-c", script)
+    said = done.communicate(timeout=120)[0]
+    assert done.returncode == 0, said
+    last = job._service.reports[-1]
+    assert (last["units"], last["step"], last["loss"]) == (5, 5, 0.2)
