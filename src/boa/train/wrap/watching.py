@@ -24,6 +24,8 @@ class _Mark(NamedTuple):
     """Nanoseconds: when any file of it was written last."""
     files: int
     size: int
+    renamed: bool
+    """Whether it was put in its place after it was written: it need not rest to be whole."""
 
 
 class Seen(NamedTuple):
@@ -68,7 +70,8 @@ class Watch:
         resting = [
             seen
             for path, seen in self._seen.items()
-            if path not in self._told and (over or now - seen.since >= self._settle_s)
+            if path not in self._told
+            and (over or seen.mark.renamed or now - seen.since >= self._settle_s)
         ]
         self._told |= {seen.path for seen in resting}
         return [seen.path for seen in sorted(resting, key=lambda seen: seen.mark.newest)]
@@ -92,13 +95,16 @@ class Watch:
 
 def _mark(path: str) -> _Mark:
     newest = files = size = 0
+    renamed = False
     for each in itertools.islice(_files(path), MOST_FILES):
         try:
             about = os.stat(each)
         except OSError:  # it was replaced this moment
             continue
         newest, files, size = max(newest, about.st_mtime_ns), files + 1, size + about.st_size
-    return _Mark(newest, files, size)
+        # a write moves both times, a new name the second alone
+        renamed = each == path and about.st_ctime_ns > about.st_mtime_ns
+    return _Mark(newest, files, size, renamed)
 
 
 def _files(path: str) -> Iterator[str]:

@@ -43,3 +43,11 @@ def test_what_is_inside_a_checkpoint_is_part_of_it_and_other_files_are_none(tmp_
     touch(tmp_path / "data.csv")
     (tmp_path / "runs" / "empty").mkdir()
     assert told(watch) == [str(tmp_path / "runs" / "a")]
+
+
+def test_a_file_that_is_put_in_its_place_is_whole_at_once(tmp_path: Path) -> None:
+    watch = Watch(str(tmp_path), USUAL, settle_s=1e6)
+    for text in ("first", "second"):  # a script that saves faster than anything could rest
+        touch(tmp_path / "last.part", text, age_s=1e-3)
+        os.replace(tmp_path / "last.part", tmp_path / "last.pt")
+        assert told(watch) == watch.whole() == [str(tmp_path / "last.pt")]
