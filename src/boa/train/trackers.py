@@ -135,7 +135,7 @@ def _patched(module: ModuleType, patch: Callable[[ModuleType], None]) -> None:
     if not getattr(module, "_boa_sees", False):
         with contextlib.suppress(Exception):
             patch(module)
-            module._boa_sees = True
+            module._boa_sees = True  # type: ignore[attr-defined]
 
 
 class _Finder(importlib.abc.MetaPathFinder):

@@ -58,7 +58,7 @@ class Measuring(More):
             self._pace = Pace(ranks, tuner_of(self._limits), self._setting)
         self._meter: NoiseMeter | None = None
         self._companion: Companion | None = None
-        self._samples = self._backwards = 0
+        self._samples = 0
         self._cell: Cell | None = None
         self._rates: list[tuple[Any, Any]] = []
         self.factor = 1.0

@@ -41,6 +41,16 @@ class ElasticTraining:
     """Before a Trainer among the bases of a class. `batch_size`: of all ranks together, where it is
     not what the arguments say; `noise`: whether the gradient's noise is measured."""
 
+    accelerator: Any
+    optimizer: Any
+    lr_scheduler: Any
+    state: Any
+    callback_handler: Any
+    model_accepts_loss_kwargs: Any
+    compute_loss_func: Any
+    loss_is_scaled_for_ga: Any
+    current_gradient_accumulation_steps: int
+
     def __init__(
         self,
         *given: Any,
