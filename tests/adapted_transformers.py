@@ -86,7 +86,7 @@ def main() -> None:
     )
     Model.trainer = trainer
     trainer.train()
-    diary.end(model.net, schedule.get_last_lr()[0])
+    diary.end(model.net, float(schedule.get_last_lr()[0]))
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from email import message_from_bytes, policy
 from email.message import EmailMessage
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import cast
 
 
 @dataclass
@@ -143,7 +142,7 @@ def _converse(
             while (part := stream.readline()) != b".\r\n":
                 body += part.removeprefix(b".") if part.startswith(b"..") else part
             found = message_from_bytes(body, policy=policy.default)
-            mails.got.append(cast(EmailMessage, found))
+            mails.got.append(found)
             mails.to.append(to)
             mails.secured.append(secure)
             say("250 taken")

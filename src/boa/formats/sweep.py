@@ -255,7 +255,7 @@ def _with(spec: JobSpec, values: Mapping[str, str]) -> JobSpec:
     if spec.run[: len(SHELL)] == SHELL:
         quoted = {name: shlex.quote(value) for name, value in values.items()}
         added = "".join(f" --{name} {quoted[name]}" for name in missing)
-        run = (*SHELL, _filled(spec.run[-1], quoted) + added)
+        run: tuple[str, ...] = (*SHELL, _filled(spec.run[-1], quoted) + added)
     else:
         more = itertools.chain.from_iterable((f"--{name}", values[name]) for name in missing)
         run = (*(_filled(one, values) for one in spec.run), *more)

@@ -230,7 +230,7 @@ def _go_back(draft: Draft, job: JobRecord, found: FailedPlacement, back: Placeme
     )
 
 
-def _said(failed: RunEvent | FailedPlacement) -> dict[str, str]:
+def _said(failed: RunEvent | FailedPlacement) -> dict[str, Any]:
     return {"said": failed.said} if failed.said else {}
 
 

@@ -115,6 +115,117 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/packages": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Packages
+         * @description Packages that one may submit with, and how large one may be.
+         */
+        get: operations["packages"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/packages/{digest}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Package
+         * @description A package, where it is here and the caller's: it need not be uploaded again.
+         */
+        get: operations["package"];
+        /**
+         * Upload
+         * @description Upload a package, in parts of up to 8 MiB that follow each other.
+         *
+         *     It is a ustar archive in gzip, of folders and plain files alone, named by the SHA-256 of
+         *     the archive before it is compressed. The last part has it checked and kept.
+         */
+        put: operations["upload"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{job}/artifacts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Artifacts
+         * @description Files that a job has left in its $BOA_ARTIFACTS.
+         *
+         *     For its owner, the owner's team, and admins, as its log is.
+         */
+        get: operations["artifacts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{job}/artifacts/file": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Artifact
+         * @description One file that a job has left, as it is.
+         */
+        get: operations["artifact"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/estimate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Estimate
+         * @description Estimate a job: time, cost, width by epoch, what waits before it.
+         *
+         *     Nothing is submitted, and no folder or command is looked for.
+         */
+        post: operations["estimate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs": {
         parameters: {
             query?: never;
@@ -201,6 +312,26 @@ export interface paths {
          *     The header `boa-log-offset` says with which byte the answer begins.
          */
         get: operations["logs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{job}/logs/runs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Log Runs
+         * @description Runs of a job that have logs, oldest first, with their workers. For who may read them.
+         */
+        get: operations["log_runs"];
         put?: never;
         post?: never;
         delete?: never;
@@ -790,6 +921,47 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/notify": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Notify Targets
+         * @description Whom notices go to (`notify` in boa.yaml), and the newest to each. Needs the role
+         *     admin, as does the test.
+         */
+        get: operations["notify_targets"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/notify/{name}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Notify Test
+         * @description Send a notice now, and say whether it arrived. It is tried once, and not kept.
+         */
+        post: operations["notify_test"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/health": {
         parameters: {
             query?: never;
@@ -858,26 +1030,47 @@ export interface components {
     schemas: {
         /** Artifact */
         Artifact: {
-            /** Path */
+            /**
+             * Path
+             * @description Relative to the job's folder of artifacts.
+             */
             path: string;
             /** Size */
             size: number;
-            /** Modified At */
+            /**
+             * Modified At
+             * @description Unix seconds of the wall.
+             */
             modified_at: number;
         };
         /** ArtifactList */
         ArtifactList: {
             /** Job */
             job: string;
-            /** Files */
+            /**
+             * Files
+             * @description By path; the first 10,000.
+             */
             files: components["schemas"]["Artifact"][];
-            /** Size */
+            /**
+             * Size
+             * @description Bytes of all files.
+             */
             size: number;
-            /** More */
+            /**
+             * More
+             * @description Files that are not listed.
+             */
             more: number;
-            /** Odd */
+            /**
+             * Odd
+             * @description Things that are no plain files, which nobody is given.
+             */
             odd: number;
-            /** Kept Until */
+            /**
+             * Kept Until
+             * @description By the service's clock; null: as long as the job goes on.
+             */
             kept_until: number | null;
             /** Now */
             now: number;
@@ -1442,7 +1635,10 @@ export interface components {
          * @description Epochs in a row on the same GPUs.
          */
         EstimateStage: {
-            /** First Epoch */
+            /**
+             * First Epoch
+             * @description From 0.
+             */
             first_epoch: number;
             /** Last Epoch */
             last_epoch: number;
@@ -1450,7 +1646,10 @@ export interface components {
             gpu_type: string;
             /** Width */
             width: number;
-            /** Time S */
+            /**
+             * Time S
+             * @description The rescaling at its beginning included.
+             */
             time_s: number;
             /** Cost Usd */
             cost_usd: number;
@@ -1460,7 +1659,10 @@ export interface components {
          * @description One way through training that the plan has for the class.
          */
         EstimateWay: {
-            /** Share */
+            /**
+             * Share
+             * @description Part of its jobs that take it.
+             */
             share: number;
             /** Time S */
             time_s: number;
@@ -1551,9 +1753,14 @@ export interface components {
             times: number;
             /**
              * Reason
-             * @description Reason of the last one.
+             * @description Reason of the last one …
              */
             reason: string;
+            /**
+             * Said
+             * @description … and the line of its log that tells most of why, for who may read that log; else empty.
+             */
+            said: string;
             /**
              * At
              * @description When that failed.
@@ -1882,6 +2089,11 @@ export interface components {
              * @description Ends that count against `retries`.
              */
             failures: number;
+            /**
+             * Said
+             * @description Line of its log that tells most of why its last run failed; empty where it began again, or for who may not read the log.
+             */
+            said: string;
             /** Retry At */
             retry_at: number | null;
             /** @description GPUs that the plan has for it; less may be there where GPUs are short. */
@@ -1923,27 +2135,53 @@ export interface components {
          * @description Time, dollars and widths of a job that was not submitted.
          */
         JobEstimate: {
-            /** Class */
+            /**
+             * Class
+             * @description Jobs that share model and data.
+             */
             class: string;
-            /** Basis */
+            /**
+             * Basis
+             * @description Jobs of the class that succeeded; a profile of it; reports of jobs under way. Null: nobody knows the class.
+             */
             basis: ("jobs" | "profile" | "measured") | null;
-            /** Succeeded */
+            /**
+             * Succeeded
+             * @description Jobs of the class that have.
+             */
             succeeded: number;
-            /** Time S */
+            /**
+             * Time S
+             * @description From its start to its end.
+             */
             time_s: number | null;
             /** Cost Usd */
             cost_usd: number | null;
+            /** @description Null where too few jobs of the class have ended to tell. */
             time_range: components["schemas"]["EstimateRange"] | null;
             cost_range: components["schemas"]["EstimateRange"] | null;
-            /** Spread Jobs */
+            /**
+             * Spread Jobs
+             * @description Jobs that the ranges are taken from.
+             */
             spread_jobs: number;
-            /** Ways */
+            /**
+             * Ways
+             * @description The widths by epoch, as the plan has them.
+             */
             ways: components["schemas"]["EstimateWay"][];
             before: components["schemas"]["QueueAhead"] | null;
+            /** @description Where nobody knows the class. */
             probe: components["schemas"]["ProbeOffer"] | null;
-            /** Plan */
+            /**
+             * Plan
+             * @description Number of the plan that the widths are from; null: it would get its least.
+             */
             plan: number | null;
-            /** Words */
+            /**
+             * Words
+             * @description All of it in a sentence.
+             */
             words: string;
         };
         /**
@@ -2149,6 +2387,40 @@ export interface components {
             words: string[];
         };
         /**
+         * LastNotice
+         * @description The newest notice to a target.
+         */
+        LastNotice: {
+            /** Number */
+            number: number;
+            /** Kind */
+            kind: string;
+            /**
+             * At
+             * @description When it happened, in the service's time.
+             */
+            at: number;
+            /** Text */
+            text: string;
+            /**
+             * State
+             * @description waiting, delivered or given_up.
+             */
+            state: string;
+            /** Tries */
+            tries: number;
+            /**
+             * Done At
+             * @description When it was delivered or given up, in Unix seconds.
+             */
+            done_at: number | null;
+            /**
+             * Error
+             * @description Why the last try failed.
+             */
+            error: string;
+        };
+        /**
          * LeftOut
          * @description A point that could not be simulated.
          */
@@ -2265,6 +2537,38 @@ export interface components {
             now: number;
         };
         /**
+         * LogRun
+         * @description A run of a job that has a log.
+         */
+        LogRun: {
+            /** Attempt */
+            attempt: number;
+            /** Ranks */
+            ranks: number[];
+            /**
+             * Bytes
+             * @description Of all workers, as kept.
+             */
+            bytes: number;
+            /**
+             * Began At
+             * @description When its first line was printed; null: not noted.
+             */
+            began_at: number | null;
+            /**
+             * Last At
+             * @description When its last one was.
+             */
+            last_at: number | null;
+        };
+        /** LogRuns */
+        LogRuns: {
+            /** Runs */
+            runs: components["schemas"]["LogRun"][];
+            /** Now */
+            now: number;
+        };
+        /**
          * Member
          * @description A job of a sweep.
          */
@@ -2366,19 +2670,88 @@ export interface components {
             now: number;
         };
         /**
+         * NotifyTarget
+         * @description Somewhere that notices go to, without anything secret.
+         */
+        NotifyTarget: {
+            /** Name */
+            name: string;
+            /**
+             * Kind
+             * @description webhook, slack or email.
+             */
+            kind: string;
+            /**
+             * To
+             * @description The host, or the addresses; empty: only a secret says where.
+             */
+            to: string;
+            /**
+             * Tell
+             * @description What it is told of.
+             */
+            tell: string[];
+            /** Teams */
+            teams: string[];
+            /** Owners */
+            owners: string[];
+            /**
+             * Signed
+             * @description Whether webhooks are.
+             */
+            signed: boolean;
+            /**
+             * Waiting
+             * @description Notices that are yet to be delivered; 1,000 stands for as many or more.
+             */
+            waiting: number;
+            last: components["schemas"]["LastNotice"] | null;
+        };
+        /** NotifyTargets */
+        NotifyTargets: {
+            /** Targets */
+            targets: components["schemas"]["NotifyTarget"][];
+            /** Now */
+            now: number;
+        };
+        /**
+         * NotifyTested
+         * @description A notice that was sent to see whether it arrives.
+         */
+        NotifyTested: {
+            /** Target */
+            target: string;
+            /** Delivered */
+            delivered: boolean;
+            /**
+             * Error
+             * @description Why not.
+             */
+            error: string;
+        };
+        /**
          * Package
          * @description A folder that was packed, by the hash of what is in it.
          */
         Package: {
             /** Digest */
             digest: string;
-            /** Size */
+            /**
+             * Size
+             * @description Bytes, packed.
+             */
             size: number;
             /** Files */
             files: number;
-            /** Unpacked */
+            /**
+             * Unpacked
+             * @description Bytes of its files.
+             */
             unpacked: number;
-            /** Used At */
+            /**
+             * Used At
+             * @description Unix seconds of the wall: when it was last uploaded, or submitted with.
+             */
             used_at: number;
         };
         /** PackageAnswer */
@@ -2387,11 +2760,20 @@ export interface components {
         };
         /** PackageList */
         PackageList: {
-            /** Packages */
+            /**
+             * Packages
+             * @description Those that the caller may submit with, the latest used first.
+             */
             packages: components["schemas"]["Package"][];
-            /** Max Bytes */
+            /**
+             * Max Bytes
+             * @description Bytes that one may have, packed.
+             */
             max_bytes: number;
-            /** Keep Days */
+            /**
+             * Keep Days
+             * @description Days that one is kept after it was last submitted with.
+             */
             keep_days: number;
         };
         /**
@@ -2652,9 +3034,15 @@ export interface components {
             gpu_type: string;
             /** Width */
             width: number;
-            /** Seconds */
+            /**
+             * Seconds
+             * @description At most.
+             */
             seconds: number;
-            /** Cost Usd */
+            /**
+             * Cost Usd
+             * @description At most.
+             */
             cost_usd: number;
         };
         /** Problem */
@@ -2681,13 +3069,25 @@ export interface components {
         QueueAhead: {
             /** Waiting */
             waiting: number;
-            /** Gpus */
+            /**
+             * Gpus
+             * @description GPUs that they wait for.
+             */
             gpus: number;
-            /** Jobs */
+            /**
+             * Jobs
+             * @description The first ten of them.
+             */
             jobs: string[];
-            /** Wait S */
+            /**
+             * Wait S
+             * @description Seconds until there are GPUs for it, if nobody is moved; null: nobody knows.
+             */
             wait_s: number | null;
-            /** Boot S */
+            /**
+             * Boot S
+             * @description Seconds of it that a new node takes to get ready.
+             */
             boot_s: number;
         };
         /** RetriedClass */
@@ -3109,8 +3509,12 @@ export interface components {
         };
         /** Uploaded */
         Uploaded: {
-            /** Received */
+            /**
+             * Received
+             * @description Bytes that are here: where the next part begins.
+             */
             received: number;
+            /** @description Once it is whole, and was found to be one. */
             package: components["schemas"]["Package"] | null;
         };
         /** VariantChoice */
@@ -3571,6 +3975,20 @@ export interface components {
                 })[];
                 /** @description Where the command runs. */
                 workdir?: string;
+                /**
+                 * @description Has the job run in a copy of its own of a folder as it was when it was submitted: `workdir` is packed and sent.
+                 * @example workdir
+                 */
+                package?: string;
+                /** @description A file of variables (`NAME=value` lines), read where the job is submitted; `env` wins. */
+                env_file?: string;
+                /**
+                 * @description The Python environment, where the job runs: one of conda's by name, a virtual environment's folder, or uv's project (`uv`: in the job's folder).
+                 * @example conda:torch24
+                 */
+                environment?: string;
+                /** @description A container image that the command runs in, by Apptainer, where that is installed. */
+                image?: string;
                 /** @description What the job can run on. */
                 gpus?: {
                     /**
@@ -3716,14 +4134,20 @@ export type JobPoint = components['schemas']['JobPoint'];
 export type JobRow = components['schemas']['JobRow'];
 export type JobRun = components['schemas']['JobRun'];
 export type JobTerms = components['schemas']['JobTerms'];
+export type LastNotice = components['schemas']['LastNotice'];
 export type LeftOut = components['schemas']['LeftOut'];
 export type LimitTerms = components['schemas']['LimitTerms'];
 export type Live = components['schemas']['Live'];
 export type LivePlan = components['schemas']['LivePlan'];
+export type LogRun = components['schemas']['LogRun'];
+export type LogRuns = components['schemas']['LogRuns'];
 export type Member = components['schemas']['Member'];
 export type NewToken = components['schemas']['NewToken'];
 export type Node = components['schemas']['Node'];
 export type NodeList = components['schemas']['NodeList'];
+export type NotifyTarget = components['schemas']['NotifyTarget'];
+export type NotifyTargets = components['schemas']['NotifyTargets'];
+export type NotifyTested = components['schemas']['NotifyTested'];
 export type Package = components['schemas']['Package'];
 export type PackageAnswer = components['schemas']['PackageAnswer'];
 export type PackageList = components['schemas']['PackageList'];
@@ -4262,6 +4686,428 @@ export interface operations {
             };
         };
     };
+    packages: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PackageList"];
+                };
+            };
+            /** @description No token, or a wrong one. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not within the role of who asks; or sent by another site's page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A field or parameter is wrong: the error names it, and what would be accepted. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    package: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description SHA-256 of the archive, in hexadecimal. */
+                digest: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PackageAnswer"];
+                };
+            };
+            /** @description No token, or a wrong one. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not within the role of who asks; or sent by another site's page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A field or parameter is wrong: the error names it, and what would be accepted. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    upload: {
+        parameters: {
+            query: {
+                /** @description Bytes of the whole package. */
+                total: number;
+                /** @description Where this part begins. */
+                offset?: number;
+            };
+            header?: never;
+            path: {
+                /** @description SHA-256 of the archive, in hexadecimal. */
+                digest: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/octet-stream": string;
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Uploaded"];
+                };
+            };
+            /** @description The body is not JSON. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description No token, or a wrong one. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not within the role of who asks; or sent by another site's page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A field or parameter is wrong: the error names it, and what would be accepted. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not now: the database or the control loop is in trouble. Nothing has changed. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    artifacts: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The job's id. */
+                job: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ArtifactList"];
+                };
+            };
+            /** @description No token, or a wrong one. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not within the role of who asks; or sent by another site's page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A field or parameter is wrong: the error names it, and what would be accepted. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not now: the database or the control loop is in trouble. Nothing has changed. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    artifact: {
+        parameters: {
+            query: {
+                /** @description As the list of them has it. */
+                path: string;
+            };
+            header?: never;
+            path: {
+                /** @description The job's id. */
+                job: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The file as it is. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": unknown;
+                };
+            };
+            /** @description No token, or a wrong one. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not within the role of who asks; or sent by another site's page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A field or parameter is wrong: the error names it, and what would be accepted. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not now: the database or the control loop is in trouble. Nothing has changed. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    estimate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "first try",
+                 *       "class": "resnet18",
+                 *       "run": "python train.py",
+                 *       "workdir": "/home/me/resnet",
+                 *       "gpus": {
+                 *         "min": 1,
+                 *         "max": 16
+                 *       },
+                 *       "epochs": 90
+                 *     }
+                 */
+                "application/json": components["schemas"]["JobSpec"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EstimateAnswer"];
+                };
+            };
+            /** @description The body is not JSON. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description No token, or a wrong one. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not within the role of who asks; or sent by another site's page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A field or parameter is wrong: the error names it, and what would be accepted. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not now: the database or the control loop is in trouble. Nothing has changed. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
     jobs: {
         parameters: {
             query?: {
@@ -4593,9 +5439,11 @@ export interface operations {
                 rank?: number;
                 /** @description Only so many last lines. */
                 tail?: number | null;
+                /** @description Only what was printed since, in Unix seconds. */
+                since?: number | null;
                 /** @description Leave out so many bytes: where another ended. `tail` counts only where that is past what is kept of the log. */
                 skip?: number | null;
-                /** @description Go on until the job has ended. */
+                /** @description Go on until the job has ended, or the run that is named. */
                 follow?: boolean;
             };
             header?: never;
@@ -4645,6 +5493,74 @@ export interface operations {
             };
             /** @description The run that reports is over; or something else stands where a log was. */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A field or parameter is wrong: the error names it, and what would be accepted. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not now: the database or the control loop is in trouble. Nothing has changed. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    log_runs: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The job's id. */
+                job: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LogRuns"];
+                };
+            };
+            /** @description No token, or a wrong one. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not within the role of who asks; or sent by another site's page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6724,6 +7640,130 @@ export interface operations {
             };
             /** @description Not within the role of who asks; or sent by another site's page. */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A field or parameter is wrong: the error names it, and what would be accepted. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not now: the database or the control loop is in trouble. Nothing has changed. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    notify_targets: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NotifyTargets"];
+                };
+            };
+            /** @description No token, or a wrong one. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not within the role of who asks; or sent by another site's page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A field or parameter is wrong: the error names it, and what would be accepted. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not now: the database or the control loop is in trouble. Nothing has changed. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    notify_test: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The target's name. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NotifyTested"];
+                };
+            };
+            /** @description No token, or a wrong one. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not within the role of who asks; or sent by another site's page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -31,7 +31,8 @@ def rungs(sweep: Sweep) -> list[int]:
 def places(sweep: Sweep, number: int) -> int:
     """Jobs that go on from a rung, counted from 0."""
     assert sweep.halving is not None
-    return max(len(sweep.jobs) // sweep.halving.factor ** (number + 1), 1)
+    left: int = len(sweep.jobs) // sweep.halving.factor ** (number + 1)
+    return max(left, 1)
 
 
 def value_of(job: JobRecord, metric: str) -> float | None:

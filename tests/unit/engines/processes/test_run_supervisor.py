@@ -1,6 +1,7 @@
 """The parts of a supervisor that need no process."""
 
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,7 @@ def size() -> int:
 
 def test_times_of_a_day_are_some_thousands(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 0.0
-    monkeypatch.setattr(run_files.time, "time", lambda: now)
+    monkeypatch.setattr(time, "time", lambda: now)
     log = run_files.Log(0, 4096)
     for second in range(86_400):
         now = float(second)

@@ -11,7 +11,8 @@ from boa.model.records import Event
 from boa.scheduler.words.sentences import sentence, without_log
 from boa.server.context import Service
 from boa.server.routes.events import event_chunks
-from fakes import NOW, SECRET, FakeService, learned, learned_on
+from fakes import NOW, SECRET, FakeService
+from learned import learned, learned_on
 from unit.server.http.test_roles import ask, service, submitted
 
 assert service  # a fixture
@@ -81,8 +82,8 @@ def test_streams_that_share_their_events_still_tell_everybody_only_his_own(
 ) -> None:
     fail(service, submitted(service, "mia"))
     made = Service(
-        control=service.control,  # type: ignore[arg-type]
-        store=service.control.store,  # type: ignore[arg-type]
+        control=service.control,
+        store=service.control.store,
         engine=service.engine,
         secret=SECRET,
         version="test",
@@ -93,7 +94,7 @@ def test_streams_that_share_their_events_still_tell_everybody_only_his_own(
         await anext(stream)
         return await anext(stream)
 
-    async def both() -> list[bytes]:
+    async def both() -> tuple[bytes, bytes, bytes]:
         stranger = Caller(name="nobody", role="viewer")
         return await asyncio.gather(first(stranger), first(caller), first(stranger))
 

@@ -60,9 +60,9 @@ function termsOf(job: SeenDetails): Fact[] {
 function ChangeDialog({ job, onClose }: { job: SeenDetails; onClose: () => void }) {
   const spec = job.spec as Record<string, unknown>;
   const [wishes, setWishes] = useState<Wishes>({
-    weight: shown(spec["weight"]),
-    max_gpus: shown((spec["gpus"] as Record<string, unknown> | undefined)?.["max"]),
-    max_cost: shown(spec["max_cost"]),
+    weight: shown(spec.weight),
+    max_gpus: shown((spec.gpus as Record<string, unknown> | undefined)?.max),
+    max_cost: shown(spec.max_cost),
   });
   const confirm = async () => {
     const changes = changesOf(wishes, spec);

@@ -12,11 +12,11 @@ export function changesOf(
 ): Record<string, unknown> {
   const changes: Record<string, unknown> = {};
   const weight = Number(wishes.weight);
-  if (wishes.weight !== "" && weight !== spec["weight"]) changes["weight"] = weight;
+  if (wishes.weight !== "" && weight !== spec.weight) changes.weight = weight;
   const most = Number(wishes.max_gpus);
-  const gpus = spec["gpus"] as { max?: number } | undefined;
-  if (wishes.max_gpus !== "" && most !== gpus?.max) changes["gpus"] = { max: most };
+  const gpus = spec.gpus as { max?: number } | undefined;
+  if (wishes.max_gpus !== "" && most !== gpus?.max) changes.gpus = { max: most };
   const cost = wishes.max_cost === "" ? null : Number(wishes.max_cost);
-  if (cost !== (spec["max_cost"] ?? null)) changes["max_cost"] = cost;
+  if (cost !== (spec.max_cost ?? null)) changes.max_cost = cost;
   return changes;
 }
