@@ -163,9 +163,9 @@ class ElasticTraining:
     def _init_training_state(
         self, max_steps: int, updates: int, epochs: int, _checkpoint: Any, trial: Any
     ) -> tuple[int, int]:
-        begin: tuple[int, int] = super()._init_training_state(
+        begin: tuple[int, int] = super()._init_training_state(  # type: ignore[misc]
             max_steps, updates, epochs, None, trial
-        )  # type: ignore[misc]
+        )
         batches = self.get_train_dataloader()
         self._prepared = super()._prepare_for_training(max_steps, batches, None)  # type: ignore[misc]
         model, plain = self._prepared[0], getattr(self.optimizer, "optimizer", self.optimizer)
