@@ -12,6 +12,7 @@ from jsonschema import Draft202012Validator
 
 from boa.errors import InputError
 from boa.formats.keeping import KEEPING
+from boa.formats.notify import NOTIFY
 from boa.formats.machine import short_name
 from boa.formats.profile import profile_document
 from boa.formats.service import load_config
@@ -196,7 +197,7 @@ def test_the_shipped_examples_are_configs(examples: Path, name: str) -> None:
 
 def test_the_config_schema_is_a_valid_schema() -> None:
     Draft202012Validator.check_schema(FORMAT.schema())
-    elsewhere = {field.name for field in KEEPING}
+    elsewhere = {field.name for field in (*KEEPING, NOTIFY)}
     assert set(FORMAT.schema()["properties"]) == set(CONFIG) | elsewhere
 
 
