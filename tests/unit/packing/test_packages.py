@@ -208,6 +208,7 @@ def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
         (b"", "breaks off"),
         (gzip.compress(bytes(MOST * 2)), "follows"),
     ],
+    ids=lambda given: given if isinstance(given, str) else "",  # a gzip file knows when it was made
 )
 def test_whatever_is_no_package_is_refused_and_leaves_nothing(
     tmp_path: Path, bad: bytes, why: str
