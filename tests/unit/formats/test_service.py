@@ -12,8 +12,8 @@ from jsonschema import Draft202012Validator
 
 from boa.errors import InputError
 from boa.formats.keeping import KEEPING
-from boa.formats.notify import NOTIFY
 from boa.formats.machine import short_name
+from boa.formats.notify import NOTIFY
 from boa.formats.profile import profile_document
 from boa.formats.service import load_config
 from boa.formats.service_fields import CONFIG as FORMAT
