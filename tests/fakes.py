@@ -15,7 +15,7 @@ from fastapi import FastAPI
 
 from boa.api.classes import ClassDocument
 from boa.errors import BoaError, InputError
-from boa.model.access import NOBODY, AuditEntry, Caller, TokenRecord
+from boa.model.access import Caller, TokenRecord
 from boa.model.cluster import Allocation, JobId, NodeId
 from boa.model.events import EventKind
 from boa.model.job import JobRecord, JobSpec, Run, State
@@ -28,12 +28,12 @@ from boa.model.workload import Billing, GpuType
 from boa.runtime.audit import entry
 from boa.runtime.estimating import JobEstimate
 from boa.runtime.snapshot import Snapshot
-from boa.runtime.vault import Secret, Vault
+from boa.runtime.vault import Vault
 from boa.scheduler.learn.node_times import NodeTimes
 from boa.scheduler.money.money_state import MoneyState
 from boa.scheduler.notices import Notices
 from boa.scheduler.plan.plan_in_force import PlanState
-from boa.scheduler.refusals import NoSuchJob, NoSuchToken, NotNow
+from boa.scheduler.refusals import NoSuchJob, NotNow
 from boa.server.app import create_app
 from boa.server.files import JobFiles
 from boa.server.http.access import TrustedProxy
@@ -43,6 +43,7 @@ from boa.server.http.tls import Tls
 from boa.server.notify.couriers import Sender
 from boa.server.what_if.runner import Simulations
 from boa.units import Seconds, UsdPerHour
+from fake_access import FakeAccess, done, failed
 from fake_terms import FakeTerms
 from reading import FakeEngine, FakeStore
 
@@ -50,18 +51,6 @@ NOW = 1_790_000_000.0
 """21 September 2026, 14:13:20 UTC."""
 SECRET = b"a secret of the tests"
 _T = TypeVar("_T")
-
-
-def done(value: _T) -> "Future[_T]":
-    future: Future[_T] = Future()
-    future.set_result(value)
-    return future
-
-
-def failed(problem: BoaError) -> "Future[Any]":
-    future: Future[Any] = Future()
-    future.set_exception(problem)
-    return future
 
 
 MONEY = MoneyState(
@@ -79,7 +68,7 @@ MONEY = MoneyState(
 
 
 @dataclass
-class FakeControl(FakeTerms):
+class FakeControl(FakeAccess, FakeTerms):
     store: FakeStore = field(default_factory=FakeStore)
     clock: float = NOW
     money: MoneyState = MONEY
@@ -167,23 +156,6 @@ class FakeControl(FakeTerms):
         self._write_down(by, "stop", job)
         return done(record if record.ended else self.end(job, "stopped", exit_code=0))
 
-    def add_token(self, token: TokenRecord, *, by: Caller | None = None) -> "Future[TokenRecord]":
-        self._write_down(by, "token add", token.name)
-        self.tokens = {**self.tokens, token.name: token}
-        return done(token)
-
-    def revoke_token(self, name: str, *, by: Caller | None = None) -> "Future[TokenRecord]":
-        if name not in self.tokens:
-            return failed(NoSuchToken(name))
-        self._write_down(by, "token revoke", name)
-        token = replace(self.tokens[name], revoked_at=1.0)
-        self.tokens = {**self.tokens, name: token}
-        return done(token)
-
-    def note(self, lines: Sequence[AuditEntry]) -> "Future[None]":
-        self.store.audited.extend(lines)
-        return done(None)
-
     def settle_notices(self, notices: Sequence[Notice]) -> "Future[None]":
         if self.busy is not None or self.stuck:
             return self._refuse()
@@ -216,28 +188,6 @@ class FakeControl(FakeTerms):
                 self.money, budget=budget, effective=budget, since=self.clock, spent=0.0
             )
         return done(self.money)
-
-    def set_secret(self, name: str, value: str, *, by: Caller | None = None) -> "Future[Secret]":
-        if self.busy is not None or self.stuck:
-            return self._refuse()
-        try:
-            secret = self.vault.seal(name, value, by=by or NOBODY, now=self.clock)
-        except BoaError as problem:
-            return failed(problem)
-        self.vault.adopt(secret)
-        return done(secret)
-
-    def remove_secret(
-        self, name: str, *, force: bool = False, by: Caller | None = None
-    ) -> "Future[Secret]":
-        if self.busy is not None or self.stuck:
-            return self._refuse()
-        try:
-            secret = self.vault.changeable(name, by or NOBODY)
-        except BoaError as problem:
-            return failed(problem)
-        self.vault.drop(name)
-        return done(secret)
 
     def _refuse(self) -> "Future[Any]":
         return Future() if self.busy is None else failed(self.busy)

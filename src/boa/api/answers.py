@@ -81,24 +81,6 @@ class JobRow(Job):
     """Id of the sweep that it is of; empty: none."""
 
 
-class LogRun(TypedDict):
-    """A run of a job that has a log."""
-
-    attempt: int
-    ranks: list[int]
-    bytes: int
-    """Of all workers, as kept."""
-    began_at: float | None
-    """When its first line was printed; null: not noted."""
-    last_at: float | None
-    """When its last one was."""
-
-
-class LogRuns(TypedDict):
-    runs: list[LogRun]
-    now: float
-
-
 class Share(TypedDict):
     """GPUs of one type."""
 
@@ -342,26 +324,6 @@ class LivePlan(TypedDict):
 
 class ClassList(TypedDict):
     classes: list[str]
-
-
-class Secret(TypedDict):
-    """A secret, without its value."""
-
-    name: str
-    set_at: float
-    set_by: str
-    """Name of the token that it was set with; empty where there was none."""
-    jobs: int
-    """Jobs that use it and have not ended."""
-
-
-class SecretAnswer(TypedDict):
-    secret: Secret
-
-
-class SecretList(TypedDict):
-    secrets: list[Secret]
-    now: float
 
 
 class EventPart(TypedDict):

@@ -1,4 +1,4 @@
-"""Shapes of answers on files of jobs: packages that they run in, artifacts that they leave."""
+"""Files of jobs, as the API tells of them: packages that they run in, logs and artifacts."""
 
 from typing_extensions import TypedDict
 
@@ -56,4 +56,22 @@ class ArtifactList(TypedDict):
     """Things that are no plain files, which nobody is given."""
     kept_until: float | None
     """By the service's clock; null: as long as the job goes on."""
+    now: float
+
+
+class LogRun(TypedDict):
+    """A run of a job that has a log."""
+
+    attempt: int
+    ranks: list[int]
+    bytes: int
+    """Of all workers, as kept."""
+    began_at: float | None
+    """When its first line was printed; null: not noted."""
+    last_at: float | None
+    """When its last one was."""
+
+
+class LogRuns(TypedDict):
+    runs: list[LogRun]
     now: float

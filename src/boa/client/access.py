@@ -9,7 +9,7 @@ from boa.client.wire import Parameters, Wire
 
 if TYPE_CHECKING:
     from boa.api import access as answers
-    from boa.api import answers as job_answers
+    from boa.api import secrets as secret_answers
 
 PAGE = 1000
 
@@ -55,20 +55,20 @@ class AccessQuestions:
 
     # Secrets of jobs
 
-    def secrets(self) -> list[job_answers.Secret]:
+    def secrets(self) -> list[secret_answers.Secret]:
         """Those that are set, by name, without their values."""
         return self.secret_list()["secrets"]
 
-    def secret_list(self) -> job_answers.SecretList:
+    def secret_list(self) -> secret_answers.SecretList:
         """The same, with the server's time."""
-        return cast("job_answers.SecretList", self._wire.ask("GET", "secrets"))
+        return cast("secret_answers.SecretList", self._wire.ask("GET", "secrets"))
 
-    def set_secret(self, name: str, value: str) -> job_answers.Secret:
+    def set_secret(self, name: str, value: str) -> secret_answers.Secret:
         """New, or in place of another value."""
         said = self._wire.ask("POST", "secrets", body={"name": name, "value": value})
-        return cast("job_answers.SecretAnswer", said)["secret"]
+        return cast("secret_answers.SecretAnswer", said)["secret"]
 
-    def remove_secret(self, name: str, *, force: bool = False) -> job_answers.Secret:
+    def remove_secret(self, name: str, *, force: bool = False) -> secret_answers.Secret:
         """`force`: though jobs that have not ended use it."""
         said = self._wire.ask("DELETE", f"secrets/{quote(name, safe='')}", {"force": force})
-        return cast("job_answers.SecretAnswer", said)["secret"]
+        return cast("secret_answers.SecretAnswer", said)["secret"]

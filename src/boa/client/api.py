@@ -22,6 +22,7 @@ from boa.model.job_spec import ENDED, JobSpec
 
 if TYPE_CHECKING:
     from boa.api import answers, estimates
+    from boa.api import files as file_answers
     from boa.api import history as history_answers
     from boa.api import plans as plan_answers
     from boa.api.classes import ClassDocument, RetriedClass
@@ -197,9 +198,10 @@ class Client(AccessQuestions, NotifyQuestions, SweepQuestions, TermQuestions, Wh
                 patience.lose(trouble)  # where it stopped is where it goes on
             time.sleep(PAUSE_S)
 
-    def log_runs(self, job: str) -> list[answers.LogRun]:
+    def log_runs(self, job: str) -> list[file_answers.LogRun]:
         """Runs of a job that have logs, oldest first."""
-        return cast("answers.LogRuns", self._wire.ask("GET", f"{job_path(job)}/logs/runs"))["runs"]
+        found = self._wire.ask("GET", f"{job_path(job)}/logs/runs")
+        return cast("file_answers.LogRuns", found)["runs"]
 
     def job_history(self, job: str) -> history_answers.JobHistory:
         """The GPUs that it held, and what it said of itself."""

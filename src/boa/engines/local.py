@@ -366,9 +366,9 @@ class LocalEngine:
         for run, written in over.items():
             run.end = written or run.unexplained()
             if run.end.run_lost:
-                _log.warning("job %s, attempt %d: %s", *_named(run), run.end.reason)
+                _log.warning("job %s, attempt %d: %s", run.key.job, run.key.attempt, run.end.reason)
             if written is None:
-                self._write_down(run, run.end)
+                run.write_down()
 
     def _not_over(self, dead: Mapping[LocalRun, RunEvent | None], now: Seconds) -> list[LocalRun]:
         """Kill what is left of them. Gives those of which something still is: they are not over,
@@ -395,13 +395,3 @@ class LocalEngine:
         self._next_look = first + LOOKED_AT_ONCE
         for run in running[first : self._next_look]:
             run.look_for_left()
-
-    def _write_down(self, run: LocalRun, end: RunEvent) -> None:
-        with suppress(OSError):  # a full disk: it is found again to be lost
-            run_files.write_outcome(
-                run.folder, end.exit_code, end.stopped, end.reason, end.run_lost
-            )
-
-
-def _named(run: LocalRun) -> tuple[str, int]:
-    return run.key.job, run.key.attempt

@@ -183,6 +183,18 @@ class LocalRun:
             said=last_words_of(self.folder, exit_code, reason) if how == "0" else "",
         )
 
+    def write_down(self) -> None:
+        """Its end, for who finds it again."""
+        assert self.end is not None
+        with suppress(OSError):  # a full disk: it is found again to be lost
+            run_files.write_outcome(
+                self.folder,
+                self.end.exit_code,
+                self.end.stopped,
+                self.end.reason,
+                self.end.run_lost,
+            )
+
     def lost(self, why: str, *, blameless: bool = True) -> RunEvent:
         return RunEvent(key=self.key, ended=True, run_lost=blameless, reason=f"lost: {why}")
 

@@ -1,25 +1,23 @@
-"""A job's life: its runs begin, move, end, fail and are tried again. All pure."""
+"""A job's life: its runs begin, end, fail and are tried again (they move in `moving`). All pure."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
 from boa.backoff import doubled
-from boa.model.cluster import Allocation, NodeId
-from boa.model.events import EventKind, FailureCode
-from boa.model.job import JobRecord, Run, State
+from boa.model.cluster import NodeId
+from boa.model.events import FailureCode
+from boa.model.job import JobRecord, Run
 from boa.model.placements import FailedPlacement, Placement
 from boa.model.records import Report
 from boa.model.runs import RunEvent
-from boa.placement.packing import choose_slots
-from boa.scheduler.decide import reasons
 from boa.scheduler.falling_back import elsewhere, sent_back, stopped_well, way_back, went_well
 from boa.scheduler.observe.histogram import bucket
 from boa.scheduler.state import Draft, FailedRun
 from boa.scheduler.terms.stopping import told as stop_fields
 from boa.scheduler.words import of_jobs as words
-from boa.scheduler.words.of_terms import PAUSED, stopped_by
+from boa.scheduler.words.of_terms import stopped_by
 from boa.units import Seconds
 
 LONGEST_BACKOFF_S: Seconds = 600.0
@@ -331,128 +329,3 @@ def leave_node(draft: Draft, node: NodeId) -> None:
             draft.put_job(replace(job, run=stopping, state="rescaling"))
         elif run is None and job.allocation is None:
             draft.put_job(replace(job, state="waiting"))
-
-
-# What was decided
-
-
-def move(draft: Draft) -> None:
-    """Start whatever has its GPUs ready and free, then stop runs that are to be elsewhere.
-
-    A run whose next nodes are still booting goes on, unless somebody waits for its GPUs.
-    """
-    waited_for = _start_all(draft)
-    running = [(job, job.run) for job in draft.jobs.values() if job.run is not None]
-    for job, run in running:
-        if job.allocation is run.allocation and not job.stop_requested:
-            continue  # nearly always it is given the very same
-        if run.state == "stopping":
-            continue
-        if job.stop_requested:
-            _stop(draft, job, run, job.reason)
-        elif _elsewhere(job, run) and (
-            job.allocation is None
-            or _ready(draft, job.allocation)
-            or any(node in waited_for for node in run.slots)
-        ):
-            _stop(draft, job, run, _why_elsewhere(job))
-
-
-def _why_elsewhere(job: JobRecord) -> str:
-    if job.held_back:
-        return PAUSED if job.paused else job.reason
-    return "moving" if job.allocation else "GPUs are short"
-
-
-def _elsewhere(job: JobRecord, run: Run) -> bool:
-    """Whether it is to have other GPUs than its run."""
-    return job.allocation != run.allocation
-
-
-def _stop(draft: Draft, job: JobRecord, run: Run, reason: str) -> None:
-    stopping = replace(run, state="stopping", stopping_at=draft.now)
-    state: State = job.state if job.stop_requested else "rescaling"
-    draft.put_job(replace(job, run=stopping, state=state, reason=reason))
-
-
-def _ready(draft: Draft, allocation: Allocation) -> bool:
-    return all(
-        node in draft.nodes and draft.nodes[node].state == "ready" for node, _ in allocation.nodes
-    )
-
-
-def _startable(draft: Draft) -> list[JobRecord]:
-    return [
-        job
-        for job in draft.jobs.values()
-        if job.run is None
-        and job.allocation is not None
-        and not job.stop_requested
-        and _ready(draft, job.allocation)
-    ]
-
-
-def _start_all(draft: Draft) -> set[NodeId]:
-    """Nodes whose GPUs somebody waits for are returned."""
-    startable = _startable(draft)
-    if not startable:
-        return set()
-    waited_for: set[NodeId] = set()
-    asked = {node for job in startable if job.allocation for node, _ in job.allocation.nodes}
-    busy = _busy_slots(draft.jobs.values(), asked)
-    for job in startable:
-        allocation = job.allocation
-        assert allocation is not None
-        gpus = {node: draft.nodes[node].gpus for node, _ in allocation.nodes}
-        slots = choose_slots(allocation, busy, gpus)
-        if slots is None:
-            waited_for.update(gpus)
-            continue
-        for node, chosen in slots.items():
-            busy.setdefault(node, set()).update(chosen)
-        _start(draft, job, allocation, slots)
-    return waited_for
-
-
-def _busy_slots(jobs: Iterable[JobRecord], nodes: AbstractSet[NodeId]) -> dict[NodeId, set[int]]:
-    """GPUs of these nodes that runs are on."""
-    busy: dict[NodeId, set[int]] = {}
-    for job in jobs:
-        if job.run is not None and not nodes.isdisjoint(job.run.slots):
-            for node, slots in job.run.slots.items():
-                if node in nodes:
-                    busy.setdefault(node, set()).update(slots)
-    return busy
-
-
-def _start(
-    draft: Draft, job: JobRecord, allocation: Allocation, slots: dict[NodeId, tuple[int, ...]]
-) -> None:
-    ready = max((draft.nodes[node].ready_at or draft.now for node in slots), default=draft.now)
-    decided = draft.now if job.moved_at is None else max(job.moved_at, min(ready, draft.now))
-    run = Run(
-        attempt=job.attempts + 1,
-        allocation=allocation,
-        slots=slots,
-        requested_at=draft.now,
-        decided_at=decided,
-    )
-    again = job.attempts > 0
-    retried = again and job.moved_at is None
-    rescaled = again and not retried
-    job = replace(
-        job,
-        run=run,
-        attempts=run.attempt,
-        state="rescaling" if rescaled else "starting",
-        rescalings=job.rescalings + rescaled,
-        restarts=job.restarts + retried,
-        retry_at=None,
-        moved_at=None,
-        reason="",
-    )
-    draft.put_job(replace(job, why={}))
-    draft.open_holds(job, run)
-    draft.count(rescalings=rescaled, restarts=retried)
-    kind: EventKind = "restarted" if retried else "rescaled" if rescaled else "started"
-    draft.tell(kind, job=job.id, **reasons.told(job, run))

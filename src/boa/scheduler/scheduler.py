@@ -19,6 +19,7 @@ from boa.scheduler.decide.decider import Decider
 from boa.scheduler.decide.room import room_for
 from boa.scheduler.learn.beliefs import Beliefs
 from boa.scheduler.money.purse import Purse, Remembered
+from boa.scheduler.moving import move
 from boa.scheduler.observe.messages import CloudListed, CloudRefused, EngineSaid, Said
 from boa.scheduler.observe.nodes import (
     forget_gone,
@@ -126,7 +127,7 @@ class Scheduler:
         urgency.look(draft, self.decider)
         room = room_for(draft, limits.max_nodes, self.decider.refused, self.purse.max_spend)
         self.decider.decide(draft, room)
-        lifecycle.move(draft)
+        move(draft)
         give_back_empty(
             draft, self._keep_warm_s(draft.jobs), self.decider.unwanted, self.decider.weighed
         )

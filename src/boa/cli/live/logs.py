@@ -17,7 +17,7 @@ from boa.errors import InputError, UsageError
 from boa.model.job_spec import ENDED
 
 if TYPE_CHECKING:
-    from boa.api.answers import LogRun
+    from boa.api.files import LogRun
     from boa.client import Client
 
 LOOK_S = 0.5

@@ -11,8 +11,9 @@ import numpy as np
 
 from boa.api.classes import ClassDocument, ClassOnType, FailedWidth, Sample
 from boa.model.speedup import Floats
-from boa.scheduler.learn.class_knowledge import Known, Picture
+from boa.scheduler.learn.class_knowledge import Known
 from boa.scheduler.learn.curves import MeasuredWidth
+from boa.scheduler.learn.picture import Picture
 from boa.units import GpuName, Seconds
 
 

@@ -24,7 +24,8 @@ from boa.scheduler.learn.curves import (
     usual_scaling,
 )
 from boa.scheduler.learn.fading_means import Arrivals, Mean
-from boa.scheduler.learn.measurements import MOST_EPOCHS, Stretch, added
+from boa.scheduler.learn.measurements import MOST_EPOCHS, Stretch, added, is_news
+from boa.scheduler.learn.picture import Picture
 from boa.scheduler.learn.placements_tried import PlacementsTried
 from boa.scheduler.learn.rescaling import Rescalings, Told
 from boa.scheduler.learn.widths import ahead, settled_widths, up_to, without
@@ -34,44 +35,11 @@ GPU_S: Seconds = 3600.0
 """Nothing known of a job's work: an hour on one GPU."""
 RESCALE_S: Seconds = 30.0
 """Nothing known of a rescaling: half a minute."""
-NOTICED = 0.01
-"""Part by which the rate of a cell must have moved for the curves to be made anew."""
-GROWN = 1.5
-"""Or so many times more must have been measured there: it counts for more against the rest."""
 PATIENCE = 0.02
 """Part of all reports so far that must have been news of this kind, unless it is of a wider width:
 the more is known, the less one report can change."""
 NOISE_NOTICED = 0.05
 """Part by which a noise scale must have moved to be stored again."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Picture:
-    """Consequences of all that is known, until that has changed."""
-
-    learned: Learned
-    tables: Mapping[GpuName, Floats]
-    """Rates within the limits of the class, on the types that it may use."""
-    curves: Mapping[GpuName, Curves]
-    """Curves on the fewest nodes, at the widths that are offered to a plan."""
-    expected: Mapping[GpuName, Curves]
-    """The same, with the widths that a trial may try."""
-    hoped: Mapping[GpuName, Curves]
-    """The same, as a trial may find them."""
-    work: Floats
-    """Units of every epoch."""
-    bars: Bars
-    """Placements that jobs are kept off."""
-
-    def widest(self, gpu: GpuName) -> int:
-        """The widest that a plan or a trial may give."""
-        trial = self.hoped[gpu] is not self.expected[gpu]
-        return (self.hoped if trial else self.curves)[gpu].widths[-1]
-
-    @property
-    def times(self) -> dict[GpuName, Floats]:
-        """Seconds of the whole training at every offered width."""
-        return {gpu: self.work @ (1.0 / curve.rates) for gpu, curve in self.curves.items()}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -134,7 +102,7 @@ class Known:
         cell = added(self.cells.get(key), key, stretch)
         self._reports += 1
         wider = self._remember(cell) | self._settle()
-        if not wider and not _is_news(cell, self._noticed.get(key)):
+        if not wider and not is_news(cell, self._noticed.get(key)):
             return False
         self._noticed[key] = cell
         self._news += 1
@@ -411,15 +379,6 @@ class Known:
     def _silent_s(self) -> Seconds:
         """How long a job takes on one GPU that tells nothing of itself."""
         return self.gpu_s.value or GPU_S
-
-
-def _is_news(cell: Cell, before: Cell | None) -> bool:
-    if before is None or not before.seconds:
-        return True
-    if cell.seconds > GROWN * before.seconds or cell.reports > GROWN * before.reports:
-        return True
-    was = before.units / before.seconds
-    return abs(cell.units / cell.seconds - was) > NOTICED * was
 
 
 def _per_gpu(tables: Mapping[GpuName, Floats]) -> float:

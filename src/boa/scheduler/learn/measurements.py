@@ -11,8 +11,10 @@ HALF_LIFE_S: Seconds = 7200.0
 """Seconds of more training in a cell after which a measurement there counts half."""
 MOST_EPOCHS = 1000
 """Epochs that are told apart; those beyond count as the last."""
-
-
+NOTICED = 0.01
+"""Part by which the rate of a cell must have moved for the curves to be made anew."""
+GROWN = 1.5
+"""Or so many times more must have been measured there: it counts for more against the rest."""
 LONGEST_S: Seconds = 30 * 86_400.0
 """Longer than this nothing takes that is told in one piece: a clock was wrong."""
 
@@ -69,3 +71,13 @@ def added(cell: Cell | None, key: CellKey, stretch: Stretch) -> Cell:
         before.units * left + stretch.units,
         before.reports + 1,
     )
+
+
+def is_news(cell: Cell, before: Cell | None) -> bool:
+    """Whether the curves are to be made anew for it."""
+    if before is None or not before.seconds:
+        return True
+    if cell.seconds > GROWN * before.seconds or cell.reports > GROWN * before.reports:
+        return True
+    was = before.units / before.seconds
+    return abs(cell.units / cell.seconds - was) > NOTICED * was

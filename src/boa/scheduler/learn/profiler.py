@@ -11,74 +11,28 @@ others.
 import math
 from collections.abc import Collection, Iterable, Mapping
 from copy import copy
-from dataclasses import dataclass
-
-import numpy as np
 
 from boa.api.classes import ClassDocument
-from boa.model.cluster import JobId, Prediction
+from boa.model.cluster import JobId
 from boa.model.job import JobRecord, JobSpec, Run
 from boa.model.placements import FailedPlacement, Placement
 from boa.model.profile import ClassProfile
 from boa.model.records import Cell, CellKey, ClassRecord, Report
 from boa.model.service import ClassPrior
-from boa.model.speedup import Floats
 from boa.model.workload import GpuType, Workload
-from boa.scheduler.learn.bars import NO_BARS
-from boa.scheduler.learn.beliefs import Believed
+from boa.scheduler.learn.class_beliefs import ClassBeliefs
 from boa.scheduler.learn.class_document import document_of
 from boa.scheduler.learn.class_knowledge import Known
 from boa.scheduler.learn.class_record import record_of, restore
 from boa.scheduler.learn.fading_means import ARRIVALS_PER_HOUR, ARRIVALS_WEIGHT_H, Arrivals
+from boa.scheduler.learn.material import Mark, mark_of
 from boa.scheduler.learn.measurements import MOST_EPOCHS, Stretch, is_amount, stretches
 from boa.scheduler.learn.rescaling import Told, has_first_step
 from boa.scheduler.learn.usual_scaling import usual_serial
 from boa.units import GpuName, PerHour, Seconds
 
-MATERIAL = 0.05
-"""The whole training at some offered width takes so much longer or shorter than it did at the last
-plan: that is material. So is a new width, type, weight or number of epochs."""
-MATERIAL_COUNTED = 0.20
-"""The same for the rate of arrivals and the rescaling time, which come one by one."""
 
-
-@dataclass(frozen=True, slots=True)
-class _Mark:
-    """A class as it was when its plan was last called out of date."""
-
-    shape: tuple[object, ...]
-    times: Mapping[GpuName, Floats]
-    per_hour: PerHour
-    rescale_s: Seconds
-
-    def differs(self, other: "_Mark") -> bool:
-        return (
-            self.shape != other.shape
-            or _apart(self.per_hour, other.per_hour) > MATERIAL_COUNTED
-            or _apart(self.rescale_s, other.rescale_s) > MATERIAL_COUNTED
-            or any(
-                float(np.abs(times / other.times[gpu] - 1.0).max()) > MATERIAL
-                for gpu, times in self.times.items()
-            )
-        )
-
-
-def _apart(one: float, other: float) -> float:
-    return abs(one - other) / max(one, other) if one != other else 0.0
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Predicted:
-    """A class's rates as they were when it was asked for."""
-
-    tables: Mapping[GpuName, Floats]
-
-    def rates(self, gpu: GpuName, epoch: int) -> Floats | None:
-        table = self.tables.get(gpu)
-        return None if table is None else table[min(epoch, len(table) - 1)]
-
-
-class Profiler:
+class Profiler(ClassBeliefs):
     def __init__(
         self,
         gpu_types: Mapping[GpuName, GpuType],
@@ -90,16 +44,14 @@ class Profiler:
         """`began`: when arrivals were first watched for. `engine`: what starts jobs, by name. A
         class that a prior says all about (rates, work and how often it comes) is planned for
         before its first job."""
-        self.gpu_types, self._priors, self._began = gpu_types, priors, began
-        self._engine = engine
-        self._known: dict[str, Known] = {}
-        self._marks: dict[str, _Mark] = {}
+        super().__init__(gpu_types, priors)
+        self._began, self._engine = began, engine
+        self._marks: dict[str, Mark] = {}
         self._suspects: dict[str, Seconds] = {}
         self._version = 0
         self._dirty_cells: dict[CellKey, None] = {}
         self._dirty_classes: set[str] = set()
         self._last_done: dict[JobId, int] = {}
-        self._predictions: dict[str, tuple[object, _Predicted]] = {}
         self._again_at: Seconds = math.inf
         """When a placement that failed may next be tried again."""
         for name, prior in priors.items():
@@ -293,7 +245,7 @@ class Profiler:
         if self._suspects:
             suspects, self._suspects = self._suspects, {}
             for name, at in suspects.items():
-                mark, before = self._mark(self._known[name], at), self._marks.get(name)
+                mark, before = mark_of(self._known[name], at), self._marks.get(name)
                 if before is None or mark.differs(before):
                     self._marks[name] = mark
                     self._version += 1
@@ -317,86 +269,6 @@ class Profiler:
     def _comes(self, name: str, active: Collection[str] | None) -> bool:
         tried = self._known[name].ended > 0 or self._stated(name) is not None
         return tried or active is None or name in active
-
-    def prediction(self, job_class: str) -> Prediction:
-        """On types that were tried, or that a profile tells of; nothing of an unknown class."""
-        known = self._known.get(job_class)
-        if known is None:
-            return _Predicted({})
-        picture, cached = known.picture, self._predictions.get(job_class)
-        if cached is None or cached[0] is not picture:
-            told = picture.tables if known.profile is not None else known.tried
-            tables = {gpu: table for gpu, table in picture.tables.items() if gpu in told}
-            cached = self._predictions[job_class] = (picture, _Predicted(tables))
-        return cached[1]
-
-    def tried(self, job_class: str) -> Mapping[GpuName, int]:
-        """The most GPUs of each type that jobs of the class have made progress on.
-
-        A profile that counts as measured stands for jobs that have tried all its widths.
-        """
-        known, prior = self._known.get(job_class), self._priors.get(job_class)
-        if known is None:
-            return {}
-        if prior is not None and prior.profile is not None and prior.measured_weight > 0:
-            return {gpu: table.shape[2] - 1 for gpu, table in prior.profile.rates.items()}
-        return known.tried
-
-    def kin(self, job: JobRecord) -> str:
-        return job.job_class
-
-    def of(self, job: JobRecord) -> Believed:
-        name = job.job_class
-        epochs, rescale_s = self.epochs(name), self.rescale_s(name)
-        known = self._known.get(name)
-        bars = NO_BARS if known is None else known.picture.bars
-        return Believed(epochs, self.prediction(name), rescale_s, self.tried(name), bars)
-
-    def worked(self, job: JobRecord) -> frozenset[Placement]:
-        known = self._known.get(job.job_class)
-        found = {*job.worked, *(() if known is None else known.placements.worked)}
-        return frozenset(place for place in found if place.gpu in self.gpu_types)
-
-    @property
-    def left_passes(self) -> bool:
-        return False
-
-    def left(self, job: JobRecord) -> float:
-        """Part of its current epoch."""
-        known = self._known.get(job.job_class)
-        if known is None:
-            return 1.0
-        work = known.picture.work
-        units = float(work[min(job.epoch, len(work) - 1)])
-        if job.spec.total_work is not None:
-            units *= job.spec.total_work / float(work.sum())
-        left = max(units - job.progress, 0.0)
-        whole = left + job.progress
-        return left / whole if whole > 0 else 1.0
-
-    def rescale_s(self, job_class: str) -> Seconds:
-        known = self._known.get(job_class)
-        return 0.0 if known is None else known.rescale_s
-
-    def epochs(self, job_class: str) -> int:
-        known = self._known.get(job_class)
-        return 1 if known is None else known.epochs
-
-    def units(self, job_class: str) -> tuple[float, ...]:
-        """Expected of every epoch; none of an unknown class."""
-        known = self._known.get(job_class)
-        return () if known is None else tuple(known.picture.work.tolist())
-
-    def remaining(self, job: JobRecord) -> tuple[float, ...]:
-        """Units that are expected to be left, by epoch, from the job's current one on."""
-        known = self._known.get(job.job_class)
-        if known is None:
-            return ()
-        work = known.picture.work
-        if job.spec.total_work is not None:
-            work = work * (job.spec.total_work / float(work.sum()))
-        left = work[min(job.epoch, len(work) - 1) :].tolist()
-        return (max(left[0] - job.progress, 0.0), *left[1:])
 
     def profiles(self) -> dict[str, ClassProfile]:
         """Profiles of the classes that something was measured or said of."""
@@ -446,15 +318,3 @@ class Profiler:
     def _touched(self, name: str) -> None:
         self._suspects.setdefault(name, self._known[name].arrivals.at)
         self._dirty_classes.add(name)
-
-    def _mark(self, known: Known, at: Seconds) -> _Mark:
-        picture = known.picture
-        offered = tuple(
-            (gpu, curve.widths, picture.hoped[gpu].widths) for gpu, curve in picture.curves.items()
-        )
-        return _Mark(
-            (offered, known.epochs, known.weight),
-            picture.times,
-            known.arrivals.per_hour(at),
-            known.rescale_s,
-        )

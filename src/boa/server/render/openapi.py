@@ -19,6 +19,9 @@ from boa.api import (
     history,
     notify,
     plans,
+    secrets,
+    sweeps,
+    terms,
     what_if,
 )
 from boa.server.http.errors import DESCRIPTIONS
@@ -62,7 +65,10 @@ _SCHEMES = {
         "description": "$BOA_REPORT_TOKEN of the run.",
     },
 }
-SHAPES = (answers, access, plans, classes, estimates, files, history, what_if, notify)
+SHAPES = (
+    *(answers, access, plans, classes, estimates, files, history, what_if, notify),
+    *(secrets, sweeps, terms),
+)
 _STRICT = ConfigDict(extra="forbid")
 _OPEN = ConfigDict(extra="allow")
 WITH_MORE = (what_if.ComparisonPoint,)

@@ -8,6 +8,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 
 from boa.api import answers
+from boa.api import files as file_answers
 from boa.formats.job import read_batch, read_job_spec
 from boa.model.access import Caller
 from boa.model.job import JobRecord
@@ -198,7 +199,7 @@ class JobRoutes:
         headers = {"boa-log-offset": str(skip)}
         return LiveStream(chunks, "text/plain; charset=utf-8", headers, service.streams)
 
-    def log_runs(self, request: Request, job: JobPath) -> answers.LogRuns:
+    def log_runs(self, request: Request, job: JobPath) -> file_answers.LogRuns:
         """Runs of a job that have logs, oldest first, with their workers. For who may read them."""
         service = self._service
         self._readable(request, job)

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query, Request
 
-from boa.api import answers
+from boa.api import secrets as secret_answers
 from boa.errors import InputError
 from boa.formats import checks
 from boa.runtime.vault import Secret, uses
@@ -41,7 +41,7 @@ class SecretRoutes:
         )
         return router
 
-    async def secrets(self) -> answers.SecretList:
+    async def secrets(self) -> secret_answers.SecretList:
         """Secrets that are set, by name, without their values."""
         control = self._service.control
         return {
@@ -49,7 +49,7 @@ class SecretRoutes:
             "now": control.now(),
         }
 
-    async def set_secret(self, request: Request) -> answers.SecretAnswer:
+    async def set_secret(self, request: Request) -> secret_answers.SecretAnswer:
         """Set a secret, new or in place of another value. Runs that begin from now on get it."""
         given = checks.mapping(await read_json(request), "", required=("name", "value"))
         name, value = checks.text(given["name"], "name"), given["value"]
@@ -66,14 +66,14 @@ class SecretRoutes:
         force: Annotated[
             bool, Query(description="Though active jobs use it: their next start waits for it.")
         ] = False,
-    ) -> answers.SecretAnswer:
+    ) -> secret_answers.SecretAnswer:
         """Remove a secret: for good, from the database too. Runs that have it go on."""
         gone = await answer(
             self._service.control.remove_secret(name, force=force, by=caller_of(request))
         )
         return {"secret": self._row(gone)}
 
-    def _row(self, secret: Secret) -> answers.Secret:
+    def _row(self, secret: Secret) -> secret_answers.Secret:
         jobs = self._service.control.snapshot.jobs.values()
         return {
             "name": secret.name,
