@@ -1,7 +1,5 @@
 """Trainings as people write them, at widths 1, 2 and 1 again: what came out on one, comes out."""
 
-import random
-from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,63 +8,22 @@ import torch
 from torch import nn
 from torch.nn.functional import binary_cross_entropy_with_logits, mse_loss
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
-from torch.utils.data import IterableDataset, Subset, TensorDataset, WeightedRandomSampler
-from torchdata.stateful_dataloader import StatefulDataLoader
+from torch.utils.data import TensorDataset
 
 from boa.train.torch import Elastic
-from elastic import Attempt, Ended, play
-
-SAMPLES, BATCH, EPOCHS = 56, 8, 3
-ROUNDING = 2e-5
-WIDTHS = [Attempt(1, 3), Attempt(2, 8, 1), Attempt(1)]
-Interrupt = Callable[[int], None]
-Weights = dict[str, torch.Tensor]
-
-
-def data() -> tuple[torch.Tensor, torch.Tensor]:
-    source = torch.Generator().manual_seed(1)
-    x = torch.randn(SAMPLES, 6, generator=source)
-    return x, torch.sin(x @ torch.randn(6, 1, generator=source))
-
-
-def network(out: int = 1, inputs: int = 6) -> nn.Module:
-    return nn.Sequential(nn.Linear(inputs, 16), nn.Tanh(), nn.Linear(16, out))
-
-
-def copied(module: nn.Module) -> Weights:
-    return {name: value.detach().clone() for name, value in module.state_dict().items()}
-
-
-def whole(value: Any) -> torch.Tensor:
-    """Of all shards."""
-    found: torch.Tensor = value.full_tensor()
-    return found
-
-
-def same_as_alone(
-    job: Callable[..., dict[str, Any]],
-    home: Path,
-    attempts: Sequence[Attempt] = WIDTHS,
-    **given: Any,
-) -> dict[str, Any]:
-    """Weights, whatever they are called, are those of a training that ran on one rank at once."""
-    (whole,) = play(job, home / "whole", [Attempt(1)], **given)
-    pieces = play(job, home / "pieces", attempts, **given)
-    assert [set(ended.codes) for ended in (whole, *pieces)] == [{0}] * (len(pieces) + 1)
-    expected = told(whole)
-    for found in (each for each in pieces[-1].told):
-        assert found["weights"].keys() == expected["weights"].keys()
-        for name, wanted in expected["weights"].items():
-            torch.testing.assert_close(
-                found["weights"][name], wanted, rtol=ROUNDING, atol=ROUNDING, msg=name
-            )
-        assert found.get("same") == expected.get("same")
-    return expected
-
-
-def told(ended: Ended) -> dict[str, Any]:
-    return ended.told[0]
-
+from elastic import Attempt, play
+from elastic_scripts import (
+    BATCH,
+    EPOCHS,
+    SAMPLES,
+    Interrupt,
+    copied,
+    data,
+    network,
+    same_as_alone,
+    told,
+    whole,
+)
 
 # Two of everything
 
@@ -178,145 +135,6 @@ def test_averages_names_and_plain_values_are_the_same_at_every_width(tmp_path: P
     assert set(copied(network())) < found["weights"].keys()
     assert {"module.0.weight", "shadow.0.weight", "held.x.0.weight"} < found["weights"].keys()
     assert found["same"][1] == [0, 1, 2]
-
-
-# Data
-
-
-class Numbered(IterableDataset[tuple[torch.Tensor, torch.Tensor]]):
-    """Shuffled as it comes, by a buffer of eight, with a different order in every pass."""
-
-    def __iter__(self) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-        waiting: list[tuple[torch.Tensor, torch.Tensor]] = []
-        for sample in zip(*data(), strict=True):
-            waiting.append(sample)
-            if len(waiting) == 8:
-                yield waiting.pop(random.randrange(8))
-        yield from waiting
-
-
-class Placed(IterableDataset[tuple[torch.Tensor, torch.Tensor]]):
-    """It knows where it is, and that it was not read from its beginning again."""
-
-    def __init__(self) -> None:
-        self.at = 0
-        self.begun_at = list[int]()
-
-    def __iter__(self) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-        self.begun_at.append(self.at)
-        x, y = data()
-        while self.at < SAMPLES:
-            self.at += 1
-            yield x[self.at - 1], y[self.at - 1]
-        self.at = 0
-
-    def state_dict(self) -> dict[str, int]:
-        return {"at": self.at}
-
-    def load_state_dict(self, state: dict[str, int]) -> None:
-        self.at = state["at"]
-
-
-class Buckets:
-    """Batches of neighbours, of 8 or 5 samples, in random order."""
-
-    def __init__(self) -> None:
-        rows = [list(range(n, n + 8)) for n in range(0, 40, 8)]
-        self.batches = rows + [list(range(n, n + 5)) for n in range(40, 55, 5)]
-
-    def __len__(self) -> int:
-        return len(self.batches)
-
-    def __iter__(self) -> Iterator[list[int]]:
-        return iter([self.batches[n] for n in torch.randperm(len(self)).tolist()])
-
-
-def loader_of(run: Elastic, kind: str) -> Any:
-    tensors = TensorDataset(*data())
-    odd = Subset(tensors, range(SAMPLES - 3))
-    match kind:
-        case "weighted":
-            return run.loader(tensors, sampler=WeightedRandomSampler(list(range(SAMPLES)), 50))
-        case "bucketed":
-            return run.loader(tensors, batch_sampler=Buckets())
-        case "whole batches":
-            return run.loader(odd, drop_last=True)
-        case "stream":
-            return run.loader(Numbered())
-        case "stream that knows its place":
-            return run.loader(Placed())
-        case "stateful loader":
-            return run.loader(StatefulDataLoader(odd, batch_size=BATCH, shuffle=True))
-    raise AssertionError(kind)
-
-
-def fitted(interrupt: Interrupt, *, kind: str) -> dict[str, Any]:
-    run = Elastic(batch_size=BATCH, save_every_s=0.0)
-    model = run.wrap(network)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
-    batches = loader_of(run, kind)
-    run.resume(model, optimizer)
-    done, samples = 0, 0
-    for _ in run.epochs(EPOCHS):
-        for x, y in batches:
-            samples += run.total(len(x))
-            run.step(mse_loss(model(x), y))
-            done += 1
-            interrupt(done)
-    return {"weights": copied(model), "same": run.steps, "samples": samples}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("kind", "samples"),
-    [
-        ("weighted", 50 * EPOCHS),
-        ("bucketed", 55 * EPOCHS),
-        ("whole batches", 48 * EPOCHS),
-        ("stream", SAMPLES * EPOCHS),
-        ("stream that knows its place", SAMPLES * EPOCHS),
-        ("stateful loader", 53 * EPOCHS),
-    ],
-)
-def test_data_of_every_kind_come_in_one_order_at_every_width(
-    tmp_path: Path, kind: str, samples: int
-) -> None:
-    found = same_as_alone(fitted, tmp_path, kind=kind)
-    assert found["samples"] == samples
-
-
-def half_labelled(interrupt: Interrupt, *, first: bool = True) -> dict[str, Any]:
-    """Two loaders, the second longer and with a larger batch; its pass ends within an epoch."""
-    run = Elastic(batch_size=BATCH, save_every_s=0.0)
-    model = run.wrap(network)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-    x, y = data()
-    labelled = run.loader(TensorDataset(x[:40], y[:40]))
-    others = run.loader(TensorDataset(x), batch_size=12, drop_last=True)
-    run.resume(model, optimizer)
-    done = 0
-    pairs = _together if first else _swapped
-    for _ in run.epochs(EPOCHS):
-        for (inputs, wanted), (more,) in pairs(labelled, others):
-            loss = mse_loss(model(inputs), wanted) + model(more).square().mean()
-            run.step(loss)
-            done += 1
-            interrupt(done)
-    return {"weights": copied(model), "same": run.steps}
-
-
-def _together(labelled: Any, others: Any) -> Iterator[Any]:
-    return zip(labelled, others, strict=False)
-
-
-def _swapped(labelled: Any, others: Any) -> Iterator[Any]:
-    return ((pair, more) for more, pair in zip(others, labelled, strict=False))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("first", [True, False])
-def test_a_second_loader_goes_on_where_it_was(tmp_path: Path, first: bool) -> None:
-    same_as_alone(half_labelled, tmp_path, first=first)
 
 
 # Loops by hand

@@ -1,0 +1,360 @@
+"""Events by kind and fields, and the sentence of each: every code of every kind once."""
+
+from typing import Any
+
+from boa.model.events import EventKind
+
+ENDED = {"name": "net", "jct_s": 59.6, "cost_usd": 0.314}
+START = {
+    "name": "net",
+    "job_class": "resnet18",
+    "attempt": 2,
+    "gpu_type": "T4",
+    "width": 4,
+    "epoch": 2,
+    "epochs": 5,
+}
+LIMIT = "job 3 (net) is stopped: its limit on cost is reached ($39.90 of $40.00)"
+SHORT = {"name": "net", "gpu_type": "T4", "width": 8}
+PLANNED = {"number": 7, "average_jct_s": 1234.5, "spend_per_hour": 8.0, "wall_s": 0.0123}
+SAID: list[tuple[EventKind, dict[str, Any], str]] = [
+    ("submitted", {"name": "a", "job_class": "a"}, "job 3 (a) was submitted"),
+    ("submitted", {"name": "a", "job_class": "b"}, "job 3 (a) was submitted, of class b"),
+    ("started", {**START, "why": "first"}, "job 3 (net) → 4×T4: first start"),
+    (
+        "started",
+        {**START, "why": "first", "planned_width": 8, "planned_gpu_type": "T4"},
+        "job 3 (net) → 4×T4: first start; GPUs are short (8 planned)",
+    ),
+    (
+        "rescaled",
+        {**START, "why": "epoch", "for_epoch": 2, "saves_s": 212.4, "extra_usd": 0.312},
+        "job 3 (net) → 4×T4: epoch 3 begins; saves 212 s for $0.31",
+    ),
+    ("rescaled", {**START, "why": "plan"}, "job 3 (net) → 4×T4: a new plan"),
+    ("rescaled", {**START, "why": "round"}, "job 3 (net) → 4×T4: GPUs are shared out anew"),
+    (
+        "rescaled",
+        {**START, "why": "short", "planned_width": 2, "planned_gpu_type": "A100"},
+        "job 3 (net) → 4×T4: GPUs are short (2×A100 planned)",
+    ),
+    ("rescaled", {**START, "why": "room"}, "job 3 (net) → 4×T4: GPUs are free again"),
+    ("rescaled", {**START, "why": "nodes"}, "job 3 (net) → 4×T4: moves to other nodes"),
+    (
+        "rescaled",
+        {**START, "why": "widened", "before_width": 2, "saves_s": 120.2, "pause_s": 25.0},
+        "job 3 (net) → 4×T4: 2 before; GPUs that are paid for and that nobody gains more by; "
+        "saves 120 s, a pause of 25 s included",
+    ),
+    (
+        "rescaled",
+        {
+            **START,
+            "why": "squeezed",
+            "before_width": 8,
+            "saves_s": -60.4,
+            "for_job": "9",
+            "wait_s": 120.0,
+        },
+        "job 3 (net) → 4×T4: 8 before; squeezed for job 9, which would else wait 120 s for a "
+        "node; costs it 60 s",
+    ),
+    (
+        "rescaled",
+        {**START, "why": "moved", "before_width": 2, "before_gpu_type": "A100"},
+        "job 3 (net) → 4×T4: 2×A100 before",
+    ),
+    (
+        "restarted",
+        {**START, "why": "again"},
+        "job 3 (net) → 4×T4: starts again, having reached epoch 3 of 5",
+    ),
+    ("restarted", {**START, "epochs": 1}, "job 3 (net) → 4×T4: starts again"),
+    ("stop", {"name": "net"}, "job 3 (net) was asked to stop"),
+    (
+        "stopped",
+        {**ENDED, "exit_code": None, "why": "requested"},
+        "job 3 (net) stopped after 60 s for $0.31: stopped on request",
+    ),
+    ("succeeded", {**ENDED, "exit_code": 0}, "job 3 (net) succeeded after 60 s for $0.31"),
+    (
+        "succeeded",
+        {**ENDED, "cost_usd": 0.0042, "exit_code": 0},
+        "job 3 (net) succeeded after 60 s for $0.0042",
+    ),
+    ("stop", {"name": "net", "why": "requested"}, "job 3 (net) was asked to stop"),
+    (
+        "stop",
+        {"name": "net", "why": "max_time"},
+        "job 3 (net) is stopped: its limit on time is reached",
+    ),
+    (
+        "stop",
+        {"name": "net", "why": "dependency", "detail": "job 2 failed"},
+        "job 3 (net) is stopped: job 2 failed",
+    ),
+    (
+        "stop",
+        {"name": "net", "why": "halving"},
+        "job 3 (net) is stopped: others of its sweep do better",
+    ),
+    (
+        "stopped",
+        {**ENDED, "exit_code": 0, "why": "max_cost"},
+        "job 3 (net) stopped after 60 s for $0.31: its limit on cost is reached",
+    ),
+    ("stop", {"name": "net", "why": "max_cost", "detail": "$39.90 of $40.00"}, LIMIT),
+    (
+        "stopped",
+        {**ENDED, "exit_code": 0, "why": "max_time"},
+        "job 3 (net) stopped after 60 s for $0.31: its limit on time is reached",
+    ),
+    (
+        "stopped",
+        {**ENDED, "exit_code": None, "why": "dependency", "detail": "job 2 failed"},
+        "job 3 (net) stopped after 60 s for $0.31: job 2 failed",
+    ),
+    (
+        "stopped",
+        {**ENDED, "exit_code": 0, "why": "halving", "detail": "13 of 27"},
+        "job 3 (net) stopped after 60 s for $0.31: others of its sweep do better (13 of 27)",
+    ),
+    ("paused", {"name": "net"}, "job 3 (net) was paused"),
+    ("resumed", {"name": "net"}, "job 3 (net) was resumed"),
+    (
+        "changed",
+        {"name": "net", "fields": {"weight": 3.0, "gpus.max": 4, "max_cost": None}},
+        "job 3 (net) was changed: weight 3, gpus.max 4, max_cost none",
+    ),
+    (
+        "limit",
+        {"name": "net", "why": "max_cost", "used": 32.0, "most": 40.0, "in_s": 300.0},
+        "job 3 (net) is near its limit: $32.00 of $40.00; it is stopped in 300 s",
+    ),
+    (
+        "limit",
+        {"name": "net", "why": "max_time", "used": 80.0, "most": 100.0},
+        "job 3 (net) is near its limit: 80 s of 100 s",
+    ),
+    (
+        "deadline",
+        {"name": "net", "why": "nears", "in_s": 3600.0, "takes_s": 3000.0, "urgency": 2.0},
+        "job 3 (net) counts 2 times as much for its deadline in 3,600 s, takes 3,000 s",
+    ),
+    (
+        "deadline",
+        {"name": "net", "why": "out_of_reach", "in_s": 3600.0, "takes_s": 4000.0, "urgency": 8.0},
+        "job 3 (net) will miss its deadline in 3,600 s, takes 4,000 s",
+    ),
+    (
+        "deadline",
+        {"name": "net", "why": "missed", "in_s": -1.0},
+        "job 3 (net) has missed its deadline: it goes on at its own weight",
+    ),
+    (
+        "failed",
+        {**ENDED, "exit_code": 2, "why": "exit_code", "failures": 4},
+        "job 3 (net) failed after 60 s for $0.31: exit code 2 4 times without progress",
+    ),
+    (
+        "failed",
+        {**ENDED, "exit_code": None, "why": "processes_lost", "failures": 1},
+        "job 3 (net) failed after 60 s for $0.31: its processes were lost",
+    ),
+    (
+        "retry",
+        {
+            "name": "net",
+            "why": "engine",
+            "detail": "no such command",
+            "exit_code": None,
+            "wait_s": 5.0,
+            "failures": 1,
+            "retries": 3,
+        },
+        "job 3 (net) failed (no such command): tried again in 5 s (1 of at most 3 times in a row)",
+    ),
+    (
+        "retry",
+        {"name": "net", "why": "node_lost", "detail": "gone", "exit_code": None, "wait_s": 5.0},
+        "job 3 (net) lost a node (gone): it goes on elsewhere",
+    ),
+    (
+        "retry",
+        {"name": "net", "why": "run_lost", "detail": "gone", "exit_code": None, "wait_s": 5.0},
+        "job 3 (net) lost its run (gone), which is no failure of its own: it is started "
+        "again, from its last checkpoint if it has one",
+    ),
+    (
+        "retry",
+        {"name": "net", "why": "not_ready", "detail": "no key", "exit_code": None, "wait_s": 9.0},
+        "job 3 (net) could not be started (no key), which is no failure of its own: tried again "
+        "in 9 s",
+    ),
+    (
+        "retry",
+        {
+            "name": "net",
+            "why": "width_failed",
+            "detail": "exit code 1: CUDA out of memory",
+            "exit_code": 1,
+            "wait_s": 0.0,
+            "gpu_type": "A100",
+            "width": 2,
+            "across_nodes": False,
+            "back_gpu_type": "A100",
+            "back_width": 1,
+        },
+        "job 3 (net): 2×A100 failed (exit code 1: CUDA out of memory): goes back to 1×A100; this "
+        "counts as no failure of the job's",
+    ),
+    (
+        "retry",
+        {
+            "name": "net",
+            "why": "exit_code",
+            "said": "ValueError: no such file",
+            "exit_code": 1,
+            "wait_s": 5.0,
+            "failures": 1,
+            "retries": 3,
+        },
+        "job 3 (net) failed (exit code 1: ValueError: no such file): tried again in 5 s (1 of at "
+        "most 3 times in a row)",
+    ),
+    (
+        "node_rented",
+        {"gpu_type": "T4", "gpus": 4, "price_per_hour": 2.104},
+        "renting node 8: 4×T4 at $2.104/h",
+    ),
+    (
+        "node_rented",
+        {
+            "gpu_type": "T4",
+            "gpus": 4,
+            "price_per_hour": 4.0,
+            "saves_s": 310.2,
+            "over_s": 480.0,
+            "waiting": 2,
+            "worth_per_hour": 6.1,
+        },
+        "renting node 8: 4×T4 at $4/h; 2 jobs wait; 480 s of it save jobs 310 s: worth $6.10/h",
+    ),
+    ("node_ready", {"gpu_type": "T4"}, "node 8 is ready (T4)"),
+    (
+        "node_released",
+        {
+            "gpu_type": "T4",
+            "why": "unwanted",
+            "price_per_hour": 4.0,
+            "worth_per_hour": 0.4,
+            "moved": ["12"],
+            "pause_s": 25.0,
+        },
+        "giving node 8 back (T4): it was worth $0.40/h of the $4.00/h that it costs; job 12 moves "
+        "(a pause of 25 s)",
+    ),
+    ("node_released", {"gpu_type": "T4", "why": "empty"}, "giving node 8 back (T4)"),
+    ("node_released", {"gpu_type": "T4", "why": "unwanted"}, "giving node 8 back (T4)"),
+    ("node_released", {"gpu_type": "T4", "why": "leaving"}, "giving node 8 back (T4)"),
+    (
+        "node_released",
+        {"gpu_type": "T4", "why": "not_ready", "after_s": 1800.0},
+        "giving node 8 back (T4): not ready after 1800 s",
+    ),
+    (
+        "node_leaving",
+        {"gpu_type": "T4", "in_s": 119.6},
+        "the cloud takes node 8 (T4) away in 120 s: jobs move",
+    ),
+    ("node_gone", {"gpu_type": "T4"}, "node 8 (T4) is gone"),
+    (
+        "node_lost",
+        {"gpu_type": "T4", "why": "taken_back"},
+        "node 8 (T4) is lost: the cloud took it back",
+    ),
+    (
+        "node_lost",
+        {"gpu_type": "T4", "why": "unlisted"},
+        "node 8 (T4) is lost: the cloud no longer lists it",
+    ),
+    ("node_lost", {"gpu_type": "T4", "why": "never_came"}, "node 8 (T4) is lost: it never came"),
+    (
+        "orphan",
+        {"gpu_type": "T4"},
+        "the cloud has a node that nobody wants (T4): giving it back",
+    ),
+    (
+        "shortage",
+        {"why": "refused", "gpu_type": "T4", "detail": "quota", "again_s": 60.0},
+        "no T4 node to be had (quota); asking again in 60 s",
+    ),
+    (
+        "shortage",
+        {**SHORT, "why": "no_capacity", "most_nodes": 1, "detail": "quota"},
+        "job 3 (net): waits for 8×T4: no more than 1 node of T4 can be had now (quota)",
+    ),
+    (
+        "shortage",
+        {**SHORT, "why": "max_nodes", "most_nodes": 2, "given_gpu_type": "T4", "given_width": 4},
+        "job 3 (net): runs on 4 of 8×T4: no more than 2 nodes of T4 can be had now",
+    ),
+    (
+        "shortage",
+        {**SHORT, "why": "spend_cap", "given_gpu_type": "A100", "given_width": 2},
+        "job 3 (net): runs on 2×A100 instead of 8×T4: another T4 node would cost more than the cap "
+        "on the spend leaves",
+    ),
+    (
+        "shortage",
+        {**SHORT, "why": "no_such_type"},
+        "job 3 (net): waits for 8×T4: T4 cannot be rented here",
+    ),
+    (
+        "planned",
+        {**PLANNED, "gap": 0.0, "too_small_per_hour": None},
+        "plan 7: jobs take 1,234 s on average, for $8/h (proven best; solved in 12 ms)",
+    ),
+    (
+        "planned",
+        {**PLANNED, "gap": 0.012, "too_small_per_hour": 9.5},
+        "plan 7: jobs take 1,234 s on average, for $8/h (at most 1.20% above the best; solved in "
+        "12 ms); the budget cannot keep up: the cheapest plan needs $9.5/h",
+    ),
+    (
+        "budget",
+        {"budget": 12.0, "before": 8.0, "max_spend": 30.0},
+        "the budget is $12/h from now on; it was $8/h; never more than $30/h at a time",
+    ),
+    ("budget", {"budget": 12.0, "before": 12.0}, "the budget is $12/h from now on"),
+    ("budget", {"budget": 12.0, "max_spend": None}, "no hard cap"),
+    (
+        "clock",
+        {"by_s": -7200.4},
+        "the machine's clock was set by -7200 s; the service's own time goes on",
+    ),
+    ("trouble", {"why": "cloud", "detail": "no answer"}, "trouble with the cloud: no answer"),
+    ("trouble", {"why": "engine", "detail": "no answer"}, "trouble with the engine: no answer"),
+    ("trouble", {"why": "store", "detail": "jobs lost: 4"}, "trouble with the store: jobs lost: 4"),
+    ("trouble", {"why": "no_plan", "detail": "killed"}, "no plan could be made: killed"),
+    (
+        "trouble",
+        {"why": "not_over", "name": "net", "detail": "process 7 (dd) of attempt 1 cannot be ended"},
+        "job 3 (net) waits until its run is over: process 7 (dd) of attempt 1 cannot be ended",
+    ),
+    (
+        "trouble",
+        {"why": "one_process"},
+        "job 3 is one process (launcher single), which sees the GPUs of its first node only: where "
+        "it is spread over several, the others are paid for nothing. gpus.max: 1, or launcher "
+        "workers or torchrun",
+    ),
+    (
+        "trouble",
+        {"why": "exit_code", "name": "net", "exit_code": 3},
+        "job 3 (net) ended with exit code 3 when told to stop; it is started again, "
+        "from its last checkpoint if it has one",
+    ),
+    ("other", {}, "something that this version has no words for"),
+]
+"""All sentences there are, of job 3 and node 8."""
