@@ -1576,15 +1576,27 @@ export interface components {
          * @description The job with its deadline.
          */
         DeadlineTerms: {
-            /** Jct S */
+            /**
+             * Jct S
+             * @description From its submission to its end, if its GPUs are there.
+             */
             jct_s: number;
             /** Cost Usd */
             cost_usd: number;
-            /** Kept */
+            /**
+             * Kept
+             * @description Whether it is, as far as is known; if not, this is the soonest.
+             */
             kept: boolean;
-            /** Extra Usd */
+            /**
+             * Extra Usd
+             * @description The price of the deadline: what it costs beyond the usual.
+             */
             extra_usd: number;
-            /** Urgency */
+            /**
+             * Urgency
+             * @description Times as much as its class's that a second of it counts for it.
+             */
             urgency: number;
         };
         /** EpochChoice */
@@ -1782,7 +1794,10 @@ export interface components {
          * @description A way for a job to go.
          */
         Foreseen: {
-            /** Jct S */
+            /**
+             * Jct S
+             * @description From its submission to its end, if its GPUs are there.
+             */
             jct_s: number;
             /** Cost Usd */
             cost_usd: number;
@@ -1874,7 +1889,10 @@ export interface components {
             factor: number;
             /** First */
             first: number;
-            /** Rungs */
+            /**
+             * Rungs
+             * @description Epochs after which jobs are compared.
+             */
             rungs: number[];
         };
         /**
@@ -2377,13 +2395,20 @@ export interface components {
          * @description Terms of a job, as far as its class is known. What it waits for GPUs is not in them.
          */
         JobTerms: {
-            /** Known */
+            /**
+             * Known
+             * @description Whether anything is known of the class; without that, all else is null.
+             */
             known: boolean;
+            /** @description Without a deadline. */
             usual: components["schemas"]["Foreseen"] | null;
             deadline: components["schemas"]["DeadlineTerms"] | null;
             max_cost: components["schemas"]["LimitTerms"] | null;
             max_time: components["schemas"]["LimitTerms"] | null;
-            /** Words */
+            /**
+             * Words
+             * @description The same in sentences.
+             */
             words: string[];
         };
         /**
@@ -2442,9 +2467,15 @@ export interface components {
          * @description A limit of the job's own.
          */
         LimitTerms: {
-            /** Most */
+            /**
+             * Most
+             * @description USD, or seconds.
+             */
             most: number;
-            /** Needs */
+            /**
+             * Needs
+             * @description Amount that it is believed to take to its end.
+             */
             needs: number;
             /** Enough */
             enough: boolean;
@@ -2581,9 +2612,15 @@ export interface components {
             parameters: {
                 [key: string]: string;
             };
-            /** Epoch */
+            /**
+             * Epoch
+             * @description Counted from 0.
+             */
             epoch: number;
-            /** Value */
+            /**
+             * Value
+             * @description The newest of the metric that it reported.
+             */
             value: number | null;
             /** Cost Usd */
             cost_usd: number;
@@ -3314,7 +3351,10 @@ export interface components {
          * @description All there is to say of a sweep.
          */
         SweepDetails: {
-            /** Class */
+            /**
+             * Class
+             * @description Jobs that share model and data.
+             */
             class: string;
             /** Id */
             id: string;
@@ -3328,28 +3368,47 @@ export interface components {
             submitted_at: number;
             /** Ended At */
             ended_at: number | null;
-            /** Outcome */
+            /**
+             * Outcome
+             * @description As of one job: succeeded where one of its jobs has and none has failed; empty: not over.
+             */
             outcome: string;
             /** Jobs */
             jobs: number;
-            /** States */
+            /**
+             * States
+             * @description Jobs by state.
+             */
             states: {
                 [key: string]: number;
             };
-            /** Gpus */
+            /**
+             * Gpus
+             * @description GPUs that all of them hold.
+             */
             gpus: number;
-            /** Cost Usd */
+            /**
+             * Cost Usd
+             * @description All of them together, up to now.
+             */
             cost_usd: number;
             /** Metric */
             metric: string;
+            /** @description The job with the best value of the metric so far. */
             best: components["schemas"]["Member"] | null;
             halving: components["schemas"]["HalvingRule"] | null;
-            /** Members */
+            /**
+             * Members
+             * @description In the order they were drawn.
+             */
             members: components["schemas"]["Member"][];
         };
         /** SweepList */
         SweepList: {
-            /** Sweeps */
+            /**
+             * Sweeps
+             * @description Newest first.
+             */
             sweeps: components["schemas"]["SweepRow"][];
             /** Now */
             now: number;
@@ -3359,7 +3418,10 @@ export interface components {
          * @description A sweep in a list.
          */
         SweepRow: {
-            /** Class */
+            /**
+             * Class
+             * @description Jobs that share model and data.
+             */
             class: string;
             /** Id */
             id: string;
@@ -3373,20 +3435,33 @@ export interface components {
             submitted_at: number;
             /** Ended At */
             ended_at: number | null;
-            /** Outcome */
+            /**
+             * Outcome
+             * @description As of one job: succeeded where one of its jobs has and none has failed; empty: not over.
+             */
             outcome: string;
             /** Jobs */
             jobs: number;
-            /** States */
+            /**
+             * States
+             * @description Jobs by state.
+             */
             states: {
                 [key: string]: number;
             };
-            /** Gpus */
+            /**
+             * Gpus
+             * @description GPUs that all of them hold.
+             */
             gpus: number;
-            /** Cost Usd */
+            /**
+             * Cost Usd
+             * @description All of them together, up to now.
+             */
             cost_usd: number;
             /** Metric */
             metric: string;
+            /** @description The job with the best value of the metric so far. */
             best: components["schemas"]["Member"] | null;
         };
         /**

@@ -1,14 +1,19 @@
-"""A script that breaks on more than one GPU, as a job of a real service that would widen it."""
+"""A script that breaks on more than one GPU, as a job of a real service that would widen it: the
+job, its class, the terminal and the page."""
 
 import os
+import re
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+from playwright.sync_api import expect
+
 from boa.client import Client
 from boa.client.spawn import OwnService
 from boa.model.job import ENDED
+from browser.conftest import Window
 
 SPEED = 60.0
 PATIENCE_S = 300.0
@@ -33,7 +38,7 @@ for epoch in train.epochs():
 
 
 def test_a_job_that_only_works_on_one_gpu_succeeds_and_its_class_stays_there(
-    tmp_path: Path,
+    tmp_path: Path, window: Window
 ) -> None:
     (tmp_path / "train.py").write_text(SCRIPT)
     config = {
@@ -70,8 +75,16 @@ def test_a_job_that_only_works_on_one_gpu_succeeds_and_its_class_stays_there(
         shown = " ".join(said(own, "show", "net").split())
         assert f"{found['width']}×T4 failed" in shown
         assert "RuntimeError: CUDA out of memory; not used" in shown
+        page = window.open(f"{own.url}/#/classes/net")
+        why = page.get_by_text(
+            re.compile(rf"{found['width']}×T4 failed .*CUDA out of memory; not used")
+        )
+        expect(why).to_be_visible()
         assert "may be used again" in said(own, "class", "retry", "net")
         assert client.job_class("net")["gpu_types"][0]["failed"] == []
+        page.reload()
+        expect(page.get_by_role("heading", name="net")).to_be_visible()
+        expect(why).to_have_count(0)
 
 
 def watched(client: Client, job_id: str) -> tuple[str, list[int]]:
