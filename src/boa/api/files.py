@@ -65,7 +65,7 @@ class LogRun(TypedDict):
     attempt: int
     ranks: list[int]
     bytes: int
-    """Of all workers, as kept."""
+    """Size of what is kept of all workers' logs."""
     began_at: float | None
     """When its first line was printed; null: not noted."""
     last_at: float | None

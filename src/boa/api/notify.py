@@ -29,7 +29,7 @@ class NotifyTarget(TypedDict):
     to: str
     """The host, or the addresses; empty: only a secret says where."""
     tell: list[str]
-    """What it is told of."""
+    """Kinds of news that it is told of."""
     teams: list[str]
     owners: list[str]
     signed: bool

@@ -182,7 +182,7 @@ def completions(root: click.Command, variable: str, instruction: str) -> int:
 
 
 def completion_source(for_shell: str, name: str, variable: str) -> str:
-    """What has a shell ask for completions of a command."""
+    """Script that has a shell ask for completions of a command."""
     from click.shell_completion import get_completion_class
 
     found = get_completion_class(for_shell)

@@ -37,15 +37,15 @@ class NotifyTarget:
     kind: TargetKind
     tell: tuple[NoticeKind, ...] = NOTICE_KINDS
     teams: tuple[str, ...] = ()
-    """Of jobs of these teams only; empty: of all."""
+    """Teams whose jobs it is told of; empty: all."""
     owners: tuple[str, ...] = ()
     month_usd: Usd | None = None
-    """What a month may cost before `forecast` is told; None: what the budget allows."""
+    """Cost of a month above which `forecast` is told; None: what the budget allows."""
     url: str = ""
     """Where a webhook is; empty: in `secret_url`."""
     secret_url: SecretFrom | None = None
     key: SecretFrom | None = None
-    """What webhooks are signed with."""
+    """Key that webhooks are signed with."""
     to: tuple[str, ...] = ()
     """Addresses of an e-mail."""
     sender: str = ""

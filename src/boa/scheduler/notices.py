@@ -45,7 +45,7 @@ class Notices:
         """Called when notices are stored that somebody has to deliver."""
 
     def write(self, draft: Draft, budget: UsdPerHour, cap: UsdPerHour | None) -> None:
-        """What this step's events give rise to, into the same transaction."""
+        """Notices that this step's events give rise to, into the same transaction."""
         self._begin(draft)
         if not self.targets:
             return

@@ -1,4 +1,4 @@
-"""What is believed of jobs, by what is known of their classes (see `beliefs.Beliefs`)."""
+"""Beliefs about jobs, by what is known of their classes (see `beliefs.Beliefs`)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

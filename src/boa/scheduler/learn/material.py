@@ -1,4 +1,4 @@
-"""What about a class makes its plan out of date."""
+"""Marks of classes: by these a plan is found to be out of date."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -50,7 +50,9 @@ class Settling(Protocol):
 
 
 class Sender:
-    """What is sent, with the secrets of targets. `service`: a name that no other service has."""
+    """Messages as they are sent, with the secrets of targets.
+
+    `service`: a name that no other service has."""
 
     def __init__(self, vault: Vault, service: str) -> None:
         self._vault, self._service = vault, service
@@ -215,7 +217,7 @@ class Couriers:
                 thread.join(0.5)
 
     def _forget_others(self) -> None:
-        """What waits for targets that boa.yaml has no more will never be delivered."""
+        """Notices for targets that boa.yaml has no more will never be delivered."""
         try:
             waiting = self._store.notices(waiting=True, limit=MOST_FORGOTTEN)
         except StoreTrouble:

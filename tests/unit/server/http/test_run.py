@@ -87,10 +87,10 @@ def test_a_port_can_be_taken_again_at_once(tmp_path: Path, port: int) -> None:
     """A service that was killed comes back on the port that its jobs report to."""
     service = FakeService(tmp_path)
     with service.serving(port) as url:
-        httpx.get(f"{url}/api/v1/health")
+        httpx.get(f"{url}/api/v1/health", timeout=60)
     with service.serving(port) as again:
         assert again == url
-        assert httpx.get(f"{again}/api/v1/health").json()["version"] == "1.2.3"
+        assert httpx.get(f"{again}/api/v1/health", timeout=60).json()["version"] == "1.2.3"
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from jsonschema.validators import validator_for
 from boa.api import answers
 from boa.api.what_if import Simulation
 from boa.client import Client
+from boa.formats.sweep import read_sweep
 from boa.model.access import NOBODY, TokenRecord
 from boa.model.notices import NotifyTarget
 from boa.runtime.artifacts import ArtifactFolders
@@ -47,6 +48,15 @@ REQUESTS: dict[Operation, dict[str, Any]] = {
     ("get", "/api/v1/jobs"): {"params": {"all": True, "class": "resnet18", "limit": 10}},
     ("get", "/api/v1/jobs/{job}"): {},
     ("post", "/api/v1/jobs/{job}/stop"): {},
+    ("post", "/api/v1/jobs/terms"): {"json": examples.JOB_SPEC},
+    ("post", "/api/v1/jobs/{job}/pause"): {},
+    ("post", "/api/v1/jobs/{job}/resume"): {},
+    ("patch", "/api/v1/jobs/{job}"): {"json": {"weight": 2}},
+    ("post", "/api/v1/jobs/{job}/resubmit"): {"json": {"changes": {"max_cost": 80}}},
+    ("post", "/api/v1/sweeps"): {"json": examples.SWEEP_SPEC},
+    ("get", "/api/v1/sweeps"): {"params": {"all": True, "limit": 10}},
+    ("get", "/api/v1/sweeps/{sweep}"): {},
+    ("post", "/api/v1/sweeps/{sweep}/stop"): {},
     ("get", "/api/v1/jobs/{job}/logs"): {"params": {"tail": 10}},
     ("post", "/api/v1/jobs/{job}/report"): {
         "json": examples.REPORT,
@@ -87,6 +97,8 @@ REQUESTS: dict[Operation, dict[str, Any]] = {
     ("get", "/metrics"): {},
 }
 """One request for every operation."""
+RIGHT = {"job": "1", "name": "small", "simulation": "1", "digest": DIGEST, "sweep": "s1"}
+"""What is there to ask for."""
 SIMULATION: Simulation = {
     "id": "1",
     "state": "done",
@@ -119,6 +131,7 @@ def service(tmp_path: Path) -> Iterator[FakeService]:
     service.control.run("1")
     service.submit("bert")
     service.control.end("2", "failed", exit_code=1)
+    service.control.submit_sweep(read_sweep(examples.SWEEP_SPEC))
     service.control.plan = plan_state()
     service.control.documents = {"small": learned("small", [learned_on("T4")])}
     token = TokenRecord(name="small", role="viewer", digest="ab", created_at=NOW)
@@ -162,7 +175,7 @@ def test_an_answer_has_the_promised_status_type_and_shape(
     service: FakeService, document: dict[str, Any], method: str, path: str
 ) -> None:
     promised = operations(document)[method, path]["responses"]
-    real = path.format(job="1", name="small", simulation="1", digest=DIGEST)
+    real = path.format(**RIGHT)
     answer = service.ask(method.upper(), real, **REQUESTS[method, path])
     assert answer.is_success, answer.text
     kind = answer.headers["content-type"].partition(";")[0]
@@ -173,7 +186,7 @@ def test_an_answer_has_the_promised_status_type_and_shape(
 
 
 WRONG: list[dict[str, Any]] = [
-    {"path": {"job": "99", "name": "nobody", "simulation": "99", "digest": "99"}},
+    {"path": {"job": "99", "name": "nobody", "simulation": "99", "digest": "99", "sweep": "s99"}},
     {"params": {"unheard": "of"}},
     {"params": {"limit": "x", "by": "y", "tail": "z", "after": "x"}},
     {"content": b"{", "headers": {"Content-Type": "application/json"}},
@@ -190,8 +203,7 @@ def test_a_wrong_request_gets_a_promised_error_or_is_right_after_all(
 ) -> None:
     promised = operations(document)[method, path]["responses"]
     for wrong in WRONG:
-        right = {"job": "1", "name": "small", "simulation": "1", "digest": DIGEST}
-        parts = {**right, **wrong.get("path", {})}
+        parts = {**RIGHT, **wrong.get("path", {})}
         given = {**REQUESTS[method, path], **{k: v for k, v in wrong.items() if k != "path"}}
         if "content" in given:
             given.pop("json", None)
@@ -213,7 +225,7 @@ def test_bodies_are_described_and_their_examples_are_right(document: dict[str, A
                 continue
             check(content["example"], content["schema"], document)
             tried += 1
-    assert tried == 8
+    assert tried == 12
 
 
 def test_every_operation_and_parameter_says_what_it_is_for(document: dict[str, Any]) -> None:
@@ -267,6 +279,15 @@ def test_the_client_can_ask_everything_that_people_may(document: dict[str, Any])
         "jobs": "jobs",
         "job": "job",
         "stop": "stop",
+        "terms": "terms",
+        "pause": "pause",
+        "resume": "resume",
+        "change": "change",
+        "resubmit": "resubmit",
+        "submit_sweep": "submit_sweep",
+        "sweeps": "sweeps",
+        "sweep": "sweep",
+        "stop_sweep": "stop_sweep",
         "logs": "logs",
         "log_runs": "log_runs",
         "notify_targets": "notify_targets",
