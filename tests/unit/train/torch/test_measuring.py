@@ -1,5 +1,6 @@
 """Accelerate, Lightning and transformers: noise is measured, and batch sizes follow it."""
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,10 +21,10 @@ ADAPTIVE: dict[str, Any] = {"max_batch": 64, "local_batch": (1, 64), "learning_r
 Interrupt = Callable[[int], None]
 
 
-def data() -> TensorDataset:
+def data(spread: float) -> TensorDataset:
     source = torch.Generator().manual_seed(1)
     inputs, noise = (torch.randn(SAMPLES, n, generator=source) for n in (4, 1))
-    return TensorDataset(inputs, inputs.sum(1, keepdim=True) + 5 * noise)
+    return TensorDataset(inputs, inputs.sum(1, keepdim=True) + spread * noise)
 
 
 class Diary:
@@ -50,7 +51,7 @@ class Diary:
         return {"same": (self.steps, weights), "steps": self.steps, "noise": statistics}
 
 
-def with_accelerate(interrupt: Interrupt, **options: Any) -> dict[str, Any]:
+def with_accelerate(interrupt: Interrupt, spread: float, **options: Any) -> dict[str, Any]:
     from accelerate import Accelerator
 
     from boa.train.torch.accelerate import ElasticRun
@@ -61,7 +62,7 @@ def with_accelerate(interrupt: Interrupt, **options: Any) -> dict[str, Any]:
     plain = nn.Linear(4, 1)
     sgd = torch.optim.SGD(plain.parameters(), lr=0.001)
     model, optimizer = accelerator.prepare(plain, sgd)
-    batches = run.loader(data())
+    batches = run.loader(data(spread))
     run.resume(model, optimizer)
     diary.rates_of(sgd)  # after ours: it sees the scaled one
     for epoch in run.epochs(EPOCHS):
@@ -76,7 +77,7 @@ def with_accelerate(interrupt: Interrupt, **options: Any) -> dict[str, Any]:
     return diary.told(plain, run.statistics)
 
 
-def with_lightning(interrupt: Interrupt, **options: Any) -> dict[str, Any]:
+def with_lightning(interrupt: Interrupt, spread: float, **options: Any) -> dict[str, Any]:
     from lightning.pytorch import LightningModule, Trainer
     from torch.utils.data import DataLoader
 
@@ -117,7 +118,8 @@ def with_lightning(interrupt: Interrupt, **options: Any) -> dict[str, Any]:
         **elastic.placement,
     )
     module = Module()
-    trainer.fit(module, elastic.loader(data()), DataLoader(data(), batch_size=SAMPLES))
+    validation = DataLoader(data(spread), batch_size=SAMPLES)
+    trainer.fit(module, elastic.loader(data(spread)), validation)
     return {**diary.told(module.net, elastic.statistics), "validated": module.validated}
 
 
@@ -127,7 +129,9 @@ LIBRARIES = {"accelerate": with_accelerate, "lightning": with_lightning}
 @pytest.mark.slow
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_an_adaptive_epoch_is_as_much_progress_at_every_width(library: str, tmp_path: Path) -> None:
-    first, last = play(LIBRARIES[library], tmp_path, [Attempt(1, 150), Attempt(2)], **ADAPTIVE)
+    # noise is known after 50 steps; ten more are within the first epoch, whatever they are worth
+    attempts = [Attempt(1, 60), Attempt(2)]
+    first, last = play(LIBRARIES[library], tmp_path, attempts, spread=5.0, **ADAPTIVE)
     assert (first.codes, last.codes) == ([0], [0, 0])
     assert last.told[0]["same"] == last.told[1]["same"], "on every rank"
     steps = last.told[0]["steps"]
@@ -146,8 +150,10 @@ def test_an_adaptive_epoch_is_as_much_progress_at_every_width(library: str, tmp_
 @pytest.mark.slow
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_noise_is_measured_and_reported_where_the_batch_stays(library: str, tmp_path: Path) -> None:
-    (ended,) = play(LIBRARIES[library], tmp_path, [Attempt(2)])
+    (ended,) = play(LIBRARIES[library], tmp_path, [Attempt(2)], spread=0.5)
     steps = ended.told[0]["steps"]
     assert {step["batch_size"] for step in steps} == {BATCH}
-    assert ended.told[0]["noise"].noise_scale > 0
-    assert steps[-1]["noise_scale"] == ended.told[0]["noise"].noise_scale
+    known = ended.told[0]["noise"].noise_scale
+    assert 0 < known < math.inf
+    # the last reading may have come after the last report
+    assert steps[-1]["noise_scale"] == pytest.approx(known, rel=0.5)
