@@ -122,7 +122,7 @@ def wrap(
     if not any(name in each.groupindex for each in patterns for name in reading.COUNTED):
         given = " ".join(each.pattern for each in patterns)
         raise InputError("--pattern", given, f"one with {_GROUPS} in it")
-    if int(os.environ.get("WORLD_SIZE", "1") or 1) > 1:
+    if os.environ.get("WORLD_SIZE", "1") not in ("", "1"):
         raise UsageError(
             "boa wrap starts the processes itself, and is started once for each GPU here; expected "
             "`launcher: single` in the job's file (boa submit --launcher single)."
@@ -138,12 +138,10 @@ def wrap(
     try:
         # what it prints is no part of a JSON document
         done = running.run(wrapped, out=lambda: (sys.stderr if json else sys.stdout).buffer)
-    except FileNotFoundError:
-        print(f"boa: {words[0]}: no such command", file=sys.stderr)
-        raise shell.Exit(running.NOT_FOUND) from None
-    except PermissionError:
-        print(f"boa: {words[0]}: cannot be executed", file=sys.stderr)
-        raise shell.Exit(running.NOT_EXECUTABLE) from None
+    except running.NotStarted as problem:
+        expected = "a program that can be run here, by its path or on the PATH"
+        text = f"got {words[0]!r} ({problem})"
+        raise InputError("COMMAND", words[0], expected, text) from None
     except KeyboardInterrupt:
         raise shell.Exit(running.INTERRUPTED) from None
     if json:

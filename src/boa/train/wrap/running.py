@@ -33,12 +33,16 @@ MOST_KEPT = 10
 GRACE_S = 30.0
 SITE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "site")
 """A folder for PYTHONPATH: what Python reads as it starts."""
-NOT_FOUND, NOT_EXECUTABLE, SIGNALLED, INTERRUPTED = 127, 126, 128, 130
+SIGNALLED, INTERRUPTED = 128, 130
 NOT_FOR_IT = (
     *("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"),
     *("BOA_REPORT_URL", "BOA_REPORT_TOKEN", "BOA_REPORT_CA"),
 )
 """Variables that are the wrapper's own: it reports, and the command makes its ranks itself."""
+
+
+class NotStarted(Exception):
+    """No such command, or one that cannot be executed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,13 +136,16 @@ class _Run:
         env = {name: value for name, value in environment.items() if name not in NOT_FOR_IT}
         paths = [SITE, *filter(None, [environment.get("PYTHONPATH")])]
         own = {TRACKED: self._tracked.name, "PYTHONPATH": os.pathsep.join(paths)}
-        return subprocess.Popen(
-            command,
-            env={"PYTHONUNBUFFERED": "1", **env, **own},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,  # to end all that it has begun
-        )
+        try:
+            return subprocess.Popen(
+                command,
+                env={"PYTHONUNBUFFERED": "1", **env, **own},
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # to end all that it has begun
+            )
+        except OSError as problem:
+            raise NotStarted(problem.strerror) from None
 
     def follow(self) -> Outcome:
         """Until it has ended, or was stopped."""
@@ -260,7 +267,7 @@ def run(
     environment: Mapping[str, str] = os.environ,
     out: Callable[[], IO[bytes]] = lambda: sys.stdout.buffer,
 ) -> Outcome:
-    """Run it to its end, or until a stop; `OSError` if it cannot be started."""
+    """Run it to its end, or until a stop; `NotStarted` if it cannot be started."""
     return _Run(wrapped, environment, out()).follow()
 
 

@@ -26,8 +26,24 @@ def test_hostile_options_are_refused_with_one_clear_line(
     assert said in run.err
 
 
-def test_it_starts_the_ranks_itself_and_says_so(run: Boa, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WORLD_SIZE", "2")
+@pytest.mark.parametrize("command", ["no-such-command", "./no/such/file", "/", ""])
+def test_a_command_that_cannot_be_run_is_refused_by_its_name(run: Boa, command: str) -> None:
+    run("wrap", "--", command, "--lr", "1", code=2)
+    assert run.err.startswith(f"error: COMMAND: got {command!r} (")
+    assert "expected a program that can be run here" in run.err
+    assert run.err.count("\n") == 1
+
+
+def test_no_command_is_refused(run: Boa) -> None:
+    run("wrap", code=2)
+    assert run.err == "error: Missing argument '-- COMMAND...'. See 'boa wrap --help'.\n"
+
+
+@pytest.mark.parametrize("world", ["2", "x"])
+def test_it_starts_the_ranks_itself_and_says_so(
+    run: Boa, monkeypatch: pytest.MonkeyPatch, world: str
+) -> None:
+    monkeypatch.setenv("WORLD_SIZE", world)
     run("wrap", "--", "torchrun", "train.py", code=2)
     assert "launcher: single" in run.err
 
