@@ -86,8 +86,9 @@ test: node chromium lint web
 	$(BIN)/python -m pytest -m browser  # alone: a page that waits for a processor looks broken
 	$(BIN)/python -m pytest -m ray  # alone: Ray gives its processes 30 s to come up
 
-tables: $(VENV)/.dev  # the field tables in docs/, as the formats declare them
+tables: $(VENV)/.dev  # the field tables in docs/, as the formats declare them, and the gallery's
 	$(BIN)/python tests/field_tables.py
+	$(BIN)/python tests/changed_lines.py
 
 screenshots: node chromium $(VENV)/.dev web
 	$(BIN)/python -m pytest tests/browser/test_screenshots.py --screenshots docs/dashboard

@@ -2,6 +2,7 @@
 
 import os
 import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -10,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import changed_lines
 from boa.client import Client
 from boa.client.spawn import OwnService
 from boa.formats.job import load_job
@@ -36,8 +38,18 @@ STEPS = 64
 """Steps of an epoch, in all of them."""
 UNIT_S = 2.0
 """What the service believes of a step: long enough for a rescaling to pay, whatever it takes."""
-BY_HAND = re.compile(r"^.*(?:\brun\.|[Ee]lastic|\bboa\b|\btrain\.context).*$", re.MULTILINE)
-"""Lines that are there for BOA's sake."""
+IN_ONE_PROCESS = """
+import itertools, runpy, sys
+from torch.utils.data import DataLoader
+whole = DataLoader.__iter__
+DataLoader.__iter__ = lambda loader: itertools.islice(whole(loader), 2)
+scripts = sys.argv[1:]
+for script in scripts:
+    backend = ["--backend", "eager"] if "compile" in script else []
+    sys.argv = [script, "--epochs", "1", *backend]
+    runpy.run_path(script, run_name="__main__")
+"""
+"""Runs two batches of each script, one after the other: torch is imported once."""
 
 
 def spec_of(name: str, folder: Path) -> JobSpec:
@@ -111,12 +123,28 @@ def test_an_example_is_widened_and_goes_on_where_it_was(
         assert told == list(map(str, range(epochs))), "no epoch is done twice"
 
 
-def test_the_table_of_lines_is_what_the_examples_have() -> None:
-    table = (ROOT / "docs" / "migration.md").read_text()
-    rows = re.findall(r"^\| \[`(train_\w+\.py)`\].*\| (\d+) \|$", table, re.MULTILINE)
-    assert {f"train_{name}.py" for name in (*GALLERY, "cnn", "transformer")} == dict(rows).keys()
-    for name, lines in rows:
-        text = (ROOT / "examples" / name).read_text()
-        head = re.match(r'""".*?"""', text, re.DOTALL)
-        code = text[head.end() if head else 0 :]
-        assert len(BY_HAND.findall(code)) == int(lines), name
+@pytest.mark.slow
+def test_the_plain_scripts_that_lines_are_counted_against_train(tmp_path: Path) -> None:
+    scripts = sorted((ROOT / "examples" / "plain").glob("plain_*.py"))
+    told = subprocess.run(
+        [sys.executable, "-c", IN_ONE_PROCESS, *map(str, scripts)],
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert told.returncode == 0, told.stderr
+    # Lightning's and the Trainer's logs are their own
+    assert told.stdout.count("epoch 0: ") == len(scripts) - 2
+
+
+def test_the_table_of_changed_lines_is_what_is_counted() -> None:
+    page = changed_lines.PAGE.read_text("utf-8")
+    assert page == changed_lines.counted(page), "make tables"
+    names = {name for _, name in changed_lines.ROW.findall(page)}
+    assert names == {*GALLERY, "cnn", "transformer"}
+    touched = {name for name in names if changed_lines.changed(name) != (0, 0)}
+    assert names - touched == {"untouched"}
+    plain = {path.stem.removeprefix("plain_") for path in (ROOT / "examples/plain").iterdir()}
+    assert plain == touched

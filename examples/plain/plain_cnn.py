@@ -1,0 +1,56 @@
+"""`train_cnn.py` before BOA: for one GPU."""
+
+import argparse
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+from torch.utils.data import DataLoader, Dataset
+
+CLASSES, SIZE = 10, 16
+
+
+class Images(Dataset[tuple[torch.Tensor, int]]):
+    # noisy pictures of ten patterns
+    patterns = torch.randn(CLASSES, 3, SIZE, SIZE, generator=torch.Generator().manual_seed(1))
+
+    def __len__(self) -> int:
+        return 8192
+
+    def __getitem__(self, index: int) -> tuple[torch.Tensor, int]:
+        noise = torch.randn(3, SIZE, SIZE, generator=torch.Generator().manual_seed(index))
+        return self.patterns[index % CLASSES] + 2 * noise, index % CLASSES
+
+
+class Block(nn.Module):
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.first = nn.Conv2d(channels, channels, 3, padding=1)
+        self.second = nn.Conv2d(channels, channels, 3, padding=1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return F.relu(x + self.second(F.relu(self.first(x))))
+
+
+def network() -> nn.Module:
+    head = (nn.AdaptiveAvgPool2d(4), nn.Flatten(), nn.Linear(32 * 16, CLASSES))
+    return nn.Sequential(nn.Conv2d(3, 32, 3, padding=1), Block(32), Block(32), *head)
+
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--epochs", type=int, default=10)
+
+device = "cuda" if torch.cuda.is_available() else "cpu"
+model = network().to(device)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.02, momentum=0.9)
+scheduler = torch.optim.lr_scheduler.StepLR(optimizer, step_size=5, gamma=0.5)
+batches = DataLoader(Images(), batch_size=128, shuffle=True)
+
+for epoch in range(parser.parse_args().epochs):
+    for images, labels in batches:
+        loss = F.cross_entropy(model(images.to(device)), labels.to(device))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    scheduler.step()
+    print(f"epoch {epoch}: loss {loss.item():.4f}")
