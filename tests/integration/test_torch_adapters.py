@@ -134,9 +134,14 @@ class Training:
 def _wait_for_pause(ranks: list[subprocess.Popen[str]]) -> None:
     for rank in ranks:
         assert rank.stdout is not None
-        if rank.stdout.readline() != "paused\n":
+        said = ""
+        for line in rank.stdout:
+            if line == "paused\n":
+                break
+            said += line  # a log of the library's
+        else:
             _kill(ranks)
-            raise AssertionError(rank.communicate()[1])
+            raise AssertionError(said + "".join(rank.communicate()))
 
 
 def _kill(ranks: list[subprocess.Popen[str]]) -> None:
