@@ -34,7 +34,7 @@ class Job:
         (folder / "train.py").write_text(SCRIPT)
 
     def start(
-        self, *arguments: str, width: int = 1, grace_s: float = 60.0
+        self, *arguments: str, width: int = 1, grace_s: float = 60.0, **more: str
     ) -> subprocess.Popen[str]:
         self._attempt += 1
         own = {
@@ -47,7 +47,7 @@ class Job:
         }
         return subprocess.Popen(
             [sys.executable, "-m", "boa", "wrap", "--settle-s", "0", *arguments],
-            env={**os.environ, **own},
+            env={**os.environ, **own, **more},
             cwd=self.folder,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -157,3 +157,11 @@ def test_what_it_logs_to_trackers_is_reported_without_a_line_of_ours(job: Job) -
     assert done.returncode == 0, said
     last = job._service.reports[-1]
     assert (last["units"], last["step"], last["loss"]) == (5, 5, 0.2)
+
+
+def test_what_python_reads_as_it_starts_is_still_read_and_nothing_is_said_of_it(job: Job) -> None:
+    (job.folder / "sitecustomize.py").write_text("import builtins; builtins.READ = 'read'\n")
+    done = job.start("--", sys.executable, "-c", "print(READ)", PYTHONPATH=str(job.folder))
+    assert done.communicate(timeout=120)[0] == "read\n"
+    (job.folder / "sitecustomize.py").unlink()
+    assert job.start("--", sys.executable, "-c", "").communicate(timeout=120)[0] == ""
