@@ -220,7 +220,8 @@ def _finish(code: int) -> NoReturn:
 
 def _flush() -> None:
     for thing in gc.get_objects():
-        if isinstance(thing, _IOBase):
+        # not isinstance: a dead weak reference, say, fails when it is asked for its class
+        if issubclass(type(thing), _IOBase):
             with suppress(Exception):
                 thing.flush()
     ctypes.CDLL(None).fflush(None)

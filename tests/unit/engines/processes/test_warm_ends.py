@@ -111,3 +111,22 @@ def test_a_child_that_has_the_number_of_a_dead_supervisor_is_left_to_who_waits_f
     orphans.bury(f"{pid}.{ticks}.{boot}")
     assert not os.path.exists(f"/proc/{pid}")
     child.wait()
+
+
+def test_a_script_that_leaves_objects_which_fail_when_asked_still_ends_well(runs: Scripts) -> None:
+    key = runs.run(
+        f"""{WARM}
+import weakref
+
+class Thing: ...
+
+class Sulking:
+    @property
+    def __class__(self): raise RuntimeError("not now")
+
+kept = [weakref.proxy(Thing()), Sulking()]
+print("warm" if warm else "cold")
+"""
+    )
+    assert runs.end(key).exit_code == 0
+    assert runs.log(key) == "warm\n"
