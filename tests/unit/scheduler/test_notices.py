@@ -5,11 +5,12 @@ from typing import Any
 import pytest
 
 from boa.model.access import Caller
+from boa.model.job import After
 from boa.model.notices import Notice, NotifyTarget
 from boa.model.runs import RunKey
 from boa.scheduler.notices import QUIET_S, Notices
 from boa.scheduler.state import Draft, State
-from live import Live, profile, spec
+from live import Live, kinds, profile, spec
 
 NET = profile("net", work=(600.0,))
 LONG = profile("net", work=(36_000.0,))
@@ -41,6 +42,18 @@ def test_an_end_is_told_to_who_wants_ends_and_a_failure_to_who_wants_failures_to
     (notice,) = notices(live, target="failures")
     assert (notice.job, notice.data["exit_code"], notice.data["class"]) == (job, 3, "net")
     assert notice.text.startswith(f"job {job} (net) failed after")
+
+
+def test_the_end_of_a_job_that_never_ran_is_told_too(lives: Any) -> None:
+    live = lives(NET, notify=(ALL,))
+    first = live.submit(spec("net", retries=0))
+    later = live.submit(spec("net", after=(After(first),)))
+    live.engine.kill(RunKey(first, 1), exit_code=3)
+    live.settle()
+    assert kinds(live, later) == ["submitted", "stop", "stopped"]
+    (notice,) = [notice for notice in notices(live) if notice.job == later]
+    assert (notice.kind, notice.data["state"]) == ("ended", "stopped")
+    assert notice.text.endswith(f"job {first} failed; this one was to start once it succeeds")
 
 
 def test_notices_are_stored_with_what_they_tell_of_and_numbers_go_on_after_a_crash(

@@ -27,6 +27,15 @@ def stop_job(
     if job.run is None:
         draft.count(stopped=1)
         job = replace(job, state="stopped", ended_at=draft.now, allocation=None)
+        draft.tell(
+            "stopped",
+            job=job.id,
+            name=job.name,
+            jct_s=draft.now - job.submitted_at,
+            cost_usd=job.cost_usd,
+            exit_code=job.exit_code,
+            **told(job),
+        )
     return draft.put_job(job)
 
 
