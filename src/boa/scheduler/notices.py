@@ -104,8 +104,11 @@ class Notices:
                 self._add(draft, target, kind, said.text, data, event)
 
     def _capped(self, draft: Draft, cap: UsdPerHour) -> None:
-        """Jobs wait, and no other node may be rented beside those that are there."""
+        """Jobs wait, and no other node may be rented beside those that are there. While one boots
+        it is not known who is left without."""
         if draft.now - self._next.get("cap_at", -QUIET_S) < QUIET_S:
+            return
+        if any(node.state == "requested" for node in draft.nodes.values()):
             return
         spend = committed(draft.nodes.values())
         if spend + self._node_usd <= cap:
@@ -153,8 +156,9 @@ class Notices:
 
 
 def _waits(job: JobRecord) -> bool:
-    """For GPUs, and not for its next try."""
-    return job.run is None and job.allocation is None and job.retry_at is None
+    """For GPUs, and not for its next try, its user or other jobs."""
+    idle = job.run is None and job.allocation is None
+    return idle and job.retry_at is None and not job.held_back
 
 
 def _of_job(job: JobRecord | None) -> dict[str, Any]:

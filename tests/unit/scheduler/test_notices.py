@@ -115,6 +115,17 @@ def test_a_cap_that_jobs_wait_for_is_told_once_in_a_while(lives: Any) -> None:
     assert notice.text.startswith("the cap of $4/h is reached ($4/h now): ")
 
 
+def test_jobs_that_are_paused_or_wait_for_others_do_not_wait_for_the_cap(lives: Any) -> None:
+    live = lives(LONG, notify=(ALL,), max_spend=4.0)
+    first = live.submit(spec("net"))
+    paused = live.submit(spec("net", after=(After(first, "end"),)))
+    live.submit(spec("net", after=(After(paused, "end"),)))
+    live.loop.pause(paused)
+    live.advance(1800.0)
+    assert live.job(first).state == "running"
+    assert "cap" not in told(live)
+
+
 def test_a_month_that_costs_more_than_meant_is_told_once_a_month(lives: Any) -> None:
     mine = NotifyTarget(name="mine", kind="slack", url="http://x/", month_usd=100.0)
     live = lives(NET, notify=(ALL, mine), budget=8.0)
