@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from boa.client.documents import document_of
-from boa.model.job_spec import ENDED, JobSpec
+from boa.model.job_spec import ENDED, ITS_OWN, JobSpec
 
 if TYPE_CHECKING:
     from boa.api.estimates import JobEstimate
@@ -24,7 +24,7 @@ def probed(
     offer = found["probe"]
     if offer is None:
         return found
-    job = client.submit(narrow(document_of(spec)))["id"]
+    job = client.submit(_narrow(document_of(spec)))["id"]
     try:
         while True:
             state, found = client.job(job), client.estimate(spec)
@@ -38,9 +38,10 @@ def probed(
         client.stop(job)
 
 
-def narrow(job: dict[str, Any]) -> dict[str, Any]:
-    """The job on its fewest GPUs, and started once."""
+def _narrow(job: dict[str, Any]) -> dict[str, Any]:
+    """The job on its fewest GPUs, started once, and now: its key is for the job itself."""
     gpus = job.get("gpus") or {}
     least = gpus.get("min", 1)
+    rest = {name: value for name, value in job.items() if name not in ITS_OWN}
     name = f"probe of {job['class']}"
-    return {**job, "gpus": {**gpus, "min": least, "max": least}, "retries": 0, "name": name}
+    return {**rest, "gpus": {**gpus, "min": least, "max": least}, "retries": 0, "name": name}

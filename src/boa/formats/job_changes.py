@@ -5,12 +5,10 @@ from typing import Any
 from boa.errors import InputError
 from boa.formats.job import job_document, read_job_spec
 from boa.formats.shapes import cut
-from boa.model.job_spec import AMENDABLE, JobSpec
+from boa.model.job_spec import AMENDABLE, ITS_OWN, JobSpec
 
 FIXED = ("version", "class")
 """Fields that a job which is submitted again keeps."""
-ITS_OWN = ("key", "after")
-"""Fields that are for one submission."""
 
 
 def read_changes(spec: JobSpec, document: Any) -> dict[str, Any]:

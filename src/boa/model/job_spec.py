@@ -94,6 +94,8 @@ class JobSpec:
 
 AMENDABLE = ("name", "gpus", "retries", "weight", "max_time_s", "max_cost", "deadline_s")
 """Fields that may be changed until a job has ended."""
+ITS_OWN = ("key", "after")
+"""Fields that are for one submission."""
 
 
 def amended(spec: JobSpec, fields: Mapping[str, Any]) -> JobSpec:

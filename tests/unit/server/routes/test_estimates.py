@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from boa.client import Client
+from boa.model.job import JobSpec
 from boa.runtime.estimating import JobEstimate
 from boa.scheduler.plan.job_estimate import Probe, Range, Stage, Way
 from boa.scheduler.plan.queue_ahead import Queue
@@ -130,6 +131,26 @@ def test_a_probe_is_submitted_narrow_and_stopped_whatever_it_shows(
     job = service.control.store.kept["1"]
     assert (job.spec.gpus.max, job.spec.retries, job.name) == (1, 0, "probe of net")
     assert job.stop_requested or job.state == "stopped"
+
+
+def test_a_probe_waits_for_nobody_and_leaves_the_key_to_the_job_itself(
+    service: FakeService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service.control.estimated = UNKNOWN
+    sent: list[JobSpec] = []
+    submit = service.control.submit
+
+    def learn(spec: JobSpec, **options: Any) -> Any:
+        service.control.estimated = KNOWN
+        sent.append(spec)
+        return submit(spec, **options)
+
+    monkeypatch.setattr(service.control, "submit", learn)
+    job = {"class": "net", "run": ["true"], "key": "nightly", "after": [12], "max_cost": 4}
+    with service.serving() as url, Client(url, OWN) as client:
+        client.probe(job)
+    (spec,) = sent
+    assert (spec.key, spec.after, spec.max_cost) == ("", (), 4)
 
 
 def test_a_class_that_is_known_is_not_probed(run: Boa, service: FakeService) -> None:
