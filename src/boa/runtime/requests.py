@@ -252,7 +252,8 @@ def _first_of_each(specs: Sequence[JobSpec]) -> dict[object, int]:
     """Numbers of jobs that name a place for the first time: a sweep names one for all."""
     found: dict[object, int] = {}
     for number, spec in enumerate(specs):
-        found.setdefault((_read(spec), spec.env.get("PATH"), spec.launcher), number)
+        waits = bool(spec.after)  # which has less of it looked for
+        found.setdefault((_read(spec), spec.env.get("PATH"), spec.launcher, waits), number)
     return found
 
 

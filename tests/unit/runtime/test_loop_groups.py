@@ -1,13 +1,16 @@
 """Commands in groups: many share a transaction, a batch is whole, answers come before decisions."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from boa.errors import InputError
 from boa.model.changes import Changes
-from boa.model.job import GpuLimits
+from boa.model.job import After, GpuLimits
 from boa.runtime.loop import MOST_FLOOD_S, longest_pause_after
+from boa.runtime.packages import PackageShelf
+from boa.runtime.places import KnownPlaces
 from boa.scheduler.refusals import NotNow
 from boa.store.base import StoreTrouble
 from live import Live, spec
@@ -45,6 +48,17 @@ def test_a_batch_is_one_transaction(commits: tuple[Live, list[Changes]]) -> None
     live.loop.step()
     assert [(job.id, job.serial) for job in asked.result(timeout=0)] == [("1", 0), ("2", 1)]
     assert [len(changes.jobs) for changes in stored] == [2]
+
+
+def test_of_a_batch_the_job_that_waits_for_nobody_is_looked_at_though_another_waits(
+    lives: Any, tmp_path: Path
+) -> None:
+    live = lives()
+    live.loop.places = KnownPlaces(PackageShelf(tmp_path / "packages"), dict)
+    gone = str(tmp_path / "gone")
+    waits = spec("halves", workdir=gone, after=(After(live.submit(spec("halves"))),))
+    with pytest.raises(InputError, match=r"jobs\[1\]\.workdir"):
+        live.loop.submit_many([waits, spec("halves", workdir=gone)])
 
 
 def test_a_batch_with_one_wrong_job_stores_none_and_the_error_names_which(lives: Any) -> None:
