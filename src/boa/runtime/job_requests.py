@@ -64,9 +64,10 @@ class JobRequests(ABC):
         made = self.submitting(spec, owner=owner, team=team, by=by, what="resubmit")
 
         def apply(draft: Draft) -> JobRecord:
-            if continued and job in draft.jobs:
+            writes = _writer(draft, job, spec.checkpoint_dir) if continued else None
+            if writes is not None:
                 expected = "one that has ended: two jobs cannot write the same checkpoints"
-                raise InputError("continue", job, expected, f"job {job} is active")
+                raise InputError("continue", job, expected, f"job {writes} is active")
             return made(draft)
 
         return self._ask(apply)
@@ -132,6 +133,15 @@ class JobRequests(ABC):
             return None if sweep is None else sweep.outcome
         found = self.store.job(name)
         return None if found is None else found.state
+
+
+def _writer(draft: Draft, job: JobId, folder: str) -> JobId | None:
+    """An active job that writes this one's checkpoints: itself, or one that goes on from them."""
+    if job in draft.jobs:
+        return job
+    return next(
+        (other.id for other in draft.jobs.values() if other.spec.checkpoint_dir == folder), None
+    )
 
 
 def _looker(

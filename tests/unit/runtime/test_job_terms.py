@@ -293,6 +293,21 @@ def test_a_job_is_submitted_again_and_may_go_on_from_its_checkpoints(lives: Any)
     assert [line.entry.what for line in live.store.audit()] == ["resubmit"]
 
 
+def test_only_one_job_at_a_time_goes_on_from_the_same_checkpoints(lives: Any) -> None:
+    live = lives(LONG)
+    first = live.submit(spec("long"))
+    live.loop.stop(first)
+    live.settle()
+    same = live.job(first).spec
+    second = asked(live, live.loop.resubmit(first, same, continued=True))
+    with pytest.raises(InputError, match=f"job {second.id} is active"):
+        asked(live, live.loop.resubmit(first, same, continued=True))
+    live.loop.stop(second.id)
+    live.settle()
+    third = asked(live, live.loop.resubmit(second.id, second.spec, continued=True))
+    assert third.spec.checkpoint_dir == second.spec.checkpoint_dir
+
+
 # Deadlines and weights
 
 EPOCHS = profile("epochs", work=(3600.0,) * 10, alpha=0.9)
