@@ -137,7 +137,7 @@ def _queue(loop: "ControlLoop", draft: Draft, gpu: GpuName, width: int) -> Queue
         if wanted is not None and wanted.gpu == gpu:
             left_s = estimates.of(job, plan).left_s
             runs = given is not None
-            if runs or not job.stop_requested:
+            if runs or not (job.stop_requested or job.held_back):
                 ahead.append(Ahead(job.id, wanted.gpu, wanted.width, left_s, runs))
     ready = [(n.gpu, n.gpus) for n in draft.usable_nodes() if n.state == "ready"]
     return queue_for(

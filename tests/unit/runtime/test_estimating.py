@@ -141,6 +141,9 @@ def test_jobs_that_wait_for_the_same_gpus_are_counted_and_waited_for(lived: Any)
     assert found.queue.gpus == 4
     alone = found.time_s
     assert alone < found.queue.wait_s < 2.2 * alone
+    live.loop.pause(waiting)
+    live.settle()
+    assert estimate(live, four).queue.waiting == 0, "it gives way until it is resumed"
 
 
 def test_a_spec_that_would_be_refused_is_refused(lived: Any) -> None:
