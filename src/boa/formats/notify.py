@@ -2,11 +2,13 @@
 
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from boa.errors import InputError
 from boa.formats.containers import as_given, list_of, mapping_of, object_of
+from boa.formats.job import SECRET_NAME
 from boa.formats.parts import CLASS, printable
 from boa.formats.shapes import Field, choice, needed, number, text
 from boa.model.notices import (
@@ -35,11 +37,7 @@ _SERVER = text(
     words="`HOST` or `HOST:PORT`",
 )
 _FILE = text("a file", pattern=r"^(?=[\s\S]*\S)[^\x00]*$", words="path, relative to this file")
-_SECRET = text(
-    "the name of a secret (boa secret list)",
-    pattern=r"^[A-Za-z][A-Za-z0-9._-]{0,99}$",
-    words="name of a [secret](secrets.md) that an admin has set",
-)
+_SECRET = replace(SECRET_NAME, words="name of a [secret](secrets.md) that an admin has set")
 _USED: dict[str, tuple[str, ...]] = {
     "webhook": ("url", "url_file", "url_secret", "key_file", "key_secret"),
     "slack": ("url", "url_file", "url_secret"),

@@ -25,8 +25,11 @@ def test_files_are_relative_to_the_file_and_all_is_told_by_default(tmp_path: Pat
     found = read(tmp_path, {"kind": "slack", "url_file": "keys/slack"})
     assert found.secret_url == SecretFrom(file=tmp_path / "keys" / "slack")
     assert found.tell == NOTICE_KINDS
-    signed = read(tmp_path, {"kind": "webhook", "url": "https://x.example/y", "key_secret": "HOOK"})
-    assert signed.key == SecretFrom(name="HOOK")
+    for name in ("HOOK", "_HOOK"):
+        signed = read(
+            tmp_path, {"kind": "webhook", "url": "https://x.example/y", "key_secret": name}
+        )
+        assert signed.key == SecretFrom(name=name)
     mail = read(tmp_path, {**MAIL, "user": "boa", "password_file": "p", "tell": ["failed"]})
     assert (mail.sender, mail.security, mail.tell) == ("boa@example.com", "starttls", ("failed",))
 
@@ -44,6 +47,11 @@ def test_files_are_relative_to_the_file_and_all_is_told_by_default(tmp_path: Pat
             {"kind": "webhook", "url": "https://x/", "key_file": "a", "key_secret": "B"},
             "notify.ops.key_file",
             "only one of the two",
+        ),
+        (
+            {"kind": "slack", "url_secret": "no.such"},
+            "notify.ops.url_secret",
+            "letters, digits and _",
         ),
         ({"kind": "slack", "url": "https://x/", "to": ["a@b.c"]}, "notify.ops.to", "not go with"),
         ({**MAIL, "to": ["a@b.c\nBcc: d@e.f"]}, "notify.ops.to[0]", "an address"),
