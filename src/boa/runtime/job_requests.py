@@ -74,21 +74,21 @@ class JobRequests(ABC):
 
     def pause(self, job: JobId, *, by: Caller | None = None) -> "Future[JobRecord]":
         def apply(draft: Draft) -> JobRecord:
-            known = self._stored(draft, job)
+            known = self.stored(draft, job)
             return changing.pause(draft, changing.active(draft, job, known, "paused"))
 
-        return self._ask(audited(by, "pause", apply, subject=job, look=_looker(job, "paused")))
+        return self._ask(audited(by, "pause", apply, subject=job, look=looker(job, "paused")))
 
     def resume(self, job: JobId, *, by: Caller | None = None) -> "Future[JobRecord]":
         def apply(draft: Draft) -> JobRecord:
-            known = self._stored(draft, job)
+            known = self.stored(draft, job)
             return changing.resume(draft, changing.active(draft, job, known, "resumed"))
 
-        return self._ask(audited(by, "resume", apply, subject=job, look=_looker(job, "paused")))
+        return self._ask(audited(by, "resume", apply, subject=job, look=looker(job, "paused")))
 
     def change(self, job: JobId, changes: Any, *, by: Caller | None = None) -> "Future[JobRecord]":
         def apply(draft: Draft) -> JobRecord:
-            found = changing.active(draft, job, self._stored(draft, job), "changed")
+            found = changing.active(draft, job, self.stored(draft, job), "changed")
             return changing.amend(
                 draft,
                 found,
@@ -105,7 +105,7 @@ class JobRequests(ABC):
 
         return self._ask(audited(by, "job set", apply, subject=job, look=look))
 
-    def _stored(self, draft: Draft, job: JobId) -> JobRecord | None:
+    def stored(self, draft: Draft, job: JobId) -> JobRecord | None:
         """Record of a job that is not active, from the store."""
         return None if job in draft.jobs else self.store.job(job)
 
@@ -144,9 +144,9 @@ def _writer(draft: Draft, job: JobId, folder: str) -> JobId | None:
     )
 
 
-def _looker(
-    job: JobId, what: str = "stop_requested"
-) -> Callable[[Draft], Mapping[str, Any] | None]:
+def looker(job: JobId, what: str) -> Callable[[Draft], Mapping[str, Any] | None]:
+    """State of a job and this field of it, before and after a command."""
+
     def look(draft: Draft) -> Mapping[str, Any] | None:
         found = draft.changes.jobs.get(job) or draft.jobs.get(job)
         return None if found is None else {"state": found.state, what: getattr(found, what)}

@@ -13,6 +13,7 @@ from boa.model.notices import Notice
 from boa.model.placements import FailedPlacement
 from boa.runtime.audit import audited
 from boa.runtime.fingerprint import fingerprint
+from boa.runtime.job_requests import looker
 from boa.runtime.sweep_requests import SweepRequests
 from boa.runtime.vault import PREFIX, NotTheirs, Secret, uses
 from boa.scheduler.learn.profiler import Profiler
@@ -159,15 +160,9 @@ class Requests(SweepRequests):
 
     def stop(self, job: JobId, *, by: Caller | None = None) -> "Future[JobRecord]":
         def apply(draft: Draft) -> JobRecord:
-            known = None if job in draft.jobs else self.store.job(job)
-            return commands.stop(draft, job, known)
+            return commands.stop(draft, job, self.stored(draft, job))
 
-        def look(draft: Draft) -> dict[str, object] | None:
-            found = draft.changes.jobs.get(job) or draft.jobs.get(job)
-            if found is None:
-                return None
-            return {"state": found.state, "stop_requested": found.stop_requested}
-
+        look = looker(job, "stop_requested")
         return self._ask(audited(by, "stop", apply, subject=job, look=look))
 
     def add_token(self, token: TokenRecord, *, by: Caller | None = None) -> "Future[TokenRecord]":
