@@ -90,7 +90,8 @@ class Client(AccessQuestions, NotifyQuestions, SweepQuestions, TermQuestions, Wh
     def submit_many(self, specs: Iterable[JobSpec | Mapping[str, Any]]) -> list[str]:
         """Ids of jobs that are submitted together: all of them, or none where one is wrong. At
         most 5,000 at a time, of 16 MiB."""
-        jobs = [self.resolved(document_of(spec)) for spec in specs]
+        packed: dict[str, str] = {}
+        jobs = [self.resolved(document_of(spec), packed) for spec in specs]
         found = self._wire.ask("POST", "jobs/batch", body={"jobs": jobs})
         return cast("answers.Submitted", found)["ids"]
 

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from boa.client.documents import document_of, job_path
+from boa.client.documents import job_path, unsent
 from boa.errors import FileError, Refused
-from boa.model.job_spec import JobSpec
+from boa.model.job_spec import PACK, JobSpec
 
 if TYPE_CHECKING:
     from boa.api import estimates
@@ -50,25 +50,28 @@ class FileQuestions:
                 self._wire.put(path, {"total": total, "offset": offset}, part)
         return package.digest
 
-    def resolved(self, document: dict[str, Any]) -> dict[str, Any]:
+    def resolved(
+        self, document: dict[str, Any], packed: dict[str, str] | None = None
+    ) -> dict[str, Any]:
         """A job as it is sent: its `env_file` read, and its folder packed and uploaded where it is
-        to run in a copy of it."""
+        to run in a copy of it. `packed`: digests of folders that were, for all who share one."""
         if "env_file" in document:
             from boa.formats.job_places import with_env_file
 
             document = with_env_file(document, Path())
-        if document.get("package") == "workdir" and isinstance(document.get("workdir"), str):
+        folder = document.get("workdir")
+        if document.get("package") == PACK and isinstance(folder, str):
             rest = {key: value for key, value in document.items() if key != "workdir"}
-            document = {**rest, "package": self.pack(document["workdir"])}
+            known = {} if packed is None else packed
+            if folder not in known:
+                known[folder] = self.pack(folder)
+            document = {**rest, "package": known[folder]}
         return document
 
     def estimate(self, spec: JobSpec | Mapping[str, Any]) -> estimates.JobEstimate:
         """Estimate of a job: time, cost, width by epoch, what waits before it. Nothing is
         submitted or uploaded."""
-        left_out = ("package", "env_file")  # neither matters to it
-        given = document_of(spec)
-        body = {key: value for key, value in given.items() if key not in left_out}
-        found = self._wire.ask("POST", "jobs/estimate", body=body)
+        found = self._wire.ask("POST", "jobs/estimate", body=unsent(spec))
         return cast("estimates.EstimateAnswer", found)["estimate"]
 
     # Artifacts

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
-from boa.client.documents import document_of, job_path
+from boa.client.documents import job_path, unsent
 from boa.client.wire import Wire
 from boa.model.job_spec import JobSpec
 
@@ -21,7 +21,7 @@ class TermQuestions:
 
     def terms(self, spec: JobSpec | Mapping[str, Any]) -> JobTerms:
         """Time and cost of a job, and what its limits and its deadline do. Submits nothing."""
-        return cast("JobTerms", self._wire.ask("POST", "jobs/terms", body=document_of(spec)))
+        return cast("JobTerms", self._wire.ask("POST", "jobs/terms", body=unsent(spec)))
 
     def pause(self, job: str) -> JobDetails:
         """Have it give its GPUs up, with a checkpoint, until it is resumed."""

@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 from boa.formats.containers import as_given, either, list_of, mapping_of, object_of
 from boa.formats.files import read_document
-from boa.formats.job_places import PACK, PLACES, check_places, with_env_file
+from boa.formats.job_places import PLACES, check_places, with_env_file
 from boa.formats.job_terms import TERMS, terms_document
 from boa.formats.parts import CLASS, LINE, MAX_NAME, VERSION, VERSION_1, is_unicode
 from boa.formats.shapes import (
@@ -23,7 +23,7 @@ from boa.formats.shapes import (
     then,
     whole,
 )
-from boa.model.job_spec import GpuLimits, JobSpec, Launcher, SecretUse
+from boa.model.job_spec import PACK, GpuLimits, JobSpec, Launcher, SecretUse
 
 MAX_DOCUMENT_BYTES = 1024**2
 MAX_BATCH = 5000

@@ -6,9 +6,8 @@ from typing import Any
 from boa.formats.env_file import read_env_file
 from boa.formats.parts import is_unicode
 from boa.formats.shapes import BeyondSchema, Field, Shape, text
+from boa.model.job_spec import PACK
 
-PACK = "workdir"
-"""The package that is yet to be made, of the folder that `workdir` names."""
 MAX_PLACE = 4096
 _DIGEST = r"[0-9a-f]{64}"
 _PACKAGE = text(

@@ -33,6 +33,8 @@ class SecretUse:
     env: str
 
 
+PACK = "workdir"
+"""The package that is yet to be made, of the folder that `workdir` names."""
 On: TypeAlias = Literal["success", "failure", "end"]
 """The end of another job that one waits for: a good one, a bad one, any."""
 
@@ -60,7 +62,7 @@ class JobSpec:
     workdir: str = ""
     """Absolute; empty: the job's own folder, or that of its package."""
     package: str = ""
-    """SHA-256 of the package that it runs in a copy of; `workdir`: to be packed; empty: none."""
+    """SHA-256 of the package that it runs in a copy of; `PACK`: to be packed; empty: none."""
     environment: str = ""
     """conda:NAME, venv:PATH, uv, uv:PATH; empty: what is on the PATH."""
     image: str = ""

@@ -14,9 +14,9 @@ from typing import Protocol
 from boa.engines.environments import NoPlace, find
 from boa.errors import InputError
 from boa.formats.job import SHELL
-from boa.formats.job_places import PACK
 from boa.model.access import Caller
 from boa.model.job import JobSpec
+from boa.model.job_spec import PACK
 from boa.runtime.packages import PackageShelf
 
 _PYTHON = re.compile(r"python(3(\.\d+)?)?")

@@ -14,7 +14,7 @@ from boa.cli.live.sweep_submit import has_sweep, submit_sweep
 from boa.cli.live.term_options import TermOptions
 from boa.cli.options import Json
 from boa.errors import FileError, InputError, UsageError, shown
-from boa.model.job_spec import JobSpec
+from boa.model.job_spec import PACK, JobSpec
 
 if TYPE_CHECKING:
     from boa.api.answers import JobDetails
@@ -116,7 +116,7 @@ class JobOptions:
             "epochs": self.epochs,
             "total_work": self.total_work,
             "workdir": None if self.workdir is None else _absolute(self.workdir),
-            "package": "workdir" if self.package else None,
+            "package": PACK if self.package else None,
             "environment": self.environment,
             "image": self.image,
             "env": {**_from_env_file(self.env_file), **variables(self.env or [])},

@@ -142,6 +142,23 @@ def test_the_client_packs_uploads_and_submits_what_it_sent(
     assert first != second
 
 
+def test_a_folder_that_many_share_is_packed_once(
+    service: FakeService, tmp_path: Path, package: Package, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packed: list[str] = []
+
+    def pack(client: Client, folder: str) -> str:
+        packed.append(folder)
+        return package.digest
+
+    monkeypatch.setattr(Client, "pack", pack)
+    folder = str(tmp_path / "code")
+    job = {"class": "a", "run": ["true"], "workdir": folder, "package": "workdir"}
+    with service.serving() as url, Client(url, OWN) as client:
+        client.submit_many([job, job, job])
+    assert packed == [folder]
+
+
 def test_the_client_sends_large_packages_in_parts(
     service: FakeService, tmp_path: Path, package: Package, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -27,6 +27,8 @@ def test_the_price_of_a_deadline_is_told_before_anything_is_submitted(
         usual = client.terms(JOB)
         assert usual["known"]
         assert usual["usual"] is not None
+        unread = {"env_file": "no-such-file", "package": "workdir"}
+        assert client.terms({**JOB, **unread}) == usual, "nothing is read or packed for it"
         assert usual["deadline"] is None
         soon = 0.9 * usual["usual"]["jct_s"]
         found = client.terms({**JOB, "deadline_s": soon})["deadline"]
