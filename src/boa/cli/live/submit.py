@@ -217,11 +217,12 @@ def submit(
     if estimate or probe:
         from boa.cli.live.estimate import show_estimate
 
-        if wait:
-            raise UsageError("--wait does not go with an estimate: nothing is submitted.")
+        if wait or terms or sweeps.given():
+            problem = "--wait, --terms and --sweep do not go with an estimate, which is of one job"
+            raise UsageError(f"{problem}: nothing is submitted.")
         alone = job_class is None
         spec = _from_file(words, given) if alone else _command(job_class or "", words, given)
-        show_estimate(spec, probe=probe, json=json)
+        show_estimate(bounded(spec, bounds), probe=probe, json=json)
         return
     if job_class is None and len(words) > 1 and all(Path(w).suffix in JOB_FILES for w in words):
         if bounds or terms:

@@ -111,7 +111,8 @@ def test_the_command_offers_a_probe_where_nothing_is_known(run: Boa, service: Fa
     said = run("submit", "--class", "net", "--estimate", "--", "true")
     assert "nobody knows how long a job of net takes" in said
     assert "boa submit --probe runs it on 1×T4 for up to 5 min ($0.08 at most)" in said
-    run("submit", "--class", "net", "--estimate", "--wait", "--", "true", code=2)
+    for beside in (["--wait"], ["--terms"], ["--sweep", "lr=1,2"]):
+        run("submit", "--class", "net", "--estimate", *beside, "--", "true", code=2)
 
 
 def test_a_probe_is_submitted_narrow_and_stopped_whatever_it_shows(
@@ -125,11 +126,13 @@ def test_a_probe_is_submitted_narrow_and_stopped_whatever_it_shows(
         return submit(*given, **options)
 
     service.control.submit = learn  # type: ignore[method-assign]
-    said = run("submit", "--class", "net", "--max-gpus", 8, "--probe", "--", "true")
+    options = ("--class", "net", "--max-gpus", 8, "--max-cost", 2)
+    said = run("submit", *options, "--probe", "--", "true")
     assert "cost  $5.00" in said
     assert "probing net on 1×T4" in run.err
     job = service.control.store.kept["1"]
     assert (job.spec.gpus.max, job.spec.retries, job.name) == (1, 0, "probe of net")
+    assert job.spec.max_cost == 2
     assert job.stop_requested or job.state == "stopped"
 
 
