@@ -119,6 +119,8 @@ def _spec(document: Row) -> JobSpec:
     limits["types"] = tuple(limits["types"])
     document["secrets"] = tuple(SecretUse(*use) for use in document.get("secrets", ()))
     document["after"] = tuple(After(*one) for one in document.get("after", ()))
+    if document.get("preload") is not None:
+        document["preload"] = tuple(document["preload"])
     return JobSpec(**{**document, "run": tuple(document["run"]), "gpus": GpuLimits(**limits)})
 
 

@@ -1,6 +1,7 @@
 """Job files: what they may say, what every error says, and that the schema agrees."""
 
 import json
+from dataclasses import MISSING, Field, fields
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ from boa.errors import InputError
 from boa.formats.job import JOB as FORMAT
 from boa.formats.job import job_document, load_job, read_job_spec
 from boa.formats.job_places import PLACES
-from boa.model.job import After, GpuLimits, JobSpec, SecretUse
+from boa.model.job import After, GpuLimits, JobRecord, JobSpec, SecretUse
+from boa.store.codec import job_of, job_row
 from documents import JOB
 
 
@@ -54,6 +56,19 @@ def test_every_field_arrives_in_the_spec() -> None:
         deadline_s=172_800.0,
         key="nightly-1",
     )
+
+
+def test_what_is_sent_and_what_is_stored_of_a_spec_is_all_of_it() -> None:
+    spec = read_job_spec(JOB)
+    unsaid = {field.name for field in fields(spec) if getattr(spec, field.name) == _default(field)}
+    assert unsaid == {"package", "environment", "image"}, "test_job_places.py has these"
+    assert read_job_spec(job_document(spec)) == spec
+    job = JobRecord(id="1", spec=spec, serial=0, submitted_at=0.0)
+    assert job_of(job_row(job)) == job
+
+
+def _default(field: Field[Any]) -> Any:
+    return field.default_factory() if field.default_factory is not MISSING else field.default
 
 
 def test_a_class_and_a_command_are_enough() -> None:
