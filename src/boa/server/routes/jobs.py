@@ -85,7 +85,7 @@ class JobRoutes:
         """
         spec, by = read_job_spec(await read_json(request)), caller_of(request)
         submitted = self._service.control.submit(spec, owner=by.name, team=by.team, by=by)
-        return self._details(await answer(submitted), by)
+        return self.details(await answer(submitted), by)
 
     async def submit_many(self, request: Request) -> answers.Submitted:
         """Submit several jobs at once: in one transaction, all of them or none.
@@ -141,7 +141,7 @@ class JobRoutes:
 
     def job(self, request: Request, job: JobPath) -> answers.JobAnswer:
         """All there is to say of a job, active or ended. Its `env` is for its owner and admins."""
-        return self._details(self._service.job(job), caller_of(request))
+        return self.details(self._service.job(job), caller_of(request))
 
     async def stop(self, request: Request, job: JobPath) -> answers.JobAnswer:
         """Ask a job to stop: SIGTERM, its grace time, then SIGKILL. Of one that ended, nothing.
@@ -152,7 +152,7 @@ class JobRoutes:
         if not by.owns(record.owner):
             owner = record.owner or "nobody that is known"
             raise refusal(by, f"job {job} is {owner}'s, to be stopped by its owner or an admin")
-        return self._details(await answer(self._service.control.stop(job, by=by)), by)
+        return self.details(await answer(self._service.control.stop(job, by=by)), by)
 
     async def logs(
         self,
@@ -229,9 +229,6 @@ class JobRoutes:
 
     def details(self, record: JobRecord, to: Caller) -> answers.JobAnswer:
         """All there is to say of a job to somebody."""
-        return self._details(record, to)
-
-    def _details(self, record: JobRecord, to: Caller) -> answers.JobAnswer:
         control, snapshot = self._service.control, self._service.control.snapshot
         holds = documents.holds_of(record, snapshot)
         believed = self._service.believed.of(record, snapshot.plan)
