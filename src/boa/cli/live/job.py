@@ -6,7 +6,7 @@ from boa.cli import options, parsers, shell
 from boa.cli.console import emit_json, say_error
 from boa.cli.live.service import connect
 from boa.cli.live.submit import variables
-from boa.cli.live.term_options import moment, usd
+from boa.cli.live.term_options import seconds_until, usd
 from boa.cli.options import Json
 from boa.errors import BoaError, NoServer, UsageError
 
@@ -79,7 +79,7 @@ def set_fields(
         shell.Option(
             "--deadline",
             metavar="SPAN|TIME|none",
-            parser=_or_none(moment),
+            parser=_or_none(seconds_until),
             help="When it is to have ended, from now.",
         ),
     ] = None,

@@ -9,7 +9,7 @@ from boa.cli import parsers, shell
 from boa.errors import InputError
 
 
-def moment(text: Any) -> float:
+def seconds_until(text: Any) -> float:
     """Seconds until a deadline: a span, or a time by the clock."""
     try:
         return parsers.span("--deadline")(text)
@@ -73,7 +73,7 @@ class TermOptions:
         shell.Option(
             "--deadline",
             metavar="SPAN|TIME",
-            parser=moment,
+            parser=seconds_until,
             help="When it is to have ended: it gets more GPUs if that takes it.",
         ),
     ] = None
