@@ -1,9 +1,9 @@
 """What halving saves: a sweep of 27 under a budget, against running all of them to their end.
 
 The real loop, store and planner on a virtual clock; jobs are acted out, and report losses of curves
-that cross (a good learning rate is slow at first). Cost is the whole bill, idle nodes included;
-time is from the submission to the end of the last job. The regret is how much worse the best job
-that was found is than the best of all 27.
+that cross (a good learning rate is slow at first). The bill is of whole nodes, idle ones included;
+of that, `held` is what jobs had. Time is from the submission to the end of the last job. The regret
+is how much worse the best job that was found is than the best of all 27.
 
 .venv/bin/python bench/sweep.py [--seeds 5] [--budget 20] [--json FILE]
 """
@@ -39,9 +39,9 @@ HALVINGS: dict[str, Any] = {
     "one of 3, after 3, 9": {"factor": 3, "first": 3},
 }
 SCENES: dict[str, dict[str, Any]] = {
-    "GPUs are billed": {"billing": "gpu"},
-    "nodes are billed": {"billing": "node"},
-    "3 nodes at most": {"billing": "node", "max_nodes": {"T4": 3}},
+    "budget of the bill": {"billing": "node"},
+    "the same, 3 nodes": {"billing": "node", "max_nodes": {"T4": 3}},
+    "budget of GPUs held": {"billing": "gpu"},
 }
 
 
@@ -95,6 +95,7 @@ def main() -> None:
                 rule=name,
                 bill_usd=mean["bill"],
                 of_all=mean["bill"] / whole["bill"],
+                held_usd=mean["held"],
                 hours=mean["hours"],
                 hours_of_all=mean["hours"] / whole["hours"],
                 epochs=mean["epochs"],
@@ -157,6 +158,7 @@ def _run(settings: dict[str, Any], halving: Any, seed: int, budget: float) -> di
         done = [job for job in jobs if job.state == "succeeded"]
         found = {
             "bill": live.loop.snapshot.money.total,
+            "held": live.loop.snapshot.money.jobs,
             "hours": (ended - began) / 3600.0,
             "epochs": float(sum(EPOCHS if job in done else job.epoch for job in jobs)),
             "succeeded": float(len(done)),

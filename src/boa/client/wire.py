@@ -29,6 +29,9 @@ API = "/api/v1"
 HTTP_PORT = 80
 PROXIES = ("http_proxy", "all_proxy")
 OK, NOT_OK = 200, 300
+USUAL_MOST = 1024**2
+"""Bytes that a service takes of most requests."""
+BROKE_OFF = "broke off"
 Parameters = Mapping[str, str | int | float | bool | None]
 
 
@@ -48,8 +51,16 @@ class Wire:
         """The answer's JSON, or the error it stands for."""
         wait_s = self._timeout if method == "GET" else max(self._timeout, CHANGE_S)
         request = self._request(method, f"{API}/{path}", parameters, body, wait_s)
-        with self._trouble(wait_s), self._transport.send(request) as answer:
-            return self._checked(answer)
+        try:
+            with self._trouble(wait_s), self._transport.send(request) as answer:
+                return self._checked(answer)
+        except NoServer as problem:
+            size = len(request.body or b"")
+            if size <= USUAL_MOST or BROKE_OFF not in str(problem):
+                raise
+            # Services that are sent too much answer and hang up, often before anybody listens.
+            expected = f"at most {USUAL_MOST:,} bytes, for most requests"
+            raise InputError("the body", None, expected, f"is too large ({size:,} bytes)") from None
 
     def put(self, path: str, parameters: Parameters, data: bytes) -> Any:
         """Send bytes as they are; the answer's JSON, or the error it stands for."""
@@ -87,12 +98,11 @@ class Wire:
         headers: Mapping[str, str] | None = None,
     ) -> HttpRequest:
         query = urlencode(_given(parameters))
-        document = None if body is None else json.dumps(body, ensure_ascii=False, allow_nan=False)
         return HttpRequest(
             method=method,
             target=quote(f"{self._path}{path}", safe="/%") + (f"?{query}" if query else ""),
             headers={**self._headers, **self.credentials.headers, **(headers or {})},
-            body=None if document is None else document.encode("utf-8"),
+            body=None if body is None else _as_json(body),
             connect_s=self._timeout,
             read_s=read_s,
         )
@@ -133,6 +143,15 @@ class Wire:
             kind = answer.headers.get("content-type", "nothing")
             why = f"something else answers there ({answer.status}, {kind})"
             return NoServer(self.url, why)
+
+
+def _as_json(body: Any) -> bytes:
+    try:
+        return json.dumps(body, ensure_ascii=False, allow_nan=False).encode("utf-8")
+    except (TypeError, ValueError, RecursionError) as problem:
+        said = " ".join(str(problem).split())[:100]
+        expected = "finite numbers, Unicode text, and what JSON has for the rest"
+        raise InputError("the body", None, expected, f"is no JSON ({said})") from None
 
 
 def _transport(url: str, token: str | None) -> tuple[Transport, str, Credentials]:

@@ -3,7 +3,17 @@
 from typing import Any, get_args
 
 from boa.formats.containers import either, list_of, object_of
-from boa.formats.shapes import Field, choice, needed, nullable, number, text, then, whole
+from boa.formats.shapes import (
+    BeyondSchema,
+    Field,
+    choice,
+    needed,
+    nullable,
+    number,
+    text,
+    then,
+    whole,
+)
 from boa.model.job_spec import After, JobSpec, On
 
 MAX_AFTER = 1000
@@ -12,7 +22,19 @@ LONGEST_S = 10 * 366 * 86_400.0
 MOST_USD = 1e9
 _WAITED = "the id of a job, such as 12, or of a sweep, such as s3"
 _ID = text(_WAITED, pattern=r"^s?[1-9][0-9]{0,17}$", words="id of a job, or of a sweep")
-_AFTER = list_of(
+
+
+def _each_once(after: tuple[After, ...]) -> tuple[After, ...]:
+    """One job has one end: it cannot be waited for to end in two ways."""
+    seen: set[str] = set()
+    for place, one in enumerate(after):
+        if one.job in seen:
+            raise BeyondSchema(one.job, "each job once", at=f"[{place}]")
+        seen.add(one.job)
+    return after
+
+
+_AFTERS = list_of(
     either(
         {
             int: then(whole(), lambda job: After(str(job))),
@@ -41,6 +63,7 @@ _AFTER = list_of(
     expected=f"a list of up to {MAX_AFTER} ids of jobs or sweeps",
     words="list of ids of jobs or sweeps, or `{job: ID, on: success, failure or end}`",
 )
+_AFTER = then(_AFTERS, _each_once)
 
 TERMS = (
     Field(

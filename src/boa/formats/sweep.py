@@ -35,6 +35,8 @@ MAX_PARAMETERS = 50
 MAX_VALUES = 1000
 MAX_VALUE = 1000
 MAX_SEED = 2**53
+MAX_CHARACTERS = 16 * 1024**2
+"""Commands and variables of all jobs of a sweep together, with the values in them."""
 
 
 class Range(NamedTuple):
@@ -182,7 +184,29 @@ def _spec(**values: Any) -> SweepSpec:
     if spec.job.key:
         expected = "no key: its jobs would all have the same"
         raise BeyondSchema(spec.job.key, expected, at=".job.key")
+    rule = spec.halving
+    if rule is not None and rule.first >= spec.job.epochs:
+        expected = f"fewer than the job's epochs, which are {spec.job.epochs}"
+        raise BeyondSchema(rule.first, expected, at=".halving.first")
+    _check_size(spec)
     return spec
+
+
+def _check_size(spec: SweepSpec) -> None:
+    """Before anything is filled in: a command may name a long value very often."""
+    longest = {
+        name: 32 if isinstance(one, Range) else max(map(len, one))
+        for name, one in spec.parameters.items()
+    }
+    said = (*spec.job.run, *spec.job.env.values())
+    each = sum(map(len, said)) + sum(
+        max(sum(text.count("{" + name + "}") for text in said), 1) * length
+        for name, length in longest.items()
+    )
+    count = spec.draws or math.prod(len(values) for values in _lists(spec).values())
+    if each * count > MAX_CHARACTERS:
+        expected = f"at most {MAX_CHARACTERS:,} in commands and variables of all jobs together"
+        raise BeyondSchema(None, expected, f"{each * count:,} characters", at=".job.run")
 
 
 def _lists(spec: SweepSpec) -> dict[str, tuple[str, ...]]:

@@ -263,3 +263,17 @@ def test_patience_ends_when_a_server_stays_away(service: FakeService) -> None:
         assert gone.value.exit_code == 4
         assert time.monotonic() - began < PATIENCE_S / 2
     client.close()
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, "\ud800", object()])
+def test_what_json_cannot_say_is_one_error_of_the_input(client: Client, value: object) -> None:
+    with pytest.raises(InputError, match="the body: is no JSON"):
+        client.submit_sweep({"class": "net", "run": "train"}, {"lr": [value]})
+    with pytest.raises(InputError, match="the body: is no JSON"):
+        client.change("1", weight=value)
+
+
+def test_a_body_that_is_too_large_is_told_as_that(client: Client) -> None:
+    with pytest.raises(BoaError, match=r"the body.* too large") as wrong:
+        client.submit({"class": "net", "run": "train", "key": "x" * 10_000_000})
+    assert wrong.value.exit_code == 2

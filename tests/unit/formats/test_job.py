@@ -260,3 +260,8 @@ def test_an_error_can_be_written_whatever_a_field_is_called(key: str) -> None:
             read_job_spec(document)
         assert str(caught.value).isprintable()
         assert str(caught.value).encode()
+
+
+def test_one_job_cannot_be_waited_for_to_end_in_two_ways() -> None:
+    with pytest.raises(InputError, match=r"after\[1\]: got '12'; expected each job once"):
+        read_job_spec(changed("after", ["12", {"job": 12, "on": "failure"}]))

@@ -99,6 +99,15 @@ WRONG: list[tuple[Any, str]] = [
     ({"parameters": {"lr": [1]}, "draws": MAX_JOBS + 1}, "draws"),
     ({"parameters": {n: list(range(11)) for n in "abc"}}, "1,331 combinations"),
     ({"parameters": {"lr": [1]}, "halving": {"factor": 1}}, "halving.factor"),
+    ({"parameters": {"lr": [1]}, "halving": {"first": 9}}, "halving.first.*epochs, which are 9"),
+    (
+        {"parameters": {"lr": [1]}, "halving": {}, "job": {"class": "net", "run": "train"}},
+        "halving.first",
+    ),
+    (
+        {"parameters": {"a": ["x" * 1000, *range(99)]}, "job": {**JOB, "run": "{a}" * 999}},
+        "job.run.* characters",
+    ),
     ({"parameters": {"lr": [1]}, "halving": {"better": "up"}}, "halving.better"),
     ({"parameters": {"lr": [1]}, "halving": {"metrics": "x"}}, "halving.metrics"),
     ({"parameters": {"lr": [1]}, "seed": -1}, "seed"),

@@ -49,7 +49,7 @@ class SweepOptions:
             name, equals, values = said.partition("=")
             if not equals or not values or name in parameters:
                 raise InputError("--sweep", said, f"{EXPECTED}, each name once")
-            parameters[name] = _values(said, values)
+            parameters[name] = _values(said, values, drawn=self.draws is not None)
         fields = {
             "draws": self.draws,
             "seed": self.draw_seed,
@@ -61,7 +61,7 @@ class SweepOptions:
         }
 
 
-def _values(said: str, values: str) -> Any:
+def _values(said: str, values: str, *, drawn: bool) -> Any:
     log = values.startswith("log:")
     low, dots, high = values.removeprefix("log:").partition("..")
     if not dots:
@@ -73,11 +73,11 @@ def _values(said: str, values: str) -> Any:
     except ValueError:
         raise InputError("--sweep", said, EXPECTED) from None
     whole = low.lstrip("-").isdecimal() and high.lstrip("-").isdecimal()
-    if whole and not log:
+    if whole and not log and not drawn:
         if not 0 <= last - first < 1000:
             raise InputError("--sweep", said, "a rising range of at most 1,000 numbers")
         return list(range(int(first), int(last) + 1))
-    return {"low": first, "high": last, "log": log}
+    return {"low": first, "high": last, "log": log, "whole": whole}
 
 
 def _halving(said: str) -> dict[str, Any]:

@@ -26,7 +26,7 @@ def submit_sweep(
 ) -> None:
     """`sweep`: as a file has it, which goes before the file's own."""
     from boa.formats.job import job_document, load_job, read_job_spec
-    from boa.formats.sweep import drawn, load_sweep, read_sweep
+    from boa.formats.sweep import load_sweep, read_sweep
 
     if isinstance(of, JobSpec):
         job = of
@@ -53,7 +53,9 @@ def submit_sweep(
         emit_json({"sweep": made})
         return
     print(made["id"])
-    note(f"{len(drawn(spec))} jobs: boa sweep show {made['id']}, boa sweep stop {made['id']}")
+    count = made["jobs"]
+    jobs = "1 job" if count == 1 else f"{count:,} jobs"
+    note(f"{jobs}: boa sweep show {made['id']}, boa sweep stop {made['id']}")
 
 
 def _as_given(path: Path) -> dict[str, Any]:

@@ -124,7 +124,7 @@ def judged(sweep: Sweep, rule: Halving) -> Verdicts:
             if name in lost:
                 continue
             if sure >= keep:
-                lost[name] = f"{rule.metric} {row[name]:.4g} after {rung} epochs: {sure} do better"
+                lost[name] = f"{rule.metric} {row[name]:.4g} {_better(rung, sure)}"
                 continue
             if name in undecided or possible + len(pending) >= keep:
                 unsure.add(name)
@@ -134,6 +134,11 @@ def judged(sweep: Sweep, rule: Halving) -> Verdicts:
             behind |= pending
         undecided = (undecided - row.keys() | unsure) - lost.keys()
     return Verdicts(lost, undecided, behind)
+
+
+def _better(rung: int, count: int) -> str:
+    epochs = "1 epoch" if rung == 1 else f"{rung:,} epochs"
+    return f"after {epochs}: {count:,} {'does' if count == 1 else 'do'} better"
 
 
 def _comes(job: JobRecord | None) -> bool:
