@@ -157,7 +157,9 @@ export function titleOf(view: string, [first]: string[], budget: Money | null): 
     const { spend_now_per_hour: spend, budget_per_hour: allowed } = budget;
     return `${usdPerHour(spend)} of ${usdPerHour(allowed)} · BOA`;
   }
-  if (view === "jobs" && first !== undefined) return `job ${first} · BOA`;
+  if (view === "jobs" && first !== undefined) {
+    return `${first.startsWith("s") ? "sweep" : "job"} ${first} · BOA`;
+  }
   if (view === "classes" && first !== undefined) return `${first} · BOA`;
   return `${name} · BOA`;
 }

@@ -2,8 +2,9 @@ import { useCallback, useEffect, useMemo, useState } from "react";
 
 import { plural } from "../../format";
 import { Empty, Loading, Problem } from "../../parts/basics";
-import { Table, sorted, type Order } from "../../parts/Table";
-import { linkTo, usePicture, useQuery } from "../../state/hooks";
+import type { SweepList } from "../../api/types";
+import { Table, type Order } from "../../parts/Table";
+import { linkTo, useAnswer, usePicture, useQuery } from "../../state/hooks";
 import type { SeenJob } from "../../state/live";
 import { Asked, Clock, Prices } from "./cells";
 import { columnsFor } from "./columns";
@@ -11,13 +12,34 @@ import { useEnded, type Ended } from "./ended";
 import { chosen, classesOf, fromQuery, merged, NEWEST, toQuery, type Filters } from "./filters";
 import { rememberList } from "./lastList";
 import { StopDialog } from "./StopDialog";
+import { inOneLine, type ListRow } from "./sweepRows";
 import { Toolbar } from "./Toolbar";
 import { pricesOf } from "./words";
 
-const idOf = (row: SeenJob) => row.id;
+const idOf = (row: ListRow) => row.id;
+const SWEEPS_MS = 5000;
+/** Sweeps that were opened, also while another page is looked at. */
+const opened = new Set<string>();
 
-function open(row: SeenJob): void {
-  window.location.hash = linkTo("jobs", row.id);
+/** How to open a line: a job has a page, a sweep shows its jobs. */
+function useOpened(): [ReadonlySet<string>, (row: ListRow) => void] {
+  const [open, setOpen] = useState<ReadonlySet<string>>(() => new Set(opened));
+  const press = useCallback((row: ListRow) => {
+    if (!row.group) {
+      window.location.hash = linkTo("jobs", row.id);
+      return;
+    }
+    if (!opened.delete(row.id)) opened.add(row.id);
+    setOpen(new Set(opened));
+  }, []);
+  return [open, press];
+}
+
+/** What the service says of all sweeps that are in the list. */
+function useSweeps(rows: readonly SeenJob[], all: boolean): SweepList["sweeps"] {
+  const asked = rows.some((row) => row.sweep) ? `/sweeps?all=${all}&limit=1000` : null;
+  const answer = useAnswer<SweepList>(asked, rows.length, SWEEPS_MS);
+  return useMemo(() => answer.data?.sweeps ?? [], [answer.data]);
 }
 
 export function JobList() {
@@ -77,9 +99,11 @@ function JobTable({ rows, filters, onFilters, onEnd }: JobTableProps) {
     () => columnsFor(width, setStopping, severalOwners),
     [width, severalOwners],
   );
+  const sweeps = useSweeps(rows, filters.ended);
+  const [open, press] = useOpened();
   const inOrder = useMemo(
-    () => sorted(rows, columns, filters.order),
-    [rows, columns, filters.order],
+    () => inOneLine(rows, sweeps, open, columns, filters.order),
+    [rows, sweeps, open, columns, filters.order],
   );
   return (
     <Asked value={asked}>
@@ -93,7 +117,7 @@ function JobTable({ rows, filters, onFilters, onEnd }: JobTableProps) {
           id={idOf}
           order={filters.order}
           onOrder={(order: Order) => onFilters({ ...filters, order })}
-          onOpen={open}
+          onOpen={press}
           onEnd={onEnd}
           height="max(16rem, calc(100vh - 13.5rem))"
         />

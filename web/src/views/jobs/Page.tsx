@@ -16,7 +16,8 @@ import { Log } from "./Log";
 import { workersOf } from "./logStream";
 import { Spec } from "./Spec";
 import { StopDialog } from "./StopDialog";
-import { PauseButton, SweepCard, TermsCard } from "./Terms";
+import { SweepCard } from "./Sweep";
+import { PauseButton, TermsCard } from "./Terms";
 import { pricesOf, reasonOf } from "./words";
 
 const ASK_MS = 2000;

@@ -1,10 +1,8 @@
 import { useState, type ReactNode } from "react";
 
-import type { SweepAnswer } from "../../api/types";
 import { duration, figure, moment, usd } from "../../format";
-import { Card, Shown, StateBadge } from "../../parts/basics";
+import { Card } from "../../parts/basics";
 import { Confirm } from "../../parts/Dialog";
-import { linkTo, useAnswer } from "../../state/hooks";
 import { hasEnded } from "../../state/live";
 import { client } from "../../state/session";
 import type { SeenDetails } from "./Facts";
@@ -126,53 +124,5 @@ export function PauseButton({ job }: { job: SeenDetails }) {
         {job.paused ? "Resume" : "Pause"}
       </button>
     </>
-  );
-}
-
-/** The other jobs of its sweep, with what they came to. */
-export function SweepCard({ job, version }: { job: SeenDetails; version: unknown }) {
-  const answer = useAnswer<SweepAnswer>(job.sweep ? `/sweeps/${job.sweep}` : null, version);
-  if (!job.sweep) return null;
-  return (
-    <Card title={`Sweep ${job.sweep}`}>
-      <Shown answer={answer} what="its sweep">
-        {({ sweep }) => (
-          <table className="plain">
-            <thead>
-              <tr>
-                <th scope="col">Job</th>
-                <th scope="col">Parameters</th>
-                <th scope="col">State</th>
-                <th scope="col" className="numeric">
-                  {sweep.metric}
-                </th>
-                <th scope="col" className="numeric">
-                  Cost
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {sweep.members.map((one) => (
-                <tr key={one.job}>
-                  <td>
-                    <a href={linkTo("jobs", one.job)}>{one.job}</a>
-                  </td>
-                  <td>
-                    {Object.entries(one.parameters)
-                      .map(([name, value]) => `${name}=${value}`)
-                      .join(" ")}
-                  </td>
-                  <td>
-                    <StateBadge state={one.state as SeenDetails["state"]} />
-                  </td>
-                  <td className="numeric">{one.value === null ? "–" : figure(one.value)}</td>
-                  <td className="numeric">{usd(one.cost_usd)}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        )}
-      </Shown>
-    </Card>
   );
 }

@@ -1,11 +1,12 @@
 /** Cells of the table that move with the clock. Only those in sight are there, and tick. */
 import { createContext, useContext, type MouseEvent, type ReactNode } from "react";
 
-import { duration, moment, usd } from "../../format";
+import { duration, gpus, moment, usd } from "../../format";
 import { Progress } from "../../parts/basics";
-import { useNow } from "../../state/hooks";
+import { linkTo, useNow } from "../../state/hooks";
 import { hasEnded, type SeenJob } from "../../state/live";
 import { useMayStop } from "../../state/who";
+import { bestText, statesText, type ListRow } from "./sweepRows";
 import { costNow, endText, inOneUnit, leftNow, leftText, leftUsdNow, tookOf } from "./words";
 
 export const Prices = createContext<ReadonlyMap<string, number>>(new Map());
@@ -18,8 +19,54 @@ export function Clock({ children }: { children: ReactNode }) {
   return <Now value={useNow()}>{children}</Now>;
 }
 
-export function CostCell({ row }: { row: SeenJob }) {
-  return usd(costNow(row, useContext(Prices), useContext(Now)));
+/** The name of a job or a sweep, and what there is no column for. */
+export function NameCell({ row }: { row: ListRow }) {
+  const { group } = row;
+  const held = row.width > 0 ? `, ${gpus(row.width, row.gpu_type)}` : "";
+  const link = (
+    <a
+      href={linkTo("jobs", row.id)}
+      tabIndex={-1}
+      title={row.name}
+      onClick={(event) => event.stopPropagation()}
+    >
+      {row.name}
+    </a>
+  );
+  if (!group) {
+    return (
+      <span className={row.inside ? "of-sweep" : undefined}>
+        {link}
+        <span className="below-name faint">{`job ${row.id}${held}`}</span>
+      </span>
+    );
+  }
+  const said = [statesText(group), bestText(group)].filter(Boolean).join(" · ");
+  return (
+    <span className="sweep-name">
+      <button
+        type="button"
+        className="quiet"
+        tabIndex={-1}
+        aria-expanded={group.open}
+        aria-label={`Jobs of sweep ${row.id}`}
+      >
+        {group.open ? "▾" : "▸"}
+      </button>
+      <span>
+        {link}
+        <span className="sweep-said faint" title={said}>
+          {said}
+        </span>
+      </span>
+    </span>
+  );
+}
+
+export function CostCell({ row }: { row: ListRow }) {
+  const prices = useContext(Prices);
+  const now = useContext(Now);
+  return usd(row.group ? row.cost_usd : costNow(row, prices, now));
 }
 
 export function LeftCell({ row }: { row: SeenJob }) {
@@ -56,10 +103,10 @@ function coarse(seconds: number): string {
   return duration(seconds < 3600 && seconds > 60 ? Math.floor(seconds / 60) * 60 : seconds);
 }
 
-export function ProgressCell({ row }: { row: SeenJob }) {
+export function ProgressCell({ row }: { row: ListRow }) {
   return (
     <>
-      <Progress done={row.done} label={`Progress of job ${row.id}`} />
+      <Progress done={row.done} label={`Progress of ${row.group ? "sweep" : "job"} ${row.id}`} />
       <LeftBelow row={row} />
     </>
   );

@@ -2,13 +2,22 @@
 import { gpus, plural } from "../../format";
 import { StateBadge } from "../../parts/basics";
 import type { Column } from "../../parts/Table";
-import { linkTo, live } from "../../state/hooks";
+import { live } from "../../state/hooks";
 import type { SeenJob } from "../../state/live";
-import { CostCell, LeftCell, LeftUsdCell, ProgressCell, StopCell, SubmittedCell } from "./cells";
+import {
+  CostCell,
+  LeftCell,
+  LeftUsdCell,
+  NameCell,
+  ProgressCell,
+  StopCell,
+  SubmittedCell,
+} from "./cells";
+import { newestId, statesText, type ListRow } from "./sweepRows";
 import { costNow, epochText, leftNow, leftUsdNow, pricesOf } from "./words";
 
 /** `from`: the least width of the window, in pixels, that has room for it. */
-type JobColumn = Column<SeenJob> & { from?: number };
+type JobColumn = Column<ListRow> & { from?: number };
 
 /** Which job it is. */
 const WHICH: readonly JobColumn[] = [
@@ -18,7 +27,7 @@ const WHICH: readonly JobColumn[] = [
     track: "3.2rem",
     optional: true,
     numeric: true,
-    value: (row) => Number(row.id),
+    value: newestId,
     cell: (row) => row.id,
   },
   {
@@ -27,21 +36,7 @@ const WHICH: readonly JobColumn[] = [
     track: "minmax(6rem, 1.9fr)",
     narrow: "minmax(3rem, 1.9fr)",
     value: (row) => row.name,
-    cell: (row) => (
-      <>
-        <a
-          href={linkTo("jobs", row.id)}
-          tabIndex={-1}
-          title={row.name}
-          onClick={(event) => event.stopPropagation()}
-        >
-          {row.name}
-        </a>
-        <span className="below-name faint">
-          {`job ${row.id}${row.width > 0 ? `, ${gpus(row.width, row.gpu_type)}` : ""}`}
-        </span>
-      </>
-    ),
+    cell: (row) => <NameCell row={row} />,
   },
   {
     key: "class",
@@ -73,7 +68,14 @@ const HOW_FAR: readonly JobColumn[] = [
     track: "5.4rem",
     narrow: "4.8rem",
     value: (row) => row.state,
-    cell: (row) => <StateBadge state={row.state} />,
+    cell: (row) =>
+      row.group ? (
+        <span title={statesText(row.group)}>
+          <StateBadge state={row.state} />
+        </span>
+      ) : (
+        <StateBadge state={row.state} />
+      ),
   },
   {
     key: "epoch",
@@ -168,7 +170,7 @@ function stopColumn(onStop: (row: SeenJob) => void): JobColumn {
     head: "",
     track: "4.2rem",
     narrow: "3.7rem",
-    cell: (row) => <StopCell row={row} onStop={onStop} />,
+    cell: (row) => (row.group ? null : <StopCell row={row} onStop={onStop} />),
   };
 }
 
