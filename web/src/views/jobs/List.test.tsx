@@ -133,18 +133,24 @@ test("arrows go from row to row, and Enter opens one", async () => {
 });
 
 test("a sweep is one line with its progress, its best value and its cost, and opens", async () => {
-  picture(job(3, { sweep: "s1", done: 0.5 }), job(4, { sweep: "s1", done: 0.9 }), job(5));
+  vi.stubGlobal("innerWidth", 1440);
+  picture(
+    job(3, { sweep: "s1", done: 0.5 }),
+    job(4, { sweep: "s1", done: 0.9, name: "lr search lr=2" }),
+    job(5),
+  );
   vi.spyOn(client, "get").mockResolvedValue({ sweeps: [sweepRow("s1")], now: 2000 });
   render(<JobList />);
-  expect(await screen.findByText(/best loss 0.125 \(lr=1e-4 seed=1\)/)).toBeTruthy();
+  expect(await screen.findByText("best loss 0.125")).toBeTruthy();
+  expect(screen.getByTitle(/^resnet18 best loss 0.125 .lr=1e-4 seed=1/)).toBeTruthy();
   expect(names()).toEqual(["train-5", "lr search"]);
-  expect(screen.getByText(/27 jobs: 2 running, 25 stopped/)).toBeTruthy();
+  expect(screen.getByTitle(/27 jobs: 2 running, 25 stopped · best loss/)).toBeTruthy();
   expect(screen.getByText("$7.50")).toBeTruthy();
   const bar = screen.getByRole("progressbar", { name: "Progress of sweep s1" });
   expect(bar.getAttribute("aria-valuenow")).toBe("98");
   expect(screen.queryByRole("button", { name: "Stop job s1" })).toBeNull();
-  await userEvent.click(screen.getByText(/27 jobs/));
-  expect(names()).toEqual(["train-5", "lr search", "train-4", "train-3"]);
+  await userEvent.click(screen.getByText("2 of 27 active"));
+  expect(names()).toEqual(["train-5", "lr search", "lr=2", "train-3"]);
   expect(window.location.hash).toBe("#/jobs");
   await userEvent.click(screen.getByRole("button", { name: "Jobs of sweep s1", expanded: true }));
   expect(names()).toEqual(["train-5", "lr search"]);
@@ -155,6 +161,6 @@ test("before the service has told of a sweep, its line says what is seen of it",
   vi.spyOn(client, "get").mockReturnValue(new Promise(() => undefined));
   render(<JobList />);
   expect(names()).toEqual(["resnet18"]);
-  expect(screen.getByText("2 jobs: 2 running")).toBeTruthy();
+  expect(screen.getByText("2 of 2 active")).toBeTruthy();
   expect(screen.getByText("$3.00")).toBeTruthy();
 });

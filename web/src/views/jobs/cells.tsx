@@ -6,7 +6,7 @@ import { Progress } from "../../parts/basics";
 import { linkTo, useNow } from "../../state/hooks";
 import { hasEnded, type SeenJob } from "../../state/live";
 import { useMayStop } from "../../state/who";
-import { bestText, statesText, type ListRow } from "./sweepRows";
+import { activeText, bestText, bestValue, statesText, type ListRow } from "./sweepRows";
 import { costNow, endText, inOneUnit, leftNow, leftText, leftUsdNow, tookOf } from "./words";
 
 export const Prices = createContext<ReadonlyMap<string, number>>(new Map());
@@ -30,12 +30,12 @@ export function NameCell({ row }: { row: ListRow }) {
       title={row.name}
       onClick={(event) => event.stopPropagation()}
     >
-      {row.name}
+      {row.inside ?? row.name}
     </a>
   );
   if (!group) {
     return (
-      <span className={row.inside ? "of-sweep" : undefined}>
+      <span className={row.inside === undefined ? undefined : "of-sweep"}>
         {link}
         <span className="below-name faint">{`job ${row.id}${held}`}</span>
       </span>
@@ -56,9 +56,20 @@ export function NameCell({ row }: { row: ListRow }) {
       <span>
         {link}
         <span className="sweep-said faint" title={said}>
-          {said}
+          {activeText(group)}
         </span>
       </span>
+    </span>
+  );
+}
+
+/** The class; of a sweep, also what its best job came to. */
+export function ClassCell({ row }: { row: ListRow }) {
+  if (!row.group) return <span title={row.class}>{row.class}</span>;
+  return (
+    <span title={`${row.class} ${bestText(row.group)}`}>
+      {row.class}
+      <span className="sweep-said faint">{bestValue(row.group)}</span>
     </span>
   );
 }

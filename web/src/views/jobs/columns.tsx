@@ -5,6 +5,7 @@ import type { Column } from "../../parts/Table";
 import { live } from "../../state/hooks";
 import type { SeenJob } from "../../state/live";
 import {
+  ClassCell,
   CostCell,
   LeftCell,
   LeftUsdCell,
@@ -45,7 +46,7 @@ const WHICH: readonly JobColumn[] = [
     optional: true,
     from: 900,
     value: (row) => row.class,
-    cell: (row) => <span title={row.class}>{row.class}</span>,
+    cell: (row) => <ClassCell row={row} />,
   },
 ];
 

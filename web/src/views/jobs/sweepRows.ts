@@ -16,7 +16,11 @@ export interface Group {
 }
 
 /** A line of the list: a job, or a sweep. */
-export type ListRow = SeenJob & { group?: Group; inside?: boolean };
+export type ListRow = SeenJob & {
+  group?: Group;
+  /** Of one that stands under its sweep: what its name says beside the sweep's. */
+  inside?: string;
+};
 
 const ORDER: readonly JobState[] = [
   ...(["running", "rescaling", "starting", "waiting"] as const),
@@ -41,16 +45,20 @@ export function inOneLine(
   }
   const lines = [...members].map(([name, of]) => line(name, of, known.get(name), open.has(name)));
   return sorted([...alone, ...lines], columns, order).flatMap((row) =>
-    row.group?.open ? [row, ...inside(row.group.members, columns, order)] : [row],
+    row.group?.open ? [row, ...inside(row.name, row.group.members, columns, order)] : [row],
   );
 }
 
 function inside(
+  name: string,
   members: readonly SeenJob[],
   columns: readonly Column<ListRow>[],
   order: Order,
 ): ListRow[] {
-  return sorted(members, columns, order).map((job) => ({ ...job, inside: true }));
+  return sorted(members, columns, order).map((job) => ({
+    ...job,
+    inside: job.name.startsWith(`${name} `) ? job.name.slice(name.length + 1) : job.name,
+  }));
 }
 
 /** `told`: what the service says of all of it; without, what can be seen. */
@@ -115,11 +123,22 @@ export function statesText({ jobs, states }: Pick<Group, "jobs" | "states">): st
   return `${plural(jobs, "job")}: ${parts.join(", ")}`;
 }
 
+/** 9 of 27 active: where there is little room. */
+export function activeText({ jobs, states }: Pick<Group, "jobs" | "states">): string {
+  const active = jobs - ended(states);
+  return active > 0 ? `${active} of ${jobs} active` : plural(jobs, "job");
+}
+
+/** Best loss 0.12: where there is little room. */
+export function bestValue({ best, metric }: Pick<Group, "best" | "metric">): string {
+  const value = best?.value ?? null;
+  return value === null ? "" : `best ${metric} ${figure(value)}`;
+}
+
 /** Best loss 0.12 (lr=1e-4 seed=1); empty: nobody knows yet. */
 export function bestText({ best, metric }: Pick<Group, "best" | "metric">): string {
-  const value = best?.value ?? null;
-  if (best === null || value === null) return "";
-  return `best ${metric} ${figure(value)} (${drawnText(best.parameters)})`;
+  const value = bestValue({ best, metric });
+  return best === null || !value ? "" : `${value} (${drawnText(best.parameters)})`;
 }
 
 export function drawnText(parameters: Readonly<Record<string, string>>): string {
