@@ -15,6 +15,7 @@ class Service:
         self.tokens: set[str | None] = set()
         self.connections = 0
         self.status = 200
+        self.knows_ends = True
         service = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -27,6 +28,8 @@ class Service:
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 status = service.status
+                if b'"ends"' in body and not service.knows_ends:
+                    status = 422
                 if status == 200:
                     service.reports.append(json.loads(body, parse_constant=_refused))
                 service.tokens.add(self.headers["Authorization"])

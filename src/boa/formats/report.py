@@ -6,7 +6,7 @@ the token's check needs.
 
 from typing import Any
 
-from boa.formats.containers import as_given, mapping_of, object_of
+from boa.formats.containers import as_given, list_of, mapping_of, object_of
 from boa.formats.shapes import (
     Field,
     Format,
@@ -20,10 +20,11 @@ from boa.formats.shapes import (
     then,
     whole,
 )
-from boa.model.records import RESCALE_PARTS, Report
+from boa.model.records import RESCALE_PARTS, EpochEnd, Report
 
 MAX_METRICS = 100
 MAX_METRIC_NAME = 100
+MAX_ENDS = 64
 MOST = 10**15
 _LARGEST = 1.7976931348623157e308
 
@@ -73,6 +74,22 @@ _PART_MEANINGS = {
 _RESCALE = object_of(
     *(Field(name, nullable(_FIGURE), _PART_MEANINGS[name]) for name in RESCALE_PARTS), make=_times
 )
+_END = object_of(
+    needed("epoch", _COUNT, "Epochs done by then."),
+    needed(
+        "values",
+        mapping_of(
+            _METRIC,
+            nullable(_FIGURE),
+            called="NAME",
+            least=0,
+            most=MAX_METRICS + 1,
+            words="mapping from names to numbers; null: not finite",
+        ),
+        "The newest of `loss` and of every metric by then.",
+    ),
+    make=EpochEnd,
+)
 _ATTEMPT = needed("attempt", whole(most=MOST), "`BOA_ATTEMPT`.")
 
 REPORT = Format(
@@ -94,6 +111,11 @@ REPORT = Format(
             "rescale",
             or_empty(_RESCALE),
             "What the rescaling before this attempt took, by part, in the server's seconds.",
+        ),
+        Field(
+            "ends",
+            or_empty(list_of(_END, least=0, most=MAX_ENDS)),
+            "Epochs that have ended since the last report that arrived.",
         ),
         make=as_given,
     ),

@@ -116,6 +116,16 @@ class ClassRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EpochEnd:
+    """Figures of a job when an epoch of it ended."""
+
+    epoch: int
+    """Epochs done by then."""
+    values: Mapping[str, float | None]
+    """The newest by then, `loss` among them; None: it was no finite number."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
     """A running job's report of itself. Times are the server's seconds."""
 
@@ -133,6 +143,9 @@ class Report:
     metrics: Mapping[str, float] = field(default_factory=dict)
     rescale: Mapping[str, Seconds] = field(default_factory=dict)
     """Parts of the rescaling that this attempt began with (`RESCALE_PARTS`), as far as known."""
+    ends: "tuple[EpochEnd, ...]" = ()
+    """Epochs that have ended since the last report that arrived: one that comes late says more than
+    how things are now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -37,8 +37,9 @@ class Sweep:
     owner: str = ""
     team: str = ""
     halving: Halving | None = None
-    rungs: Mapping[str, Mapping[JobId, float]] = field(default_factory=dict)
-    """The metric of every job that got so far, by the number of epochs done."""
+    rungs: Mapping[str, Mapping[JobId, float | None]] = field(default_factory=dict)
+    """The metric of every job that got so far, by the number of epochs done; None: it was no
+    number."""
     outcomes: Mapping[JobId, str] = field(default_factory=dict)
     """How those have ended that have."""
     finals: Mapping[JobId, float] = field(default_factory=dict)

@@ -15,6 +15,9 @@ KEPT_S = 3.0
 """How long a report that is kept is tried. The service takes the time of its arrival for the time
 it tells of: one that comes late says something wrong, and is better lost."""
 RETRY_S = 0.5
+MOST_ENDS, MOST_BYTES = 64, 48 * 1024
+"""Ends of epochs that wait to be told, and bytes of a report with them; the oldest go first."""
+NOT_UNDERSTOOD, INTERNAL = 422, 500
 NOT_NOW = (408, 429)
 """HTTP statuses of a service that had no time for it, beside its own troubles (5xx)."""
 
@@ -30,6 +33,7 @@ class Sender:
         self._newest: dict[str, Any] | None = None
         self._kept: dict[str, Any] | None = None
         self._kept_due = self._kept_until = 0.0
+        self._ends: list[dict[str, Any]] = []
         self._prompt = self._closing = False
         self._not_before = 0.0
         self._thread = threading.Thread(target=self._run, name="boa-report", daemon=True)
@@ -47,6 +51,11 @@ class Sender:
                 self._newest = report
                 self._prompt = self._prompt or prompt
             self._changed.notify()
+
+    def ended(self, end: dict[str, Any]) -> None:
+        """An epoch has; told with the next report that arrives, however late that is."""
+        with self._changed:
+            self._ends = [*self._ends, end][-MOST_ENDS:]
 
     def close(self) -> None:
         with self._changed:
@@ -97,7 +106,24 @@ class Sender:
 
     def _send(self, report: dict[str, Any]) -> bool:
         """Whether there is no use in sending it again."""
+        with self._changed:
+            ends = self._ends
         body = json.dumps(report).encode()
+        while ends and len(with_ends := json.dumps({**report, "ends": ends}).encode()) > MOST_BYTES:
+            ends = ends[1:]
+        status = self._post(with_ends if ends else body)
+        if status == NOT_UNDERSTOOD and ends:  # a service that does not know of them
+            status = self._post(body)
+        taken = status is not None and status < INTERNAL and status not in NOT_NOW
+        if taken:
+            with self._changed:
+                last = ends[-1] if ends else None
+                told = next((n for n, end in enumerate(self._ends, 1) if end is last), 0)
+                self._ends = self._ends[told:]
+        return taken
+
+    def _post(self, body: bytes) -> int | None:
+        """The status that it was answered with; None: nobody has."""
         for fresh in (self._connection is None, True):
             try:
                 if self._connection is None:
@@ -108,12 +134,12 @@ class Sender:
                 if not answer.isclosed():
                     self._disconnect()
                 self._renew(said)
-                return answer.status < 500 and answer.status not in NOT_NOW
+                return answer.status
             except Exception:  # whatever it is, training goes on
                 self._disconnect()
                 if fresh:  # else the server may just have closed an idle connection
-                    return False
-        return False
+                    return None
+        return None
 
     def _renew(self, said: bytes) -> None:
         """Tokens have an end; the service sends the next one in time."""

@@ -35,6 +35,8 @@ class Session:
         self.step: int | None = None
         self.loss: float | None = None
         self.metrics: dict[str, float] = {}
+        self._values: dict[str, float | None] = {}
+        """The newest of each, loss included; None: it was no finite number."""
         self.rescale: dict[str, float] = {}
         """Parts of the rescaling that this attempt began with, in the service's seconds."""
         self._counts = False  # whether the script says itself how much was done
@@ -75,9 +77,12 @@ class Session:
             self.units += units
             self.step = self.step if step is None else _whole(step)
             self.at = Progress(self.at.epoch, self.at.progress + units, self.step or 0)
-            self.loss = self.loss if loss is None else finite(loss)
+            if loss is not None:
+                self.loss = self._values["loss"] = finite(loss)
             for name, value in metrics.items():
                 number = finite(value)
+                if name != "loss" and (name in self._values or self._has_room(name)):
+                    self._values[name] = number
                 if number is None:
                     self.metrics.pop(name, None)
                 elif name in self.metrics or self._has_room(name):
@@ -161,6 +166,8 @@ class Session:
         number = _whole(epoch)
         if number is None or number == self.at.epoch:
             return False
+        if self._sender is not None and number > self.at.epoch and self._values:
+            self._sender.ended({"epoch": number, "values": dict(self._values)})
         self.at = Progress(number, 0.0, self.at.step)
         return True
 

@@ -9,7 +9,7 @@ from boa.errors import InputError
 from boa.formats.sweep import Drawn, read_sweep
 from boa.model.access import Caller
 from boa.model.job import After
-from boa.model.records import Report
+from boa.model.records import EpochEnd, Report
 from boa.model.sweep import Halving, Sweep
 from boa.scheduler.refusals import NoSuchSweep
 from live import Live, profile, spec
@@ -89,6 +89,59 @@ def test_a_higher_metric_may_be_the_better_one_and_nan_is_worst(lives: Any) -> N
     sweep = asked(live, live.loop.submit_sweep(sweep_of(4, halving)))
     live.finish()
     assert [live.job(job).state == "succeeded" for job in sweep.jobs] == [False, False, True, False]
+
+
+def test_a_job_that_is_heard_late_is_judged_by_what_it_had_come_to_at_the_rung(lives: Any) -> None:
+    live = lives(NET, budget=20.0)
+
+    def report(said: Report) -> None:
+        late, x = said.job == "9", float(said.job)
+        if late and said.epoch < 3:
+            return  # the service is away, for this one
+        ends = [EpochEnd(epoch=n, values={"loss": x / (n + 1)}) for n in range(1, said.epoch + 1)]
+        live.loop.report(replace(said, loss=x / (said.epoch + 1), ends=tuple(ends) if late else ()))
+
+    live.engine.report = report
+    sweep = asked(live, live.loop.submit_sweep(sweep_of(9, {"factor": 3})))
+    live.finish()
+    ended = live.loop.snapshot.sweeps[sweep.id]
+    assert ended.rungs["1"]["9"] == 4.5, "not 9 / 4, which it had by then"
+    assert live.job("9").state == "stopped"
+    assert "after 1 epoch: 3 do better" in live.job("9").reason
+    assert {"1", "2", "3"} <= ended.rungs["3"].keys()
+
+
+def test_a_loss_that_is_no_number_loses_though_the_one_before_was_best(lives: Any) -> None:
+    live = lives(NET, budget=20.0)
+
+    def report(said: Report) -> None:
+        diverged = said.job == "1"
+        loss = None if diverged and said.epoch else float(said.job)
+        ends = [EpochEnd(epoch=n, values={"loss": loss}) for n in range(1, said.epoch + 1)]
+        live.loop.report(replace(said, loss=loss, ends=tuple(ends)))
+
+    live.engine.report = report
+    sweep = asked(live, live.loop.submit_sweep(sweep_of(3, {"factor": 3})))
+    live.finish()
+    assert [live.job(job).state for job in sweep.jobs] == ["stopped", "succeeded", "stopped"]
+    assert "loss that is no number after 1 epoch" in live.job("1").reason
+
+
+def test_a_service_that_is_killed_again_and_again_keeps_the_same_jobs_once(lives: Any) -> None:
+    live = lives(NET, budget=20.0)
+    reporting(live)
+    sweep = asked(live, live.loop.submit_sweep(sweep_of(9, {"factor": 3})))
+    for _ in range(12):
+        live.advance(250.0)
+        live.crash()
+    live.finish()
+    states = [live.job(job).state for job in sweep.jobs]
+    assert states == ["succeeded"] + ["stopped"] * 8
+    events = [one.event for one in live.store.events(limit=1000)]
+    told = [event.job for event in events if event.kind == "stop"]
+    assert sorted(told) == sorted(sweep.jobs[1:]), "each loser is stopped once"
+    ended = live.loop.snapshot.sweeps[sweep.id]
+    assert ended.ended_usd == pytest.approx(sum(live.job(job).cost_usd for job in sweep.jobs))
 
 
 def test_without_a_metric_nobody_is_given_up(lives: Any) -> None:

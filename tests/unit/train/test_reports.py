@@ -181,6 +181,40 @@ def test_that_training_begins_is_told_at_once_and_not_left_out_for_a_newer_repor
     assert len(service.reports) <= 3
 
 
+def test_ends_of_epochs_are_told_once_the_service_is_back_with_their_own_figures(
+    service: Service, begin: MakeSession
+) -> None:
+    begin(BOA_REPORT_URL=service.url, BOA_REPORT_EVERY_S=0)
+    service.status = 503
+    train.report(samples=1, loss=2.0, acc=0.5)
+    _until_asked(service)
+    train.epoch(1)
+    train.report(samples=1, loss=float("nan"))
+    train.epoch(2)
+    service.status = 200
+    train.report(samples=1, loss=1.0)
+    told = next(one for one in service.wait_for(1) if "ends" in one)
+    assert told["ends"] == [
+        {"epoch": 1, "values": {"loss": 2.0, "acc": 0.5}},
+        {"epoch": 2, "values": {"loss": None, "acc": 0.5}},
+    ]
+    count = len(service.reports)
+    train.report(samples=1)
+    assert "ends" not in service.wait_for(count + 1)[-1]
+
+
+def test_a_service_that_knows_no_ends_of_epochs_gets_the_report_without(
+    service: Service, begin: MakeSession
+) -> None:
+    begin(BOA_REPORT_URL=service.url, BOA_REPORT_EVERY_S=0)
+    service.knows_ends = False
+    train.report(samples=1, loss=2.0)
+    service.wait_for(1)
+    train.epoch(1)
+    assert service.wait_for(2)[1]["epoch"] == 1
+    assert "ends" not in service.reports[1]
+
+
 def test_that_training_begins_is_told_before_anything_newer_even_if_that_fails_at_first(
     service: Service, begin: MakeSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:

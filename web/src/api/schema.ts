@@ -3858,6 +3858,15 @@ export interface components {
                 /** @description By how much the first step is longer than others. */
                 first_step?: number | null;
             } | null;
+            /** @description Epochs that have ended since the last report that arrived. */
+            ends?: {
+                /** @description Epochs done by then. */
+                epoch: number;
+                /** @description The newest of `loss` and of every metric by then. */
+                values: {
+                    [key: string]: number | null;
+                };
+            }[] | null;
         };
         SecretValue: {
             /** @description Letters, digits and _. */

@@ -10,6 +10,7 @@ from boa.scheduler.learn import rescaling
 from boa.scheduler.learn.beliefs import Beliefs
 from boa.scheduler.observe.sampling import Sampling
 from boa.scheduler.state import Draft
+from boa.scheduler.terms import halving
 
 
 class Reports:
@@ -44,7 +45,7 @@ class Reports:
             self._beliefs.epoch_done(job, before.epoch, done)
         self._last[job.id] = report
         self._sampling.reported(draft, job, report)
-        lifecycle.reported(draft, job, report)
+        halving.heard(draft, lifecycle.reported(draft, job, report), report)
 
     def _rescaled(self, draft: Draft, job: JobRecord, report: Report) -> JobRecord:
         """The job with all that it told so far of the rescaling that its run began with."""

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from boa.model.cluster import JobId
 from boa.model.job import JobRecord
+from boa.model.records import Report
 from boa.model.sweep import LOSS, Halving, Sweep
 from boa.scheduler.state import Draft
 from boa.scheduler.terms.stopping import stop_job
@@ -40,11 +41,27 @@ def value_of(job: JobRecord, metric: str) -> float | None:
     return job.loss if metric == LOSS else job.metrics.get(metric)
 
 
-def score(value: float, rule: Halving) -> float:
+def score(value: float | None, rule: Halving) -> float:
     """The lower, the better; what is no number is worst."""
-    if math.isnan(value):
+    if value is None or math.isnan(value):
         return math.inf
     return value if rule.better == "min" else -value
+
+
+def heard(draft: Draft, job: JobRecord, report: Report) -> None:
+    """Note what a job had come to at its rungs, though it may be further by now: reports are late
+    where the service was away."""
+    sweep = draft.state.sweeps.get(job.sweep) if job.sweep else None
+    if sweep is None or sweep.halving is None:
+        return
+    metric, reached = sweep.halving.metric, dict(sweep.rungs)
+    for end in sorted(report.ends, key=lambda end: end.epoch):
+        for rung in rungs(sweep):
+            row = reached.get(str(rung), {})
+            if end.epoch >= rung and metric in end.values and job.id not in row:
+                reached[str(rung)] = {**row, job.id: end.values[metric]}
+    if reached != sweep.rungs:
+        draft.put_sweep(replace(sweep, rungs=reached))
 
 
 def look(draft: Draft) -> None:
@@ -124,7 +141,7 @@ def judged(sweep: Sweep, rule: Halving) -> Verdicts:
             if name in lost:
                 continue
             if sure >= keep:
-                lost[name] = f"{rule.metric} {row[name]:.4g} {_better(rung, sure)}"
+                lost[name] = f"{rule.metric} {_figure(row[name])} {_better(rung, sure)}"
                 continue
             if name in undecided or possible + len(pending) >= keep:
                 unsure.add(name)
@@ -134,6 +151,10 @@ def judged(sweep: Sweep, rule: Halving) -> Verdicts:
             behind |= pending
         undecided = (undecided - row.keys() | unsure) - lost.keys()
     return Verdicts(lost, undecided, behind)
+
+
+def _figure(value: float | None) -> str:
+    return "that is no number" if value is None else f"{value:.4g}"
 
 
 def _better(rung: int, count: int) -> str:
