@@ -6,7 +6,7 @@ from boa.model.job_spec import JobSpec
 from boa.policy.boa import Planned
 from boa.policy.market.urgency import Position, Way, in_time
 from boa.scheduler.words.amounts import dollars, seconds
-from boa.units import Seconds
+from boa.units import Seconds, Usd
 
 
 class Priced(NamedTuple):
@@ -23,21 +23,37 @@ class Priced(NamedTuple):
         return self.usual if self.way is None else self.way
 
 
-def priced(planned: Planned | None, spec: JobSpec, boot_s: Seconds) -> Priced:
-    """`boot_s`: seconds until a node that is rented for it is ready."""
+def priced(
+    planned: Planned | None,
+    spec: JobSpec,
+    boot_s: Seconds,
+    estimated: tuple[Seconds, Usd] | None = None,
+) -> Priced:
+    """`boot_s`: seconds until a node that is rented for it is ready; `estimated`: what the job
+    takes and costs as usual, where it may be of another length than its class in the plan."""
     if planned is None:
         return Priced(None)
-
-    def later(way: Way) -> Way:
-        return way._replace(seconds=way.seconds + boot_s)
-
     price = planned.price
     usual = next(planned.urgent.ways(spec.job_class, price, spec.gpus, Position()), None)
-    if usual is None or spec.deadline_s is None:
-        return Priced(None if usual is None else later(usual))
+    if usual is None:
+        return Priced(None)
+    longer, dearer = _ratios(usual, estimated)
+
+    def its_own(way: Way) -> Way:
+        return way._replace(seconds=way.seconds * longer + boot_s, usd=way.usd * dearer)
+
+    if spec.deadline_s is None:
+        return Priced(its_own(usual))
     ways = planned.urgent.ways(spec.job_class, price, spec.gpus, Position())
-    way, kept = in_time(ways, spec.deadline_s - boot_s)
-    return Priced(later(usual), None if way is None else later(way), kept)
+    way, kept = in_time(ways, (spec.deadline_s - boot_s) / longer)
+    return Priced(its_own(usual), None if way is None else its_own(way), kept)
+
+
+def _ratios(usual: Way, estimated: tuple[Seconds, Usd] | None) -> tuple[float, float]:
+    """By how much the job is longer and dearer than its class in the plan."""
+    if estimated is None or min(usual.seconds, usual.usd, *estimated) <= 0:
+        return 1.0, 1.0
+    return estimated[0] / usual.seconds, estimated[1] / usual.usd
 
 
 def in_words(found: Priced, spec: JobSpec) -> list[str]:

@@ -13,7 +13,7 @@ from boa.model.job import JobRecord, JobSpec
 from boa.policy.boa import Planned, planned_of
 from boa.scheduler.plan.job_price import in_words, priced
 from boa.scheduler.plan.plan_in_force import PlanState
-from boa.server.context import Service, answer, only_known_parameters
+from boa.server.context import Service, answer, looked_up, only_known_parameters
 from boa.server.http.access import caller_of, refusal
 from boa.server.http.bodies import read_json
 from boa.server.http.errors import documented
@@ -36,7 +36,7 @@ class TermRoutes:
             self.terms,
             methods=["POST"],
             openapi_extra=examples.body("JobSpec", examples.JOB_SPEC),
-            responses=documented(400, 401, 403, 413, 422),
+            responses=documented(400, 401, 403, 413, 422, 503),
         )
         for path, do in (("pause", self.pause), ("resume", self.resume)):
             responses = documented(401, 403, 404, 422, 503)
@@ -63,7 +63,8 @@ class TermRoutes:
     async def terms(self, request: Request) -> JobTerms:
         """Time and cost of a job, and what its limits and its deadline do. Submits nothing.
 
-        By the plan in force; what it waits for GPUs is not in it.
+        By the plan in force, and as long as `POST /api/v1/jobs/estimate` says; what it waits for
+        GPUs is not in it.
         """
         spec = read_job_spec(await read_json(request))
         return await run_in_threadpool(self._priced, spec)
@@ -73,7 +74,10 @@ class TermRoutes:
         if plan is not self._planned[0]:
             made = None if plan is None else planned_of(plan.solution, 0, plan.at)
             self._planned = (plan, made)
-        found = priced(self._planned[1], spec, 0.0)
+        estimate = looked_up(lambda: self._service.control.estimate(spec))
+        time_s, usd = estimate.time_s, estimate.cost_usd
+        known = None if time_s is None or usd is None else (time_s, usd)
+        found = priced(self._planned[1], spec, 0.0, known)
         usual, way = found.usual, found.foreseen
         said: JobTerms = {
             "known": usual is not None,

@@ -1,5 +1,6 @@
 """Terms of single jobs over the API, the client and the command line."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,16 @@ def test_the_price_of_a_deadline_is_told_before_anything_is_submitted(
         assert not never["deadline"]["kept"]
         assert "cannot be kept: the soonest is" in never["words"][1]
     assert planned.control.active == {}, "nothing was submitted"
+
+
+def test_terms_and_estimates_tell_the_same_time_and_cost(planned: FakeService) -> None:
+    known = planned.control.estimated
+    planned.control.estimated = replace(known, basis="jobs", time_s=4000.0, cost_usd=7.0)
+    with Client() as client:
+        estimate, terms = client.estimate(JOB), client.terms(JOB)["usual"]
+    assert terms is not None
+    assert terms["jct_s"] == pytest.approx(estimate["time_s"]) == 4000.0
+    assert terms["cost_usd"] == pytest.approx(estimate["cost_usd"]) == 7.0
 
 
 def test_limits_that_are_too_small_are_told_before(planned: FakeService) -> None:
