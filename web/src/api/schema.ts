@@ -17,7 +17,8 @@ export interface paths {
          * Terms
          * @description Time and cost of a job, and what its limits and its deadline do. Submits nothing.
          *
-         *     By the plan in force; what it waits for GPUs is not in it.
+         *     By the plan in force, and as long as `POST /api/v1/jobs/estimate` says; what it waits for
+         *     GPUs is not in it.
          */
         post: operations["terms"];
         delete?: never;
@@ -4360,6 +4361,15 @@ export interface operations {
             };
             /** @description A field or parameter is wrong: the error names it, and what would be accepted. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not now: the database or the control loop is in trouble. Nothing has changed. */
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };
