@@ -2579,7 +2579,7 @@ export interface components {
             ranks: number[];
             /**
              * Bytes
-             * @description Of all workers, as kept.
+             * @description Size of what is kept of all workers' logs.
              */
             bytes: number;
             /**
@@ -2726,7 +2726,7 @@ export interface components {
             to: string;
             /**
              * Tell
-             * @description What it is told of.
+             * @description Kinds of news that it is told of.
              */
             tell: string[];
             /** Teams */
