@@ -24,6 +24,9 @@ class GpuLimits:
     types: tuple[GpuName, ...] = ()
     """Empty: any type that can be rented."""
 
+    def allow(self, gpu: GpuName, width: int) -> bool:
+        return self.min <= width <= self.max and (not self.types or gpu in self.types)
+
 
 @dataclass(frozen=True, slots=True)
 class SecretUse:

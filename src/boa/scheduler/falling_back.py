@@ -75,10 +75,7 @@ def least_of(job: JobRecord, gpu: GpuName) -> tuple[Placement, ...]:
 
 def allows(job: JobRecord, place: Placement) -> bool:
     """Whether its user does."""
-    limits = job.spec.gpus
-    return limits.min <= place.width <= limits.max and (
-        not limits.types or place.gpu in limits.types
-    )
+    return job.spec.gpus.allow(place.gpu, place.width)
 
 
 def _times(job: JobRecord, failed: Placement) -> int:

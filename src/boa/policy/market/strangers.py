@@ -1,8 +1,9 @@
 """Strangers: jobs that no plan knows yet, or that none of the widths it weighs would suit.
 
-Nothing is known of what they gain, so they take no part in the market. They keep what they have;
-one that has waited long enough (`JobView.least`) starts on the least that it can run on: on GPUs
-that are free, else on GPUs that others are squeezed for, else on a node rented for it.
+Nothing is known of what they gain, so they take no part in the market. They keep what they have,
+while their users allow it. One that may not, or that has waited long enough (`JobView.least`),
+starts on the least that it can run on: on GPUs that are free, else on GPUs that others are squeezed
+for, else on a node rented for it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -43,9 +44,7 @@ def is_stranger(job: JobView, worths: Mapping[str, Worth]) -> bool:
     if limits is None:
         return False
     return not any(
-        limits.min <= width <= limits.max
-        and (not limits.types or gpu in limits.types)
-        and (gpu, width) not in job.barred
+        limits.allow(gpu, width) and (gpu, width) not in job.barred
         for gpu, width in worth.course.states
     )
 
@@ -56,11 +55,12 @@ def seat_strangers(view: ClusterView, strangers: Sequence[JobView]) -> Seated:
         return Seated(placements={}, room=view.room)
     ready = [node for node in view.nodes if node.id not in view.booting]
     mine = {job.id for job in strangers}
+    stay = {job.id for job in strangers if _may_stay(job)}
     held = {job.id: job.allocation for job in view.jobs if job.allocation is not None}
     placed: dict[JobId, Allocation] = {}
     for gpu, kind in view.gpu_types.items():
         pool = Pool(gpu, kind.gpus_per_node, (node.id for node in view.nodes if node.gpu == gpu))
-        placed.update(pool.pin({j: a for j, a in held.items() if j in mine and a.gpu == gpu}))
+        placed.update(pool.pin({j: a for j, a in held.items() if j in stay and a.gpu == gpu}))
     room, new = view.room, list[Node]()
     for job in sorted((j for j in strangers if j.id not in placed), key=lambda j: j.arrival):
         share = job.least
@@ -83,6 +83,12 @@ def seat_strangers(view: ClusterView, strangers: Sequence[JobView]) -> Seated:
         if found is not None:
             placed[job.id] = found
     return Seated(placements=placed, new=tuple(new), room=room)
+
+
+def _may_stay(job: JobView) -> bool:
+    """Whether its user allows what it has: that may have changed."""
+    here, limits = job.allocation, job.limits
+    return here is None or limits is None or limits.allow(here.gpu, here.width)
 
 
 def _taken(

@@ -102,9 +102,7 @@ class Course:
         if key not in self._forbids:
             found = np.array(
                 [
-                    not limits.min <= width <= limits.max
-                    or bool(limits.types and gpu not in limits.types)
-                    or (gpu, width) in barred
+                    not limits.allow(gpu, width) or (gpu, width) in barred
                     for gpu, width in self.states
                 ]
             )
