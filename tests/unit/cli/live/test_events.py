@@ -75,6 +75,29 @@ def test_the_script_is_one_that_bash_reads(run: Boa, tmp_path: Path) -> None:
     assert subprocess.run(["bash", "-n", script], timeout=30).returncode == 0
 
 
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("boa submit jo", "file,jo"),
+        ("boa submit --env-file ", "file,"),
+        ("boa serve --config bo", "file,bo"),
+        ("boa submit --class a -- python tr", "file,tr"),
+        ("boa completion z", "plain,zsh"),
+        ("boa submit --launcher t", "plain,torchrun"),
+        ("boa submit --epochs ", ""),
+        ("boa artifacts g", "plain,get"),
+    ],
+)
+def test_words_are_completed_by_what_they_may_be_and_files_else(
+    run: Boa, monkeypatch: pytest.MonkeyPatch, line: str, offered: str
+) -> None:
+    """Bash leaves all of a line to who says that he completes it, files too."""
+    monkeypatch.setenv("_BOA_COMPLETE", "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", line)
+    monkeypatch.setenv("COMP_CWORD", str(len(line.split(" ")) - 1))
+    assert run().strip() == offered
+
+
 def test_other_shells_are_refused(run: Boa) -> None:
     run("completion", "tcsh", code=2)
     assert "expected one of bash, zsh, fish" in run.err
