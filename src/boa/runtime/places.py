@@ -21,6 +21,8 @@ from boa.runtime.packages import PackageShelf
 
 _PYTHON = re.compile(r"python(3(\.\d+)?)?")
 _OTHERS_PASS = 0o001
+_HAS = {"venv": "bin/python", "uv": "pyproject.toml"}
+"""What is in an environment's folder, by kinds that may be in a package."""
 TO_UPLOAD = (
     "the SHA-256 of a package that was uploaded (PUT /api/v1/packages/DIGEST): `boa submit` and "
     "the Python client do that with workdir"
@@ -59,6 +61,7 @@ class KnownPlaces:
         if spec.package:
             paths = self._shelf.get(spec.package, by, f"{at}package").paths
             self._shelf.use(spec.package)
+            _check_packed(spec, paths, at)
         if spec.after:
             return  # what it waits for may make the rest
         if self._environment is not None:
@@ -72,11 +75,8 @@ class KnownPlaces:
         if spec.workdir and self._can_tell(spec.workdir) and not os.path.isdir(spec.workdir):
             expected = "a folder that is there, on the machine of the service"
             raise InputError(f"{at}workdir", spec.workdir, expected)
-        if spec.environment.startswith("venv:") or spec.environment.startswith("uv"):
-            if paths is not None or self._as_others:
-                return  # in the package, or in a folder of somebody else's
-        elif self._as_others and spec.environment:
-            return
+        if spec.environment and (self._as_others or _is_packed(spec, paths)):
+            return  # in the package, or in a folder of somebody else's
         if spec.image.endswith(".sif") and not os.path.isabs(spec.image) and paths is not None:
             return
         try:
@@ -151,3 +151,20 @@ class KnownPlaces:
             if folder == "/":
                 return True
             folder = os.path.dirname(folder)
+
+
+def _is_packed(spec: JobSpec, paths: frozenset[str] | None) -> bool:
+    """Whether its environment is looked for in the copy of its package."""
+    kind, _, name = spec.environment.partition(":")
+    return paths is not None and kind in _HAS and not os.path.isabs(os.path.expanduser(name))
+
+
+def _check_packed(spec: JobSpec, paths: frozenset[str], at: str) -> None:
+    if not _is_packed(spec, paths):
+        return
+    kind, _, name = spec.environment.partition(":")
+    needed = os.path.normpath(os.path.join(name, _HAS[kind]))
+    if needed not in paths:
+        expected = f"{kind}:/PATH, or what the package has: virtual environments stay behind"
+        why = f"there is no {needed} in the package"
+        raise InputError(f"{at}environment", spec.environment, expected, why)

@@ -116,6 +116,31 @@ def test_a_package_must_have_been_uploaded_and_have_the_script(
     assert refused(here, spec("./none.sh", package=digest))[0] == "run"
 
 
+@pytest.mark.parametrize("environment", ["venv:/no-such", "venv:~/no-such", "uv:/no-such"])
+def test_an_environment_outside_of_the_package_is_looked_for_too(
+    here: KnownPlaces, shelf: PackageShelf, tmp_path: Path, environment: str
+) -> None:
+    digest = uploaded(shelf, tmp_path / "code", train="")
+    job = spec("python", "train.py", package=digest, environment=environment)
+    assert refused(here, job)[0] == "environment"
+
+
+@pytest.mark.parametrize("engine_is_here", [True, False])
+def test_a_virtual_environment_that_stayed_behind_when_packing_is_told(
+    shelf: PackageShelf, tmp_path: Path, engine_is_here: bool
+) -> None:
+    """`.venv` beside the script is what people have; a start would not find it in the copy."""
+    here = {"PATH": os.environ["PATH"]}
+    places = KnownPlaces(shelf, (lambda: here) if engine_is_here else None)
+    digest = uploaded(shelf, tmp_path / "code", train="")
+    job = spec("python", "train.py", package=digest, environment="venv:.venv")
+    field, said = refused(places, job, "jobs[1].")
+    assert field == "jobs[1].environment"
+    assert ".venv/bin/python" in said
+    assert "stay behind" in said
+    assert "pyproject.toml" in refused(places, spec(package=digest, environment="uv"))[1]
+
+
 def test_elsewhere_nothing_is_known_but_packages(shelf: PackageShelf, tmp_path: Path) -> None:
     elsewhere = KnownPlaces(shelf, None)
     elsewhere.check(spec("no-such-command", workdir="/none", environment="conda:x"), NOBODY)
