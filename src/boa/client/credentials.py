@@ -33,6 +33,13 @@ class Credentials:
         token = self.token
         return {} if token is None else {"Authorization": f"Bearer {token}"}
 
+    def found_another(self) -> bool:
+        """Whether the service has told another token since: one that starts takes connections
+        before it has told any."""
+        before, self._looked_at = self._found, float("-inf")
+        self._look()
+        return self._found is not None and self._found != before
+
     def check(self, connected: socket.socket) -> None:
         """Raise where a token that was found would go to another user's process."""
         self._look()

@@ -28,7 +28,7 @@ can say what came of it."""
 API = "/api/v1"
 HTTP_PORT = 80
 PROXIES = ("http_proxy", "all_proxy")
-OK, NOT_OK = 200, 300
+OK, NOT_OK, UNAUTHORIZED = 200, 300, 401
 USUAL_MOST = 1024**2
 """Bytes that a service takes of most requests."""
 BROKE_OFF = "broke off"
@@ -52,7 +52,7 @@ class Wire:
         wait_s = self._timeout if method == "GET" else max(self._timeout, CHANGE_S)
         request = self._request(method, f"{API}/{path}", parameters, body, wait_s)
         try:
-            with self._trouble(wait_s), self._transport.send(request) as answer:
+            with self._trouble(wait_s), self._sent(request) as answer:
                 return self._checked(answer)
         except NoServer as problem:
             size = len(request.body or b"")
@@ -68,7 +68,7 @@ class Wire:
         headers = {"Content-Type": "application/octet-stream"}
         request = self._request("PUT", f"{API}/{path}", parameters, None, wait_s, headers)
         request = request._replace(body=data)
-        with self._trouble(wait_s), self._transport.send(request) as answer:
+        with self._trouble(wait_s), self._sent(request) as answer:
             return self._checked(answer)
 
     @contextmanager
@@ -83,9 +83,21 @@ class Wire:
         """An answer in pieces; `quiet_s`: how long it may say nothing, where that is longer."""
         wait_s = max(self._timeout, quiet_s)
         request = self._request("GET", f"{root}/{path}", parameters, None, wait_s, headers)
-        with self._trouble(wait_s), self._transport.send(request) as answer:
+        with self._trouble(wait_s), self._sent(request) as answer:
             if answer.status != OK:
                 self._checked(answer)
+            yield answer
+
+    @contextmanager
+    def _sent(self, request: HttpRequest) -> Iterator[HttpAnswer]:
+        """The answer; after a refusal, asked again with the token that is told by now."""
+        with self._transport.send(request) as answer:
+            if answer.status != UNAUTHORIZED or not self.credentials.found_another():
+                yield answer
+                return
+        self._transport.close()  # who is at the other end was not looked at for this token
+        headers = {**request.headers, **self.credentials.headers}
+        with self._transport.send(request._replace(headers=headers)) as answer:
             yield answer
 
     def _request(

@@ -5,7 +5,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import AbstractContextManager, ExitStack, closing
 from pathlib import Path
 
 import pytest
@@ -13,6 +13,8 @@ import pytest
 from boa.api import listeners
 from boa.api.published import publishing
 from boa.client import Client
+from boa.client.sockets import Sockets
+from boa.client.transport import HttpAnswer, HttpRequest
 from boa.errors import InputError, NoServer, Refused
 from fakes import FakeService
 from local_runs import until
@@ -71,6 +73,22 @@ def test_a_client_that_stays_finds_the_token_of_the_next_service(
             client.jobs()
         with publishing(url, TOKEN):
             assert client.jobs() == []
+
+
+def test_a_service_that_tells_its_token_after_it_was_asked_is_asked_again(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that starts takes connections before it has told anything."""
+    with ExitStack() as told, Client(url) as client:
+        send = Sockets.send
+
+        def late(self: Sockets, request: HttpRequest) -> AbstractContextManager[HttpAnswer]:
+            if "Authorization" not in request.headers:
+                told.enter_context(publishing(url, TOKEN))
+            return send(self, request)
+
+        monkeypatch.setattr(Sockets, "send", late)
+        assert client.jobs() == []
 
 
 def test_another_user_s_process_on_the_port_gets_nothing(
