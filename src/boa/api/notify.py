@@ -4,7 +4,7 @@ from typing_extensions import TypedDict  # pydantic wants this one before Python
 
 
 class LastNotice(TypedDict):
-    """The newest notice to a target."""
+    """The newest notice to a target that was tried; where none was, the newest."""
 
     number: int
     kind: str

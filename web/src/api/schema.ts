@@ -931,8 +931,8 @@ export interface paths {
         };
         /**
          * Notify Targets
-         * @description Whom notices go to (`notify` in boa.yaml), and the newest to each. Needs the role
-         *     admin, as does the test.
+         * @description Whom notices go to (`notify` in boa.yaml), and the newest to each that was tried.
+         *     Needs the role admin, as does the test.
          */
         get: operations["notify_targets"];
         put?: never;
@@ -2414,7 +2414,7 @@ export interface components {
         };
         /**
          * LastNotice
-         * @description The newest notice to a target.
+         * @description The newest notice to a target that was tried; where none was, the newest.
          */
         LastNotice: {
             /** Number */

@@ -47,8 +47,8 @@ class NotifyRoutes:
         return router
 
     def notify_targets(self) -> answers.NotifyTargets:
-        """Whom notices go to (`notify` in boa.yaml), and the newest to each. Needs the role
-        admin, as does the test."""
+        """Whom notices go to (`notify` in boa.yaml), and the newest to each that was tried.
+        Needs the role admin, as does the test."""
         control = self._service.control
         return {
             "targets": [self._document(target) for target in control.notices.targets],
@@ -79,6 +79,8 @@ class NotifyRoutes:
         store = self._service.store
         newest = store.notices(target=target.name, limit=1, newest=True)
         waiting = store.notices(target=target.name, waiting=True, limit=MOST_WAITING)
+        if newest and not newest[-1].tries:  # behind others: those tell what is wrong
+            newest = [notice for notice in waiting if notice.tries] or newest
         return {
             "name": target.name,
             "kind": target.kind,

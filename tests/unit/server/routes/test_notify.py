@@ -49,6 +49,20 @@ def test_targets_are_listed_without_anything_secret(
     assert "tried 2×: HTTP 5" in run("notify", "list")
 
 
+def test_a_notice_behind_others_does_not_hide_that_those_fail(
+    run: Boa, told: tuple[FakeService, Posts]
+) -> None:
+    service, _ = told
+    failed = Notice(
+        number=1, target="ops", kind="failed", at=1.0, text="x", tries=2, error="HTTP 503"
+    )
+    behind = Notice(number=2, target="ops", kind="failed", at=2.0, text="y")
+    service.control.store.noticed = [failed, behind]
+    ops, _ = run.json("notify", "list")["targets"]
+    assert (ops["waiting"], ops["last"]["number"]) == (2, 1)
+    assert "tried 2×: HTTP 503" in run("notify", "list")
+
+
 def test_a_test_arrives_at_once_and_says_where_it_does_not(
     run: Boa, told: tuple[FakeService, Posts]
 ) -> None:
