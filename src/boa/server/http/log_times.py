@@ -28,10 +28,9 @@ def marks_of(file: LogFile) -> list[tuple[Seconds, int]]:
     return sorted(found)
 
 
-def began_at(file: LogFile) -> Seconds | None:
-    """When its first byte was printed."""
-    marks = marks_of(file)
-    return marks[0][0] if marks else None
+def began_at(files: Sequence[LogFile]) -> Seconds | None:
+    """When the first byte was printed, by whichever worker: rank 0 may have said nothing."""
+    return min((marks[0][0] for file in files if (marks := marks_of(file))), default=None)
 
 
 def last_at(path: Path) -> Seconds:

@@ -212,7 +212,7 @@ class JobRoutes:
                     "attempt": attempt,
                     "ranks": sorted({file.rank for file in files}),
                     "bytes": sum(map(size_of, files)),
-                    "began_at": service.time_of(began_at(files[0])),
+                    "began_at": service.time_of(began_at(files)),
                     "last_at": service.time_of(max(last_at(file.path) for file in files)),
                 }
                 for attempt, files in sorted(found.items())
