@@ -10,6 +10,7 @@ BoaError
 │   └── NotAllowed    403   the caller's role, or the job's owner, does not allow it
 ├── NoSuchPath        404   one that nothing can be at
 ├── NoSuchClass       404   (an InputError)
+├── NotPlanned        404   (an InputError) a class that the plan in force has no jobs of
 ├── NoPlanYet         404
 ├── NotRunning        404   a report of a job that is not active
 ├── OtherAttempt      409   a report of a run that is over
@@ -113,6 +114,13 @@ class NoSuchClass(InputError):
 
     def __init__(self, name: str) -> None:
         super().__init__("class", name, "a class that jobs were submitted of (GET /api/v1/classes)")
+
+
+class NotPlanned(InputError):
+    status = 404
+
+    def __init__(self, name: str) -> None:
+        super().__init__("class", name, "one that the plan in force expects (GET /api/v1/plan)")
 
 
 class NoPlanYet(BoaError):

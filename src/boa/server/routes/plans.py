@@ -20,7 +20,7 @@ from boa.scheduler.plan.plan_in_force import PlanState
 from boa.scheduler.plan.preview import Previewed, Spread
 from boa.scheduler.plan.why import why
 from boa.server.context import Service, only_known_parameters
-from boa.server.http.errors import NoPlanYet, NoSuchClass, documented
+from boa.server.http.errors import NoPlanYet, NotPlanned, documented
 from boa.server.http.shared_answers import Shared, for_ever
 from boa.solver.frontier import sweep
 from boa.solver.solution import as_document
@@ -99,7 +99,7 @@ class PlanRoutes:
         state = self._plan(self._service.control.snapshot)
         found = why(state.solution, name)
         if found is None:
-            raise NoSuchClass(name)
+            raise NotPlanned(name)
         said = {**asdict(found), "plan": state.number, "now": self._service.control.now()}
         return cast(answers.Why, said)  # checked on its way out
 

@@ -257,6 +257,7 @@ def test_why_is_told_of_classes_in_the_plan_only(service: FakeService) -> None:
     answer = service.ask("GET", "/api/v1/classes/nobody/why")
     assert answer.status_code == 404
     assert answer.json()["error"]["field"] == "class"
+    assert "the plan in force expects" in answer.json()["error"]["expected"]
 
 
 def test_the_client_asks_all_three(service: FakeService) -> None:

@@ -82,7 +82,7 @@ function Known({ known, plan, number }: KnownProps) {
       </div>
       <Estimate known={known} />
       <Card title="Why this many GPUs">
-        <WhyWidth name={known.class} number={number} />
+        <WhyWidth name={known.class} number={number} isPlanned={plan !== null} />
       </Card>
       <div className="two">
         {plan && known.epochs > 1 && <PlannedWidths plan={plan} />}

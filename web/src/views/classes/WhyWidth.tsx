@@ -8,11 +8,19 @@ import { sensible, stepsOf, stretchesOf } from "./why";
 
 const MOST_OPEN = 2;
 
+interface OfClass {
+  name: string;
+  /** Of the plan in force; null: there is none. */
+  number: number | null;
+  isPlanned: boolean;
+}
+
 /** Time against money: the service's words, and for each stretch of epochs the figures. */
-export function WhyWidth({ name, number }: { name: string; number: number | null }) {
-  const path = number === null ? null : `/classes/${encodeURIComponent(name)}/why`;
+export function WhyWidth({ name, number, isPlanned }: OfClass) {
+  const path = isPlanned ? `/classes/${encodeURIComponent(name)}/why` : null;
   const answer = useAnswer<Why>(path, number);
-  if (path === null) return <Empty title="There is no plan yet." />;
+  if (number === null) return <Empty title="There is no plan yet." />;
+  if (!isPlanned) return <Empty title="The plan in force expects no jobs of this class." />;
   return (
     <Shown answer={answer} what="the reasons">
       {(why) => <Reasons why={why} />}
