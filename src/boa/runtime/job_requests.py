@@ -11,7 +11,7 @@ from boa.formats.job_changes import read_changes
 from boa.model.access import Caller
 from boa.model.cluster import JobId
 from boa.model.job import JobRecord, JobSpec
-from boa.model.job_spec import AMENDABLE
+from boa.model.job_spec import AMENDABLE, GpuLimits
 from boa.model.service import ServiceConfig
 from boa.model.sweep import Sweep
 from boa.runtime.audit import audited
@@ -157,4 +157,6 @@ def looker(job: JobId, what: str) -> Callable[[Draft], Mapping[str, Any] | None]
 def _plain(value: Any) -> object:
     if value is None or isinstance(value, str | int | float):
         return value
+    if isinstance(value, GpuLimits):
+        return f"{value.min} to {value.max} of {', '.join(value.types) or 'any type'}"
     return str(value)[:200]

@@ -193,6 +193,18 @@ def test_pausing_what_has_ended_is_refused_and_pausing_twice_is_nothing(lives: A
 
 
 @BILLINGS
+def test_more_gpus_at_least_are_in_force_at_once(lives: Any, billing: str) -> None:
+    live = lives(LONG, per_hour=0.1, budget=20.0, billing=billing)
+    job_id = live.submit(spec("long", gpus=ONE))
+    live.advance(300.0)
+    asked(live, live.loop.change(job_id, {"gpus": {"min": 2, "max": 4}}, by=ALICE))
+    live.advance(600.0)
+    wider = live.job(job_id).run
+    assert wider is not None
+    assert wider.allocation.width >= 2
+
+
+@BILLINGS
 def test_fewer_gpus_are_in_force_at_once_and_after_a_crash(lives: Any, billing: str) -> None:
     live = lives(LONG, per_hour=0.1, budget=20.0, billing=billing)
     job_id = live.submit(spec("long"))
@@ -211,7 +223,7 @@ def test_fewer_gpus_are_in_force_at_once_and_after_a_crash(lives: Any, billing: 
     assert "changed" in kinds(live, job_id)
     (line,) = live.store.audit()
     assert line.entry.what == "job set"
-    assert "max=1" in str(line.entry.after)
+    assert line.entry.after == {"gpus": "1 to 1 of any type"}
 
 
 @BILLINGS
