@@ -94,10 +94,9 @@ def logs(
             return
         shown = _followed(asked) if follow else _told(asked)
         for head, pieces in shown:
-            if head:
-                _write(head)
             for text in _matching(pieces, pattern):
-                _write(text)
+                _write(head + text)
+                head = ""  # above the first that is shown, if anything is
 
 
 def _write(text: str) -> None:

@@ -48,6 +48,13 @@ def test_only_lines_that_match_are_printed(run: Boa, two_runs: FakeService) -> N
     assert run.json("logs", 1, "--attempt", 1, "--grep", "no end")["text"] == "no end\n"
 
 
+def test_runs_without_a_line_that_matches_have_no_head(run: Boa, two_runs: FakeService) -> None:
+    head, line = run("logs", 1, "--rank", "all", "--grep", "step 2").splitlines()
+    assert head.startswith("── attempt 2")
+    assert line == "step 2"
+    assert run("logs", 1, "--rank", "all", "--grep", "never said") == ""
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
