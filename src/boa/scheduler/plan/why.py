@@ -142,7 +142,7 @@ def _said(variant: Variant, stretch: EpochChoice, gpu: GpuName, rate: float) -> 
     others = [c for c in stretch.choices if c.width != stretch.width]
     said = f"{_epochs(stretch, len(variant.widths))} on {stretch.width}×{gpu}: "
     if not others:
-        return said + "the only width that is possible."
+        return said + "the only width that it may have now."
     if rate <= 0:
         return said + "the fastest there is; the budget is no limit."
     less, more = _cheaper(planned, others), _faster(planned, others)

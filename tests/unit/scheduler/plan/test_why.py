@@ -93,7 +93,7 @@ def test_where_the_budget_is_no_limit_the_fastest_width_needs_no_reason() -> Non
 def test_a_class_with_one_width_has_no_choice() -> None:
     found = why(solved(workload(epoch(3600.0, 1.0), max_gpus=1), 1.0), "one")
     assert found is not None
-    assert found.words == ("The job on 1×T4: the only width that is possible.",)
+    assert found.words == ("The job on 1×T4: the only width that it may have now.",)
 
 
 def test_two_variants_are_as_good_as_each_other_and_the_budget_ends_between_them() -> None:

@@ -36,7 +36,7 @@ function Reasons({ why }: { why: Why }) {
       <p className="faint">
         {rate > 0
           ? `More GPUs save time and cost money. One more dollar saves ${duration(rate)} elsewhere, so a job of this class takes more GPUs as long as a dollar saves at least that.`
-          : "The budget is no limit: every job gets the number of GPUs at which it is fastest."}
+          : "The budget is no limit: every job gets the number of GPUs at which it is fastest, of those that its class may have by now."}
       </p>
       {stretches.map((stretch, index) => (
         <details key={stretch.key} open={index < MOST_OPEN} className="reason">
