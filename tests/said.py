@@ -154,7 +154,7 @@ SAID: list[tuple[EventKind, dict[str, Any], str]] = [
     (
         "failed",
         {**ENDED, "exit_code": 2, "why": "exit_code", "failures": 4},
-        "job 3 (net) failed after 60 s for $0.31: exit code 2 4 times without progress",
+        "job 3 (net) failed after 60 s for $0.31: exit code 2, 4 times without progress",
     ),
     (
         "failed",

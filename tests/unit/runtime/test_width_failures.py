@@ -155,7 +155,7 @@ def test_a_failure_where_nothing_ever_worked_counts_as_the_jobs_own(lived: Any) 
     live.finish()
     job = live.job(job_id)
     assert (job.state, job.failures, job.attempts) == ("failed", 3, 3)
-    assert job.reason == "exit code 1 3 times without progress"
+    assert job.reason == "exit code 1, 3 times without progress"
     assert job.said == "no such file"
     assert failed(live) == []
 

@@ -54,7 +54,7 @@ def goes_back(failed: Placement, why: str, back: Placement) -> str:
 
 def given_up(why: str, failures: int) -> str:
     """The same of a job that is not tried again."""
-    return f"{why} {failures} times without progress" if failures > 1 else why
+    return f"{why}, {failures} times without progress" if failures > 1 else why
 
 
 def not_over(hindrance: str) -> str:
