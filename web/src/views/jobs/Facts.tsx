@@ -79,6 +79,9 @@ function wantedNote(job: JobDetails): string {
 
 type Fact = [name: string, value: ReactNode];
 
+/** Metrics of `boa.train.torch` that count samples. */
+const IN_SAMPLES = new Set(["batch_size", "noise_scale"]);
+
 export function Facts({ job }: { job: SeenDetails }) {
   const { total } = job.rescale_s;
   const ran = ranOf(job, useNow());
@@ -104,7 +107,7 @@ export function Facts({ job }: { job: SeenDetails }) {
   ];
   const said = Object.entries(job.metrics).map(([name, value]): Fact => [
     capital(name.replaceAll("_", " ")),
-    figure(value),
+    IN_SAMPLES.has(name) ? `${figure(value)} samples` : figure(value),
   ]);
   return (
     <Card title="Facts">
