@@ -3,15 +3,24 @@
 import itertools
 import math
 import random
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
+from boa.errors import InputError
 from boa.formats.containers import either, list_of, mapping_of, object_of
 from boa.formats.files import read_document
-from boa.formats.job import JOB, SHELL, below_its_file, read_job_spec
+from boa.formats.job import (
+    JOB,
+    MAX_RUN_BYTES,
+    MAX_VALUE_BYTES,
+    SHELL,
+    below_its_file,
+    read_job_spec,
+)
 from boa.formats.parts import LINE
 from boa.formats.shapes import (
     FLAG,
@@ -37,6 +46,7 @@ MAX_VALUE = 1000
 MAX_SEED = 2**53
 MAX_CHARACTERS = 16 * 1024**2
 """Commands and variables of all jobs of a sweep together, with the values in them."""
+_PLACE = re.compile(r"\{([A-Za-z][A-Za-z0-9_-]{0,59})\}")
 
 
 class Range(NamedTuple):
@@ -83,6 +93,7 @@ _VALUE_TEXT = text(
     f"a number, true, false, or text of up to {MAX_VALUE} characters on one line",
     pattern=r"^[^\x00-\x1f\x7f]*$",
     most=MAX_VALUE,
+    fits=str.isprintable,  # it becomes part of the job's name, which all may list
     words="text",
 )
 _NUMBER = number()
@@ -239,7 +250,8 @@ def load_sweep(path: str | Path) -> SweepSpec:
 
 
 def drawn(spec: SweepSpec) -> list[Drawn]:
-    """The jobs of a sweep, in order: the last parameter of a grid changes first."""
+    """The jobs of a sweep, in order: the last parameter of a grid changes first. Raises InputError
+    where values make jobs longer than any may be."""
     if spec.draws is None:
         lists = _lists(spec)
         combinations = itertools.product(*lists.values())
@@ -275,7 +287,7 @@ def _with(spec: JobSpec, values: Mapping[str, str]) -> JobSpec:
     places = {name: "{" + name + "}" for name in values}
     said = (*spec.run, *spec.env.values())
     missing = [name for name, place in places.items() if not any(place in one for one in said)]
-    env = {name: _filled(value, values) for name, value in spec.env.items()}
+    env = {name: _variable(name, _filled(value, values)) for name, value in spec.env.items()}
     if spec.run[: len(SHELL)] == SHELL:
         quoted = {name: shlex.quote(value) for name, value in values.items()}
         added = "".join(f" --{name} {quoted[name]}" for name in missing)
@@ -286,24 +298,25 @@ def _with(spec: JobSpec, values: Mapping[str, str]) -> JobSpec:
     named = " ".join(f"{name}={value}" for name, value in values.items())
     name = f"{spec.name or spec.job_class} {named}"
     cut = name if len(name) <= 200 else f"{name[:199]}…"
-    return replace(spec, run=run, env=env, name=cut)
+    return replace(spec, run=_command(run), env=env, name=cut)
 
 
 def _filled(said: str, values: Mapping[str, str]) -> str:
     """In one pass: a value that looks like a place stays as it is."""
-    for part in values:
-        if "{" + part + "}" in said:
-            break
-    else:
-        return said
-    found, at = [], 0
-    while at < len(said):
-        end = said.find("}", at)
-        name = said[at + 1 : end] if said[at] == "{" and end > 0 else ""
-        if name in values:
-            found.append(values[name])
-            at = end + 1
-        else:
-            found.append(said[at])
-            at += 1
-    return "".join(found)
+    return _PLACE.sub(lambda place: values.get(place[1], place[0]), said)
+
+
+def _variable(name: str, value: str) -> str:
+    """Raises InputError where its values have made it longer than any may be …"""
+    if (size := len(value.encode())) > MAX_VALUE_BYTES:
+        most = f"variables of at most {MAX_VALUE_BYTES // 1024} KB"
+        raise InputError("parameters", None, most, f"with them {name} is {size:,} bytes long")
+    return value
+
+
+def _command(run: tuple[str, ...]) -> tuple[str, ...]:
+    """… and here."""
+    if (size := sum(len(argument.encode()) + 1 for argument in run)) > MAX_RUN_BYTES:
+        most = f"a command of at most {MAX_RUN_BYTES // 1024} KB"
+        raise InputError("parameters", None, most, f"with them it is {size:,} bytes long")
+    return run

@@ -129,3 +129,26 @@ def test_the_schema_is_valid_and_takes_what_is_read() -> None:
     sweep = {"job": JOB, "parameters": {"lr": [1, "a", True]}, "halving": {}, "seed": 3}
     assert Draft202012Validator(schema).is_valid(sweep)
     read_sweep(sweep)
+
+
+@pytest.mark.parametrize("value", ["\ud800", "a\u2028b", "\x9b31m"])
+def test_values_are_text_that_every_list_of_jobs_can_show(value: str) -> None:
+    with pytest.raises(InputError, match="parameters.a"):
+        read_sweep({"job": JOB, "parameters": {"a": [value]}})
+
+
+@pytest.mark.parametrize(
+    ("job", "count", "words"),
+    [
+        ({"run": "echo " + "{a}" * 200}, 1, "a command of at most 128 KB"),
+        ({"env": {"ALL": "{a}" * 3000}}, 1, "variables of at most 10 KB"),
+        ({"run": "echo {a} " + "x" * 100_000}, 90, "together"),
+    ],
+)
+def test_values_make_no_job_longer_than_one_may_be_nor_all_too_long(
+    job: dict[str, Any], count: int, words: str
+) -> None:
+    values = [f"{number}" * 500 for number in range(10, 10 + count)]
+    document = {"job": {**JOB, **job}, "parameters": {"a": values, "b": [1, 2]}}
+    with pytest.raises(InputError, match=words):
+        drawn(read_sweep(document))
