@@ -7,6 +7,7 @@ keeps a few lines of its own: `engines/processes/run_files.py`.
 
 import errno
 import os
+import secrets
 import stat
 from contextlib import ExitStack
 from pathlib import Path
@@ -68,6 +69,50 @@ def plain_status(path: str | Path) -> os.stat_result | None:
     except OSError:
         return None
     return status if stat.S_ISREG(status.st_mode) else None
+
+
+def remove_folder(path: str | Path) -> None:
+    """Remove a folder with all that is in it, however deep: a job may nest more than a call or a
+    descriptor per level can follow, so each folder is moved to the top before it is emptied.
+    Follows no link. Raises OSError."""
+    top = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        mine, number = secrets.token_hex(8), 0
+        waiting = _emptied(top)
+        while waiting:
+            name = waiting.pop()
+            where = _opened(name, top)
+            try:
+                for folder in _emptied(where):
+                    waiting.append(f".{mine}.{number}")
+                    number += 1
+                    os.rename(folder, waiting[-1], src_dir_fd=where, dst_dir_fd=top)
+            finally:
+                os.close(where)
+            os.rmdir(name, dir_fd=top)
+    finally:
+        os.close(top)
+    os.rmdir(path)
+
+
+def _emptied(where: int) -> list[str]:
+    """Names of folders in one, which had all else removed."""
+    with os.scandir(where) as found:
+        entries = [(one.name, one.is_dir(follow_symlinks=False)) for one in found]
+    for name, is_folder in entries:
+        if not is_folder:
+            os.unlink(name, dir_fd=where)
+    return [name for name, is_folder in entries if is_folder]
+
+
+def _opened(name: str, where: int) -> int:
+    """A folder, closed to its own user or not."""
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        return os.open(name, flags, dir_fd=where)
+    except PermissionError:
+        os.chmod(name, 0o700, dir_fd=where)
+        return os.open(name, flags, dir_fd=where)
 
 
 def kind_of(path: str | Path) -> str:

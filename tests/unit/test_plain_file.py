@@ -1,11 +1,12 @@
 """Only plain files are opened, and nothing is waited for."""
 
+import os
 from pathlib import Path
 
 import pytest
 
 from boa.atomic_file import replace_file
-from boa.plain_file import NotPlain, open_plain, plain_status, read_plain
+from boa.plain_file import NotPlain, open_plain, plain_status, read_plain, remove_folder
 from replacing import KINDS, make, promptly
 
 
@@ -76,3 +77,22 @@ def test_a_folder_there_is_an_error_that_can_be_told(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="file"):
         replace_file(tmp_path / "file", "ours", private=True)
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_folder_is_removed_with_all_that_is_in_it_but_what_links_lead_to(tmp_path: Path) -> None:
+    outside, folder = tmp_path / "outside", tmp_path / "folder"
+    outside.mkdir()
+    (outside / "kept").write_text("kept")
+    (folder / "a" / "b" / "a").mkdir(parents=True)
+    (folder / "a" / "b" / "file").write_text("gone")
+    (folder / "a" / "link").symlink_to(outside)
+    (folder / "link").symlink_to(outside / "kept")
+    os.mkfifo(folder / "pipe")
+    (folder / "a" / "b").chmod(0)
+    remove_folder(folder)
+    assert not folder.exists()
+    assert (outside / "kept").read_text() == "kept"
+    folder.symlink_to(outside)
+    with pytest.raises(OSError, match="folder"):
+        remove_folder(folder)
+    assert (outside / "kept").exists()

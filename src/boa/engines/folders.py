@@ -11,7 +11,6 @@ ROOT/JOB/code                        the package that a job runs in, unpacked an
 import logging
 import os
 import re
-import shutil
 import time
 from collections.abc import Collection, Sequence
 from contextlib import suppress
@@ -21,6 +20,7 @@ from boa.engines.processes import run_files
 from boa.errors import InputError
 from boa.model.cluster import JobId
 from boa.model.runs import LogFile, RunKey
+from boa.plain_file import remove_folder
 from boa.private_files import private_folder
 from boa.units import Seconds
 
@@ -117,7 +117,7 @@ def remove(path: str) -> None:
     """Whatever it is; what cannot be removed stays, and the log says so."""
     try:
         if os.path.isdir(path) and not os.path.islink(path):
-            shutil.rmtree(path)
+            remove_folder(path)
         else:
             os.unlink(path)
     except FileNotFoundError:

@@ -6,10 +6,9 @@ replaced while it is looked at. Only plain files are told of and opened, and no 
 """
 
 import os
-import shutil
 import stat
 from collections.abc import Callable, Collection, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -17,11 +16,14 @@ from typing import BinaryIO
 from boa.errors import InputError
 from boa.model.cluster import JobId
 from boa.packing.archive import BadPackage, checked_path
-from boa.plain_file import NotPlain, open_plain
+from boa.plain_file import NotPlain, open_plain, remove_folder
 from boa.units import Seconds
 
 MOST_LISTED = 10_000
+MOST_FOLDERS = 64
+"""Folders above a file that is told of; who nests deeper would have us open thousands at once."""
 DAY_S: Seconds = 86_400.0
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class NoSuchArtifact(InputError):
@@ -91,6 +93,8 @@ class ArtifactFolders:
     def open(self, job: JobId, path: str) -> BinaryIO:
         """Raises NoSuchArtifact, also of what is no plain file."""
         try:
+            if path.count("/") > MOST_FOLDERS:
+                raise NotPlain(path[:200])
             checked_path(path)
             file = open_plain(self.root / job / path, folders=path.count("/") + 1)
         except (OSError, NotPlain, BadPackage, ValueError):
@@ -120,7 +124,7 @@ class ArtifactFolders:
         gone = []
         for job in to_remove(ended, sizes, now, self.retention):
             with suppress(OSError):
-                shutil.rmtree(self.root / job)
+                remove_folder(self.root / job)
                 gone.append(job)
         return gone
 
@@ -135,18 +139,38 @@ class ArtifactFolders:
             return []
 
     def _walk(self, job: JobId) -> Iterator[tuple[str | None, os.stat_result]]:
-        """Everything below a job's folder but folders; None of a name that cannot be told."""
-        top = self.root / job
-        if top.is_symlink() or not top.is_dir():
-            return
-        for folder, folders, names, where in os.fwalk(top, follow_symlinks=False):
-            folders.sort()
-            below = os.path.relpath(folder, top)
-            for name in sorted([*names, *(f for f in folders if _is_link(f, where))]):
-                with suppress(OSError):
-                    status = os.stat(name, dir_fd=where, follow_symlinks=False)
-                    path = name if below == "." else f"{below}/{name}"
-                    yield _told(path), status
+        """Everything below a job's folder but folders, of which those are told that are nested too
+        deep; None of what cannot be told."""
+        waiting = [""]
+        while waiting:
+            below = waiting.pop()
+            with suppress(OSError), self._opened(job, below) as where:
+                inside = []
+                for name in sorted(os.listdir(where)):
+                    path = f"{below}/{name}" if below else name
+                    try:
+                        status = os.stat(name, dir_fd=where, follow_symlinks=False)
+                    except OSError:  # gone since
+                        continue
+                    if not stat.S_ISDIR(status.st_mode):
+                        yield _told(path), status
+                    elif path.count("/") >= MOST_FOLDERS:
+                        yield None, status
+                    else:
+                        inside.append(path)
+                waiting += reversed(inside)
+
+    @contextmanager
+    def _opened(self, job: JobId, below: str) -> Iterator[int]:
+        """A folder of a job's, by a way without links."""
+        where = os.open(self.root / job, _FOLDER)
+        try:
+            for name in below.split("/") if below else ():
+                above, where = where, os.open(name, _FOLDER, dir_fd=where)
+                os.close(above)
+            yield where
+        finally:
+            os.close(where)
 
 
 def to_remove(
@@ -173,9 +197,3 @@ def _told(path: str) -> str | None:
         return checked_path(path)
     except (BadPackage, ValueError):
         return None
-
-
-def _is_link(name: str, where: int) -> bool:
-    with suppress(OSError):
-        return stat.S_ISLNK(os.stat(name, dir_fd=where, follow_symlinks=False).st_mode)
-    return False

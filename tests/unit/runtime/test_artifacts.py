@@ -141,3 +141,24 @@ def test_what_stays_is_within_its_time_and_its_bound(
 def test_the_end_of_their_time_is_known_once_the_job_has_ended() -> None:
     assert Retention(keep_s=DAY_S).kept_until(None) is None
     assert Retention(keep_s=DAY_S).kept_until(5.0) == DAY_S + 5
+
+
+def test_folders_too_deep_to_walk_are_told_of_and_go_with_the_rest(tmp_path: Path) -> None:
+    folders = ArtifactFolders(tmp_path, Retention(keep_s=10, max_bytes=1))
+    nested(left(folders, "1", model="abc"), 1500)
+    found = folders.listing("1")
+    assert ([one.path for one in found.files], found.odd) == (["model"], 1)
+    with pytest.raises(NoSuchArtifact):
+        folders.open("1", "/".join(["d"] * 1500 + ["f"]))
+    assert folders.sweep((), lambda job: 0.0, 20.0) == ["1"]
+    assert not (tmp_path / "1").exists()
+
+
+def nested(folder: Path, levels: int) -> None:
+    where = os.open(folder, os.O_RDONLY)
+    for _ in range(levels):
+        os.mkdir("d", dir_fd=where)
+        above, where = where, os.open("d", os.O_RDONLY, dir_fd=where)
+        os.close(above)
+    os.close(os.open("f", os.O_CREAT | os.O_WRONLY, dir_fd=where))
+    os.close(where)
