@@ -133,7 +133,7 @@ def test_the_schema_is_valid_and_takes_what_is_read() -> None:
 
 @pytest.mark.parametrize("value", ["\ud800", "a\u2028b", "\x9b31m"])
 def test_values_are_text_that_every_list_of_jobs_can_show(value: str) -> None:
-    with pytest.raises(InputError, match="parameters.a"):
+    with pytest.raises(InputError, match=r"parameters\.a"):
         read_sweep({"job": JOB, "parameters": {"a": [value]}})
 
 

@@ -137,8 +137,11 @@ class TermRoutes:
             raise InputError("continue", continued, "true or false")
         record, by = await self._own(request, job, "submitted again")
         spec = read_again(record.spec, body.get("changes", {}))
-        made = self._service.control.resubmit(
-            job, spec, continued=continued, owner=by.name, team=by.team, by=by
+        control = self._service.control
+        made = await run_in_threadpool(  # it looks for what the job names
+            lambda: control.resubmit(
+                job, spec, continued=continued, owner=by.name, team=by.team, by=by
+            )
         )
         return self._jobs.details(await answer(made), by)
 

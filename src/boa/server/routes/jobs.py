@@ -84,7 +84,10 @@ class JobRoutes:
         Answers once the job is stored; it starts when its GPUs are there.
         """
         spec, by = read_job_spec(await read_json(request)), caller_of(request)
-        submitted = self._service.control.submit(spec, owner=by.name, team=by.team, by=by)
+        control = self._service.control
+        submitted = await run_in_threadpool(  # it looks for what the job names: that may hang
+            lambda: control.submit(spec, owner=by.name, team=by.team, by=by)
+        )
         return self.details(await answer(submitted), by)
 
     async def submit_many(self, request: Request) -> answers.Submitted:

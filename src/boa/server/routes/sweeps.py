@@ -54,7 +54,10 @@ class SweepRoutes:
         """
         body = await read_json(request)
         spec, by = await run_in_threadpool(read_sweep, body), caller_of(request)
-        made = self._service.control.submit_sweep(spec, owner=by.name, team=by.team, by=by)
+        control = self._service.control
+        made = await run_in_threadpool(  # a thousand jobs, and it looks for what they name
+            lambda: control.submit_sweep(spec, owner=by.name, team=by.team, by=by)
+        )
         sweep = await answer(made)
         return await run_in_threadpool(self._details, sweep)
 

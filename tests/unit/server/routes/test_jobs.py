@@ -1,5 +1,6 @@
 """Jobs over the API: submitted, listed, looked at, stopped."""
 
+import threading
 from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
@@ -335,3 +336,26 @@ def test_a_batch_may_be_as_large_as_the_limit_on_bodies(service: FakeService) ->
     jobs = [{"class": "a", "run": "x" * 4000}] * 3000
     answer = service.ask("POST", "/api/v1/jobs/batch", json={"jobs": jobs})
     assert len(answer.json()["ids"]) == 3000
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("submit", "jobs", {"class": "a", "run": "b"}),
+        ("resubmit", "jobs/1/resubmit", {}),
+        ("submit_sweep", "sweeps", {"job": {"class": "a", "run": "b"}, "parameters": {"x": [1]}}),
+    ],
+)
+def test_what_a_job_names_is_looked_for_beside_the_event_loop(
+    service: FakeService, monkeypatch: pytest.MonkeyPatch, method: str, path: str, body: Any
+) -> None:
+    service.submit()
+    asked, threads = getattr(service.control, method), []
+
+    def noted(*args: Any, **more: Any) -> Any:
+        threads.append(threading.current_thread())
+        return asked(*args, **more)
+
+    monkeypatch.setattr(service.control, method, noted)
+    assert service.ask("POST", f"/api/v1/{path}", json=body).status_code == 201
+    assert threads != [threading.current_thread()]
