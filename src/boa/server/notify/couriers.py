@@ -34,7 +34,9 @@ LONGEST_WAIT_S: Seconds = 3600.0
 MOST_TRIES = 80
 """With an hour between the last ones: three days."""
 AT_ONCE = 50
-"""Notices that are taken out of the store at a time, and that share one e-mail or Slack message."""
+"""Notices that share one e-mail or Slack message."""
+MOST_READ = 1000
+"""Notices that are taken out of the store at a time: refused ones must not hide others."""
 LOOK_S: Seconds = 60.0
 """So often a courier looks by itself."""
 SETTLE_S: Seconds = 10.0
@@ -78,7 +80,8 @@ class Sender:
             for notice in notices:
                 post_webhook(url, key, notice, self._service)
         except NotDelivered as why:
-            raise NotDelivered(masked(str(why), [value for value in used if value])) from None
+            shown = masked(str(why), [value for value in used if value])
+            raise NotDelivered(shown, refused=why.refused) from None
 
 
 def secret_of(place: SecretFrom, vault: Vault) -> str:
@@ -130,13 +133,14 @@ class Courier:
     def turn(self) -> Seconds:
         """Deliver what is due. Seconds until it is to be looked at again."""
         self._settle(())
-        waiting = self._store.notices(target=self.target.name, waiting=True, limit=AT_ONCE)
+        waiting = self._store.notices(target=self.target.name, waiting=True, limit=MOST_READ)
         waiting = [notice for notice in waiting if notice.number not in self._unsettled]
         due = [notice for notice in waiting if notice.due_at <= self._clock()]
         if not due:
             soonest = min((notice.due_at for notice in waiting), default=None)
             return LOOK_S if soonest is None else max(soonest - self._clock(), 0.0)
-        groups = [[one] for one in due] if self.target.kind == "webhook" else [due]
+        some = due[:AT_ONCE]
+        groups = [[one] for one in some] if self.target.kind == "webhook" else [some]
         for group in groups:
             if not self._deliver(group):
                 self._failing += 1
@@ -145,11 +149,15 @@ class Courier:
         return 0.0
 
     def _deliver(self, group: Sequence[Notice]) -> bool:
+        """Whether the target is there. Of a group that it refuses, which is named by jobs as their
+        users like, each is sent by itself: one that nobody takes must not keep the others."""
         try:
             self._send(self.target, group)
         except NotDelivered as why:
+            if why.refused and len(group) > 1:
+                return all(self._deliver([one]) for one in group)
             self._settle([self._failed(notice, str(why)) for notice in group])
-            return False
+            return why.refused
         now = self._clock()
         self._settle(
             [

@@ -8,9 +8,12 @@ from email.utils import formatdate
 
 from boa.model.notices import Notice, NotifyTarget
 from boa.server.notify.errors import NotDelivered
+from boa.server.notify.patience import patience
 from boa.units import Seconds
 
 TIMEOUT_S: Seconds = 20.0
+WHOLE_S: Seconds = 60.0
+"""For all of a mail, however slowly the server speaks."""
 PORTS = {"starttls": 587, "tls": 465, "none": 25}
 SUBJECT_CHARACTERS = 150
 SHOWN_CHARACTERS = 200
@@ -46,12 +49,31 @@ def _plain(text: str) -> str:
 def send_mail(target: NotifyTarget, password: str, made: EmailMessage) -> None:
     """Raises NotDelivered where the server does not take it for anybody."""
     host, port = _server(target)
+    connected: list[smtplib.SMTP] = []
+
+    def held() -> object:
+        return getattr(connected[0], "sock", None) if connected else None
+
+    with patience(WHOLE_S, held) as late:
+        try:
+            _speak(target, password, made, (host, port), connected)
+        except NotDelivered:
+            if late.is_set():
+                raise NotDelivered(f"the mail was not taken within {WHOLE_S:.0f} s") from None
+            raise
+
+
+def _speak(
+    target: NotifyTarget,
+    password: str,
+    made: EmailMessage,
+    address: tuple[str, int],
+    connected: list[smtplib.SMTP],
+) -> None:
+    """`connected`: gets the connection before it is made."""
     context = ssl.create_default_context()
     try:
-        if target.security == "tls":
-            server: smtplib.SMTP = smtplib.SMTP_SSL(host, port, timeout=TIMEOUT_S, context=context)
-        else:
-            server = smtplib.SMTP(host, port, timeout=TIMEOUT_S)
+        server = _connect(target, address, context, connected)
         with server:
             if target.security == "starttls":
                 server.starttls(context=context)
@@ -68,7 +90,10 @@ def send_mail(target: NotifyTarget, password: str, made: EmailMessage) -> None:
         ) from None
     except smtplib.SMTPResponseException as trouble:
         what = _said(trouble.smtp_error)
-        raise NotDelivered(f"the mail server says {trouble.smtp_code} {what}") from None
+        refused = isinstance(trouble, smtplib.SMTPDataError) and trouble.smtp_code >= 500
+        raise NotDelivered(
+            f"the mail server says {trouble.smtp_code} {what}", refused=refused
+        ) from None
     except smtplib.SMTPNotSupportedError:
         raise NotDelivered(f"the mail server has no {target.security}, or no sign-in") from None
     except TimeoutError:
@@ -78,6 +103,25 @@ def send_mail(target: NotifyTarget, password: str, made: EmailMessage) -> None:
     except (OSError, smtplib.SMTPException, ValueError) as trouble:
         why = getattr(trouble, "strerror", None) or type(trouble).__name__
         raise NotDelivered(str(why)) from None
+
+
+def _connect(
+    target: NotifyTarget,
+    address: tuple[str, int],
+    context: ssl.SSLContext,
+    connected: list[smtplib.SMTP],
+) -> smtplib.SMTP:
+    """Made known before it is there: its first words may take for ever."""
+    host, port = address
+    if target.security == "tls":
+        secure = smtplib.SMTP_SSL.__new__(smtplib.SMTP_SSL)
+        connected.append(secure)
+        smtplib.SMTP_SSL.__init__(secure, host, port, timeout=TIMEOUT_S, context=context)
+        return secure
+    plain = smtplib.SMTP.__new__(smtplib.SMTP)
+    connected.append(plain)
+    smtplib.SMTP.__init__(plain, host, port, timeout=TIMEOUT_S)
+    return plain
 
 
 def _server(target: NotifyTarget) -> tuple[str, int]:

@@ -9,8 +9,10 @@ import hmac
 import http.client
 import json
 import ssl
+import threading
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -18,9 +20,14 @@ from boa._version import __version__
 from boa.formats.notify import URL
 from boa.model.notices import Notice
 from boa.server.notify.errors import NotDelivered
+from boa.server.notify.patience import patience
 from boa.units import Seconds
 
 TIMEOUT_S: Seconds = 10.0
+WHOLE_S: Seconds = 30.0
+"""For all of a request and its answer, however slowly that comes."""
+REFUSED = (400, 413, 422)
+"""Answers that are about what was said: the next notice may well be taken."""
 ANSWER_BYTES = 64 * 1024
 """Bytes of an answer that are read, so that the connection ends in order."""
 SLACK_CHARACTERS = 3000
@@ -86,22 +93,30 @@ def post(url: str, body: bytes, headers: Mapping[str, str]) -> None:
         **headers,
     }
     connection = _connection(parts.scheme.lower(), host, port)
+    late = threading.Event()
     try:
-        connection.request("POST", path, body, sent)
-        answer = connection.getresponse()
-        answer.read(ANSWER_BYTES)
+        connection.connect()
+        held = connection.sock
+        with patience(WHOLE_S, lambda: held) as late:
+            connection.request("POST", path, body, sent)
+            answer = connection.getresponse()
+            with suppress(OSError, http.client.HTTPException):  # its status is there
+                answer.read(ANSWER_BYTES)
     except TimeoutError:
         raise NotDelivered(f"no answer within {TIMEOUT_S:.0f} s") from None
     except ssl.SSLError as trouble:
         raise NotDelivered(f"TLS: {trouble.reason or 'refused'}") from None
     except (OSError, http.client.HTTPException, ValueError) as trouble:
+        if late.is_set():
+            raise NotDelivered(f"no whole answer within {WHOLE_S:.0f} s") from None
         why = getattr(trouble, "strerror", None) or type(trouble).__name__
         raise NotDelivered(str(why)) from None
     finally:
         connection.close()
     if not 200 <= answer.status < 300:
         moved = " (redirects are not followed)" if 300 <= answer.status < 400 else ""
-        raise NotDelivered(f"HTTP {answer.status}{moved}")
+        refused = answer.status in REFUSED
+        raise NotDelivered(f"HTTP {answer.status}{moved}", refused=refused)
 
 
 def _connection(scheme: str, host: str, port: int | None) -> http.client.HTTPConnection:

@@ -1,8 +1,10 @@
 """Notices on their way out, to real servers on loopback."""
 
+import contextlib
 import hashlib
 import hmac
 import json
+import socketserver
 import ssl
 import threading
 from collections.abc import Iterator, Sequence
@@ -297,6 +299,62 @@ def test_a_crash_between_delivery_and_its_record_sends_it_again_and_a_busy_store
     control.busy = None
     ours.turn()
     assert control.store.noticed[0].state == "delivered"
+
+
+@pytest.mark.parametrize("kind", ["webhook", "slack"])
+def test_a_notice_that_the_target_refuses_keeps_no_other_waiting(kind: Any) -> None:
+    control, clock, taken = FakeControl(), Clock(), list[int]()
+
+    def send(target: NotifyTarget, notices: Sequence[Notice]) -> None:
+        if any(one.number == 1 for one in notices):
+            raise NotDelivered("HTTP 400", refused=True)
+        taken.extend(one.number for one in notices)
+
+    store: Any = control.store
+    control.store.noticed = [notice(1), notice(2), notice(3)]
+    ours = Courier(NotifyTarget(name="ops", kind=kind, url="-"), store, control, send, clock)
+    ours.turn()
+    assert taken == [2, 3]
+    for _ in range(9):  # by now it waits for an hour and more
+        clock.now += max(ours.turn(), 1.0)
+    control.settle_notices([notice(4)])
+    assert not ours.is_failing
+    ours.turn()
+    assert taken == [2, 3, 4]
+    assert control.store.noticed[0].state == "waiting"
+
+
+@pytest.mark.parametrize("kind", ["webhook", "email"])
+def test_who_answers_a_byte_at_a_time_is_waited_for_only_so_long(
+    vault: Vault, monkeypatch: pytest.MonkeyPatch, kind: Any
+) -> None:
+    monkeypatch.setattr(post, "WHOLE_S", 0.2)
+    monkeypatch.setattr(mail, "WHOLE_S", 0.2)
+    over = threading.Event()
+
+    class Dripping(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            with contextlib.suppress(OSError):
+                while not over.wait(0.01):
+                    self.request.sendall(b"2")
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Dripping) as server:
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        place = f"127.0.0.1:{server.server_address[1]}"
+        target = NotifyTarget(
+            name="ops",
+            kind=kind,
+            url=f"http://{place}/" if kind == "webhook" else "",
+            to=("a@example.com",),
+            sender="b@example.com",
+            smtp=place,
+            security="none",
+        )
+        with pytest.raises(NotDelivered, match="within 0 s"):
+            Sender(vault, "boa-test")(target, [notice(1)])
+        over.set()
+        server.shutdown()
 
 
 def test_threads_deliver_what_is_new_and_end(posts: Posts, vault: Vault) -> None:
