@@ -17,16 +17,16 @@ import os
 import threading
 import time
 from collections.abc import Callable, Collection
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from boa.atomic_file import replace_file
+from boa.atomic_file import replace_file, to_disk
 from boa.errors import InputError
 from boa.model.access import Caller
 from boa.model.job import JobRecord
-from boa.packing.archive import BadPackage, Contents, Entry, read
+from boa.packing.archive import MOST_UNPACKED, BadPackage, Contents, Entry, read
 from boa.packing.unpack import pieces_of
 from boa.plain_file import read_plain
 from boa.private_files import private_folder
@@ -39,6 +39,11 @@ MAX_PART = 8 * 1024**2
 DRAFT_S: Seconds = 3600.0
 """An upload that nobody has gone on with for so long is given up."""
 MAX_OWNERS = 200
+MAX_DRAFTS = 4
+"""Uploads that one may have begun at a time."""
+FREELY_UNPACKED, MOST_TIMES = 256 * 1024**2, 20
+"""Bytes that any package may have once unpacked, and by how much more than its own: code is packed
+to a third, and a few bytes that become gigabytes are there to fill a disk at every start."""
 _log = logging.getLogger("boa.runtime")
 
 
@@ -99,11 +104,15 @@ class PackageShelf:
     def path(self, digest: str) -> Path:
         return self._folder / f"{digest}.tar.gz"
 
-    def get(self, digest: str, by: Caller, field: str = "package") -> Kept:
-        """Raises NoSuchPackage, also of one that is somebody else's."""
-        found = self._known(digest)
-        if found is None or not found.is_open_to(by):
-            raise NoSuchPackage(digest, field)
+    def get(self, digest: str, by: Caller, field: str = "package", *, using: bool = False) -> Kept:
+        """Raises NoSuchPackage, also of one that is somebody else's. `using`: it is submitted with,
+        and its time begins anew: no sweep comes in between."""
+        with self._lock if using else nullcontext():
+            found = self._known(digest)
+            if found is None or not found.is_open_to(by):
+                raise NoSuchPackage(digest, field)
+            if using:
+                self._use(digest)
         return found
 
     def listed(self, by: Caller) -> list[Kept]:
@@ -113,8 +122,7 @@ class PackageShelf:
         mine = [one for one in kept if one.is_open_to(by)]
         return sorted(mine, key=lambda one: -one.used_at)
 
-    def use(self, digest: str) -> None:
-        """Submitted with: its time begins anew."""
+    def _use(self, digest: str) -> None:
         with suppress(OSError):
             os.utime(self.path(digest), (self._clock(), self._clock()))
 
@@ -136,11 +144,13 @@ class PackageShelf:
             private_folder(self._folder)
             flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
             found = os.open(draft, flags | (os.O_APPEND if offset else os.O_TRUNC), 0o600)
+            whole = offset + len(data) == total
             with os.fdopen(found, "ab" if offset else "wb") as file:
                 file.write(data)
-            if offset + len(data) < total:
+            if not whole:
+                self._drop_others(draft)
                 return offset + len(data)
-            return self._take_in(digest, by, draft)
+            return self._take_in(digest, by, draft, total)
 
     def sweep(self, in_use: Collection[str], keep_s: Seconds) -> list[str]:
         """Remove packages that no active job uses and nobody has for so long. Gives those."""
@@ -157,14 +167,21 @@ class PackageShelf:
                     draft.unlink(missing_ok=True)
         return gone
 
-    def _take_in(self, digest: str, by: Caller, draft: Path) -> Kept:
+    def _drop_others(self, draft: Path) -> None:
+        """Of all uploads that one has begun, the latest few: no more of the disk is anybody's."""
+        who = draft.name.split(".")[2]
+        mine = sorted(self._folder.glob(f".*.{who}.part"), key=_used, reverse=True)
+        for other in [one for one in mine if one != draft][MAX_DRAFTS - 1 :]:
+            other.unlink(missing_ok=True)
+
+    def _take_in(self, digest: str, by: Caller, draft: Path, size: int) -> Kept:
         paths: list[str] = []
 
         def begin(entry: Entry) -> None:
             paths.append(entry.path)
 
         try:
-            found = read(pieces_of(draft), begin)
+            found = read(pieces_of(draft), begin, most=most_unpacked(size))
         except BadPackage as bad:
             draft.unlink(missing_ok=True)
             expected = "a ustar archive in gzip: folders and plain files, no links (docs/jobs.md)"
@@ -178,8 +195,10 @@ class PackageShelf:
         if (by.name, by.team) not in owners:
             owners = [*owners, (by.name, by.team)][-MAX_OWNERS:]
         self._describe(digest, found, paths, owners)
+        to_disk(draft)  # before its name says that it is there
         os.replace(draft, self.path(digest))
-        self.use(digest)
+        to_disk(self._folder)
+        self._use(digest)
         kept = self._known(digest)
         assert kept is not None
         return kept
@@ -217,6 +236,11 @@ class PackageShelf:
         """The upload of each who uploads, so that none can spoil another's."""
         who = hashlib.sha256(by.name.encode()).hexdigest()[:12]
         return self._folder / f".{digest}.{who}.part"
+
+
+def most_unpacked(size: int) -> int:
+    """Bytes that a package of this size may have once it is unpacked."""
+    return min(FREELY_UNPACKED + MOST_TIMES * size, MOST_UNPACKED)
 
 
 def _size(path: Path) -> int:

@@ -59,8 +59,7 @@ class KnownPlaces:
         if spec.package == PACK:
             raise InputError(f"{at}package", PACK, TO_UPLOAD)
         if spec.package:
-            paths = self._shelf.get(spec.package, by, f"{at}package").paths
-            self._shelf.use(spec.package)
+            paths = self._shelf.get(spec.package, by, f"{at}package", using=True).paths
             _check_packed(spec, paths, at)
         if spec.after:
             return  # what it waits for may make the rest

@@ -4,6 +4,7 @@ import gzip
 import io
 import os
 import tarfile
+import threading
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from boa.errors import InputError
 from boa.model.access import Caller
 from boa.packing.pack import Package, pack
+from boa.runtime import packages
 from boa.runtime.packages import DRAFT_S, Kept, NoSuchPackage, PackageShelf
 
 ANN, BOB = Caller(name="ann", role="member", team="vision"), Caller(name="bob", role="member")
@@ -115,7 +117,7 @@ def test_a_package_goes_when_nobody_has_needed_it_for_long(shelf: Shelf, package
     shelf.now += 5 * DAY_S
     assert shelf.sweep({package.digest}, DAY_S) == []
     assert shelf.sweep((), 6 * DAY_S) == []
-    shelf.use(package.digest)
+    shelf.get(package.digest, ANN, using=True)
     shelf.now += 0.9 * DAY_S
     assert shelf.sweep((), DAY_S) == []
     shelf.now += 0.2 * DAY_S
@@ -141,3 +143,59 @@ def test_a_package_whose_description_is_damaged_is_mended_by_another_upload(
         shelf.get(package.digest, ANN)
     shelf.put(package)
     assert shelf.get(package.digest, ANN)
+
+
+def test_a_package_is_on_the_disk_before_it_is_named(
+    shelf: Shelf, package: Package, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[str] = []
+    whole, rename = packages.to_disk, os.replace
+    monkeypatch.setattr(packages, "to_disk", lambda path: (done.append(path.name), whole(path))[-1])
+    monkeypatch.setattr(
+        packages.os, "replace", lambda a, b: (done.append(Path(b).name), rename(a, b))[-1]
+    )
+    shelf.put(package)
+    named = done.index(f"{package.digest}.tar.gz")
+    assert done[named - 1].endswith(".part")
+    assert done[named + 1] == "packages"
+
+
+def test_a_package_that_is_submitted_with_is_not_swept_in_between(
+    shelf: Shelf, package: Package, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shelf.put(package)
+    shelf.now += 40 * DAY_S
+    known, swept = shelf._known, threading.Thread(target=shelf.sweep, args=((), 30 * DAY_S))
+
+    def looked(digest: str) -> Kept | None:
+        found = known(digest)
+        swept.start()  # at the worst moment: it was found, and is not used yet
+        swept.join(0.2)
+        return found
+
+    monkeypatch.setattr(shelf, "_known", looked)
+    shelf.get(package.digest, ANN, using=True)
+    swept.join()
+    assert shelf.path(package.digest).exists()
+
+
+def test_nobody_has_more_than_a_few_uploads_begun(shelf: Shelf, package: Package) -> None:
+    for number in range(20):
+        os.makedirs(shelf.path("x").parent, exist_ok=True)
+        shelf.receive(f"{number:064x}", ANN, offset=0, total=100, data=b"x")
+    shelf.receive("f" * 64, BOB, offset=0, total=100, data=b"x")
+    assert len(files(shelf)) == packages.MAX_DRAFTS + 1
+    assert shelf.receive("f" * 64, BOB, offset=1, total=100, data=b"x") == 2
+
+
+def test_a_few_bytes_that_become_gigabytes_are_no_package(shelf: Shelf) -> None:
+    assert packages.most_unpacked(10**4) < 2**29
+    assert packages.most_unpacked(10**8) > 2 * 10**9
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w", format=tarfile.USTAR_FORMAT) as tar:
+        entry = tarfile.TarInfo("zeros")
+        entry.size = 2**31 - 2**20
+        tar.addfile(entry)
+    data = gzip.compress(made.getvalue())
+    with pytest.raises(InputError, match="bytes once it is unpacked"):
+        shelf.receive("0" * 64, ANN, offset=0, total=len(data), data=data)

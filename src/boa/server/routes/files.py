@@ -1,5 +1,6 @@
 """Files of jobs: packages, uploaded in parts; artifacts, listed and fetched."""
 
+import asyncio
 import re
 from collections.abc import AsyncIterator
 from typing import Annotated, BinaryIO
@@ -31,6 +32,9 @@ Digest = Annotated[str, Path(description="SHA-256 of the archive, in hexadecimal
 class FileRoutes:
     def __init__(self, service: Service, files: JobFiles) -> None:
         self._service, self._files = service, files
+        self._turn: tuple[object, asyncio.Lock] | None = None
+        """Uploads take turns: the shelf has one at a time, and who waits for it takes no thread
+        that others need. By the event loop."""
 
     def router(self) -> APIRouter:
         router = APIRouter(tags=["jobs"], dependencies=[Depends(only_known_parameters)])
@@ -91,14 +95,21 @@ class FileRoutes:
             raise Malformed(f"said to be {kind[:60] or 'of no type'!r} (Content-Type: {OCTETS})")
         data = await read(request, MAX_PART)
         shelf = self._files.packages
-        got = await run_in_threadpool(
-            lambda: shelf.receive(name, by, offset=offset, total=total, data=data)
-        )
+        async with self._alone():
+            got = await run_in_threadpool(
+                lambda: shelf.receive(name, by, offset=offset, total=total, data=data)
+            )
         if isinstance(got, int):
             return {"received": got, "package": None}
         told = {"files": got.files, "bytes": got.size}
         await self._service.note(by, "package upload", name[:12], after=told)
         return {"received": total, "package": _document(got)}
+
+    def _alone(self) -> asyncio.Lock:
+        loop = asyncio.get_running_loop()
+        if self._turn is None or self._turn[0] is not loop:
+            self._turn = (loop, asyncio.Lock())
+        return self._turn[1]
 
     def artifacts(self, request: Request, job: JobPath) -> answers.ArtifactList:
         """Files that a job has left in its $BOA_ARTIFACTS.
