@@ -84,6 +84,19 @@ def test_what_a_job_waits_for_is_remembered_after_a_crash(lives: Any) -> None:
     assert live.job(later).state == "succeeded"
 
 
+def test_what_a_batch_waits_for_is_looked_up_once(
+    lives: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live, seen = lives(), list[str]()
+    ended = live.submit(spec("halves"))
+    live.finish()
+    look = live.store.job
+    monkeypatch.setattr(live.store, "job", lambda job: (seen.append(job), look(job))[-1])
+    many = [spec("halves", after=(After(ended),))] * 50
+    assert len(asked(live, live.loop.submit_many(many))) == 50
+    assert seen == [ended]
+
+
 def test_a_job_after_one_that_cannot_end_so_is_refused(lives: Any) -> None:
     live = lives()
     first = live.submit(spec("halves", gpus=ONE))

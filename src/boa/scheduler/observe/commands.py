@@ -1,6 +1,7 @@
 """Users' commands: each changes the draft, or raises what they did wrong. All pure."""
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 
 from boa.errors import InputError
 from boa.model.cluster import JobId
@@ -48,7 +49,7 @@ def submit_many(
     known: Known = unknown,
 ) -> list[JobRecord]:
     """All of them or, where one is wrong, none: the error names which."""
-    awaits = []
+    awaits, known = [], cache(known)  # thousands of jobs may wait for the same thousand others
     for number, spec in enumerate(specs):
         try:
             check(spec, gpu_types, max_nodes)
