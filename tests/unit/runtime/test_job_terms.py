@@ -91,7 +91,12 @@ def test_what_a_batch_waits_for_is_looked_up_once(
     ended = live.submit(spec("halves"))
     live.finish()
     look = live.store.job
-    monkeypatch.setattr(live.store, "job", lambda job: (seen.append(job), look(job))[-1])
+
+    def looked(job: str) -> Any:
+        seen.append(job)
+        return look(job)
+
+    monkeypatch.setattr(live.store, "job", looked)
     many = [spec("halves", after=(After(ended),))] * 50
     assert len(asked(live, live.loop.submit_many(many))) == 50
     assert seen == [ended]

@@ -149,11 +149,17 @@ def test_a_package_is_on_the_disk_before_it_is_named(
     shelf: Shelf, package: Package, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     done: list[str] = []
-    whole, rename = packages.to_disk, os.replace
-    monkeypatch.setattr(packages, "to_disk", lambda path: (done.append(path.name), whole(path))[-1])
-    monkeypatch.setattr(
-        packages.os, "replace", lambda a, b: (done.append(Path(b).name), rename(a, b))[-1]
-    )
+
+    def synced(path: Path) -> None:
+        done.append(path.name)
+
+    def renamed(old: Path, new: Path) -> None:
+        done.append(Path(new).name)
+        rename(old, new)
+
+    rename = os.replace
+    monkeypatch.setattr("boa.runtime.packages.to_disk", synced)
+    monkeypatch.setattr(os, "replace", renamed)
     shelf.put(package)
     named = done.index(f"{package.digest}.tar.gz")
     assert done[named - 1].endswith(".part")
