@@ -88,3 +88,9 @@ class Notice:
     """… and when it was delivered, or given up."""
     error: str = ""
     """Why the last try failed."""
+
+    @property
+    def name(self) -> str:
+        """No other notice's: an older copy of the database gives the same numbers again, and who
+        has had the first under one would take the second for it."""
+        return f"{self.number}.{int(self.at)}"

@@ -25,7 +25,7 @@ def message(target: NotifyTarget, notices: Sequence[Notice], service: str) -> Em
     made["From"], made["To"] = target.sender, ", ".join(target.to)
     made["Subject"] = _subject(notices)
     made["Date"] = formatdate()
-    numbers = f"{notices[0].number}-{notices[-1].number}"
+    numbers = f"{notices[0].name}-{notices[-1].name}"
     domain = target.sender.rpartition("@")[2]
     made["Message-ID"] = f"<boa.{numbers}.{service}.{target.name}@{domain}>"
     made["Auto-Submitted"] = "auto-generated"  # or whoever is away answers it

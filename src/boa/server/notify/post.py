@@ -35,9 +35,9 @@ ID, TIMESTAMP, SIGNATURE = "Boa-Notice", "Boa-Timestamp", "Boa-Signature"
 
 
 def document(notice: Notice, service: str) -> dict[str, Any]:
-    """A notice as a webhook's body; `service`: the name that makes its number unique."""
+    """A notice as a webhook's body; `service`: the name that makes its own unique."""
     return {
-        "id": f"{service}/{notice.number}",
+        "id": f"{service}/{notice.name}",
         "kind": notice.kind,
         "at": notice.at,
         "text": notice.text,

@@ -89,7 +89,7 @@ def test_a_webhook_is_signed_and_named_so_that_who_gets_it_can_tell(
     ((path, headers, body),) = posts.got
     assert path == "/hook?x=1"
     assert json.loads(body) == {
-        "id": "boa-test/7",
+        "id": "boa-test/7.5",
         "kind": "ended",
         "at": 5.0,
         "text": "job 7 succeeded",
@@ -99,7 +99,7 @@ def test_a_webhook_is_signed_and_named_so_that_who_gets_it_can_tell(
     said = headers["boa-timestamp"].encode() + b"." + body
     expected = hmac.new(key.encode(), said, hashlib.sha256).hexdigest()
     assert headers["boa-signature"] == f"v1={expected}"
-    assert headers["boa-notice"] == "boa-test/7"
+    assert headers["boa-notice"] == "boa-test/7.5"
     assert headers["content-type"] == "application/json"
 
 
@@ -196,6 +196,17 @@ def test_the_same_notices_are_the_same_mail_to_who_gets_them_twice(vault: Vault)
     assert first["Message-ID"] == second["Message-ID"]
 
 
+def test_other_notices_under_a_number_that_an_older_database_gives_again_are_others(
+    posts: Posts, vault: Vault
+) -> None:
+    with mail_server() as mails:
+        for at in (5.0, 5.0, 99.0):
+            Sender(vault, "boa-test")(mailed(mails), [notice(3, at=at)])
+            Sender(vault, "boa-test")(hook(posts), [notice(3, at=at)])
+    assert len({mail["Message-ID"] for mail in mails.got}) == 2
+    assert len({headers["boa-notice"] for _, headers, _ in posts.got}) == 2
+
+
 def test_a_password_goes_over_tls_alone_and_into_no_error(
     vault: Vault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -251,7 +262,7 @@ def test_what_was_delivered_is_marked_so_and_sent_once(posts: Posts, vault: Vaul
     ours = courier(control, hook(posts), vault)
     assert ours.turn() == 0.0
     assert ours.turn() > 0.0
-    assert [json.loads(body)["id"] for _, _, body in posts.got] == ["boa-test/1", "boa-test/2"]
+    assert [json.loads(body)["id"] for _, _, body in posts.got] == ["boa-test/1.5", "boa-test/2.5"]
     assert [one.state for one in control.store.noticed] == ["delivered", "delivered", "waiting"]
 
 
@@ -385,7 +396,7 @@ def test_a_target_that_hangs_keeps_no_other_waiting(posts: Posts, vault: Vault) 
     couriers = Couriers([hook(posts, name="slow"), hook(posts)], store, control, send)
     couriers.start()
     assert posts.arrived.acquire(timeout=10)
-    assert json.loads(posts.got[0][2])["id"] == "boa-test/2"
+    assert json.loads(posts.got[0][2])["id"] == "boa-test/2.5"
     held.set()
     couriers.close()
 
