@@ -254,6 +254,8 @@ def _damaged(path: Path, luck: random.Random) -> bool:
     how = luck.randrange(len(DAMAGE) + 3)
     try:
         if how < len(DAMAGE):
+            if path.is_fifo():  # of a fault before: to open it would be to wait for ever
+                path.unlink()
             path.write_bytes(DAMAGE[how])
             return True
         path.unlink(missing_ok=True)

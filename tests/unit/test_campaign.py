@@ -1,6 +1,7 @@
 """The campaign's own observer: what it is there to see, it sees."""
 
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from _campaign.faults import _damaged
 from _campaign.observer import Journal, Rented, dearest_moment
 from _campaign.processes import send
 from _campaign.world import TRAINEE
@@ -112,3 +114,12 @@ def test_whoever_was_begun_by_the_campaign_can_be_struck() -> None:
     assert send(child.pid, signal.SIGKILL)
     assert child.wait() == -signal.SIGKILL
     assert not send(child.pid, signal.SIGKILL)
+
+
+def test_what_was_damaged_is_damaged_again_without_waiting(tmp_path: Path) -> None:
+    path = tmp_path / "0.log"
+    for seed in range(40):  # every kind of damage after every other
+        if not path.is_dir() or path.is_symlink():
+            _damaged(path, random.Random(seed))
+        else:
+            path.rmdir()
