@@ -1,5 +1,6 @@
 """Progress in what a script prints: numbers by pattern, and what they mean for the job."""
 
+import math
 import re
 import threading
 import time
@@ -126,7 +127,9 @@ class Account:
 
 
 def _number(text: str) -> float | None:
+    """None of what is no number, or none that anything can be counted by (1e999)."""
     try:
-        return float(text.replace(",", ""))
+        found = float(text.replace(",", ""))
     except ValueError:
         return None
+    return found if math.isfinite(found) else None

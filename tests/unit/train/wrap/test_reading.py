@@ -101,3 +101,10 @@ def test_a_pattern_of_ones_own_names_its_metrics(begin: Begin) -> None:
     pattern = re.compile(r"it=(?P<step>\d+) acc=(?P<accuracy>\S+)")
     Account(Progress()).hear(find("it=3 acc=0.5", [pattern]))
     assert (now.units, now.metrics) == (3, {"accuracy": 0.5})
+
+
+def test_a_number_beyond_all_counting_is_none(begin: Begin) -> None:
+    begin(epochs=3)
+    account = Account(Progress())
+    heard(account, "epoch 1e999 step 1e999 loss 0.5", "epoch 1 step 7")
+    assert session.session().at.step == 7
