@@ -84,6 +84,26 @@ def test_what_a_job_waits_for_is_remembered_after_a_crash(lives: Any) -> None:
     assert live.job(later).state == "succeeded"
 
 
+def test_a_job_that_waits_for_many_is_written_a_few_times_and_starts_after_the_last(
+    lives: Any,
+) -> None:
+    live, written = lives(LONG), 0
+    many = [live.submit(spec("long", gpus=ONE)) for _ in range(40)]
+    later = live.submit(spec("long", after=tuple(After(one, "end") for one in many)))
+    seen = live.job(later).awaits
+    for one in many:
+        assert live.job(later).state == "waiting"
+        live.loop.stop(one)
+        live.settle()
+        written += live.job(later).awaits != seen
+        seen = live.job(later).awaits
+        if one == many[9]:
+            live.crash()
+    assert live.job(later).awaits == ()
+    assert live.job(later).state == "running"
+    assert written <= 22
+
+
 def test_what_a_batch_waits_for_is_looked_up_once(
     lives: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

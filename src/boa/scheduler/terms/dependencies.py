@@ -1,7 +1,8 @@
 """Dependencies: jobs that start after others, and end with those that never end as they should.
 
 All pure. A job keeps the others that it waits for (`JobRecord.awaits`); the step in which one of
-these ends, in the same transaction, crosses it off or gives the job up.
+these ends, in the same transaction, crosses it off or gives the job up. Of many, those that have
+ended well may stand there until half of them have, or all.
 """
 
 from collections.abc import Callable, Iterable
@@ -20,6 +21,8 @@ Known: TypeAlias = Callable[[str], Outcome | None]
 """Outcome of a job or sweep that is not active, by its id; None: there never was one."""
 ENDS = {"success": "succeeds", "failure": "fails", "end": "ends"}
 _LISTED = 5
+FEW = 20
+"""Others that a job may wait for and be written anew whenever one of them ends."""
 
 
 def unknown(name: str) -> Outcome | None:
@@ -48,8 +51,12 @@ def still_awaited(draft: Draft, after: Iterable[After], known: Known) -> tuple[A
     return tuple(found)
 
 
+def _goes_on(draft: Draft, name: str) -> bool:
+    return name in draft.jobs or name in draft.state.sweeps
+
+
 def _outcome(draft: Draft, name: str, known: Known) -> Outcome | None:
-    if name in draft.jobs or name in draft.state.sweeps:
+    if _goes_on(draft, name):
         return ""
     here = draft.changes.jobs.get(name)
     return known(name) if here is None else here.state
@@ -77,7 +84,9 @@ def _cross_off(draft: Draft, job: JobRecord, ended: dict[str, Outcome]) -> None:
             said = f"{of(one.job)} {ended[one.job]}; this one was to start once it {ENDS[one.on]}"
             stop_job(draft, job, "dependency", said)
             return
-    left = tuple(one for one in job.awaits if one.job not in ended)
+    left = tuple(one for one in job.awaits if one.job not in ended and _goes_on(draft, one.job))
+    if left and FEW < len(job.awaits) < 2 * len(left):
+        return  # thousands that wait for hundreds: each is written a few times, not for every end
     draft.replan = draft.replan or not left
     draft.put_job(replace(job, awaits=left, reason=waits(left) if left else "new"))
 
