@@ -264,21 +264,6 @@ def test_fewer_gpus_are_in_force_at_once_and_after_a_crash(lives: Any, billing: 
     assert line.entry.after == {"gpus": "1 to 1 of any type"}
 
 
-@BILLINGS
-def test_more_gpus_at_least_are_in_force_at_once(lives: Any, billing: str) -> None:
-    live = lives(LONG, per_hour=0.1, budget=20.0, billing=billing)
-    job_id = live.submit(replace(spec("long"), gpus=GpuLimits(max=1)))
-    live.advance(300.0)
-    narrow = live.job(job_id).run
-    assert narrow is not None
-    assert narrow.allocation.width == 1
-    asked(live, live.loop.change(job_id, {"gpus": {"min": 4, "max": 4}}, by=ALICE))
-    live.advance(600.0)
-    wide = live.job(job_id).run
-    assert wide is not None
-    assert wide.allocation.width == 4
-
-
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
