@@ -171,7 +171,7 @@ def described(job: "JobDetails", now: float, stays: bool) -> Iterator[tuple[str,
         "starts",
         f"{job['attempts']}: {_times(job['rescalings'], 'rescaling')}, "
         f"{_times(job['restarts'], 'restart')} after failures "
-        f"(at most {spec['retries']} failures of its own)",
+        f"(at most {_times(spec['retries'], 'failure')} of its own)",
     )
     if starting := _last_start(job.get("rescale_s", {})):
         yield "last start", starting

@@ -221,6 +221,8 @@ def test_show_says_of_which_kind_its_starts_were(run: Boa, service: FakeService)
     assert "1: 0 rescalings, 0 restarts after failures (at most 5 " in run("show", 1)
     service.control.put(replace(record, attempts=5, rescalings=3, restarts=1))
     assert "5: 3 rescalings, 1 restart after failures (at most 5 " in run("show", 1)
+    service.submit(retries=1)
+    assert "(at most 1 failure of its own)" in run("show", 2)
     document = run.json("show", 1)["job"]
     assert (document["attempts"], document["rescalings"], document["restarts"]) == (5, 3, 1)
 
