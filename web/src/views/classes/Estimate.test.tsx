@@ -31,7 +31,7 @@ const FOUND = {
   before: { waiting: 2, gpus: 6, jobs: ["3", "4"], wait_s: 600, boot_s: 0 },
   probe: null,
   plan: 7,
-  words: "About 2 h for $5.",
+  words: "About 7,200 s for $5. It would start in about 0.4 s.",
 };
 
 test("an estimate shows time, cost, who waits, and the width of every epoch", async () => {
@@ -40,7 +40,7 @@ test("an estimate shows time, cost, who waits, and the width of every epoch", as
   fireEvent.change(screen.getByLabelText("Most GPUs"), { target: { value: "4" } });
   fireEvent.change(screen.getByLabelText("Total work"), { target: { value: "1e6" } });
   fireEvent.click(screen.getByRole("button", { name: "Estimate" }));
-  expect(await screen.findByText("About 2 h for $5.")).toBeTruthy();
+  expect(await screen.findByText("About 2 h for $5. It would start in about 0.4 s.")).toBeTruthy();
   expect(screen.getByText("in 10 min")).toBeTruthy();
   expect(screen.getByText("2 before it wait for 6 GPUs")).toBeTruthy();
   expect(screen.getByText("1–2")).toBeTruthy();
@@ -55,7 +55,7 @@ test("of a class that nobody knows it has the offer of a probe", async () => {
   vi.spyOn(client, "post").mockResolvedValue({ estimate: unknown, now: 0 });
   render(<Estimate known={known("new")} />);
   fireEvent.click(screen.getByRole("button", { name: "Estimate" }));
-  expect(await screen.findByText(words)).toBeTruthy();
+  expect(await screen.findByText(words.replace("300 s", "5 min"))).toBeTruthy();
 });
 
 test("what the service would not take is said in its words", async () => {

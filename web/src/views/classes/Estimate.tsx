@@ -89,7 +89,7 @@ export function bodyOf(known: ClassDocument, most: string, work: string): unknow
 function Found({ found }: { found: JobEstimate }) {
   return (
     <div className="stack" role="status">
-      <p>{found.words}</p>
+      <p>{inUnits(found.words)}</p>
       {found.time_s !== null && found.cost_usd !== null && (
         <div className="stats">
           <Stat
@@ -164,4 +164,11 @@ function Ways({ found }: { found: JobEstimate }) {
 /** Counted from 1, as people do. */
 function epochsText({ first_epoch: first, last_epoch: last }: EstimateStage): string {
   return first === last ? `${first + 1}` : `${first + 1}–${last + 1}`;
+}
+
+/** The service's words with times as the figures beside them have them: it says all in seconds. */
+function inUnits(words: string): string {
+  return words.replace(/\b([\d,]+) s\b/g, (_, count: string) =>
+    duration(Number(count.replaceAll(",", ""))),
+  );
 }
