@@ -78,6 +78,8 @@ class KnownPlaces:
             return  # in the package, or in a folder of somebody else's
         if spec.image.endswith(".sif") and not os.path.isabs(spec.image) and paths is not None:
             return
+        if spec.image and not self._can_tell(os.path.join(spec.workdir or "/", spec.image)):
+            return  # where it is, should it be a file
         try:
             place = find(
                 spec.environment,

@@ -161,3 +161,9 @@ def test_what_others_may_not_see_is_not_told(shelf: PackageShelf, tmp_path: Path
     places.check(spec(workdir=str(closed / "none")), NOBODY)
     places.check(spec("python", str(closed / "none.py")), NOBODY)
     assert refused(places, spec(workdir="/no-such-folder"))[0] == "workdir"
+    program = tmp_path / "apptainer"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    places = KnownPlaces(shelf, lambda: {"PATH": str(tmp_path)}, as_others=True)
+    places.check(spec(image=str(closed / "none.sif")), NOBODY)
+    assert refused(places, spec(image="/no-such-image.sif"))[0] == "image"
