@@ -10,7 +10,7 @@ import os
 import stat
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as TooLate
 from dataclasses import replace
@@ -40,6 +40,9 @@ MOST_READ = 1000
 LOOK_S: Seconds = 60.0
 """So often a courier looks by itself."""
 SETTLE_S: Seconds = 10.0
+TOGETHER_S: Seconds = 1.0
+"""What was delivered within it is written down together: thousands of ends would else each wait for
+a step of the control loop. Who is killed meanwhile sends that much again."""
 MOST_FORGOTTEN = 10_000
 _SECRET_BYTES = 64 * 1024
 _log = logging.getLogger("boa.notify")
@@ -122,6 +125,7 @@ class Courier:
         self._store, self._control, self._send, self._clock = store, control, send, clock
         self._failing = 0
         """Turns in a row in which nothing could be delivered."""
+        self._settled_at = clock()
         self._unsettled: dict[int, Notice] = {}
         """Delivered, but not yet written down: to be sent no second time."""
 
@@ -132,7 +136,7 @@ class Courier:
 
     def turn(self) -> Seconds:
         """Deliver what is due. Seconds until it is to be looked at again."""
-        self._settle(())
+        self._settle()
         waiting = self._store.notices(target=self.target.name, waiting=True, limit=MOST_READ)
         waiting = [notice for notice in waiting if notice.number not in self._unsettled]
         due = [notice for notice in waiting if notice.due_at <= self._clock()]
@@ -144,8 +148,12 @@ class Courier:
         for group in groups:
             if not self._deliver(group):
                 self._failing += 1
+                self._settle()
                 return doubled(FIRST_WAIT_S, self._failing, LONGEST_WAIT_S)
             self._failing = 0
+            if self._clock() - self._settled_at >= TOGETHER_S:
+                self._settle()
+        self._settle()
         return 0.0
 
     def _deliver(self, group: Sequence[Notice]) -> bool:
@@ -156,16 +164,17 @@ class Courier:
         except NotDelivered as why:
             if why.refused and len(group) > 1:
                 return all(self._deliver([one]) for one in group)
-            self._settle([self._failed(notice, str(why)) for notice in group])
+            self._note(self._failed(notice, str(why)) for notice in group)
             return why.refused
         now = self._clock()
-        self._settle(
-            [
-                replace(one, state="delivered", tries=one.tries + 1, done_at=now, error="")
-                for one in group
-            ]
+        self._note(
+            replace(one, state="delivered", tries=one.tries + 1, done_at=now, error="")
+            for one in group
         )
         return True
+
+    def _note(self, notices: Iterable[Notice]) -> None:
+        self._unsettled |= {notice.number: notice for notice in notices}
 
     def _failed(self, notice: Notice, error: str) -> Notice:
         tries, now = notice.tries + 1, self._clock()
@@ -175,9 +184,9 @@ class Courier:
         wait = doubled(FIRST_WAIT_S, tries, LONGEST_WAIT_S)
         return replace(notice, tries=tries, due_at=now + wait, error=error)
 
-    def _settle(self, notices: Sequence[Notice]) -> None:
+    def _settle(self) -> None:
         """Write down how far they are; what cannot be written now is, the next time."""
-        self._unsettled |= {notice.number: notice for notice in notices}
+        self._settled_at = self._clock()
         if not self._unsettled:
             return
         try:

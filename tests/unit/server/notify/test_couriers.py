@@ -312,6 +312,27 @@ def test_a_crash_between_delivery_and_its_record_sends_it_again_and_a_busy_store
     assert control.store.noticed[0].state == "delivered"
 
 
+def test_what_is_delivered_within_a_second_is_written_down_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    control, clock, written = FakeControl(), Clock(), list[int]()
+    settle = control.settle_notices
+
+    def settled(notices: Sequence[Notice]) -> Any:
+        written.append(len(notices))
+        return settle(notices)
+
+    def send(target: NotifyTarget, notices: Sequence[Notice]) -> None:
+        clock.now += 0.11
+
+    store: Any = control.store
+    control.store.noticed = [notice(number) for number in range(1, 36)]
+    monkeypatch.setattr(control, "settle_notices", settled)
+    Courier(NotifyTarget(name="ops", kind="webhook", url="-"), store, control, send, clock).turn()
+    assert written == [10, 10, 10, 5]
+    assert {one.state for one in control.store.noticed} == {"delivered"}
+
+
 @pytest.mark.parametrize("kind", ["webhook", "slack"])
 def test_a_notice_that_the_target_refuses_keeps_no_other_waiting(kind: Any) -> None:
     control, clock, taken = FakeControl(), Clock(), list[int]()
