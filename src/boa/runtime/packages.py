@@ -168,7 +168,7 @@ class PackageShelf:
         return gone
 
     def _drop_others(self, draft: Path) -> None:
-        """Of all uploads that one has begun, the latest few: no more of the disk is anybody's."""
+        """Keep the latest few of one's unfinished uploads: no more of the disk is anybody's."""
         who = draft.name.split(".")[2]
         mine = sorted(self._folder.glob(f".*.{who}.part"), key=_used, reverse=True)
         for other in [one for one in mine if one != draft][MAX_DRAFTS - 1 :]:

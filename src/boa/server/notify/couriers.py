@@ -41,8 +41,8 @@ LOOK_S: Seconds = 60.0
 """So often a courier looks by itself."""
 SETTLE_S: Seconds = 10.0
 TOGETHER_S: Seconds = 1.0
-"""What was delivered within it is written down together: thousands of ends would else each wait for
-a step of the control loop. Who is killed meanwhile sends that much again."""
+"""Deliveries within it are written down together: thousands of ends would else each wait for a step
+of the control loop. Who is killed meanwhile sends that much again."""
 MOST_FORGOTTEN = 10_000
 _SECRET_BYTES = 64 * 1024
 _log = logging.getLogger("boa.notify")
