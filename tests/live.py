@@ -6,6 +6,7 @@ Nothing sleeps: the clock is moved to whatever happens next.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -191,3 +192,9 @@ def kinds(live: Live, job: str | None = None) -> list[str]:
     """Of all its events, or of those of a job, by time."""
     assert live.store is not None
     return [stored.event.kind for stored in live.store.events(job=job, limit=10_000)]
+
+
+def asked(live: Live, future: Any) -> Any:
+    """The answer, once it is stored."""
+    live.settle()
+    return future.result(timeout=0)

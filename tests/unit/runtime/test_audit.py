@@ -8,14 +8,9 @@ from boa.errors import InputError
 from boa.model.access import Caller, TokenRecord
 from boa.model.job import GpuLimits
 from boa.scheduler.refusals import NoSuchToken
-from live import Live, spec
+from live import Live, asked, spec
 
 ALICE = Caller(name="alice", role="member", team="vision", address="10.0.0.7")
-
-
-def asked(live: Live, future: Any) -> Any:
-    live.settle()
-    return future.result(0)
 
 
 def lines(live: Live) -> list[tuple[str, str, Any, Any]]:

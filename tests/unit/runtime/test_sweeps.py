@@ -12,7 +12,7 @@ from boa.model.job import After
 from boa.model.records import EpochEnd, Report
 from boa.model.sweep import Halving, Sweep
 from boa.scheduler.refusals import NoSuchSweep
-from live import Live, profile, spec
+from live import Live, asked, profile, spec
 
 NET = profile("net", work=(600.0,) * 9, alpha=0.9)
 ALICE = Caller(name="alice", role="member", address="10.0.0.7")
@@ -34,11 +34,6 @@ def reporting(live: Live, worth: Any = float) -> None:
         live.loop.report(replace(said, loss=loss))
 
     live.engine.report = report
-
-
-def asked(live: Live, future: Any) -> Any:
-    live.settle()
-    return future.result(timeout=0)
 
 
 def test_a_sweep_is_of_one_class_and_its_jobs_know_their_parameters(lives: Any) -> None:

@@ -89,7 +89,7 @@ def ps(
             return
         found = client.job_list(all=all or sweep is not None, job_class=job_class, limit=limit)
         if sweep is not None:
-            found["jobs"] = [job for job in found["jobs"] if job["sweep"] == sweep]
+            found["jobs"] = [job for job in found["jobs"] if job.get("sweep") == sweep]
         if not json:
             _print(client, found, all, whole=sweep is None)
             return

@@ -138,7 +138,7 @@ def _members(found: "SweepDetails", width: int) -> Table:
 
 def in_one_line(client: "Client", jobs: "Sequence[JobRow]") -> "list[Any]":
     """Jobs of a list, those of a sweep as one row in the place of its newest."""
-    names = {job["sweep"] for job in jobs if job["sweep"]}
+    names = {job["sweep"] for job in jobs if job.get("sweep")}  # an older service has none
     if not names:
         return list(jobs)
     known = {one["id"]: one for one in client.sweeps(all=True, limit=1000) if one["id"] in names}
