@@ -19,7 +19,7 @@ else:
     _ParamType = click.ParamType
 
 _WORD = re.compile(r"[a-z][a-z0-9-]*")
-"""What a metavar says literally, as in `bash|zsh|fish` or `USD|none`."""
+"""Words that a metavar says literally, as in `bash|zsh|fish` or `USD|none`."""
 
 
 class _Value(_ParamType):

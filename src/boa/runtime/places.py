@@ -22,7 +22,7 @@ from boa.runtime.packages import PackageShelf
 _PYTHON = re.compile(r"python(3(\.\d+)?)?")
 _OTHERS_PASS = 0o001
 _HAS = {"venv": "bin/python", "uv": "pyproject.toml"}
-"""What is in an environment's folder, by kinds that may be in a package."""
+"""Files of an environment's folder, by kinds that may be in a package."""
 TO_UPLOAD = (
     "the SHA-256 of a package that was uploaded (PUT /api/v1/packages/DIGEST): `boa submit` and "
     "the Python client do that with workdir"

@@ -9,15 +9,13 @@ import pytest
 from boa.model.notices import NotifyTarget
 from boa.runtime.vault import Vault
 from boa.server.notify import mail
-from boa.server.notify.couriers import (
-    Sender,
-)
+from boa.server.notify.couriers import Sender
 from boa.server.notify.errors import NotDelivered
 from certificates import certificate
 from receivers import Mails, Posts, mail_server
-from unit.server.notify.test_couriers import hook, notice, secret_file, vault
+from unit.server.notify.test_couriers import hook, notice, posts, secret_file, vault
 
-assert vault  # a fixture
+assert posts, vault  # fixtures
 
 
 def mailed(mails: Mails, **fields: Any) -> NotifyTarget:
