@@ -37,12 +37,13 @@ _echo = threading.local()
 def watch() -> None:
     """See what is logged from now on. Does nothing outside of a job, and nothing twice."""
     told = os.environ.get("BOA_REPORT_URL") or os.environ.get(TRACKED)
-    if not told or any(isinstance(each, _Finder) for each in sys.meta_path):
+    if not told:
         return
-    for name, patch in PATCHES.items():
+    for name, patch in PATCHES.items():  # again, too: MLflow loads plugins half-way
         if (module := sys.modules.get(name)) is not None:
             _patched(module, patch)
-    sys.meta_path.insert(0, _Finder())
+    if not any(isinstance(each, _Finder) for each in sys.meta_path):
+        sys.meta_path.insert(0, _Finder())
 
 
 def seen(metrics: Mapping[str, Any], step: Any = None) -> None:
