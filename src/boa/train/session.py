@@ -3,6 +3,7 @@
 import atexit
 import math
 import os
+import sys
 import tempfile
 import threading
 import time
@@ -30,6 +31,8 @@ class Session:
     def __init__(self) -> None:
         self.context = job.read()
         self.at = Progress()
+        self.resumed = False
+        """Whether somebody has said where to count on from."""
         self.units = 0.0
         """Done by this attempt, over all epochs."""
         self.step: int | None = None
@@ -139,6 +142,7 @@ class Session:
 
     def resume_at(self, progress: Progress) -> Progress:
         with self._lock:
+            self.resumed = True
             self.at = progress
             self.step = progress.step or None
             return self.at
@@ -231,9 +235,23 @@ def epoch(number: int) -> None:
 def epochs(total: int | None = None) -> Iterator[int]:
     """The epochs that are left, from the resumed one on. `total`: as the job's spec says."""
     last = session().context.epochs if total is None else total
+    _warn_of_beginning_anew()
     for number in range(session().at.epoch, last):
         epoch(number)
         yield number
+
+
+def _warn_of_beginning_anew() -> None:
+    """A script that loads its checkpoint and counts from 0 would never end: each rescaling takes it
+    back to the beginning."""
+    now = session()
+    if not now.resumed and now.context.rank == 0 and latest_checkpoint() is not None:
+        print(
+            "boa: there is a checkpoint, but epochs() begins with the first: call train.resume() "
+            "before it to count on",
+            file=sys.stderr,
+            flush=True,
+        )
 
 
 def resume() -> Progress:

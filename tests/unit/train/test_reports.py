@@ -4,7 +4,6 @@ import math
 import socket
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from statistics import median
 
 import pytest
@@ -193,7 +192,7 @@ def test_ends_of_epochs_are_told_once_the_service_is_back_with_their_own_figures
     train.epoch(2)
     service.status = 200
     train.report(samples=1, loss=1.0)
-    told = next(one for one in service.wait_for(1) if "ends" in one)
+    told = next(one for count in (1, 2, 3) for one in service.wait_for(count) if "ends" in one)
     assert told["ends"] == [
         {"epoch": 1, "values": {"loss": 2.0, "acc": 0.5}},
         {"epoch": 2, "values": {"loss": None, "acc": 0.5}},
@@ -348,49 +347,3 @@ began = time.monotonic()
 """
         assert sender.CLOSING_S <= 1.0
         assert float(run_alone(script, BOA_REPORT_URL=url)) < 30, "that, not the time-out, ends it"
-
-
-# Going on after a restart
-
-
-def test_a_restarted_script_goes_on_where_its_checkpoint_was(
-    tmp_path: Path, begin: MakeSession
-) -> None:
-    begin(BOA_CHECKPOINT_DIR=tmp_path, BOA_EPOCHS=4)
-    assert train.resume() == Progress()
-    for _ in zip(range(2), train.epochs(), strict=False):
-        train.report(samples=10)
-    train.report(samples=5, step=25)
-    with train.new_checkpoint() as folder:
-        (folder / "model").write_text("weights")
-    train.report(samples=5, step=26)  # lost: after the checkpoint
-
-    again = begin(BOA_ATTEMPT=2)
-    assert train.resume() == Progress(1, 15.0, 25)
-    assert again.units == 0.0
-    found = train.latest_checkpoint()
-    assert found is not None
-    assert (found / "model").read_text() == "weights"
-    progress = []
-    for epoch in train.epochs():
-        progress.append((epoch, again.at.progress))
-        train.report(samples=1)
-    assert progress == [(1, 15.0), (2, 0.0), (3, 0.0)]
-
-
-def test_rank_0_removes_what_an_interrupted_save_has_left_and_the_others_do_not(
-    tmp_path: Path, begin: MakeSession
-) -> None:
-    leftover = tmp_path / ".boa-new-1-1-1"
-    leftover.mkdir()
-    begin(BOA_CHECKPOINT_DIR=tmp_path, RANK=1)
-    train.resume()
-    with train.new_checkpoint() as folder:
-        (folder / "model").write_text("weights")
-    assert train.latest_checkpoint() is None
-    assert leftover.exists()
-    begin(RANK=0)
-    train.latest_checkpoint()
-    assert leftover.exists()  # it may be looked for while another process writes
-    train.resume()
-    assert not leftover.exists()
