@@ -77,7 +77,9 @@ class TermRoutes:
         estimate = looked_up(lambda: self._service.control.estimate(spec))
         time_s, usd = estimate.time_s, estimate.cost_usd
         known = None if time_s is None or usd is None else (time_s, usd)
-        found = priced(self._planned[1], spec, 0.0, known)
+        # A plan has figures for every class, those that nobody knows included: they are a guess.
+        told = None if estimate.basis is None else self._planned[1]
+        found = priced(told, spec, 0.0, known)
         usual, way = found.usual, found.foreseen
         said: JobTerms = {
             "known": usual is not None,

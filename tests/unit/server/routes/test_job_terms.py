@@ -18,6 +18,7 @@ JOB = {"class": "small", "run": "true", "epochs": 2}
 @pytest.fixture
 def planned(service: FakeService) -> FakeService:
     service.control.plan = plan_state()
+    service.control.estimated = replace(service.control.estimated, basis="jobs")
     return service
 
 
@@ -47,7 +48,7 @@ def test_the_price_of_a_deadline_is_told_before_anything_is_submitted(
 
 def test_terms_and_estimates_tell_the_same_time_and_cost(planned: FakeService) -> None:
     known = planned.control.estimated
-    planned.control.estimated = replace(known, basis="jobs", time_s=4000.0, cost_usd=7.0)
+    planned.control.estimated = replace(known, time_s=4000.0, cost_usd=7.0)
     with Client() as client:
         estimate, terms = client.estimate(JOB), client.terms(JOB)["usual"]
     assert terms is not None
@@ -65,12 +66,14 @@ def test_limits_that_are_too_small_are_told_before(planned: FakeService) -> None
     assert "it will be stopped, with a checkpoint" in found["words"][1]
 
 
-def test_of_a_class_that_nobody_knows_no_price_is_made_up(planned: FakeService) -> None:
+@pytest.mark.parametrize("name", ["new", JOB["class"]], ids=["not planned", "planned by guess"])
+def test_of_a_class_that_nobody_knows_no_price_is_made_up(planned: FakeService, name: str) -> None:
+    planned.control.estimated = replace(planned.control.estimated, basis=None)
     with Client() as client:
-        found = client.terms({**JOB, "class": "new", "max_cost": 3})
+        found = client.terms({**JOB, "class": name, "max_cost": 3})
     assert not found["known"]
     assert (found["usual"], found["max_cost"]) == (None, None)
-    assert "nothing is known of class new" in found["words"][0]
+    assert f"nothing is known of class {name}" in found["words"][0]
 
 
 def test_the_client_pauses_resumes_changes_and_submits_again(service: FakeService) -> None:
