@@ -14,6 +14,12 @@ from typing import Any
 from ports import held_port
 
 DEADLINE_S = 600.0
+PRELOADED = (
+    *("boa.train.torch", "torch.optim", "torch.optim.swa_utils", "torch.utils.data"),
+    *("torch.distributed.fsdp", "torch.distributed.checkpoint.state_dict", "torch.nn.parallel"),
+    *("torchdata.stateful_dataloader", "pytest", "elastic", "elastic_scripts"),
+)
+"""Modules that every rank needs: imported once, in the process that all are forked from."""
 _forks = multiprocessing.get_context("forkserver")
 
 
@@ -42,7 +48,7 @@ def play(
     **given: Any,
 ) -> list[Ended]:
     """The attempts one after the other, all on the same checkpoint folder."""
-    _forks.set_forkserver_preload(["boa.train.torch", "torch.optim", "elastic"])
+    _forks.set_forkserver_preload(list(PRELOADED))
     return [_attempt(job, home, number, at, given) for number, at in enumerate(attempts, 1)]
 
 
