@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from io import BufferedReader
-from typing import NoReturn
+from typing import NoReturn, TypeAlias
 
 from boa.client.transport import BadAddress, HttpAnswer, HttpRequest, TimedOut, TransportTrouble
 
@@ -19,6 +19,8 @@ PIECE = 65_536
 LONGEST_LINE = 65_536
 MOST_HEADERS = 100
 BROKE_OFF = "the connection broke off"
+Head: TypeAlias = tuple[int, bytes, dict[str, str]]
+"""Status, version and headers."""
 
 
 class _Connection:
@@ -33,7 +35,8 @@ class _Connection:
             raise TransportTrouble(_reason(problem)) from None
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.file = self.socket.makefile("rb")
-        self.idle_since = 0.0
+        self.idle_since: float | None = None
+        """When it was last used; None: it is new."""
 
     def close(self) -> None:
         self.file.close()
@@ -41,7 +44,7 @@ class _Connection:
 
     def usable(self) -> bool:
         """Whether the other side still holds it, and has not said anything unasked."""
-        if time.monotonic() - self.idle_since > KEPT_S:
+        if self.idle_since is not None and time.monotonic() - self.idle_since > KEPT_S:
             return False
         self.socket.settimeout(0.0)
         try:
@@ -71,13 +74,10 @@ class Sockets:
 
     @contextmanager
     def send(self, request: HttpRequest) -> Iterator[HttpAnswer]:
-        connection = self._connection(request.connect_s)
+        connection, (status, version, headers) = self._asked(request)
         body = _Body()
         try:
             with _told():
-                _write(connection.socket, self._host, request)
-                connection.socket.settimeout(request.read_s)
-                status, version, headers = _head(connection.file)
                 _describe(body, status, version, headers)
             yield HttpAnswer(status, headers, body.pieces(connection.file))
         finally:
@@ -86,6 +86,25 @@ class Sockets:
                 self._idle.append(connection)
             else:
                 connection.close()
+
+    def _asked(self, request: HttpRequest) -> tuple[_Connection, Head]:
+        """The head of the answer, and what its body comes on. Who only asks may ask again where a
+        kept connection's end crossed the question."""
+        while True:
+            connection = self._connection(request.connect_s)
+            is_new = connection.idle_since is None
+            try:
+                with _told():
+                    _write(connection.socket, self._host, request)
+                    connection.socket.settimeout(request.read_s)
+                    return connection, _head(connection.file)
+            except TransportTrouble as problem:
+                connection.close()
+                if is_new or request.method != "GET" or isinstance(problem, TimedOut):
+                    raise
+            except BaseException:
+                connection.close()
+                raise
 
     def _connection(self, timeout: float) -> _Connection:
         while self._idle:
@@ -171,7 +190,7 @@ def _write(to: socket.socket, host: str, request: HttpRequest) -> None:
     to.sendall("\r\n".join([*lines, "", ""]).encode("latin-1") + (body or b""))
 
 
-def _head(file: BufferedReader) -> tuple[int, bytes, dict[str, str]]:
+def _head(file: BufferedReader) -> Head:
     """Status, version and headers; what is said in between ("100 Continue") is passed over."""
     while True:
         version, _, rest = _line(file).partition(b" ")

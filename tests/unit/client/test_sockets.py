@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import pytest
 
 from boa.client import Client, NoServer
-from boa.client.sockets import Sockets
+from boa.client.sockets import Sockets, _Connection
 from boa.client.transport import HttpRequest, TransportTrouble
 from boa.client.wire import Wire
 from boa.errors import BoaError
@@ -63,6 +63,38 @@ def test_a_connection_is_used_again_until_the_server_closes_it() -> None:
         http.close()
     assert found == [b"a", b"b", b"c", b"d"]
     assert all(b"Host: 127.0.0.1:" in words for words in asked)
+
+
+@contextmanager
+def ending_kept_connections(
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[tuple[Sockets, list[bytes]]]:
+    """The server ends a kept connection after it was looked at, and before it is used."""
+    with answering([said(b"a")], [said(b"b")]) as (port, asked):
+        http = Sockets("127.0.0.1", port)
+        ask(http)
+        monkeypatch.setattr(_Connection, "usable", lambda _: True)
+        yield http, asked
+        http.close()
+
+
+def test_a_question_that_a_kept_connections_end_crossed_is_asked_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with ending_kept_connections(monkeypatch) as (http, asked):
+        assert ask(http) == b"b"
+    assert len(asked) == 2
+
+
+def test_a_change_is_never_sent_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    with ending_kept_connections(monkeypatch) as (http, asked):
+        with (
+            pytest.raises(TransportTrouble, match="broke off"),
+            http.send(request()._replace(method="POST", body=b"{}")),
+        ):
+            pass
+        assert ask(http) == b"b"
+    assert not any(words.startswith(b"POST") for words in asked)
 
 
 def test_an_answer_that_was_not_read_to_its_end_is_not_mixed_with_the_next() -> None:

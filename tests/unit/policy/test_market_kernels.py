@@ -125,6 +125,37 @@ def test_gains_are_the_same_to_the_last_digit(seed: int, horizon_s: float) -> No
     assert np.array_equal(one.elsewhere, other.elsewhere)
 
 
+@pytest.mark.parametrize("gains_of", [prospects, prospects_in_python])
+def test_a_type_that_an_epoch_cannot_run_on_is_of_no_use_however_long_a_job_waits(
+    gains_of: Callable[..., Prospects],
+) -> None:
+    types = {name: GpuType(name=name, price=1.0, gpus_per_node=4) for name in ("A", "B")}
+    both = {"A": Power(0.9), "B": Power(0.9)}
+    first = JobClass(
+        name="class0",
+        arrivals_per_hour=1.0,
+        epochs=(Epoch(work=100.0, speedups={"A": Power(0.9)}), Epoch(work=100.0, speedups=both)),
+    )
+    worths = Worths(Workload(gpu_types=types, classes=(first,)))(100.0)
+    jobs = [
+        JobView(
+            id=str(n),
+            job_class="class0",
+            arrival=0.0,
+            serial=n,
+            epoch=n,
+            left=1.0,
+            prediction=Nothing(),
+        )
+        for n in range(2)
+    ]
+    found = gains_of(standings_of(jobs, worths), 60.0, np.full(2, 1e6))
+    on_b = [n for n, (gpu, _) in enumerate(found.states[0]) if gpu == "B"]
+    for gains in (found.gains, found.elsewhere):
+        assert (gains[0, on_b] == prospecting.NO_USE).all()
+        assert (gains[1, on_b] > 0).all()
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_elsewhere_is_what_jobs_gain_that_hold_nothing(seed: int) -> None:
     jobs, worths = known(seed, kinds=2)

@@ -72,15 +72,16 @@ static double spent(const Class *c, int64_t state, int64_t epoch, double left, d
 
 /* `gains`: each job stays where it is or moves; `elsewhere`: nobody is anywhere. Both have
  * `columns` to a row. `extra`: what each job gains besides, or null; `forbidden`: states that are
- * of no use to a job, or null, as those are that its class does not have. */
-void boa_prospects(const Jobs *jobs, double horizon, int64_t columns, double no_use,
+ * of no use to a job, or null, as those are that its class does not have, and those that its epoch
+ * takes `never` on. */
+void boa_prospects(const Jobs *jobs, double horizon, int64_t columns, double no_use, double never,
                    const double *extra, const uint8_t *forbidden, double *gains,
                    double *elsewhere) {
     for (int64_t n = 0; n < jobs->classes; n++) {
         const Class *c = jobs->of[n];
         for (int64_t j = jobs->rows[n]; j < jobs->rows[n + 1]; j++) {
             const int64_t epoch = jobs->epoch[j], held = jobs->held[j];
-            const double left = jobs->left[j];
+            const double left = jobs->left[j], *times = c->times + epoch * c->states;
             const double waits = c->weight * horizon + starts(c, epoch, left);
             double *here = gains + j * columns, *there = elsewhere + j * columns;
             for (int64_t s = 0; s < c->states; s++)
@@ -89,7 +90,8 @@ void boa_prospects(const Jobs *jobs, double horizon, int64_t columns, double no_
             if (held >= 0)
                 here[held] = (waits - spent(c, held, epoch, left, jobs->pause[j], horizon)) / horizon;
             for (int64_t s = 0; s < columns; s++) {
-                if (s >= c->states || (forbidden && forbidden[j * columns + s]))
+                if (s >= c->states || times[s] >= never ||
+                    (forbidden && forbidden[j * columns + s]))
                     here[s] = there[s] = no_use;
                 else if (extra) here[s] += extra[j], there[s] += extra[j];
             }

@@ -18,13 +18,13 @@ from boa.model.cluster import JobId
 from boa.model.kept_rows import Ints
 from boa.model.speedup import Floats
 from boa.policy.market.standings import Standings
-from boa.policy.market.worth import Worth
+from boa.policy.market.worth import NEVER_S, Worth
 from boa.units import GpuName, Seconds
 
 __all__ = ["COMPILED", "Ints", "Prospects", "prospects", "prospects_in_python"]
 
 NO_USE = -1e30
-"""The gain of states that a job does not have, or that its user does not allow."""
+"""The gain of states that a job does not have, cannot run on, or that its user does not allow."""
 States: TypeAlias = tuple[tuple[GpuName, int], ...]
 
 
@@ -58,6 +58,7 @@ if _library is not None:
         ctypes.c_double,
         ctypes.c_int64,
         ctypes.c_double,
+        ctypes.c_double,
         *[ctypes.c_void_p] * 4,
     )
     _library.boa_prospects.restype = None
@@ -73,6 +74,7 @@ def prospects(standings: Standings, horizon_s: Seconds, extra: Floats | None = N
         horizon_s,
         found.shape[2],
         NO_USE,
+        NEVER_S,
         None if extra is None else extra.ctypes.data,
         None if standings.forbidden is None else standings.forbidden.ctypes.data,
         found.ctypes.data,
@@ -98,6 +100,9 @@ def prospects_in_python(
         pauses[stays, held[stays]] = standings.pauses[rows][stays]
         spent = _spent(worth, epochs, left, pauses, horizon_s)
         found[0, rows, :columns] = (waits[:, None] - spent) / horizon_s
+        never = worth.course.times[epochs] >= NEVER_S
+        for gains in found:
+            gains[rows, :columns][never] = NO_USE
     if extra is not None:
         found += extra[:, None]  # next to which states of no use stay as they are
     if standings.forbidden is not None:

@@ -52,7 +52,7 @@ def test_a_service_runs_a_job_remembers_its_budget_and_ends_when_told(
     monkeypatch.delenv("BOA_TOKEN", raising=False)
     with serving(tmp_path, "--budget", "14", "--billing", "gpu") as (process, url):
         monkeypatch.setenv("BOA_SERVER", url)
-        assert httpx.get(f"{url}/api/v1/health").status_code == 200
+        assert httpx.get(f"{url}/api/v1/health", timeout=60.0).status_code == 200
         command = ["sh", "-c", "echo hello from $BOA_JOB_ID; exit 3"]
         said = run("submit", "--class", "a", "--retries", 0, "--wait", "--", *command, code=3)
         assert said == "1\nhello from 1\n"
@@ -102,12 +102,12 @@ def test_a_fresh_service_wants_its_own_token_which_commands_find_by_themselves(
         serving(tmp_path / "a", "--budget", "14") as (process, url),
         serving(tmp_path / "b", "--budget", "15") as (_, other),
     ):
-        assert httpx.get(f"{url}/api/v1/health").status_code == 200
-        assert httpx.get(f"{url}/api/v1/jobs").status_code == 401
+        assert httpx.get(f"{url}/api/v1/health", timeout=60.0).status_code == 200
+        assert httpx.get(f"{url}/api/v1/jobs", timeout=60.0).status_code == 401
         token = (tmp_path / "a" / "token").read_text().strip()
         headers = {"Authorization": f"Bearer {token}"}
-        assert httpx.get(f"{url}/api/v1/jobs", headers=headers).status_code == 200
-        assert httpx.get(f"{other}/api/v1/jobs", headers=headers).status_code == 401
+        assert httpx.get(f"{url}/api/v1/jobs", headers=headers, timeout=60.0).status_code == 200
+        assert httpx.get(f"{other}/api/v1/jobs", headers=headers, timeout=60.0).status_code == 401
         for address, budget in ((url, 14), (other, 15)):
             monkeypatch.setenv("BOA_SERVER", address)
             assert run.json("budget", "show")["budget_per_hour"] == budget
@@ -116,7 +116,7 @@ def test_a_fresh_service_wants_its_own_token_which_commands_find_by_themselves(
         assert process.stderr is not None
         assert token not in process.stderr.read(), "only a terminal is told"
     with serving(tmp_path / "a") as (_, url):
-        assert httpx.get(f"{url}/api/v1/jobs", headers=headers).status_code == 200
+        assert httpx.get(f"{url}/api/v1/jobs", headers=headers, timeout=60.0).status_code == 200
         assert (tmp_path / "a" / "token").read_text().strip() == token
 
 
@@ -136,7 +136,7 @@ def test_a_token_in_the_environment_wins_on_both_sides_and_is_told_to_nobody(
 
 def test_with_no_token_this_machine_may_ask_without(tmp_path: Path) -> None:
     with serving(tmp_path, "--no-token") as (_, url):
-        assert httpx.get(f"{url}/api/v1/jobs").status_code == 200
+        assert httpx.get(f"{url}/api/v1/jobs", timeout=60.0).status_code == 200
         assert not (tmp_path / "token").exists()
 
 
@@ -179,7 +179,7 @@ def test_a_token_file_is_taken_if_it_is_private_and_its_token_hard_to_guess(
     file.chmod(0o600)
     with serving(tmp_path / "data", "--token-file", str(file)) as (_, url):
         headers = {"Authorization": "Bearer w7Fq-2kT7pQzX9vLmN4c"}
-        assert httpx.get(f"{url}/api/v1/jobs", headers=headers).status_code == 200
+        assert httpx.get(f"{url}/api/v1/jobs", headers=headers, timeout=60.0).status_code == 200
         monkeypatch.setenv("BOA_SERVER", url)
         run("ps")
 

@@ -254,4 +254,4 @@ def test_nonsense_instead_of_http_does_no_harm(
         connection.sendall(b"\x16\x03\x01 this is not HTTP\r\n\r\n")
         assert b"400" in read_until(connection, b"\n")
     url = f"http://{address[0]}:{address[1]}"
-    assert httpx.get(f"{url}/api/v1/health").status_code == 200
+    assert httpx.get(f"{url}/api/v1/health", timeout=60.0).status_code == 200
