@@ -24,7 +24,7 @@ from boa.api import (
     terms,
     what_if,
 )
-from boa.server.http.errors import DESCRIPTIONS
+from boa.server.http.errors import DESCRIPTIONS, ERROR
 from boa.server.http.guard import OPEN
 from boa.server.render import examples
 
@@ -91,7 +91,8 @@ def document(app: FastAPI) -> dict[str, Any]:
     components = found["components"]
     components["securitySchemes"] = _SCHEMES
     components["schemas"] |= examples.schemas()
-    components["schemas"]["Received"] = TypeAdapter(answers.Received).json_schema()
+    for shape in (answers.Received, answers.ErrorAnswer):
+        _add(components["schemas"], shape)
     _explain(components["schemas"])
     _as_submitted(components["schemas"]["JobDetails"])
     found["security"] = [{"token": []}]
@@ -100,6 +101,13 @@ def document(app: FastAPI) -> dict[str, Any]:
             operation["security"] = []
     found["paths"][REPORT_PATH] = {"post": _report()}
     return found
+
+
+def _add(schemas: dict[str, Any], shape: type) -> None:
+    """A shape that no route's type names."""
+    found = TypeAdapter(shape).json_schema(ref_template="#/components/schemas/{model}")
+    schemas |= found.pop("$defs", {})
+    schemas[shape.__name__] = found
 
 
 def _explain(schemas: dict[str, Any]) -> None:
@@ -143,7 +151,6 @@ def _docstrings(name: str, classes: dict[str, ast.ClassDef]) -> dict[str, str]:
 def _report() -> dict[str, Any]:
     from boa.server.routes.report import Reports
 
-    error = {"application/json": {"schema": {"$ref": "#/components/schemas/ErrorAnswer"}}}
     received = {"application/json": {"schema": {"$ref": "#/components/schemas/Received"}}}
     return {
         "tags": ["running jobs"],
@@ -158,7 +165,7 @@ def _report() -> dict[str, Any]:
         "responses": {
             "200": {"description": "It was taken.", "content": received},
             **{
-                str(status): {"description": DESCRIPTIONS[status], "content": error}
+                str(status): {"description": DESCRIPTIONS[status], "content": ERROR}
                 for status in (400, 401, 403, 404, 409, 413, 422)
             },
         },
