@@ -16,7 +16,7 @@ from boa.train.torch import Elastic
 WORDS, LENGTH, WIDTH, LAYERS = 64, 32, 64, 2
 
 
-def sentences(count: int = 4096) -> torch.Tensor:
+def sentences(count: int = 2048) -> torch.Tensor:
     """Each word follows from the one before by a random table, most of the time."""
     random = torch.Generator().manual_seed(1)
     table = torch.randint(WORDS, (WORDS,), generator=random)

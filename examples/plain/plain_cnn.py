@@ -15,7 +15,7 @@ class Images(Dataset[tuple[torch.Tensor, int]]):
     patterns = torch.randn(CLASSES, 3, SIZE, SIZE, generator=torch.Generator().manual_seed(1))
 
     def __len__(self) -> int:
-        return 8192
+        return 4096
 
     def __getitem__(self, index: int) -> tuple[torch.Tensor, int]:
         noise = torch.randn(3, SIZE, SIZE, generator=torch.Generator().manual_seed(index))
@@ -33,8 +33,8 @@ class Block(nn.Module):
 
 
 def network() -> nn.Module:
-    head = (nn.AdaptiveAvgPool2d(4), nn.Flatten(), nn.Linear(32 * 16, CLASSES))
-    return nn.Sequential(nn.Conv2d(3, 32, 3, padding=1), Block(32), Block(32), *head)
+    head = (nn.AdaptiveAvgPool2d(4), nn.Flatten(), nn.Linear(16 * 16, CLASSES))
+    return nn.Sequential(nn.Conv2d(3, 16, 3, padding=1), Block(16), Block(16), *head)
 
 
 parser = argparse.ArgumentParser()
