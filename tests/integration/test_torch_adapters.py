@@ -3,8 +3,6 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections import Counter
@@ -16,20 +14,43 @@ from typing import Any
 import pytest
 
 from boa.train import checkpoints
+from forked_scripts import Forked, Script
 from ports import held_port
 
-SCRIPTS = Path(__file__).parent.parent
 PATIENCE_S = 600.0
 """Importing either library takes many seconds, and minutes where others have the cores."""
 SAMPLES, STEPS, EPOCHS = 51, 7, 2  # those of adapted.py, which needs torch
 LIBRARIES = ["accelerate", "lightning", "transformers"]
 
 
+class Libraries:
+    """Their scripts, each imported once, when it is first asked for."""
+
+    def __init__(self) -> None:
+        self._scripts: dict[str, Script] = {}
+
+    def script(self, library: str) -> Script:
+        if library not in self._scripts:
+            self._scripts[library] = Script(f"adapted_{library}")
+        return self._scripts[library]
+
+    def close(self) -> None:
+        for script in self._scripts.values():
+            script.close()
+
+
+@pytest.fixture(scope="module")
+def libraries() -> Iterator[Libraries]:
+    found = Libraries()
+    yield found
+    found.close()
+
+
 class Training:
     """One job, attempt after attempt."""
 
-    def __init__(self, library: str, folder: Path) -> None:
-        self._script = SCRIPTS / f"adapted_{library.partition('_')[0]}.py"
+    def __init__(self, libraries: Libraries, library: str, folder: Path) -> None:
+        self._script = libraries.script(library.partition("_")[0])
         self._options = ["--tokens"] if library.endswith("_tokens") else []
         self.folder, self.checkpoints = folder, folder / "checkpoints"
         folder.mkdir()
@@ -50,7 +71,6 @@ class Training:
                 for rank in ranks if to is None else [ranks[to]]:
                     rank.send_signal(signal.SIGTERM)
                 for rank in ranks:
-                    assert rank.stdin is not None
                     rank.stdin.write("go\n")
                     rank.stdin.flush()
             said = [rank.communicate()[1] for rank in ranks]
@@ -74,7 +94,7 @@ class Training:
         return progress.step
 
     @contextmanager
-    def _started(self, width: int, options: list[str]) -> Iterator[list[subprocess.Popen[str]]]:
+    def _started(self, width: int, options: list[str]) -> Iterator[list[Forked]]:
         with held_port() as port:
             ranks = [self._start(rank, width, port, options) for rank in range(width)]
             watchdog = threading.Timer(PATIENCE_S, _kill, [ranks])
@@ -88,7 +108,7 @@ class Training:
                     with rank:  # closes its pipes
                         pass
 
-    def _start(self, rank: int, width: int, port: int, options: list[str]) -> subprocess.Popen[str]:
+    def _start(self, rank: int, width: int, port: int, options: list[str]) -> Forked:
         environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith("BOA_")},
             "RANK": str(rank),
@@ -104,14 +124,7 @@ class Training:
             "BOA_CHECKPOINT_DIR": str(self.checkpoints),
             "OMP_NUM_THREADS": "1",
         }
-        return subprocess.Popen(
-            [sys.executable, str(self._script), str(self.folder), *self._options, *options],
-            env=environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        return self._script.start([str(self.folder), *self._options, *options], environment)
 
     @property
     def result(self) -> dict[str, Any]:
@@ -131,9 +144,8 @@ class Training:
         return [json.loads(line) for file in files for line in file.read_text().splitlines()]
 
 
-def _wait_for_pause(ranks: list[subprocess.Popen[str]]) -> None:
+def _wait_for_pause(ranks: list[Forked]) -> None:
     for rank in ranks:
-        assert rank.stdout is not None
         said = ""
         for line in rank.stdout:
             if line == "paused\n":
@@ -144,17 +156,19 @@ def _wait_for_pause(ranks: list[subprocess.Popen[str]]) -> None:
             raise AssertionError(said + "".join(rank.communicate()))
 
 
-def _kill(ranks: list[subprocess.Popen[str]]) -> None:
+def _kill(ranks: list[Forked]) -> None:
     for rank in ranks:
         rank.kill()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("library", [*LIBRARIES, "transformers_tokens"])
-def test_rescaled_thrice_it_ends_where_it_would_have_ended(library: str, tmp_path: Path) -> None:
-    steady = Training(library, tmp_path / "steady")
+def test_rescaled_thrice_it_ends_where_it_would_have_ended(
+    libraries: Libraries, library: str, tmp_path: Path
+) -> None:
+    steady = Training(libraries, library, tmp_path / "steady")
     assert steady.run(1) == STEPS * EPOCHS
-    job = Training(library, tmp_path / "job")
+    job = Training(libraries, library, tmp_path / "job")
     assert job.run(1, stop_after=2) == 3
     # where an epoch ends; both ranks after the same step, though only one is told
     assert job.run(2, stop_after=STEPS - 2, to=1) == STEPS
@@ -173,11 +187,11 @@ def test_rescaled_thrice_it_ends_where_it_would_have_ended(library: str, tmp_pat
 @pytest.mark.slow
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_killed_and_stopped_at_one_width_it_is_the_same_to_the_last_bit(
-    library: str, tmp_path: Path
+    libraries: Libraries, library: str, tmp_path: Path
 ) -> None:
-    steady = Training(library, tmp_path / "steady")
+    steady = Training(libraries, library, tmp_path / "steady")
     steady.run(1, "--dropout", "0.5")
-    job = Training(library, tmp_path / "job")
+    job = Training(libraries, library, tmp_path / "job")
     assert 0 < job.killed(5, "--dropout", "0.5") <= 5
     assert job.run(1, "--dropout", "0.5", stop_after=9) == 10
     job.run(1, "--dropout", "0.5")

@@ -1620,13 +1620,6 @@ export interface components {
             /** Choices */
             choices: components["schemas"]["WidthChoice"][];
         };
-        /**
-         * ErrorAnswer
-         * @description Every error has this shape.
-         */
-        ErrorAnswer: {
-            error: components["schemas"]["Problem"];
-        };
         /** EstimateAnswer */
         EstimateAnswer: {
             estimate: components["schemas"]["JobEstimate"];
@@ -3083,23 +3076,6 @@ export interface components {
              */
             cost_usd: number;
         };
-        /** Problem */
-        Problem: {
-            /**
-             * Message
-             * @description One clear sentence.
-             */
-            message: string;
-            /**
-             * Exit Code
-             * @description Exit code that the command line ends with.
-             */
-            exit_code: number;
-            /** Field */
-            field?: string;
-            /** Expected */
-            expected?: string;
-        };
         /**
          * QueueAhead
          * @description Jobs that wait for GPUs of the same type, before this one.
@@ -4168,6 +4144,30 @@ export interface components {
              */
             token?: string;
         };
+        /** Problem */
+        Problem: {
+            /**
+             * Message
+             * @description One clear sentence.
+             */
+            message: string;
+            /**
+             * Exit Code
+             * @description Exit code that the command line ends with.
+             */
+            exit_code: number;
+            /** Field */
+            field?: string;
+            /** Expected */
+            expected?: string;
+        };
+        /**
+         * ErrorAnswer
+         * @description Every error has this shape.
+         */
+        ErrorAnswer: {
+            error: components["schemas"]["Problem"];
+        };
     };
     responses: never;
     parameters: never;
@@ -4193,7 +4193,6 @@ export type CostRow = components['schemas']['CostRow'];
 export type Curve = components['schemas']['Curve'];
 export type DeadlineTerms = components['schemas']['DeadlineTerms'];
 export type EpochChoice = components['schemas']['EpochChoice'];
-export type ErrorAnswer = components['schemas']['ErrorAnswer'];
 export type EstimateAnswer = components['schemas']['EstimateAnswer'];
 export type EstimateRange = components['schemas']['EstimateRange'];
 export type EstimateStage = components['schemas']['EstimateStage'];
@@ -4245,7 +4244,6 @@ export type PlanVariant = components['schemas']['PlanVariant'];
 export type PolicyChoice = components['schemas']['PolicyChoice'];
 export type Preview = components['schemas']['Preview'];
 export type ProbeOffer = components['schemas']['ProbeOffer'];
-export type Problem = components['schemas']['Problem'];
 export type QueueAhead = components['schemas']['QueueAhead'];
 export type RetriedClass = components['schemas']['RetriedClass'];
 export type RetriedWidth = components['schemas']['RetriedWidth'];
@@ -4286,6 +4284,8 @@ export type Sweep = components['schemas']['Sweep'];
 export type JobChanges = components['schemas']['JobChanges'];
 export type Resubmission = components['schemas']['Resubmission'];
 export type Received = components['schemas']['Received'];
+export type Problem = components['schemas']['Problem'];
+export type ErrorAnswer = components['schemas']['ErrorAnswer'];
 export type $defs = Record<string, never>;
 export interface operations {
     terms: {
