@@ -129,7 +129,7 @@ def test_a_log_is_followed_as_it_grows(window: Window, lab: Lab, tmp_path: Path)
     seen = newest_line(log)
     expect(log).to_contain_text(f"line number {seen + 20}\n")
     assert log.evaluate("log => log.scrollHeight - log.scrollTop - log.clientHeight") < 40
-    page.get_by_role("button", name="Pause").click()
+    page.get_by_role("button", name="Pause log").click()
     expect(page.get_by_text("paused")).to_be_visible()
     with page.expect_download() as downloaded:
         page.get_by_role("button", name="Download whole log").click()
@@ -138,7 +138,7 @@ def test_a_log_is_followed_as_it_grows(window: Window, lab: Lab, tmp_path: Path)
     lines = whole.read_text().splitlines()
     assert lines[:3] == [f"line number {n}" for n in (1, 2, 3)]
     assert len(lines) >= seen + 20
-    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Follow log").click()
     page.get_by_role("button", name="Stop", exact=True).click()
     page.get_by_role("dialog").get_by_role("button", name="Stop the job").click()
     expect(page.get_by_text("the job has ended")).to_be_visible()

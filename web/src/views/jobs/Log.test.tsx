@@ -22,7 +22,7 @@ test("who pauses at once sees what had come by then", async () => {
   await act(() => vi.advanceTimersByTimeAsync(1));
   const log = screen.getByLabelText("Log of worker 0");
   expect(log.textContent).toBe("Nothing printed yet.");
-  fireEvent.click(screen.getByRole("button", { name: "Pause" }));
+  fireEvent.click(screen.getByRole("button", { name: "Pause log" }));
   expect(log.textContent).toBe("epoch 1");
   expect(screen.getByText(/1 line · paused/)).toBeTruthy();
 });

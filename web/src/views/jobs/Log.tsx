@@ -43,7 +43,7 @@ export function Log({ job, workers, over }: { job: string; workers: number; over
       </label>
       {!over && (
         <button type="button" onClick={() => setPaused(!paused)}>
-          {paused ? "Go on" : "Pause"}
+          {paused ? "Follow log" : "Pause log"}
         </button>
       )}
       <button type="button" onClick={save}>
