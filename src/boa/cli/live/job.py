@@ -3,17 +3,16 @@
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from boa.cli import options, parsers, shell
-from boa.cli.console import emit_json, say_error
+from boa.cli.console import emit_json
+from boa.cli.live.each import each
 from boa.cli.live.service import connect
 from boa.cli.live.submit import variables
 from boa.cli.live.term_options import seconds_until, usd
 from boa.cli.options import Json
-from boa.errors import BoaError, NoServer, UsageError
+from boa.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from boa.api.answers import JobDetails
 
 app = shell.Group("job", "Change a job that is there, pause it, resume it, submit it again.")
 Job: TypeAlias = Annotated[str, shell.Argument(metavar="JOB", help="The id of a job.")]
@@ -24,6 +23,16 @@ NONE = "none"
 
 def _or_none(parse: "Callable[[Any], Any]") -> "Callable[[Any], Any]":
     return lambda text: NONE if text == NONE else parse(text)
+
+
+def _max_time(help: str) -> shell.Option:
+    parse = _or_none(parsers.span("--max-time"))
+    return shell.Option("--max-time", metavar="SPAN|none", parser=parse, help=help)
+
+
+def _max_cost(help: str) -> shell.Option:
+    parse = _or_none(usd("--max-cost"))
+    return shell.Option("--max-cost", metavar="USD|none", parser=parse, help=help)
 
 
 def _changed(value: Any) -> Any:
@@ -57,23 +66,9 @@ def set_fields(
         int | None, options.count("--retries", "N", 0, "Restarts after failures of its own.")
     ] = None,
     max_time: Annotated[
-        str | None,
-        shell.Option(
-            "--max-time",
-            metavar="SPAN|none",
-            parser=_or_none(parsers.span("--max-time")),
-            help="The most that its runs may take, all together.",
-        ),
+        str | None, _max_time("The most that its runs may take, all together.")
     ] = None,
-    max_cost: Annotated[
-        str | None,
-        shell.Option(
-            "--max-cost",
-            metavar="USD|none",
-            parser=_or_none(usd("--max-cost")),
-            help="The most that it may cost, in all.",
-        ),
-    ] = None,
+    max_cost: Annotated[str | None, _max_cost("The most that it may cost, in all.")] = None,
     deadline: Annotated[
         str | None,
         shell.Option(
@@ -120,7 +115,7 @@ def pause(jobs: Jobs, json: Json = False) -> None:
     [dim]$[/dim] boa job pause 17 18
     """
     with connect() as client:
-        _each(jobs, client.pause, "paused", json)
+        each(jobs, client.pause, lambda _: "paused", json)
 
 
 @app.add("resume")
@@ -131,7 +126,7 @@ def resume(jobs: Jobs, json: Json = False) -> None:
     [dim]$[/dim] boa job resume 17 18
     """
     with connect() as client:
-        _each(jobs, client.resume, "resumed", json)
+        each(jobs, client.resume, lambda _: "resumed", json)
 
 
 @app.add("resubmit")
@@ -141,24 +136,8 @@ def resubmit(
         list[str] | None,
         shell.Option("--env", metavar="K=V", help="Another variable; may be repeated."),
     ] = None,
-    max_cost: Annotated[
-        str | None,
-        shell.Option(
-            "--max-cost",
-            metavar="USD|none",
-            parser=_or_none(usd("--max-cost")),
-            help="The most that it may cost this time.",
-        ),
-    ] = None,
-    max_time: Annotated[
-        str | None,
-        shell.Option(
-            "--max-time",
-            metavar="SPAN|none",
-            parser=_or_none(parsers.span("--max-time")),
-            help="The most that its runs may take this time.",
-        ),
-    ] = None,
+    max_cost: Annotated[str | None, _max_cost("The most that it may cost this time.")] = None,
+    max_time: Annotated[str | None, _max_time("The most that its runs may take this time.")] = None,
     from_checkpoint: Annotated[
         bool,
         shell.Option("--from-checkpoint", help="Go on where it ended, in its own checkpoints."),
@@ -188,25 +167,3 @@ def resubmit(
         emit_json({"job": found})
     else:
         print(found["id"])
-
-
-def _each(jobs: list[str], do: "Callable[[str], JobDetails]", done: str, json: bool) -> None:
-    """Try all of several jobs and tell every error; the exit code is the worst's."""
-    found: list[JobDetails] = []
-    wrong: list[BoaError] = []
-    for job in jobs:
-        try:
-            found.append(do(job))
-        except BoaError as problem:
-            wrong.append(problem)
-            if isinstance(problem, NoServer):
-                break
-    if json and (found or not wrong):
-        emit_json({"jobs": found})
-    elif not json:
-        for details in found:
-            print(f"job {details['id']}: {done}")
-    for error in wrong:
-        say_error(error)
-    if wrong:
-        raise shell.Exit(max(error.exit_code for error in wrong))

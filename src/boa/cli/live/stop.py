@@ -1,12 +1,14 @@
 """`boa stop`: end jobs."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from boa.cli import shell
-from boa.cli.console import emit_json, say_error
+from boa.cli.live.each import each
 from boa.cli.live.service import connect
 from boa.cli.options import Json
-from boa.errors import BoaError, NoServer
+
+if TYPE_CHECKING:
+    from boa.api.answers import JobDetails
 
 
 def stop(
@@ -25,22 +27,9 @@ def stop(
     [dim]$[/dim] boa stop 17
     [dim]$[/dim] boa stop $(boa ps --json | jq -r '.jobs[].id')
     """
-    found, wrong = [], []
     with connect() as client:
-        for job in jobs:
-            try:
-                found.append(client.stop(job))
-            except BoaError as problem:
-                wrong.append(problem)
-                if isinstance(problem, NoServer):
-                    break
-    if json and (found or not wrong):
-        emit_json({"jobs": found})
-    elif not json:
-        for details in found:
-            over = details["ended_at"] is not None
-            print(f"job {details['id']}: {details['state'] if over else 'stopping'}")
-    for error in wrong:
-        say_error(error)
-    if wrong:
-        raise shell.Exit(max(error.exit_code for error in wrong))
+        each(jobs, client.stop, _became, json)
+
+
+def _became(job: "JobDetails") -> str:
+    return job["state"] if job["ended_at"] is not None else "stopping"
