@@ -14,8 +14,6 @@ import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 HERE = Path(__file__).resolve()
 MOST = 2**17
@@ -60,15 +58,8 @@ class Forked:
         self.wait()
         return out, said[0]
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        problem: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """To be called once it has ended, or is about to."""
         self.wait()
         for pipe in (self.stdin, self.stdout, self.stderr, self._status):
             with suppress(BrokenPipeError):  # what it was sent and did not read

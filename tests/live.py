@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 from boa.clock import VirtualClock
 from boa.clouds.base import Cloud
@@ -50,6 +51,11 @@ def profile(
         for gpu, speed in (gpus or {"T4": 1.0}).items()
     }
     return ClassProfile(name=name, work=tuple(work), rates=rates, rescale_s=rescale_s)
+
+
+LONG = profile("long", work=(36_000.0,), alpha=0.9)
+HALVES = profile("halves", work=(1800.0, 1800.0), alpha=0.8)
+BILLINGS = pytest.mark.parametrize("billing", ["gpu", "node"])
 
 
 def spec(name: str, **fields: object) -> JobSpec:

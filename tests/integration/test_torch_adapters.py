@@ -105,8 +105,7 @@ class Training:
                 watchdog.cancel()
                 for rank in ranks:
                     rank.kill()
-                    with rank:  # closes its pipes
-                        pass
+                    rank.close()
 
     def _start(self, rank: int, width: int, port: int, options: list[str]) -> Forked:
         environment = {

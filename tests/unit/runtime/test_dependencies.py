@@ -8,11 +8,8 @@ from boa.errors import InputError
 from boa.model.access import Caller
 from boa.model.job import After, GpuLimits
 from boa.model.runs import RunKey
-from live import asked, profile, spec
+from live import BILLINGS, LONG, asked, spec
 
-LONG = profile("long", work=(36_000.0,), alpha=0.9)
-HALVES = profile("halves", work=(1800.0, 1800.0), alpha=0.8)
-BILLINGS = pytest.mark.parametrize("billing", ["gpu", "node"])
 ONE = GpuLimits(max=1)
 ALICE = Caller(name="alice", role="member", address="10.0.0.7")
 

@@ -9,11 +9,8 @@ from boa.errors import InputError
 from boa.model.access import Caller
 from boa.model.job import GpuLimits
 from boa.scheduler.refusals import NoSuchJob
-from live import asked, kinds, profile, spec
+from live import BILLINGS, LONG, asked, kinds, profile, spec
 
-LONG = profile("long", work=(36_000.0,), alpha=0.9)
-HALVES = profile("halves", work=(1800.0, 1800.0), alpha=0.8)
-BILLINGS = pytest.mark.parametrize("billing", ["gpu", "node"])
 ONE = GpuLimits(max=1)
 ALICE = Caller(name="alice", role="member", address="10.0.0.7")
 

@@ -12,11 +12,7 @@ from boa.model.job import GpuLimits
 from boa.model.runs import RunKey
 from boa.scheduler.money.ledger import committed
 from boa.scheduler.refusals import NoSuchJob
-from live import A100, T4, Live, config, kinds, prior, profile, spec
-
-HALVES = profile("halves", work=(1800.0, 1800.0), alpha=0.8)
-LONG = profile("long", work=(36_000.0,), alpha=0.9)
-BILLINGS = pytest.mark.parametrize("billing", ["gpu", "node"])
+from live import A100, BILLINGS, HALVES, LONG, T4, Live, config, kinds, prior, profile, spec
 
 
 def test_a_job_starts_at_arrival_with_its_planned_width(lives: Any) -> None:

@@ -3,13 +3,8 @@
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
 from boa.model.job import GpuLimits
-from live import profile, spec
-
-LONG = profile("long", work=(36_000.0,), alpha=0.9)
-BILLINGS = pytest.mark.parametrize("billing", ["gpu", "node"])
+from live import BILLINGS, LONG, profile, spec
 
 
 @BILLINGS

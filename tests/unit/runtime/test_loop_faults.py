@@ -14,11 +14,7 @@ from boa.policy.rivals.pollux_autoscale import PolluxAutoscale
 from boa.scheduler.money.ledger import bill, committed
 from boa.scheduler.refusals import NotNow
 from boa.store.base import StoreTrouble
-from live import A100, T4, Live, kinds, profile, spec
-
-HALVES = profile("halves", work=(1800.0, 1800.0), alpha=0.8)
-LONG = profile("long", work=(36_000.0,), alpha=0.9)
-BILLINGS = pytest.mark.parametrize("billing", ["gpu", "node"])
+from live import A100, BILLINGS, LONG, T4, Live, kinds, profile, spec
 
 
 def _say(live: Live, job: str, progress: float) -> None:

@@ -6,9 +6,7 @@ import pytest
 
 from boa.model.job import GpuLimits
 from boa.scheduler.money.ledger import committed
-from live import kinds, profile, spec
-
-LONG = profile("long", work=(36_000.0,), alpha=0.9)
+from live import LONG, kinds, profile, spec
 
 
 @pytest.mark.parametrize("cap", [{"max_spend": 13.0}, {"max_nodes": {"T4": 3}}])

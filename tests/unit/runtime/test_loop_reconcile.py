@@ -9,9 +9,7 @@ from boa.model.runs import RunEvent, RunKey
 from boa.runtime import actor
 from boa.scheduler.money.ledger import bill
 from boa.scheduler.observe.messages import EngineSaid
-from live import Live, kinds, profile, spec
-
-LONG = profile("long", work=(36_000.0,), alpha=0.9)
+from live import LONG, Live, kinds, spec
 
 
 def _vanish(live: Live, job: str) -> None:

@@ -9,9 +9,8 @@ from boa.model.access import Caller
 from boa.model.job import SecretUse
 from boa.model.runs import RunEvent, RunKey
 from boa.runtime.vault import NoSuchSecret, NotTheirs
-from live import Live, kinds, profile, spec
+from live import LONG, Live, kinds, spec
 
-LONG = profile("long", work=(36_000.0,), alpha=0.9)
 VALUE = "hunter2-and-more"
 KEY = (SecretUse("KEY", "KEY"),)
 

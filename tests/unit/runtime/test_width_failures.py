@@ -16,12 +16,11 @@ from boa.model.placements import Placement
 from boa.model.runs import Launch, RunKey
 from boa.policy.rivals.pollux_autoscale import PolluxAutoscale
 from boa.policy.rivals.sia_autoscale import SiaAutoscale
-from live import A100, T4, Live, config, kinds, prior, profile, spec
+from live import A100, BILLINGS, T4, Live, config, kinds, prior, profile, spec
 
 NET = profile("net", work=(1500.0,) * 3, alpha=0.95)
 MEMORY = "CUDA out of memory"
 HOUR = 3600.0
-BILLINGS = pytest.mark.parametrize("billing", ["gpu", "node"])
 
 
 def breaks_at(broken: Callable[[int], bool]) -> Callable[[Launch], str]:
