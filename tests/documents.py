@@ -118,6 +118,37 @@ CONFIG: dict[str, Any] = {
             "A100": {"instance_types": ["p4d.24xlarge", "p4de.24xlarge"]},
         },
     },
+    "kubernetes": {
+        "nodes": "karpenter",
+        "kubeconfig": "cluster.yaml",
+        "context": "lab",
+        "namespace": "training",
+        "owner": "vision",
+        "node_label": "example.com/gpu",
+        "image": "registry.example.com/train:3",
+        "pod_template": {"spec": {"tolerations": [{"key": "gpus", "operator": "Exists"}]}},
+        "placed_s": 120,
+        "ready_s": 600,
+        "karpenter": {
+            "node_class": {"group": "karpenter.azure.com", "kind": "AKSNodeClass", "name": "gpus"},
+            "machines": {
+                "T4": {"instance_types": ["Standard_NC64as_T4_v3"], "capacity": "spot"},
+                "A100": {
+                    "requirements": [
+                        {"key": "karpenter.azure.com/sku-gpu-name", "values": ["A100"]},
+                        {"key": "karpenter.azure.com/sku-gpu-count", "operator": "Exists"},
+                    ]
+                },
+            },
+            "labels": {"team": "vision"},
+            "taints": [{"key": "gpus", "value": "boa"}],
+        },
+        "autoscaler": {
+            "priority_class": "low",
+            "image": "registry.example.com/pause:3",
+            "evict_others": True,
+        },
+    },
     "classes": {
         "resnet18": {"catalogue": "resnet18", "arrivals_per_hour": 4, "arrivals_weight_h": 2},
         "bert": {"profile": "bert.json", "measured_weight": 10},

@@ -70,7 +70,8 @@ PLACES = (
     Field(
         "image",
         _IMAGE,
-        "A container image that the command runs in, by Apptainer, where that is installed.",
+        "A container image that the command runs in: that of its pods on Kubernetes; else by "
+        "Apptainer, where that is installed.",
         otherwise="none",
     ),
 )

@@ -8,10 +8,12 @@ from typing import Any, TypeAlias
 
 from boa.errors import FileError, InputError
 from boa.formats.files import read_document
+from boa.formats.kubernetes import settled
 from boa.formats.machine import machine
 from boa.formats.notify import targets_of
 from boa.formats.profile import load_profile
 from boa.formats.service_fields import CONFIG, Values
+from boa.model.kubernetes_settings import KubernetesSettings
 from boa.model.profile import ClassProfile
 from boa.model.provider_settings import CLOUDS_OF, AwsSettings
 from boa.model.service import ClassPrior, ServiceConfig
@@ -74,6 +76,9 @@ def _config(values: Values, home: Path, catalogue: Catalogue) -> ServiceConfig:
     said = values.pop("gpu_types", {})
     if "aws" in values:
         _check_machines(values["aws"], types)
+    if values["engine"] == "kubernetes":
+        given = values.get("kubernetes") or KubernetesSettings()
+        values["kubernetes"] = settled(given, home, types)
     folder = Path(values.pop("data_dir", None) or default_data_dir())
     priors = values.pop("priors", {})
     key = values.pop("secret_key_file", None) or os.environ.get("BOA_SECRET_KEY_FILE")
@@ -103,7 +108,9 @@ def _pair(values: Values) -> dict[str, str]:
     clouds = CLOUDS_OF[engine]
     cloud = values.get("cloud", clouds[0])
     if cloud not in clouds:
-        raise InputError("cloud", cloud, f"with engine {engine}: {' or '.join(clouds)}")
+        its = " or ".join(name for name in CLOUDS_OF if cloud in CLOUDS_OF[name])
+        expected = f"with engine {engine}: {' or '.join(clouds)}; {cloud} goes with engine {its}"
+        raise InputError("cloud", cloud, expected)
     return {"cloud": cloud}
 
 
@@ -115,7 +122,8 @@ def _offered(values: Values) -> tuple[dict[GpuName, GpuType], dict[GpuName, int]
         expected = (
             "the GPU types of its nodes, such as {T4: {price: 0.5, gpus_per_node: 4, max_nodes: 8}}"
         )
-        raise InputError("gpu_types", None, f"with engine {values['engine']}: {expected}")
+        said = f"with engine {values['engine']}: {expected}"
+        raise InputError("gpu_types", None, said, "it is missing")
     types = {
         name: GpuType(name=name, price=of.get("price", 1.0), gpus_per_node=of["gpus_per_node"])
         for name, of in said.items()

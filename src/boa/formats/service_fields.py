@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 from boa.formats.containers import as_given, list_of, mapping_of, object_of
 from boa.formats.isolation import ISOLATION
 from boa.formats.keeping import KEEPING
+from boa.formats.kubernetes import KUBERNETES
 from boa.formats.notify import NOTIFY
 from boa.formats.parts import CLASS, LINE, VERSION_1, printable
 from boa.formats.providers import AWS, RAY
@@ -203,7 +204,8 @@ _PLACES = (
     Field(
         "cloud",
         choice(_CLOUDS, expected=_PAIRS),
-        "What nodes are rented from; `local` goes with engine `local`, the others with `ray`.",
+        "What nodes are rented from; `local` goes with engine `local`, `ray` and `aws` with `ray`, "
+        "`kubernetes` with `kubernetes`.",
         otherwise="the engine's own",
     ),
     Field(
@@ -328,6 +330,7 @@ _HABITS = (
     Field("local", _LOCAL, "How the local cloud acts."),
     Field("ray", or_empty(RAY), "The Ray cluster, for engine `ray`."),
     Field("aws", AWS, "What nodes are on AWS, for cloud `aws`."),
+    Field("kubernetes", or_empty(KUBERNETES), "The cluster, for engine `kubernetes`."),
     Field(
         "classes",
         mapping_of(

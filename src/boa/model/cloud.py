@@ -22,4 +22,7 @@ class CloudNode:
     leaving_at: Seconds | None = None
     """The cloud has said that it will take the node away then: jobs are to leave it now."""
     address: str = ""
-    """The name that the engine finds the node by: on a Ray cluster, its node id."""
+    """The name that the engine finds the node by: on a Ray cluster, its node id; on Kubernetes, its
+    Node's name."""
+    refused: str = ""
+    """Why no machine came, though the cloud had taken the wish: nothing is charged."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from boa.units import GpuName
 
-CLOUDS_OF = {"local": ("local",), "ray": ("ray", "aws")}
+CLOUDS_OF = {"local": ("local",), "ray": ("ray", "aws"), "kubernetes": ("kubernetes",)}
 """Engines, and the clouds whose nodes they can run jobs on; the first is the default."""
 RAY_NODES = ("autoscaler", "fixed")
 

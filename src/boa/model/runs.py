@@ -69,7 +69,10 @@ class RunEvent:
     run_lost: bool = False
     """Its files are gone or damaged, or its machine restarted: no failure of the job's."""
     unready: bool = False
-    """It could not begin: a secret that it needs is missing. No failure of the job's either."""
+    """It could not begin: a secret that it needs is missing, or GPUs that it was to have are
+    another's. No failure of the job's either."""
+    awaits: str = ""
+    """Something that it waits for before it can begin, in words. Told when it changes."""
     reason: str = ""
     said: str = ""
     """Line of its output that tells most of why, where it ended by itself and badly."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from boa.model.access import Role
+from boa.model.kubernetes_settings import KubernetesSettings
 from boa.model.notices import NotifyTarget
 from boa.model.profile import ClassProfile
 from boa.model.provider_settings import AwsSettings, RaySettings
@@ -57,6 +58,7 @@ class ServiceConfig:
     cloud: str = "local"
     ray: RaySettings = field(default_factory=RaySettings)
     aws: AwsSettings | None = None
+    kubernetes: KubernetesSettings = field(default_factory=KubernetesSettings)
     data_dir: Path
     db: str
     """SQLAlchemy's URL."""

@@ -115,7 +115,7 @@ def test_what_is_said_of_ray_and_aws_arrives(file: Path) -> None:
 def test_ray_brings_its_own_nodes_and_has_to_be_told_their_types(tmp_path: Path) -> None:
     config = load(written(tmp_path, {"engine": "ray", "gpu_types": {"T4": None}}))
     assert (config.cloud, config.ray) == ("ray", RaySettings())
-    with pytest.raises(InputError, match=r"^gpu_types: got None; .* with engine ray"):
+    with pytest.raises(InputError, match=r"^gpu_types: it is missing; .* with engine ray"):
         load(engine="ray")
 
 
@@ -188,7 +188,9 @@ def test_the_data_folder_follows_the_environment(
     assert load().data_dir == tmp_path / ".local/state/boa"
 
 
-@pytest.mark.parametrize("name", ["boa.yaml", "boa-ray.yaml", "boa-aws.yaml"])
+@pytest.mark.parametrize(
+    "name", ["boa.yaml", "boa-ray.yaml", "boa-aws.yaml", "boa-kubernetes.yaml"]
+)
 def test_the_shipped_examples_are_configs(examples: Path, name: str) -> None:
     assert fits(yaml.safe_load((examples / name).read_text("utf-8")))
     config = load_config(examples / name, {}, lambda model, types: PROFILE)
@@ -287,6 +289,23 @@ def changed(path: str, value: Any) -> dict[str, Any]:
         ("aws.machines", {}),
         ("aws.machines.T4.instance_types", []),
         ("aws.machines.T4.spot", "yes"),
+        ("kubernetes", []),
+        ("kubernetes.nodes", "some"),
+        ("kubernetes.namespace", "Boa"),
+        ("kubernetes.owner", ""),
+        ("kubernetes.owner", "x" * 41),
+        ("kubernetes.node_label", "two words"),
+        ("kubernetes.image", "two words"),
+        ("kubernetes.pod_template", ["spec"]),
+        ("kubernetes.placed_s", 0),
+        ("kubernetes.ready_s", -1),
+        ("kubernetes.karpenter.node_class.kind", ""),
+        ("kubernetes.karpenter.machines", {}),
+        ("kubernetes.karpenter.machines.T4.capacity", "cheap"),
+        ("kubernetes.karpenter.machines.T4.instance_types", []),
+        ("kubernetes.karpenter.labels", {"a b": "c"}),
+        ("kubernetes.karpenter.taints", [{"key": "gpus", "effect": "None"}]),
+        ("kubernetes.autoscaler.evict_others", "yes"),
         ("classes", []),
         ("classes", {"a b": {}}),
         ("classes.bert", {"profile": "bert.json", "catalogue": "bert"}),
