@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 from boa import raylink
 from boa._version import __version__
+from boa.engines.gang import Ending, RankEnd, together
+from boa.engines.mirror import Mirror
 from boa.engines.ray import prepared
-from boa.engines.ray.folders import Folders, Marker, Mirror
-from boa.engines.ray.gang import Ending, RankEnd, together
+from boa.engines.ray.folders import Folders, Marker
 from boa.errors import InputError
 from boa.model.job import JobSpec, Launcher
 from boa.model.runs import Launch, NodeSlots, RunEvent, RunKey

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -14,6 +15,8 @@ from boa.errors import FileError, UsageError
 from boa.units import UsdPerHour
 
 if TYPE_CHECKING:
+    from boa.clouds.aws.dry_run import Step as AwsStep
+    from boa.clouds.kubernetes.dry_run import Step as KubernetesStep
     from boa.model.service import ServiceConfig
     from boa.model.workload import Billing
     from boa.server.service import Ready, TokenChoice
@@ -47,14 +50,16 @@ class ServeOverrides:
     engine: Annotated[
         str | None,
         shell.Option(
-            "--engine", metavar="local|ray", help="What runs the jobs: this machine, or Ray."
+            "--engine",
+            metavar="local|ray|kubernetes",
+            help="What runs the jobs: this machine, Ray or Kubernetes.",
         ),
     ] = None
     cloud: Annotated[
         str | None,
         shell.Option(
             "--cloud",
-            metavar="local|ray|aws",
+            metavar="local|ray|aws|kubernetes",
             help="What rents the nodes; with engine ray: Ray's own autoscaler, or AWS.",
         ),
     ] = None
@@ -131,8 +136,8 @@ def serve(
         bool,
         shell.Option(
             "--dry-run",
-            help="With --cloud aws: print what would be done there, ask whether it may be, "
-            "change nothing and end.",
+            help="With --cloud aws or kubernetes: print what would be done there, ask whether it "
+            "may be, change nothing and end.",
         ),
     ] = False,
     accept_store: Annotated[
@@ -224,10 +229,18 @@ def _show_dry_run(settings: "ServiceConfig", json: bool) -> None:
     steps = dry_run(settings)
     if json:
         emit_json({"steps": [{"what": step.what, "text": step.text} for step in steps]})
-        return
-    for step in steps:
-        print(f"{step.what:<9} {step.text}")
-    note("boa: nothing was changed")
+    else:
+        for step in steps:
+            print(f"{step.what:<9} {step.text}")
+        note("boa: nothing was changed")
+    if settings.cloud == "kubernetes":
+        _check_possible([step for step in steps if step.what in ("denied", "missing", "taken")])
+
+
+def _check_possible(wrong: "Sequence[AwsStep | KubernetesStep]") -> None:
+    if wrong:
+        more = f", and {len(wrong) - 1} more" if len(wrong) > 1 else ""
+        raise UsageError(f"a service could not run there: {wrong[0].what}: {wrong[0].text}{more}.")
 
 
 def token_choice(settings: "ServiceConfig", no_token: bool) -> "TokenChoice":

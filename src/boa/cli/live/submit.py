@@ -76,7 +76,11 @@ class JobOptions:
     ] = None
     image: Annotated[
         str | None,
-        shell.Option("--image", metavar="IMAGE", help="Container image to run in (Apptainer)."),
+        shell.Option(
+            "--image",
+            metavar="IMAGE",
+            help="Container image to run in (its pods' on Kubernetes, else by Apptainer).",
+        ),
     ] = None
     env_file: Annotated[
         Path | None,

@@ -123,6 +123,10 @@ class Worker:
             _signal.signal(ignored, _signal.SIG_DFL)
         os.execvpe(self.plan["argv"][0], self.plan["argv"], {**os.environ, **self.plan["env"]})
 
+    @staticmethod
+    def are_up() -> None:
+        """Told when all of the run's are."""
+
     def copy(self) -> bool:
         """One piece of output into the log; False if there is none."""
         try:
@@ -348,6 +352,7 @@ def supervise(claimed: str, wake: int, kind: "type[Worker]", given: bytes) -> "t
     try:
         if supervisor.start():
             supervisor.advance(UP)
+            kind.are_up()
             if launch.get("cgroup"):
                 run_marks.gather(launch["cgroup"])
         supervisor.run()

@@ -9,8 +9,9 @@ engine ── placement group per run, pinned to the planned nodes
 | `run` | one run, from placed to ended: what its ranks answer → what happens next |
 | `prepared` | what its ranks say of their nodes → what each is to run |
 | `rank`, `keeper` | on the node: the actor, and the supervisor that dies with it |
-| `gang` | how a run ended, from how its ranks did |
-| `folders` | on the service's disk: markers, outcomes, what ranks print |
+| `folders` | the marker of a run on the service's disk |
+
+Shared with engines on other clusters: `remote`, `remote_folders`, `mirror`, `gang` beside it.
 """
 
 from typing import TYPE_CHECKING

@@ -4,8 +4,8 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from boa.engines.ray.folders import Mirror
-from boa.engines.ray.gang import RankEnd
+from boa.engines.gang import RankEnd
+from boa.engines.mirror import Mirror
 from boa.units import Seconds
 
 

@@ -15,12 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from boa.engines import launching
+from boa.engines.gang import Ending, RankEnd, together
+from boa.engines.mirror import Mirror
 from boa.engines.processes import run_supervisor
 from boa.engines.ray import prepared
 from boa.engines.ray.cluster import Cluster
-from boa.engines.ray.folders import Folders, Marker, Mirror
-from boa.engines.ray.gang import Ending, RankEnd, together
+from boa.engines.ray.folders import Marker
 from boa.engines.ray.member import Member
+from boa.engines.remote_folders import RemoteFolders
 from boa.model.runs import Launch, RunKey
 from boa.private_files import private_folder
 from boa.units import Seconds
@@ -45,13 +47,14 @@ class RayRun:
         self,
         key: RunKey,
         cluster: Cluster,
-        folders: Folders,
+        folders: RemoteFolders[Marker],
         log_bytes: int,
         marker: Marker,
         pass_env: Sequence[str] = (),
     ) -> None:
         self.key, self.ending = key, folders.ended(key)
         self.up = self.up_told = False
+        self.hindrance = self.hindrance_told = self.awaits = self.awaits_told = ""
         self.timings: dict[str, Seconds] = {}
         self._cluster, self._folders, self._log_bytes = cluster, folders, log_bytes
         self._marker, self._pass_env = marker, list(pass_env)

@@ -1,13 +1,17 @@
-"""How a run ended, from how its ranks did. All pure."""
+"""How a run on a cluster ended, from how its parts did: ranks, or pods of several. All pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from boa.units import Seconds
 
+_WHO = "worker "
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankEnd:
+    """The end of one rank, or of one pod's, which are told of by the first of them."""
+
     rank: int
     exit_code: int | None
     stopped: bool = False
@@ -17,6 +21,8 @@ class RankEnd:
     gone_at: Seconds = 0.0
     """Seconds of our own clock: what the run is charged for."""
     node_lost: bool = False
+    run_lost: bool = False
+    unready: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +33,8 @@ class Ending:
     stopped: bool
     reason: str
     node_lost: bool = False
+    run_lost: bool = False
+    unready: bool = False
 
 
 def together(ends: Sequence[RankEnd]) -> Ending:
@@ -40,7 +48,14 @@ def together(ends: Sequence[RankEnd]) -> Ending:
     bad = [end for end in ends if end.exit_code != 0]
     if bad:
         first = min(bad, key=lambda end: (end.at, end.rank))
-        who = f"worker {first.rank}: " if len(ends) > 1 and first.exit_code is not None else ""
-        return Ending(exit_code=first.exit_code, stopped=first.stopped, reason=who + first.reason)
+        named = first.reason.startswith(_WHO)  # by a supervisor of several
+        alone = len(ends) == 1 or first.exit_code is None
+        return Ending(
+            exit_code=first.exit_code,
+            stopped=first.stopped,
+            reason=first.reason if named or alone else f"{_WHO}{first.rank}: {first.reason}",
+            run_lost=first.run_lost,
+            unready=first.unready,
+        )
     stopped = any(end.stopped for end in ends)
     return Ending(exit_code=0, stopped=stopped, reason="stopped when asked" if stopped else "")
