@@ -43,18 +43,19 @@ class SteadyClock:
 
     def __init__(self, speed: float = 1.0, last: tuple[Seconds, Seconds] | None = None) -> None:
         self.speed = speed
-        self._wall, self._began = time.time(), _uptime()
+        self._wall, self._began = time.time(), uptime()
         self._origin = self._wall
         if last is not None:
             then, wall = last
             self._origin = then + max(self._wall - wall, 0.0) * speed
 
     def now(self) -> Seconds:
-        return self._origin + (_uptime() - self._began) * self.speed
+        return self._origin + (uptime() - self._began) * self.speed
 
     def jump(self) -> Seconds:
-        return time.time() - self._wall - (_uptime() - self._began)
+        return time.time() - self._wall - (uptime() - self._began)
 
 
-def _uptime() -> Seconds:
+def uptime() -> Seconds:
+    """Seconds that the machine is up, its sleep included where it tells."""
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -37,6 +37,7 @@ class OwnService:
         self.folder, self.token = folder, token
         self.port = free_port()  # also while it is down: no system hands such a one out
         self.log = folder / "serve.log"
+        self.program: Sequence[str] = (sys.executable, "-m", "boa")
         private_folder(folder)
         self._config = folder / "boa.json"
         whole = {"version": 1, **config, "data_dir": str(folder / "data"), "port": self.port}
@@ -56,6 +57,10 @@ class OwnService:
         assert self._process is not None
         return self._process.pid
 
+    def ended(self) -> int | None:
+        """Exit code of the service, if it has ended by itself."""
+        return None if self._process is None else self._process.poll()
+
     def client(self, timeout: float = 30.0) -> Client:
         return Client(self.url, self.token, timeout=timeout)
 
@@ -73,7 +78,7 @@ class OwnService:
 
     def start(self) -> None:
         """Returns when it answers."""
-        command = [sys.executable, "-m", "boa", "serve", "--config", str(self._config)]
+        command = [*self.program, "serve", "--config", str(self._config)]
         without = {key: value for key, value in os.environ.items() if key != "BOA_TOKEN"}
         appended = os.open(self.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         with os.fdopen(appended, "ab") as log:

@@ -110,6 +110,7 @@ class Actor:
             event,
             reason=self._vault.masked(event.reason, job.spec),
             hindrance=self._vault.masked(event.hindrance, job.spec),
+            awaits=self._vault.masked(event.awaits, job.spec),
             said=self._vault.masked(event.said, job.spec),
         )
 

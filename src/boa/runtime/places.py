@@ -49,18 +49,28 @@ class KnownPlaces:
         environment: Callable[[], Mapping[str, str]] | None,
         *,
         as_others: bool = False,
+        engine: Callable[[JobSpec, int], None] | None = None,
     ) -> None:
         """`environment`: what jobs see of the service's, on the same machine; None: they run
-        elsewhere. `as_others`: as other users than the service's."""
+        elsewhere. `as_others`: as other users than the service's. `engine`: raises InputError of
+        what it cannot run, told of the job and of the bytes of its package."""
         self._shelf, self._environment, self._as_others = shelf, environment, as_others
+        self._engine = engine
 
     def check(self, spec: JobSpec, by: Caller, at: str = "") -> None:
         paths: frozenset[str] | None = None
+        size = 0
         if spec.package == PACK:
             raise InputError(f"{at}package", PACK, TO_UPLOAD)
         if spec.package:
-            paths = self._shelf.get(spec.package, by, f"{at}package", using=True).paths
+            kept = self._shelf.get(spec.package, by, f"{at}package", using=True)
+            paths, size = kept.paths, kept.size
             _check_packed(spec, paths, at)
+        if self._engine is not None:
+            try:
+                self._engine(spec, size)
+            except InputError as no:
+                raise InputError(f"{at}{no.field}", no.value, no.expected, no.problem) from None
         if spec.after:
             return  # what it waits for may make the rest
         if self._environment is not None:

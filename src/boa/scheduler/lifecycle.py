@@ -53,6 +53,13 @@ def run_hindered(draft: Draft, event: RunEvent) -> None:
     draft.tell("trouble", job=job.id, why="not_over", name=job.name, detail=event.hindrance)
 
 
+def run_awaits(draft: Draft, event: RunEvent) -> None:
+    """It has not begun, and cannot yet: its job says why."""
+    job = _running(draft, event)
+    if job is not None and job.run is not None and job.run.state == "requested":
+        draft.put_job(replace(job, reason=words.awaits(event.awaits)))
+
+
 Worked: TypeAlias = Callable[[JobRecord], AbstractSet[Placement]]
 """Placements at which a job or one of its class made progress."""
 

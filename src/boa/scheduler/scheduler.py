@@ -86,7 +86,7 @@ class Scheduler:
         if isinstance(said, EngineSaid):
             return self._runs(draft, said)
         if isinstance(said, CloudListed):
-            return ToDo(ask_again=tuple(observe_cloud(draft, said.nodes, said.at)))
+            return ToDo(ask_again=tuple(self._listed(draft, said)))
         if isinstance(said, CloudRefused):
             self.decider.refuse(draft, said, self.limits.refused_s)
             return ToDo()
@@ -95,6 +95,16 @@ class Scheduler:
             self._quiet_until[said.who] = draft.now + TROUBLE_EVERY_S
             draft.tell("trouble", why=said.who, detail=said.text)
         return ToDo()
+
+    def _listed(self, draft: Draft, said: CloudListed) -> list[Rent | Release]:
+        """A wish that the cloud had taken and could not fulfil is as one that it refused."""
+        refused = {node.token: node.refused for node in said.nodes if node.refused}
+        for node in list(draft.nodes.values()) if refused else ():
+            if node.token in refused and node.state == "requested":
+                no = CloudRefused(node.id, refused[node.token])
+                self.decider.refuse(draft, no, self.limits.refused_s)
+        came = [node for node in said.nodes if not node.refused] if refused else said.nodes
+        return observe_cloud(draft, came, said.at)
 
     def _runs(self, draft: Draft, said: EngineSaid) -> ToDo:
         forget = []
@@ -105,6 +115,8 @@ class Scheduler:
                 forget.append(event.key)
             elif event.hindrance:
                 lifecycle.run_hindered(draft, event)
+            elif event.awaits:
+                lifecycle.run_awaits(draft, event)
             else:
                 lifecycle.run_began(draft, event)
         return ToDo(forget=tuple(forget))

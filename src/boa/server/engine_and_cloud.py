@@ -1,8 +1,10 @@
 """Engine and cloud as configured; each is imported only where it is asked for."""
 
+import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from boa.api.hosts import is_loopback
 from boa.clock import Clock
 from boa.clouds.base import Cloud
 from boa.engines import users
@@ -12,6 +14,11 @@ from boa.model.service import ServiceConfig
 
 if TYPE_CHECKING:
     from boa.clouds.aws import AwsCloud
+    from boa.clouds.kubernetes.lease import Lease
+    from boa.kubelink import Kube
+
+IN_CLUSTER = "KUBERNETES_SERVICE_HOST"
+"""A variable that every container of a cluster has."""
 
 
 def check(config: ServiceConfig) -> None:
@@ -25,17 +32,88 @@ def check(config: ServiceConfig) -> None:
                 expected = "as many nodes as Ray's autoscaler may bring (its max_workers), or fewer"
                 raise InputError(f"gpu_types.{name}.max_nodes", None, expected)
     if config.run_as is not None and config.engine != "local":
-        problem = f"got {config.run_as.default!r}, but Ray runs jobs as its own user on every node"
-        raise InputError(
-            "run_as", config.run_as.default, "nothing with engine ray; engine local has it", problem
-        )
+        _check_run_as(config.engine, config.run_as.default)
     if config.run_as is not None:
         users.check(config.run_as)
-    if config.cloud == "aws" and config.speed != 1:
-        raise InputError("speed", config.speed, "1 with cloud aws: its dollars are real")
+    if config.speed != 1:
+        _check_speed(config)
+    if config.engine == "kubernetes":
+        _check_kubernetes(config)
 
 
-def engine(config: ServiceConfig, owner: str) -> Engine:
+def _check_speed(config: ServiceConfig) -> None:
+    whose = ""
+    if config.cloud == "aws":
+        whose = "cloud aws"
+    elif config.cloud == "kubernetes" and config.kubernetes.nodes != "fixed":
+        whose = f"kubernetes.nodes {config.kubernetes.nodes}"
+    if whose:
+        raise InputError("speed", config.speed, f"1 with {whose}: its dollars are real")
+
+
+def _check_run_as(engine: str, user: str) -> None:
+    where, instead = "Ray runs jobs as its own user on every node", "engine local has it"
+    if engine == "kubernetes":
+        where = "a pod runs as its image and pod_template say"
+        instead = "spec.securityContext of kubernetes.pod_template has it"
+    expected = f"nothing with engine {engine}; {instead}"
+    raise InputError("run_as", user, expected, f"got {user!r}, but {where}")
+
+
+def _check_kubernetes(config: ServiceConfig) -> None:
+    from boa.engines.kubernetes import template
+
+    template.read(config.kubernetes.pod_template)
+    if config.pass_env:
+        problem = "pods have nothing of the service's environment"
+        expected = "nothing with engine kubernetes; env of a container in kubernetes.pod_template"
+        raise InputError("pass_env", list(config.pass_env), expected, problem)
+    if IN_CLUSTER in os.environ and config.url is None and is_loopback(config.host):
+        problem = f"got nothing, and {config.host} is the service's own pod to every pod"
+        expected = "where jobs reach the service: http://SERVICE.NAMESPACE.svc:PORT"
+        raise InputError("url", None, expected, problem)
+
+
+def kubernetes(config: ServiceConfig) -> "Kube | None":
+    """The cluster that jobs run in, with engine kubernetes."""
+    if config.engine != "kubernetes":
+        return None
+    from boa import kubelink
+
+    of = config.kubernetes
+    return kubelink.connect(of.kubeconfig, of.context, of.namespace)
+
+
+def lease(config: ServiceConfig, kube: "Kube") -> "Lease":
+    """Taken, so that no other service of this owner begins, and kept from then on: what follows
+    may take longer than it lasts. Without it nothing is changed there."""
+    from boa.clouds.kubernetes.lease import Lease, this_holder
+
+    own = kubernetes(config)
+    assert own is not None
+    taken = Lease(own, config.kubernetes.owner, this_holder(config.data_dir))
+    try:
+        taken.take()
+    except BaseException:
+        own.close()
+        raise
+    taken.keep()
+    kube.before_change = taken.check
+    return taken
+
+
+def engine(config: ServiceConfig, owner: str, kube: "Kube | None" = None) -> Engine:
+    """`kube`: the cluster, which engine kubernetes needs."""
+    if config.engine == "kubernetes":
+        assert kube is not None
+        from boa.engines.kubernetes import KubernetesEngine
+
+        return KubernetesEngine(
+            config.data_dir / "runs",
+            kube=kube,
+            settings=config.kubernetes,
+            log_bytes=config.log_bytes,
+        )
     if config.engine == "ray":
         from boa.engines.ray import RayEngine
 
@@ -59,7 +137,23 @@ def engine(config: ServiceConfig, owner: str) -> Engine:
     )
 
 
-def cloud(config: ServiceConfig, clock: Clock, owner: str) -> Cloud:
+def cloud(config: ServiceConfig, clock: Clock, owner: str, kube: "Kube | None" = None) -> Cloud:
+    """`kube`: the cluster, which cloud kubernetes needs."""
+    if config.cloud == "kubernetes":
+        assert kube is not None
+        from boa.clouds.kubernetes.cloud import kubernetes_cloud
+
+        return kubernetes_cloud(
+            kube,
+            config.kubernetes,
+            config.data_dir / "kubernetes.json",
+            service=owner,
+            gpu_types=config.gpu_types,
+            max_nodes=config.max_nodes,
+            max_spend=config.max_spend,
+            clock=clock,
+            speed=config.speed,
+        )
     if config.cloud == "ray":
         from boa.clouds.ray.cloud import RayCloud
 

@@ -3,12 +3,14 @@
 import logging
 import os
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
 from boa.engines.passing import passed
 from boa.model.cluster import JobId
+from boa.model.job_spec import JobSpec
 from boa.model.service import ServiceConfig
 from boa.runtime.artifacts import DAY_S, ArtifactFolders, Retention
 from boa.runtime.packages import ARTIFACTS, PACKAGES, PackageShelf
@@ -46,6 +48,7 @@ class JobFiles:
                 shelf,
                 (lambda: passed(os.environ, config.pass_env)) if here else None,
                 as_others=config.run_as is not None,
+                engine=_of_engine(config),
             ),
             packages_keep_s=config.packages_kept_days * DAY_S,
         )
@@ -94,3 +97,12 @@ class JobFiles:
 
 def _some(jobs: list[JobId]) -> str:
     return ", ".join(sorted(jobs, key=int)[:10]) + (", …" if len(jobs) > 10 else "")
+
+
+def _of_engine(config: ServiceConfig) -> Callable[[JobSpec, int], None] | None:
+    """Checks of a job that only its engine knows of."""
+    if config.engine != "kubernetes":
+        return None
+    from boa.engines.kubernetes.submitting import checks
+
+    return checks(config.kubernetes)

@@ -29,6 +29,7 @@ RUNS, MARKERS, CHECKPOINTS = "runs", "runs/.runs", "checkpoints"
 ARTIFACTS, PACKAGES = "artifacts", "packages"
 KEPT = (
     *(RUNS, CHECKPOINTS, ARTIFACTS, PACKAGES, "what-if", "cloud.json", "ray.json"),
+    *("kubernetes.json", "kubernetes.id"),
     *(LOCK, OWNER, TOKEN),
     *("boa.db", "boa.db-wal", "boa.db-shm", "boa.db.lock", memory.FILE, revoked.FILE),
     *(snapshots.FOLDER, QUARANTINE, RESTORED, "report.key", "secret.key"),

@@ -3,11 +3,11 @@
 import os
 import signal
 import sys
-import threading
 from collections.abc import Callable
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from boa._version import __version__
 from boa.api.published import publishing
@@ -27,6 +27,7 @@ from boa.server.http.access import TrustedProxy
 from boa.server.http.limits import Limits, raise_descriptors
 from boa.server.http.run import listen, serve, url_of
 from boa.server.http.tls import is_exposed, report_ca, tls_of
+from boa.server.kubernetes_start import starting_in
 from boa.server.notify.couriers import Couriers, Sender, check_files
 from boa.server.notify.month import MonthWatch
 from boa.server.opening import open_kept
@@ -35,6 +36,9 @@ from boa.store.base import Store
 from boa.store.snapshots import FOLDER, SnapshotKeeper
 from boa.store.sql import file_at
 from boa.units import Seconds, UsdPerHour
+
+if TYPE_CHECKING:
+    from boa.clouds.kubernetes.lease import Lease
 
 SWITCH_S = 0.001
 """How long a thread may go on while others wait: a decision is to keep no request waiting, and a
@@ -66,6 +70,8 @@ class Parts:
     couriers: Couriers
     month: MonthWatch
     files: JobFiles
+    lease: "Lease | None" = None
+    """Keeps other services out of the same part of a Kubernetes cluster."""
 
     def start(self) -> None:
         self.control.start()
@@ -83,6 +89,8 @@ class Parts:
         self.simulations.close()
         self.control.close()
         self.store.close()
+        if self.lease is not None:
+            self.lease.close()
         self.folder.close()
 
 
@@ -119,16 +127,17 @@ def run(
 ) -> None:
     """Serve until SIGTERM or SIGINT. The port is taken before anything else is begun.
 
-    Raises GaveWay where the database is another service's now, so that whoever looks after this
-    one starts it again. `accept_store`: go on with the store that is there, whatever it has lost.
+    Raises GaveWay where the database is another service's now, LeaseLost where the cluster is, so
+    that whoever looks after this one starts it again. `accept_store`: go on with the store that is
+    there, whatever it has lost.
     """
     logs.configure()
     limits = Limits().within(raise_descriptors())
     sys.setswitchinterval(SWITCH_S)
-    overtaken = threading.Event()
+    ends: list[BoaError] = []
 
-    def give_way() -> None:
-        overtaken.set()
+    def give_way(why: BoaError) -> None:
+        ends.append(why)
         os.kill(os.getpid(), signal.SIGTERM)
 
     tls = tls_of(config)
@@ -167,12 +176,14 @@ def run(
                 )
             )
 
-        parts.control.on_overtaken = give_way
+        parts.control.on_overtaken = lambda: give_way(GaveWay())
+        if parts.lease is not None:
+            parts.lease.tell(give_way)
         parts.start()
         serve(app, listening, ready, tls)
         app.state.refusals.close()
-    if overtaken.is_set():
-        raise GaveWay
+    if ends:
+        raise ends[0]
 
 
 def build(config: ServiceConfig, url: str, *, accept_store: bool = False) -> Parts:
@@ -194,9 +205,15 @@ def build(config: ServiceConfig, url: str, *, accept_store: bool = False) -> Par
         endless_before = keys.endless_before(store, saved, clock.now())
         secret = keys.report_key(config.data_dir, store, saved)
         owner = owner_of(saved.meta.get("cluster") or new_cluster(config.data_dir))
-        cloud = engine_and_cloud.cloud(config, clock, owner)
-        check_cap(config.max_spend, cloud.offers())
-        engine = engine_and_cloud.engine(config, owner)
+        kube = engine_and_cloud.kubernetes(config)
+        lease = None
+        with starting_in(kube, config.kubernetes):
+            if kube is not None:
+                lease = engine_and_cloud.lease(config, kube)
+                undo.callback(lease.close)
+            cloud = engine_and_cloud.cloud(config, clock, owner, kube)
+            check_cap(config.max_spend, cloud.offers())
+            engine = engine_and_cloud.engine(config, owner, kube)
         control = assemble(
             config,
             url=config.url or url,
@@ -241,6 +258,7 @@ def build(config: ServiceConfig, url: str, *, accept_store: bool = False) -> Par
             keep=config.snapshots_kept,
         ),
         files=files,
+        lease=lease,
     )
 
 

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from boa.clouds.aws import shapes
-from boa.clouds.aws.backoff import Backoff
 from boa.clouds.aws.bootstrap import JOIN_S
 from boa.clouds.aws.calls import AwsFailed
 from boa.clouds.aws.listing import Instance, instances
 from boa.clouds.aws.prices import average
 from boa.clouds.aws.watching import LEFT_S, Moment, Watch
+from boa.clouds.backoff import Backoff
 from boa.model.cloud import CloudNode
 from boa.model.provider_settings import AwsMachine, AwsSettings
 from boa.model.workload import GpuType

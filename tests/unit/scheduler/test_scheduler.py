@@ -4,6 +4,7 @@ import math
 from dataclasses import replace
 from typing import Any
 
+from boa.model.cloud import CloudNode
 from boa.model.job import JobRecord
 from boa.model.records import NodeRecord
 from boa.policy.boa import Boa
@@ -13,11 +14,12 @@ from boa.scheduler.decide.deciders import decider_for
 from boa.scheduler.decide.room import Refused
 from boa.scheduler.learn.profiler import Profiler
 from boa.scheduler.money.purse import Purse
+from boa.scheduler.observe.messages import CloudListed
 from boa.scheduler.observe.sampling import Sampling
 from boa.scheduler.plan.calculator import InlineCalculator
 from boa.scheduler.plan.planning import Planner
 from boa.scheduler.scheduler import BOOT_S, NodeLimits, Scheduler
-from boa.scheduler.state import State
+from boa.scheduler.state import Draft, State
 from live import T4
 from stored import job, node, running
 
@@ -78,6 +80,24 @@ def test_a_type_that_was_refused_is_due_when_it_may_be_asked_for_again() -> None
     of = scheduler()
     of.decider.refused["T4"] = Refused(had=0, until=1060.0, why="none left")
     assert of.wakes_at(state(), NOW) == 1060.0
+
+
+def test_a_wish_that_a_cloud_took_and_could_not_fulfil_is_as_one_that_it_refused() -> None:
+    wished = node(1, requested_at=990.0)
+    draft = Draft(state(wished), NOW)
+    said = CloudNode(
+        token=wished.token, gpu="T4", gpus=4, price=1.0, billed_from=NOW, ready_at=None,
+        gone_at=NOW, refused="none left",
+    )  # fmt: skip
+    of = scheduler(refused_s=60.0)
+    of.observe(draft, CloudListed([said], NOW))
+    assert not draft.nodes
+    assert draft.changes.nodes[1].reason == "none left"
+    assert draft.changes.nodes[1].billed_from is None, "nothing is charged"
+    assert of.decider.refused["T4"] == Refused(had=0, until=1060.0, why="none left")
+    assert [event.kind for event in draft.changes.events] == ["shortage"]
+    of.observe(draft, CloudListed([said], NOW))
+    assert len(draft.changes.events) == 1, "told once"
 
 
 def test_rounds_are_due_as_long_as_there_are_jobs() -> None:

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 
 from boa.clock import Clock
 from boa.clouds.aws import shapes
-from boa.clouds.aws.backoff import Backoff
 from boa.clouds.aws.calls import PAGE, Api, AwsFailed, hint
 from boa.clouds.aws.check import check
 from boa.clouds.aws.listing import ALIVE, Instance, instances, marked
 from boa.clouds.aws.prices import Prices
 from boa.clouds.aws.templates import Templates, is_missing
 from boa.clouds.aws.watching import Moment, Watch
+from boa.clouds.backoff import Backoff
 from boa.clouds.base import CloudTrouble, NoCapacity
 from boa.model.cloud import CloudNode
 from boa.model.provider_settings import AwsSettings

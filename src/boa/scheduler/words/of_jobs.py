@@ -62,6 +62,11 @@ def not_over(hindrance: str) -> str:
     return f"waits until its run is over: {hindrance}"
 
 
+def awaits(what: str) -> str:
+    """The same of a job whose run cannot begin yet."""
+    return f"waits for its GPUs: {what}"
+
+
 def next_try(why: str, wait_s: Seconds) -> str:
     """The same of a job that is."""
     return f"{why}; next try in {wait_s:.0f} s"
