@@ -15,7 +15,7 @@ NPM := cd web && npm
 NODE := node -e 'const [a, b] = process.versions.node.split("."); process.exit(a > 22 || (a == 22 && b >= 12) || (a == 20 && b >= 19) ? 0 : 1)' && command -v npm >/dev/null
 BROWSERS := chromium chromium-browser google-chrome google-chrome-stable
 
-.PHONY: demo web test lint tables matrix audit screenshots clean node chromium
+.PHONY: demo web test lint tables matrix audit screenshots clean node chromium kubernetes
 .DEFAULT_GOAL := demo
 
 $(VENV)/.base: pyproject.toml requirements.lock hatch_build.py $(wildcard src/boa/*/_*.c src/boa/*/*/_*.c)
@@ -62,6 +62,10 @@ chromium:
 	get="$$as env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium fonts-liberation"; \
 	$$get >/dev/null 2>&1 || { $$as apt-get -o APT::Sandbox::User=root update -qq; $$get >/dev/null; }
 
+kubernetes: $(VENV)/.dev  # a control plane and a kubelet, from Debian's source, once; and the tests on them
+	@$(BIN)/python tests/kube/build.py
+	$(BIN)/python -m pytest tests/integration -m kubernetes  # alone: nodes that are silent for 10 s are taken for dead
+
 lint: $(VENV)/.dev $(MODULES)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -82,9 +86,9 @@ test: node chromium lint web
 	$(BIN)/python tests/supply_chain.py
 	$(NPM) run --silent test
 	$(BIN)/python tests/matrix.py
-	$(BIN)/python -m pytest -m "not ray and not browser" -n auto --dist loadfile --no-loadscope-reorder
-	$(BIN)/python -m pytest -m browser  # alone: a page that waits for a processor looks broken
-	$(BIN)/python -m pytest -m ray  # alone: Ray gives its processes 30 s to come up
+	$(BIN)/python -m pytest -m "not ray and not browser and not kubernetes" -n auto --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest tests/browser -m browser  # alone: a page that waits for a processor looks broken
+	$(BIN)/python -m pytest tests/integration -m ray  # alone: Ray gives its processes 30 s to come up
 
 tables: $(VENV)/.dev  # the field tables in docs/, as the formats declare them, and the gallery's
 	$(BIN)/python tests/field_tables.py

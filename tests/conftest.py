@@ -1,15 +1,22 @@
 """Fixtures that every folder of tests may use."""
 
 import atexit
+import contextlib
 import logging
 import os
 import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from kube import Cluster
+from kube.places import NoKubernetes
+
+pytest.register_assert_rewrite("cluster_contract")
 
 # Every run is the same run; `HYPOTHESIS_PROFILE=explore` looks for new examples.
 # How long anything takes says how busy the machine is, and nothing about what is tested.
@@ -47,12 +54,56 @@ def shared_data() -> Path:
     A user's clone does not have them, and skips; in CI they must be there.
     """
     folder = Path(os.environ.get("BOA_SHARED_DATA") or ROOT.parent / "shared" / "data")
-    if folder.is_dir():
-        return folder
-    reason = f"no public traces and profiles at {folder}; set BOA_SHARED_DATA"
+    if not folder.is_dir():
+        _not_here(f"no public traces and profiles at {folder}; set BOA_SHARED_DATA")
+    return folder
+
+
+def _not_here(reason: str) -> NoReturn:
     if os.environ.get("CI", "").lower() in ("true", "1"):
         pytest.fail(reason)
     pytest.skip(reason)
+
+
+@contextlib.contextmanager
+def _cluster(folder: Path, *, real: bool) -> Iterator[Cluster]:
+    with contextlib.ExitStack() as after:
+        try:
+            cluster = after.enter_context(Cluster.up(folder, real=real))
+        except NoKubernetes as missing:
+            _not_here(str(missing))
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def kube_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A Kubernetes control plane, for all tests of the session: whoever wants nodes adds them."""
+    with _cluster(tmp_path_factory.mktemp("kube"), real=False) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def kube(kube_cluster: Cluster) -> Iterator[Cluster]:
+    """The same for one test: what nodes and namespaces it adds are gone afterwards."""
+    with kube_cluster.clean_after():
+        yield kube_cluster
+
+
+@pytest.fixture(scope="session")
+def real_kube_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A cluster of two real nodes of 4 GPUs, for all tests of the session."""
+    with _cluster(tmp_path_factory.mktemp("real-kube"), real=True) as cluster:
+        cluster.add_nodes(2, gpus=4)
+        yield cluster
+
+
+@pytest.fixture
+def real_kube(real_kube_cluster: Cluster) -> Iterator[Cluster]:
+    """The same for one test: there are two nodes, whatever the one before did to them."""
+    with real_kube_cluster.clean_after():
+        if missing := 2 - len(real_kube_cluster.nodes):
+            real_kube_cluster.add_nodes(missing, gpus=4)
+        yield real_kube_cluster
 
 
 @pytest.fixture(autouse=True)
