@@ -7,12 +7,13 @@ from typing import Any
 
 from boa.engines.ray import RayEngine
 from boa.model.runs import Launch, NodeSlots, RunKey
-from local_runs import Runs, until
+from cluster_contract import ClusterRuns
+from local_runs import alive
 
 NAMESPACE = "boa-test"
 
 
-class RayRuns(Runs):
+class RayRuns(ClusterRuns):
     """`slots` are (index of a node, number of GPUs) of one type's nodes."""
 
     def __init__(
@@ -46,12 +47,17 @@ class RayRuns(Runs):
             env=launch.env,
         )
 
-    def log(self, key: RunKey, rank: int = 0) -> str:
-        self.poll()  # which fetches it
-        return super().log(key, rank)
+    def pids(self, key: RunKey, rank: int = 0) -> list[int]:
+        """As the command printed them behind `up`."""
+        self.until_printed(key, "up ", rank)
+        return self._printed(key, rank)
 
-    def until_printed(self, key: RunKey, text: str, rank: int = 0) -> None:
-        until(lambda: text in self.log(key, rank))
+    def living(self, key: RunKey) -> bool:
+        return any(alive(pid) for rank in range(4) for pid in self._printed(key, rank))
+
+    def _printed(self, key: RunKey, rank: int) -> list[int]:
+        lines = (line for line in self.log(key, rank).splitlines() if line.startswith("up "))
+        return [int(word) for line in lines for word in line.split()[1:]]
 
 
 def raylet_of(node: str) -> int:

@@ -9,7 +9,6 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +17,29 @@ import pytest
 from _rays import Rays, fixed_cluster
 from boa import raylink
 from boa.engines.ray import RayEngine
-from boa.model.runs import Launch, RunKey
+from boa.model.runs import Launch
+from cluster_contract import (  # noqa: F401
+    POLITE,
+    shell,
+    test_a_command_that_is_not_there_says_so,
+    test_a_gang_starts_when_all_its_gpus_are_free_and_nothing_of_it_before,
+    test_a_node_that_is_not_there_is_no_failure_of_the_job,
+    test_a_rank_that_fails_ends_the_gang_with_its_exit_code,
+    test_a_run_that_was_being_started_is_started_anew,
+    test_a_secret_is_stars_in_the_log_and_in_the_line_that_tells_why,
+    test_after_the_grace_time_they_are_killed,
+    test_an_end_is_told_until_it_is_forgotten_by_whoever_comes_next,
+    test_asked_to_stop_they_get_sigterm_and_may_finish,
+    test_output_arrives_and_is_kept_within_its_limit,
+    test_secrets_reach_every_rank_and_are_masked_in_what_it_prints,
+    test_stopped_before_it_began_a_run_takes_no_gpus,
+)
 from local_runs import alive, until
 from ray_runs import NAMESPACE, RayRuns, raylet_of
 
 pytestmark = pytest.mark.ray
 
 KINDS = [("T4", 2), ("A100", 1), ("A100", 1)]
-POLITE = 'trap "echo bye; exit 0" TERM; echo up $$; while :; do sleep 0.02; done'
-STUBBORN = 'trap "" TERM; echo up $$; while :; do sleep 0.02; done'
 WITH_CHILD = "sleep 1000 & echo up $$ $!; wait"
 """A shell, and what it began: its process group has both, but only one is the engine's child."""
 
@@ -51,17 +64,6 @@ def runs(rays: Rays, tmp_path: Path) -> Iterator[RayRuns]:
     runs = RayRuns(tmp_path, rays.address, [node.id for node in nodes])
     yield runs
     runs.close()
-
-
-def shell(text: str) -> tuple[str, str, str]:
-    return "sh", "-c", text
-
-
-def pids(runs: RayRuns, key: RunKey, rank: int = 0) -> list[int]:
-    """As the command printed them behind `up`."""
-    runs.until_printed(key, "up ", rank)
-    line = next(line for line in runs.log(key, rank).splitlines() if line.startswith("up "))
-    return [int(word) for word in line.split()[1:]]
 
 
 # Where they are
@@ -125,20 +127,6 @@ def test_ranks_are_on_the_planned_nodes(runs: RayRuns, rays: Rays) -> None:
     assert set(runs.engine.timings(key)) == {"place", "prepare", "start"}
 
 
-def test_a_gang_starts_when_all_its_gpus_are_free_and_nothing_of_it_before(runs: RayRuns) -> None:
-    first = runs.start(*shell(POLITE))
-    runs.until_up(first)
-    second = runs.start(*shell("echo up; sleep 0.1"), job="2", slots=((0, 2),))
-    runs.start("true", job="3", slots=((1, 1),), gpu_type="A100")  # begun later, and soon over
-    assert runs.end(RunKey("3", 1)).exit_code == 0
-    assert runs.told(RunKey("3", 1), ended=False) is not None
-    assert runs.told(second, ended=False) is None
-    assert not runs.engine.logs("2")
-    runs.engine.stop(first, 5.0)
-    assert runs.end(second).exit_code == 0
-    assert [runs.log(second, rank) for rank in (0, 1)] == ["up\n", "up\n"]
-
-
 def test_reports_of_a_rank_arrive(runs: RayRuns) -> None:
     heard: list[dict[str, Any]] = []
 
@@ -166,67 +154,7 @@ def test_reports_of_a_rank_arrive(runs: RayRuns) -> None:
     assert heard[-1]["token"] == "Bearer secret"
 
 
-def test_secrets_reach_every_rank_and_are_masked_in_what_it_prints(runs: RayRuns) -> None:
-    value = "hunter2-and-a-lot-more"
-    told = 'echo "len ${#KEY} key $KEY"'
-    launch = replace(runs.launch(*shell(told), slots=((0, 2),)), secrets={"KEY": value})
-    runs.engine.start(launch)
-    assert runs.end(launch.key).exit_code == 0
-    for rank in (0, 1):
-        assert f"len {len(value)} key " in runs.log(launch.key, rank)
-        assert value not in runs.log(launch.key, rank)
-    kept = [path for path in runs.root.rglob("*") if path.is_file()]
-    assert kept
-    assert all(value.encode() not in path.read_bytes() for path in kept)
-
-
 # How they end
-
-
-def test_asked_to_stop_they_get_sigterm_and_may_finish(runs: RayRuns) -> None:
-    key = runs.start(*shell(POLITE), slots=((0, 2),))
-    processes = pids(runs, key) + pids(runs, key, rank=1)
-    runs.engine.stop(key, 20.0)
-    end = runs.end(key)
-    assert (end.exit_code, end.stopped, end.reason) == (0, True, "stopped when asked")
-    assert [runs.log(key, rank).endswith("bye\n") for rank in (0, 1)] == [True, True]
-    assert not any(map(alive, processes))
-
-
-def test_after_the_grace_time_they_are_killed(runs: RayRuns) -> None:
-    key = runs.start(*shell(STUBBORN))
-    (process,) = pids(runs, key)
-    runs.engine.stop(key, 20.0)
-    runs.engine.stop(key, 0.2)
-    end = runs.end(key)
-    assert (end.exit_code, end.stopped) == (-signal.SIGKILL, True)
-    assert end.reason == "killed: still running 0.2 s after SIGTERM"
-    assert not alive(process)
-
-
-def test_stopped_before_it_began_a_run_takes_no_gpus(runs: RayRuns) -> None:
-    key = runs.start("true")
-    runs.engine.stop(key, 5.0)
-    end = runs.end(key)
-    assert (end.exit_code, end.stopped, end.reason) == (0, True, "stopped before it began")
-    runs.engine.forget(key)
-    assert runs.end(runs.start("true", attempt=2, slots=((0, 2),))).exit_code == 0
-
-
-def test_a_rank_that_fails_ends_the_gang_with_its_exit_code(runs: RayRuns) -> None:
-    script = f'if [ "$RANK" = 1 ]; then echo up; exit 3; fi; {POLITE}'
-    key = runs.start(*shell(script), slots=((0, 2),))
-    end = runs.end(key)
-    assert (end.exit_code, end.stopped, end.reason) == (3, False, "worker 1: exit code 3")
-    assert not end.node_lost
-
-
-def test_a_command_that_is_not_there_says_so(runs: RayRuns) -> None:
-    key = runs.start("no-such-command")
-    end = runs.end(key)
-    assert end.exit_code == 127
-    assert end.reason == "cannot start no-such-command: No such file or directory"
-    assert runs.told(key, ended=False) is None
 
 
 def test_a_node_without_the_package_is_named(
@@ -244,26 +172,7 @@ def test_a_node_without_the_package_is_named(
     assert end.reason.startswith(f"boa-constrictor cannot be imported on {runs.nodes[0]}")
 
 
-def test_a_node_that_is_not_there_is_no_failure_of_the_job(runs: RayRuns) -> None:
-    runs.nodes.append("0" * 56)
-    end = runs.end(runs.start("true", slots=((0, 1), (3, 1))))
-    assert end.exit_code is None
-    assert end.node_lost
-    assert end.reason == f"lost: node {'0' * 56} is gone"
-
-
 # What is kept
-
-
-def test_output_arrives_and_is_kept_within_its_limit(rays: Rays, runs: RayRuns) -> None:
-    runs.log_bytes = 20_000
-    runs.crash()
-    key = runs.start(*shell("seq 100000; echo last"))
-    assert runs.end(key).exit_code == 0
-    text = runs.log(key)
-    lines = [line for line in text.splitlines() if not line.startswith("[boa] ")]
-    assert lines[-3:] == ["99999", "100000", "last"]
-    assert 20_000 * 15 // 32 < len(text) <= 20_000  # at least one of two parts, all but full
 
 
 def test_the_service_is_killed_and_another_goes_on_with_its_runs(runs: RayRuns) -> None:
@@ -279,7 +188,7 @@ def test_the_service_is_killed_and_another_goes_on_with_its_runs(runs: RayRuns) 
     runs.crash()
     assert runs.engine.runs() == [launch.key]
     runs.until_up(launch.key)
-    processes = pids(runs, launch.key) + pids(runs, launch.key, rank=1)
+    processes = runs.pids(launch.key) + runs.pids(launch.key, rank=1)
     assert all(map(alive, processes))
     runs.engine.start(launch)  # asked again: nothing
     runs.engine.stop(launch.key, 20.0)
@@ -301,21 +210,12 @@ def serve_until_killed(root: str, address: str, launch: Launch) -> None:
         time.sleep(0.02)
 
 
-def test_a_run_that_was_being_started_is_started_anew(runs: RayRuns) -> None:
-    key = runs.start(*shell("echo up; sleep 0.1"), slots=((0, 2),))
-    runs.crash()
-    assert not runs.engine.runs()
-    runs.start(*shell("echo up; sleep 0.1"), slots=((0, 2),))
-    assert runs.end(key).exit_code == 0
-    assert runs.log(key) == "up\n"
-
-
 def test_runs_that_nobody_knows_are_swept_away(
     runs: RayRuns, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("boa.engines.ray.run.SETTLE_S", 0.5)
     key = runs.start(*shell(WITH_CHILD))
-    processes = pids(runs, key)
+    processes = runs.pids(key)
     RayEngine(tmp_path / "new", address=runs.address, namespace=NAMESPACE, log_bytes=1000)
     until(lambda: not any(map(alive, processes)))
     end = runs.end(key)
@@ -330,7 +230,7 @@ def test_a_node_that_dies_takes_the_run_along_and_leaves_no_process(
     runs: RayRuns, rays: Rays
 ) -> None:
     key = runs.start(*shell(WITH_CHILD), slots=((1, 1), (2, 1)), gpu_type="A100")
-    processes = pids(runs, key) + pids(runs, key, rank=1)
+    processes = runs.pids(key) + runs.pids(key, rank=1)
     assert len(processes) == 4
     rays.kill_node(runs.nodes[2])
     end = runs.end(key)
@@ -345,18 +245,7 @@ def test_a_node_that_dies_takes_the_run_along_and_leaves_no_process(
 def test_nothing_outlives_its_raylet(runs: RayRuns) -> None:
     """Ray's own processes would, as long as something else takes in its orphans."""
     key = runs.start(*shell(WITH_CHILD), slots=((1, 1),), gpu_type="A100")
-    processes = pids(runs, key)
+    processes = runs.pids(key)
     os.kill(raylet_of(runs.nodes[1]), signal.SIGKILL)
     until(lambda: not any(map(alive, processes)))
     assert runs.end(key).node_lost
-
-
-# Secrets
-
-
-def test_a_secret_is_stars_in_the_log_and_in_the_line_that_tells_why(runs: RayRuns) -> None:
-    value = "hunter2-and-some-more"
-    launch = replace(runs.launch(*shell('echo "KeyError: $KEY"; exit 3')), secrets={"KEY": value})
-    runs.engine.start(launch)
-    assert runs.end(launch.key).said == f"KeyError: {'*' * len(value)}"
-    assert value not in runs.log(launch.key)
