@@ -1,6 +1,5 @@
 """Starts and stops of a small training on pods and on the local engine, by parts, cold and warm."""
 
-import json
 import os
 import statistics
 import sys
@@ -12,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from _kube_watch import Sightings
+from _marked_runs import MarkedRuns
 from _table import Cell, Measured
 from boa.engines.base import Engine
 from boa.engines.kubernetes import KubernetesEngine
@@ -19,7 +19,7 @@ from boa.engines.local import LocalEngine
 from boa.kubelink import connect
 from boa.model.job import JobSpec
 from boa.model.kubernetes_settings import KubernetesSettings
-from boa.model.runs import Launch, NodeSlots, RunEvent, RunKey
+from boa.model.runs import Launch, NodeSlots, RunKey
 from kube import Cluster
 from kube_torch import template
 from restart import START, STOP
@@ -34,15 +34,16 @@ PLACED = {
 }
 """Marks of a run's pods, in order, and what is over with each; those of the job come after."""
 ORDER = ("total_s", *PLACED.values(), *START.values(), *STOP.values())
-PATIENCE_S, LOOK_S = 180.0, 0.01
 Parts = dict[str, float]
 Found = dict[tuple[int, str, str], list[Parts]]
 """By ranks, engine, and whether it was cold."""
 
 
 @dataclass
-class Starts:
+class Starts(MarkedRuns):
     """One engine; every run goes on from the checkpoint of the one before."""
+
+    patience_s = 180.0
 
     root: Path
     engine: Engine
@@ -97,27 +98,6 @@ class Starts:
             slots=tuple(NodeSlots(number, (0,), name) for number, name in enumerate(nodes)),
             checkpoint_dir=str(self.root / "checkpoints"),
         )
-
-    def _await(self, key: RunKey, done: Callable[[], bool]) -> RunEvent | None:
-        until = time.monotonic() + PATIENCE_S
-        while not done():
-            ended = [event for event in self.engine.poll() if event.ended and event.key == key]
-            if ended:
-                return ended[0]
-            if time.monotonic() > until:
-                raise SystemExit(f"nothing happened for {PATIENCE_S:.0f} s\n{self._log()}")
-            time.sleep(LOOK_S)
-        return None
-
-    def _read(self, name: str) -> dict[str, float]:
-        try:
-            marks: dict[str, float] = json.loads((self.marks / name).read_text())
-        except FileNotFoundError:
-            raise SystemExit(f"the job ended too soon\n{self._log()}") from None
-        return marks
-
-    def _log(self) -> str:
-        return "".join(file.path.read_text() for file in self.engine.logs("1")[-1:])
 
 
 def parts(since: float, marks: Mapping[str, float], names: Mapping[str, str], last: str) -> Parts:

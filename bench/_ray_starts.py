@@ -1,13 +1,13 @@
 """Starts and stops of a small training on the Ray engine and on the local one, by parts."""
 
-import json
 import os
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from _marked_runs import MarkedRuns
 from _rays import fixed_cluster
 from _table import Cell, Measured
 from boa import raylink
@@ -15,18 +15,17 @@ from boa.engines.base import Engine
 from boa.engines.local import LocalEngine
 from boa.engines.ray import RayEngine
 from boa.model.job import JobSpec
-from boa.model.runs import Launch, NodeSlots, RunEvent, RunKey
+from boa.model.runs import Launch, NodeSlots, RunKey
 from restart import START, STOP, _medians, _parts
 
 HERE = Path(__file__).resolve().parent
 GPU, NODES = "T4", (2, 2)
-PATIENCE_S, LOOK_S = 120.0, 0.01
 NAMESPACE = "bench"
 Parts = dict[str, float]
 Found = dict[tuple[int, str], list[Parts]]
 
 
-class Starts:
+class Starts(MarkedRuns):
     """One engine; every run goes on from the checkpoint of the one before."""
 
     def __init__(self, root: Path, engine: Engine, nodes: Sequence[str]) -> None:
@@ -88,27 +87,6 @@ class Starts:
                 slots.append(NodeSlots(number, tuple(range(min(size, ranks))), address))
             ranks -= size
         return slots
-
-    def _await(self, key: RunKey, done: Callable[[], bool]) -> RunEvent | None:
-        until = time.monotonic() + PATIENCE_S
-        while not done():
-            ended = [event for event in self.engine.poll() if event.ended and event.key == key]
-            if ended:
-                return ended[0]
-            if time.monotonic() > until:
-                raise SystemExit(f"nothing happened for {PATIENCE_S:.0f} s\n{self._log()}")
-            time.sleep(LOOK_S)
-        return None
-
-    def _read(self, name: str) -> Mapping[str, float]:
-        try:
-            marks: dict[str, float] = json.loads((self.marks / name).read_text())
-        except FileNotFoundError:
-            raise SystemExit(f"the job ended too soon\n{self._log()}") from None
-        return marks
-
-    def _log(self) -> str:
-        return "".join(file.path.read_text() for file in self.engine.logs("1")[-1:])
 
 
 def starts(

@@ -20,10 +20,11 @@ from pathlib import Path
 
 from rich.console import Console
 
+from _marked_runs import MarkedRuns
 from _table import Measured, show, write
 from boa.engines.local import LocalEngine
 from boa.model.job import JobSpec
-from boa.model.runs import Launch, NodeSlots, RunEvent, RunKey
+from boa.model.runs import Launch, NodeSlots, RunKey
 
 HERE = Path(__file__).resolve().parent
 HOWS = ("cold", "torchrun", "warm")
@@ -37,11 +38,12 @@ START = {
 }
 """Marks of the job, in order, and what is over with each."""
 STOP = {"told": "signal_s", "agreed": "agree_s", "saved": "save_s", "ended": "end_s"}
-PATIENCE_S, LOOK_S = 120.0, 0.001
 
 
-class Bench:
+class Bench(MarkedRuns):
     """One engine; every run goes on from the checkpoint of the one before."""
+
+    look_s = 0.001
 
     def __init__(self, root: Path) -> None:
         self.root, self.marks = root, root / "marks"
@@ -86,27 +88,6 @@ class Bench:
             slots=(NodeSlots(0, tuple(range(ranks))),),
             checkpoint_dir=str(self.root / "checkpoints"),
         )
-
-    def _await(self, key: RunKey, done: Callable[[], bool]) -> RunEvent | None:
-        until = time.monotonic() + PATIENCE_S
-        while not done():
-            ended = [event for event in self.engine.poll() if event.ended and event.key == key]
-            if ended:
-                return ended[0]
-            if time.monotonic() > until:
-                raise SystemExit(f"nothing happened for {PATIENCE_S:.0f} s\n{self._log()}")
-            time.sleep(LOOK_S)
-        return None
-
-    def _read(self, name: str) -> Mapping[str, float]:
-        try:
-            marks: dict[str, float] = json.loads((self.marks / name).read_text())
-        except FileNotFoundError:
-            raise SystemExit(f"the job ended too soon\n{self._log()}") from None
-        return marks
-
-    def _log(self) -> str:
-        return "".join(file.path.read_text() for file in self.engine.logs("1")[-1:])
 
 
 def _parts(since: float, marks: Mapping[str, float], names: Mapping[str, str]) -> dict[str, float]:

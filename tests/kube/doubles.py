@@ -5,6 +5,7 @@ import sys
 import threading
 import time
 import traceback
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -30,7 +31,7 @@ class Life:
     gone: float | None = None
 
 
-class Double:
+class Double(ABC):
     """Looks at the cluster again and again, in a thread of its own, until it is closed.
 
     Machines that are there in the end stay: they belong to the cluster.
@@ -63,9 +64,9 @@ class Double:
             ended = self.cluster.ended
             return [replace(one, gone=ended.get(one.node)) for one in self._lives.values()]
 
+    @abstractmethod
     def step(self) -> None:
         """One look, and what follows from it; what cannot be done now is done at the next."""
-        raise NotImplementedError
 
     def born(self, node: str, gpu: str, gpus: int) -> None:
         """A machine, whose life begins before it joins."""
