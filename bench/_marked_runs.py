@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 from boa.engines.base import Engine
@@ -30,7 +30,7 @@ class MarkedRuns:
             time.sleep(self.look_s)
         return None
 
-    def _read(self, name: str) -> Mapping[str, float]:
+    def _read(self, name: str) -> dict[str, float]:
         try:
             marks: dict[str, float] = json.loads((self.marks / name).read_text())
         except FileNotFoundError:
