@@ -3711,7 +3711,7 @@ export interface components {
              * @example conda:torch24
              */
             environment?: string;
-            /** @description A container image that the command runs in, by Apptainer, where that is installed. */
+            /** @description A container image that the command runs in: that of its pods on Kubernetes; else by Apptainer, where that is installed. */
             image?: string;
             /** @description What the job can run on. */
             gpus?: {
@@ -4048,7 +4048,7 @@ export interface components {
                  * @example conda:torch24
                  */
                 environment?: string;
-                /** @description A container image that the command runs in, by Apptainer, where that is installed. */
+                /** @description A container image that the command runs in: that of its pods on Kubernetes; else by Apptainer, where that is installed. */
                 image?: string;
                 /** @description What the job can run on. */
                 gpus?: {
