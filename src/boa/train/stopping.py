@@ -1,5 +1,6 @@
 """SIGTERM means: checkpoint and exit. Here it only sets a flag, which the script asks for."""
 
+import atexit
 import os
 import signal
 import time
@@ -47,4 +48,13 @@ def listen() -> None:
         signal.signal(signal.SIGTERM, on_stop)
     except ValueError:  # only the main thread may; it will when it asks
         return
+    if _listening is None:
+        atexit.register(_stop_listening)
     _handler, _listening = on_stop, os.getpid()
+
+
+def _stop_listening() -> None:
+    """At the end Python would have SIGTERM kill again: ranks that have stopped because one of them
+    was asked to are asked themselves while they exit."""
+    if os.getpid() == _listening:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)

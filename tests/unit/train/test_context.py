@@ -152,3 +152,17 @@ os.kill(os.getpid(), signal.SIGTERM)
 print(train.stop_requested())
 """)
     assert out.split() == ["False", "False", "True"]
+
+
+def test_a_process_that_is_at_its_end_is_not_killed_by_a_late_stop() -> None:
+    """Ranks on other nodes may be told later, when the first has had all of them save and exit."""
+    out = run_alone("""
+import os
+class Last:
+    def __del__(self, kill=os.kill, me=os.getpid(), say=os.write):
+        kill(me, 15)
+        say(1, b"alive")
+last = Last()
+train.stop_requested()
+""")
+    assert out == "alive"
