@@ -100,9 +100,9 @@ def real_kube_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clus
 @pytest.fixture
 def real_kube(real_kube_cluster: Cluster) -> Iterator[Cluster]:
     """The same for one test: there are two nodes, whatever the one before did to them."""
+    if missing := 2 - len(real_kube_cluster.nodes):
+        real_kube_cluster.add_nodes(missing, gpus=4)
     with real_kube_cluster.clean_after():
-        if missing := 2 - len(real_kube_cluster.nodes):
-            real_kube_cluster.add_nodes(missing, gpus=4)
         yield real_kube_cluster
 
 

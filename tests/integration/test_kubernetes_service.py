@@ -1,18 +1,20 @@
 """`boa serve` on a cluster whose nodes come and go by claims or by placeholders, and is killed.
 
-The API server, the scheduler and the service are real; Karpenter, the autoscaler and machines are
+The API server, the scheduler, kubelets and the service are real; Karpenter and the autoscaler are
 doubles. Jobs are replayed, each behind a lock that shows if it ever ran twice at once.
 """
 
 import json
 import re
+import secrets
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -21,14 +23,17 @@ from boa.client.spawn import OwnService, ServiceFailed
 from boa.formats.profile import load_profile
 from boa.sim.replay_jobs import replay_spec
 from boa.store.sql import open_store
+from forwarding import forwarding
 from kube import Cluster
 from kube.autoscaler import Autoscaler, Group
 from kube.doubles import Double
 from kube.karpenter import CLAIMS, Karpenter
 from kube.waiting import until
+from kube_torch import template
 
 pytestmark = pytest.mark.kubernetes
 
+TOKEN = secrets.token_hex(32)
 JOBS = 4
 WORK_S = 5.0
 PRICE = 2.0
@@ -58,6 +63,7 @@ class World:
         self.cluster, self.folder, self.mode, self.double = cluster, folder, mode, double
         self.namespace = cluster.namespace()
         self.twice = folder / "twice"
+        self.url = ""
         document = {
             "version": 1,
             "class": "wide",
@@ -67,9 +73,21 @@ class World:
         self.profile = folder / "wide.json"
         self.profile.write_text(json.dumps(document))
 
+    @contextmanager
+    def service(self) -> Iterator[OwnService]:
+        """One that pods reach, whose loopback is not this machine's."""
+        host = urlsplit(self.cluster.server).hostname
+        assert host is not None
+        with forwarding(host, lambda: ("127.0.0.1", service.port)) as port:
+            self.url = f"http://{host}:{port}"
+            service = OwnService(self.folder / "service", self.config(), TOKEN)
+            with service:
+                yield service
+
     def config(self) -> dict[str, Any]:
         return {
             "engine": "kubernetes",
+            "url": self.url,
             "budget_per_hour": 40,
             "keep_warm_s": 0,
             "refused_s": 1,
@@ -87,6 +105,7 @@ class World:
                 "namespace": self.namespace,
                 "nodes": self.mode,
                 "image": "boa.test/python:1",
+                "pod_template": template(self.folder),
                 "karpenter": {"machines": {"T4": {"instance_types": ["one"]}}},
                 "autoscaler": {"image": "boa.test/python:1"},
             },
@@ -105,24 +124,21 @@ class World:
 
 
 @pytest.fixture
-def world(kube_cluster: Cluster, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[World]:
-    with ExitStack() as after:
-        after.enter_context(kube_cluster.clean_after())
-        double: Double
-        if request.param == "karpenter":
-            double = Karpenter(kube_cluster, boot_s=0.5)
-        else:
-            double = Autoscaler(kube_cluster, {"T4": Group(gpus=1)}, boot_s=0.5, idle_s=IDLE_S)
-        after.enter_context(double)
-        yield World(kube_cluster, tmp_path, request.param, double)
+def world(real_kube: Cluster, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[World]:
+    double: Double
+    if request.param == "karpenter":
+        double = Karpenter(real_kube, boot_s=0.5)
+    else:
+        double = Autoscaler(real_kube, {"T4": Group(gpus=1)}, boot_s=0.5, idle_s=IDLE_S)
+    with double:
+        yield World(real_kube, tmp_path, request.param, double)
 
 
 @pytest.mark.parametrize("world", ["karpenter", "autoscaler"], indirect=True)
 def test_a_stream_of_jobs_outlives_its_service_and_every_machine_is_paid_for_once(
     world: World,
 ) -> None:
-    service = OwnService(world.folder / "service", world.config())
-    with service, service.client() as client:
+    with world.service() as service, service.client() as client:
         jobs = [world.submit(client) for _ in range(JOBS)]
         until("jobs run", lambda: "running" in _states(client, jobs))
         service.kill()

@@ -225,12 +225,12 @@ class Cluster:
 
     @contextlib.contextmanager
     def clean_after(self) -> Iterator[None]:
-        """Nodes and namespaces that come meanwhile are gone in the end, with their pods."""
+        """Nodes and namespaces that come meanwhile are gone in the end, and nodes that died."""
         nodes, spaces = _names(self.api.get("/api/v1/nodes")), set(self._namespaces)
         try:
             yield
         finally:
-            for name in _names(self.api.get("/api/v1/nodes")) - nodes:
+            for name in _names(self.api.get("/api/v1/nodes")) - nodes.intersection(self.nodes):
                 self.remove_node(name)
             for name in [one for one in self._namespaces if one not in spaces]:
                 self.empty(name)
