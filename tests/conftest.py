@@ -8,7 +8,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -73,6 +73,18 @@ def _cluster(folder: Path, *, real: bool) -> Iterator[Cluster]:
         except NoKubernetes as missing:
             _not_here(str(missing))
         yield cluster
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Of the tests on Kubernetes one worker has those on fake nodes, another those on real ones,
+    which have the word in their names: each begins one cluster."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByNodes(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return "real" if "real" in nodeid else "fake"
+
+    return ByNodes(config, log) if config.option.markexpr == "kubernetes" else None
 
 
 @pytest.fixture(scope="session")

@@ -26,7 +26,13 @@ USER = "10001:10001"
 """As in deploy/Dockerfile."""
 MODULES = "usr/local/lib/python3.11/dist-packages"
 """Where Debian's Python looks."""
-COMMAND = "#!/usr/bin/python3\nimport sys\nfrom boa.cli import main\n\nsys.exit(main())\n"
+COMMAND = """\
+#!/usr/bin/python3
+import sys
+from boa.cli import main
+if __name__ == "__main__":  # planners are spawned, and import it
+    sys.exit(main())
+"""
 
 
 def archive(folder: Path) -> Path:

@@ -239,13 +239,10 @@ def test_a_pod_that_somebody_takes_away_by_force_is_lost(runs: KubeRuns) -> None
 def test_the_api_server_is_away_and_nothing_is_lost(runs: KubeRuns) -> None:
     key = runs.start(*shell(POLITE))
     runs.until_printed(key, "up ")
-    runs.cluster.kill_api()
-    try:
+    with runs.cluster.without_api():
         with pytest.raises(KubeTrouble):
             until(lambda: runs.told(key, ended=True) is not None)
         runs.engine.stop(key, 20.0)  # to be carried out when there is somebody to ask
-    finally:
-        runs.cluster.start_api()
     until(runs.poll_quietly)
     end = runs.end(key)
     assert (end.exit_code, end.stopped, end.reason) == (0, True, "stopped when asked")

@@ -16,6 +16,9 @@ from local_runs import until
 
 pytestmark = pytest.mark.kubernetes
 
+ENDS_WHEN_ASKED = (
+    'echo up; until [ -e "$BOA_CHECKPOINT_DIR/enough" ]; do sleep 0.1; done; echo done; exit 5'
+)
 COUNTED = """
 import os, pathlib, signal, sys, time
 here = pathlib.Path(os.environ["BOA_CHECKPOINT_DIR"], "step")
@@ -133,7 +136,7 @@ def test_what_cannot_be_had_says_why(runs: KubeRuns) -> None:
     full = runs.start(*shell(POLITE), slots=((0, 3),))
     runs.until_up(full)
     gang = runs.start("env", job="2", slots=((0, 2), (1, 1)))
-    image = runs.start("env", job="3", slots=((1, 1),), image="missing.test/nowhere:7")
+    image = runs.start("env", job="3", slots=((1, 1),), image="127.0.0.1:9/nowhere:7")
     quota = runs.start("env", job="4", slots=((1, 4),))  # first: the others make room for it
     runs.out_of_time(quota, lambda member: bool(member.refused))
     end = runs.end(quota)
@@ -147,19 +150,19 @@ def test_what_cannot_be_had_says_why(runs: KubeRuns) -> None:
     runs.out_of_time(image, lambda member: member.broken_since is not None)
     end = runs.end(image)
     assert (end.exit_code, end.node_lost) == (None, False)
-    assert end.reason.startswith("image missing.test/nowhere:7 cannot be had on node ")
+    assert end.reason.startswith("image 127.0.0.1:9/nowhere:7 cannot be had on node ")
 
 
 def test_the_api_server_is_killed_and_back_and_nothing_is_lost(runs: KubeRuns) -> None:
     key = runs.start(*shell(POLITE), slots=((0, 1), (1, 1)))
-    ended = runs.start(*shell("echo up; sleep 1; echo done; exit 5"), job="2")
+    ended = runs.start(*shell(ENDS_WHEN_ASKED), job="2")
     for rank in (0, 1):
         runs.until_printed(key, "up ", rank)
     runs.until_up(ended)
-    runs.cluster.kill_api()
-    with pytest.raises(KubeTrouble):
-        until(lambda: runs.told(key, ended=True) is not None)
-    runs.cluster.start_api()
+    with runs.cluster.without_api():
+        (runs.root / "checkpoints" / "2" / "enough").touch()
+        with pytest.raises(KubeTrouble):
+            until(lambda: runs.told(key, ended=True) is not None)
     until(runs.poll_quietly)
     assert runs.end(ended).exit_code == 5
     assert runs.log(ended) == "up\ndone\n"

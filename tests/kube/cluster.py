@@ -171,12 +171,15 @@ class Cluster:
         self.kill_node(name)
         self.api.delete(f"/api/v1/nodes/{name}")
 
-    def kill_api(self) -> None:
-        """With the manager and the scheduler, which cannot be without it."""
+    @contextlib.contextmanager
+    def without_api(self) -> Iterator[None]:
+        """It is killed, with the manager and the scheduler, which cannot be without it; and is
+        back in the end."""
         self._plane.kill_api()
-
-    def start_api(self) -> None:
-        self._plane.start_api()
+        try:
+            yield
+        finally:
+            self._plane.start_api()
 
     def kubectl(self, *args: str, stdin: str | None = None, kubeconfig: Path | None = None) -> str:
         """What it prints.

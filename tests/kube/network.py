@@ -47,7 +47,10 @@ def own_network() -> Iterator[Network]:
     number, claim = _claim()
     network = Network(number)
     try:
-        _ip("link", "add", network.bridge, "type", "bridge")
+        # Without one of its own it takes the lowest of its pods': as they come and go it would be
+        # another, and who is connected would not be heard for half a minute.
+        mac = f"02:b0:a0:00:00:{number:02x}"
+        _ip("link", "add", network.bridge, "address", mac, "type", "bridge")
         _ip("addr", "add", f"{network.node}/16", "dev", network.bridge)
         _ip("addr", "add", f"{network.api}/32", "dev", network.bridge)
         _ip("link", "set", network.bridge, "up")

@@ -32,13 +32,18 @@ def main() -> None:
             sys.exit("containerd has ended")
         time.sleep(0.05)
     for archive in told["images"]:
-        _call(*_ctr("-n", "k8s.io", "images", "import", archive))
+        _call(*importing(archive))
     Path(told["folder"], "imported").touch()
     kubelet = _start(told["kubelet"])
     while True:  # whatever ends here, and is nobody's
         ended, status = os.wait()
         if ended in (kubelet.pid, containerd.pid):
             sys.exit(f"{'kubelet' if ended == kubelet.pid else 'containerd'} has ended: {status}")
+
+
+def importing(archive: str) -> list[str]:
+    """The command, where the node's mounts are."""
+    return _ctr("-n", "k8s.io", "images", "import", archive)
 
 
 def _ctr(*words: str) -> list[str]:

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -92,19 +93,12 @@ class RealNodes:
         with self._lock:
             self._images.append(archive)
             for name in self._pids:
-                folder = self._folder / name
-                until(f"images of {name}", (folder / "imported").exists)
-                self._enter(
-                    name,
-                    "ctr",
-                    "-a",
-                    node_init.SOCKET,
-                    "-n",
-                    "k8s.io",
-                    "images",
-                    "import",
-                    str(archive),
-                )
+                until(f"images of {name}", (self._folder / name / "imported").exists)
+            take = node_init.importing(str(archive))
+            for one in [self._enter(name, take) for name in self._pids]:
+                _, trouble = one.communicate()
+                if one.returncode:
+                    raise RuntimeError(f"{' '.join(take)}: {trouble}")
 
     def close(self) -> None:
         for name in list(self._pids):
@@ -113,11 +107,16 @@ class RealNodes:
             giver.join()
         self._held.close()
 
-    def _enter(self, name: str, *argv: str) -> None:
-        """Run it where the node's mounts are: `unshare` is outside, its child inside."""
+    def _enter(self, name: str, argv: Sequence[str]) -> subprocess.Popen[str]:
+        """Begin it where the node's mounts are: `unshare` is outside, its child inside."""
         outside = self._pids[name]
         inside = Path(f"/proc/{outside}/task/{outside}/children").read_text().split()[0]
-        subprocess.run(["nsenter", "-t", inside, "-m", *argv], check=True, capture_output=True)
+        return subprocess.Popen(
+            ["nsenter", "-t", inside, "-m", *argv],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
 
     def _give_gpus(self, shape: Shape) -> None:
         """An extended resource, written onto the node's status: the kubelet leaves it there."""

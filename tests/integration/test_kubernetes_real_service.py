@@ -34,8 +34,8 @@ from kube_torch import template
 pytestmark = pytest.mark.kubernetes
 
 TOKEN = secrets.token_hex(32)
-JOBS = 4
-WORK_S = 5.0
+JOBS = 3
+WORK_S = 4.0
 PRICE = 2.0
 IDLE_S = 3.0
 """Seconds that the autoscaler keeps a node of no use: they are paid for too."""

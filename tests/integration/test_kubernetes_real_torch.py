@@ -26,8 +26,6 @@ ROUNDING = 2e-4
 """How far printed errors may be apart: sums over ranks are rounded in another order."""
 EPOCH = re.compile(r"epoch (\d+): error ([\d.]+)")
 Errors = dict[int, float]
-_ERRORS: Errors = {}
-"""Those of the longest training so far that nobody interrupted."""
 
 
 class Training:
@@ -70,12 +68,10 @@ class Training:
         assert (end.exit_code, end.stopped) == (0, True), f"{end}\n{self.runs.log(key)}"
 
 
-@pytest.fixture(params=["kube", "real_kube"])
-def runs(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[KubeRuns]:
-    """On fake nodes and on real ones: two of each."""
-    cluster: Cluster = request.getfixturevalue(request.param)
-    nodes = cluster.nodes[:2] or cluster.add_nodes(2)
-    runs = KubeRuns(tmp_path, cluster, nodes, pod_template=template(tmp_path))
+@pytest.fixture
+def runs(real_kube: Cluster, tmp_path: Path) -> Iterator[KubeRuns]:
+    """On two real nodes."""
+    runs = KubeRuns(tmp_path, real_kube, list(real_kube.nodes), pod_template=template(tmp_path))
     yield runs
     runs.close()
 
@@ -109,11 +105,9 @@ def _assert_on_two_nodes(pods: Sequence[dict[str, Any]], nodes: Sequence[str]) -
 
 
 def _unbroken(examples: Path, epochs: int) -> Errors:
-    """Of one process that nobody interrupts; a longer run begins as a shorter one."""
-    if len(_ERRORS) < epochs:
-        command = [sys.executable, EXAMPLE, "--epochs", str(epochs)]
-        done = subprocess.run(
-            command, cwd=examples, env=ENV, capture_output=True, text=True, timeout=600, check=True
-        )
-        _ERRORS.update((int(epoch), float(error)) for epoch, error in EPOCH.findall(done.stdout))
-    return {epoch: _ERRORS[epoch] for epoch in range(epochs)}
+    """Of one process that nobody interrupts."""
+    command = [sys.executable, EXAMPLE, "--epochs", str(epochs)]
+    done = subprocess.run(
+        command, cwd=examples, env=ENV, capture_output=True, text=True, timeout=600, check=True
+    )
+    return {int(epoch): float(error) for epoch, error in EPOCH.findall(done.stdout)}
