@@ -88,7 +88,7 @@ test: node chromium lint web kubernetes
 	$(BIN)/python -m pytest -m "not ray and not browser and not kubernetes" -n auto --dist loadfile --no-loadscope-reorder
 	$(BIN)/python -m pytest tests/browser -m browser  # alone: a page that waits for a processor looks broken
 	$(BIN)/python -m pytest tests/integration -m ray  # alone: Ray gives its processes 30 s to come up
-	$(BIN)/python -m pytest tests/integration -m kubernetes -n 2  # alone: nodes that are silent for 10 s are taken for dead
+	$(BIN)/python -m pytest tests/integration/test_kube*.py -m kubernetes -n 2  # alone: nodes that are silent for 10 s are taken for dead
 
 tables: $(VENV)/.dev  # the field tables in docs/, as the formats declare them, and the gallery's
 	$(BIN)/python tests/field_tables.py

@@ -119,11 +119,11 @@ def test_pods_share_a_claim(either: Cluster, tmp_path: Path) -> None:
     assert not Path("/var/lib/boa").exists()
 
 
-def test_real_pods_live_on_while_the_api_server_is_away(real_kube: Cluster) -> None:
-    pods = Pods(real_kube.api, real_kube.namespace())
+def test_pods_live_on_while_the_api_server_is_away(kube: Cluster, pods: Pods) -> None:
+    kube.add_node(gpus=1)
     pods.create(python("going", "import time; time.sleep(1); print('done')", gpus=1))
     pods.until_phase("going", "Running")
-    with real_kube.without_api():
+    with kube.without_api():
         pass
     assert pods.until_ended("going")["exitCode"] == 0
     assert pods.log("going") == "done\n"
@@ -268,16 +268,16 @@ for where in (("{address}", 29500), (os.environ["KUBERNETES_SERVICE_HOST"], 443)
     assert pods.get("rank-0")["spec"]["containers"][0]["image"] == IMAGE
 
 
-def test_a_real_node_that_is_killed_is_not_ready_and_its_pod_is_sent_away(
-    real_kube: Cluster,
+def test_a_node_that_is_killed_is_not_ready_and_its_pod_is_sent_away(
+    kube: Cluster, pods: Pods
 ) -> None:
-    pods = Pods(real_kube.api, real_kube.namespace())
+    kube.add_nodes(2, gpus=4)
     away = {"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 1}
     pods.create(python("lost", TRAPPED, gpus=4, tolerations=[away]))
     node = pods.until_phase("lost", "Running")["spec"]["nodeName"]
-    real_kube.kill_node(node)  # (were it the last, no pod would be sent away)
-    real_kube.until_not_ready(node)
+    kube.kill_node(node)  # (were it the last, no pod would be sent away)
+    kube.until_not_ready(node)
     found = until("its deletion", lambda: pods.get("lost")["metadata"].get("deletionTimestamp"))
     assert found
     assert pods.get("lost")["status"]["phase"] == "Running"  # nobody is there to say otherwise
-    real_kube.remove_node(node)
+    kube.remove_node(node)

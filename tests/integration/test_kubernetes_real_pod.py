@@ -118,8 +118,7 @@ def deployed(
 ) -> Iterator[tuple[Deployed, Client]]:
     """The service on one node, as `kubectl apply` has made it; GPUs that it may use on another."""
     cluster, folder = real_kube_cluster, tmp_path_factory.mktemp("deployed")
-    cluster.import_image(wheel_image.archive(folder))
-    with cluster.clean_after():
+    with cluster.image(wheel_image.archive(folder)), cluster.clean_after():
         home, gpus = (*cluster.nodes, *cluster.add_nodes(max(2 - len(cluster.nodes), 0)))[:2]
         found = Deployed(cluster, cluster.namespace("boa"), folder)
         for claim in ("data", "checkpoints"):

@@ -155,9 +155,12 @@ class Cluster:
         with self._lock:
             self.nodes.append(shape.name)
 
-    def import_image(self, archive: Path) -> None:
-        """An image of `kube.image`, for every node, those to come included."""
+    @contextlib.contextmanager
+    def image(self, archive: Path) -> Iterator[None]:
+        """One of `kube.image`, for every node, and for those that come meanwhile."""
         self._nodes.import_image(archive)
+        yield
+        self._nodes.import_no_more(archive)
 
     def kill_node(self, name: str) -> None:
         """The machine is gone at once, and nobody is told."""

@@ -44,6 +44,9 @@ class Nodes(Protocol):
     def import_image(self, archive: Path) -> None:
         """For every node, those to come included."""
 
+    def import_no_more(self, archive: Path) -> None:
+        """Nodes to come do without it."""
+
     def close(self) -> None: ...
 
 
@@ -77,6 +80,9 @@ class FakeNodes:
 
     def import_image(self, archive: Path) -> None:
         """They have every image."""
+
+    def import_no_more(self, archive: Path) -> None:
+        """They have."""
 
     def close(self) -> None:
         self._child.close()

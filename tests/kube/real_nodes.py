@@ -100,6 +100,10 @@ class RealNodes:
                 if one.returncode:
                     raise RuntimeError(f"{' '.join(take)}: {trouble}")
 
+    def import_no_more(self, archive: Path) -> None:
+        with self._lock:
+            self._images.remove(archive)
+
     def close(self) -> None:
         for name in list(self._pids):
             self.kill(name)
