@@ -62,8 +62,8 @@ chromium:
 	get="$$as env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium fonts-liberation"; \
 	$$get >/dev/null 2>&1 || { $$as apt-get -o APT::Sandbox::User=root update -qq; $$get >/dev/null; }
 
-kubernetes: $(VENV)/.dev  # a control plane and a kubelet, from Debian's source, once
-	@$(BIN)/python tests/kube/build.py --or-skip
+kubernetes:  # a control plane and a kubelet, from Debian's source, once
+	@$(PYTHON) tests/kube/build.py --or-skip
 
 lint: $(VENV)/.dev $(MODULES)
 	$(BIN)/ruff check .
@@ -81,7 +81,8 @@ matrix: $(VENV)/.dev
 audit: $(VENV)/.dev
 	$(BIN)/python tests/supply_chain.py --strict  # what is known of the versions that are locked
 
-test: node chromium lint web kubernetes
+test: node chromium
+	@$(MAKE) --no-print-directory -j2 kubernetes lint web  # what builds and what installs: together
 	$(BIN)/python tests/supply_chain.py
 	$(NPM) run --silent test
 	$(BIN)/python tests/matrix.py

@@ -20,7 +20,7 @@ from boa.client.spawn import OwnService
 from boa.model.job import JobSpec
 from boa.model.profile import ClassProfile
 from boa.sim.replay_jobs import write_profiles
-from kube import Cluster
+from kube.cluster import Cluster
 
 HERE = Path(__file__).resolve().parent
 GPUS = 16

@@ -18,7 +18,7 @@ from boa.model.kubernetes_settings import (
     KubernetesSettings,
 )
 from boa.model.workload import GpuType
-from kube import Cluster
+from kube.cluster import Cluster
 from kube.doubles import Life
 from kube.karpenter import Karpenter
 

@@ -20,7 +20,7 @@ from boa.kubelink import connect
 from boa.model.job import JobSpec
 from boa.model.kubernetes_settings import KubernetesSettings
 from boa.model.runs import Launch, NodeSlots, RunKey
-from kube import Cluster
+from kube.cluster import Cluster
 from kube_torch import template
 from restart import START, STOP
 

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 
 from boa.engines.kubernetes.names import GO
-from kube import Cluster
+from kube.cluster import Cluster
 
 TURN_S = "3"
 """Whole seconds after which it looks whether it is still wanted."""

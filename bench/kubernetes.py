@@ -27,7 +27,8 @@ from _kube_load import load  # noqa: E402
 from _kube_scaling import scaling  # noqa: E402
 from _kube_starts import starts  # noqa: E402
 from _table import Measured, show, write  # noqa: E402
-from kube import Cluster, control_plane  # noqa: E402
+from kube import control_plane  # noqa: E402
+from kube.cluster import Cluster  # noqa: E402
 
 PARTS = ("starts", "scaling", "load")
 SILENT_S = 40

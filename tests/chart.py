@@ -1,11 +1,8 @@
 """The Helm chart, rendered; and plain manifests of it: `python tests/chart.py` writes them anew.
 
-What renders is a small Go program (`chart_renderer/main.go`), since a chart's templates are Go's.
-It is built once, with Debian's Go and sprig, and kept beside the test cluster's programs.
+What renders is a small Go program, since a chart's templates are Go's (`kube.renderer`).
 """
 
-import hashlib
-import os
 import re
 import subprocess
 import sys
@@ -16,16 +13,12 @@ from typing import Any
 
 import yaml
 
-from kube import apt, places
+from kube.renderer import renderer
 
 ROOT = Path(__file__).resolve().parents[1]
 CHART = ROOT / "deploy" / "helm" / "boa-constrictor"
 MANIFESTS = ROOT / "deploy" / "manifests"
-SOURCE = ROOT / "tests" / "chart_renderer" / "main.go"
 MODES = ("fixed", "karpenter", "autoscaler")
-NEEDED = ("golang-1.19-go", "golang-github-masterminds-sprig-dev", "golang-k8s-sigs-yaml-dev")
-"""Debian's packages."""
-GO, LIBRARIES = Path("/usr/lib/go-1.19/bin/go"), Path("/usr/share/gocode")
 PLAIN = {"token": {"existingSecret": "boa-token"}}
 """A manifest in git has no token: who applies it makes that Secret."""
 OF_HELM = re.compile(
@@ -37,30 +30,6 @@ HEAD = """\
 # Mode {mode}, in namespace boa: what the chart in deploy/helm makes of values-{mode}.yaml.
 # Written by tests/chart.py. In a copy of yours change prices, images, sizes (docs/kubernetes.md).
 """
-
-
-def renderer() -> Path:
-    """Built where it is not there yet: half a minute, once.
-
-    Raises:
-        CannotInstall: Go is not here, and may not be installed.
-    """
-    cache = places.cache()
-    program = cache / f"chart-{hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:16]}"
-    if not program.exists():
-        apt.install(*NEEDED)
-        cache.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=cache) as work:
-            _build(Path(work))
-            os.replace(Path(work) / "chart", program)
-    return program
-
-
-def _build(work: Path) -> None:
-    ours = {"GO111MODULE": "off", "GOPATH": str(LIBRARIES), "GOFLAGS": "", "CGO_ENABLED": "0"}
-    env = {**os.environ, **ours, "GOCACHE": str(work / "cache"), "HOME": str(work)}
-    flags = ["-trimpath", "-ldflags", "-s -w", "-o", str(work / "chart")]
-    subprocess.run([GO, "build", *flags, SOURCE], check=True, env=env, cwd=work)
 
 
 def rendered(

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import pytest
 from hypothesis import HealthCheck, settings
 
-from kube import Cluster
+from kube.cluster import Cluster
 from kube.places import NoKubernetes
 
 pytest.register_assert_rewrite("cluster_contract")
@@ -80,7 +80,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     which have the word in their names: each begins one cluster."""
     from xdist.scheduler import LoadScopeScheduling
 
-    class ByNodes(LoadScopeScheduling):
+    class ByNodes(LoadScopeScheduling):  # type: ignore[misc]  # it has no types
         def _split_scope(self, nodeid: str) -> str:
             return "real" if "real" in nodeid else "fake"
 

@@ -13,7 +13,7 @@ from boa.kubelink import Kube, KubeTrouble, connect, pods
 from boa.model.kubernetes_settings import KubernetesSettings
 from boa.model.runs import Launch, NodeSlots, RunKey
 from cluster_contract import ClusterRuns
-from kube import Cluster
+from kube.cluster import Cluster
 from local_runs import until
 
 IMAGE = "boa.test/python:1"

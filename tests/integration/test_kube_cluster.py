@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from kube import Cluster
 from kube.api import ApiTrouble
 from kube.autoscaler import Autoscaler, Group
+from kube.cluster import Cluster
 from kube.doubles import GPU_LABEL, Double
 from kube.karpenter import CLAIMS, Karpenter
 from kube.pods import IMAGE, Pods, pod, python

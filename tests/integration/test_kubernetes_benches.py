@@ -8,7 +8,7 @@ from _kube_load import load
 from _kube_scaling import scaling
 from _kube_starts import PLACED, parts, starts
 from _table import Measured
-from kube import Cluster
+from kube.cluster import Cluster
 from restart import START
 
 pytestmark = pytest.mark.kubernetes

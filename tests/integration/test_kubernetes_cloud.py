@@ -31,8 +31,8 @@ from boa.model.kubernetes_settings import (
 )
 from boa.model.workload import GpuType
 from integration.runner import Boa
-from kube import Cluster
 from kube.autoscaler import Autoscaler, Group
+from kube.cluster import Cluster
 from kube.doubles import Double
 from kube.karpenter import CLAIMS, Karpenter
 from kube.waiting import until

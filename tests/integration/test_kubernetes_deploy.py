@@ -15,8 +15,8 @@ from boa.client.spawn import OwnService
 from boa.clouds.kubernetes.rights import needed, useful
 from boa.kubelink import Kube, KubeTrouble, Refused, connect
 from boa.model.kubernetes_settings import KubernetesSettings
-from kube import Cluster
 from kube.autoscaler import Autoscaler, Group
+from kube.cluster import Cluster
 from kube.doubles import Double
 from kube.karpenter import Karpenter
 from kube.waiting import until

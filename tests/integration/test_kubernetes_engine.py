@@ -35,7 +35,7 @@ from cluster_contract import (  # noqa: F401
     test_secrets_reach_every_rank_and_are_masked_in_what_it_prints,
     test_stopped_before_it_began_a_run_takes_no_gpus,
 )
-from kube import Cluster
+from kube.cluster import Cluster
 from kube_runs import KubeRuns
 from local_runs import until
 

@@ -10,7 +10,7 @@ import pytest
 from boa.engines.kubernetes.names import FINALIZER
 from boa.kubelink import KubeTrouble, pods
 from cluster_contract import POLITE, STUBBORN, shell
-from kube import Cluster
+from kube.cluster import Cluster
 from kube_runs import KubeRuns
 from local_runs import until
 

@@ -21,7 +21,7 @@ import wheel_image
 from boa.client import Client
 from boa.errors import BoaError
 from forwarding import forwarding
-from kube import Cluster
+from kube.cluster import Cluster
 from kube.waiting import until
 
 pytestmark = pytest.mark.kubernetes

@@ -24,8 +24,8 @@ from boa.formats.profile import load_profile
 from boa.sim.replay_jobs import replay_spec
 from boa.store.sql import open_store
 from forwarding import forwarding
-from kube import Cluster
 from kube.autoscaler import Autoscaler, Group
+from kube.cluster import Cluster
 from kube.doubles import Double
 from kube.karpenter import CLAIMS, Karpenter
 from kube.waiting import until

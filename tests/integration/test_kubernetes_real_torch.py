@@ -11,7 +11,7 @@ import pytest
 
 from boa.engines.kubernetes.names import GO
 from boa.model.runs import RunKey
-from kube import Cluster
+from kube.cluster import Cluster
 from kube_runs import KubeRuns
 from kube_torch import template
 from local_runs import until

@@ -6,7 +6,7 @@ Debian's `kubernetes` 1.20.2 is the only one of its releases whose source is mor
 is compiled with Debian's Go, which takes some ten minutes of a processor, and kept in
 ~/.cache/boa-constrictor/kubernetes (or $XDG_CACHE_HOME, or $BOA_KUBERNETES) with etcd, the
 image that pods run and the program that renders the Helm chart. Begun again after it was killed,
-it goes on; run again, it does nothing.
+it goes on; run again, it does nothing. It needs Python alone.
 --or-skip: what cannot be built here is only said, but in CI.
 """
 
@@ -23,8 +23,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-import chart
 from kube import apt, image, places
+from kube.renderer import GO, renderer
 
 VERSION = "1.20.2"
 COMPILED = tuple(name for name in places.BINARIES if name != "etcd")
@@ -39,7 +39,6 @@ TO_BUILD = (
     "libc6-dev",
     "xz-utils",
 )
-_GO = Path("/usr/lib/go-1.19/bin/go")
 _REFLECT2 = Path("/usr/share/gocode/src/github.com/modern-go/reflect2")
 _TELL_S = 20.0
 _BEGAN = time.monotonic()
@@ -70,7 +69,7 @@ def build(cache: Path) -> None:
         if not (cache / "image.tar").exists():
             say("the image of pods: Debian's Python")
             image.base_images(cache)
-        chart.renderer()
+        renderer()
     say(f"Kubernetes {VERSION} is in {cache}")
 
 
@@ -137,7 +136,13 @@ def _generate(work: Path, source: Path) -> None:
     say("OpenAPI description")
     generator = work / "openapi-gen"
     _run(
-        [str(_GO), "build", "-o", str(generator), "./vendor/k8s.io/kube-openapi/cmd/openapi-gen"],
+        [
+            str(GO),
+            "build",
+            "-o",
+            str(generator),
+            "./vendor/k8s.io/kube-openapi/cmd/openapi-gen",
+        ],
         work,
         source,
     )
@@ -194,7 +199,7 @@ def _compile(work: Path, source: Path) -> None:
         "setpriv",
         "--pdeathsig",
         "KILL",
-        str(_GO),
+        str(GO),
         "build",
         "-v",
         *options,
@@ -248,7 +253,7 @@ def _run(argv: list[str], work: Path, cwd: Path | None = None) -> None:
 def _environment(work: Path) -> dict[str, str]:
     """Go's, with nothing from outside: neither modules nor its user's settings."""
     return {
-        "PATH": f"{_GO.parent}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+        "PATH": f"{GO.parent}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
         "HOME": str(work),
         "GOPATH": str(work / "gopath"),
         "GOCACHE": str(work / "gocache"),
