@@ -130,8 +130,9 @@ class Kube:
         self, path: str, body: Mapping[str, Any], *, dry_run: bool = False
     ) -> dict[str, Any]:
         """A new object. It is not tried twice where an answer is lost: who gave it a name of its
-        own may ask again, and hears that it Exists."""
-        query = {"dryRun": "All"} if dry_run else {}
+        own may ask again, and hears that it Exists. `dry_run`: only whether it could be made, and
+        of servers from 1.25 on, whether all its fields are known."""
+        query = {"dryRun": "All", "fieldValidation": "Strict"} if dry_run else {}
         for left in reversed(range(TRIES)):
             try:
                 return self._object("POST", path, body, query=query)

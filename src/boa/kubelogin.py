@@ -8,12 +8,11 @@ import tempfile
 import threading
 import time
 from collections.abc import Mapping
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from boa.errors import BoaError, InputError
-from boa.units import Seconds
+from boa.units import Seconds, wall_time
 
 LOOK_S: Seconds = 10.0
 """A file's token is read again after this long: kubelets replace it long before it ends."""
@@ -109,7 +108,7 @@ class ExecLogin(Login):
                 load_certificate(self._tls, str(certificate).encode(), str(key).encode())
             except (OSError, ValueError) as trouble:  # ssl.SSLError is one
                 raise self._no_login(f"its certificate cannot be used: {trouble}") from None
-        self._until = _seconds(str(status.get("expirationTimestamp") or ""))
+        self._until = wall_time(str(status.get("expirationTimestamp") or ""))
 
     def _run(self) -> str:
         """The plugin's output."""
@@ -164,10 +163,3 @@ def load_certificate(tls: ssl.SSLContext, certificate: bytes, key: bytes) -> Non
         file.write(certificate.rstrip() + b"\n" + key)
         file.flush()
         tls.load_cert_chain(file.name)
-
-
-def _seconds(stamp: str) -> float | None:
-    try:
-        return datetime.fromisoformat(stamp.replace("Z", "+00:00")).timestamp()
-    except (ValueError, OverflowError):
-        return None

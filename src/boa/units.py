@@ -9,3 +9,15 @@ PerHour: TypeAlias = float
 GpuName: TypeAlias = str
 
 SECONDS_PER_HOUR = 3600.0
+
+
+def wall_time(stamp: str | None) -> Seconds | None:
+    """Of 2026-11-17T12:00:00Z, as Kubernetes writes times; None of what is no time."""
+    from datetime import datetime  # which most commands do without
+
+    if not stamp:
+        return None
+    try:
+        return datetime.fromisoformat(stamp.replace("Z", "+00:00")).timestamp()
+    except (ValueError, OverflowError):
+        return None

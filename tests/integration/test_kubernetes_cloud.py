@@ -18,11 +18,11 @@ from boa.clock import SteadyClock
 from boa.clouds.base import Cloud, NoCapacity
 from boa.clouds.kubernetes.cloud import kubernetes_cloud
 from boa.clouds.kubernetes.lease import Holder, Lease, LeaseLost
-from boa.clouds.kubernetes.objects import GPUS
 from boa.clouds.kubernetes.placeholders import PLACEHOLDER
 from boa.errors import InputError
 from boa.kubelink import Kube, KubeTrouble
 from boa.model.cloud import CloudNode
+from boa.model.kubernetes_names import GPUS
 from boa.model.kubernetes_settings import (
     AutoscalerSettings,
     KarpenterMachine,

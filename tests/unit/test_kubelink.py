@@ -190,6 +190,7 @@ def test_nothing_is_changed_where_somebody_keeps_us_from_it(api: Api, kube: Kube
     assert kube.may("create", "pods")
     api.says(said={})
     kube.create(pods("ns"), {}, dry_run=True)
+    assert api.asked[-1][1].endswith("?dryRun=All&fieldValidation=Strict")
 
 
 def test_who_is_no_api_server_is_named(api: Api, kube: Kube) -> None:

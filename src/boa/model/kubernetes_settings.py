@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from boa.model.kubernetes_names import GPU
 from boa.units import GpuName, Seconds
 
 KUBERNETES_NODES = ("fixed", "karpenter", "autoscaler")
@@ -62,7 +63,7 @@ class KubernetesSettings:
     owner: str = "boa"
     """Value of the label that all objects of this service have."""
     nodes: str = "fixed"
-    node_label: str = "boa-constrictor.dev/gpu"
+    node_label: str = GPU
     """Label of nodes whose value is the GPU type's name."""
     image: str = ""
     """Image of jobs that name none."""

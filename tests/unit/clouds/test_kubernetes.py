@@ -13,9 +13,10 @@ from boa.clouds.base import NoCapacity
 from boa.clouds.kubernetes import book, claims
 from boa.clouds.kubernetes.book import Book, Entry
 from boa.clouds.kubernetes.cloud import kubernetes_cloud
-from boa.clouds.kubernetes.objects import GPU, GPUS, NOTICES, OWNER, TOKEN, KubeNode, node_of
+from boa.clouds.kubernetes.objects import NOTICES, TOKEN, KubeNode, node_of
 from boa.clouds.kubernetes.watching import LOST_S, UNKNOWN_S, Moment, Sight, Watch
 from boa.kubelink import Kube
+from boa.model.kubernetes_names import GPU, GPUS, OWNER
 from boa.model.kubernetes_settings import KarpenterMachine, KarpenterSettings, KubernetesSettings
 from boa.model.workload import GpuType
 

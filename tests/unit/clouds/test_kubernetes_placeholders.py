@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
 from boa.clouds.kubernetes import placeholders
-from boa.clouds.kubernetes.objects import GPU, GPUS, NAMESPACE, OWNER, TOKEN, KubeNode
+from boa.clouds.kubernetes.objects import NAMESPACE, TOKEN, KubeNode
 from boa.clouds.kubernetes.placeholders import (
     ASKED,
     HOLD,
@@ -23,6 +23,7 @@ from boa.clouds.kubernetes.placeholders import (
     Remove,
     Scene,
 )
+from boa.model.kubernetes_names import GPU, GPUS, OWNER
 from boa.model.kubernetes_settings import KubernetesSettings
 from boa.model.workload import GpuType
 

@@ -9,12 +9,13 @@ from boa import kubelink
 from boa.clock import VirtualClock
 from boa.clouds.base import NoCapacity
 from boa.clouds.kubernetes import placeholders
-from boa.clouds.kubernetes.objects import GPUS, TOKEN
+from boa.clouds.kubernetes.objects import TOKEN
 from boa.clouds.kubernetes.placeholders import Mark
 from boa.clouds.kubernetes.renting import RentedNodes
 from boa.clouds.kubernetes.sources import AutoscalerNodes
 from boa.clouds.kubernetes.watching import UNKNOWN_S, Sight, Watch
 from boa.kubelink import Kube
+from boa.model.kubernetes_names import GPUS
 from boa.model.kubernetes_settings import KubernetesSettings
 from boa.model.workload import GpuType
 

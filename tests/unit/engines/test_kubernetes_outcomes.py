@@ -16,19 +16,21 @@ from boa.engines.kubernetes.follower import Follower, mirrors_of
 from boa.engines.kubernetes.in_pod import exit_code
 from boa.engines.kubernetes.marker import Marker, told_by
 from boa.engines.kubernetes.names import LAUNCH
-from boa.engines.kubernetes.status import Outcome, read, seconds
+from boa.engines.kubernetes.status import Outcome, read
 from boa.engines.remote_folders import RemoteFolders
 from boa.kubelink import Kube
 from boa.model.runs import RunKey
+from boa.units import wall_time
 
 BEGAN, ENDED = "2026-11-17T10:00:00Z", "2026-11-17T10:05:00Z"
+BEGAN_S, ENDED_S = wall_time(BEGAN) or 0.0, wall_time(ENDED) or 0.0
 SAID: dict[str, Any] = {
     "code": 0,
     "stopped": False,
     "reason": "",
     "lost": False,
     "up": True,
-    "at": seconds(ENDED) + 0.5,
+    "at": ENDED_S + 0.5,
     "seen": {"0": 12},
 }
 
@@ -130,11 +132,11 @@ def test_a_success_that_the_kubelet_knows_nothing_of_is_none() -> None:
 @pytest.mark.parametrize(
     ("told", "taken"),
     [
-        (-1e300, seconds(BEGAN)),
-        (0.0, seconds(BEGAN)),
-        (seconds(BEGAN) + 7.25, seconds(BEGAN) + 7.25),
-        (seconds(ENDED) + 0.9, seconds(ENDED) + 0.9),
-        (1e300, seconds(ENDED) + 1),
+        (-1e300, BEGAN_S),
+        (0.0, BEGAN_S),
+        (BEGAN_S + 7.25, BEGAN_S + 7.25),
+        (ENDED_S + 0.9, ENDED_S + 0.9),
+        (1e300, ENDED_S + 1),
     ],
 )
 def test_a_time_is_within_those_of_the_kubelet(told: float, taken: float) -> None:

@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 from boa.engines.kubernetes import in_pod, luggage, manifest
 from boa.engines.kubernetes.beginning import beginning
 from boa.engines.kubernetes.marker import Marker, told_by
-from boa.engines.kubernetes.names import GPU, Part, pod_name, secret_names, value
+from boa.engines.kubernetes.names import Part, pod_name, secret_names, value
 from boa.engines.kubernetes.submitting import checks
 from boa.engines.kubernetes.template import read
 from boa.engines.processes import run_files
 from boa.errors import InputError
 from boa.model.job import JobSpec
+from boa.model.kubernetes_names import GPUS
 from boa.model.kubernetes_settings import KubernetesSettings
 from boa.model.runs import Launch, NodeSlots, RunKey
 
@@ -82,8 +83,8 @@ def test_all_that_a_template_says_is_in_the_pod_and_so_is_all_of_ours(
     assert [one for one in own["volumeMounts"] if one not in job["volumeMounts"]] == []
     assert (spec["runtimeClassName"], job["env"]) == (given_spec["runtimeClassName"], own["env"])
     assert pod["metadata"]["labels"]["team"] == template["metadata"]["labels"]["team"]
-    limits = {"cpu": "4", GPU: "2"}
-    assert job["resources"] == {"limits": limits, "requests": {"memory": "1Gi", GPU: "2"}}
+    limits = {"cpu": "4", GPUS: "2"}
+    assert job["resources"] == {"limits": limits, "requests": {"memory": "1Gi", GPUS: "2"}}
     named = {one["name"] for one in spec["volumes"]}
     assert {one["name"] for one in job["volumeMounts"]} <= named
     assert len({one["mountPath"] for one in job["volumeMounts"]}) == len(job["volumeMounts"])
@@ -132,7 +133,7 @@ def test_shared_memory_is_the_nodes_unless_the_template_has_its_own() -> None:
         ({"spec": {"containers": [{"name": "job", "env": {"A": "1"}}]}}, r"\[job\]\.env"),
         ({"spec": {"volumes": [{"name": "boa-run"}]}}, "spec.volumes"),
         (
-            {"spec": {"containers": [{"name": "job", "resources": {"limits": {GPU: "1"}}}]}},
+            {"spec": {"containers": [{"name": "job", "resources": {"limits": {GPUS: "1"}}}]}},
             r"containers\[job\]\.resources\.limits\.nvidia\.com/gpu",
         ),
         (
@@ -187,7 +188,9 @@ def test_every_node_has_its_share_of_ranks_and_no_rank_is_twice() -> None:
     found = begun(launch(2, 1, 4))
     ranks = [part.ranks for part in found.marker.parts()]
     assert ranks == [(0, 1), (2,), (3, 4, 5, 6)]
-    gpus = [pod["spec"]["containers"][0]["resources"]["limits"][GPU] for pod in found.pods.values()]
+    gpus = [
+        pod["spec"]["containers"][0]["resources"]["limits"][GPUS] for pod in found.pods.values()
+    ]
     assert gpus == ["2", "1", "4"]
     assert not found.marker.launched, "the gate opens first"
     assert begun(launch(4)).marker.launched

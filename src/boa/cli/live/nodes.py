@@ -7,6 +7,8 @@ from boa.cli.options import Json
 from boa.cli.tables import listing
 
 MOST_JOBS = 6
+HERE = ("", "127.0.0.1")
+"""Addresses that say nothing: of nodes to come, and of this machine's own."""
 
 
 def nodes(json: Json = False) -> None:
@@ -25,6 +27,7 @@ def nodes(json: Json = False) -> None:
     if not found["nodes"]:
         out.print("no nodes: none are rented until jobs need them")
         return
+    named = any(node["address"] not in HERE for node in found["nodes"])
     rows = []
     for node in found["nodes"]:
         jobs = [f"{part['job']} ({part['gpus']})" for part in node["held"]]
@@ -32,6 +35,7 @@ def nodes(json: Json = False) -> None:
         rows.append(
             (
                 str(node["id"]),
+                *([escape(node["address"]) or "–"] if named else []),
                 escape(f"{node['gpus']}×{node['gpu_type']}"),
                 str(node["used_gpus"]),
                 node["state"],
@@ -41,11 +45,10 @@ def nodes(json: Json = False) -> None:
                 escape(node["why"]) or "–",
             )
         )
-    columns = ("node", "GPUs", "in use", "state", "price", "since", "jobs", "why")
-    cut = ("GPUs", "jobs", "why")
-    out.print(
-        listing(columns, rows, out.width, right=("in use", "price"), cut=cut, drop=("why", "since"))
-    )
+    where = ("at",) if named else ()
+    columns = ("node", *where, "GPUs", "in use", "state", "price", "since", "jobs", "why")
+    cut, drop = (*where, "GPUs", "jobs", "why"), ("why", "since", *where)
+    out.print(listing(columns, rows, out.width, right=("in use", "price"), cut=cut, drop=drop))
     used = sum(node["used_gpus"] for node in found["nodes"])
     total = sum(node["gpus"] for node in found["nodes"])
     price = sum(node["price_per_hour"] for node in found["nodes"])

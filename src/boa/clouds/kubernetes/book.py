@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from boa.clouds.kubernetes.objects import GPUS, KubeNode
+from boa.clouds.kubernetes.objects import KubeNode
 from boa.model.cloud import CloudNode
+from boa.model.kubernetes_names import GPUS
 from boa.units import SECONDS_PER_HOUR, GpuName, Seconds, UsdPerHour
 
 LISTED_AFTER_GONE_S: Seconds = SECONDS_PER_HOUR

@@ -3,19 +3,12 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from boa.clouds.kubernetes.objects import (
-    GPU,
-    GPUS,
-    NAMESPACE,
-    OWNER,
-    TOKEN,
-    KubeNode,
-    token_of,
-    when,
-)
+from boa.clouds.kubernetes.objects import NAMESPACE, TOKEN, KubeNode, token_of
 from boa.clouds.kubernetes.watching import Sight
+from boa.model.kubernetes_names import GPU, GPUS, OWNER
 from boa.model.kubernetes_settings import KubernetesSettings
 from boa.model.workload import GpuType
+from boa.units import wall_time
 
 GROUP = "karpenter.sh"
 DRAINED_WITHIN = "10m0s"
@@ -100,10 +93,10 @@ def _sight(said: Mapping[str, Any], node: KubeNode | None, prefix: str) -> Sight
     labels = meta.get("labels") or {}
     conditions = {one["type"]: one for one in said.get("status", {}).get("conditions") or ()}
     launched = conditions.get("Launched", {})
-    created = when(meta.get("creationTimestamp")) or 0.0
+    created = wall_time(meta.get("creationTimestamp")) or 0.0
     since = None
     if launched.get("status") == "True" or node is not None:
-        since = when(launched.get("lastTransitionTime")) or created
+        since = wall_time(launched.get("lastTransitionTime")) or created
     return Sight(
         token=token_of(labels.get(TOKEN, ""), meta["name"], prefix),
         gpu=labels.get(GPU, ""),

@@ -9,10 +9,11 @@ from boa import kubelink
 from boa.api.hosts import is_loopback
 from boa.clouds.kubernetes import claims, placeholders
 from boa.clouds.kubernetes.lease import Holder, hindrance
-from boa.clouds.kubernetes.objects import GPUS, KubeNode, node_of, selector
+from boa.clouds.kubernetes.objects import KubeNode, node_of, selector
 from boa.clouds.kubernetes.rights import Right, needed, useful
 from boa.clouds.kubernetes.watching import Sight
 from boa.kubelink import Kube, KubeTrouble, NotFound, Refused
+from boa.model.kubernetes_names import GPUS
 from boa.model.kubernetes_settings import KubernetesSettings
 from boa.model.workload import GpuType
 from boa.units import GpuName, UsdPerHour

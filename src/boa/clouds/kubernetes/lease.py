@@ -21,11 +21,10 @@ from typing import Any
 from boa import kubelink
 from boa.atomic_file import replace_file
 from boa.clock import uptime
-from boa.clouds.kubernetes.objects import when
 from boa.errors import BoaError, FileError, InputError
 from boa.kubelink import Conflict, Exists, Kube, KubeTrouble, NotFound
 from boa.plain_file import read_plain
-from boa.units import Seconds
+from boa.units import Seconds, wall_time
 
 LASTS_S = 15
 """Seconds that it holds after it was renewed."""
@@ -100,7 +99,7 @@ def hindrance(lease: Mapping[str, Any], me: Holder, wall: Seconds) -> tuple[Hold
     holder = holder_of(spec.get("holderIdentity") or "")
     if not holder.host or (holder.folder and holder.folder == me.folder):
         return None
-    age = wall - (when(spec.get("renewTime")) or 0.0)
+    age = wall - (wall_time(spec.get("renewTime")) or 0.0)
     lasts = spec.get("leaseDurationSeconds") or LASTS_S
     return None if age > lasts + SKEW_S else (holder, max(age, 0.0))
 

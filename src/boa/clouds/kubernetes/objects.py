@@ -2,18 +2,14 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any
 
-from boa.units import GpuName, Seconds
+from boa.model.kubernetes_names import DOMAIN, GPUS
+from boa.units import GpuName, Seconds, wall_time
 
-OURS = "boa-constrictor.dev"
-OWNER, NAMESPACE = f"{OURS}/owner", f"{OURS}/namespace"
-TOKEN, GPU = f"{OURS}/token", f"{OURS}/gpu"
+NAMESPACE, TOKEN = f"{DOMAIN}/namespace", f"{DOMAIN}/token"
 STRAY = "of-"
 """Begins, behind the service's prefix, tokens of what another service of this owner has left."""
-GPUS = "nvidia.com/gpu"
-"""The resource that pods ask for and device plugins tell of."""
 NOTICES: Mapping[str, Seconds] = {
     "karpenter.sh/disrupted": 0.0,
     "karpenter.sh/disruption": 0.0,
@@ -89,7 +85,7 @@ def node_of(said: Mapping[str, Any], label: str) -> KubeNode:
         deleting="deletionTimestamp" in meta,
         notice_s=_notice(taints, conditions.get(AZURE, {})),
         early=any(taint["key"] in EARLY for taint in taints),
-        created=when(meta.get("creationTimestamp")) or 0.0,
+        created=wall_time(meta.get("creationTimestamp")) or 0.0,
         labels=labels,
         annotations=meta.get("annotations") or {},
     )
@@ -115,16 +111,6 @@ def whole(quantity: Any) -> int:
         return 0
 
 
-def when(stamp: str | None) -> Seconds | None:
-    """A time as the API writes it, by the wall."""
-    if not stamp:
-        return None
-    try:
-        return datetime.fromisoformat(stamp.replace("Z", "+00:00")).timestamp()
-    except ValueError:
-        return None
-
-
 def token_of(token: str, name: str, prefix: str) -> str:
     """The token of an object, or its name where the token is not one that this service gave."""
     return token if token.startswith(prefix) else f"{prefix}{STRAY}{name}"
@@ -137,4 +123,4 @@ def name_of(token: str, prefix: str) -> str:
 
 def selector(**labels: str) -> str:
     """For a list of what is ours: `selector(owner="boa", namespace="lab")`."""
-    return ",".join(f"{OURS}/{name}={value}" for name, value in labels.items())
+    return ",".join(f"{DOMAIN}/{name}={value}" for name, value in labels.items())

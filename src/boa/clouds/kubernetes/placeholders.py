@@ -11,25 +11,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from boa.clouds.kubernetes.objects import (
-    GPU,
-    GPUS,
-    NAMESPACE,
-    OURS,
-    OWNER,
-    TOKEN,
-    KubeNode,
-    token_of,
-    when,
-)
+from boa.clouds.kubernetes.objects import NAMESPACE, TOKEN, KubeNode, token_of
 from boa.clouds.kubernetes.watching import Sight
+from boa.model.kubernetes_names import DOMAIN, GPU, GPUS, OWNER
 from boa.model.kubernetes_settings import KubernetesSettings
 from boa.model.workload import GpuType
-from boa.units import GpuName, Seconds
+from boa.units import GpuName, Seconds, wall_time
 
-PLACEHOLDER = f"{OURS}/placeholder"
+PLACEHOLDER = f"{DOMAIN}/placeholder"
 WISH, HOLD = "wish", "hold"
-ASKED, RELEASED = f"{OURS}/asked-at", f"{OURS}/released-at"
+ASKED, RELEASED = f"{DOMAIN}/asked-at", f"{DOMAIN}/released-at"
 """Annotations of nodes: by the wall, in seconds."""
 KEPT = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
 STAYS = "cluster-autoscaler.kubernetes.io/safe-to-evict"
@@ -218,7 +209,7 @@ def placeholder_of(said: Mapping[str, Any]) -> Placeholder:
         token=labels.get(TOKEN, meta["name"]),
         gpu=labels.get(GPU, ""),
         role=labels.get(PLACEHOLDER, WISH),
-        created=when(meta.get("creationTimestamp")) or 0.0,
+        created=wall_time(meta.get("creationTimestamp")) or 0.0,
         node=spec.get("nodeName", ""),
         over=status.get("phase") in ("Failed", "Succeeded"),
         deleting="deletionTimestamp" in meta,

@@ -11,7 +11,6 @@ from boa.engines.kubernetes.names import (
     CODE,
     FINALIZER,
     GO,
-    GPU,
     LAUNCH,
     NODE,
     Part,
@@ -21,6 +20,7 @@ from boa.engines.kubernetes.names import (
 )
 from boa.engines.kubernetes.template import CONTAINER, SHM, Template, read
 from boa.errors import InputError
+from boa.model.kubernetes_names import GPUS
 from boa.model.kubernetes_settings import KubernetesSettings
 from boa.model.runs import RunKey
 from boa.units import Seconds
@@ -128,14 +128,14 @@ def pinned(affinity: Mapping[str, Any], node: str) -> dict[str, Any]:
 
 def _tolerations() -> list[dict[str, Any]]:
     short = {"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": TOLERATED_S}
-    gpus = {"key": GPU, "operator": "Exists", "effect": "NoSchedule"}
+    gpus = {"key": GPUS, "operator": "Exists", "effect": "NoSchedule"}
     return [gpus, *({"key": key, **short} for key in sorted(_BOTH))]
 
 
 def _container(run: RunPods, part: Part, template: Template) -> dict[str, Any]:
     given = template.container
     resources = dict(given.get("resources") or {})
-    gpus = {GPU: str(part.gpus)} if part.gpus else {}
+    gpus = {GPUS: str(part.gpus)} if part.gpus else {}
     return {
         **given,
         "name": CONTAINER,

@@ -5,17 +5,16 @@ import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from boa.model.kubernetes_names import DOMAIN, OWNER
 from boa.model.runs import RunKey
 
-DOMAIN = "boa-constrictor.dev"
-OWNER, JOB, ATTEMPT, NODE = (f"{DOMAIN}/{name}" for name in ("owner", "job", "attempt", "node"))
+JOB, ATTEMPT, NODE = (f"{DOMAIN}/{name}" for name in ("job", "attempt", "node"))
 """Labels."""
 LAUNCH, GO = f"{DOMAIN}/launch", f"{DOMAIN}/go"
 """Annotations: the run, to be found again by; the address of its first pod, once all are up."""
 FINALIZER = f"{DOMAIN}/outcome"
 """Keeps a pod, and with it how it ended, until that is written down."""
 CODE = "boa.zip"
-GPU = "nvidia.com/gpu"
 LONGEST = 63
 """Characters of a label's value, and of a pod's name that is its host's too."""
 _ODD = re.compile(r"[^a-z0-9-]+")

@@ -5,13 +5,12 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from typing import Any, Literal, TypeAlias
 
 from boa.engines.kubernetes.in_pod import exit_code
 from boa.engines.kubernetes.names import FINALIZER, GO, LAUNCH
 from boa.engines.kubernetes.template import CONTAINER
-from boa.units import Seconds
+from boa.units import Seconds, wall_time
 
 Stage: TypeAlias = Literal["pending", "placed", "running", "over", "rejected"]
 """Not on a node yet; on it, and not begun; its container runs; all of its have ended; ended by the
@@ -188,7 +187,7 @@ def _outcome(status: Mapping[str, Any], state: Mapping[str, Any]) -> Outcome:
     """As its supervisor says, where that agrees with the kubelet: jobs can write that too."""
     ended = state.get("terminated") or {}
     reason, message = ended.get("reason") or "", str(ended.get("message") or "")
-    at = seconds(ended.get("finishedAt") or "")
+    at = wall_time(ended.get("finishedAt")) or 0.0
     if not ended or reason == "ContainerStatusUnknown":
         said = f"{status.get('reason') or ''}: {status.get('message') or ''}".strip(": ")
         said = said or "how its container ended is not known"
@@ -196,7 +195,7 @@ def _outcome(status: Mapping[str, Any], state: Mapping[str, Any]) -> Outcome:
     code = int(ended.get("exitCode", 1))
     told = told_by(message)
     if told is not None and exit_code(told.code) == code:
-        return replace(told, at=_within(told.at, seconds(ended.get("startedAt") or ""), at))
+        return replace(told, at=_within(told.at, wall_time(ended.get("startedAt")) or 0.0, at))
     if reason == "OOMKilled":
         return Outcome(code=-9, reason="killed: out of memory (OOMKilled)", up=True, at=at)
     if code > 128:
@@ -252,14 +251,6 @@ def _seen(said: Mapping[str, Any]) -> dict[int, int]:
 def _condition(status: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
     found = [one for one in status.get("conditions") or () if one.get("type") == kind]
     return found[0] if found else {}
-
-
-def seconds(stamp: str) -> Seconds:
-    """By the wall; 0 of what is no time."""
-    try:
-        return datetime.fromisoformat(stamp.replace("Z", "+00:00")).timestamp()
-    except (ValueError, OverflowError):
-        return 0.0
 
 
 def _short(text: str) -> str:

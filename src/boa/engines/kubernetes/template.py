@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from boa.engines.kubernetes.in_pod import BASE
-from boa.engines.kubernetes.names import DOMAIN, GPU
 from boa.errors import InputError
+from boa.model.kubernetes_names import DOMAIN, GPUS
 
 FIELD = "kubernetes.pod_template"
 CONTAINER = "job"
@@ -118,9 +118,9 @@ def _check_container(container: dict[str, Any]) -> None:
     resources = _mapping(container, "resources", field)
     for kind in ("limits", "requests"):
         given = _mapping(resources, kind, f"{field}.resources")
-        if GPU in given:
+        if GPUS in given:
             expected = "no GPUs: how many a pod has is decided"
-            raise InputError(f"{field}.resources.{kind}.{GPU}", given[GPU], expected)
+            raise InputError(f"{field}.resources.{kind}.{GPUS}", given[GPUS], expected)
     container["resources"] = resources
 
 

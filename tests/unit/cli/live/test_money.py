@@ -27,6 +27,17 @@ def test_nodes_show_who_uses_them(run: Boa, service: FakeService) -> None:
     assert "1 (3)" in said
     assert "3 of 4 GPUs in use, $4.00/h" in said
     assert run.json("nodes")["nodes"][0]["used_gpus"] == 3
+    assert " at " not in said.splitlines()[0]
+
+
+def test_nodes_of_a_cluster_are_named_as_the_cluster_names_them(
+    run: Boa, service: FakeService
+) -> None:
+    service.submit()
+    service.control.run("1", gpus=3)
+    nodes = service.control.nodes
+    nodes[1] = replace(nodes[1], address="gke-t4-7c9f")
+    assert "1     gke-t4-7c9f  4×T4" in run("nodes")
 
 
 def test_cost_json_has_the_keys_of_the_contract(run: Boa, service: FakeService) -> None:
