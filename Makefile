@@ -25,6 +25,7 @@ $(VENV)/.base: pyproject.toml requirements.lock hatch_build.py $(wildcard src/bo
 	$(call INSTALL,.)
 	@touch $@
 
+$(VENV)/.dev: export PIP_NO_COMPILE = 1  # what is imported is compiled then, of 30,000 modules a few
 $(VENV)/.dev: $(VENV)/.base
 	@echo "adding the test tools to $(VENV) (once)"
 	$(call INSTALL,.[dev])
@@ -87,8 +88,7 @@ test: node chromium
 	$(NPM) run --silent test
 	$(BIN)/python tests/matrix.py
 	$(BIN)/python -m pytest -m "not ray and not browser and not kubernetes" -n auto --dist loadfile --no-loadscope-reorder
-	$(BIN)/python -m pytest tests/browser -m browser  # alone: a page that waits for a processor looks broken
-	$(BIN)/python -m pytest tests/integration -m ray  # alone: Ray gives its processes 30 s to come up
+	$(BIN)/python -m pytest tests/browser tests/integration/test_*ray*.py -m "browser or ray" -n 2  # apart: a page that waits for a processor looks broken
 	$(BIN)/python -m pytest tests/integration/test_kube*.py -m kubernetes -n 2  # alone: nodes that are silent for 10 s are taken for dead
 
 tables: $(VENV)/.dev  # the field tables in docs/, as the formats declare them, and the gallery's
