@@ -25,7 +25,6 @@ $(VENV)/.base: pyproject.toml requirements.lock hatch_build.py $(wildcard src/bo
 	$(call INSTALL,.)
 	@touch $@
 
-$(VENV)/.dev: export PIP_NO_COMPILE = 1  # what is imported is compiled then, of 30,000 modules a few
 $(VENV)/.dev: $(VENV)/.base
 	@echo "adding the test tools to $(VENV) (once)"
 	$(call INSTALL,.[dev])
@@ -63,8 +62,9 @@ chromium:
 	get="$$as env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium fonts-liberation"; \
 	$$get >/dev/null 2>&1 || { $$as apt-get -o APT::Sandbox::User=root update -qq; $$get >/dev/null; }
 
-kubernetes:  # a control plane and a kubelet, from Debian's source, once
-	@$(PYTHON) tests/kube/build.py --or-skip
+kubernetes: $(VENV)/.dev  # a control plane and a kubelet, from Debian's source, once; and the tests on them
+	@$(PYTHON) tests/kube/build.py
+	$(BIN)/python -m pytest tests/integration/test_kube*.py -m kubernetes -n 2  # alone: nodes that are silent for 10 s are taken for dead
 
 lint: $(VENV)/.dev $(MODULES)
 	$(BIN)/ruff check .
@@ -82,14 +82,13 @@ matrix: $(VENV)/.dev
 audit: $(VENV)/.dev
 	$(BIN)/python tests/supply_chain.py --strict  # what is known of the versions that are locked
 
-test: node chromium
-	@$(MAKE) --no-print-directory -j2 kubernetes lint web  # what builds and what installs: together
+test: node chromium lint web
 	$(BIN)/python tests/supply_chain.py
 	$(NPM) run --silent test
 	$(BIN)/python tests/matrix.py
 	$(BIN)/python -m pytest -m "not ray and not browser and not kubernetes" -n auto --dist loadfile --no-loadscope-reorder
-	$(BIN)/python -m pytest tests/browser tests/integration/test_*ray*.py -m "browser or ray" -n 2  # apart: a page that waits for a processor looks broken
-	$(BIN)/python -m pytest tests/integration/test_kube*.py -m kubernetes -n 2  # alone: nodes that are silent for 10 s are taken for dead
+	$(BIN)/python -m pytest tests/browser -m browser  # alone: a page that waits for a processor looks broken
+	$(BIN)/python -m pytest tests/integration -m ray  # alone: Ray gives its processes 30 s to come up
 
 tables: $(VENV)/.dev  # the field tables in docs/, as the formats declare them, and the gallery's
 	$(BIN)/python tests/field_tables.py

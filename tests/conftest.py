@@ -75,20 +75,16 @@ def _cluster(folder: Path, *, real: bool) -> Iterator[Cluster]:
         yield cluster
 
 
-APART = {"browser or ray": "browser", "kubernetes": "real"}
-"""Marks of tests that begin something large, and the word in the names of half of them."""
-
-
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """One worker has the tests with that word, another the rest: each begins its world once. The
-    word `real` is for real nodes of Kubernetes."""
+    """Of the tests on Kubernetes one worker has those on fake nodes, another those on real ones,
+    which have the word in their names: each begins one cluster."""
     from xdist.scheduler import LoadScopeScheduling
 
-    class Apart(LoadScopeScheduling):  # type: ignore[misc]  # it has no types
+    class ByNodes(LoadScopeScheduling):  # type: ignore[misc]  # it has no types
         def _split_scope(self, nodeid: str) -> str:
-            return str(APART[config.option.markexpr] in nodeid)
+            return "real" if "real" in nodeid else "fake"
 
-    return Apart(config, log) if config.option.markexpr in APART else None
+    return ByNodes(config, log) if config.option.markexpr == "kubernetes" else None
 
 
 @pytest.fixture(scope="session")

@@ -60,8 +60,9 @@ def build(cache: Path) -> None:
         if not _has_binaries(cache):
             say(f"building Kubernetes {VERSION} into {cache} (once, some 8 minutes of a processor)")
             say("packages to build with")
-            apt.install(*TO_BUILD, *PACKAGED.values())
+            apt.install(*TO_BUILD)
             with _work(cache) as work:
+                _unpack(work)
                 _compile(work, _source(work))
                 _put(work / "out", cache)
         apt.install(*TO_RUN)
@@ -103,6 +104,16 @@ def _work(cache: Path) -> Iterator[Path]:
     work.mkdir(exist_ok=True)
     yield work
     shutil.rmtree(work, ignore_errors=True)
+
+
+def _unpack(work: Path) -> None:
+    """Taken out of their packages, which need not be installed: another's kubectl may be there."""
+    root, out = work / "packaged", work / "out"
+    out.mkdir(exist_ok=True)
+    for package in apt.fetch(work / "debs", *PACKAGED.values()):
+        _run(["dpkg-deb", "--extract", str(package), str(root)], work)
+    for name in PACKAGED:
+        shutil.copy(root / "usr" / "bin" / name, out)
 
 
 def _source(work: Path) -> Path:
@@ -191,7 +202,6 @@ def _compile(work: Path, source: Path) -> None:
         for holder in holders
         for key, value in said.items()
     )
-    (work / "out").mkdir(exist_ok=True)
     options = ["-tags", "providerless,dockerless", "-ldflags", f"-s -w {flags}"]
     commands = [f"./cmd/{name}" for name in COMPILED]
     argv = [
@@ -232,7 +242,7 @@ def _put(out: Path, cache: Path) -> None:
     (cache / "VERSION").unlink(missing_ok=True)
     for name in places.BINARIES:
         part = cache / f"{name}.part"
-        shutil.copy(f"/usr/bin/{name}" if name in PACKAGED else out / name, part)
+        shutil.copy(out / name, part)
         part.chmod(0o755)
         part.replace(cache / name)
     part = cache / "VERSION.part"
