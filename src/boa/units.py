@@ -12,7 +12,7 @@ SECONDS_PER_HOUR = 3600.0
 
 
 def wall_time(stamp: str | None) -> Seconds | None:
-    """Of 2026-11-17T12:00:00Z, as Kubernetes writes times; None of what is no time."""
+    """Seconds by the wall of a time such as 2026-11-17T12:00:00Z; None of what is no time."""
     from datetime import datetime  # which most commands do without
 
     if not stamp:
