@@ -74,15 +74,8 @@ class Starts(MarkedRuns):
         if self.pods is not None:
             marks |= self.pods.last()
         start = parts(decided, marks | self._read("started.json"), {**PLACED, **START}, "stepped")
-        told = time.time()
-        self.engine.stop(key, 60.0)
-        end = self._await(key, lambda: False)
-        over = time.time()
-        assert end is not None
-        if end.exit_code != 0:
-            raise SystemExit(f"{len(nodes)} ranks: {end.reason}\n{self._log()}")
-        self.engine.forget(key)
-        return start, parts(told, {**self._read("stopped.json"), "ended": over}, STOP, "ended")
+        told, marks = self._stopped(key, f"{len(nodes)} ranks")
+        return start, parts(told, marks, STOP, "ended")
 
     def _launch(self, key: RunKey, nodes: Sequence[str], warm: bool) -> Launch:
         spec = JobSpec(

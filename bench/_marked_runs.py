@@ -30,6 +30,18 @@ class MarkedRuns:
             time.sleep(self.look_s)
         return None
 
+    def _stopped(self, key: RunKey, who: str) -> tuple[float, dict[str, float]]:
+        """When it was asked to stop, and the marks of its end."""
+        told = time.time()
+        self.engine.stop(key, 60.0)
+        end = self._await(key, lambda: False)
+        over = time.time()
+        assert end is not None
+        if end.exit_code != 0:
+            raise SystemExit(f"{who}: {end.reason}\n{self._log()}")
+        self.engine.forget(key)
+        return told, {**self._read("stopped.json"), "ended": over}
+
     def _read(self, name: str) -> dict[str, float]:
         try:
             marks: dict[str, float] = json.loads((self.marks / name).read_text())

@@ -44,15 +44,8 @@ class Starts(MarkedRuns):
         self.engine.start(self._launch(key, ranks))
         self._await(key, (self.marks / "started.json").exists)
         start = self._started(key, decided)
-        told = time.time()
-        self.engine.stop(key, 60.0)
-        end = self._await(key, lambda: False)
-        over = time.time()
-        assert end is not None
-        if end.exit_code != 0:
-            raise SystemExit(f"{ranks} ranks: {end.reason}\n{self._log()}")
-        self.engine.forget(key)
-        return start, _parts(told, {**self._read("stopped.json"), "ended": over}, STOP)
+        told, marks = self._stopped(key, f"{ranks} ranks")
+        return start, _parts(told, marks, STOP)
 
     def _started(self, key: RunKey, decided: float) -> Parts:
         """The engine knows when it had its GPUs and its actors, the job the rest."""

@@ -61,16 +61,8 @@ class Bench(MarkedRuns):
         self.engine.start(self._launch(key, how, ranks))
         self._await(key, (self.marks / "started.json").exists)
         start = _parts(decided, self._read("started.json"), START)
-        told = time.time()
-        self.engine.stop(key, 60.0)
-        end = self._await(key, lambda: False)
-        over = time.time()
-        assert end is not None
-        if end.exit_code != 0:
-            raise SystemExit(f"{how}, {ranks} ranks: {end.reason}\n{self._log()}")
-        self.engine.forget(key)
-        stop = _parts(told, {**self._read("stopped.json"), "ended": over}, STOP)
-        return start, stop
+        told, marks = self._stopped(key, f"{how}, {ranks} ranks")
+        return start, _parts(told, marks, STOP)
 
     def _launch(self, key: RunKey, how: str, ranks: int) -> Launch:
         path = f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}"

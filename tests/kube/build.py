@@ -269,7 +269,6 @@ def _environment(work: Path) -> dict[str, str]:
         "GOCACHE": str(work / "gocache"),
         "GO111MODULE": "off",
         "GOFLAGS": "",
-        "GOGC": "400",  # memory for time
         "CGO_ENABLED": "0",
     }
 

@@ -159,8 +159,10 @@ class Cluster:
     def image(self, archive: Path) -> Iterator[None]:
         """One of `kube.image`, for every node, and for those that come meanwhile."""
         self._nodes.import_image(archive)
-        yield
-        self._nodes.import_no_more(archive)
+        try:
+            yield
+        finally:
+            self._nodes.import_no_more(archive)
 
     def kill_node(self, name: str) -> None:
         """The machine is gone at once, and nobody is told."""
