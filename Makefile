@@ -15,6 +15,9 @@ NPM := cd web && npm
 NODE := node -e 'const [a, b] = process.versions.node.split("."); process.exit(a > 22 || (a == 22 && b >= 12) || (a == 20 && b >= 19) ? 0 : 1)' && command -v npm >/dev/null
 BROWSERS := chromium chromium-browser google-chrome google-chrome-stable
 
+# Programs of ours start hundreds of times in the tests: each is compiled once.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo web test lint tables matrix audit screenshots clean node chromium kubernetes
 .DEFAULT_GOAL := demo
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import torch._dynamo  # or every fork imports it for its optimiser
 from torch import nn
 from torch.nn.functional import mse_loss
 from torch.utils.data import Dataset

@@ -2,6 +2,7 @@
 
 import atexit
 import contextlib
+import gc
 import logging
 import os
 import shutil
@@ -36,6 +37,14 @@ atexit.register(shutil.rmtree, _TOLD, ignore_errors=True)
 os.environ["XDG_STATE_HOME"] = os.environ["XDG_RUNTIME_DIR"] = _TOLD
 
 ROOT = Path(__file__).resolve().parent.parent
+
+gc.disable()  # all that is imported stays: see below
+
+
+def pytest_collection_finish() -> None:
+    """Look for garbage from now on, and not through all that was imported each time."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -17,9 +17,10 @@ DEADLINE_S = 600.0
 PRELOADED = (
     *("boa.train.torch", "torch.optim", "torch.optim.swa_utils", "torch.utils.data"),
     *("torch.distributed.fsdp", "torch.distributed.checkpoint.state_dict", "torch.nn.parallel"),
-    *("torchdata.stateful_dataloader", "pytest", "elastic", "elastic_scripts"),
+    *("torchdata.stateful_dataloader", "torch._dynamo", "torch.utils.serialization", "pytest"),
 )
-"""Modules that every rank needs: imported once, in the process that all are forked from."""
+"""Modules that every rank needs, the first optimiser's among them: imported once, in the process
+that all are forked from. That one does not see this folder."""
 _forks = multiprocessing.get_context("forkserver")
 
 

@@ -3,6 +3,7 @@
 python forked_scripts.py MODULE SOCKET    # calls the module's main() for whoever asks
 """
 
+import gc
 import importlib
 import json
 import os
@@ -89,6 +90,8 @@ class Script:
 
 def main(module: str, link: socket.socket) -> None:
     script = importlib.import_module(module)
+    gc.collect()
+    gc.freeze()  # or every fork would copy and look through all of the libraries when it ends
     while True:
         message, ends, _, _ = socket.recv_fds(link, MOST, 4)
         if not message:

@@ -30,7 +30,7 @@ from boa.sim.settings import Settings
 from boa.solver.planner import frontier
 from live import A100, T4, Live, config, prior, profile
 
-JOBS = 120
+JOBS = 60
 GAP_S = 300.0
 PER_HOUR = 1e6
 """Hours of history that the believed rates of arrival are worth: no job changes them."""

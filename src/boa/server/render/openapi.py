@@ -69,8 +69,8 @@ SHAPES = (
     *(answers, access, plans, classes, estimates, files, history, what_if, notify),
     *(secrets, sweeps, terms),
 )
-_STRICT = ConfigDict(extra="forbid")
-_OPEN = ConfigDict(extra="allow")
+_STRICT = ConfigDict(extra="forbid", defer_build=True)  # or a service looks at all when it starts
+_OPEN = ConfigDict(extra="allow", defer_build=True)
 WITH_MORE = (what_if.ComparisonPoint,)
 """Shapes that may have fields beside those they name."""
 _CLASS = "Jobs that share model and data."
