@@ -13,6 +13,8 @@ WEB := $(wildcard web/*.html web/*.js web/*.json web/*.ts) $(shell find web/src 
 MODULES := web/node_modules/.stamp
 NPM := cd web && npm
 NODE := node -e 'const [a, b] = process.versions.node.split("."); process.exit(a > 22 || (a == 22 && b >= 12) || (a == 20 && b >= 19) ? 0 : 1)' && command -v npm >/dev/null
+# One more than processors: some tests always wait.
+WORKERS := $(shell expr $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) + 1)
 BROWSERS := chromium chromium-browser google-chrome google-chrome-stable
 
 # Programs of ours start hundreds of times in the tests: each is compiled once.
@@ -65,9 +67,8 @@ chromium:
 	get="$$as env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium fonts-liberation"; \
 	$$get >/dev/null 2>&1 || { $$as apt-get -o APT::Sandbox::User=root update -qq; $$get >/dev/null; }
 
-kubernetes: $(VENV)/.dev  # a control plane and a kubelet, from Debian's source, once; and the tests on them
-	@$(PYTHON) tests/kube/build.py
-	$(BIN)/python -m pytest tests/integration/test_kube*.py -m kubernetes -n 2  # alone: nodes that are silent for 10 s are taken for dead
+kubernetes:  # a control plane and a kubelet, from Debian's source, once
+	@$(PYTHON) tests/kube/build.py --or-skip
 
 lint: $(VENV)/.dev $(MODULES)
 	$(BIN)/ruff check .
@@ -85,13 +86,15 @@ matrix: $(VENV)/.dev
 audit: $(VENV)/.dev
 	$(BIN)/python tests/supply_chain.py --strict  # what is known of the versions that are locked
 
-test: node chromium lint web
+test: node chromium
+	@$(MAKE) --no-print-directory -j2 kubernetes lint web  # what builds and what installs: together
 	$(BIN)/python tests/supply_chain.py
 	$(NPM) run --silent test
 	$(BIN)/python tests/matrix.py
-	$(BIN)/python -m pytest -m "not ray and not browser and not kubernetes" -n auto --dist loadfile --no-loadscope-reorder
-	$(BIN)/python -m pytest tests/browser -m browser  # alone: a page that waits for a processor looks broken
-	$(BIN)/python -m pytest tests/integration -m ray  # alone: Ray gives its processes 30 s to come up
+	$(BIN)/python -m pytest -m "not ray and not browser and not kubernetes" -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest tests/browser -m browser -n 2 --dist loadfile  # alone: a page that waits for a processor looks broken
+	$(BIN)/python -m pytest tests/integration/test_*ray*.py -m ray  # alone: Ray gives its processes 30 s to come up
+	$(BIN)/python -m pytest tests/integration/test_kube*.py -m kubernetes -n 2  # alone: a node that is silent for long is taken for dead
 
 tables: $(VENV)/.dev  # the field tables in docs/, as the formats declare them, and the gallery's
 	$(BIN)/python tests/field_tables.py

@@ -230,16 +230,16 @@ def test_without_limits_the_quick_simulator_does_what_the_scheduler_does(learnin
 
 @pytest.mark.slow
 def test_on_newtrace_the_quick_simulator_does_what_the_scheduler_does(shared_data: Path) -> None:
-    """960 jobs, a dozen plans: many jobs move at once, and jobs arrive while a plan is made."""
+    """Half of its jobs: many move at once, and some arrive while a plan is made."""
     sia = shared_data / "sia"
     trace = read_trace(sia / "workloads" / "newtrace" / "workload-1.csv")
-    of = world_of(trace, sia / "traces", ["T4"])
+    of = world_of(replace(trace, jobs=trace.jobs[:480]), sia / "traces", ["T4"])
     choice, quick = choose("boa", Knobs(budget=140.0)), Settings(interval_s=None)
     one, other = (
         simulate(of, choice, settings, keep_jcts=True)
         for settings in (quick, replace(quick, **LOOSE))  # type: ignore[arg-type]
     )
-    assert one.document()["plans"] > 10
+    assert one.document()["plans"] > 5
     assert one.tally.named == pytest.approx(other.tally.named, rel=NEAR)
     assert one.spend_per_hour == pytest.approx(other.spend_per_hour, rel=NEAR)
 

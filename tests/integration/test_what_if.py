@@ -23,8 +23,16 @@ from local_runs import alive
 
 SOON_S = 600.0
 """Its process is niced: on a busy machine it gets next to nothing."""
-LONG: dict[str, Any] = {"policies": ["boa", "pollux-autoscale"], "budgets": [80, 120]}
-"""Of the paper's mix it takes a minute; its first points take a second."""
+CROWD = "\n".join(
+    ["name,arrival_s,application,gpus", *(f"job-{n},{20 * n},cifar10,2" for n in range(200))]
+)
+LONG: dict[str, Any] = {
+    "trace_file": ("crowd.csv", CROWD),
+    "policies": ["boa", "pollux-autoscale"],
+    "budgets": [400, 500],
+}
+"""BOA's points take a second, Pollux' take minutes."""
+QUICK: dict[str, Any] = {"policies": ["boa"], "budgets": [10, 20]}
 SHORT: dict[str, Any] = {"policies": ["boa", "sia-autoscale"], "budgets": [1, 10, 20]}
 ORPHAN = """
 import sys, time
@@ -78,9 +86,9 @@ def client(service: FakeService) -> Iterator[Client]:
         yield client
 
 
-def started(service: FakeService, client: Client, **fields: Any) -> tuple[Simulation, int]:
+def started(service: FakeService, client: Client) -> tuple[Simulation, int]:
     """One that has come to its second point, and its process."""
-    asked = client.what_if("day", **{**LONG, **fields})
+    asked = client.what_if(**LONG)
 
     def look() -> Simulation | None:
         found = client.simulation(asked["id"])
@@ -131,12 +139,12 @@ def test_one_runs_at_a_time_niced_and_ten_wait(service: FakeService, client: Cli
     assert os.getpriority(os.PRIO_PROCESS, pid) == min(
         os.getpriority(os.PRIO_PROCESS, 0) + NICENESS, 19
     )
-    waiting = [client.what_if("day", **LONG) for _ in range(MOST_WAITING)]
+    waiting = [client.what_if(**LONG) for _ in range(MOST_WAITING)]
     with pytest.raises(Refused, match="10 simulations wait already"):
-        client.what_if("day", **LONG)
+        client.what_if(**LONG)
     assert {s["state"] for s in client.simulations()[:-1]} == {"waiting"}
     assert client.stop_simulation(waiting[0]["id"])["state"] == "stopped"
-    assert client.what_if("day", **LONG)["state"] == "waiting"
+    assert client.what_if(**LONG)["state"] == "waiting"
     assert client.simulation(first["id"])["state"] == "running"
     assert service.simulations.pid == pid
 
@@ -145,7 +153,7 @@ def test_stopped_it_ends_at_once_and_the_next_one_runs(
     service: FakeService, client: Client, trace: Path
 ) -> None:
     first, pid = started(service, client)
-    second = client.what_if(trace_file=(trace.name, trace.read_text()), **SHORT)
+    second = client.what_if(trace_file=(trace.name, trace.read_text()), **QUICK)
     assert client.stop_simulation(first["id"])["state"] == "stopped"
     until(lambda: gone(pid))
     assert over(client, second["id"])["state"] == "done"
@@ -160,7 +168,7 @@ def test_a_process_that_is_killed_is_a_failure_in_plain_words(
     os.kill(pid, signal.SIGKILL)
     found = over(client, first["id"])
     assert (found["state"], found["error"]) == ("failed", KILLED)
-    again = client.what_if(trace_file=(trace.name, trace.read_text()), **SHORT)
+    again = client.what_if(trace_file=(trace.name, trace.read_text()), **QUICK)
     assert over(client, again["id"])["state"] == "done"
 
 
@@ -174,10 +182,10 @@ def test_a_question_without_any_answer_fails_with_the_reason(client: Client) -> 
 def test_a_restart_keeps_results_and_gives_up_what_ran(tmp_path: Path, trace: Path) -> None:
     before = FakeService(tmp_path)
     with before.serving() as url, Client(url) as client:
-        done = client.what_if(trace_file=(trace.name, trace.read_text()), **SHORT)
+        done = client.what_if(trace_file=(trace.name, trace.read_text()), **QUICK)
         found = over(client, done["id"])
         ran, pid = started(before, client)
-        waited = client.what_if("day", **LONG)
+        waited = client.what_if(**LONG)
     before.simulations.close()
     assert gone(pid)
     after = FakeService(tmp_path)

@@ -14,7 +14,7 @@ from kube.lines import Child
 from kube.waiting import until
 from ports import held_port
 
-NODE_SILENT_S = 10
+NODE_SILENT_S = 20
 """After which a node is NotReady. Kubernetes' own 40 s are too long for tests; much less, and a
 machine that has other things to do loses nodes."""
 

@@ -122,7 +122,7 @@ def test_the_paper_s_mix_is_always_there_at_the_service_s_prices(service: FakeSe
         assert choice["jobs"] == len(trace.jobs)
         world = catalogue_world("day", trace, None, service.gpu_types)
         assert world.gpu_types["T4"].price == 2.0
-        for budget in choice["budgets"]:
+        for budget in choice["budgets"][:: len(choice["budgets"]) - 1]:
             spent = run_one(world, "boa", Knobs(budget=budget), Asked()).document()
             assert spent["spend_per_hour"] == pytest.approx(budget, rel=0.1)
 
