@@ -24,7 +24,9 @@ pytest.register_assert_rewrite("cluster_contract")
 settings.register_profile(
     "unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
 )
-settings.register_profile("reproducible", settings.get_profile("unhurried"), derandomize=True)
+settings.register_profile(
+    "reproducible", settings.get_profile("unhurried"), derandomize=True, max_examples=60
+)
 settings.register_profile("explore", settings.get_profile("unhurried"), max_examples=1000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "reproducible"))
 
