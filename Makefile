@@ -20,7 +20,7 @@ BROWSERS := chromium chromium-browser google-chrome google-chrome-stable
 # Programs of ours start hundreds of times in the tests: each is compiled once.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo web test lint tables matrix audit screenshots clean node chromium kubernetes
+.PHONY: demo web test lint lint-python lint-web test-web tables matrix audit screenshots clean node chromium kubernetes
 .DEFAULT_GOAL := demo
 
 $(VENV)/.base: pyproject.toml requirements.lock hatch_build.py $(wildcard src/boa/*/_*.c src/boa/*/*/_*.c)
@@ -70,15 +70,22 @@ chromium:
 kubernetes:  # a control plane and a kubelet, from Debian's source, once
 	@$(PYTHON) tests/kube/build.py --or-skip
 
-lint: $(VENV)/.dev $(MODULES)
+lint: lint-python lint-web
+
+lint-python: $(VENV)/.dev $(MODULES)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(NPM) run --silent types:check  # the page's types are the service's
+	$(BIN)/mypy
+
+lint-web: $(MODULES)
 	$(NPM) run --silent lint
 	$(NPM) run --silent format:check
 	$(NPM) run --silent typecheck
-	$(NPM) run --silent types:check
+
+test-web: $(MODULES)
+	$(NPM) run --silent test
 
 matrix: $(VENV)/.dev
 	$(BIN)/python tests/matrix.py --strict  # every other Python that is here, and a few tests
@@ -87,9 +94,9 @@ audit: $(VENV)/.dev
 	$(BIN)/python tests/supply_chain.py --strict  # what is known of the versions that are locked
 
 test: node chromium
-	@$(MAKE) --no-print-directory -j2 kubernetes lint web  # what builds and what installs: together
+	@$(MAKE) --no-print-directory -j3 kubernetes lint-web $(VENV)/.dev  # what builds and what installs: together
+	@$(MAKE) --no-print-directory -j2 lint-python test-web web
 	$(BIN)/python tests/supply_chain.py
-	$(NPM) run --silent test
 	$(BIN)/python tests/matrix.py
 	$(BIN)/python -m pytest -m "not ray and not browser and not kubernetes" -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 	$(BIN)/python -m pytest tests/browser -m browser -n 2 --dist loadfile  # alone: a page that waits for a processor looks broken
