@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-SEED, FAULTS = 20261116, 30
+SEED, FAULTS = 20261116, 20
 PATIENCE_S = 1800.0
 CHEAP = (
     *("kill-worker", "kill-supervisor", "kill-child", "kill-parent", "kill-service"),
@@ -19,7 +19,7 @@ CHEAP = (
 
 
 @pytest.mark.slow
-def test_thirty_random_faults_lose_double_and_forget_nothing(tmp_path: Path) -> None:
+def test_random_faults_lose_double_and_forget_nothing(tmp_path: Path) -> None:
     outcome = tmp_path / "outcome.json"
     script = [sys.executable, str(ROOT / "bench" / "campaign.py"), str(SEED), str(FAULTS)]
     options = ["--worlds", "local", "--plain", "--only", ",".join(CHEAP), "--most", "12"]
