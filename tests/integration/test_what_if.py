@@ -31,7 +31,7 @@ LONG: dict[str, Any] = {
     "policies": ["boa", "pollux-autoscale"],
     "budgets": [400, 500],
 }
-"""BOA's points take a second, Pollux' take minutes."""
+"""BOA's points take a second or two, Pollux' half a minute each."""
 QUICK: dict[str, Any] = {"policies": ["boa"], "budgets": [10, 20]}
 SHORT: dict[str, Any] = {"policies": ["boa", "sia-autoscale"], "budgets": [1, 10, 20]}
 ORPHAN = """
