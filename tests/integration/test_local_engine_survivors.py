@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from boa.engines import folders
 from boa.engines.base import NotOver
 from boa.engines.processes import cgroups, orphans, run_files, run_marks, run_supervisor
 from boa.model.runs import RunKey
@@ -207,6 +208,18 @@ def test_a_stray_that_cannot_be_ended_keeps_its_job_from_starting_and_no_other(
     again = runs.start("true", attempt=2)
     assert not alive(child)
     assert runs.end(again).exit_code == 0
+
+
+def test_processes_of_a_folder_that_lay_here_before_are_none_of_ours(runs: Runs) -> None:
+    """A disk gives a new folder the number of one that was removed."""
+    key, child = _begin(runs, SHED["files"])
+    supervisor, there = runs.supervisor(key), runs.root / "runs"
+    for path in (there / key.job, there / ".runs", there / ".born"):
+        folders.remove(str(path))
+    runs.crash()
+    assert alive(child)
+    for pid in (supervisor, child):
+        os.kill(pid, signal.SIGKILL)
 
 
 def test_who_holds_the_lock_unseen_keeps_its_run_from_being_over(

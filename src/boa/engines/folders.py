@@ -1,6 +1,7 @@
 """Where engines keep runs on the service's disk.
 
 ROOT/.runs/JOB.ATTEMPT               a file for every run that is not forgotten
+ROOT/.born                           a word of its own
 ROOT/JOB/ATTEMPT/outcome             how it ended
 ROOT/JOB/ATTEMPT/RANK.log            what a worker has printed, with RANK.old.log before it
 ROOT/JOB/ATTEMPT/RANK.times.log      when: bytes so far, and seconds of the wall
@@ -37,6 +38,16 @@ class RunFolders:
         self.root = os.path.abspath(root)
         self._index = os.path.join(self.root, ".runs")
         private_folder(self._index)
+
+    def born(self) -> str:
+        """A random word that tells it from any folder that was or will be at its place on the disk.
+        Empty: its runs are older than such words."""
+        word = Path(self.root, ".born")
+        with suppress(OSError):
+            if not word.exists() and not self.known():
+                word.write_text(os.urandom(8).hex())
+            return word.read_text(errors="replace")
+        return ""
 
     def known(self) -> list[RunKey]:
         """Those not forgotten. Whatever else is among them is named in the log, and left alone."""

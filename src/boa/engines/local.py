@@ -81,7 +81,8 @@ class LocalEngine:
         self._new = os.path.abspath(root / ".new")
         folders.remove(self._new)
         private_folder(self._new)
-        self._root, self._cgroups = orphans.root_of(self._folders.root), cgroups.place()
+        self._root = orphans.root_of(self._folders.root, self._folders.born())
+        self._cgroups = cgroups.place()
         self._runs: dict[RunKey, LocalRun] = {}
         self._over: dict[RunKey, RunEvent] = {}
         """Runs asked for that had ended and been forgotten: they are told of as lost."""

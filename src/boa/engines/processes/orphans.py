@@ -43,10 +43,11 @@ class Traces:
     cgroup: str = ""
 
 
-def root_of(folder: str) -> int:
-    """The part of marks that is the same in all runs of an engine, and in no other's."""
+def root_of(folder: str, born: str) -> int:
+    """The part of marks that is the same in all runs of an engine, and in no other's: not in a
+    copy's, which lies elsewhere, nor in those of a folder that lay here before (`born`)."""
     found = os.stat(folder)
-    return binascii.crc32(f"{found.st_dev}.{found.st_ino}".encode()) & 0x3FFFFF | 1
+    return binascii.crc32(f"{found.st_dev}.{found.st_ino}{born}".encode()) & 0x3FFFFF | 1
 
 
 def mark_of(root: int, job: str, attempt: int) -> int:
