@@ -221,18 +221,22 @@ def read_convergence(folder: Path) -> Convergence:
         rounded(stacked[:, 0].min(axis=-1), DIGITS + 3),
         rounded(stacked[:, 1], DIGITS),
         rounded(stacked[:, 2], DIGITS),
+        stacked[:, 3] if stacked[:, 3].all() else None,
     )
 
 
 def _validation(path: Path) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-    """Epochs × (progress, grad_sqr, grad_var)."""
+    """Epochs × (progress, grad_sqr, grad_var, iteration or 0 where it does not say)."""
     reached, epochs = 0.0, []
-    for row in read_csv(path, ("progress", "grad_sqr", "grad_var")).rows:
+    table = read_csv(path, ("progress", "grad_sqr", "grad_var"))
+    counted = "iteration" in table.columns
+    for row in table.rows:
         progress = row.number("progress", above=0)
         if progress <= reached:
             raise InputError(row.at("progress"), progress, f"more than the epoch before: {reached}")
         reached = progress
-        epochs.append((progress, row.number("grad_sqr"), row.number("grad_var")))
+        iteration = row.number("iteration", above=0) if counted else 0.0
+        epochs.append((progress, row.number("grad_sqr"), row.number("grad_var"), iteration))
     return np.array(epochs)
 
 

@@ -24,6 +24,8 @@ class Convergence:
     """Squared norm of the gradient, epochs × batch sizes."""
     grad_var: Floats
     """Variance of the gradient, epochs × batch sizes."""
+    run_iterations: Floats | None = None
+    """Cumulative iterations that the runs took, epochs × batch sizes; None: nobody wrote it down."""
 
     @property
     def base_batch(self) -> int:
@@ -44,6 +46,14 @@ class Convergence:
         sqr = _between(self.batch_sizes, self.grad_sqr[epoch], wanted)
         var = _between(self.batch_sizes, self.grad_var[epoch], wanted)
         return float(sqr[0]), float(var[0])
+
+    def iterations(self, batch_size: int) -> Floats:
+        """Iterations that each epoch takes at this batch size."""
+        wanted = np.array([float(batch_size)])
+        if self.run_iterations is None:
+            return np.asarray(self.epoch_progress / gain(self, wanted)[:, 0])
+        runs = _between(self.batch_sizes, self.run_iterations, wanted)[:, 0]
+        return np.diff(runs, prepend=0.0)
 
     @cached_property
     def gains(self) -> Floats:

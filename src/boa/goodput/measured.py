@@ -8,10 +8,12 @@ many nodes, then in the nodes. Outside of what was measured, the nearest counts.
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Protocol, TypeAlias
 
 import numpy as np
 
+from boa.goodput.simplices import SimplexTimes
 from boa.goodput.throughput import Throughput, accumulation_time, step_time
 from boa.model.cluster import Shape
 from boa.model.speedup import Floats
@@ -25,6 +27,10 @@ class Timing(Protocol):
     """How long a step really takes."""
 
     def times(self, shape: Shape, local_batch: int) -> Times: ...
+
+    def published(self, shape: Shape, local_batch: int) -> Times:
+        """The same, as simulators have it that others have published results of."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +76,20 @@ class MeasuredTimes:
             found = self._known[shape, local_batch] = self._times(shape, local_batch)
         return found
 
+    def published(self, shape: Shape, local_batch: int) -> Times:
+        measured = self.placements.get(smallest_rotation(shape))
+        if measured is not None:
+            return measured.at(local_batch)
+        return self._simplices.times(shape, local_batch)
+
+    @cached_property
+    def _simplices(self) -> SimplexTimes:
+        return SimplexTimes(self.counts, self)
+
+    def __getstate__(self) -> dict[str, object]:
+        """Without what was worked out."""
+        return {"placements": self.placements, "counts": self.counts, "_known": {}}
+
     def _times(self, shape: Shape, local_batch: int) -> Times:
         measured = self.placements.get(smallest_rotation(shape))
         if measured is not None:
@@ -95,6 +115,9 @@ class FittedTimes:
         nodes, gpus, batch = (np.float64(n) for n in (len(shape), sum(shape), local_batch))
         step = step_time(self.model, nodes, gpus, batch)  # type: ignore[arg-type]
         return float(step), float(accumulation_time(self.model, batch))  # type: ignore[arg-type]
+
+    def published(self, shape: Shape, local_batch: int) -> Times:
+        return self.times(shape, local_batch)
 
 
 def smallest_rotation(shape: Shape) -> Shape:

@@ -80,6 +80,8 @@ class JobView:
     epoch: int
     left: float = 1.0
     """Part of the current epoch that is still to be done."""
+    work: Sequence[float] = ()
+    """Progress that each of its epochs takes; empty: nobody knows."""
     prediction: Prediction
     asked: UserRequest = UserRequest()
     allocation: Allocation | None = None

@@ -52,6 +52,8 @@ class PolicyFacts:
     """Its jobs may start from nothing; others have to be known before they have run."""
     as_asked: bool = False
     """Jobs run on the GPUs that their users asked for, or not at all."""
+    own_batch: bool = False
+    """Jobs keep the batch size that their users asked for, whatever they run on."""
     like_sia: bool = False
     """Jobs that learn alone start with one GPU of every type profiled, and predict no batch size
     above the one that their user asked for."""
@@ -154,6 +156,14 @@ _ALL = (
         knob="nodes",
         several_types=True,
         as_asked=True,
+        own_batch=True,
+    ),
+    PolicyFacts(
+        name="optimus",
+        title="Optimus",
+        meaning="a fixed cluster; the next GPU to whoever saves most time by it",
+        knob="nodes",
+        own_batch=True,
     ),
 )
 

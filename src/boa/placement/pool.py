@@ -60,7 +60,7 @@ class Pool:
         gap = self._gap_for(rest) if rest else None
         needed = whole + (rest > 0 and gap is None)
         if len(empty) < needed:
-            return self._take_anywhere(width) if spread else None
+            return self.take_emptiest(width) if spread else None
         fresh = nsmallest(needed, empty, self._rank.__getitem__)
         if rest:
             last = (fresh[whole] if gap is None else gap, rest)
@@ -115,7 +115,8 @@ class Pool:
                 return min(self._with[free], key=self._rank.__getitem__)
         return None
 
-    def _take_anywhere(self, width: int) -> Allocation | None:
+    def take_emptiest(self, width: int) -> Allocation | None:
+        """GPUs from the nodes with most of them free, on however many."""
         if self.gpus_free < width:
             return None
         chosen, left = [], width

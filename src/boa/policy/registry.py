@@ -20,6 +20,7 @@ from boa.model.workload import Billing
 from boa.policy.boa import Boa
 from boa.policy.fixed import Fixed
 from boa.policy.market.policy import Market
+from boa.policy.rivals.optimus import Optimus
 from boa.policy.rivals.pollux import Pollux
 from boa.policy.rivals.pollux_autoscale import PolluxAutoscale
 from boa.policy.rivals.reservation import Reservation
@@ -62,7 +63,8 @@ class Choice:
     budget: UsdPerHour | None = None
     """Budget that plans are made with, for a policy that follows one."""
     like_sia: bool = False
-    """As in `PolicyFacts`."""
+    own_batch: bool = False
+    """Both as in `PolicyFacts`."""
 
 
 _MAKERS: Mapping[str, Callable[[Knobs], Policy]] = {
@@ -78,6 +80,7 @@ _MAKERS: Mapping[str, Callable[[Knobs], Policy]] = {
     "rubick-autoscale-queueing": lambda k: RubickAutoscale(_given(k.target), queueing=True),
     "reservation": lambda k: Reservation(fixed=k.nodes is not None),
     "tiresias": lambda k: Tiresias(),
+    "optimus": lambda k: Optimus(),
 }
 assert _MAKERS.keys() == POLICIES.keys(), _MAKERS.keys() ^ POLICIES.keys()
 
@@ -95,7 +98,9 @@ def choose(name: str, knobs: Knobs, billing: Billing = "gpu") -> Choice:
             takes = flag_of(facts.knob) if facts.knob else "neither"
             raise UsageError(f"--policy {name} does not take {flag_of(knob)} (it takes {takes})")
     policy = Market() if name == "boa" and billing == "node" else _MAKERS[name](knobs)
-    return Choice(policy=policy, budget=knobs.budget, like_sia=facts.like_sia)
+    return Choice(
+        policy=policy, budget=knobs.budget, like_sia=facts.like_sia, own_batch=facts.own_batch
+    )
 
 
 def _given(value: _T | None) -> _T:

@@ -22,7 +22,7 @@ class LearnerBeliefs:
 
     def __init__(self, knowledge: Knowledge, jobs: Mapping[JobId, ActiveJob]) -> None:
         self._knowledge, self._jobs = knowledge, jobs
-        self._alone = knowledge.settings.learning == "job"
+        self._alone = knowledge.settings.learning == "job" or knowledge.own_batch
 
     def arrived(self, job: JobRecord, now: Seconds) -> None: ...
 

@@ -1,5 +1,6 @@
 """A job inside the simulator: where its training stands, what it holds, how fast it goes."""
 
+import math
 from functools import reduce
 from operator import add
 
@@ -7,6 +8,7 @@ from boa.model.cluster import Allocation, JobId, JobView, Share, UserRequest
 from boa.model.trace import TraceJob
 from boa.sim.learners import Learner, TrueRates
 from boa.sim.physics import Truth
+from boa.sim.rigid_learner import RigidLearner
 from boa.units import GpuName, Seconds
 
 NEVER = float("inf")
@@ -42,9 +44,11 @@ class ActiveJob:
         "speed",
         "stamp",
         "starts",
+        "told_work",
         "tried",
         "truth",
         "until",
+        "whole_s",
         "width",
         "work",
     )
@@ -55,6 +59,10 @@ class ActiveJob:
         self.request = UserRequest(asked.gpus, asked.guaranteed)
         self.arrival = self.clock = asked.arrival_s
         self.work: list[float] = truth.work(asked).tolist()
+        self.whole_s = isinstance(learner, RigidLearner)
+        """Whether what is left of an epoch takes whole seconds, from when it is looked at."""
+        self.told_work = learner.work if isinstance(learner, RigidLearner) else self.work
+        """Work in the units of what is predicted."""
         self.epochs = len(self.work)
         self.epoch = 0
         self.done = 0.0  # progress inside the epoch
@@ -123,7 +131,8 @@ class ActiveJob:
                 done += rate * (now - clock)
                 clock = now
             else:
-                clock, done = ends, needed
+                clock = clock + round(ends - clock) if self.whole_s else ends
+                done = needed
             if done >= needed * ALL:
                 epoch += 1
                 done = 0.0
@@ -164,7 +173,8 @@ class ActiveJob:
         last = min(self.epochs, self.pace.end)
         if self.until is not None:
             last = min(last, max(self.until, self.epoch + 1))
-        at += (self.work[self.epoch] - self.done) / rate
+        rest_s = (self.work[self.epoch] - self.done) / rate
+        at += math.ceil(rest_s) if self.whole_s else rest_s
         # One after the other: a sum that is rounded otherwise would be another moment.
         at = reduce(add, self._epoch_times()[self.epoch + 1 : last], at)
         self._asked, self._wakes = asked, at
@@ -181,6 +191,8 @@ class ActiveJob:
                 work / (rate * speed) if rate > 0 else NEVER
                 for work, rate in zip(self.work[first:last], rates, strict=True)
             ]
+            if self.whole_s:  # looked at when they are over, however they are rounded
+                times = [seconds if seconds == NEVER else math.ceil(seconds) for seconds in times]
             self._timed, self._times = (pace, speed), [0.0] * first + times
         return self._times
 
@@ -193,6 +205,7 @@ class ActiveJob:
             serial=self.serial,
             epoch=self.epoch,
             left=1.0 - self.done / self.work[self.epoch] if self.done else 1.0,
+            work=self.told_work,
             prediction=self.learner,
             asked=self.request,
             allocation=self.allocation,

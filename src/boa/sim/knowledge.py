@@ -23,6 +23,7 @@ from boa.model.workload import GpuType, JobClass, Workload
 from boa.sim.class_learner import ClassLearner
 from boa.sim.learners import Fits, JobLearner, Learner, PerfectLearner, noise_factors
 from boa.sim.physics import AdaptiveTruth, PlanTruth, TableTruth, Truth
+from boa.sim.rigid_learner import RigidLearner, asked_batch
 from boa.sim.settings import Settings
 from boa.units import GpuName, PerHour, Seconds
 
@@ -107,11 +108,14 @@ class Knowledge:
         settings: Settings,
         *,
         like_sia: bool = False,
+        own_batch: bool = False,
     ) -> None:
+        """`like_sia`, `own_batch`: as in `PolicyFacts`."""
         self.gpu_types, self.arrivals, self.settings = gpu_types, arrivals, settings
         self._truths = truths
         self._fits = Fits()
-        self._like_sia = like_sia
+        self._like_sia, self.own_batch = like_sia, own_batch
+        self._rigid: dict[tuple[str, int, int], RigidLearner] = {}
         self._shared: dict[str, ClassLearner | PerfectLearner] = {}
         self._speedups: dict[tuple[str, GpuName, Shape], list[float]] = {}
         self._workload: tuple[int, Workload] | None = None
@@ -125,6 +129,8 @@ class Knowledge:
         return found
 
     def learner(self, truth: Truth, asked: TraceJob) -> Learner:
+        if self.own_batch and isinstance(truth, AdaptiveTruth):
+            return self._rigid_learner(truth, asked)
         if self.settings.learning == "job" and isinstance(truth, AdaptiveTruth):
             return JobLearner(
                 truth,
@@ -134,6 +140,13 @@ class Knowledge:
                 profiled=self._like_sia,
             )
         return self._class(truth)
+
+    def _rigid_learner(self, truth: AdaptiveTruth, asked: TraceJob) -> RigidLearner:
+        key = (truth.application, asked_batch(truth, asked), asked.gpus or 1)
+        known = self._rigid.get(key)
+        if known is None:
+            known = self._rigid[key] = RigidLearner(truth, *key[1:])
+        return known
 
     def tried_before(self, truth: Truth) -> Mapping[GpuName, int]:
         """Widths that earlier jobs of the class have tried, for those who share what they learn."""

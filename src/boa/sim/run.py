@@ -117,6 +117,7 @@ def simulate(
         ExpectedArrivals.of(world.trace),
         settings,
         like_sia=choice.like_sia,
+        own_batch=choice.own_batch,
     )
     kind = ScheduledSimulation if takes_scheduler(choice, settings) else QuickSimulation
     simulation = kind(

@@ -351,6 +351,6 @@ class QuickSimulation:
     def _sample_to(self, now: Seconds) -> None:
         for moment in self.recording.due(now):
             for job in list(self.active.values()):
-                if job.allocation is not None and job.clock < moment:
+                if job.allocation is not None and job.clock < moment and not job.whole_s:
                     self._advance(job, moment)
             self.recording.sample(moment, self.active.values(), self.rental.gpus)
