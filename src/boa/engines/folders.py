@@ -22,7 +22,7 @@ from boa.errors import InputError
 from boa.model.cluster import JobId
 from boa.model.runs import LogFile, RunKey
 from boa.plain_file import remove_folder
-from boa.private_files import private_folder
+from boa.private_files import private_file, private_folder
 from boa.units import Seconds
 
 KEPT_ATTEMPTS = 20
@@ -45,7 +45,7 @@ class RunFolders:
         word = Path(self.root, ".born")
         with suppress(OSError):
             if not word.exists() and not self.known():
-                word.write_text(os.urandom(8).hex())
+                private_file(word, os.urandom(8).hex().encode())
             return word.read_text(errors="replace")
         return ""
 
