@@ -72,6 +72,7 @@ CONFIG: dict[str, Any] = {
     "max_spend_per_hour": 40,
     "policy": "boa",
     "target_efficiency": 0.5,
+    "knob": 2.0,
     "gpu_types": {"T4": {"price": 1.088, "gpus_per_node": 4, "max_nodes": 8}, "A100": None},
     "engine": "local",
     "cloud": "local",

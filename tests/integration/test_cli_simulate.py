@@ -24,6 +24,7 @@ RUNS: dict[str, list[object]] = {
     "rubick-autoscale-queueing": ["--target-efficiency", 0.6],
     "reservation": [],
     "tiresias": ["--nodes", "T4=4"],
+    "optimus": ["--nodes", "T4=4"],
 }
 SPAN_H = (JOBS - 1) * 900 / 3600
 RUBICK_HEAD = (

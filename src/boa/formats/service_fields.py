@@ -356,12 +356,18 @@ CONFIG: Format[Values] = Format(
         _setting(
             "policy",
             choice(live_policies()),
-            "Who decides. All but `boa` scale to `target_efficiency`, and need it.",
+            "Who decides. All but `boa` need `target_efficiency` or `knob`.",
         ),
         Field(
             "target_efficiency",
             nullable(number(above=0, most=1)),
             "What policies other than `boa` scale the cluster to, instead of to a budget.",
+            otherwise="none",
+        ),
+        Field(
+            "knob",
+            nullable(number(above=0)),
+            "The number of a policy that has one of its own ([policies](concepts/policies.md)).",
             otherwise="none",
         ),
         *_PLACES,

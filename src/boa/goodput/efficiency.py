@@ -25,7 +25,7 @@ class Convergence:
     grad_var: Floats
     """Variance of the gradient, epochs × batch sizes."""
     run_iterations: Floats | None = None
-    """Cumulative iterations that the runs took, epochs × batch sizes; None: nobody wrote it down."""
+    """Cumulative iterations that the runs took, epochs × batch sizes; None: nobody counted."""
 
     @property
     def base_batch(self) -> int:

@@ -13,8 +13,9 @@ from boa.units import Seconds
 Learning: TypeAlias = Literal["class", "job", "perfect", "service"]
 """Jobs of a class share what they learn; each learns alone; all know the truth; the service's own
 profiler learns from what they report."""
-Knob: TypeAlias = Literal["budget", "target", "nodes", "width"]
-"""Figure that has to be given beside the name: a budget, an efficiency, a cluster, a width."""
+Knob: TypeAlias = Literal["budget", "target", "nodes", "width", "knob"]
+"""Figure that has to be given beside the name: a budget, an efficiency, a cluster, a width, or a
+number that only this policy understands."""
 ROUND_S: Seconds = 60.0
 """Between two rounds, unless somebody says otherwise."""
 KNOB_NAMES: Mapping[Knob, str] = {
@@ -22,6 +23,7 @@ KNOB_NAMES: Mapping[Knob, str] = {
     "target": "target_efficiency",
     "nodes": "nodes",
     "width": "width",
+    "knob": "knob",
 }
 """Names of the knobs in files and answers."""
 
@@ -36,6 +38,10 @@ class PolicyFacts:
     meaning: str
     """One line: what every job gets, and on which cluster."""
     knob: Knob | None
+    knob_means: str = ""
+    """Meaning of the number that only this policy understands."""
+    knob_values: tuple[float, ...] = ()
+    """Values of that number to sweep over, unless somebody says otherwise."""
     also: tuple[Knob, ...] = ()
     """Knobs that it understands but does not need."""
     live: bool = False
@@ -178,6 +184,12 @@ def live_policies() -> tuple[str, ...]:
 def policies_with(knob: Knob | None) -> tuple[str, ...]:
     """Names of those that need this knob."""
     return tuple(name for name, facts in POLICIES.items() if facts.knob == knob)
+
+
+def knob_meanings() -> str:
+    """Policies with a number of their own, and what it is."""
+    own = (facts for facts in POLICIES.values() if facts.knob == "knob")
+    return "; ".join(f"{facts.name}: {facts.knob_means}" for facts in own)
 
 
 def flag_of(knob: Knob) -> str:

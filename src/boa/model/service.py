@@ -54,6 +54,8 @@ class ServiceConfig:
     policy: str = "boa"
     target_efficiency: float | None = None
     """The efficiency that some policies scale to instead of a budget."""
+    knob: float | None = None
+    """The number of a policy that has one of its own."""
     engine: str = "local"
     cloud: str = "local"
     ray: RaySettings = field(default_factory=RaySettings)

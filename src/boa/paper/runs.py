@@ -138,6 +138,8 @@ def _knobs(run: Run, cheapest: UsdPerHour) -> Knobs:
     if knob == "budget":
         assert run.knob is not None
         return Knobs(budget=run.knob * cheapest, seed=run.seed)
+    if knob == "knob":
+        return Knobs(knob=run.knob, seed=run.seed)
     return Knobs(target=run.knob, seed=run.seed)
 
 

@@ -52,6 +52,7 @@ class Knobs:
     target: float | None = None
     nodes: Mapping[GpuName, int] | None = None
     width: int | None = None
+    knob: float | None = None
     seed: int = 0
 
 

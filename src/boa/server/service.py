@@ -274,8 +274,13 @@ def _policy(config: ServiceConfig) -> Policy:
 
     if config.policy not in live_policies():
         raise InputError("policy", config.policy, f"one of {', '.join(live_policies())}")
-    if POLICIES[config.policy].knob == "budget":
+    facts = POLICIES[config.policy]
+    if facts.knob == "budget":
         return choose(config.policy, Knobs(budget=config.budget), config.billing).policy
+    if facts.knob == "knob":
+        if config.knob is None:
+            raise InputError("knob", None, f"a number above 0 ({facts.knob_means})")
+        return choose(config.policy, Knobs(knob=config.knob)).policy
     if config.target_efficiency is None:
         expected = f"a number between 0 and 1: {config.policy} scales to it"
         raise InputError("target_efficiency", None, expected)

@@ -1,6 +1,6 @@
 """A simulation's learners as the scheduler asks them."""
 
-from collections.abc import Collection, Hashable, Mapping
+from collections.abc import Collection, Hashable, Mapping, Sequence
 
 from boa.model.cluster import JobId
 from boa.model.job import JobRecord
@@ -54,6 +54,9 @@ class LearnerBeliefs:
     def left(self, job: JobRecord) -> float:
         known = self._jobs[job.id]
         return 1.0 if known.finished else 1.0 - known.done / known.work[known.epoch]
+
+    def work(self, job: JobRecord) -> Sequence[float]:
+        return self._jobs[job.id].told_work
 
     @property
     def version(self) -> int:

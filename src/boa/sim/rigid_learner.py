@@ -61,9 +61,9 @@ class RigidLearner:
 
     def most_gpus(self, gpu: GpuName) -> int:
         """More have no samples to work on, or were never measured."""
-        if self.truth.application in RIGID_BATCH:
-            return 1
-        possible = max(self.batch // self.truth.limits[gpu].min_local, self._widest, 1)
+        alone = self.truth.application in RIGID_BATCH
+        possible = 1 if alone else self.batch // self.truth.limits[gpu].min_local
+        possible = max(possible, self._widest, 1)
         return min(possible, self.truth.measured_to[gpu], WIDEST)
 
     def _limits(self, gpu: GpuName) -> Limits:
@@ -86,6 +86,6 @@ class RigidLearner:
         return table
 
     def _seconds(self, gpu: GpuName, shape: Shape, setting: Setting) -> Seconds:
-        """Of one iteration."""
+        """Seconds of one iteration."""
         step, one_pass = self.truth.timings[gpu].published(shape, setting.local_batch)
         return (step + one_pass * setting.passes) * self.truth.slowdown

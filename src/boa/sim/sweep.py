@@ -122,6 +122,8 @@ class SweepGrid:
     clusters: Sequence[Mapping[GpuName, int]] = ()
     """Clusters for policies on a fixed one; without any, some about as large as the budgets."""
     widths: Sequence[int] = WIDTHS
+    knobs: Sequence[float] = ()
+    """Numbers for policies that have one of their own; without any, each policy's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,6 +173,9 @@ def _values(
     elif knob == "target":
         for target in grid.targets:
             yield target, Knobs(target=target, seed=seed)
+    elif knob == "knob":
+        for own in grid.knobs or POLICIES[name].knob_values:
+            yield own, Knobs(knob=own, seed=seed)
     elif knob == "width":
         for width in grid.widths:
             yield width, Knobs(width=width, seed=seed)

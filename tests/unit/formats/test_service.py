@@ -63,7 +63,8 @@ def fits(document: Any) -> bool:
 def test_every_field_arrives_in_the_config(file: Path) -> None:
     assert fits(CONFIG)
     config = load(file)
-    assert (config.budget, config.max_spend, config.target_efficiency) == (12.0, 40.0, 0.5)
+    assert (config.budget, config.max_spend) == (12.0, 40.0)
+    assert (config.target_efficiency, config.knob) == (0.5, 2.0)
     assert config.gpu_types == {
         "T4": GpuType(name="T4", price=1.088, gpus_per_node=4),
         "A100": GpuType(name="A100"),
@@ -244,6 +245,7 @@ def changed(path: str, value: Any) -> dict[str, Any]:
         ("budget_per_hour", None),
         ("max_spend_per_hour", -1),
         ("target_efficiency", 1.5),
+        ("knob", 0),
         ("policy", ""),
         ("engine", 1),
         ("engine", "slurm"),

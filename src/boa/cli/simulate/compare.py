@@ -120,6 +120,17 @@ class Sweeps:
         ),
     ] = None
 
+    knobs: Annotated[
+        Sequence[float] | None,
+        _list_of(
+            "--knobs",
+            "X,X,...",
+            shared_options.own_knob("--knobs"),
+            "numbers above 0, such as 0.5,1,2",
+            "Of policies that need a --knob, the same for all of them; each has values of its own.",
+        ),
+    ] = None
+
     def grid(self, types: Sequence[GpuName]) -> "SweepGrid":
         """`types`: the GPU types of the world."""
         from boa.sim.sweep import TARGETS, WIDTHS, SweepGrid
@@ -129,6 +140,7 @@ class Sweeps:
             targets=self.targets or TARGETS,
             clusters=[_on(types, nodes) for nodes in self.nodes_list or ()],
             widths=self.widths or WIDTHS,
+            knobs=self.knobs or (),
         )
 
 

@@ -40,6 +40,10 @@ def target(option: str) -> Callable[[Any], float]:
     return parsers.between(option, 0, 1, expected, above=True)
 
 
+def own_knob(option: str) -> Callable[[Any], float]:
+    return parsers.between(option, 0, 1e12, "a number above 0", above=True)
+
+
 def node_count(option: str) -> Callable[[Any], int]:
     def parse(text: Any) -> int:
         count = parsers.whole(option, 1)(text)

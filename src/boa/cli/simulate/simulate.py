@@ -15,7 +15,7 @@ from boa.cli.simulate.physics_words import physics_line
 from boa.cli.simulate.shared_options import KnowledgeOptions, Physics, Renting, TracePath
 from boa.cli.simulate.worlds import naming_flags
 from boa.errors import BoaError, FileError, UsageError
-from boa.model.policies import POLICIES, policies_with
+from boa.model.policies import POLICIES, knob_meanings, policies_with
 from boa.units import GpuName, UsdPerHour
 
 if TYPE_CHECKING:
@@ -74,6 +74,16 @@ class PolicyKnobs:
         ),
     ] = None
 
+    knob: Annotated[
+        float | None,
+        shell.Option(
+            "--knob",
+            metavar="X",
+            parser=shared_options.own_knob("--knob"),
+            help=f"A number that only its policy understands. Of {knob_meanings()}.",
+        ),
+    ] = None
+
     def turned(self, seed: int) -> "Knobs":
         """The knobs, once it is known that the policy has its own: before a trace is read."""
         from boa.policy.registry import Knobs, choose
@@ -83,6 +93,7 @@ class PolicyKnobs:
             target=self.target_efficiency,
             nodes=self.nodes,
             width=self.width,
+            knob=self.knob,
             seed=seed,
         )
         choose(self.policy, knobs)
@@ -152,7 +163,8 @@ def simulate(
     """Replay a trace under a policy, on measured speeds. Rents nothing.
 
     Every policy needs its own knob: boa a --budget, the autoscaled rivals a
-    --target-efficiency, those on a fixed cluster --nodes, fixed a --width.
+    --target-efficiency, those on a fixed cluster --nodes, fixed a --width,
+    and some a number of their own, --knob.
     Spend is what jobs held, over the time in which jobs arrived; a plan's
     budget means the same. The bill is for whole nodes, from request to gone;
     with --billing node it is what the budget means. The bound is the JCT of

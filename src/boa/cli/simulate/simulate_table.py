@@ -206,11 +206,11 @@ def _points(
 
 
 def _told(point: Mapping[str, Any]) -> str:
-    words = {"budget": "budget", "target_efficiency": "target", "nodes": "nodes", "width": "width"}
     value = point["value"]
     if value is None:
         return ""
-    return f"{words[point['knob']]} {value if isinstance(value, str) else f'{value:g}'}"
+    knob = "target" if point["knob"] == "target_efficiency" else point["knob"]
+    return f"{knob} {value if isinstance(value, str) else f'{value:g}'}"
 
 
 def verdicts(found: Mapping[str, Any], money: Money) -> Iterator[str]:

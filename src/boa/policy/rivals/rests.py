@@ -1,4 +1,4 @@
-"""What is left of a job, by the GPUs that it would have."""
+"""Rates of a job by the GPUs that it would have, as rules of thumb see them."""
 
 import numpy as np
 

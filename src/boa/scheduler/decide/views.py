@@ -168,6 +168,7 @@ def _job_view(
         serial=job.serial,
         epoch=min(job.epoch, known.epochs - 1),
         left=beliefs.left(job),
+        work=beliefs.work(job),
         prediction=_allowed(job, kept_off(known.prediction, barred), gpu_types),
         asked=UserRequest(job.spec.gpus.min),
         allocation=job.allocation,

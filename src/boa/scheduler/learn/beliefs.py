@@ -1,6 +1,6 @@
 """The protocol behind which jobs are learned from: the profiler's when live, a simulation's own."""
 
-from collections.abc import Collection, Hashable, Mapping
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple, Protocol
 
@@ -66,6 +66,11 @@ class Beliefs(Protocol):
 
     def left(self, job: JobRecord) -> float:
         """Part of its current epoch that is still to be done."""
+        ...
+
+    def work(self, job: JobRecord) -> Sequence[float]:
+        """Progress that each of its epochs takes, in the units of its prediction; empty: nobody
+        knows."""
         ...
 
     # The forecast that plans are made from (`scheduler/plan/planning.py`)

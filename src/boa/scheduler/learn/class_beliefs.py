@@ -101,15 +101,18 @@ class ClassBeliefs:
     def units(self, job_class: str) -> tuple[float, ...]:
         """Expected of every epoch; none of an unknown class."""
         known = self._known.get(job_class)
-        return () if known is None else tuple(known.picture.work.tolist())
+        return () if known is None else known.picture.units
+
+    def work(self, job: JobRecord) -> tuple[float, ...]:
+        """The same of a job, which may have said how much it has to do."""
+        units, total = self.units(job.job_class), job.spec.total_work
+        if total is None or not units:
+            return units
+        scale = total / sum(units)
+        return tuple([scale * unit for unit in units])
 
     def remaining(self, job: JobRecord) -> tuple[float, ...]:
         """Units that are expected to be left, by epoch, from the job's current one on."""
-        known = self._known.get(job.job_class)
-        if known is None:
-            return ()
-        work = known.picture.work
-        if job.spec.total_work is not None:
-            work = work * (job.spec.total_work / float(work.sum()))
-        left = work[min(job.epoch, len(work) - 1) :].tolist()
-        return (max(left[0] - job.progress, 0.0), *left[1:])
+        work = self.work(job)
+        left = work[min(job.epoch, len(work) - 1) :]
+        return (max(left[0] - job.progress, 0.0), *left[1:]) if left else ()

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from boa.catalogue.estimate import Curves
 from boa.model.speedup import Floats
@@ -10,7 +11,7 @@ from boa.scheduler.learn.curves import Learned
 from boa.units import GpuName
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Picture:
     """Consequences of all that is known, until that has changed."""
 
@@ -32,6 +33,11 @@ class Picture:
         """The widest that a plan or a trial may give."""
         trial = self.hoped[gpu] is not self.expected[gpu]
         return (self.hoped if trial else self.curves)[gpu].widths[-1]
+
+    @cached_property
+    def units(self) -> tuple[float, ...]:
+        """The same as plain numbers."""
+        return tuple(self.work.tolist())
 
     @property
     def times(self) -> dict[GpuName, Floats]:

@@ -199,7 +199,10 @@ def _check_points(policies: Sequence[str], grid: SweepGrid) -> int:
         "width": len(WIDTHS),
         None: 1,
     }
-    points = sum(per_knob[POLICIES[name].knob] for name in policies)
+    points = sum(
+        len(facts.knob_values) if (facts := POLICIES[name]).knob == "knob" else per_knob[facts.knob]
+        for name in policies
+    )
     if points > MOST_POINTS:
         expected = f"fewer policies, budgets or targets: at most {MOST_POINTS} points"
         raise InputError("policies", list(policies), expected, f"{points} points")

@@ -1,6 +1,6 @@
-"""Tiresias: least attained service first, in queues."""
+"""Tiresias: least attained service first, in two queues."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from hypothesis import given
@@ -47,22 +47,32 @@ def view(*jobs: JobView, nodes: int = 1) -> ClusterView:
 WHOLE = Allocation("T4", ((0, 4),))
 
 
+SHARE = 57_600.0
+
+
 def test_a_newcomer_preempts_a_job_that_has_had_its_share() -> None:
-    old = job("old", 4, 0.0, service=3200.0, held=WHOLE)
+    old = job("old", 4, 0.0, service=SHARE, held=WHOLE)
     assert set(Tiresias().decide(view(old, job("new", 4, 9_000.0))).placements) == {"new"}
 
 
-def test_within_a_queue_the_first_to_arrive_runs_on() -> None:
-    old = job("old", 4, 0.0, service=3199.0, held=WHOLE)
+def test_within_the_first_queue_the_first_to_arrive_runs_on() -> None:
+    old = job("old", 4, 0.0, service=SHARE - 1, held=WHOLE)
     decision = Tiresias().decide(view(old, job("new", 4, 9_000.0)))
     assert decision.placements == {"old": WHOLE}
 
 
-def test_more_queues_tell_more_jobs_apart() -> None:
-    old = job("old", 4, 0.0, service=9000.0, held=WHOLE)
-    newer = job("newer", 4, 1.0, service=4000.0)
-    assert set(Tiresias().decide(view(old, newer)).placements) == {"old"}
-    assert set(Tiresias((3200.0, 7200.0)).decide(view(old, newer)).placements) == {"newer"}
+def test_within_the_second_queue_the_first_to_enter_goes_first() -> None:
+    a, b = job("a", 4, 0.0, service=SHARE), job("b", 4, 1.0, service=2 * SHARE)
+    assert set(Tiresias().decide(view(a, b)).placements) == {"a"}
+    entered_before = Tiresias().decide(view(b, nodes=0)).memory
+    decision = Tiresias().decide(replace(view(a, b), memory=entered_before))
+    assert set(decision.placements) == {"b"}
+    assert decision.memory == ("b", "a")
+
+
+def test_who_has_ended_leaves_its_queue() -> None:
+    decision = Tiresias().decide(replace(view(job("a", 4, 0.0)), memory=("gone",)))
+    assert decision.memory == ()
 
 
 def test_a_job_too_wide_for_what_is_left_is_passed_over() -> None:
@@ -70,23 +80,17 @@ def test_a_job_too_wide_for_what_is_left_is_passed_over() -> None:
     assert set(Tiresias().decide(view(*jobs)).placements) == {"a", "c"}
 
 
-def test_running_jobs_stay_where_they_are_if_the_others_fit_around_them() -> None:
+def test_running_jobs_stay_where_they_are_and_others_take_the_emptiest_nodes() -> None:
     held = Allocation("T4", ((1, 2),))
-    decision = Tiresias().decide(
-        view(job("a", 2, 5.0, service=9000.0, held=held), job("b", 4, 6.0), nodes=2)
-    )
-    assert decision.placements == {"a": held, "b": WHOLE}
-
-
-def test_a_starved_job_is_promoted_if_so_asked() -> None:
-    starved = job("starved", 4, 0.0, service=4000.0)  # ran 1,000 s, waited 9,000
-    newcomer = job("new", 4, 9_999.0)
-    assert set(Tiresias().decide(view(starved, newcomer)).placements) == {"new"}
-    assert set(Tiresias(promote=8.0).decide(view(starved, newcomer)).placements) == {"starved"}
+    jobs = (job("a", 2, 5.0, service=9000.0, held=held), job("b", 5, 6.0), job("c", 1, 7.0))
+    decision = Tiresias().decide(view(*jobs, nodes=2))
+    assert decision.placements["a"] == held
+    assert decision.placements["b"] == Allocation("T4", ((0, 4), (1, 1)))
+    assert decision.placements["c"] == Allocation("T4", ((1, 1),))
 
 
 @given(
-    asked=st.lists(st.tuples(st.integers(1, 9), st.floats(0, 9e3)), max_size=9),
+    asked=st.lists(st.tuples(st.integers(1, 9), st.floats(0, 2 * SHARE)), max_size=9),
     nodes=st.integers(0, 4),
 )
 def test_capacity_is_never_exceeded_and_requests_are_met_exactly(
