@@ -25,6 +25,13 @@ RUNS: dict[str, list[object]] = {
     "reservation": [],
     "tiresias": ["--nodes", "T4=4"],
     "optimus": ["--nodes", "T4=4"],
+    "optimus-goodput": ["--nodes", "T4=4"],
+    "optimus-price": ["--knob", 300],
+    "efficiency": ["--target-efficiency", 0.6],
+    "scavenger": ["--knob", 0.5],
+    "elasticflow": ["--knob", 0.3],
+    "rubberband": ["--knob", 0.3],
+    "gavel-cost": ["--knob", 0.3],
 }
 SPAN_H = (JOBS - 1) * 900 / 3600
 RUBICK_HEAD = (
@@ -86,6 +93,11 @@ def test_the_same_seed_gives_the_same_document(run: Boa, trace: Path, policy: st
         (["--policy", "pollux", "--nodes", "T4=4", "--interval-s", "0"], "--interval-s 0"),
         (["--policy", "sia-autoscale", "--target-efficiency", "1.1"], "--target-efficiency"),
         (["--policy", "sia-autoscale", "--target-efficiency", "0"], "--target-efficiency"),
+        (["--policy", "scavenger"], "--policy scavenger needs --knob"),
+        (["--policy", "scavenger", "--knob", "0"], "--knob: got '0'; expected a number above 0"),
+        (["--policy", "scavenger", "--knob", "1.5"], "--knob: got 1.5; expected a number above 0"),
+        (["--policy", "efficiency", "--knob", "0.5"], "--policy efficiency needs --target-effic"),
+        ([*FIXED, "--knob", "1"], "--policy fixed does not take --knob"),
         ([*FIXED, "--gpus", "H900"], "--gpus: got 'H900'; expected a GPU type with profiles: T4"),
         ([*FIXED, "--gpus", "T4,T4"], "--gpus: got 'T4,T4'"),
         ([*FIXED, "--gpus", "T4,"], "--gpus: got 'T4,'"),

@@ -208,7 +208,36 @@ def test_a_rival_under_caps_and_shortage_does_live_what_was_simulated(tmp_path: 
     held_equal(of, choice, settings, 1.0, tmp_path)
 
 
+RULES = [("efficiency", Knobs(target=0.6)), ("optimus-price", Knobs(knob=600.0))]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("policy", "knobs"), RULES)
+def test_a_rule_for_single_jobs_does_live_what_was_simulated(
+    policy: str, knobs: Knobs, tmp_path: Path
+) -> None:
+    of = world([T4, A100])
+    settings = replace(LIMITED, max_spend=24.0, max_nodes={"T4": 5, "A100": 2})
+    held_equal(of, choose(policy, knobs), settings, 1.0, tmp_path)
+
+
 # The quick simulator beside the scheduler
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("policy", "knobs"), RULES)
+def test_without_limits_a_rule_for_single_jobs_does_what_the_scheduler_does(
+    policy: str, knobs: Knobs
+) -> None:
+    of, choice = world([T4, A100]), choose(policy, knobs)
+    quick = Settings(interval_s=None, learning="perfect")
+    one, other = (
+        simulate(of, choice, settings, keep_jcts=True)
+        for settings in (quick, replace(quick, **LOOSE))  # type: ignore[arg-type]
+    )
+    assert one.tally.rescalings > 0
+    assert one.tally.named == pytest.approx(other.tally.named, rel=NEAR)
+    assert one.spend_per_hour == pytest.approx(other.spend_per_hour, rel=NEAR)
 
 
 @pytest.mark.slow

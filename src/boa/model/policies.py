@@ -4,9 +4,10 @@ How a policy is made from its knobs stands in `boa.policy.registry`; a name that
 the two is an error there.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from boa.units import Seconds
 
@@ -40,6 +41,8 @@ class PolicyFacts:
     knob: Knob | None
     knob_means: str = ""
     """Meaning of the number that only this policy understands."""
+    knob_most: float = math.inf
+    """Most that this number may be."""
     knob_values: tuple[float, ...] = ()
     """Values of that number to sweep over, unless somebody says otherwise."""
     also: tuple[Knob, ...] = ()
@@ -64,6 +67,23 @@ class PolicyFacts:
     """Jobs that learn alone start with one GPU of every type profiled, and predict no batch size
     above the one that their user asked for."""
 
+
+def _rule(**facts: Any) -> PolicyFacts:
+    """A rule for single jobs that rents what it likes: nobody queues."""
+    same: dict[str, Any] = {
+        "several_types": True,
+        "by_job": True,
+        "interval_s": None,
+        "learns_alone": False,
+    }
+    return PolicyFacts(**same | facts)
+
+
+_DEADLINE: Mapping[str, Any] = {
+    "knob": "knob",
+    "knob_means": "its deadline, in times of what it takes where it is cheapest",
+    "knob_values": (0.1, 0.2, 0.3, 0.5, 0.8),
+}
 
 _ALL = (
     PolicyFacts(
@@ -170,6 +190,57 @@ _ALL = (
         meaning="a fixed cluster; the next GPU to whoever saves most time by it",
         knob="nodes",
         own_batch=True,
+    ),
+    PolicyFacts(
+        name="optimus-goodput",
+        title="Optimus with goodput",
+        meaning="optimus, with batch sizes that are tuned and the time that is really left",
+        knob="nodes",
+        learns_alone=False,
+    ),
+    _rule(
+        name="optimus-price",
+        title="Optimus with a price",
+        meaning="for every job the width at which its rest comes to least, time and money together",
+        knob="knob",
+        knob_means="seconds that a dollar is worth",
+        knob_values=(30.0, 100.0, 300.0, 1_000.0, 3_000.0, 10_000.0),
+        live=True,
+    ),
+    _rule(
+        name="efficiency",
+        title="Efficiency of every job",
+        meaning="every job on its widest width of at least this efficiency",
+        knob="target",
+        live=True,
+    ),
+    _rule(
+        name="scavenger",
+        title="Scavenger",
+        meaning="every job at the knee of its own curve of time against cost",
+        knob="knob",
+        knob_means="weight of its time, beside that of its cost, 0 to 1; 0.5 is the knee",
+        knob_most=1.0,
+        knob_values=(0.1, 0.3, 0.5, 0.7, 0.9),
+    ),
+    _rule(
+        name="elasticflow",
+        title="ElasticFlow",
+        meaning="every job on the narrowest width that meets its deadline, for life",
+        several_types=False,
+        **_DEADLINE,
+    ),
+    _rule(
+        name="rubberband",
+        title="RubberBand",
+        meaning="every job by the cheapest plan of its stages that meets its deadline",
+        **_DEADLINE,
+    ),
+    _rule(
+        name="gavel-cost",
+        title="Gavel, cheapest in time",
+        meaning="every job on the GPUs that meet its deadline for the least money, for life",
+        **_DEADLINE,
     ),
 )
 

@@ -85,6 +85,7 @@ class Boa:
     name: ClassVar[str] = "boa"
     by_job: ClassVar[bool] = True
     """Decides job by job, so it may be asked at events."""
+    follows_plan: ClassVar[bool] = True
 
     def decide(self, view: ClusterView) -> Decision:
         """A job of a class that is not in the plan gets nothing: it waits for the next plan."""

@@ -20,6 +20,8 @@ from boa.model.workload import Billing
 from boa.policy.boa import Boa
 from boa.policy.fixed import Fixed
 from boa.policy.market.policy import Market
+from boa.policy.rivals.deadlines import ByDeadline, RubberBand
+from boa.policy.rivals.efficient import Efficiency
 from boa.policy.rivals.optimus import Optimus
 from boa.policy.rivals.pollux import Pollux
 from boa.policy.rivals.pollux_autoscale import PolluxAutoscale
@@ -29,6 +31,7 @@ from boa.policy.rivals.rubick_autoscale import RubickAutoscale
 from boa.policy.rivals.sia import Sia
 from boa.policy.rivals.sia_autoscale import SiaAutoscale
 from boa.policy.rivals.tiresias import Tiresias
+from boa.policy.rivals.weighing import optimus_price, scavenger
 from boa.units import GpuName, UsdPerHour
 
 __all__ = [
@@ -82,6 +85,13 @@ _MAKERS: Mapping[str, Callable[[Knobs], Policy]] = {
     "reservation": lambda k: Reservation(fixed=k.nodes is not None),
     "tiresias": lambda k: Tiresias(),
     "optimus": lambda k: Optimus(),
+    "optimus-goodput": lambda k: Optimus(goodput=True),
+    "optimus-price": lambda k: optimus_price(_given(k.knob)),
+    "efficiency": lambda k: Efficiency(_given(k.target)),
+    "scavenger": lambda k: scavenger(_given(k.knob)),
+    "elasticflow": lambda k: ByDeadline(_given(k.knob), "elasticflow"),
+    "rubberband": lambda k: RubberBand(_given(k.knob)),
+    "gavel-cost": lambda k: ByDeadline(_given(k.knob), "gavel-cost"),
 }
 assert _MAKERS.keys() == POLICIES.keys(), _MAKERS.keys() ^ POLICIES.keys()
 
@@ -98,6 +108,9 @@ def choose(name: str, knobs: Knobs, billing: Billing = "gpu") -> Choice:
         if value is not None and knob != facts.knob and knob not in facts.also:
             takes = flag_of(facts.knob) if facts.knob else "neither"
             raise UsageError(f"--policy {name} does not take {flag_of(knob)} (it takes {takes})")
+    if knobs.knob is not None and not 0 < knobs.knob <= facts.knob_most:
+        expected = f"a number above 0, at most {facts.knob_most:g}: {facts.knob_means}"
+        raise InputError("--knob", knobs.knob, expected)
     policy = Market() if name == "boa" and billing == "node" else _MAKERS[name](knobs)
     return Choice(
         policy=policy, budget=knobs.budget, like_sia=facts.like_sia, own_batch=facts.own_batch

@@ -129,7 +129,7 @@ class Scheduler:
         self.beliefs.look(draft.now)
         self.purse.steer(draft, self.planner.plan, self.decider.commitments)
         self.decider.patience_s = self.purse.patience_s
-        plans = self.decider.by_job or self.decider.at_events
+        plans = self.decider.follows_plan
         if plans and self.planner.step(draft, self.purse.effective):
             self.decider.planned(self.planner.memory)
         for gpu in give_up_booting(draft, self._boot_s):

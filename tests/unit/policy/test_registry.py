@@ -14,7 +14,13 @@ from boa.model.service import ServiceConfig
 from boa.policy.registry import Knobs, choose
 from boa.server import service
 
-VALUES: dict[str, Any] = {"budget": 40.0, "target": 0.5, "nodes": {"T4": 4}, "width": 2}
+VALUES: dict[str, Any] = {
+    "budget": 40.0,
+    "target": 0.5,
+    "nodes": {"T4": 4},
+    "width": 2,
+    "knob": 0.5,
+}
 DOCS = Path(boa.__file__).parents[2] / "docs"
 EVERY = pytest.mark.parametrize("facts", POLICIES.values(), ids=POLICIES)
 
@@ -41,13 +47,13 @@ def test_only_who_decides_job_by_job_acts_at_events(facts: PolicyFacts) -> None:
 
 @EVERY
 def test_a_live_policy_decides_on_the_size_of_the_cluster(facts: PolicyFacts) -> None:
-    assert not facts.live or facts.knob in ("budget", "target")
+    assert not facts.live or facts.knob in ("budget", "target", "knob")
 
 
 @EVERY
 def test_the_service_takes_live_policies_and_no_others(facts: PolicyFacts, tmp_path: Path) -> None:
     file = tmp_path / "boa.yaml"
-    file.write_text(f"policy: {facts.name}\ntarget_efficiency: 0.5\n", encoding="utf-8")
+    file.write_text(f"policy: {facts.name}\ntarget_efficiency: 0.5\nknob: 0.5\n", encoding="utf-8")
     if facts.live:
         config = load_config(file, {}, lambda *_: None)
         assert service._policy(config).name == facts.name

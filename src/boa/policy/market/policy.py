@@ -31,6 +31,7 @@ class Market:
     name: ClassVar[str] = "boa"
     by_job: ClassVar[bool] = False
     at_events: ClassVar[bool] = True
+    follows_plan: ClassVar[bool] = True
 
     def decide(self, view: ClusterView) -> Decision:
         planned: Planned | None = view.memory

@@ -2,6 +2,8 @@
 
 Every job gets one GPU, in the order of arrival; then the GPUs that are left go one by one to the
 job whose rest would become shortest by it. What is left of a job is known.
+
+With goodput, batch sizes are tuned and the rest is what it really is.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,8 +15,8 @@ import numpy as np
 
 from boa.model.cluster import ClusterView, Decision, JobId, JobView
 from boa.model.speedup import Floats
+from boa.policy.rivals.outlook import Outlooks, packed_rates
 from boa.policy.rivals.reservation import pools_of
-from boa.policy.rivals.rests import packed_rates
 from boa.policy.rivals.seating import Wanted, seat
 
 
@@ -22,16 +24,24 @@ from boa.policy.rivals.seating import Wanted, seat
 class Optimus:
     """On the nodes there are, of one GPU type."""
 
-    name: str = "optimus"
+    goodput: bool = False
     by_job: ClassVar[bool] = False
+
+    @property
+    def name(self) -> str:
+        return "optimus-goodput" if self.goodput else "optimus"
 
     def decide(self, view: ClusterView) -> Decision:
         gpu, kind = next(iter(view.gpu_types.items()))
         pools = pools_of(view)
-        widths = shared_out(
-            {job.id: rest_by_width(job, gpu, kind.gpus_per_node) for job in view.jobs},
-            pools[gpu].gpus_free,
-        )
+        outlooks = Outlooks(view.gpu_types)
+        rests = {
+            job.id: true_rest(job, outlooks)
+            if self.goodput
+            else rest_by_width(job, gpu, kind.gpus_per_node)
+            for job in view.jobs
+        }
+        widths = shared_out(rests, pools[gpu].gpus_free)
         wanted = [Wanted(job, gpu, widths[job.id]) for job in view.jobs if widths[job.id]]
         placed = seat(sorted(wanted, key=lambda one: one.width), pools)
         return Decision(placements=placed, nodes=tuple(view.nodes))
@@ -46,6 +56,12 @@ def rest_by_width(job: JobView, gpu: str, gpus_per_node: int) -> Floats:
     left = sum(job.work[job.epoch + 1 :]) or 1.0
     with np.errstate(divide="ignore"):
         return np.asarray(left / packed_rates(rates, gpus_per_node)[1:])
+
+
+def true_rest(job: JobView, outlooks: Outlooks) -> Floats:
+    """The same with all that is left, epoch by epoch."""
+    outlook = outlooks.of(job)
+    return np.ones(1) if outlook is None else outlook.rests(job.epoch, job.left)[0]
 
 
 def shared_out(rests: Mapping[JobId, Floats], gpus: int) -> dict[JobId, int]:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from boa.model.cluster import Decision
+from boa.model.events import Cause
 from boa.model.job import JobRecord
 from boa.placement.fitting import Fitted, Room, fit
 from boa.scheduler.decide.decider import Decider, current_allocations, rent, schedulable
@@ -36,14 +37,16 @@ class ByJob(Decider):
         return self.fresh_plan or job.share is None or job.id in self.asked_again or _due(job)
 
     def _ask(self, draft: Draft, jobs: Sequence[JobRecord]) -> None:
-        decision = self.policy.decide(self.view(draft, jobs)) if self.memory else Decision()
+        waits = self.follows_plan and not self.memory
+        decision = Decision() if waits else self.policy.decide(self.view(draft, jobs))
         for job in jobs:
             share = decision.shares.get(job.id)
             if share is None and draft.now - job.submitted_at >= self.unplanned_s:
                 share = job.share or self.least(job)
             share = share and self.within(share, job, draft.now)
             if share is not None and share != job.share:
-                self.causes[job.id] = "epoch" if _due(job) else "plan"
+                other: Cause = "plan" if self.follows_plan else "round"
+                self.causes[job.id] = "epoch" if _due(job) else other
                 draft.put_job(replace(job, share=share))
                 draft.replan = True
 

@@ -102,6 +102,11 @@ class Decider(ABC):
         """It is asked of all jobs whenever anything happens."""
         return getattr(self.policy, "at_events", False)
 
+    @property
+    def follows_plan(self) -> bool:
+        """It is asked only once there is a plan, and remembers that."""
+        return getattr(self.policy, "follows_plan", False)
+
     @abstractmethod
     def decide(self, draft: Draft, room: Room) -> None:
         """Give every job its GPUs; rent what is missing."""
