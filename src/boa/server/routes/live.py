@@ -113,8 +113,8 @@ async def live_chunks(
                 break
         teller, heard = Teller(service, whole.seen()), told.number
         while not service.stopping.is_set():
+            heard = told.number  # of the snapshot that is looked at: others may come meanwhile
             missed = await run_in_threadpool(teller.next, False, told.snapshot)
-            heard = told.number
             if missed is not None:
                 yield missed
             if not teller.watch.behind:
@@ -122,8 +122,8 @@ async def live_chunks(
         while not service.stopping.is_set():
             news = await told.after(heard)
             if news is None and heard < told.number:  # it has taken too long to take the last ones
-                missed = await run_in_threadpool(teller.next, False, told.snapshot)
                 heard = told.number
+                missed = await run_in_threadpool(teller.next, False, told.snapshot)
                 if missed is not None:
                     yield missed
             elif news is not None:

@@ -20,7 +20,7 @@ from boa.model.job import JobSpec
 from boa.runtime.snapshot import Snapshot
 from boa.server.context import Service
 from boa.server.routes import live
-from boa.server.routes.live import live_chunks
+from boa.server.routes.live import Broadcast, live_chunks
 from boa.store.base import StoreTrouble
 from fakes import NOW, SECRET, FakeControl, FakeService
 from unit.server.routes.test_money import plan_state
@@ -307,3 +307,39 @@ def test_a_change_is_spelled_once_for_all_who_watch(
     assert all(one == said[0] for one in said)
     assert [json.loads(part[6:])["complete"] for part in said[0]] == [False, True, True]
     assert len(made) < 20
+
+
+def test_news_that_come_while_somebody_looks_for_what_he_missed_reach_him(
+    service: FakeService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    context = Service(
+        control=service.control,
+        store=service.control.store,
+        engine=service.engine,
+        secret=SECRET,
+        version="",
+    )
+    service.submit()
+    in_pool, late = live.run_in_threadpool, []
+
+    async def slow(call: Any, *given: Any) -> Any:
+        """Whoever looks first has all others told of another job before he is answered."""
+        found = await in_pool(call, *given)
+        if not late and getattr(call, "__self__", None) is not told._teller:
+            late.append(service.control.submit(JobSpec(job_class="a", run=("true",))))
+            while not told.number:
+                await asyncio.sleep(0)
+        return found
+
+    async def watched() -> bytes:
+        nonlocal told
+        told = Broadcast(context, 0.001, math.inf)
+        context.shared["live", id(asyncio.get_running_loop()), 0.001, math.inf] = told
+        stream = live_chunks(context, 0.001, math.inf)
+        assert [await anext(stream), await anext(stream)]
+        monkeypatch.setattr(live, "run_in_threadpool", slow)
+        return await asyncio.wait_for(anext(stream), 60.0)
+
+    told: Broadcast
+    news = json.loads(asyncio.run(watched())[6:])
+    assert [row["class"] for row in news["jobs"]] == ["a"]
