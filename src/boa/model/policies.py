@@ -63,6 +63,9 @@ class PolicyFacts:
     """Jobs run on the GPUs that their users asked for, or not at all."""
     own_batch: bool = False
     """Jobs keep the batch size that their users asked for, whatever they run on."""
+    takes_turns: bool = False
+    """Shares a cluster in time, by a program with many solutions: a symmetric one may be asked
+    for."""
     like_sia: bool = False
     """Jobs that learn alone start with one GPU of every type profiled, and predict no batch size
     above the one that their user asked for."""
@@ -75,6 +78,19 @@ def _rule(**facts: Any) -> PolicyFacts:
         "by_job": True,
         "interval_s": None,
         "learns_alone": False,
+    }
+    return PolicyFacts(**same | facts)
+
+
+def _gavel(**facts: Any) -> PolicyFacts:
+    """Jobs take turns on a fixed cluster, at the widths and batch sizes that were asked for."""
+    same: dict[str, Any] = {
+        "knob": "nodes",
+        "several_types": True,
+        "interval_s": 360.0,
+        "as_asked": True,
+        "own_batch": True,
+        "takes_turns": True,
     }
     return PolicyFacts(**same | facts)
 
@@ -190,6 +206,21 @@ _ALL = (
         meaning="a fixed cluster; the next GPU to whoever saves most time by it",
         knob="nodes",
         own_batch=True,
+    ),
+    _gavel(
+        name="gavel",
+        title="Gavel",
+        meaning="a fixed cluster, shared in time for the most progress in all",
+    ),
+    _gavel(
+        name="gavel-maxmin",
+        title="Gavel, fair",
+        meaning="a fixed cluster, shared in time so that the worst-off job is best off",
+    ),
+    _gavel(
+        name="themis",
+        title="Themis",
+        meaning="a fixed cluster, shared in time so that all jobs are late alike",
     ),
     PolicyFacts(
         name="optimus-goodput",

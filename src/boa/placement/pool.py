@@ -129,6 +129,20 @@ class Pool:
                     return self.hold(chosen)
         return None
 
+    def take_first(self, width: int) -> Allocation | None:
+        """The first GPUs that are free, in the order of the nodes, on however many."""
+        if self.gpus_free < width:
+            return None
+        chosen, left = [], width
+        for node in sorted(self.free, key=self._rank.__getitem__):
+            count = min(self.free[node], left)
+            if count:
+                chosen.append((node, count))
+                left -= count
+            if not left:
+                break
+        return self.hold(chosen)
+
     def _set(self, node: NodeId, free: int) -> None:
         if not 0 <= free <= self.per_node:
             raise AssertionError(f"node {node} would have {free} of {self.per_node} GPUs free")

@@ -22,6 +22,7 @@ from boa.policy.fixed import Fixed
 from boa.policy.market.policy import Market
 from boa.policy.rivals.deadlines import ByDeadline, RubberBand
 from boa.policy.rivals.efficient import Efficiency
+from boa.policy.rivals.gavel import Gavel
 from boa.policy.rivals.optimus import Optimus
 from boa.policy.rivals.pollux import Pollux
 from boa.policy.rivals.pollux_autoscale import PolluxAutoscale
@@ -30,6 +31,7 @@ from boa.policy.rivals.rubick import Rubick
 from boa.policy.rivals.rubick_autoscale import RubickAutoscale
 from boa.policy.rivals.sia import Sia
 from boa.policy.rivals.sia_autoscale import SiaAutoscale
+from boa.policy.rivals.time_shares import fair_finish, max_min, max_sum
 from boa.policy.rivals.tiresias import Tiresias
 from boa.policy.rivals.weighing import optimus_price, scavenger
 from boa.units import GpuName, UsdPerHour
@@ -56,6 +58,7 @@ class Knobs:
     nodes: Mapping[GpuName, int] | None = None
     width: int | None = None
     knob: float | None = None
+    symmetric: bool = False
     seed: int = 0
 
 
@@ -85,6 +88,9 @@ _MAKERS: Mapping[str, Callable[[Knobs], Policy]] = {
     "reservation": lambda k: Reservation(fixed=k.nodes is not None),
     "tiresias": lambda k: Tiresias(),
     "optimus": lambda k: Optimus(),
+    "gavel": lambda k: Gavel("gavel", max_sum, k.symmetric),
+    "gavel-maxmin": lambda k: Gavel("gavel-maxmin", max_min, k.symmetric),
+    "themis": lambda k: Gavel("themis", fair_finish, k.symmetric),
     "optimus-goodput": lambda k: Optimus(goodput=True),
     "optimus-price": lambda k: optimus_price(_given(k.knob)),
     "efficiency": lambda k: Efficiency(_given(k.target)),
@@ -108,6 +114,9 @@ def choose(name: str, knobs: Knobs, billing: Billing = "gpu") -> Choice:
         if value is not None and knob != facts.knob and knob not in facts.also:
             takes = flag_of(facts.knob) if facts.knob else "neither"
             raise UsageError(f"--policy {name} does not take {flag_of(knob)} (it takes {takes})")
+    if knobs.symmetric and not facts.takes_turns:
+        names = ", ".join(name for name, known in POLICIES.items() if known.takes_turns)
+        raise UsageError(f"--symmetric is for {names}, not for --policy {name}")
     if knobs.knob is not None and not 0 < knobs.knob <= facts.knob_most:
         expected = f"a number above 0, at most {facts.knob_most:g}: {facts.knob_means}"
         raise InputError("--knob", knobs.knob, expected)

@@ -84,6 +84,15 @@ class PolicyKnobs:
         ),
     ] = None
 
+    symmetric: Annotated[
+        bool,
+        shell.Option(
+            "--symmetric",
+            help="Of the gavel policies and themis: treat equal jobs equally, as in published "
+            "runs. By default they end one after the other, which is faster on average.",
+        ),
+    ] = False
+
     def turned(self, seed: int) -> "Knobs":
         """The knobs, once it is known that the policy has its own: before a trace is read."""
         from boa.policy.registry import Knobs, choose
@@ -94,6 +103,7 @@ class PolicyKnobs:
             nodes=self.nodes,
             width=self.width,
             knob=self.knob,
+            symmetric=self.symmetric,
             seed=seed,
         )
         choose(self.policy, knobs)

@@ -14,13 +14,14 @@ from typing import Any
 import httpx
 import pytest
 from pydantic import TypeAdapter
+from starlette.concurrency import run_in_threadpool
 
 from boa.api import answers
 from boa.model.job import JobSpec
 from boa.runtime.snapshot import Snapshot
 from boa.server.context import Service
 from boa.server.routes import live
-from boa.server.routes.live import Broadcast, live_chunks
+from boa.server.routes.live import live_chunks
 from boa.store.base import StoreTrouble
 from fakes import NOW, SECRET, FakeControl, FakeService
 from unit.server.routes.test_money import plan_state
@@ -320,26 +321,23 @@ def test_news_that_come_while_somebody_looks_for_what_he_missed_reach_him(
         version="",
     )
     service.submit()
-    in_pool, late = live.run_in_threadpool, []
+    late: list[object] = []
 
     async def slow(call: Any, *given: Any) -> Any:
         """Whoever looks first has all others told of another job before he is answered."""
-        found = await in_pool(call, *given)
-        if not late and getattr(call, "__self__", None) is not told._teller:
+        found = await run_in_threadpool(call, *given)
+        (told,) = context.shared.values()
+        if not late and call.__self__ is not told._teller:
             late.append(service.control.submit(JobSpec(job_class="a", run=("true",))))
             while not told.number:
                 await asyncio.sleep(0)
         return found
 
     async def watched() -> bytes:
-        nonlocal told
-        told = Broadcast(context, 0.001, math.inf)
-        context.shared["live", id(asyncio.get_running_loop()), 0.001, math.inf] = told
         stream = live_chunks(context, 0.001, math.inf)
         assert [await anext(stream), await anext(stream)]
         monkeypatch.setattr(live, "run_in_threadpool", slow)
         return await asyncio.wait_for(anext(stream), 60.0)
 
-    told: Broadcast
     news = json.loads(asyncio.run(watched())[6:])
     assert [row["class"] for row in news["jobs"]] == ["a"]
