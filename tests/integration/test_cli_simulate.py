@@ -35,6 +35,10 @@ RUNS: dict[str, list[object]] = {
     "elasticflow": ["--knob", 0.3],
     "rubberband": ["--knob", 0.3],
     "gavel-cost": ["--knob", 0.3],
+    "hesrpt": ["--nodes", "T4=4"],
+    "qssf": ["--nodes", "T4=4"],
+    "allox": ["--nodes", "T4=4"],
+    "shockwave": ["--nodes", "T4=4"],
 }
 SPAN_H = (JOBS - 1) * 900 / 3600
 RUBICK_HEAD = (

@@ -273,6 +273,39 @@ _ALL = (
         meaning="every job on the GPUs that meet its deadline for the least money, for life",
         **_DEADLINE,
     ),
+    PolicyFacts(
+        name="hesrpt",
+        title="heSRPT",
+        meaning="a fixed cluster; shares by remaining size, the smallest job's the largest",
+        knob="nodes",
+        learns_alone=False,
+    ),
+    PolicyFacts(
+        name="qssf",
+        title="QSSF",
+        meaning="a fixed cluster; what users ask for, the least predicted service first",
+        knob="nodes",
+        as_asked=True,
+        own_batch=True,
+    ),
+    PolicyFacts(
+        name="allox",
+        title="AlloX",
+        meaning="a fixed cluster; jobs matched to types and places in line, to their ends",
+        knob="nodes",
+        several_types=True,
+        as_asked=True,
+        own_batch=True,
+    ),
+    PolicyFacts(
+        name="shockwave",
+        title="Shockwave",
+        meaning="a fixed cluster; rounds planned for the product of all jobs' progress",
+        knob="nodes",
+        interval_s=120.0,
+        as_asked=True,
+        own_batch=True,
+    ),
 )
 
 POLICIES: Mapping[str, PolicyFacts] = {facts.name: facts for facts in _ALL}

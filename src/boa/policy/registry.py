@@ -20,15 +20,19 @@ from boa.model.workload import Billing
 from boa.policy.boa import Boa
 from boa.policy.fixed import Fixed
 from boa.policy.market.policy import Market
+from boa.policy.rivals.allox import AlloX
 from boa.policy.rivals.deadlines import ByDeadline, RubberBand
 from boa.policy.rivals.efficient import Efficiency
 from boa.policy.rivals.gavel import Gavel
+from boa.policy.rivals.hesrpt import HeSrpt
 from boa.policy.rivals.optimus import Optimus
 from boa.policy.rivals.pollux import Pollux
 from boa.policy.rivals.pollux_autoscale import PolluxAutoscale
+from boa.policy.rivals.qssf import Qssf
 from boa.policy.rivals.reservation import Reservation
 from boa.policy.rivals.rubick import Rubick
 from boa.policy.rivals.rubick_autoscale import RubickAutoscale
+from boa.policy.rivals.shockwave import Shockwave
 from boa.policy.rivals.sia import Sia
 from boa.policy.rivals.sia_autoscale import SiaAutoscale
 from boa.policy.rivals.time_shares import fair_finish, max_min, max_sum
@@ -98,6 +102,10 @@ _MAKERS: Mapping[str, Callable[[Knobs], Policy]] = {
     "elasticflow": lambda k: ByDeadline(_given(k.knob), "elasticflow"),
     "rubberband": lambda k: RubberBand(_given(k.knob)),
     "gavel-cost": lambda k: ByDeadline(_given(k.knob), "gavel-cost"),
+    "hesrpt": lambda k: HeSrpt(),
+    "qssf": lambda k: Qssf(),
+    "allox": lambda k: AlloX(),
+    "shockwave": lambda k: Shockwave(),
 }
 assert _MAKERS.keys() == POLICIES.keys(), _MAKERS.keys() ^ POLICIES.keys()
 

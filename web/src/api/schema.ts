@@ -3861,8 +3861,8 @@ export interface components {
                 text: string;
             };
             /** @description As GET /api/v1/what-if/traces explains them. */
-            policies: ("boa" | "fixed" | "pollux" | "pollux-autoscale" | "sia" | "sia-autoscale" | "rubick" | "rubick-autoscale" | "rubick-autoscale-by-base" | "rubick-autoscale-queueing" | "reservation" | "tiresias" | "optimus" | "gavel" | "gavel-maxmin" | "themis" | "optimus-goodput" | "optimus-price" | "efficiency" | "scavenger" | "elasticflow" | "rubberband" | "gavel-cost")[];
-            /** @description USD per hour: of boa; fixed clusters (pollux, sia, rubick, tiresias, optimus, gavel, gavel-maxmin, themis, optimus-goodput) are as large. */
+            policies: ("boa" | "fixed" | "pollux" | "pollux-autoscale" | "sia" | "sia-autoscale" | "rubick" | "rubick-autoscale" | "rubick-autoscale-by-base" | "rubick-autoscale-queueing" | "reservation" | "tiresias" | "optimus" | "gavel" | "gavel-maxmin" | "themis" | "optimus-goodput" | "optimus-price" | "efficiency" | "scavenger" | "elasticflow" | "rubberband" | "gavel-cost" | "hesrpt" | "qssf" | "allox" | "shockwave")[];
+            /** @description USD per hour: of boa; fixed clusters (pollux, sia, rubick, tiresias, optimus, gavel, gavel-maxmin, themis, optimus-goodput, hesrpt, qssf, allox, shockwave) are as large. */
             budgets: number[];
             /** @description What can be rented; by default the first of the trace's. */
             gpu_types?: string[];

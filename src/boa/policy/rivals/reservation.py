@@ -1,6 +1,6 @@
 """Reservation: what the user asked for, first come, first served, never rescaled."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -27,7 +27,7 @@ class Reservation:
 
     def decide(self, view: ClusterView) -> Decision:
         if self.fixed:
-            placements = first_come_first_served(view)
+            placements = in_turn(view, sorted(view.jobs, key=lambda job: job.arrival))
             return Decision(placements=placements, nodes=tuple(view.nodes))
         shares = {
             job.id: Share(gpu, asked_width(job))
@@ -66,8 +66,8 @@ def pools_of(view: ClusterView) -> dict[GpuName, Pool]:
     }
 
 
-def first_come_first_served(view: ClusterView) -> dict[JobId, Allocation]:
-    """Running jobs stay; then by arrival, until one finds no room on the fewest nodes.
+def in_turn(view: ClusterView, queue: Iterable[JobView]) -> dict[JobId, Allocation]:
+    """Running jobs stay; then one after the other, until one finds no room on the fewest nodes.
 
     A job wider than the cluster could ever hold is passed over: it would block all others for good.
     """
@@ -77,7 +77,7 @@ def first_come_first_served(view: ClusterView) -> dict[JobId, Allocation]:
         for job in view.jobs
         if job.allocation is not None and pools[job.allocation.gpu].fits(job.allocation)
     }
-    for job in sorted(view.jobs, key=lambda job: job.arrival):
+    for job in queue:
         gpu = asked_type(job, view.gpu_types)
         if job.id in placed or gpu is None:
             continue

@@ -110,12 +110,12 @@ def _solved(contest: Contest, values: Floats, needs: Floats) -> tuple[Floats, fl
     limits = np.concatenate([np.ones(jobs), contest.gpus, np.zeros(len(needing))])
     costs = np.append(-values.ravel(), -1.0 if len(needing) else 0.0)
     most = highspy.kHighsInf if len(needing) else 0.0
-    found = _least(costs, matrix, limits, np.append(able.ravel().astype(float), most))
+    found = least(costs, matrix, limits, np.append(able.ravel().astype(float), most))
     reached = float(found[-1]) if len(needing) else np.inf
     return np.clip(found[:-1].reshape(jobs, types), 0.0, 1.0), reached
 
 
-def _least(costs: Floats, matrix: Floats, limits: Floats, upper: Floats) -> Floats:
+def least(costs: Floats, matrix: Floats, limits: Floats, upper: Floats) -> Floats:
     """x of least cost with matrix · x ≤ limits, 0 ≤ x ≤ upper: a vertex."""
     rows, columns = matrix.shape
     lp = highspy.HighsLp()

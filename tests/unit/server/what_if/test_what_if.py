@@ -261,6 +261,11 @@ def as_tables(world: World) -> World:
         ("tiresias", Knobs(nodes={"T4": 4})),
         ("fixed", Knobs(width=2)),
         ("optimus-goodput", Knobs(nodes={"T4": 4})),
+        ("gavel", Knobs(nodes={"T4": 4})),
+        ("hesrpt", Knobs(nodes={"T4": 4})),
+        ("allox", Knobs(nodes={"T4": 4})),
+        ("shockwave", Knobs(nodes={"T4": 4})),
+        ("qssf", Knobs(nodes={"T4": 4})),
         ("optimus-price", Knobs(knob=300.0)),
         ("efficiency", Knobs(target=0.5)),
         ("scavenger", Knobs(knob=0.5)),
@@ -368,6 +373,6 @@ def test_a_folder_that_cannot_be_written_costs_only_the_memory_of_it(tmp_path: P
 
 def test_the_points_said_beforehand_are_those_there_are_at_most(service: FakeService) -> None:
     every = list(service.get("what-if/traces")["policies"])
-    grid = SweepGrid(budgets=[60.0, 90.0], targets=[0.5])
+    grid = SweepGrid(budgets=[60.0], targets=[0.5])
     world = catalogue_world("day", generated_trace("day"), None, {})
     assert what_if._check_points(every, grid) == len(points_of(world, every, grid))

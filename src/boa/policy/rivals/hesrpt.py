@@ -1,0 +1,90 @@
+"""heSRPT (Berg, Vesilo and Harchol-Balter 2020): shares of a fixed pool by remaining size.
+
+Optimal for the mean where all sizes are known, all jobs are there and each speeds up as kᵖ: of n
+jobs by falling size, the i-th has (i/n)^{1/(1−p)} − ((i−1)/n)^{1/(1−p)} of all GPUs.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from boa.model.cluster import ClusterView, Decision, JobView
+from boa.model.kept_rows import Ints
+from boa.model.speedup import Floats
+from boa.policy.rivals.outlook import Outlook, Outlooks
+from boa.policy.rivals.reservation import pools_of
+from boa.policy.rivals.seating import Wanted, seat
+
+MOST_P = 0.99
+"""Beyond, all goes to the smallest job: a speedup that is linear as far as it was measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeSrpt:
+    """On the nodes there are, of one GPU type; p is fitted to every job's own speedup."""
+
+    name: str = "hesrpt"
+    by_job: ClassVar[bool] = False
+
+    def decide(self, view: ClusterView) -> Decision:
+        gpu, pools, outlooks = next(iter(view.gpu_types)), pools_of(view), Outlooks(view.gpu_types)
+        known = [(job, seen) for job in view.jobs if (seen := outlooks.of(job)) is not None]
+        if not known:
+            return Decision(nodes=tuple(view.nodes))
+        known.sort(key=lambda one: -size_of(*one))
+        parts = fractions([exponent(job, seen) for job, seen in known])
+        most = np.array([len(seen.gpus) for _, seen in known])
+        widths = whole_gpus(parts, most, pools[gpu].gpus_free)
+        wanted = [
+            Wanted(job, gpu, int(width))
+            for (job, _), width in zip(known, widths, strict=True)
+            if width
+        ]
+        placed = seat(sorted(wanted, key=lambda one: -one.width), pools)
+        return Decision(placements=placed, nodes=tuple(view.nodes))
+
+
+def size_of(job: JobView, seen: Outlook) -> float:
+    """GPU-seconds that are left of it where it is most efficient."""
+    return float((seen.rests(job.epoch, job.left)[0] * seen.widths).min())
+
+
+def exponent(job: JobView, seen: Outlook) -> float:
+    """p of the power law that comes nearest to its speedup in this epoch."""
+    seconds = seen.seconds[min(job.epoch, len(seen.seconds) - 1)]
+    runs = np.isfinite(seconds)
+    if runs.sum() < 2:
+        return 0.0
+    logs, speeds = np.log(seen.widths[runs]), -np.log(seconds[runs])
+    slope = np.cov(logs, speeds)[0, 1] / np.var(logs, ddof=1)
+    return float(min(max(slope, 0.0), MOST_P))
+
+
+def fractions(exponents: Sequence[float]) -> Floats:
+    """Shares of jobs by falling size; where exponents differ, their shares are made to fit."""
+    count = len(exponents)
+    at, power = np.arange(1, count + 1), 1.0 / (1.0 - np.array(exponents))
+    found = (at / count) ** power - ((at - 1) / count) ** power
+    return np.asarray(found / found.sum())
+
+
+def whole_gpus(parts: Floats, most: Ints, gpus: int) -> Ints:
+    """So many GPUs, in whole ones and none beyond a job's most; the largest parts lost by rounding
+    are made good first, the smaller job's before the larger one's."""
+    widths, left = np.zeros(len(parts), dtype=np.int64), gpus
+    while left:
+        room = widths < most
+        if not room.any():
+            break
+        share = np.where(room, parts, 0.0)
+        if not share.sum():
+            share = room.astype(float)
+        ideal = share / share.sum() * left
+        given = np.minimum(np.floor(ideal).astype(np.int64), most - widths)
+        if not given.any():
+            order = np.lexsort((-np.arange(len(parts)), -ideal))
+            given[[at for at in order.tolist() if room[at]][:left]] = 1
+        widths, left = widths + given, left - int(given.sum())
+    return widths
