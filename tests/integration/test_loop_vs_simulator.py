@@ -20,6 +20,7 @@ from boa.model.service import ClassPrior
 from boa.model.trace import Trace, TraceJob
 from boa.model.workload import GpuType
 from boa.policy.registry import POLICIES, Choice, Knobs, choose
+from boa.policy.rivals.standing import Standing
 from boa.sim.knowledge import ExpectedArrivals, Knowledge
 from boa.sim.physics import TableTruth
 from boa.sim.replay_jobs import profiles_of, replay_spec
@@ -205,6 +206,16 @@ def test_a_rival_under_caps_and_shortage_does_live_what_was_simulated(tmp_path: 
     of = world([T4, A100])
     settings = replace(LIMITED, interval_s=60.0, max_spend=24.0, max_nodes={"T4": 5, "A100": 2})
     choice = choose("sia-autoscale", Knobs(target=0.6))
+    held_equal(of, choice, settings, 1.0, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["tiresias", "gavel"])
+def test_a_fixed_cluster_does_live_what_was_simulated(name: str, tmp_path: Path) -> None:
+    """Rented with the first job, given back when there is none."""
+    of, nodes = world([T4, A100]), {"T4": 4, "A100": 2}
+    choice = Choice(policy=Standing(choose(name, Knobs(nodes=nodes)).policy, nodes))
+    settings = replace(LIMITED, interval_s=60.0, max_nodes=nodes)
     held_equal(of, choice, settings, 1.0, tmp_path)
 
 

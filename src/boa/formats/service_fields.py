@@ -356,7 +356,9 @@ CONFIG: Format[Values] = Format(
         _setting(
             "policy",
             choice(live_policies()),
-            "Who decides. All but `boa` need `target_efficiency` or `knob`.",
+            "Who decides. All but `boa` need `target_efficiency`, a `knob`, or, for a fixed "
+            "cluster (`tiresias`, `gavel`), `max_nodes` of every type: all of them, while there "
+            "are jobs.",
         ),
         Field(
             "target_efficiency",

@@ -48,7 +48,8 @@ class PolicyFacts:
     also: tuple[Knob, ...] = ()
     """Knobs that it understands but does not need."""
     live: bool = False
-    """`boa serve` takes it: it decides on the cluster's size, too."""
+    """`boa serve` takes it: it decides on the cluster's size, too, or has all nodes of a fixed one
+    while there are jobs."""
     several_types: bool = False
     """Uses several GPU types; others would take no notice of a second one."""
     by_job: bool = False
@@ -196,6 +197,7 @@ _ALL = (
         title="Tiresias",
         meaning="a fixed cluster; who has had the least GPU time goes first",
         knob="nodes",
+        live=True,
         several_types=True,
         as_asked=True,
         own_batch=True,
@@ -211,6 +213,7 @@ _ALL = (
         name="gavel",
         title="Gavel",
         meaning="a fixed cluster, shared in time for the most progress in all",
+        live=True,
     ),
     _gavel(
         name="gavel-maxmin",
@@ -314,6 +317,12 @@ POLICIES: Mapping[str, PolicyFacts] = {facts.name: facts for facts in _ALL}
 def live_policies() -> tuple[str, ...]:
     """Names that a service may be set up with; the first is its default."""
     return tuple(name for name, facts in POLICIES.items() if facts.live)
+
+
+def scheduled_policies() -> tuple[str, ...]:
+    """Those of them that the service's scheduler can be simulated with under limits of its own: a
+    fixed cluster has none."""
+    return tuple(name for name in live_policies() if POLICIES[name].knob != "nodes")
 
 
 def policies_with(knob: Knob | None) -> tuple[str, ...]:

@@ -281,7 +281,22 @@ def _policy(config: ServiceConfig) -> Policy:
         if config.knob is None:
             raise InputError("knob", None, f"a number above 0 ({facts.knob_means})")
         return choose(config.policy, Knobs(knob=config.knob)).policy
+    if facts.knob == "nodes":
+        return _on_all_nodes(config)
     if config.target_efficiency is None:
         expected = f"a number between 0 and 1: {config.policy} scales to it"
         raise InputError("target_efficiency", None, expected)
     return choose(config.policy, Knobs(target=config.target_efficiency)).policy
+
+
+def _on_all_nodes(config: ServiceConfig) -> Policy:
+    """A policy for a fixed cluster, on as many nodes of every type as there may be."""
+    from boa.policy.registry import Knobs, choose
+    from boa.policy.rivals.standing import Standing
+
+    for gpu in config.gpu_types:
+        if config.max_nodes.get(gpu) is None:
+            expected = f"a number of nodes: {config.policy} runs on a fixed cluster, all of them"
+            raise InputError(f"gpu_types.{gpu}.max_nodes", None, expected)
+    nodes = {gpu: config.max_nodes[gpu] for gpu in config.gpu_types}
+    return Standing(choose(config.policy, Knobs(nodes=nodes)).policy, nodes)

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from boa.errors import InputError, UsageError
-from boa.policy.registry import POLICIES, Choice, Knobs, live_policies
+from boa.model.policies import POLICIES, scheduled_policies
+from boa.policy.registry import Choice, Knobs
 from boa.scheduler.observe.commands import UNLIMITED, check_cap
 from boa.sim.physics import Truth
 from boa.sim.run import World
@@ -40,11 +41,11 @@ def check_goes_together(world: World, name: str, choice: Choice, settings: Setti
 def _check_scheduled(name: str, choice: Choice, settings: Settings) -> None:
     """The service's own scheduler decides; so it must be able to, and have what it needs."""
     facts = POLICIES[name]
-    if not facts.live:
+    if name not in scheduled_policies():
         raise UsageError(
             "--max-spend, --max-nodes, --keep-warm-s, --pacing-h and --learning service are "
             f"decided by the scheduler of boa serve, which does not run --policy {name}; it runs "
-            f"{', '.join(live_policies())}"
+            f"{', '.join(scheduled_policies())}"
         )
     if settings.pacing_h is not None and facts.knob != "budget":
         raise UsageError(f"--pacing-h steers a budget, and --policy {name} has none")

@@ -1,5 +1,6 @@
 """What is said of a policy once holds everywhere: of its class, in the docs, in what is served."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,20 @@ import boa
 from boa.errors import InputError
 from boa.formats.service import load_config
 from boa.formats.service_fields import CONFIG as FORMAT
-from boa.model.policies import KNOB_NAMES, POLICIES, PolicyFacts, live_policies, policy_table
+from boa.model.cluster import ClusterView, JobView
+from boa.model.policies import (
+    KNOB_NAMES,
+    POLICIES,
+    PolicyFacts,
+    live_policies,
+    policy_table,
+    scheduled_policies,
+)
 from boa.model.service import ServiceConfig
+from boa.model.workload import GpuType
 from boa.policy.registry import Knobs, choose
 from boa.server import service
+from lone_jobs import Curves
 
 VALUES: dict[str, Any] = {
     "budget": 40.0,
@@ -46,14 +57,18 @@ def test_only_who_decides_job_by_job_acts_at_events(facts: PolicyFacts) -> None:
 
 
 @EVERY
-def test_a_live_policy_decides_on_the_size_of_the_cluster(facts: PolicyFacts) -> None:
-    assert not facts.live or facts.knob in ("budget", "target", "knob")
+def test_a_live_policy_decides_on_the_size_of_the_cluster_or_is_told_it(
+    facts: PolicyFacts,
+) -> None:
+    assert not facts.live or facts.knob in ("budget", "target", "knob", "nodes")
+    assert (facts.name in scheduled_policies()) == (facts.live and facts.knob != "nodes")
 
 
 @EVERY
 def test_the_service_takes_live_policies_and_no_others(facts: PolicyFacts, tmp_path: Path) -> None:
     file = tmp_path / "boa.yaml"
-    file.write_text(f"policy: {facts.name}\ntarget_efficiency: 0.5\nknob: 0.5\n", encoding="utf-8")
+    said = f"policy: {facts.name}\ntarget_efficiency: 0.5\nknob: 0.5\n{TYPES}"
+    file.write_text(said, encoding="utf-8")
     if facts.live:
         config = load_config(file, {}, lambda *_: None)
         assert service._policy(config).name == facts.name
@@ -66,6 +81,7 @@ def test_the_service_takes_live_policies_and_no_others(facts: PolicyFacts, tmp_p
         service._policy(ServiceConfig(**CONFIG | {"policy": facts.name}))
 
 
+TYPES = "gpu_types: {T4: {price: 1.0, gpus_per_node: 4, max_nodes: 2}}\n"
 CONFIG: dict[str, Any] = {
     "budget": 4.0,
     "gpu_types": {},
@@ -73,6 +89,26 @@ CONFIG: dict[str, Any] = {
     "data_dir": Path("data"),
     "db": "sqlite://",
 }
+
+
+def test_a_fixed_cluster_has_to_be_told_how_large_it_is() -> None:
+    config = {**CONFIG, "policy": "gavel", "gpu_types": {"T4": GpuType(name="T4")}}
+    with pytest.raises(InputError, match=r"gpu_types.T4.max_nodes: got None; expected a number of"):
+        service._policy(ServiceConfig(**config))
+    policy = service._policy(ServiceConfig(**config | {"max_nodes": {"T4": 3}}))
+    job = JobView(
+        id="a",
+        job_class="any",
+        arrival=0.0,
+        serial=0,
+        epoch=0,
+        prediction=Curves(0.9),
+    )
+    view = ClusterView(now=0.0, jobs=[job], nodes=(), gpu_types=config["gpu_types"])
+    decision = policy.decide(view)
+    assert decision.nodes is not None
+    assert len(decision.nodes) == 3
+    assert policy.decide(replace(view, jobs=())).nodes == ()
 
 
 def test_the_default_of_the_service_is_a_live_policy() -> None:
