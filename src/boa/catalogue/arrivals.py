@@ -15,7 +15,7 @@ import numpy as np
 
 from boa.errors import InputError
 from boa.model.speedup import Floats
-from boa.model.trace import Trace, TraceJob
+from boa.model.trace import MICROSECONDS, Trace, TraceJob
 from boa.units import SECONDS_PER_HOUR, PerHour
 
 NEWTRACE_MIX: Mapping[str, float] = {
@@ -39,8 +39,6 @@ POISSON = 1e-9
 BURST_LENGTH = 6.0
 """Sets how long bursts last (see `Bursts.of`). At newTrace's own C² this also gives the variance
 of newTrace's arrivals per 2 minutes to per 4 hours, within a third."""
-DECIMALS = 6
-"""Arrivals are given to the microsecond."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,7 +213,7 @@ def _endless_jobs(spec: TraceSpec, seed: int) -> Iterator[TraceJob]:
             picks = (draws * len(pool)).astype(int)
         else:
             picks = np.minimum(np.searchsorted(upto, draws, side="right"), len(pool) - 1)
-        arrivals = np.round(chunk * mean_s, DECIMALS)
+        arrivals = np.round(chunk * mean_s, MICROSECONDS)
         for arrival_s, pick in zip(arrivals.tolist(), picks.tolist(), strict=True):
             job, prefix = pool[pick]
             yield job.again(f"{prefix}{number}", arrival_s)

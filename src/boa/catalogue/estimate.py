@@ -17,6 +17,7 @@ from boa.catalogue.figures import OFFLOAD, AdaptiveFigures, Figures, PlanFigures
 from boa.catalogue.formats import RUBICK_GPU, read_profiles
 from boa.catalogue.notes import notes_for
 from boa.catalogue.offers import gpu_types
+from boa.catalogue.reading import WHOLE, Reading
 from boa.catalogue.rounding import rounded, rounded_one
 from boa.catalogue.traces import read_trace
 from boa.errors import InputError
@@ -48,9 +49,10 @@ def workload_from_files(
     slowdown: Slowdown | None = None,
     rescale: Seconds | None = None,
     prices: Mapping[GpuName, UsdPerHour] | None = None,
+    reading: Reading = WHOLE,
 ) -> Workload:
     """The workload of `boa workload from-trace`. Without profiles the catalogue's figures serve."""
-    arrived = read_trace(trace)
+    arrived = read_trace(trace, reading)
     if profiles is None:
         learned = known_figures("rubick" if set(gpus) == {RUBICK_GPU} else "sia")
     else:
@@ -67,6 +69,7 @@ def workload_from_files(
         slowdown=slowdown,
         rescale=rescale,
         prices=prices,
+        reading=reading,
     )
     return Workload(gpu_types=workload.gpu_types, classes=workload.classes, notes=notes)
 

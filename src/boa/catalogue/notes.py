@@ -7,6 +7,7 @@ from pathlib import Path
 from boa.catalogue.calibration import Slowdown, default_slowdown
 from boa.catalogue.figures import Figures
 from boa.catalogue.offers import OFFERS, PRICE_SOURCE
+from boa.catalogue.reading import Reading
 from boa.model.trace import Trace
 from boa.model.workload import Workload
 from boa.units import SECONDS_PER_HOUR, GpuName, Seconds, UsdPerHour
@@ -22,12 +23,16 @@ def notes_for(
     slowdown: Slowdown | None,
     rescale: Seconds | None,
     prices: Mapping[GpuName, UsdPerHour] | None,
+    reading: Reading,
 ) -> tuple[str, ...]:
     """Comment lines. Paths are relative, so they do not tell where the user keeps the files."""
     hours = arrived.span_s / SECONDS_PER_HOUR
-    command = _command(workload, trace, profiles, slowdown, rescale, prices)
+    command = " ".join(
+        [_command(workload, trace, profiles, slowdown, rescale, prices), *reading.flags()]
+    )
     return (
         f"Estimated from {len(arrived.jobs)} jobs that arrived over {hours:.4g} h.",
+        *_drawn(arrived),
         f"Figures: {learned.source}" + (", as in BOA's catalogue." if profiles is None else "."),
         f"Made by: {command}",
         *_method(learned, slowdown),
@@ -54,6 +59,13 @@ def _command(
     if prices:
         parts.append("--prices " + ",".join(f"{gpu}={price:g}" for gpu, price in prices.items()))
     return " ".join(parts)
+
+
+def _drawn(arrived: Trace) -> Iterator[str]:
+    if arrived.drawn is None:
+        return
+    how = f"{arrived.drawn.recipe.capitalize()}'s recipe, seed {arrived.drawn.seed}"
+    yield f"The log does not tell their models: drawn by the GPU-hours they took ({how})."
 
 
 def _relative(path: Path, other: Path | None) -> str:

@@ -3,14 +3,17 @@
 import csv
 import io
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 from boa.errors import FileError, InputError
 from boa.formats.files import read_text
 
 MAX_BYTES = 256 * 1024**2
+Required: TypeAlias = Sequence[str] | Callable[[tuple[str, ...]], Sequence[str]]
+"""Columns that a table must have, or those that one with these columns must have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +63,12 @@ class CsvTable:
     rows: tuple[Row, ...]
 
 
-def read_csv(path: Path, required: Sequence[str] = ()) -> CsvTable:
+def read_csv(path: Path, required: Required = ()) -> CsvTable:
     """All rows of a CSV file with a header. Blank lines are skipped; an empty table is an error."""
     return parse_csv(str(path), read_text(path, MAX_BYTES), required)
 
 
-def parse_csv(name: str, text: str, required: Sequence[str] = ()) -> CsvTable:
+def parse_csv(name: str, text: str, required: Required = ()) -> CsvTable:
     """The same of text that is there already; `name`: what errors call it."""
     reader = csv.reader(io.StringIO(text.lstrip("\ufeff"), newline=""))
     try:
@@ -79,10 +82,14 @@ def parse_csv(name: str, text: str, required: Sequence[str] = ()) -> CsvTable:
     return CsvTable(name, columns, rows)
 
 
-def _check_header(name: str, columns: tuple[str, ...], required: Sequence[str]) -> None:
+def _check_header(name: str, columns: tuple[str, ...], required: Required) -> None:
     if not any(columns):
         raise FileError(name, "an empty file", "CSV with a header line")
-    for column in required:
+    check_columns(name, columns, required)
+
+
+def check_columns(name: str, columns: tuple[str, ...], required: Required) -> None:
+    for column in required(columns) if callable(required) else required:
         if column not in columns:
             found = ", ".join(columns)[:80]
             raise FileError(name, f"no column '{column}' (has {found})", f"column '{column}'")

@@ -1,4 +1,4 @@
-"""Traces in files: our own, and the workloads of the Sia, Pollux and Rubick artifacts.
+"""Traces in files: our own, those of the Sia, Pollux and Rubick artifacts, Microsoft's logs.
 
 Our own has the columns `name, arrival_s, application` and, where known, `gpus, batch_size,
 steps, plan, guaranteed, duration_s`. A cell left empty says that it is not known. It is CSV, or
@@ -14,7 +14,10 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from boa.atomic_file import drafted
-from boa.catalogue.tables import CsvTable, Row, parse_csv, read_csv
+from boa.catalogue import cluster_logs
+from boa.catalogue.elastic_jobs import elastic_trace
+from boa.catalogue.reading import WHOLE, Reading
+from boa.catalogue.tables import CsvTable, Row, check_columns, parse_csv, read_csv
 from boa.errors import FileError, InputError
 from boa.model.trace import Trace, TraceJob
 
@@ -77,30 +80,43 @@ OWN = TraceFormat(
 FORMATS = (OWN, RUBICK, SIA)
 
 
-def read_trace(path: str | Path) -> Trace:
-    """A trace from a CSV or Parquet file; its format is told by its columns."""
+def read_trace(path: str | Path, reading: Reading = WHOLE) -> Trace:
+    """A trace, or a part of it, from a CSV or Parquet file; its format is told by its columns."""
     file = Path(path)
     if file.suffix.lower() == PARQUET:
-        return _trace(_read_parquet(file, REQUIRED), "row")
-    return _trace(read_csv(file, REQUIRED))
+        return reading.part_of(_trace(_read_parquet(file), reading, "row"))
+    return reading.part_of(_trace(read_csv(file, _required), reading))
 
 
 def parse_trace(name: str, text: str) -> Trace:
     """A trace from the text of a CSV file; `name`: what errors call it."""
-    return _trace(parse_csv(name, text, REQUIRED))
+    return _trace(parse_csv(name, text, _required), WHOLE)
 
 
-def _trace(table: CsvTable, counted: str = "line") -> Trace:
-    """`counted`: what the file has of its jobs."""
+def _required(columns: tuple[str, ...]) -> tuple[str, ...]:
+    return cluster_logs.COLUMNS if cluster_logs.is_log(columns) else REQUIRED
+
+
+def _trace(table: CsvTable, reading: Reading, counted: str = "line") -> Trace:
+    """The whole trace; `counted`: what the file has of its jobs."""
+    if cluster_logs.is_log(table.columns):
+        logged = cluster_logs.logged_jobs(table)
+        _check_names(table, cluster_logs.NAME, counted)
+        return elastic_trace(table.path, logged, reading.recipe, reading.seed, reading.profiles)
     layout = detect_format(table)
     jobs = [_job(row, layout) for row in table.rows]
-    seen: dict[str, int] = {}
-    for job, row in zip(jobs, table.rows, strict=True):
-        if job.name in seen:
-            other = f"{counted} {seen[job.name]}"
-            raise InputError(row.at("name"), job.name, f"a name of its own ({other} has it too)")
-        seen[job.name] = row.line
+    _check_names(table, "name", counted)
     return Trace(tuple(sorted(jobs, key=lambda job: job.arrival_s)))
+
+
+def _check_names(table: CsvTable, column: str, counted: str) -> None:
+    seen: dict[str, int] = {}
+    for row in table.rows:
+        name = row.text(column)
+        if name in seen:
+            other = f"{counted} {seen[name]}"
+            raise InputError(row.at(column), name, f"a name of its own ({other} has it too)")
+        seen[name] = row.line
 
 
 def detect_format(table: CsvTable) -> TraceFormat:
@@ -110,7 +126,7 @@ def detect_format(table: CsvTable) -> TraceFormat:
     raise FileError(
         table.path,
         f"no column of arrival times (has {', '.join(table.columns)[:80]})",
-        "a column 'arrival_s' (ours), 'time' (Sia, Pollux) or 'submission_time' (Rubick)",
+        "a column 'arrival_s' (ours), 'time' (Sia, Pollux) or 'submission_time' (Rubick, ITP)",
     )
 
 
@@ -224,15 +240,15 @@ def _pyarrow(path: Path) -> Any:
     return pyarrow
 
 
-def _read_parquet(path: Path, required: Iterable[str]) -> CsvTable:
+def _read_parquet(path: Path) -> CsvTable:
     """The table as text, so that the same checks and errors serve as for CSV."""
     arrow, name = _pyarrow(path), str(path)
     expected = "a readable Parquet file"
     try:
         with path.open("rb") as opened, arrow.parquet.ParquetFile(opened) as file:
             columns = tuple(file.schema_arrow.names)
-            _check_parquet(name, columns, file.metadata.num_rows, required)
-            known = [c for c in columns if any(c in _columns(layout) for layout in FORMATS)]
+            _check_parquet(name, columns, file.metadata.num_rows)
+            known = [column for column in columns if column in _known_columns()]
             return CsvTable(name, columns, tuple(_parquet_rows(name, file, known)))
     except FileNotFoundError:
         raise FileError(name, "no such file", expected) from None
@@ -242,14 +258,9 @@ def _read_parquet(path: Path, required: Iterable[str]) -> CsvTable:
         raise FileError(name, reason, expected) from None
 
 
-def _check_parquet(name: str, columns: tuple[str, ...], rows: int, required: Iterable[str]) -> None:
-    for column in required:
-        if column not in columns:
-            found = ", ".join(columns)[:80]
-            raise FileError(name, f"no column '{column}' (has {found})", f"column '{column}'")
-    for column in columns:
-        if columns.count(column) > 1:
-            raise FileError(name, f"column '{column}' twice", "every column once")
+def _check_parquet(name: str, columns: tuple[str, ...], rows: int) -> None:
+    """Before any row is read: a few bytes may stand for many."""
+    check_columns(name, columns, _required)
     if not 0 < rows <= MAX_ROWS:
         raise FileError(name, f"{rows:,} rows", f"from 1 to {MAX_ROWS:,} rows")
 
@@ -263,9 +274,13 @@ def _parquet_rows(name: str, file: Any, columns: list[str]) -> Iterator[Row]:
             yield _ParquetRow(name, line, dict(zip(columns, row, strict=True)))
 
 
-def _columns(layout: TraceFormat) -> tuple[str | None, ...]:
-    numbers = (layout.arrival, layout.gpus, layout.batch_size, layout.steps, layout.duration)
-    return ("name", "application", *numbers, layout.plan, layout.guaranteed)
+def _known_columns() -> set[str | None]:
+    """Columns that some format has; others are not even read."""
+    known: set[str | None] = {*REQUIRED, *cluster_logs.COLUMNS}
+    for layout in FORMATS:
+        known |= {layout.arrival, layout.gpus, layout.batch_size, layout.steps}
+        known |= {layout.duration, layout.plan, layout.guaranteed}
+    return known
 
 
 def _write_parquet(jobs: Iterable[TraceJob], draft: Path, path: Path) -> int:

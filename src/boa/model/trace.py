@@ -2,13 +2,16 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 
 from boa.errors import InputError
 from boa.model.speedup import Floats
 from boa.units import SECONDS_PER_HOUR, PerHour, Seconds
+
+MICROSECONDS = 6
+"""Decimals of an arrival that is computed and not read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,16 +81,44 @@ class Portion:
     """Mean of the GPUs asked for, over the jobs that say; None where none does."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drawn:
+    """How a trace's jobs were made from a log that tells only their sizes."""
+
+    recipe: str
+    seed: int
+    left_out: int
+    """Jobs of the log that the recipe has no use for."""
+
+
 @dataclass(frozen=True, slots=True)
 class Trace:
     """Jobs in order of arrival."""
 
     jobs: tuple[TraceJob, ...]
+    drawn: Drawn | None = field(default=None, compare=False)
+    """None where the file itself says which jobs they were."""
 
     @property
     def span_s(self) -> Seconds:
         """The arrival span: 0 to the last arrival. Every rate is per this span."""
         return max((job.arrival_s for job in self.jobs), default=0.0)
+
+    def between(self, start_s: Seconds, end_s: Seconds) -> "Trace":
+        """Only the jobs that arrive in [start, end), counted from the start."""
+        jobs = tuple(
+            replace(job, arrival_s=round(job.arrival_s - start_s, MICROSECONDS))
+            for job in self.jobs
+            if start_s <= job.arrival_s < end_s
+        )
+        return replace(self, jobs=jobs)
+
+    def denser(self, factor: float) -> "Trace":
+        """The same jobs at so many times the rate: every gap is divided, and C² stays."""
+        jobs = tuple(
+            replace(job, arrival_s=round(job.arrival_s / factor, MICROSECONDS)) for job in self.jobs
+        )
+        return replace(self, jobs=jobs)
 
     def counts(self) -> Mapping[str, int]:
         """Jobs per application, in order of first arrival."""
