@@ -19,6 +19,7 @@ KEYS = {
     "load_gpus",
     "gpu_types",
     "applications",
+    "drawn",
 }
 RUBICK = (
     "name,submission_time,duration,application,num_gpus,num_cpus,bandwidth,exec_plan,steps,is_sla\n"
@@ -173,7 +174,8 @@ def test_any_trace_is_converted_without_loss(run: Boa, tmp_path: Path, name: str
     assert f"trace written to {target}: 2 jobs" in run.err
     assert read_trace(target) == read_trace(source)
     done = run.json("trace", "convert", target, "-o", tmp_path / "again.csv")
-    assert done == {"file": str(tmp_path / "again.csv"), "jobs": 2, "span_s": 1639.0}
+    again = str(tmp_path / "again.csv")
+    assert done == {"file": again, "jobs": 2, "span_s": 1639.0, "drawn": None}
     assert read_trace(tmp_path / "again.csv") == read_trace(source)
 
 

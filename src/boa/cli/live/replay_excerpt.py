@@ -10,6 +10,7 @@ from boa.cli.console import note, working
 from boa.cli.options import Profiles
 from boa.cli.simulate import worlds
 from boa.cli.simulate.shared_options import Gpus, Rescale, Slowdown
+from boa.cli.simulate.trace_reading import note_drawn
 from boa.errors import InputError
 
 if TYPE_CHECKING:
@@ -45,17 +46,20 @@ class Calibration:
 
 def replayed_world(trace: Path, excerpt: Excerpt, calibration: Calibration) -> "World":
     """The trace, or what is asked for of it, with the speeds that the simulator would take."""
+    from boa.catalogue.reading import Reading
     from boa.catalogue.traces import read_trace
     from boa.sim.run import world_of
 
     with working("reading trace and profiles"), worlds.naming_flags(trace):
+        read = read_trace(trace, Reading(profiles=excerpt.profiles))
         world = world_of(
-            restricted(read_trace(trace), excerpt.models, excerpt.limit),
+            restricted(read, excerpt.models, excerpt.limit),
             excerpt.profiles,
             excerpt.gpus,
             slowdown=calibration.slowdown,
             rescale=calibration.rescale_s,
         )
+    note_drawn(read)
     if late := worlds.late_start(world.trace):
         note(late)
     return world

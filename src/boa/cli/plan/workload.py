@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 from boa.cli import options, parsers, shell
 from boa.cli.console import check_writable, console, emit_json, note, working, write_file
 from boa.cli.options import Json, Profiles, WorkloadPath
+from boa.cli.simulate.trace_reading import ReadingOptions, naming_reading_flags
 from boa.errors import InputError, UsageError
 from boa.units import GpuName, Seconds, UsdPerHour
 
 if TYPE_CHECKING:
+    from boa.catalogue.reading import Reading
     from boa.model.workload import JobClass, Workload
 
 app = shell.Group("workload", "Make a workload file from a trace, or see what is in one.")
@@ -79,7 +81,7 @@ class Estimating:
         ),
     ] = False
 
-    def workload(self, trace: Path) -> "Workload":
+    def workload(self, trace: Path, reading: "Reading") -> "Workload":
         from boa.catalogue import workload_from_files
 
         names = _names(self.gpus)
@@ -89,9 +91,9 @@ class Estimating:
             "prices": None if self.prices is None else _prices(self.prices),
         }
         if self.measured:
-            return _measured(trace, self.profiles, names, given)
+            return _measured(trace, reading, names, given)
         with working("fitting the profiles"):
-            return workload_from_files(trace, self.profiles, names, **given)
+            return workload_from_files(trace, self.profiles, names, **given, reading=reading)
 
 
 @app.add("from-trace")
@@ -100,10 +102,12 @@ def from_trace(
         Path,
         shell.Argument(
             metavar="TRACE",
-            help="CSV of jobs: ours (name, arrival_s, application), Sia's, Pollux's or Rubick's.",
+            help="CSV of jobs: ours (name, arrival_s, application), Sia's, Pollux's, Rubick's, or "
+            "the log of a cluster of Microsoft's ITP.",
         ),
     ],
     estimating: Estimating,
+    reading: ReadingOptions,
     output: Annotated[
         Path | None,
         shell.Option("-o", "--output", metavar="FILE", help="Write the workload file here."),
@@ -120,11 +124,13 @@ def from_trace(
     [dim]$[/dim] boa workload from-trace sia.csv --profiles traces --gpus T4,V100
     [dim]$[/dim] boa workload from-trace mine.csv --gpus T4,A100 -o jobs.yaml
     [dim]$[/dim] boa workload from-trace mine.csv --profiles p --gpus T4 --measured
+    [dim]$[/dim] boa workload from-trace cluster04.csv --gpus T4 --hours 168
     """
     from boa.formats.workload import dump_workload
 
     check_writable(output, "--output")
-    made = estimating.workload(trace)
+    with naming_reading_flags():
+        made = estimating.workload(trace, reading.reading(estimating.profiles))
     text = dump_workload(made)
     if output is not None:
         write_file(output, text, "--output")
@@ -136,7 +142,7 @@ def from_trace(
 
 
 def _measured(
-    trace: Path, profiles: Path | None, gpus: list[GpuName], given: Mapping[str, Any]
+    trace: Path, reading: "Reading", gpus: list[GpuName], given: Mapping[str, Any]
 ) -> "Workload":
     """The workload that the simulator would plan for if it knew every job's true speed."""
     from boa.catalogue.traces import read_trace
@@ -144,10 +150,10 @@ def _measured(
     from boa.sim.run import world_of
     from boa.sim.settings import Settings
 
-    if profiles is None:
+    if reading.profiles is None:
         raise UsageError("--measured needs --profiles: the catalogue keeps no measurements")
     with working("reading the profiles"):
-        world = world_of(read_trace(trace), profiles, gpus, **given)
+        world = world_of(read_trace(trace, reading), reading.profiles, gpus, **given)
         known = Knowledge(
             world.truths,
             world.gpu_types,

@@ -70,8 +70,8 @@ TracePath: TypeAlias = Annotated[
     Path,
     shell.Argument(
         metavar="TRACE",
-        help="Jobs in CSV: ours (name, arrival_s, application), Sia's, Pollux's or Rubick's; or "
-        "any of these in Parquet.",
+        help="Jobs in CSV: ours (name, arrival_s, application), Sia's, Pollux's, Rubick's, or the "
+        "log of a cluster of Microsoft's ITP; or any of these in Parquet.",
     ),
 ]
 Gpus: TypeAlias = Annotated[

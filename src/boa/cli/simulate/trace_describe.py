@@ -18,6 +18,7 @@ from boa.cli.console import (
 from boa.cli.options import Json
 from boa.cli.simulate.shared_options import TracePath
 from boa.cli.simulate.trace_load import Load, least_gpus
+from boa.cli.simulate.trace_reading import ReadingOptions, note_drawn
 from boa.errors import InputError
 from boa.plots.words import duration, percent, significant
 from boa.units import SECONDS_PER_HOUR, GpuName
@@ -64,6 +65,7 @@ def describe(
         options.plot("Draw arrivals over time and the mix (.png, .svg, .pdf, .html)."),
     ] = None,
     counting: Counting,
+    reading: ReadingOptions,
     json: Json = False,
 ) -> None:
     """Show what is in a trace: rate, mix, bursts, and the GPUs it keeps busy.
@@ -75,12 +77,10 @@ def describe(
     [bold]Examples[/bold]
     [dim]$[/dim] boa trace describe sia.csv
     [dim]$[/dim] boa trace describe sia.csv --gpus A100 --plot sia.png --json
+    [dim]$[/dim] boa trace describe cluster04.csv --from-h 240 --hours 48
     """
-    from boa.catalogue.traces import read_trace
-
     check_writable(plot, "--plot")
-    with working("reading the trace"):
-        read = read_trace(trace)
+    read = reading.read(trace, counting.profiles)
     load = counting.load(read)
     document = description(read, load)
     if plot is not None:
@@ -92,6 +92,7 @@ def describe(
         emit_json(document)
     else:
         _print(document)
+    note_drawn(read)
     if load.missing:
         note(f"no load: {load.missing}")
     note_written({"picture": plot})
@@ -111,6 +112,7 @@ def description(trace: "Trace", load: Load) -> dict[str, Any]:
         "load_gpus": load.gpus,
         "gpu_types": list(load.types),
         "applications": [asdict(portion) for portion in trace.mix()],
+        "drawn": None if trace.drawn is None else asdict(trace.drawn),
     }
 
 

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,6 +10,7 @@ from boa.cli import options, parsers, shell
 from boa.cli.console import check_writable, working
 from boa.cli.options import Json
 from boa.cli.simulate.trace_convert import tell_written, trace_output
+from boa.cli.simulate.trace_reading import note_drawn, times_the_rate
 from boa.errors import InputError, UsageError
 
 if TYPE_CHECKING:
@@ -67,6 +68,9 @@ class ArrivalOptions:
         float | None,
         shell.Option("--rate", metavar="JOBS/H", parser=_rate, help="Jobs per hour; 20."),
     ] = None
+    rate_factor: Annotated[
+        float, times_the_rate("Times that rate: 10 makes ten times as many jobs arrive per hour.")
+    ] = 1.0
     jobs: Annotated[int | None, options.count("--jobs", "N", 1, "How many jobs; 960.")] = None
     hours: Annotated[
         float | None,
@@ -96,22 +100,30 @@ class ArrivalOptions:
             raise UsageError("--jobs and --hours both say how long the trace is: give one of them")
 
     def spec(self) -> "TraceSpec":
+        """The trace to be drawn, `rate_factor` being part of its rate."""
+        rate: Any = {} if self.rate is None else {"arrivals_per_hour": self.rate}
+        found = self._of_mix(rate) if self.like is None else self._like(self.like, rate)
+        try:
+            return replace(found, arrivals_per_hour=found.arrivals_per_hour * self.rate_factor)
+        except InputError as wrong:
+            expected = f"a factor that leaves {wrong.expected}"
+            raise InputError("--rate-factor", self.rate_factor, expected) from None
+
+    def _of_mix(self, rate: Mapping[str, Any]) -> "TraceSpec":
         from boa.catalogue.arrivals import spec_of_mix
 
-        rate: Any = {} if self.rate is None else {"arrivals_per_hour": self.rate}
-        if self.like is not None:
-            return self._like(self.like, rate)
         chosen: Any = {} if self.mix is None else {"mix": self.mix}
         endless = self.jobs is None and self.hours is None
         jobs = NEWTRACE_JOBS if endless else self.jobs
         return spec_of_mix(**chosen, **rate, jobs=jobs, hours=self.hours, cv2=self.cv2)
 
-    def _like(self, path: Path, rate: Mapping[str, float]) -> "TraceSpec":
+    def _like(self, path: Path, rate: Mapping[str, Any]) -> "TraceSpec":
         from boa.catalogue.arrivals import spec_like
         from boa.catalogue.traces import read_trace
 
         with working("reading the trace"):
             read = read_trace(path)
+        note_drawn(read)
         try:
             return spec_like(read, **rate, jobs=self.jobs, hours=self.hours, cv2=self.cv2)
         except InputError as wrong:
@@ -135,6 +147,7 @@ def generate(
     [bold]Examples[/bold]
     [dim]$[/dim] boa trace generate --cv2 2.65 -o bursty.csv
     [dim]$[/dim] boa trace generate --mix cifar10=0.7,bert=0.3 --rate 40 --hours 24
+    [dim]$[/dim] boa trace generate --rate-factor 100 --hours 48 -o dense.csv
     [dim]$[/dim] boa trace generate --like sia.csv --jobs 1000000 -o long.parquet --json
     """
     arrivals.check()

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from boa.cli.console import note, working
+from boa.cli.simulate.trace_reading import note_drawn
 from boa.errors import InputError
 from boa.units import GpuName, Seconds, UsdPerHour
 
@@ -25,6 +26,7 @@ def world(
     prices: Mapping[GpuName, UsdPerHour] | None = None,
 ) -> "World":
     """Trace and profiles, on the GPU types of the cluster if one is given."""
+    from boa.catalogue.reading import Reading
     from boa.catalogue.traces import read_trace
     from boa.sim.run import world_of
 
@@ -33,9 +35,9 @@ def world(
             raise InputError("--nodes", gpu, f"a GPU type of --gpus: {', '.join(gpus)}")
     with working("reading trace and profiles"), naming_flags(trace, "--nodes" if nodes else ""):
         chosen = gpus if nodes is None else list(nodes)
-        found = world_of(
-            read_trace(trace), profiles, chosen, slowdown=slowdown, rescale=rescale, prices=prices
-        )
+        read = read_trace(trace, Reading(profiles=profiles))
+        found = world_of(read, profiles, chosen, slowdown=slowdown, rescale=rescale, prices=prices)
+    note_drawn(read)
     late = late_start(found.trace)
     if late:
         note(late)
