@@ -313,12 +313,15 @@ def knobs_for(draw: st.DrawFn, policy: str, of: World, asked: Asked) -> Knobs:
         return Knobs(budget=cheapest(of, asked) * draw(st.sampled_from([1.001, 1.5, 4.0, 100.0])))
     if knob == "target":
         return Knobs(target=draw(st.sampled_from([0.2, 0.5, 0.8])), seed=asked.seed)
+    if knob == "knob":
+        return Knobs(knob=draw(st.sampled_from(POLICIES[policy].knob_values)), seed=asked.seed)
     if knob == "width":
         return Knobs(width=draw(st.sampled_from([2, 3, 4, 8])))
     if knob == "nodes" or ("nodes" in also and draw(st.booleans())):
         enough = {gpu: -(-4 // kind.gpus_per_node) for gpu, kind in of.gpu_types.items()}
         nodes = {gpu: draw(st.integers(least, least + 2)) for gpu, least in enough.items()}
-        return Knobs(nodes=nodes, seed=asked.seed)
+        symmetric = POLICIES[policy].takes_turns and draw(st.booleans())
+        return Knobs(nodes=nodes, seed=asked.seed, symmetric=symmetric)
     return Knobs(seed=asked.seed)
 
 

@@ -87,10 +87,17 @@ def test_a_start_that_could_not_be_stored_is_looked_at_again(lives: Any, monkeyp
     assert live.job(job_id).state == "running"
 
 
+class Broken:
+    by_job, at_events, follows_plan = False, True, False
+
+    def decide(self, view: Any) -> Any:
+        raise RuntimeError("a bug")
+
+
 def test_a_bug_in_a_step_is_answered_and_undone(lives: Any, monkeypatch: Any) -> None:
     live = lives()
     with monkeypatch.context() as patched:
-        patched.setattr(live.loop.scheduler.decider, "policy", None)
+        patched.setattr(live.loop.scheduler.decider, "policy", Broken())
         asked = live.loop.submit(spec("halves"))
         live.loop.step()
     with pytest.raises(NotNow, match="nothing was changed"):

@@ -107,15 +107,16 @@ class Stages:
 def staged(outlook: Outlook, rescale_s: Seconds, slack: float) -> Stages:
     """RubberBand's plan of one job."""
     parts = np.array_split(np.arange(len(outlook.seconds)), min(MOST_STAGES, len(outlook.seconds)))
-    seconds = np.stack([outlook.seconds[part].sum(axis=0) for part in parts])
-    whole = seconds.sum(axis=0)
-    deadline = slack * whole[(whole * outlook.dollars).argmin()] + rescale_s
-    columns = np.full(len(parts), cheapest_in_time(whole, outlook.dollars, slack))
-    while (lower := _lowered(columns, seconds, outlook.dollars, rescale_s, deadline)) is not None:
+    runs = np.flatnonzero(np.isfinite(outlook.seconds).all(axis=0))
+    seconds = np.stack([outlook.seconds[part][:, runs].sum(axis=0) for part in parts])
+    whole, dollars = seconds.sum(axis=0), outlook.dollars[runs]
+    deadline = slack * whole[(whole * dollars).argmin()] + rescale_s
+    columns = np.full(len(parts), cheapest_in_time(whole, dollars, slack))
+    while (lower := _lowered(columns, seconds, dollars, rescale_s, deadline)) is not None:
         columns = lower
     return Stages(
         tuple(int(part[-1]) + 1 for part in parts),
-        tuple((outlook.gpus[n], int(outlook.widths[n])) for n in columns),
+        tuple((outlook.gpus[n], int(outlook.widths[n])) for n in runs[columns]),
     )
 
 

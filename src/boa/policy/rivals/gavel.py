@@ -6,7 +6,7 @@ not at all.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
@@ -15,7 +15,14 @@ from boa.model.cluster import Allocation, ClusterView, Decision, JobId, JobView
 from boa.model.speedup import Floats
 from boa.placement.pool import Pool
 from boa.policy.rivals.reservation import asked_width, pools_of
-from boa.policy.rivals.seating import Wanted
+from boa.policy.rivals.seating import (
+    Starts,
+    Wanted,
+    kept,
+    starts_after,
+    still_starting,
+    usable,
+)
 from boa.policy.rivals.time_shares import Contest, Objective, symmetric
 from boa.units import GpuName
 
@@ -30,6 +37,7 @@ class Had:
     by_job: Mapping[JobId, Floats] = field(default_factory=dict)
     in_all: Floats = field(default_factory=lambda: np.zeros(0))
     """Rounds of all jobs that ever came."""
+    starts: Starts = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +61,10 @@ class Gavel:
             shares = symmetric(contest, shares)
         chosen = self._chosen(view, contest, np.round(shares, 5), had, pools)
         placed = seated(chosen, pools)
-        return Decision(
-            placements=placed, nodes=tuple(view.nodes), memory=ran(had, placed, list(pools))
+        after = replace(
+            ran(had, placed, list(pools)), starts=starts_after(view.jobs, placed, had.starts)
         )
+        return Decision(placements=placed, nodes=tuple(view.nodes), memory=after)
 
     def _chosen(
         self,
@@ -71,7 +80,9 @@ class Gavel:
         free = {gpu: pool.gpus_free for gpu, pool in pools.items()}
         names = list(pools)
         order = np.lexsort((-shares.T.ravel(), -due.T.ravel()))
-        chosen: dict[JobId, Wanted] = {}
+        chosen = {one.job.id: one for one in stay_on(view.jobs, pools, had.starts)}
+        for one in chosen.values():
+            free[one.gpu] -= one.width
         for at in order.tolist():
             gpu, job = names[at // len(view.jobs)], view.jobs[at % len(view.jobs)]
             width = int(contest.widths[at % len(view.jobs)])
@@ -80,6 +91,19 @@ class Gavel:
                 free[gpu] -= width
                 chosen[job.id] = Wanted(job, gpu, width)
         return list(chosen.values())
+
+
+def stay_on(jobs: Sequence[JobView], pools: Mapping[GpuName, Pool], starts: Starts) -> list[Wanted]:
+    """Jobs that are still being started, where they are."""
+    starting = still_starting(jobs, starts)
+    return [
+        Wanted(job, held.gpu, held.width)
+        for job in jobs
+        if job.id in starting
+        and (held := job.allocation) is not None
+        and held.width == asked_width(job)
+        and pools[held.gpu].fits(held)
+    ]
 
 
 def contest_of(view: ClusterView, pools: Mapping[GpuName, Pool]) -> Contest:
@@ -124,7 +148,7 @@ def came(had: Had, jobs: Sequence[JobView], types: int) -> Had:
     by_job = {job.id: had.by_job.get(job.id, first) for job in jobs}
     new = sum(job.id not in had.by_job for job in jobs)
     in_all = had.in_all if len(had.in_all) else np.zeros(types)
-    return Had(by_job, in_all + new * first)
+    return Had(by_job, in_all + new * first, had.starts)
 
 
 def ran(had: Had, placed: Mapping[JobId, Allocation], types: Sequence[GpuName]) -> Had:
@@ -143,13 +167,12 @@ def seated(chosen: Sequence[Wanted], pools: Mapping[GpuName, Pool]) -> dict[JobI
     placed: dict[JobId, Allocation] = {}
     for width in sorted({one.width for one in chosen}, reverse=True):
         group = [one for one in chosen if one.width == width]
-        for job, gpu, _ in group:
-            held = job.allocation
-            if held is not None and held.width == width and pools[gpu].fits(held):
-                placed[job.id] = pools[gpu].hold(held.nodes)
-        for job, gpu, _ in group:
-            if job.id not in placed:
-                found = pools[gpu].take_first(width)
-                assert found is not None, f"{width} {gpu} for job {job.id}"
-                placed[job.id] = found
+        for one in group:
+            if (held := kept(one, pools[one.gpu])) is not None:
+                placed[one.job.id] = held
+        for one in group:
+            if one.job.id not in placed:
+                pool = pools[one.gpu]
+                if (found := usable(one, pool.take_first(width), pool)) is not None:
+                    placed[one.job.id] = found
     return placed

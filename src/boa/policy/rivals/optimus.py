@@ -65,11 +65,20 @@ def true_rest(job: JobView, outlooks: Outlooks) -> Floats:
 
 
 def shared_out(rests: Mapping[JobId, Floats], gpus: int) -> dict[JobId, int]:
-    """GPUs of every job: one for each while there are any, then where they save most."""
-    names = list(rests)
-    widths = {name: int(place < gpus) for place, name in enumerate(names)}
-    free = gpus - sum(widths.values())
-    gains = [(-_gain(rests[name], 1), place) for place, name in enumerate(names) if place < gpus]
+    """GPUs of every job: one for each while there are any, or the fewest that it can run on; then
+    where they save most."""
+    names, free = list(rests), gpus
+    widths = dict.fromkeys(names, 0)
+    for name in names:
+        least = _least_width(rests[name])
+        if least <= free:
+            widths[name] = least
+            free -= least
+    gains = [
+        (-_gain(rests[name], widths[name]), place)
+        for place, name in enumerate(names)
+        if widths[name]
+    ]
     heapify(gains)
     while free and gains and gains[0][0] < 0:
         place = gains[0][1]
@@ -78,6 +87,11 @@ def shared_out(rests: Mapping[JobId, Floats], gpus: int) -> dict[JobId, int]:
         free -= 1
         heapreplace(gains, (-_gain(rests[name], widths[name]), place))
     return widths
+
+
+def _least_width(rest: Floats) -> int:
+    runs = np.flatnonzero(np.isfinite(rest))
+    return int(runs[0]) + 1 if len(runs) else 1
 
 
 def _gain(rest: Sequence[float] | Floats, width: int) -> float:

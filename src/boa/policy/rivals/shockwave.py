@@ -15,7 +15,7 @@ from boa.model.cluster import ClusterView, Decision, JobId, JobView
 from boa.model.speedup import Floats
 from boa.policy.rivals.outlook import Outlooks
 from boa.policy.rivals.reservation import asked_width, pools_of
-from boa.policy.rivals.seating import Wanted, seat
+from boa.policy.rivals.seating import Starts, Wanted, seat, starts_after, still_starting
 from boa.policy.rivals.time_shares import least
 
 ROUND_S, ROUNDS = 120.0, 20
@@ -38,7 +38,8 @@ class Horizon:
     jobs: frozenset[JobId] = frozenset()
     rounds: Mapping[JobId, int] = field(default_factory=dict)
     crowd: float = 1.0
-    """GPUs asked for by those there are, whole jobs' worth per GPU: a running mean, at least 1."""
+    """GPUs asked for by those there are, by GPUs: a running mean, at least 1."""
+    starts: Starts = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,20 +57,28 @@ class Shockwave:
         asked = sum(asked_width(job) for job in jobs) / max(gpus, 1)
         crowd = max(CROWD_KEPT * plan.crowd + (1 - CROWD_KEPT) * asked, 1.0)
         if plan.jobs != frozenset(times) or not any(plan.rounds.values()):
-            plan = Horizon(frozenset(times), planned(jobs, times, gpus, crowd, view.now))
-        order = sorted(jobs, key=lambda job: _turn(job, plan.rounds[job.id], times[job.id]))
+            rounds = planned(jobs, times, gpus, crowd, view.now)
+            plan = Horizon(frozenset(times), rounds, crowd, plan.starts)
+        starting = still_starting(jobs, plan.starts)
+        order = sorted(
+            jobs,
+            key=lambda job: (
+                job.id not in starting,
+                _turn(job, plan.rounds[job.id], times[job.id]),
+            ),
+        )
         chosen, free = set(), gpus
         for job in order:
             if asked_width(job) <= free:
                 free -= asked_width(job)
                 chosen.add(job.id)
-        rounds = {job.id: max(plan.rounds[job.id] - (job.id in chosen), 0) for job in jobs}
+        left = {job.id: max(plan.rounds[job.id] - (job.id in chosen), 0) for job in jobs}
         wanted = [Wanted(job, gpu, asked_width(job)) for job in order if job.id in chosen]
         placed = seat(wanted, pools)
         return Decision(
             placements=placed,
             nodes=tuple(view.nodes),
-            memory=Horizon(plan.jobs, rounds, crowd),
+            memory=Horizon(plan.jobs, left, crowd, starts_after(jobs, placed, plan.starts)),
         )
 
 
