@@ -241,6 +241,7 @@ def everything() -> bytes:
         "target": Knobs(target=0.5),
         "nodes": Knobs(nodes={"T4": 2}),
         "width": Knobs(width=4),
+        "knob": Knobs(knob=0.5),
         None: Knobs(),
     }
     runs = [
