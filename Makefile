@@ -23,7 +23,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: demo web test lint lint-python lint-web test-web tables matrix audit screenshots clean node chromium kubernetes
 .DEFAULT_GOAL := demo
 
-$(VENV)/.base: pyproject.toml requirements.lock hatch_build.py $(wildcard src/boa/*/_*.c src/boa/*/*/_*.c)
+$(VENV)/.base: pyproject.toml requirements.lock hatch_build.py $(wildcard src/boa/*/_*.[ch] src/boa/*/*/_*.[ch])
 	@$(PYTHON) -c 'import sys; sys.exit("BOA needs Python 3.11 or newer; try: make PYTHON=python3.12") if sys.version_info < (3, 11) else None'
 	@echo "setting up $(VENV) (once)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
