@@ -9,19 +9,26 @@ on those that are ready, or are within half a round: they go on there while the 
 instead of waiting for them.
 """
 
+import math
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from boa.model.cluster import ClusterView, Node
 from boa.model.policies import ROUND_S
 from boa.model.speedup import Floats
+from boa.solver.tables import Ints
 from boa.units import Seconds
 
 BAND = 0.3
 """Half the band's width, as a share of c or 1 − c, whichever is less (the paper's appendix)."""
 SOON_S: Seconds = ROUND_S / 2
 """A node that is ready within half a round is worth waiting for: the next round comes later."""
+CEILING_PRICES = 33
+"""Prices that a ceiling is the lowest over: more make it lower, by less and less."""
+ROUNDING_UP = 1.0 + 1e-9
+"""On top of a ceiling, which is a sum of the same figures in another order."""
 USEFUL = 0.5
 """A width is no base if its GPUs do less than this share of what they could at a better one."""
 
@@ -87,17 +94,51 @@ def closest_size(sizes: Iterable[int], efficiency_at: Callable[[int], float], c:
     return min(sizes, key=lambda size: (abs(efficiency_at(size) - c), -size))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Ceiling:
+    """An efficiency that no cluster of so many GPUs gets beyond, however they are shared.
+
+    By duality: at any price of a GPU, jobs' contributions come to no more than what all GPUs cost
+    and what every job, choosing alone, gains beyond that. The lowest over a few prices is told.
+    """
+
+    prices: Floats
+    gains: Floats
+    """Sum over jobs, for every price."""
+
+    @classmethod
+    def of(cls, contributions: Floats, gpus: Ints) -> "Ceiling":
+        """`contributions`: jobs × options, `gpus`: options; a job may also go without."""
+        prices = np.linspace(0.0, 1.0, CEILING_PRICES)
+        alone = (contributions - price * gpus for price in prices)
+        return cls(prices, np.array([one.max(axis=1, initial=0.0).sum() for one in alone]))
+
+    def at(self, gpus: int) -> float:
+        most = float((self.prices * gpus + self.gains).min())
+        return most * ROUNDING_UP / gpus
+
+
 def closest_size_monotone(
-    low: int, high: int, efficiency_at: Callable[[int], float], c: float
+    low: int,
+    high: int,
+    efficiency_at: Callable[[int], float],
+    c: float,
+    ceiling_at: Callable[[int], float] = lambda size: math.inf,
 ) -> int:
-    """The same over low..high in a logarithmic number of trials, where efficiency never rises."""
-    below = _first(low, high, lambda size: efficiency_at(size) <= c)
+    """The same over low..high in a logarithmic number of trials, where efficiency never rises.
+
+    A size whose ceiling says enough is not tried: the answer is the same, and large clusters take
+    the longest to try.
+    """
+    below = _first(low, high, lambda size: ceiling_at(size) <= c or efficiency_at(size) <= c)
     if below is None:
         return high
     reached = efficiency_at(below)
     if below > low and efficiency_at(below - 1) - c < c - reached:
         return below - 1
-    worse = _first(below, high, lambda size: efficiency_at(size) < reached)
+    worse = _first(
+        below, high, lambda size: ceiling_at(size) < reached or efficiency_at(size) < reached
+    )
     return high if worse is None else worse - 1
 
 

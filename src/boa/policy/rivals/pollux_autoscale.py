@@ -1,17 +1,23 @@
 """Pollux with autoscaling: the cluster whose efficiency is closest to a target."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
+
+import numpy as np
 
 from boa.model.cluster import ClusterView, Decision, Node
 from boa.placement.packing import resized
 from boa.policy.rivals.autoscale import (
+    Ceiling,
     closest_size_monotone,
     efficiency,
     outside_band,
     ready_nodes,
 )
+from boa.policy.rivals.common import least_width
 from boa.policy.rivals.pollux import Optimised, Population, curve_of, most_gpus, optimise
+from boa.units import GpuName
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,13 +75,27 @@ class PolluxAutoscale:
                 tried[size] = (there, optimise(view, there, last, self.seed))
             return tried[size]
 
-        usable = sum(most_gpus(job, gpu, curve_of(job, gpu)) for job in view.jobs)
-        high = max(-(-usable // kind.gpus_per_node), 1)
+        most = [most_gpus(job, gpu, curve_of(job, gpu)) for job in view.jobs]
+        ceiling = _ceiling(view, gpu, most)
         size = closest_size_monotone(
-            1, high, lambda n: _efficiency(at(n)[1], at(n)[0]), self.target
+            1,
+            max(-(-sum(most) // kind.gpus_per_node), 1),
+            lambda n: _efficiency(at(n)[1], at(n)[0]),
+            self.target,
+            lambda n: ceiling.at(n * kind.gpus_per_node),
         )
         return at(size)
 
 
 def _efficiency(found: Optimised, nodes: tuple[Node, ...]) -> float:
     return efficiency([found.speedups], sum(node.gpus for node in nodes))
+
+
+def _ceiling(view: ClusterView, gpu: GpuName, most: Sequence[int]) -> Ceiling:
+    """No placement has jobs contribute more than they do where every width is at its best."""
+    contributions = np.zeros((len(most), max(most) + 1))
+    for row, job, widest in zip(contributions, view.jobs, most, strict=True):
+        curve = curve_of(job, gpu)
+        best = curve.max(axis=0)
+        row[: widest + 1] = best[: widest + 1] / (best[least_width(curve)] or 1.0)
+    return Ceiling.of(contributions, np.arange(max(most) + 1))

@@ -10,6 +10,7 @@ from boa.model.cluster import ClusterView, Decision, JobId, Share
 from boa.model.speedup import Floats
 from boa.placement.packing import place, resized
 from boa.policy.rivals.autoscale import (
+    Ceiling,
     closest_size_monotone,
     efficiency,
     outside_band,
@@ -93,7 +94,10 @@ class SiaAutoscale:
         without = round_.chosen(_capacity(view, {**sizes, gpu: 0}))
         if low > 1 and (without >= 0).all():  # all can do without
             return 0
-        return closest_size_monotone(low, high, at, self.target)
+        ceiling = Ceiling.of(speedups[:, mine], round_.configurations.gpus[mine])
+        return closest_size_monotone(
+            low, high, at, self.target, lambda nodes: ceiling.at(nodes * per_node)
+        )
 
 
 def _capacity(view: ClusterView, sizes: dict[GpuName, int]) -> dict[GpuName, int]:

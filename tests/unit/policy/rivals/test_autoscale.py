@@ -11,6 +11,7 @@ from boa.model.cluster import ClusterView, JobView, Node
 from boa.model.speedup import Floats
 from boa.model.workload import GpuType
 from boa.policy.rivals.autoscale import (
+    Ceiling,
     band,
     base_width,
     closest_size,
@@ -112,6 +113,46 @@ def test_binary_search_agrees_with_enumeration_where_efficiency_falls(
 
     by_search = closest_size_monotone(low, high, at, c / 16)
     assert by_search == closest_size(range(low, high + 1), at, c / 16)
+
+
+@given(low=st.integers(1, 8), data=st.data(), c=st.integers(0, 16))
+def test_a_ceiling_spares_trials_and_changes_no_answer(
+    low: int, data: st.DataObject, c: int
+) -> None:
+    high = data.draw(st.integers(low, low + 40))
+    count = high - low + 1
+    steps = data.draw(st.lists(st.integers(0, 16), min_size=count, max_size=count))
+    falling = sorted((step / 16 for step in steps), reverse=True)
+    above = data.draw(st.lists(st.integers(0, 16), min_size=count, max_size=count))
+    tried: list[int] = []
+
+    def at(size: int) -> float:
+        tried.append(size)
+        return falling[size - low]
+
+    plainly = closest_size_monotone(low, high, at, c / 16)
+    without = len(tried)
+    found = closest_size_monotone(
+        low, high, at, c / 16, lambda size: falling[size - low] + above[size - low] / 16
+    )
+    assert found == plainly
+    assert len(tried) - without <= without
+
+
+@given(data=st.data(), jobs=st.integers(1, 4), gpus=st.integers(1, 12))
+def test_no_sharing_of_gpus_is_above_the_ceiling(data: st.DataObject, jobs: int, gpus: int) -> None:
+    speedup = st.lists(st.floats(0, 8), min_size=4, max_size=4)
+    values = np.array([data.draw(speedup) for _ in range(jobs)])
+    sizes = np.array([1, 2, 4, 8])
+    best = np.zeros(gpus + 1)
+    for row in values:
+        with_it = [
+            np.concatenate([np.full(min(size, gpus + 1), -np.inf), best[:-size] + value])
+            for size, value in zip(sizes.tolist(), row.tolist(), strict=True)
+            if size <= gpus
+        ]
+        best = np.max([best, *with_it], axis=0)
+    assert efficiency([best[gpus]], gpus) <= Ceiling.of(values, sizes).at(gpus)
 
 
 def test_of_equally_close_sizes_the_largest_is_taken() -> None:
