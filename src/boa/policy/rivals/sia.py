@@ -1,7 +1,9 @@
 """Sia: every round, an integer program chooses a GPU type and a count for every job."""
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -31,16 +33,40 @@ class Configurations:
     gpus: Ints
     kinds: Ints
     names: tuple[GpuName, ...]
+    ladders: tuple["Ladder", ...]
+    """Of every type."""
 
-    @classmethod
-    def of(cls, gpu_types: Mapping[GpuName, GpuType]) -> "Configurations":
-        pairs = [
-            (count, n)
-            for n, kind in enumerate(gpu_types.values())
-            for count in counts(kind.gpus_per_node)
-        ]
-        sizes, kinds = np.array(pairs, dtype=np.int64).T
-        return cls(sizes, kinds, tuple(gpu_types))
+    @staticmethod
+    def of(gpu_types: Mapping[GpuName, GpuType]) -> "Configurations":
+        return _configurations(tuple((gpu, t.gpus_per_node) for gpu, t in gpu_types.items()))
+
+    def index(self, gpu: GpuName, width: int) -> int:
+        """The configuration of these GPUs, −1 if there is none."""
+        ladder = self.ladders[self.names.index(gpu)]
+        return ladder.first + ladder.widths.index(width) if width in ladder.widths else -1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ladder:
+    """One type's counts: configurations that stand side by side, by rising width."""
+
+    first: int
+    """Index of its first configuration."""
+    widths: list[int]
+    places: tuple[Ints, Ints]
+    """Where rates at these widths are in a prediction: whether across nodes, and the width."""
+
+
+@lru_cache(maxsize=16)
+def _configurations(types: tuple[tuple[GpuName, int], ...]) -> Configurations:
+    pairs = [(count, n) for n, (_, per_node) in enumerate(types) for count in counts(per_node)]
+    sizes, kinds = np.array(pairs, dtype=np.int64).T
+    ladders = []
+    for n, (_, per_node) in enumerate(types):
+        widths = sizes[kinds == n]
+        places = ((widths > per_node).astype(np.intp), widths)
+        ladders.append(Ladder(int(np.argmax(kinds == n)), widths.tolist(), places))
+    return Configurations(sizes, kinds, tuple(gpu for gpu, _ in types), tuple(ladders))
 
 
 def counts(per_node: int) -> list[int]:
@@ -78,7 +104,7 @@ class Round:
     @classmethod
     def of(cls, view: ClusterView) -> "Round":
         options = Configurations.of(view.gpu_types)
-        goodputs = np.array([_goodputs(j, options, view.gpu_types) for j in view.jobs])
+        goodputs = np.array([_goodputs(job, options) for job in view.jobs])
         goodputs = goodputs.reshape(len(view.jobs), len(options.gpus))
         current = np.array([_current(job, options) for job in view.jobs], dtype=np.int64)
         return cls(view.jobs, options, goodputs, _costs(view, goodputs, current), current)
@@ -96,54 +122,54 @@ class Round:
         if not self.jobs:
             return np.zeros(0, dtype=np.int64)
         options = self.configurations
-        return assign(
-            Assignment(
-                costs=self.costs,
-                gpus=options.gpus,
-                kinds=options.kinds,
-                capacity=np.array([capacity.get(n, 0) for n in options.names], dtype=np.int64),
-                unallocated=UNALLOCATED,
-            )
+        room = tuple(capacity.get(name, 0) for name in options.names)
+        return _solved(options, self.costs.tobytes(), room)
+
+
+@lru_cache(maxsize=64)
+def _solved(options: Configurations, costs: bytes, capacity: tuple[int, ...]) -> Ints:
+    """The answer, kept for whoever asks again: autoscaling does within a round, and rounded costs
+    are mostly those of the round before."""
+    chosen = assign(
+        Assignment(
+            costs=np.frombuffer(costs).reshape(-1, len(options.gpus)),
+            gpus=options.gpus,
+            kinds=options.kinds,
+            capacity=np.array(capacity, dtype=np.int64),
+            unallocated=UNALLOCATED,
         )
+    )
+    chosen.flags.writeable = False
+    return chosen
 
 
-def _goodputs(
-    job: JobView, options: Configurations, gpu_types: Mapping[GpuName, GpuType]
-) -> Floats:
+def _goodputs(job: JobView, options: Configurations) -> Floats:
     """Normalised by the least over all types; a type never tried counts as that, at one GPU.
 
     A job may grow to twice the GPUs that it has tried, on whichever type.
     """
     found = np.zeros(len(options.gpus))
-    unknown = np.zeros(len(options.gpus), dtype=bool)
+    unknown = []
     tried = max(job.tried.values(), default=0)
-    for n, (gpu, kind) in enumerate(gpu_types.items()):
-        mine = np.flatnonzero(options.kinds == n)
-        widths = options.gpus[mine]
+    for gpu, ladder in zip(options.names, options.ladders, strict=True):
         known = job.prediction.rates(gpu, job.epoch)
         if known is None:
-            unknown[mine] = widths == 1
+            unknown.append(ladder.first)
             continue
-        within = widths < known.shape[1]
-        rows = (widths[within] > kind.gpus_per_node).astype(np.intp)
-        rates = np.where(
-            widths[within] <= max(2 * tried, least_width(known)),
-            known[rows, widths[within]],
-            0.0,
-        )
-        found[mine[within]] = rates
-    least = float(found[found > 0].min()) if (found > 0).any() else 1.0
-    found /= least
+        most = min(max(2 * tried, least_width(known)), known.shape[1] - 1)
+        count = bisect_right(ladder.widths, most)
+        across, widths = ladder.places
+        found[ladder.first : ladder.first + count] = known[across[:count], widths[:count]]
+    positive = found[found > 0]
+    if len(positive):
+        found /= positive.min()
     found[unknown] = 1.0
     return found
 
 
 def _current(job: JobView, options: Configurations) -> int:
     held = job.allocation
-    if held is None:
-        return -1
-    same = (options.gpus == held.width) & (options.kinds == options.names.index(held.gpu))
-    return int(np.argmax(same)) if same.any() else -1
+    return -1 if held is None else options.index(held.gpu, held.width)
 
 
 def _costs(view: ClusterView, goodputs: Floats, current: Ints) -> Floats:
