@@ -1,6 +1,7 @@
 """A class whose jobs share one model of their speed, corrected by what was measured."""
 
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -120,7 +121,7 @@ class ClassLearner:
         """Every epoch's rates as a plan should expect them, and as a trial may find them."""
         known = self._forecasts.get(gpu)
         if known is None:
-            each = list(zip(*self._errors(gpu), strict=True))
+            each = self._beliefs(gpu)
             expected = [Stretch(*(np.exp(-_rate(b).expected) for b in pair)) for pair in each]
             hoped = [Stretch(*(np.exp(-_rate(b).hoped) for b in pair)) for pair in each]
             rates = self._rates_at(gpu, expected)
@@ -145,14 +146,21 @@ class ClassLearner:
         """Measured over fitted times of every candidate, on one node and across nodes."""
         known = self._stretches.get(gpu)
         if known is None:
-            each = zip(*self._errors(gpu), strict=True)
+            sizes, steps, passes = self._errors(gpu)
+            alike = np.exp(mean_errors(passes, sizes))
             known = self._stretches[gpu] = [
-                Stretch(np.exp(step.mean), np.exp(one.mean)) for step, one in each
+                Stretch(np.exp(mean_errors(found, sizes)), alike) for found in steps
             ]
         return known
 
-    def _errors(self, gpu: GpuName) -> tuple[list[Belief], list[Belief]]:
-        """Beliefs of how much longer steps and passes take than by the model, by placement."""
+    def _beliefs(self, gpu: GpuName) -> list[tuple[Belief, Belief]]:
+        """How much longer steps and passes take than by the model, by placement."""
+        sizes, steps, passes = self._errors(gpu)
+        alike = believed_errors(passes, sizes)
+        return [(believed_errors(found, sizes), alike) for found in steps]
+
+    def _errors(self, gpu: GpuName) -> tuple[Floats, tuple[Errors, Errors], Errors]:
+        """Batch sizes to be considered; errors measured of steps, by placement, and of passes."""
         model = self._models[gpu]
         sizes = grid(self.truth.limits[gpu], self.truth.widest(gpu)).local_batch
         steps: tuple[Errors, Errors] = ({}, {})
@@ -165,8 +173,7 @@ class ClassLearner:
             fitted = step_time(model, nodes, gpus, at)  # type: ignore[arg-type]
             mine = steps[int(sample.nodes > 1)].setdefault(sample.gpus, {})
             mine[batch] = _log(sample.step_s, fitted)
-        alike = believed_errors(passes, sizes)
-        return [believed_errors(found, sizes) for found in steps], [alike, alike]
+        return sizes, steps, passes
 
 
 def _log(measured: float, fitted: Floats) -> float:
@@ -187,24 +194,38 @@ def believed_errors(errors: Errors, local_batch: Floats) -> Belief:
 
     The variance is that of bridges: over batch sizes at the widths that were run, then over widths.
     """
-    widths = np.array(sorted(errors))
-    mean, variance = np.zeros(local_batch.shape), np.zeros(local_batch.shape)
-    if not len(widths):
+    mean, variance = mean_errors(errors, local_batch), np.zeros(local_batch.shape)
+    if not errors:
         return Belief(mean, np.full(local_batch.shape, belief.STEP))
-    at = {k: np.array(sorted(errors[k].items())).T for k in errors}
     places = np.log2(np.arange(1.0, len(local_batch) + 1))
-    between = belief.STEP**2 * belief.bridged(np.log2(widths), places)
-    for row, sizes in enumerate(local_batch):
-        right = int(np.searchsorted(widths, row + 1))
+    between = belief.STEP**2 * belief.bridged(np.log2(sorted(errors)), places)
+    variance += between[:, None]
+    known = {width: np.array(sorted(seen), dtype=float) for width, seen in errors.items()}
+    for row, width, part in _mixed(errors, len(local_batch)):
+        variance[row] += part**2 * _unsure(known[width], local_batch[row])
+    return Belief(mean, np.sqrt(variance))
+
+
+def mean_errors(errors: Errors, local_batch: Floats) -> Floats:
+    """The mean of that belief; none where nothing was measured."""
+    mean = np.zeros(local_batch.shape)
+    known = {width: np.array(sorted(seen.items())).T for width, seen in errors.items()}
+    for row, width, part in _mixed(errors, len(local_batch)):
+        mean[row] += part * np.interp(local_batch[row], *known[width])
+    return mean
+
+
+def _mixed(errors: Errors, rows: int) -> Iterator[tuple[int, int, float]]:
+    """Widths that were run on either side of each row's (row + 1), and their parts in it."""
+    widths = sorted(errors)
+    for row in range(rows if widths else 0):
+        right = bisect_left(widths, row + 1)
         low, high = widths[max(right - 1, 0)], widths[min(right, len(widths) - 1)]
         span = float(np.log2(high / low))
-        mix = float(np.clip(np.log2((row + 1) / low) / span, 0.0, 1.0)) if span else 0.0
-        variance[row] = between[row]
+        mix = min(max(float(np.log2((row + 1) / low)) / span, 0.0), 1.0) if span else 0.0
         for width, part in ((low, 1 - mix), (high, mix)):
             if part:
-                mean[row] += part * np.interp(sizes, *at[width])
-                variance[row] += part**2 * _unsure(at[width][0], sizes)
-    return Belief(mean, np.sqrt(variance))
+                yield row, width, part
 
 
 def _unsure(known: Floats, sizes: Floats) -> Floats:
