@@ -2,7 +2,7 @@
 
 HiGHS needs a fifth of a second for sixty jobs, and a simulation asks every minute of its time. So:
 
-1. Price the GPUs (`_prices`): each job then chooses alone, and what they all pay, less the price of
+1. Price the GPUs (`pricing`): each job then chooses alone, and what they all pay, less the price of
    the capacity, bounds the optimum from below. What a choice costs above the job's cheapest is its
    loss; an objective is the bound, the losses and the price of the GPUs left idle.
 2. One table per GPU type (`_tables`): the least loss at which the jobs from t on fit into what is
@@ -24,13 +24,11 @@ from numpy.typing import NDArray
 
 from boa.errors import BoaError
 from boa.model.speedup import Floats
+from boa.policy.rivals.pricing import Choices, prices_of
+from boa.solver.tables import Ints
 
-Ints: TypeAlias = NDArray[np.intp]
 Bools: TypeAlias = NDArray[np.bool_]
 
-_SMOOTHING = (0.1, 0.03, 0.01, 0.003)  # how readily jobs take what is not their best
-_NEWTON_STEPS = 4
-_BALANCED = 0.05  # excess demand, to the capacity, at which the next smoothing may follow
 _WIDTHS = (48, 400, 2000)  # partial assignments kept at once, before HiGHS is asked
 _COMBINED = 32  # combinations of choices that a single step of the walk may take
 _ROUNDING = 1e-6
@@ -46,32 +44,10 @@ class Assignment:
 
 
 @dataclass(frozen=True, slots=True)
-class _Choices:
-    """Choices that make sense for each job, job after job in one list; the last is always
-    nothing."""
-
-    job: Ints
-    option: Ints  # the configuration, −1 for none
-    cost: Floats
-    gpus: Ints
-    kind: Ints  # the GPU type, −1 for none
-    start: Ints  # jobs: where its choices begin
-    capacity: Ints
-
-    def priced(self, prices: Floats) -> Floats:
-        return self.cost + prices[self.kind] * self.gpus
-
-    def unit(self) -> float:
-        """The coarsest decimal that divides every cost, and so every total; 0 if none does."""
-        exact = (10.0**-d for d in range(5) if (np.round(self.cost, d) == self.cost).all())
-        return next(exact, 0.0)
-
-
-@dataclass(frozen=True, slots=True)
 class _Core:
     """The search that is left when only choices of a loss up to `reach` are looked at."""
 
-    choices: _Choices
+    choices: Choices
     losses: Floats
     uses: Ints  # choices × types: the GPUs it takes
     best: Ints  # jobs: the choice of no loss
@@ -116,7 +92,7 @@ def assign(problem: Assignment, *, tolerance: float = 1e-4, required: Bools | No
     return chosen
 
 
-def _choices(problem: Assignment, required: Bools | None) -> _Choices:
+def _choices(problem: Assignment, required: Bools | None) -> Choices:
     """Drop what takes as many GPUs of the same type, or more, and costs no less."""
     jobs, configurations = problem.costs.shape
     nothing = np.full((jobs, 1), problem.unallocated)
@@ -135,10 +111,10 @@ def _choices(problem: Assignment, required: Bools | None) -> _Choices:
     cost = np.concatenate([problem.costs, nothing], axis=1)[job, column]
     gpus, kinds = np.append(problem.gpus, 0)[column], np.append(problem.kinds, -1)[column]
     start = np.searchsorted(job, np.arange(jobs))
-    return _Choices(job, option, cost, gpus, kinds, start, problem.capacity)
+    return Choices(job, option, cost, gpus, kinds, start, problem.capacity)
 
 
-def _best(choices: _Choices, paid: Floats) -> Ints:
+def _best(choices: Choices, paid: Floats) -> Ints:
     """Every job's cheapest choice, the first of them."""
     cheapest = np.minimum.reduceat(paid, choices.start)
     (at,) = np.nonzero(paid <= cheapest[choices.job])
@@ -147,16 +123,16 @@ def _best(choices: _Choices, paid: Floats) -> Ints:
     return best
 
 
-def _taken(choices: _Choices, picked: Ints) -> Ints:
+def _taken(choices: Choices, picked: Ints) -> Ints:
     kind = np.maximum(choices.kind[picked], 0)  # nothing takes 0 GPUs of any type
     return np.bincount(kind, choices.gpus[picked], len(choices.capacity)).astype(np.intp)
 
 
-def _search(choices: _Choices, tolerance: float) -> Ints | None:
+def _search(choices: Choices, tolerance: float) -> Ints | None:
     """The assignment, or None if too many partial ones had to be kept."""
     if float(choices.capacity.max() + choices.gpus.max() + 1) ** len(choices.capacity) > 2.0**62:
         return None  # what is left of every type would not fit into one number
-    prices = _prices(choices)
+    prices = prices_of(choices)
     floor = float(np.minimum.reduceat(choices.priced(prices), choices.start).sum())
     floor -= float(prices @ choices.capacity)
     unit = choices.unit() * (1.0 - _ROUNDING)
@@ -181,73 +157,7 @@ def _search(choices: _Choices, tolerance: float) -> Ints | None:
     return None
 
 
-def _prices(choices: _Choices) -> Floats:
-    """The prices at which what the jobs choose alone comes closest to the capacity.
-
-    The bound is concave in the prices, with edges; smoothed, it has Newton steps. Any prices give
-    a bound that holds, so that a step gone astray would cost time only.
-    """
-    offered = np.where(choices.option >= 0, choices.cost, -np.inf)
-    worst = np.maximum.reduceat(offered, choices.start)
-    gains = np.maximum(worst - np.minimum.reduceat(choices.cost, choices.start), 0.0)
-    stakes = max(float(gains.mean()), 1e-9)  # the scale of what a choice decides about
-    fair = 0.5 * stakes * len(choices.start) / choices.capacity.sum()
-    prices = np.full(len(choices.capacity), fair)
-    for smoothing in _SMOOTHING:
-        now = _smoothed(choices, prices, smoothing * stakes)
-        for _ in range(_NEWTON_STEPS):
-            step = now.step()
-            if np.abs(now.excess * (step != 0.0)).max() < _BALANCED * choices.capacity.max():
-                break
-            now = _climbed(choices, now, step)
-        prices = now.prices
-    return prices
-
-
-@dataclass(frozen=True, slots=True)
-class _Smoothed:
-    """The bound at some prices, if jobs took almost-best choices too."""
-
-    prices: Floats
-    smoothing: float
-    bound: float
-    excess: Floats  # GPUs wanted beyond the capacity: the gradient
-    curve: Floats
-
-    def step(self) -> Floats:
-        """Newton's, for the prices that may move: none goes below nothing."""
-        moving = (self.prices > 0.0) | (self.excess > 0.0)
-        curve = np.where(np.outer(moving, moving), self.curve, np.eye(len(moving)))
-        step = np.linalg.solve(curve, np.where(moving, self.excess, 0.0))
-        stepped: Floats = np.maximum(self.prices + step, 0.0) - self.prices
-        return stepped
-
-
-def _smoothed(choices: _Choices, prices: Floats, smoothing: float) -> _Smoothed:
-    jobs, kinds = len(choices.start), len(prices)
-    paid = choices.priced(prices)
-    cheapest = np.minimum.reduceat(paid, choices.start)
-    odds = np.exp((cheapest[choices.job] - paid) / smoothing)
-    total = np.add.reduceat(odds, choices.start)
-    wanted = odds / total[choices.job] * choices.gpus
-    at = np.maximum(choices.kind, 0)  # nothing wants 0 GPUs of any type
-    use = np.bincount(choices.job * kinds + at, wanted, jobs * kinds).reshape(jobs, kinds)
-    squares = np.bincount(at, wanted * choices.gpus, kinds)
-    curve = (np.diag(squares * 1.001 + 1e-9) - use.T @ use) / smoothing
-    bound = float((cheapest - smoothing * np.log(total)).sum() - prices @ choices.capacity)
-    return _Smoothed(prices, smoothing, bound, use.sum(axis=0) - choices.capacity, curve)
-
-
-def _climbed(choices: _Choices, now: _Smoothed, step: Floats) -> _Smoothed:
-    """Along the step, as far as that leads upwards."""
-    for shortened in (1.0, 0.3, 0.1, 0.03, 0.01):
-        reached = _smoothed(choices, now.prices + shortened * step, now.smoothing)
-        if reached.bound >= now.bound:
-            return reached
-    return now
-
-
-def _core(choices: _Choices, prices: Floats, reach: float) -> _Core:
+def _core(choices: Choices, prices: Floats, reach: float) -> _Core:
     """Jobs whose second choice loses more than `reach` have none; the others go into the tables."""
     paid = choices.priced(prices)
     losses = paid - np.minimum.reduceat(paid, choices.start)[choices.job]
@@ -265,7 +175,7 @@ def _core(choices: _Choices, prices: Floats, reach: float) -> _Core:
 
 
 def _tables(
-    choices: _Choices, losses: Floats, best: Ints, order: Ints, left: Ints, prices: Floats
+    choices: Choices, losses: Floats, best: Ints, order: Ints, left: Ints, prices: Floats
 ) -> Floats:
     """Stages + 1 × types × GPUs left: the least loss, charged to that type, from that stage on."""
     kinds, pad, room = len(prices), int(choices.gpus.max()), np.arange(max(left.max(), 0) + 1)
@@ -285,7 +195,7 @@ def _tables(
 
 
 def _charges(
-    choices: _Choices, losses: Floats, best: Ints, order: Ints, kinds: int
+    choices: Choices, losses: Floats, best: Ints, order: Ints, kinds: int
 ) -> tuple[Ints, Ints, Floats]:
     """(stage and type as one number, GPUs taken of that type, loss charged to it), in order.
 
@@ -373,7 +283,7 @@ def _traced(core: _Core, trail: list[tuple[Ints, Ints]], last: int) -> Ints:
     return picked
 
 
-def _through_highs(choices: _Choices, tolerance: float) -> Ints:
+def _through_highs(choices: Choices, tolerance: float) -> Ints:
     """The program as it stands: one choice per job, the GPUs of every type."""
     jobs, count = len(choices.start), len(choices.cost)
     lp = highspy.HighsLp()

@@ -17,4 +17,6 @@ def rescale_factor(age: Seconds, rescalings: int, penalty: Seconds) -> float:
 
 def least_width(rates: Floats) -> int:
     """The smallest width that can run at all; `rates` as `Prediction.rates` gives them."""
+    if rates[0, 1] > 0:  # as almost all do, and this is asked of every job in every round
+        return 1
     return max(int(np.argmax(rates.max(axis=0) > 0)), 1)

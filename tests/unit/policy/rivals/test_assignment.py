@@ -9,7 +9,8 @@ import pytest
 from boa.errors import BoaError
 from boa.model.speedup import Floats
 from boa.policy.rivals import assignment
-from boa.policy.rivals.assignment import Assignment, Ints, assign
+from boa.policy.rivals.assignment import Assignment, assign
+from boa.solver.tables import Ints
 
 COUNTS = np.array([1, 2, 4, 8, 12, 16, 24, 32, 48, 64])
 
