@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from boa.policy.rivals.genetic import Search, evolve, fitness, repair
+from boa.policy.rivals.genetic import Counts, Search, evolve, fitness, repair
 from boa.solver.tables import Ints
 
 both_versions = pytest.mark.parametrize("compiled", [True, False], ids=["C", "NumPy"])
@@ -56,7 +56,7 @@ def random_states(search: Search, seed: int, count: int) -> Ints:
     return rng.integers(0, 1 + search.capacity, shape) * (rng.random(shape) < 0.5)
 
 
-def feasible(search: Search, states: Ints) -> bool:
+def feasible(search: Search, states: Counts) -> bool:
     gpus = states.sum(axis=2)
     nodes = np.count_nonzero(states, axis=2)
     distributed = (states > 0) & (nodes > 1)[:, :, None]

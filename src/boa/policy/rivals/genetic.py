@@ -24,7 +24,7 @@ to a tenth less fit when it starts from nothing.
 
 import ctypes
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,9 @@ from numpy.typing import NDArray
 from boa import compiled as kernels
 from boa.model.speedup import Floats
 from boa.solver.tables import Ints
+
+Counts: TypeAlias = NDArray[np.integer[Any]]
+"""States, of any type of integer: GPUs on a node fit into a byte, and populations are large."""
 
 FLOOR = 0.001
 """Added to every speedup, so that a job without GPUs costs much but not everything."""
@@ -77,7 +80,7 @@ class _Limits:
     patience: int
 
 
-def fitness(search: Search, states: Ints) -> Floats:
+def fitness(search: Search, states: Counts) -> Floats:
     """The harmonic mean of the speedups (+0.001) in each state: population × jobs × nodes."""
     jobs = states.shape[1]
     if jobs == 0:
@@ -98,14 +101,14 @@ def repair(search: Search, state: Ints, rng: np.random.Generator) -> Ints:
 
 def evolve(
     search: Search,
-    population: Ints,
+    population: Counts,
     *,
     seed: int,
     size: int = 100,
     generations: int = 100,
     patience: int = 25,
     compiled: bool = True,
-) -> Ints:
+) -> NDArray[np.uint8]:
     """The last population, at most `size` states by falling fitness: the first is the answer.
 
     `population` is the last round's, with its rows and columns mapped to today's jobs and nodes;
@@ -118,11 +121,12 @@ def evolve(
     if search.capacity.max(initial=0) > 255 or search.capacity.sum() >= 2**16:
         raise ValueError("nodes have at most 255 GPUs, and all together fewer than 65,536")
     if search.current.size == 0:
-        return np.zeros((1, *search.current.shape), dtype=np.intp)
+        return np.zeros((1, *search.current.shape), dtype=np.uint8)
     limits = _Limits(size, generations, patience)
     if compiled and COMPILED:
         return _evolve_compiled(search, population, seed, limits)
-    return _evolve_plain(search, population, np.random.default_rng(seed % 2**64), limits)
+    rng = np.random.default_rng(seed % 2**64)
+    return _evolve_plain(search, population, rng, limits).astype(np.uint8)
 
 
 class _Search(ctypes.Structure):
@@ -133,7 +137,9 @@ class _Search(ctypes.Structure):
     )
 
 
-def _evolve_compiled(search: Search, population: Ints, seed: int, limits: _Limits) -> Ints:
+def _evolve_compiled(
+    search: Search, population: Counts, seed: int, limits: _Limits
+) -> NDArray[np.uint8]:
     assert _library is not None
     jobs, nodes = search.current.shape
     width = -(-nodes // LANES) * LANES
@@ -161,10 +167,10 @@ def _evolve_compiled(search: Search, population: Ints, seed: int, limits: _Limit
     )
     if count < 0:
         raise MemoryError("no memory for the search's populations")
-    return found[:count, :, :nodes].astype(np.intp)
+    return found[:count, :, :nodes].copy()
 
 
-def _padded(counts: Ints, width: int) -> NDArray[np.uint8]:
+def _padded(counts: Counts, width: int) -> NDArray[np.uint8]:
     """With nodes without GPUs added, so that the kernel's loops over nodes have no remainder."""
     wide = np.zeros((*counts.shape[:-1], width), dtype=np.uint8)
     wide[..., : counts.shape[-1]] = counts
@@ -209,7 +215,7 @@ def _best_counts(search: Search) -> NDArray[np.int32]:
 
 
 def _evolve_plain(
-    search: Search, population: Ints, rng: np.random.Generator, limits: _Limits
+    search: Search, population: Counts, rng: np.random.Generator, limits: _Limits
 ) -> Ints:
     costs = _costs(search)
     given = np.concatenate([search.current[None], population.astype(np.intp)])

@@ -1,6 +1,5 @@
 """Pollux with autoscaling: the cluster whose efficiency is closest to a target."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -15,9 +14,7 @@ from boa.policy.rivals.autoscale import (
     outside_band,
     ready_nodes,
 )
-from boa.policy.rivals.common import least_width
-from boa.policy.rivals.pollux import Optimised, Population, curve_of, most_gpus, optimise
-from boa.units import GpuName
+from boa.policy.rivals.pollux import Optimised, Population, Round
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,13 +41,14 @@ class PolluxAutoscale:
         nodes, found = tuple(view.nodes), Optimised({}, last)
         if not view.jobs:
             return Decision(nodes=(), memory=Remembered(None, self.target))
+        round_ = Round.of(view, next(iter(view.gpu_types)))
         if nodes:
-            found = optimise(view, nodes, last, self.seed)
+            found = round_.optimised(nodes, last, self.seed)
         if not nodes or outside_band(_efficiency(found, nodes), self.target):
-            nodes, found = self._resized(view, nodes, last, found)
+            nodes, found = self._resized(view, round_, last, found)
         placements, ready = found.placements, ready_nodes(view, nodes)
         if len(ready) < len(nodes):
-            placements = optimise(view, ready, found.found, self.seed).placements
+            placements = round_.optimised(ready, found.found, self.seed).placements
         return Decision(
             placements=placements,
             nodes=nodes,
@@ -60,29 +58,30 @@ class PolluxAutoscale:
     def _resized(
         self,
         view: ClusterView,
-        nodes: tuple[Node, ...],
+        round_: Round,
         last: Population | None,
         here: Optimised,
     ) -> tuple[tuple[Node, ...], Optimised]:
         """The size closest to the target, by binary search: efficiency falls with size."""
-        gpu, kind = next(iter(view.gpu_types.items()))
+        per_node = view.gpu_types[round_.gpu].gpus_per_node
+        nodes = tuple(view.nodes)
         held = {job.id: job.allocation for job in view.jobs if job.allocation is not None}
         tried = {len(nodes): (nodes, here)} if nodes else {}
 
         def at(size: int) -> tuple[tuple[Node, ...], Optimised]:
             if size not in tried:
-                there = resized(view.nodes, {gpu: size}, view.gpu_types, held, view.next_node)
-                tried[size] = (there, optimise(view, there, last, self.seed))
+                sizes = {round_.gpu: size}
+                there = resized(view.nodes, sizes, view.gpu_types, held, view.next_node)
+                tried[size] = (there, round_.optimised(there, last, self.seed))
             return tried[size]
 
-        most = [most_gpus(job, gpu, curve_of(job, gpu)) for job in view.jobs]
-        ceiling = _ceiling(view, gpu, most)
+        ceiling = _ceiling(round_)
         size = closest_size_monotone(
             1,
-            max(-(-sum(most) // kind.gpus_per_node), 1),
+            max(-(-int(round_.most.sum()) // per_node), 1),
             lambda n: _efficiency(at(n)[1], at(n)[0]),
             self.target,
-            lambda n: ceiling.at(n * kind.gpus_per_node),
+            lambda n: ceiling.at(n * per_node),
         )
         return at(size)
 
@@ -91,11 +90,11 @@ def _efficiency(found: Optimised, nodes: tuple[Node, ...]) -> float:
     return efficiency([found.speedups], sum(node.gpus for node in nodes))
 
 
-def _ceiling(view: ClusterView, gpu: GpuName, most: Sequence[int]) -> Ceiling:
+def _ceiling(round_: Round) -> Ceiling:
     """No placement has jobs contribute more than they do where every width is at its best."""
-    contributions = np.zeros((len(most), max(most) + 1))
-    for row, job, widest in zip(contributions, view.jobs, most, strict=True):
-        curve = curve_of(job, gpu)
+    widths = np.arange(round_.most.max() + 1)
+    contributions = np.zeros((len(round_.jobs), len(widths)))
+    for n, (curve, most) in enumerate(zip(round_.curves, round_.most.tolist(), strict=True)):
         best = curve.max(axis=0)
-        row[: widest + 1] = best[: widest + 1] / (best[least_width(curve)] or 1.0)
-    return Ceiling.of(contributions, np.arange(max(most) + 1))
+        contributions[n, : most + 1] = best[: most + 1] / (best[round_.least[n]] or 1.0)
+    return Ceiling.of(contributions, widths)

@@ -7,8 +7,7 @@ import sysconfig
 import numpy as np
 import pytest
 
-from boa.policy.rivals.genetic import COMPILED, Search, evolve, fitness
-from boa.solver.tables import Ints
+from boa.policy.rivals.genetic import COMPILED, Counts, Search, evolve, fitness
 
 both_versions = pytest.mark.parametrize("compiled", [True, False], ids=["C", "NumPy"])
 
@@ -30,9 +29,9 @@ def cluster(
     )
 
 
-def answer(search: Search, *, compiled: bool, seed: int = 1) -> Ints:
+def answer(search: Search, *, compiled: bool, seed: int = 1) -> Counts:
     nothing = np.zeros((0, *search.current.shape), dtype=np.intp)
-    found: Ints = evolve(search, nothing, seed=seed, compiled=compiled)[0]
+    found: Counts = evolve(search, nothing, seed=seed, compiled=compiled)[0]
     return found
 
 

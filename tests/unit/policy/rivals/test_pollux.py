@@ -16,12 +16,11 @@ from boa.policy.rivals.common import WIDEST, rescale_factor
 from boa.policy.rivals.pollux import (
     Pollux,
     Population,
+    Round,
     _adapted,
-    _search,
     _seed,
     curve_of,
     most_gpus,
-    optimise,
 )
 from boa.policy.rivals.pollux_autoscale import PolluxAutoscale
 
@@ -92,14 +91,14 @@ def widths(decision: Decision) -> dict[str, int]:
 def test_speedups_are_relative_to_the_fair_share() -> None:
     jobs = [job("a"), job("b", curve(0.5)), job("c", curve(0.5, least=2))]
     nodes = view(nodes=2).nodes  # 8 GPUs for three jobs: 3 each, rounded up
-    search = _search(3600.0, jobs, [curve_of(j, "T4") for j in jobs], nodes)
+    search = Round.of(view(*jobs), "T4").search(nodes)
     assert search.rates[:, 0, 3] == pytest.approx(1.0)
     assert search.rates[1, 0, 12] == pytest.approx(2.0)
     assert search.rates[0, 1, 4] / search.rates[0, 0, 4] == pytest.approx(0.8)
     assert search.min_gpus.tolist() == [1, 1, 2]
     assert search.capacity.tolist() == [4, 4]
     # A share wider than a node is one across nodes.
-    alone = _search(3600.0, jobs[:1], [curve_of(jobs[0], "T4")], nodes)
+    alone = Round.of(view(*jobs[:1]), "T4").search(nodes)
     assert alone.rates[0, 1, 8] == pytest.approx(1.0)
     assert alone.rates[0, 0, 4] == pytest.approx(0.5**0.8 / 0.8)
 
@@ -142,7 +141,7 @@ def test_a_rescaling_must_be_worth_it() -> None:
 
 def test_jobs_that_had_the_least_go_first() -> None:
     jobs = [job("much", service=9.0), job("none", arrival=5.0), job("older", arrival=1.0)]
-    found = optimise(view(*jobs), view(nodes=2).nodes, None, 0).found
+    found = Round.of(view(*jobs), "T4").optimised(view(nodes=2).nodes, None, 0).found
     assert found is not None
     assert found.jobs == ("older", "none", "much")
 
