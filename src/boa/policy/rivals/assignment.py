@@ -111,7 +111,9 @@ def _choices(problem: Assignment, required: Bools | None) -> Choices:
     cost = np.concatenate([problem.costs, nothing], axis=1)[job, column]
     gpus, kinds = np.append(problem.gpus, 0)[column], np.append(problem.kinds, -1)[column]
     start = np.searchsorted(job, np.arange(jobs))
-    return Choices(job, option, cost, gpus, kinds, start, problem.capacity)
+    pool = np.maximum(kinds, 0)
+    cell = job * len(problem.capacity) + pool
+    return Choices(job, option, cost, gpus, kinds, start, problem.capacity, pool, cell)
 
 
 def _best(choices: Choices, paid: Floats) -> Ints:
@@ -124,8 +126,8 @@ def _best(choices: Choices, paid: Floats) -> Ints:
 
 
 def _taken(choices: Choices, picked: Ints) -> Ints:
-    kind = np.maximum(choices.kind[picked], 0)  # nothing takes 0 GPUs of any type
-    return np.bincount(kind, choices.gpus[picked], len(choices.capacity)).astype(np.intp)
+    pools, gpus = choices.pool[picked], choices.gpus[picked]
+    return np.bincount(pools, gpus, len(choices.capacity)).astype(np.intp)
 
 
 def _search(choices: Choices, tolerance: float) -> Ints | None:

@@ -24,6 +24,8 @@ class Choices:
     kind: Ints  # the GPU type, −1 for none
     start: Ints  # jobs: where its choices begin
     capacity: Ints
+    pool: Ints  # the GPU type, 0 for none: which takes 0 GPUs of any type
+    cell: Ints  # job and pool as one number
 
     def priced(self, prices: Floats) -> Floats:
         return self.cost + prices[self.kind] * self.gpus
@@ -70,12 +72,11 @@ class _Smoothed:
     def step(self) -> Floats:
         """Newton's, for the prices that may move: none goes below nothing."""
         moving = (self.prices > 0.0) | (self.excess > 0.0)
-        excess = np.where(moving, self.excess, 0.0)
-        if len(moving) == 1:
-            step = excess / self.curve[0]
-        else:
-            curve = np.where(np.outer(moving, moving), self.curve, np.eye(len(moving)))
-            step = np.linalg.solve(curve, excess)
+        excess, curve = self.excess, self.curve
+        if not moving.all():
+            excess = np.where(moving, excess, 0.0)
+            curve = np.where(np.outer(moving, moving), curve, np.eye(len(moving)))
+        step = excess / curve[0] if len(moving) == 1 else np.linalg.solve(curve, excess)
         stepped: Floats = np.maximum(self.prices + step, 0.0) - self.prices
         return stepped
 
@@ -87,10 +88,11 @@ def _smoothed(choices: Choices, prices: Floats, smoothing: float) -> _Smoothed:
     odds = np.exp((cheapest[choices.job] - paid) / smoothing)
     total = np.add.reduceat(odds, choices.start)
     wanted = odds / total[choices.job] * choices.gpus
-    at = np.maximum(choices.kind, 0)  # nothing wants 0 GPUs of any type
-    use = np.bincount(choices.job * kinds + at, wanted, jobs * kinds).reshape(jobs, kinds)
-    squares = np.bincount(at, wanted * choices.gpus, kinds)
-    curve = (np.diag(squares * 1.001 + 1e-9) - use.T @ use) / smoothing
+    use = np.bincount(choices.cell, wanted, jobs * kinds).reshape(jobs, kinds)
+    squares = np.bincount(choices.pool, wanted * choices.gpus, kinds)
+    curve = np.zeros((kinds, kinds))
+    curve.flat[:: kinds + 1] = squares * 1.001 + 1e-9
+    curve = (curve - use.T @ use) / smoothing
     bound = float((cheapest - smoothing * np.log(total)).sum() - prices @ choices.capacity)
     return _Smoothed(prices, smoothing, bound, use.sum(axis=0) - choices.capacity, curve)
 

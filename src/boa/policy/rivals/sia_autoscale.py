@@ -87,13 +87,14 @@ class SiaAutoscale:
             return here
         widest = np.where((round_.goodputs > 0) & mine, round_.configurations.gpus, 0)
         high = -(-int(widest.max(axis=1).sum()) // per_node)
-        if high == 0 or at(high) == 0:  # no job wants this type
+        if high == 0:
+            return 0
+        if at(1) == 0 and (round_.chosen(_capacity(view, {**sizes, gpu: 0})) >= 0).all():
+            return 0  # all can do without, and one node is too small for anybody
+        if at(high) == 0:  # no job wants this type
             return 0
         # What is too small for anybody has no efficiency: only from there on does it fall.
         low = next(size for size in range(1, high + 1) if at(size) > 0)
-        without = round_.chosen(_capacity(view, {**sizes, gpu: 0}))
-        if low > 1 and (without >= 0).all():  # all can do without
-            return 0
         ceiling = Ceiling.of(speedups[:, mine], round_.configurations.gpus[mine])
         return closest_size_monotone(
             low, high, at, self.target, lambda nodes: ceiling.at(nodes * per_node)
