@@ -1,6 +1,9 @@
-"""How fast traces are replayed: against the original Sia simulator, and as traces grow.
+"""How fast traces are replayed: against the original Sia simulator, by policy, and as traces grow.
 
-.venv/bin/python bench/simulator.py [--quick] [--data ../shared/data] [--json FILE]
+.venv/bin/python bench/simulator.py [--quick] [--policies P,P,...] [--jobs N]
+                                    [--data ../shared/data] [--json FILE]
+
+With --policies or --jobs it shows the table by policy alone.
 """
 
 import argparse
@@ -13,8 +16,9 @@ from typing import Any
 
 from rich.console import Console
 
-from _replay import CASES
+from _replay import BUDGET, CASES
 from _table import Measured, show, write
+from boa.model.policies import POLICIES
 
 HERE = Path(__file__).resolve().parent
 ORIGINAL_S = 1100.0
@@ -26,7 +30,8 @@ def main() -> None:
     console = Console(width=150 if not sys.stdout.isatty() else None)
     status = Console(stderr=True)
     tables = []
-    for make in (replays, growth):
+    quick_look = options.policies or options.jobs
+    for make in (by_policy,) if quick_look else (replays, by_policy, growth):
         table = make(options, status)
         show(table, console)
         tables.append(table)
@@ -37,6 +42,8 @@ def main() -> None:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="no autoscaled rivals, 100,000 jobs")
+    parser.add_argument("--policies", help="only these, by name; BOA is always among them")
+    parser.add_argument("--jobs", type=int, default=0, help="only the first so many of newTrace")
     parser.add_argument("--data", default="../shared/data", help="the public traces and profiles")
     parser.add_argument("--json", type=Path, default=HERE / "out" / "simulator.json")
     return parser.parse_args()
@@ -58,6 +65,37 @@ def replays(options: argparse.Namespace, status: Console) -> Measured:
             seconds=found["seconds"],
             jobs_per_s=found["jobs"] / found["seconds"],
             times_the_original=ORIGINAL_S / found["seconds"] if policy == "sia" else None,
+            average_jct_s=found["average_jct_s"],
+            average_gpus=found["average_gpus"],
+        )
+    return table
+
+
+def by_policy(options: argparse.Namespace, status: Console) -> Measured:
+    """Every policy of the registry, on T4s, told to be about as large as BOA."""
+    table = Measured(
+        f"newTrace workload-1 ({options.jobs or 960} jobs) by policy, one core",
+        note=f"told: budget {BUDGET:g}, target 0.5, {BUDGET:g} GPUs, width 4, or the middle of "
+        "the values of its own knob",
+    )
+    wanted = options.policies.split(",") if options.policies else list(POLICIES)
+    boa_s = None
+    for name in ["boa", *(name for name in wanted if name != "boa")]:
+        if options.quick and name.endswith("autoscale"):
+            continue
+        status.print(f"{name} ...")
+        try:
+            found = _worker("policy", options.data, name, str(options.jobs))
+        except subprocess.CalledProcessError as problem:
+            table.add(policy=name, told=problem.stderr.strip().splitlines()[-1][:60])
+            continue
+        boa_s = boa_s or found["cpu_s"]
+        table.add(
+            policy=name,
+            told=found["told"],
+            seconds=found["seconds"],
+            cpu_s=found["cpu_s"],
+            times_boa=found["cpu_s"] / boa_s,
             average_jct_s=found["average_jct_s"],
             average_gpus=found["average_gpus"],
         )
