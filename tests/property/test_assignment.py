@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from boa.errors import BoaError
-from boa.policy.rivals.assignment import Assignment, Bools, Ints, assign
+from boa.policy.rivals.assignment import Assignment, Bools, assign
+from boa.solver.tables import Ints
 
 COSTS = st.one_of(
     st.integers(5, 130).map(lambda cents: cents / 100.0),  # rounded as Sia rounds: ties
