@@ -24,6 +24,7 @@ from sqlalchemy import make_url
 import stored
 from boa.model.changes import Changes
 from boa.model.job import JobRecord
+from boa.model.job_spec import amended
 from boa.model.records import Cell, CellKey, ClassRecord, Event, Hold, NodeRecord, Point, Sample
 from boa.store import codec, sqlite, writing
 from boa.store.base import Store, StoreTrouble
@@ -92,6 +93,8 @@ class Model:
     """What a store is: some dictionaries."""
 
     jobs: dict[int, JobRecord] = field(default_factory=dict)
+    first: dict[int, JobRecord] = field(default_factory=dict)
+    """Jobs as they were submitted: their specs stay, but for what was amended since."""
     nodes: dict[int, NodeRecord] = field(default_factory=dict)
     holds: dict[tuple[str, int, float], Hold] = field(default_factory=dict)
     cells: dict[CellKey, Cell] = field(default_factory=dict)
@@ -103,9 +106,12 @@ class Model:
 
     def commit(self, changes: Changes) -> int:
         for job in changes.jobs.values():
-            old = self.jobs.get(int(job.id), job)
+            first = self.first.setdefault(int(job.id), job)
             self.jobs[int(job.id)] = replace(
-                job, spec=old.spec, serial=old.serial, submitted_at=old.submitted_at
+                job,
+                spec=amended(first.spec, job.amended),
+                serial=first.serial,
+                submitted_at=first.submitted_at,
             )
         self.nodes.update(changes.nodes)
         self.holds.update(changes.holds)

@@ -61,7 +61,7 @@ class Round:
     most: Ints
     least: Ints
     factors: Floats
-    """What a rescaling would multiply their speedups by."""
+    """Factors that a rescaling would multiply their speedups by."""
 
     @classmethod
     def of(cls, view: ClusterView, gpu: GpuName) -> "Round":

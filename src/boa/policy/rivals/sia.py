@@ -34,7 +34,7 @@ class Configurations:
     kinds: Ints
     names: tuple[GpuName, ...]
     ladders: tuple["Ladder", ...]
-    """Of every type."""
+    """Ladders of all types."""
 
     @staticmethod
     def of(gpu_types: Mapping[GpuName, GpuType]) -> "Configurations":
