@@ -322,6 +322,9 @@ def test_pods_that_do_not_end_are_named(
     assert told == ["pods that do not end: boa-1-1-0"]
 
 
+LOST = {"exitCode": 137, "reason": "ContainerStatusUnknown"}
+
+
 def test_a_kubelet_that_lost_the_last_word_is_helped_by_the_log(
     cluster: Scripted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -345,13 +348,25 @@ def test_a_kubelet_that_lost_the_last_word_is_helped_by_the_log(
     assert (end.exit_code, end.stopped, end.reason) == (0, True, "stopped when asked")
 
 
-def test_an_unknown_end_is_told_as_such() -> None:
-    terminated = {"exitCode": 137, "reason": "ContainerStatusUnknown"}
-    state = {"name": "job", "state": {"terminated": terminated}}
+@pytest.mark.parametrize(
+    ("phase", "states"),
+    [
+        ("Failed", {"state": {"terminated": LOST}}),
+        (
+            "Running",
+            {
+                "state": {"waiting": {"reason": "PodInitializing"}},
+                "lastState": {"terminated": LOST},
+            },
+        ),
+    ],
+)
+def test_an_unknown_end_is_told_as_such(phase: str, states: dict[str, Any]) -> None:
     found = read(
         {
             "metadata": {"name": "p", "uid": "u"},
-            "status": {"phase": "Failed", "containerStatuses": [state]},
+            "spec": {"nodeName": "n"},
+            "status": {"phase": phase, "containerStatuses": [{"name": "job", **states}]},
         }
     ).outcome
     assert found == Outcome(

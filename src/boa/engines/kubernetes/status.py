@@ -137,12 +137,20 @@ def _about(text: str) -> dict[str, Any]:
 def _state(status: Mapping[str, Any]) -> dict[str, Any]:
     """The state of our container; those of others end with it."""
     found = [one for one in status.get("containerStatuses") or () if one["name"] == CONTAINER]
-    return {k: v for k, v in (found[0].get("state") or {}).items() if v} if found else {}
+    return _state_of(found[0]) if found else {}
+
+
+def _state_of(container: Mapping[str, Any]) -> dict[str, Any]:
+    """Its state. A kubelet that has removed it before it wrote down its end says that it waits, and
+    that it ended before: none of ours is ever begun twice."""
+    state = {k: v for k, v in (container.get("state") or {}).items() if v}
+    last = (container.get("lastState") or {}).get("terminated")
+    return {"terminated": last} if last and "waiting" in state else state
 
 
 def _stage(pod: Mapping[str, Any], status: Mapping[str, Any], state: Mapping[str, Any]) -> Stage:
     phase = status.get("phase", "Pending")
-    states = [one.get("state") or {} for one in status.get("containerStatuses") or ()]
+    states = [_state_of(one) for one in status.get("containerStatuses") or ()]
     if phase == "Failed" and not state.get("terminated"):
         reason = str(status.get("reason") or "")
         return "rejected" if reason.startswith(_REJECTED) else "over"
