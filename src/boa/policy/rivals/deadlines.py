@@ -12,7 +12,7 @@ import numpy as np
 from boa.model.cluster import ClusterView, Decision, JobView, Share
 from boa.model.kept_rows import Ints
 from boa.model.speedup import Floats
-from boa.policy.rivals.outlook import Outlook, Outlooks, unknown_share
+from boa.policy.rivals.outlook import Outlook, Outlooks, each_alone, unknown_share
 from boa.units import Seconds
 
 MOST_STAGES = 8
@@ -33,20 +33,12 @@ class ByDeadline:
     by_job: ClassVar[bool] = True
 
     def decide(self, view: ClusterView) -> Decision:
-        outlooks = Outlooks(view.gpu_types)
-        return Decision(
-            shares={
-                job.id: self._share(job, outlooks.of(job)) or unknown_share(job, view.gpu_types)
-                for job in view.jobs
-            }
-        )
+        return each_alone(view, self._share)
 
-    def _share(self, job: JobView, outlook: Outlook | None) -> Share | None:
+    def _share(self, job: JobView, outlook: Outlook) -> Share:
         if job.note is not None:
             gpu, width = job.note
             return Share(gpu, width, None, job.note)
-        if outlook is None:
-            return None
         column = cheapest_in_time(outlook.rests(0, 1.0)[0], outlook.dollars, self.slack)
         chosen = outlook.share(column)
         return outlook.share(column, None, (chosen.gpu, chosen.width))

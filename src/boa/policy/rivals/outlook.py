@@ -1,12 +1,12 @@
 """Seconds and dollars that the rest of a job takes, on any GPUs that it could have."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from boa.model.cluster import Allocation, JobView, Share
+from boa.model.cluster import Allocation, ClusterView, Decision, JobView, Share
 from boa.model.kept_rows import Ints
 from boa.model.speedup import Floats
 from boa.model.workload import GpuType
@@ -111,6 +111,16 @@ def unknown_share(job: JobView, gpu_types: Mapping[GpuName, GpuType]) -> Share:
     allowed = job.limits.types if job.limits is not None and job.limits.types else tuple(gpu_types)
     gpu = next((name for name in gpu_types if name in allowed), next(iter(gpu_types)))
     return Share(gpu, job.asked.gpus or 1, job.epoch + 1)
+
+
+def each_alone(view: ClusterView, share: Callable[[JobView, Outlook], Share]) -> Decision:
+    """A decision on every job by itself."""
+    outlooks = Outlooks(view.gpu_types)
+    shares = {}
+    for job in view.jobs:
+        seen = outlooks.of(job)
+        shares[job.id] = unknown_share(job, view.gpu_types) if seen is None else share(job, seen)
+    return Decision(shares=shares)
 
 
 def next_look(epoch: int, moves: NDArray[np.bool_]) -> int | None:

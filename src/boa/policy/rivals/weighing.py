@@ -12,7 +12,7 @@ import numpy as np
 
 from boa.model.cluster import ClusterView, Decision, JobView, Share
 from boa.model.speedup import Floats
-from boa.policy.rivals.outlook import Outlook, Outlooks, next_look, unknown_share
+from boa.policy.rivals.outlook import Outlook, each_alone, next_look
 
 Values: TypeAlias = Callable[[Floats, Floats], Floats]
 """(seconds left by epoch and column, dollars per second by column) → what a second counts."""
@@ -27,14 +27,7 @@ class Weighing:
     by_job: ClassVar[bool] = True
 
     def decide(self, view: ClusterView) -> Decision:
-        outlooks = Outlooks(view.gpu_types)
-        shares = {}
-        for job in view.jobs:
-            outlook = outlooks.of(job)
-            shares[job.id] = (
-                unknown_share(job, view.gpu_types) if outlook is None else self._share(job, outlook)
-            )
-        return Decision(shares=shares)
+        return each_alone(view, self._share)
 
     def _share(self, job: JobView, outlook: Outlook) -> Share:
         rests = outlook.rests(job.epoch, job.left)
