@@ -58,6 +58,11 @@ class Prediction(Protocol):
         ...
 
 
+def version_of(prediction: Prediction) -> int | None:
+    """A number that changes with anything that it predicts; None: it does not tell."""
+    return getattr(prediction, "version", None)
+
+
 @dataclass(frozen=True, slots=True)
 class UserRequest:
     """Wish of a job's user: policies that trust users go by it."""

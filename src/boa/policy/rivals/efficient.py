@@ -29,7 +29,7 @@ class Efficiency:
         return each_alone(view, self._share)
 
     def _share(self, job: JobView, outlook: Outlook) -> Share:
-        seconds = outlook.seconds[min(job.epoch, len(outlook.seconds) - 1) :]
+        seconds = outlook.seconds[outlook.ahead(job.epoch)]
         found = efficiencies(seconds, outlook.dollars)
         enough = np.where(found >= self.target - ROUNDING, seconds, np.inf)
         best = enough.argmin(axis=1)

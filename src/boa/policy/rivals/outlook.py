@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from boa.model.cluster import Allocation, ClusterView, Decision, JobView, Share
+from boa.model.cluster import Allocation, ClusterView, Decision, JobView, Prediction, Share, version_of
 from boa.model.kept_rows import Ints
 from boa.model.speedup import Floats
 from boa.model.workload import GpuType
@@ -14,6 +14,8 @@ from boa.units import SECONDS_PER_HOUR, GpuName
 
 LOOK_AHEAD = 10
 """Epochs after which a rule looks again at the latest: what is predicted may have changed."""
+MOST_SEEN = 64
+"""Outlooks that are kept between decisions."""
 NOTHING = 1e-12
 """Part of an epoch that counts as left when none is: no time times none is no number."""
 
@@ -37,12 +39,17 @@ class Outlook:
     after: Floats
     """Seconds from the end of every epoch to the end of the job."""
 
-    def rests(self, epoch: int, left: float) -> Floats:
-        """Seconds to the end from now on (first row), and from the start of every later epoch."""
+    def ahead(self, epoch: int) -> slice:
+        """Rows of this epoch and of those within the look ahead."""
         at = min(epoch, len(self.seconds) - 1)
-        parts = np.ones((len(self.seconds) - at, 1))
+        return slice(at, at + 1 + LOOK_AHEAD)
+
+    def rests(self, epoch: int, left: float) -> Floats:
+        """Seconds to the end from now on (first row), and from the starts of the epochs ahead."""
+        rows = self.ahead(epoch)
+        parts = np.ones((len(self.seconds[rows]), 1))
         parts[0] = min(max(left, NOTHING), 1.0)
-        return parts * self.seconds[at:] + self.after[at:]
+        return parts * self.seconds[rows] + self.after[rows]
 
     def column(self, held: Allocation | None) -> int | None:
         """The column of the GPUs that it has, if it can run there."""
@@ -60,6 +67,30 @@ class Outlook:
         return Share(self.gpus[column], int(self.widths[column]), until, note)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Seen:
+    """An outlook, with what it was made from: nobody else gets their addresses meanwhile."""
+
+    prediction: Prediction
+    version: int | None
+    work: tuple[float, ...]
+    gpu_types: Mapping[GpuName, GpuType]
+    outlook: Outlook | None
+
+    def of(self, job: JobView, gpu_types: Mapping[GpuName, GpuType]) -> bool:
+        """Whether this job looks out on the same, as far as can be told without looking."""
+        return (
+            self.version is not None
+            and self.version == version_of(job.prediction)
+            and self.work == tuple(job.work)
+            and self.gpu_types == gpu_types
+        )
+
+
+_seen: dict[int, _Seen] = {}
+"""By the address of a prediction: an event asks for one job, and its class has mostly been seen."""
+
+
 class Outlooks:
     """Outlooks of the jobs in one view: those of a class mostly look out on the same."""
 
@@ -69,13 +100,26 @@ class Outlooks:
 
     def of(self, job: JobView) -> Outlook | None:
         """None: nothing is known of it on any type."""
+        seen = _seen.get(id(job.prediction))
+        if seen is not None and seen.of(job, self._gpu_types):
+            return seen.outlook
         work = tuple(job.work)
         if not work:  # nobody knows how many epochs there are: this one is looked at alone
             return self._made(job, (1.0,), job.epoch)
         key = (id(job.prediction), work)
         if key not in self._known:
             self._known[key] = self._made(job, work, 0)
+        self._keep(job, work, self._known[key])
         return self._known[key]
+
+    def _keep(self, job: JobView, work: tuple[float, ...], outlook: Outlook | None) -> None:
+        version = version_of(job.prediction)
+        if version is None:
+            return
+        if len(_seen) >= MOST_SEEN:
+            _seen.clear()
+        seen = _Seen(job.prediction, version, work, self._gpu_types, outlook)
+        _seen[id(job.prediction)] = seen
 
     def _made(self, job: JobView, work: Sequence[float], first: int) -> Outlook | None:
         gpus: list[GpuName] = []

@@ -53,6 +53,35 @@ def test_jobs_of_a_class_share_one_outlook() -> None:
     assert outlooks.of(job(curves)) is not outlooks.of(job(curves, (5.0, 6.0)))
 
 
+class Versioned(Curves):
+    version = 1
+
+
+def test_an_outlook_stays_until_what_is_predicted_changes() -> None:
+    curves = Versioned(0.9)
+    first = outlook(curves, 100.0)
+    assert outlook(curves, 100.0) is first, "in another view, too"
+    assert outlook(curves, 200.0) is not first
+    curves.version, curves.speeds = 2, {"T4": 2.0}
+    assert outlook(curves, 100.0).seconds[0, 0] == pytest.approx(50.0)
+    fewer = Outlooks({"A100": TYPES["A100"]}).of(job(curves, (100.0,)))
+    assert fewer is None, "of other GPU types"
+
+
+def test_nothing_is_kept_of_predictions_that_do_not_tell_of_changes() -> None:
+    curves = Curves(0.9)
+    outlook(curves, 100.0)
+    curves.speeds = {"T4": 2.0}
+    assert outlook(curves, 100.0).seconds[0, 0] == pytest.approx(50.0)
+
+
+def test_a_rule_sees_no_further_than_it_looks_ahead() -> None:
+    found = outlook(Curves(0.5), *[100.0] * 40)
+    assert len(found.rests(0, 1.0)) == LOOK_AHEAD + 1
+    assert found.rests(0, 1.0)[0, 0] == pytest.approx(4000.0), "but counts all of it"
+    assert len(found.rests(38, 1.0)) == 2
+
+
 def test_where_nobody_knows_the_epochs_the_present_one_is_looked_at() -> None:
     found = Outlooks(TYPES).of(job(Curves(0.0, 1.0), (), epoch=1))
     assert found is not None
