@@ -6,7 +6,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from boa.model.cluster import Allocation, ClusterView, Decision, JobView, Prediction, Share, version_of
+from boa.model.cluster import (
+    Allocation,
+    ClusterView,
+    Decision,
+    JobView,
+    Prediction,
+    Share,
+    version_of,
+)
 from boa.model.kept_rows import Ints
 from boa.model.speedup import Floats
 from boa.model.workload import GpuType
