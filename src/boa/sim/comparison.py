@@ -5,15 +5,16 @@ counts whole nodes, at the same bill. What a policy leaves empty or boots in vai
 by the first measure, and what it costs by the second.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
-
-import numpy as np
 
 from boa.errors import BoaError
 from boa.model.workload import Billing
+from boa.sim.bound import bound_jct
+from boa.sim.equal_money import AtMoney, value_at
 from boa.sim.run import World
 from boa.sim.sweep import PointOutcome
+from boa.units import Seconds, UsdPerHour
 
 
 class NoPoint(BoaError):
@@ -35,7 +36,12 @@ def compared(
     return {
         "points": points,
         "billing": billing,
-        "comparisons": comparisons(points, counts_gpus=counts_gpus(world), billing=billing),
+        "comparisons": comparisons(
+            points,
+            counts_gpus=counts_gpus(world),
+            billing=billing,
+            bound=lambda money: bound_jct(world, money),
+        ),
         "left_out": [{**o.point.document(), "why": o.problem} for o in left_out],
     }, left_out
 
@@ -51,25 +57,29 @@ def money_key(billing: Billing) -> str:
 
 
 def comparisons(
-    points: Sequence[Mapping[str, Any]], *, counts_gpus: bool, billing: Billing = "gpu"
+    points: Sequence[Mapping[str, Any]],
+    *,
+    counts_gpus: bool,
+    billing: Billing = "gpu",
+    bound: Callable[[UsdPerHour], Seconds | None] = lambda money: None,
 ) -> list[dict[str, Any]]:
     """Every rival's JCTs over BOA's for the same money, where BOA has been that far.
 
-    Between BOA's points: straight lines over spend; over the logarithm of a bill.
+    `bound`: the least average JCT for any money, along which BOA's points are joined.
     """
     key = money_key(billing)
-    boa = sorted((p for p in points if p["policy"] == "boa"), key=lambda p: p[key])
-    spends = [p[key] for p in boa]
-    along = np.log if billing == "node" else np.asarray
+    boa = [(point, bound(point[key])) for point in points if point["policy"] == "boa"]
     found = []
     for rival in points:
-        at = rival[key]
-        if rival["policy"] == "boa" or not spends or not spends[0] <= at <= spends[-1]:
+        if rival["policy"] == "boa":
             continue
+        at, least = rival[key], bound(rival[key])
         jct, p95 = (
-            float(np.interp(along(at), along(spends), [p[figure] for p in boa]))
+            value_at((AtMoney(p[key], p[figure], b) for p, b in boa), at, least)
             for figure in ("average_jct_s", "p95_jct_s")
         )
+        if jct is None or p95 is None:
+            continue
         found.append(
             {
                 **{name: rival[name] for name in ("policy", "knob", "value")},

@@ -57,8 +57,8 @@ def point(policy: str, value: Any, spend: float, jct: float) -> dict[str, Any]:
 
 
 POINTS = [
-    point("boa", 20, 20.0, 1000.0),
-    point("boa", 10, 10.0, 3000.0),
+    point("boa", 20, 22.5, 1000.0),
+    point("boa", 10, 10.0, 4000.0),
     point("pollux", 15, 15.0, 3000.0),
     point("pollux", 25, 25.0, 1500.0),
     point("reservation", None, 12.0, 5200.0),
@@ -75,7 +75,7 @@ def test_a_rival_is_held_against_boa_at_its_own_spend() -> None:
     assert pollux["boa_jct_s"] == pytest.approx(2000), "halfway between BOA's points"
     assert pollux["jct_ratio"] == pytest.approx(1.5)
     assert pollux["p95_ratio"] == pytest.approx(1.5)
-    assert reservation["jct_ratio"] == pytest.approx(2.0)
+    assert reservation["jct_ratio"] == pytest.approx(1.7754, abs=1e-4)
     (dollars, _) = comparisons(POINTS, counts_gpus=False)
     assert dollars["at_spend_per_hour"] == 15.0
 
@@ -88,7 +88,7 @@ def test_without_boa_nothing_is_compared() -> None:
 
 def test_the_headline_is_the_finding() -> None:
     compared = comparisons(POINTS, counts_gpus=True)
-    assert "1.50–2.00 times as long under 2 other policies" in headline(compared)
+    assert "1.50–1.78 times as long under 2 other policies" in headline(compared)
     assert "1.50 times as long under pollux as under BOA" in headline(compared[:1])
 
 

@@ -146,14 +146,15 @@ POINTS = [
 def test_by_the_gpu_a_rival_is_held_against_boa_at_the_same_spend() -> None:
     (found,) = comparisons(POINTS, counts_gpus=True)
     assert found["at_gpus"] == 25.0
-    assert found["boa_jct_s"] == pytest.approx(150.0)
+    halfway = math.log(25 / 10) / math.log(40 / 10)
+    assert found["boa_jct_s"] == pytest.approx(200.0 * 0.5**halfway)
 
 
 def test_by_the_node_at_the_same_bill_over_its_logarithm() -> None:
     (found,) = comparisons(POINTS, counts_gpus=True, billing="node")
     assert found["at_gpus"] == 32.0
     halfway = math.log(32 / 16) / math.log(64 / 16)
-    assert found["boa_jct_s"] == pytest.approx(200.0 - 100.0 * halfway)
+    assert found["boa_jct_s"] == pytest.approx(200.0 * 0.5**halfway)
     assert found["jct_ratio"] == pytest.approx(300.0 / found["boa_jct_s"])
 
 
