@@ -9,11 +9,12 @@ import numpy as np
 
 from boa.paper.runs import Document, Run
 from boa.paper.study import Evidence
+from boa.sim.equal_money import AtMoney, value_at
 
 T975 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
 """Student's t at 97.5 % with 1, 2, ... degrees of freedom; beyond, NORMAL975 is near enough."""
 NORMAL975 = 1.96
-SPEND = "spend_per_hour"
+SPEND, BILL = "spend_per_hour", "bill_per_hour"
 JCT, P95 = "average_jct_s", "p95_jct_s"
 WITHIN = 0.03
 """How near a tuned run has to come to the spend that was wanted."""
@@ -57,16 +58,32 @@ class Mean:
         return f"{self.value:.2f}{sign}" + ("" if self.half is None else f" ±{self.half:.2f}")
 
 
-def at_spend(curve: Sequence[Document], spend: float, key: str, by: str = SPEND) -> float | None:
-    """BOA's value at this spend: straight between its runs, in log JCT. None: it was not there.
+def at_spend(
+    curve: Sequence[Document],
+    spend: float,
+    key: str,
+    by: str = SPEND,
+    *,
+    bound: float | None = None,
+    beyond: bool = True,
+) -> float | None:
+    """BOA's value at this spend, between its runs; None: it was not there.
 
     Who may spend more than the dearest run need not, so beyond it that run's value stands.
     """
-    points = sorted((found[by], found[key]) for found in curve)
-    if not points or spend < points[0][0]:
+    if not curve:
         return None
-    spends, values = zip(*points, strict=True)
-    return float(np.exp(np.interp(spend, spends, np.log(values))))
+    dearest = max(curve, key=lambda found: found[by])
+    if beyond and spend > dearest[by]:
+        return float(dearest[key])
+    runs = [AtMoney(found[by], found[key], bound_of(found, by)) for found in curve]
+    return value_at(runs, spend, bound)
+
+
+def bound_of(found: Document, by: str = SPEND) -> float | None:
+    """The least average JCT that anybody can reach for this run's money."""
+    bound: float | None = found.get("bounds", {}).get(by)
+    return bound
 
 
 def spend_for(curve: Sequence[Document], jct: float, by: str = SPEND) -> float | None:
@@ -114,7 +131,8 @@ def duels(boa: Sequence[Document], rivals: Sequence[Document], by: str = SPEND) 
     for rival in rivals:
         own = [doc for doc in boa if _same_trace(doc, rival)]
         spend = rival[by]
-        jct, p95 = at_spend(own, spend, JCT, by), at_spend(own, spend, P95, by)
+        bound = bound_of(rival, by)
+        jct, p95 = (at_spend(own, spend, key, by, bound=bound) for key in (JCT, P95))
         needed = spend_for(own, rival[JCT], by)
         found.append(
             Duel(

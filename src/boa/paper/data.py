@@ -7,7 +7,7 @@ policy.
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -15,12 +15,14 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from boa.catalogue import read_profiles, workload_from_trace
-from boa.catalogue.arrivals import spec_like, synthetic_jobs
+from boa.catalogue.arrivals import spec_like, synthetic_jobs, synthetic_trace
 from boa.catalogue.calibration import Slowdown
+from boa.catalogue.reading import WHOLE, Reading
 from boa.catalogue.traces import read_trace
 from boa.errors import FileError
 from boa.model.trace import Trace
 from boa.model.workload import Workload
+from boa.paper.alike import alike
 from boa.sim.run import World, world_of
 from boa.units import SECONDS_PER_HOUR, GpuName, Seconds
 
@@ -51,6 +53,12 @@ class Setting:
     """Other readings of the rival's rule; at every spend the best counts."""
     only: tuple[str, ...] = ()
     """The applications that are kept; none: all."""
+    window: Reading = WHOLE
+    """The part of a log that is read."""
+    times: float | None = None
+    """So many times the arrivals per hour, of jobs drawn anew like those of the trace."""
+    jobs: int | None = None
+    """How many of those."""
 
     @property
     def counts_gpus(self) -> bool:
@@ -92,6 +100,39 @@ SETTINGS: Mapping[str, Setting] = {
 }
 
 
+WEEKS = {1: 2, 2: 3, 3: 4, 4: 4, 5: 3, 6: 3, 7: 4}
+"""Of every cluster of ITP, the one of its first four weeks whose first three days have most jobs,
+but at most a thousand."""
+ITP = tuple(f"itp-{cluster}" for cluster in WEEKS)
+TIMES = {10: 2_000, 100: 4_000, 1_000: 8_000}
+"""Synthetic streams, with how many jobs of each are simulated."""
+SYNTHETIC = tuple(f"synthetic-{times}" for times in TIMES)
+
+
+def _itp(cluster: int, week: int) -> Setting:
+    return replace(
+        SETTINGS["pollux"],
+        trace=f"itp/cluster{cluster:02}.csv",
+        window=Reading(from_h=24.0 * 7 * week, hours=72.0),
+    )
+
+
+def _synthetic(times: float, jobs: int) -> Setting:
+    return replace(SETTINGS["pollux"], times=times, jobs=jobs)
+
+
+SETTINGS = {
+    **SETTINGS,
+    **dict(zip(ITP, (_itp(*each) for each in WEEKS.items()), strict=True)),
+    **dict(zip(SYNTHETIC, (_synthetic(*each) for each in TIMES.items()), strict=True)),
+    "saturn": replace(
+        SETTINGS["sia"],
+        trace="sia/workloads/saturn/workload-{draw}.csv",
+        gpus=("T4", "A100"),
+    ),
+}
+
+
 def find_data(given: Path | None) -> Path:
     """The folder of public data, or an error that says which artifacts it is made of."""
     said = given or (Path(os.environ[VARIABLE]) if os.environ.get(VARIABLE) else None)
@@ -118,8 +159,10 @@ class Cut:
 @lru_cache(maxsize=8)
 def trace_of(data: Path, setting: str, cut: Cut) -> Trace:
     chosen = SETTINGS[setting]
-    draw = 1 if cut.redrawn is not None else cut.draw
-    trace = read_trace(data / chosen.trace.format(draw=draw))
+    draw = 1 if cut.redrawn is not None or chosen.times is not None else cut.draw
+    trace = read_trace(data / chosen.trace.format(draw=draw), chosen.window)
+    if chosen.times is not None:
+        trace = _denser(trace, chosen.times, chosen.jobs, cut.draw)
     if chosen.only:
         trace = Trace(tuple(job for job in trace.jobs if job.application in chosen.only))
     if cut.every > 1:
@@ -131,6 +174,13 @@ def trace_of(data: Path, setting: str, cut: Cut) -> Trace:
         end = cut.hours * SECONDS_PER_HOUR
         trace = Trace(tuple(job for job in trace.jobs if job.arrival_s < end))
     return trace
+
+
+def _denser(trace: Trace, times: float, jobs: int | None, seed: int) -> Trace:
+    """Jobs like the trace's, as bursty, so many times as often."""
+    rate = times * sum(trace.arrivals_per_hour().values())
+    cv2 = max(1.0, trace.interarrival_cv2() or 1.0)
+    return synthetic_trace(spec_like(trace, jobs=jobs, arrivals_per_hour=rate, cv2=cv2), seed)
 
 
 def _thinned(trace: Trace, every: int) -> Trace:
@@ -154,15 +204,21 @@ def _redrawn(trace: Trace, cv2: float, seed: int) -> Trace:
 
 
 @lru_cache(maxsize=8)
-def world_for(data: Path, setting: str, cut: Cut, rescale: Seconds | None = None) -> World:
+def world_for(
+    data: Path, setting: str, cut: Cut, rescale: Seconds | None = None, epochs: bool = True
+) -> World:
+    """`epochs`: False makes all epochs of a job like its average one."""
     chosen = SETTINGS[setting]
-    return world_of(
+    world = world_of(
         trace_of(data, setting, cut),
         data / chosen.profiles,
         chosen.gpus,
         slowdown=chosen.slowdown,
         rescale=rescale,
     )
+    if epochs:
+        return world
+    return replace(world, truths={app: alike(truth) for app, truth in world.truths.items()})
 
 
 @lru_cache(maxsize=4)

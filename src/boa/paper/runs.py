@@ -16,7 +16,7 @@ from boa.model.workload import Billing
 from boa.paper.data import Cut, Redrawn, trace_of, world_for
 from boa.policy.registry import POLICIES, ROUND_S, Knobs, Learning, choose
 from boa.policy.rivals.genetic import COMPILED
-from boa.sim.knowledge import ExpectedArrivals, Knowledge
+from boa.sim.bound import bound_jct
 from boa.sim.report import ClusterSample, SimulationReport
 from boa.sim.run import World, simulate
 from boa.sim.settings import Settings
@@ -26,6 +26,8 @@ from boa.units import Seconds, UsdPerHour
 Document: TypeAlias = Mapping[str, Any]
 BINS = 240
 """Points of a time series that are kept."""
+MONEY = ("spend_per_hour", "rented_spend_per_hour", "bill_per_hour")
+"""Figures that runs are held against each other at: each has a bound on the average JCT."""
 JOB_COST = {
     "pollux-autoscale": 0.11,
     "sia-autoscale": 0.06,
@@ -58,7 +60,8 @@ class Run:
     setting: str
     policy: str
     knob: float | None = None
-    """BOA: budget over the cheapest spend there is. Autoscaled rivals: their target efficiency."""
+    """BOA: budget over the cheapest spend there is; so the size of a fixed cluster. Autoscaled
+    rivals: their target efficiency, or a number of their own."""
     draw: int = 1
     redrawn: Redrawn = None
     hours: float | None = None
@@ -73,6 +76,8 @@ class Run:
     """Rounds, for a policy that would act at events; None: as the policy does by itself."""
     billing: Billing = "gpu"
     """Count that BOA's budget is held against."""
+    epochs: bool = True
+    """False: all epochs of a job are like its average one."""
     seed: int = 0
 
     @property
@@ -97,7 +102,7 @@ class Run:
 
 def execute(run: Run, data: Path) -> dict[str, Any]:
     """Simulate it: the report, what the budget was, and the series in brief."""
-    world = world_for(data, run.setting, run.cut, run.rescale_s)
+    world = world_for(data, run.setting, run.cut, run.rescale_s, run.epochs)
     settings = Settings(
         interval_s=run.interval_s or _interval_s(run),
         learning=run.learning,
@@ -107,16 +112,21 @@ def execute(run: Run, data: Path) -> dict[str, Any]:
         reclaim_s=run.reclaim_s,
         billing=run.billing,
         seed=run.seed,
+        samples=4 * BINS,
     )
-    cheapest = cheapest_spend(world, settings)
-    report = simulate(world, choose(run.policy, _knobs(run, cheapest), run.billing), settings)
+    cheapest = frontier(world.workload).cheapest
+    knobs = _knobs(run, cheapest, world)
+    choice = choose(run.policy, knobs, run.billing)
+    report = simulate(world, choice, replace(settings, cluster=knobs.nodes))
+    document = report.document()
     return {
         "run": asdict(run),
         "code": fingerprint(),
         "cheapest_per_hour": cheapest,
         "cv2": world.trace.interarrival_cv2(),
-        **report.document(),
+        **document,
         "policy": run.policy,
+        "bounds": {money: bound_jct(world, document[money]) for money in MONEY},
         "series": _brief(report),
     }
 
@@ -125,21 +135,19 @@ def _interval_s(run: Run) -> Seconds | None:
     return ROUND_S if run.billing == "node" else POLICIES[run.policy].interval_s
 
 
-def cheapest_spend(world: World, settings: Settings) -> UsdPerHour:
-    """The least that any plan can spend: by the truth, so that budgets do not depend on what is
-    known of it."""
-    known = replace(settings, learning="perfect", noise=0.0)
-    knowledge = Knowledge(world.truths, world.gpu_types, ExpectedArrivals.of(world.trace), known)
-    return frontier(knowledge.workload()).cheapest
-
-
-def _knobs(run: Run, cheapest: UsdPerHour) -> Knobs:
+def _knobs(run: Run, cheapest: UsdPerHour, world: World) -> Knobs:
     knob = POLICIES[run.policy].knob
+    if knob is None:
+        return Knobs(seed=run.seed)
+    assert run.knob is not None
     if knob == "budget":
-        assert run.knob is not None
         return Knobs(budget=run.knob * cheapest, seed=run.seed)
     if knob == "knob":
         return Knobs(knob=run.knob, seed=run.seed)
+    if knob == "nodes":
+        (kind,) = world.gpu_types.values()
+        count = max(1, round(run.knob * cheapest / kind.node_price))
+        return Knobs(nodes={kind.name: count}, seed=run.seed)
     return Knobs(target=run.knob, seed=run.seed)
 
 
