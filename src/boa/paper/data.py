@@ -26,6 +26,8 @@ from boa.paper.alike import alike
 from boa.sim.run import World, world_of
 from boa.units import SECONDS_PER_HOUR, GpuName, Seconds
 
+KEPT = 40
+"""Traces and worlds that a process keeps: making one takes as long as many a run on it."""
 VARIABLE = "BOA_PAPER_DATA"
 BESIDE = Path("../shared/data")
 NEEDED = "sia/workloads/newtrace", "sia/traces", "pollux/workloads", "rubick/workloads"
@@ -156,7 +158,7 @@ class Cut:
     """One job in so many, of each application alike."""
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=KEPT)
 def trace_of(data: Path, setting: str, cut: Cut) -> Trace:
     chosen = SETTINGS[setting]
     draw = 1 if cut.redrawn is not None or chosen.times is not None else cut.draw
@@ -203,7 +205,7 @@ def _redrawn(trace: Trace, cv2: float, seed: int) -> Trace:
     return Trace(tuple(again))
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=KEPT)
 def world_for(
     data: Path, setting: str, cut: Cut, rescale: Seconds | None = None, epochs: bool = True
 ) -> World:

@@ -1,16 +1,20 @@
 """Parts that the pictures share: BOA has one colour everywhere, so has its rival."""
 
+import math
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 
 import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator, StrMethodFormatter
+from matplotlib.typing import LineStyleType
 
 from boa.model.policies import POLICIES
-from boa.paper.compare import SPEND, AtKnob
+from boa.paper.compare import SPEND, AtKnob, Mean
+from boa.paper.leads import Lead
 from boa.paper.runs import Document
 from boa.plots import style
 
@@ -18,15 +22,38 @@ BOA, RIVAL, OTHER = style.BLUE, style.VERMILLION, style.QUIET
 MINUTES = 60.0
 
 
-READINGS = {
-    "rubick-autoscale-by-base": style.ORANGE,
-    "rubick-autoscale-queueing": style.PURPLE,
-    "reservation": OTHER,
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A policy's line, told from others in grey too: by its marker and its dashes."""
+
+    colour: str
+    marker: str
+    line: LineStyleType = "-"
+    width: float = 1.7
+
+
+LOOKS: Mapping[str, Look] = {
+    "boa": Look(BOA, "o", "-", 2.2),
+    "boa by the GPU": Look(style.SKY, "o", (0, (1, 1.2))),
+    "optimus-price": Look(style.GREEN, "^", (0, (5, 1.5))),
+    "scavenger": Look(style.ORANGE, "v", (0, (5, 1.5, 1, 1.5))),
+    "efficiency": Look(style.PURPLE, "P", (0, (2.5, 1.2))),
+    "rubberband": Look(style.BLACK, "X", (0, (1, 1.5))),
+    "sia-autoscale": Look(style.BLACK, "D", (0, (3, 1, 1, 1, 1, 1))),
+    "rubick-autoscale-by-base": Look(style.ORANGE, "^", (0, (5, 1.5))),
+    "rubick-autoscale-queueing": Look(style.PURPLE, "v", (0, (1, 1.5))),
+    "reservation": Look(OTHER, "D"),
 }
+"""One look everywhere; who is not named is the rival of its figure."""
+THE_RIVAL = Look(RIVAL, "s")
+
+
+def look(policy: str) -> Look:
+    return LOOKS.get(policy, THE_RIVAL)
 
 
 def colour(policy: str) -> str:
-    return BOA if policy == "boa" else READINGS.get(policy, RIVAL)
+    return look(policy).colour
 
 
 def title_of(policy: str) -> str:
@@ -76,43 +103,87 @@ def spend_label(counts_gpus: bool) -> str:
 def frontier_panel(
     axes: Axes, runs: Mapping[str, Sequence[Document]], key: str, by: str = SPEND
 ) -> None:
-    """Each policy's means over draws, the draws themselves faint behind; BOA on top."""
+    """Each policy's means over draws, with a band of 95 % where there are several; BOA on top."""
     values: list[float] = []
     for policy in sorted(runs, key=lambda name: name == "boa"):
-        found = runs[policy]
-        if not found:
+        if not runs[policy]:
             continue
-        for draw in sorted({doc["run"]["draw"] for doc in found}):
-            own = sorted((d[by], d[key] / MINUTES) for d in found if d["run"]["draw"] == draw)
-            values += [value for _, value in own]
-            if len({doc["run"]["draw"] for doc in found}) > 1:
-                axes.plot(*zip(*own, strict=True), color=colour(policy), lw=0.8, alpha=0.28)
-        means = sorted(_mean_points(found, key, by))
-        alone = policy == "reservation"
-        axes.plot(
-            *zip(*means, strict=True),
-            color=colour(policy),
-            marker="o" if policy == "boa" else "D" if alone else "s",
-            ms=5.5,
-            mec="white",
-            mew=0.8,
-            lw=0 if alone else 2.2 if policy == "boa" else 1.7,
-            label=title_of(policy),
-        )
+        points = _mean_points(runs[policy], key, by)
+        spends, means = [spend for spend, _ in points], [mean for _, mean in points]
+        lows = [math.exp(mean.value - (mean.half or 0.0)) for mean in means]
+        highs = [math.exp(mean.value + (mean.half or 0.0)) for mean in means]
+        middle = [math.exp(mean.value) for mean in means]
+        values += middle
+        line(axes, policy, spends, middle, lows, highs, alone=policy == "reservation")
     logarithmic(axes, values)
 
 
-def _mean_points(found: Sequence[Document], key: str, by: str) -> list[tuple[float, float]]:
+def line(
+    axes: Axes,
+    policy: str,
+    across: Sequence[float],
+    up: Sequence[float],
+    lows: Sequence[float],
+    highs: Sequence[float],
+    *,
+    alone: bool = False,
+) -> None:
+    """A policy's line and its band."""
+    how = look(policy)
+    axes.fill_between(across, lows, highs, color=how.colour, alpha=0.15, lw=0)
+    axes.plot(
+        across,
+        up,
+        color=how.colour,
+        marker=how.marker,
+        ls=how.line,
+        ms=5.5,
+        mec="white",
+        mew=0.8,
+        lw=0 if alone else how.width,
+        label=title_of(policy),
+    )
+
+
+def _mean_points(found: Sequence[Document], key: str, by: str) -> list[tuple[float, Mean]]:
+    """By rising spend: the mean spend of every knob, and its mean logarithm of minutes."""
     by_knob: dict[float | None, list[Document]] = {}
     for doc in found:
         by_knob.setdefault(doc["run"]["knob"], []).append(doc)
-    return [
+    points = [
         (
             float(np.mean([doc[by] for doc in group])),
-            float(np.exp(np.mean([np.log(doc[key] / MINUTES) for doc in group]))),
+            Mean.of([math.log(doc[key] / MINUTES) for doc in group]),
         )
         for group in by_knob.values()
     ]
+    return sorted(points, key=lambda point: point[0])
+
+
+def lead_panel(axes: Axes, table: Sequence[Lead], against_bound: bool = True) -> None:
+    """JCT over the bound by load, or over BOA's; a band of 95 % over traces."""
+    policies = dict.fromkeys(lead.policy for lead in table)
+    for policy in sorted(policies, key=lambda name: name == "boa"):
+        known = [
+            (lead.load, mean)
+            for lead in table
+            if lead.policy == policy
+            and (mean := lead.over_bound if against_bound else lead.jct) is not None
+        ]
+        if not known:
+            continue
+        loads, means = zip(*known, strict=True)
+        line(
+            axes,
+            policy,
+            loads,
+            [mean.value for mean in means],
+            [mean.value - (mean.half or 0.0) for mean in means],
+            [mean.value + (mean.half or 0.0) for mean in means],
+        )
+    axes.axhline(1.0, color=style.QUIET, lw=1.0, ls=(0, (4, 3)))
+    top = max((lead.over_bound.value for lead in table), default=1.5)
+    axes.set_ylim(0.95, max(min(top * 1.05, 2.6), 1.25))
 
 
 def ratio_panel(axes: Axes, points: Sequence[AtKnob], like: Axes) -> None:

@@ -1,4 +1,4 @@
-"""All figures and tables, in the paper's order."""
+"""All figures and tables, in the paper's order; then those of our own."""
 
 from collections.abc import Iterable
 
@@ -6,6 +6,7 @@ from boa.errors import InputError
 from boa.paper import (
     actual_usage,
     algorithm_1,
+    causes,
     efficiency,
     frontier_pollux,
     frontier_rubick,
@@ -13,8 +14,11 @@ from boa.paper import (
     implementation,
     intro,
     prediction,
+    restarts,
+    rivals,
     routing,
     speedups,
+    traces,
     usage,
     variability,
     workload_table,
@@ -36,6 +40,10 @@ _ALL: tuple[Study, ...] = (
     algorithm_1.STUDY,
     actual_usage.STUDY,
     routing.STUDY,
+    rivals.STUDY,
+    causes.STUDY,
+    restarts.STUDY,
+    *traces.STUDIES,
 )
 STUDIES: dict[str, Study] = {study.name: study for study in _ALL}
 

@@ -4,12 +4,13 @@ import csv
 import io
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from boa.errors import FileError
 from boa.paper.pool import ResultStore, Say, run_all, write
-from boa.paper.study import Evidence, Row, Scale, Study, StudyOutcome
+from boa.paper.study import Evidence, Row, Scale, Study, StudyOutcome, Table
 from boa.plots.style import saved
 
 BATCHES = 8
@@ -77,6 +78,7 @@ def _entry(study: Study, scale: Scale, outcome: StudyOutcome, files: list[str]) 
         "verdict": outcome.verdict,
         "reason": outcome.reason,
         "numbers": dict(outcome.numbers),
+        "tables": [asdict(table) for table in outcome.tables],
         "files": files,
     }
 
@@ -129,3 +131,7 @@ def markdown(summary: Mapping[str, Any], order: Sequence[str]) -> Iterator[str]:
             f"**{entry['verdict']}**: {entry['reason']}",
         )
         yield "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+    for name in [name for name in order if name in entries]:
+        for table in entries[name].get("tables", ()):
+            yield ""
+            yield from Table(**table).lines()

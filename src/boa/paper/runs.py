@@ -29,14 +29,19 @@ BINS = 240
 MONEY = ("spend_per_hour", "rented_spend_per_hour", "bill_per_hour")
 """Figures that runs are held against each other at: each has a bound on the average JCT."""
 JOB_COST = {
-    "pollux-autoscale": 0.11,
-    "sia-autoscale": 0.06,
+    "pollux-autoscale": 0.03,
+    "sia-autoscale": 0.015,
     "rubick-autoscale": 0.006,
     "rubick-autoscale-by-base": 0.006,
     "rubick-autoscale-queueing": 0.02,
+    "optimus-goodput": 0.008,
+    "shockwave": 0.02,
+    "hesrpt": 0.015,
 }
 """Seconds of one core per job, about; anything else takes OTHER_COST."""
-OTHER_COST = 0.003
+OTHER_COST = 0.0015
+NODE_COST = 0.04
+"""The same of BOA where nodes are billed."""
 SIMULATING = (
     "catalogue",
     "formats",
@@ -49,8 +54,8 @@ SIMULATING = (
     "solver",
 )
 """Rooms, with all below them, whose code decides how a simulation goes."""
-WORLD_COST = 1.0
-"""Seconds to read profiles and plan for the first time."""
+WORLD_COST = 0.5
+"""Seconds to read profiles and plan for the first time; other runs may have done so."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +102,8 @@ class Run:
     def cost(self, data: Path) -> float:
         """Seconds that it takes, about: for the order, and for what is left."""
         jobs = len(trace_of(data, self.setting, self.cut).jobs)
+        if self.billing == "node":
+            return WORLD_COST + jobs * NODE_COST
         return WORLD_COST + jobs * JOB_COST.get(self.policy, OTHER_COST)
 
 

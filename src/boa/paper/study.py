@@ -1,6 +1,6 @@
 """A figure or table of the paper as it is redone here: a claim, the runs it takes, the verdict."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -10,7 +10,10 @@ from matplotlib.figure import Figure
 from boa.paper.pool import ResultStore
 from boa.paper.runs import Document, Run
 
-Verdict: TypeAlias = Literal["matches", "partly", "differs"]
+Verdict: TypeAlias = Literal["matches", "partly", "differs", "ours"]
+"""How it stands to the paper's claim; ours: the paper has none."""
+BEYOND = "beyond the paper"
+"""Where a study of our own is to be found in it."""
 Row: TypeAlias = Mapping[str, Any]
 CLOSE = 0.35
 """An effect (a factor less 1) this near to the paper's, relative to it, is the paper's."""
@@ -36,6 +39,11 @@ class Scale:
     cv2s: tuple[float, ...] = (1.0, 2.65, 5.0, 10.0, 20.0)
     seeds: tuple[int, ...] = (1, 2, 3)
     """Seeds of redrawn arrivals, per C²."""
+
+    @property
+    def quick(self) -> bool:
+        """Whether it is cut short."""
+        return self.hours is not None
 
     @property
     def newtrace(self) -> str:
@@ -84,8 +92,24 @@ class StudyOutcome:
     reason: str
     numbers: Mapping[str, Any] = field(default_factory=dict)
     """The figures in `measured`, for programs."""
+    tables: Sequence["Table"] = ()
+    """Tables that the report prints below its line."""
     drawn: Mapping[str, Any] = field(default_factory=dict)
     """Values that only the picture needs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    title: str
+    heads: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+    def lines(self) -> Iterator[str]:
+        """In Markdown."""
+        yield f"*{self.title}*"
+        yield ""
+        for row in (self.heads, ["---"] * len(self.heads), *self.rows):
+            yield "| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

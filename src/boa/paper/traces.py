@@ -1,0 +1,261 @@
+"""Other traces: BOA and its five strongest rivals at the same held GPUs, and at the same bill.
+
+Speeds are known and restarts take what the authors measured; nodes boot for two minutes. A
+rival's run is read twice: at the GPUs that its jobs held, and at what whole nodes were billed.
+BOA plans for either.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from boa.paper.compare import BILL, SPEND, Mean, row
+from boa.paper.data import ITP, SETTINGS, SYNTHETIC
+from boa.paper.figures import drawing, lead_panel, new_figure, panel, title_of
+from boa.paper.leads import BOA_LOADS, KNOBS, RULES, Lead, leads, runs_of, span, strongest
+from boa.paper.runs import Document, Run
+from boa.paper.study import BEYOND, Evidence, Study, StudyOutcome, Table, nothing
+
+BOOT_S = 120.0
+NODE_LOADS = (1.15, 1.5, 2.0, 2.6)
+BY_GPU = "boa by the GPU"
+ONE_TYPE = (*RULES, "sia-autoscale", "pollux-autoscale")
+SEVERAL = (*RULES, "rubberband", "sia-autoscale")
+"""Pollux knows one GPU type."""
+WAYS = {"held": ("At the same held GPUs", SPEND), "bill": ("At the same bill", BILL)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traces:
+    """One family of traces."""
+
+    name: str
+    words: str
+    settings: tuple[str, ...]
+    draws: tuple[int, ...] = (1,)
+    rivals: tuple[str, ...] = ONE_TYPE
+    billed: tuple[str, ...] = ()
+    """Settings that BOA is also run by the node on; none: all."""
+    slow: tuple[str, ...] = ()
+    """Settings that are too large for rivals that look at all jobs at once."""
+
+    def study(self) -> Study:
+        return Study(
+            name=self.name,
+            where=BEYOND,
+            claim=f"{self.words}: BOA and five rivals at the same held GPUs and at the same bill",
+            runs=self.runs,
+            result=self.result,
+            draw=draw,
+        )
+
+    def runs(self, evidence: Evidence) -> list[Run]:
+        return [run for group in self._runs(evidence).values() for run in group]
+
+    def _runs(self, evidence: Evidence) -> dict[str, list[Run]]:
+        quick = evidence.scale.quick
+        draws = self.draws[:1] if quick else self.draws
+        wanted: dict[str, list[Run]] = {}
+        for setting in self.settings[:2] if quick else self.settings:
+            for number in draws:
+                for policy, group in self._of(setting, number, quick).items():
+                    wanted.setdefault(policy, []).extend(group)
+        return wanted
+
+    def _of(self, setting: str, number: int, quick: bool) -> dict[str, list[Run]]:
+        common: dict[str, Any] = {
+            "setting": setting,
+            "draw": number,
+            "learning": "perfect",
+            "provision_s": BOOT_S,
+            "hours": 8.0 if quick else None,
+        }
+        step = 2 if quick else 1
+        found = {BY_GPU: runs_of("boa", BOA_LOADS[::step], **common)}
+        if setting in (self.billed or self.settings) and not quick:
+            found["boa"] = runs_of("boa", NODE_LOADS, billing="node", **common)
+        for rival in self.rivals:
+            coupled = rival not in (*RULES, "rubberband")
+            if not coupled or (setting not in self.slow and not quick):
+                found[rival] = runs_of(rival, KNOBS[rival][::step], **common)
+        return found
+
+    def result(self, evidence: Evidence) -> StudyOutcome:
+        found = {policy: evidence.all(runs) for policy, runs in self._runs(evidence).items()}
+        by_gpu = found.pop(BY_GPU)
+        if not by_gpu or not any(found.values()):
+            return nothing("runs are missing")
+        by_node = found.pop("boa", [])
+        held = leads({"boa": by_gpu, **found}, SPEND)
+        billed = leads({"boa": by_node or by_gpu, BY_GPU: by_gpu, **found}, BILL)
+        tables = {"held": held, "bill": billed}
+        every = [*by_gpu, *by_node, *(doc for docs in found.values() for doc in docs)]
+        return StudyOutcome(
+            rows=[_row(doc) for doc in every],
+            measured="; ".join(f"{WAYS[way][0].lower()} {_said(tables[way])}" for way in WAYS),
+            verdict="ours",
+            reason=f"C² of gaps {_span_of(doc['cv2'] for doc in by_gpu)}",
+            numbers={way: [_number(lead) for lead in table] for way, table in tables.items()},
+            tables=[
+                *(_table(f"{self.words}. {WAYS[way][0]}", tables[way]) for way in WAYS),
+                *self._each(found, by_gpu, by_node),
+            ],
+            drawn={"tables": tables, "words": self.words},
+        )
+
+    def _each(
+        self,
+        found: Mapping[str, Sequence[Document]],
+        by_gpu: Sequence[Document],
+        by_node: Sequence[Document],
+    ) -> list[Table]:
+        """Setting by setting, where there are several."""
+        if len(self.settings) == 1:
+            return []
+        rows = []
+        for setting in self.settings:
+            own = {name: _of(docs, setting) for name, docs in found.items()}
+            gpu, node = _of(by_gpu, setting), _of(by_node, setting)
+            if not gpu:
+                continue
+            held = leads({"boa": gpu, **own}, SPEND)
+            billed = leads({"boa": node or gpu, **own}, BILL)
+            rows.append(
+                [setting, f"{gpu[0]['jobs']:,}", f"{gpu[0]['cv2']:.1f}", *_best(held, billed)]
+            )
+        heads = [
+            "trace",
+            "jobs",
+            "C²",
+            "best at the same held GPUs",
+            "P95",
+            "at the same bill",
+            "P95",
+        ]
+        return [
+            Table(f"{self.words}. The best rival's JCT over BOA's, trace by trace", heads, rows)
+        ]
+
+
+def _of(docs: Iterable[Document], setting: str) -> list[Document]:
+    return [doc for doc in docs if doc["run"]["setting"] == setting]
+
+
+def _best(*ways: Sequence[Lead]) -> list[str]:
+    cells = []
+    for table in ways:
+        best = strongest(table)
+        jct = span(lead.jct for lead in best.values() if lead.jct is not None)
+        names = sorted({title_of(lead.policy) for lead in best.values()})
+        p95 = span(lead.p95 for lead in best.values() if lead.p95 is not None)
+        cells += [f"{jct} ({', '.join(names)})" if names else "–", p95]
+    return cells
+
+
+def _said(table: Sequence[Lead]) -> str:
+    """BOA over the bound, and each rival over BOA, over all loads."""
+    own = span(lead.over_bound for lead in table if lead.policy == "boa")
+    rivals: dict[str, list[Mean]] = {}
+    for lead in table:
+        if lead.policy != "boa" and lead.jct is not None:
+            rivals.setdefault(lead.policy, []).append(lead.jct)
+    order = sorted(rivals, key=lambda name: np.mean([mean.value for mean in rivals[name]]))
+    told = ", ".join(f"{title_of(name)} {span(rivals[name])}" for name in order)
+    return f"BOA takes {own} the bound, over BOA's: {told}"
+
+
+def _table(title: str, table: Sequence[Lead]) -> Table:
+    loads = sorted({lead.load for lead in table})
+    known = {(lead.policy, lead.load): lead for lead in table}
+    rows = []
+    for policy in dict.fromkeys(lead.policy for lead in table):
+        cells = [_cell(known.get((policy, load)), policy == "boa") for load in loads]
+        rows.append([title_of(policy), *cells])
+    heads = ["", *(f"{load:g} × the cheapest" for load in loads)]
+    what = "BOA: JCT over the bound; others: JCT (P95) over BOA's"
+    return Table(f"{title}. {what}", heads, rows)
+
+
+def _cell(lead: Lead | None, own: bool) -> str:
+    if lead is None:
+        return "–"
+    if own:
+        return lead.over_bound.text("")
+    if lead.jct is None or lead.p95 is None:
+        return "–"
+    return f"{lead.jct.text('')} ({lead.p95.value:.2f})"
+
+
+def _number(lead: Lead) -> dict[str, Any]:
+    return {
+        "policy": lead.policy,
+        "load": lead.load,
+        "traces": lead.traces,
+        "over_bound": lead.over_bound.value,
+        "jct_ratio": None if lead.jct is None else lead.jct.value,
+        "p95_ratio": None if lead.p95 is None else lead.p95.value,
+    }
+
+
+def _row(doc: Document) -> dict[str, Any]:
+    bounds = {f"bound_at_{key}": doc["bounds"][key] for key in (SPEND, BILL)}
+    return row(
+        doc, billing=doc["run"]["billing"], bill_per_hour=doc[BILL], cv2=doc["cv2"], **bounds
+    )
+
+
+def _span_of(values: Iterable[float]) -> str:
+    known = list(values)
+    low, high = f"{min(known):.1f}", f"{max(known):.1f}"
+    return low if low == high else f"{low}–{high}"
+
+
+def draw(outcome: StudyOutcome) -> Figure:
+    with drawing():
+        figure = new_figure(2, outcome.drawn["words"], width=5.0, height=4.2)
+        for n, (way, (title, _)) in enumerate(WAYS.items(), start=1):
+            axes = panel(
+                figure, n, 2, title, "Money, in cheapest plans", "Average JCT over the bound"
+            )
+            lead_panel(axes, outcome.drawn["tables"][way])
+            if n == 2:
+                axes.legend(frameon=False, fontsize=8.5)
+        return figure
+
+
+NEWTRACE = Traces(
+    name="trace-newtrace",
+    words="newTrace on T4s",
+    settings=("pollux",),
+    draws=(1, 2),
+)
+THREE_TYPES = Traces(
+    name="trace-three-types",
+    words="newTrace on T4s, V100s and A100s",
+    settings=("sia",),
+    rivals=SEVERAL,
+)
+CLUSTERS = Traces(
+    name="trace-itp",
+    words="Seven clusters of Microsoft's ITP, three days each",
+    settings=ITP,
+)
+SATURN = Traces(
+    name="trace-saturn",
+    words="Saturn on T4s and A100s",
+    settings=("saturn",),
+    draws=tuple(range(1, 11)),
+    rivals=SEVERAL,
+)
+DENSE = Traces(
+    name="trace-dense",
+    words="newTrace's jobs at 10, 100 and 1,000 times its rate",
+    settings=SYNTHETIC,
+    billed=SYNTHETIC[:1],
+    slow=SYNTHETIC,
+)
+STUDIES = tuple(each.study() for each in (NEWTRACE, THREE_TYPES, CLUSTERS, SATURN, DENSE))
+assert all(name in SETTINGS for name in (*ITP, *SYNTHETIC))
