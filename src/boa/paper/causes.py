@@ -9,6 +9,7 @@ type, is left to nobody: every rule that prices seconds by one exchange rate is 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from matplotlib.figure import Figure
 
 from boa.paper.compare import JCT, Mean
@@ -123,8 +124,8 @@ def result(evidence: Evidence) -> StudyOutcome:
             for (name, *_), at in zip(LADDER, ladder, strict=True)
         ],
         measured=f"Pollux takes {first / last:.2f}× as long as BOA: {', '.join(parts)} (its "
-        f"jobs queue for {queueing:.1%} of their time). The best rule for single jobs over BOA, on T4s: "
-        f"{told}; on three types: {types}",
+        f"jobs queue for {queueing:.1%} of their time). The best rule for single "
+        f"jobs over BOA, on T4s: {told}; on three types: {types}",
         verdict="ours",
         reason=f"mean over loads {AT[0]:g} to {AT[-1]:g}",
         numbers={
@@ -155,8 +156,7 @@ def best_lead(found: Mapping[str, Sequence[Document]]) -> Mean | None:
 
 def _queueing(docs: Sequence[Document]) -> float:
     """Part of their time that jobs have no GPUs."""
-    shares = [doc["average_queueing_s"] / doc[JCT] for doc in docs]
-    return sum(shares) / len(shares)
+    return float(np.mean([doc["average_queueing_s"] / doc[JCT] for doc in docs]))
 
 
 def _ladder_table(ladder: Sequence[float | None]) -> Table:

@@ -18,9 +18,7 @@ from boa.paper.study import BEYOND, Evidence, Study, StudyOutcome, Table, nothin
 RENTING = (*RULES, "rubberband", "elasticflow", "gavel-cost")
 """Rules for single jobs: nobody queues."""
 COUPLED = ("pollux-autoscale", "sia-autoscale")
-FIXED = tuple(
-    name for name, facts in POLICIES.items() if facts.knob == "nodes" and name != "rubick"
-)
+FIXED = tuple(name for name in policies_with("nodes") if name != "rubick")
 """On a cluster of their own; Rubick's profiles are others."""
 SIZES = (1.6, 2.5)
 """Their clusters, over the least that the trace can be run on."""
