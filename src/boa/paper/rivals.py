@@ -8,6 +8,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+from boa.model.policies import policies_with
 from boa.paper.compare import SPEND, Mean, duels, row
 from boa.paper.data import SETTINGS
 from boa.paper.figures import drawing, frontier_panel, new_figure, panel, spend_label, title_of
