@@ -9,16 +9,21 @@
 
 /* Collect free GPUs from the emptiest nodes without a distributed job, as many as there are. */
 static Shape gather(Run *r, const State *t, int64_t most_open, int64_t gpus, uint8_t *row) {
-    int64_t left = gpus, nodes_left = r->s.max_nodes, nodes = r->s.nodes;
-    int64_t start = draw(r, nodes);
-    const uint8_t *open = t->open, *shared = t->shared;
+    int64_t left = gpus, nodes_left = r->s.max_nodes, nodes = r->s.nodes, first = 0;
+    int64_t start = draw(r, nodes), count = list_free(t, whole_lanes(r), row, r->free_nodes);
+    const uint8_t *open = t->open;
+    const int32_t *free_nodes = r->free_nodes;
     Shape found = {0, 0, 0};
     memset(row, 0, (size_t)nodes);
+    while (first < count && free_nodes[first] < start) first++;
+    if (first == count) first = 0;
     for (int64_t level = most_open; level > 0 && left > 0 && nodes_left > 0; level--)
-        for (int64_t i = 0, n = start; i < nodes && left > 0; i++, n = after(n, nodes)) {
-            if (open[n] != level || shared[n] || nodes_left == 0) continue;
+        for (int64_t i = 0, at = first; i < count && left > 0 && nodes_left > 0;
+             i++, at = after(at, count)) {
+            int32_t n = free_nodes[at];
+            if (open[n] != level) continue;
             row[n] = (uint8_t)least_of(level, left);
-            found = (Shape){found.gpus + row[n], found.spread + 1, (int32_t)n};
+            found = (Shape){found.gpus + row[n], found.spread + 1, n};
             left -= row[n];
             nodes_left--;
         }
@@ -37,45 +42,42 @@ static int64_t fullest(const Run *r, const State *t, int64_t gpus, int64_t n) {
 
 /* Could a job gain at all if it got all these GPUs besides its own? Cheap, and mostly no. */
 static int may_gain(const Run *r, const State *t, int64_t j, int64_t open) {
-    if (t->cost[j] <= r->floor[j]) return 0;
-    int64_t one = best_count(r, j, 0, least_of(r->s.largest, t->gpus[j] + open));
-    int64_t many = best_count(r, j, 1, t->gpus[j] + open);
-    return cost_with(r, j, 0, 1, one) < t->cost[j] || cost_with(r, j, 1, 1, many) < t->cost[j] ||
-           (r->s.at_home[j] < t->cost[j] && is_changed(r, t, j));
+    double cost = t->cost[j];
+    int64_t gpus = t->gpus[j] + open;
+    if (cost <= r->floor[j]) return 0;
+    return lowest_cost(r, j, 0, least_of(r->s.largest, gpus)) < cost ||
+           lowest_cost(r, j, 1, gpus) < cost || (r->s.at_home[j] < cost && is_changed(r, t, j));
 }
 
-/* A job's best response to all others: its old row, its current one, one node, or many nodes. */
-static void respond(Run *r, State *t, int64_t j, int64_t limit) {
-    double cost = t->cost[j], before = cost;
-    Shape chosen = shape_of(t, j);
-    const uint8_t *row = r->old;
-    if (chosen.spread > 1) memcpy(r->old, row_of(r, t, j), (size_t)r->s.nodes);
+/* A job's best response to all others: its old row, its current one, one node, or many nodes.
+ * Mostly it is the old one, so a job is taken off its GPUs only when there is something better.
+ * `room`: what there is besides its own. Whether it has changed anything. */
+static int respond(Run *r, State *t, int64_t j, int64_t limit, Room room) {
+    double cost = t->cost[j];
+    Room all = room_without(r, t, j, room);
+    int64_t on_one = least_of(all.most, limit), on_many = least_of(all.reach, limit);
+    int home = r->s.at_home[j] < cost && is_home_free(r, t, j, all);
+    if (home) cost = r->s.at_home[j];
+    int64_t one = lowest_cost(r, j, 0, on_one) < cost ? best_count(r, j, 0, on_one) : 0;
+    if (one) cost = lowest_cost(r, j, 0, on_one);
+    int64_t many = lowest_cost(r, j, 1, on_many) < cost ? best_count(r, j, 1, on_many) : 0;
+    if (!home && !one && many <= all.most) return 0;
+    Shape chosen = home ? r->home[j] : shape_of(t, j);
+    const uint8_t *row = home ? current_of(r, j) : r->old;
+    if (!home && !one) memcpy(r->old, row_of(r, t, j), (size_t)r->s.nodes);
     vacate(r, t, j);
-    int64_t most_open = largest_of(t->open, whole_lanes(r));
-    int64_t reach = unshared_of(t->open, t->shared, whole_lanes(r));
-    if (r->s.at_home[j] < cost && is_free(r, t, r->home[j], current_of(r, j))) {
-        cost = r->s.at_home[j];
-        chosen = r->home[j];
-        row = current_of(r, j);
-    }
-    int64_t one = best_count(r, j, 0, least_of(most_open, limit));
-    if (cost_with(r, j, 0, 1, one) < cost && one > 0) {
-        cost = cost_with(r, j, 0, 1, one);
-        chosen = (Shape){(int32_t)one, 1, (int32_t)fullest(r, t, one, draw(r, r->s.nodes))};
-    }
-    int64_t many = best_count(r, j, 1, least_of(reach, limit));
-    if (many > most_open && cost_with(r, j, 1, 1, many) < cost) {
-        Shape found = gather(r, t, most_open, many, r->cut);
+    if (one) chosen = (Shape){(int32_t)one, 1, (int32_t)fullest(r, t, one, draw(r, r->s.nodes))};
+    if (many > all.most) {
+        Shape found = gather(r, t, all.most, many, r->cut);
         int64_t used = best_count(r, j, 1, found.gpus);
-        if (used > most_open && cost_with(r, j, 1, 1, used) < cost) {
-            if (used < found.gpus) found = gather(r, t, most_open, used, r->cut);
-            cost = cost_with(r, j, 1, 1, used);
+        if (used > all.most && lowest_cost(r, j, 1, found.gpus) < cost) {
+            if (used < found.gpus) found = gather(r, t, all.most, used, r->cut);
             chosen = found;
             row = r->cut;
         }
     }
-    seat(r, t, j, chosen, row);
-    if (cost < before) price(r, t, j);
+    put(r, t, j, chosen, row);
+    return 1;
 }
 
 /* Leave free GPUs to nobody who could use them: first to those who have none, in fair shares. */
@@ -84,16 +86,17 @@ static void fill(Run *r, State *t) {
     for (int64_t n = 0; n < r->s.nodes; n++) open += t->open[n];
     for (int64_t j = 0; j < jobs; j++) idle += t->gpus[j] == 0;
     int64_t share = idle ? (open + idle - 1) / idle : 0, j = draw(r, jobs);
+    Room room = room_of(t->open, t->shared, whole_lanes(r));
     for (int64_t i = 0; idle && open && i < jobs; i++, j = after(j, jobs)) {
-        if (t->gpus[j]) continue;
-        respond(r, t, j, share);
+        if (t->gpus[j] || !respond(r, t, j, share, room)) continue;
         open -= t->gpus[j];
+        room = room_of(t->open, t->shared, whole_lanes(r));
     }
     for (int64_t i = 0; open > 0 && i < jobs; i++, j = after(j, jobs)) {
-        if (!may_gain(r, t, j, open)) continue;
-        open += t->gpus[j];
-        respond(r, t, j, r->s.most[j]);
-        open -= t->gpus[j];
+        int64_t held = t->gpus[j];
+        if (!may_gain(r, t, j, open) || !respond(r, t, j, r->s.most[j], room)) continue;
+        open += held - t->gpus[j];
+        room = room_of(t->open, t->shared, whole_lanes(r));
     }
 }
 
@@ -112,7 +115,7 @@ static void rob(Run *r, State *t, int64_t j, int64_t n, int64_t gpus) {
         memcpy(r->old, row, (size_t)r->s.nodes);
         vacate(r, t, j);
         r->old[n] = 0;
-        seat(r, t, j, measured(r, r->old), r->old);
+        seat(r, t, j, measured(r->old, whole_lanes(r)), r->old);
     }
     price(r, t, j);
     for (int64_t v = 0; v < r->victim_count; v++)
@@ -148,7 +151,8 @@ static void seize(Run *r, State *t, int64_t j, Shape shape, const uint8_t *wante
     }
     put(r, t, j, shape, wanted);
     for (int64_t v = 0; v < r->victim_count; v++)
-        respond(r, t, r->victims[v], r->s.most[r->victims[v]]);
+        respond(r, t, r->victims[v], r->s.most[r->victims[v]],
+                room_of(t->open, t->shared, whole_lanes(r)));
 }
 
 /* Back to where the job is now. */
@@ -183,15 +187,17 @@ static void resize(Run *r, State *t, int64_t j) {
     int64_t least = r->s.least[j] > 1 ? r->s.least[j] : 1, size = some_size(r, t, j, n);
     size = least_of(size < least ? least : size, r->s.most[j]);
     if (size < least) return;
-    memset(r->wanted, 0, (size_t)nodes);
+    uint8_t *wanted = r->wanted;
+    const uint8_t *capacity = r->s.capacity;
+    memset(wanted, 0, (size_t)nodes);
     Shape shape = {0, 0, 0};
     for (int own = 1; own >= 0; own--)
         for (int64_t i = 0, m = n; i < nodes && shape.gpus < size && nodes_left;
              i++, m = after(m, nodes)) {
-            if (r->wanted[m] || r->s.capacity[m] == 0) continue;
             if (own && !(row[m] || m == n)) continue;
-            r->wanted[m] = (uint8_t)least_of(size - shape.gpus, r->s.capacity[m]);
-            shape = (Shape){shape.gpus + r->wanted[m], shape.spread + 1, (int32_t)m};
+            if (wanted[m] || capacity[m] == 0) continue;
+            wanted[m] = (uint8_t)least_of(size - shape.gpus, capacity[m]);
+            shape = (Shape){shape.gpus + wanted[m], shape.spread + 1, (int32_t)m};
             nodes_left--;
         }
     if (shape.gpus >= least) seize(r, t, j, shape, r->wanted);
@@ -276,16 +282,28 @@ static int by_total(const void *a, const void *b) {
     return x->born > y->born ? -1 : 1;
 }
 
-/* Sort states; the first of each total survives: equal totals are equal up to nodes' names. */
-static int64_t survive(State **states, int64_t count, int64_t size) {
-    int64_t kept = 0;
-    State *swap;
-    qsort(states, (size_t)count, sizeof *states, by_total);
-    for (int64_t i = 0; i < count && kept < size; i++) {
-        if (kept && states[i]->total == states[kept - 1]->total) continue;
-        swap = states[kept], states[kept] = states[i], states[i] = swap;
-        kept++;
+/* The first of each total survives: equal totals are equal up to nodes' names. `parents` of the
+ * states survived before; `spare`: room for all. */
+static int64_t survive(State **states, int64_t parents, int64_t count, int64_t size,
+                       State **spare) {
+    int64_t kept = 0, dead = count, end = parents, p = 0, c = parents;
+    double worst = parents == size ? states[size - 1]->total : INFINITY;
+    for (int64_t i = parents; i < count; i++) { /* a child below all parents need not be sorted */
+        State *child = states[i];
+        if (child->total > worst) continue;
+        states[i] = states[end], states[end++] = child;
     }
+    qsort(states + parents, (size_t)(end - parents), sizeof *states, by_total);
+    for (int64_t i = end; i < count; i++) spare[--dead] = states[i];
+    while (p < parents || c < end) {
+        int child = p == parents || (c < end && by_total(&states[c], &states[p]) < 0);
+        State *next = states[child ? c++ : p++];
+        if (kept == size || (kept && next->total == spare[kept - 1]->total))
+            spare[--dead] = next;
+        else
+            spare[kept++] = next;
+    }
+    memcpy(states, spare, sizeof *states * (size_t)count);
     return kept;
 }
 
@@ -305,7 +323,7 @@ static void breed(Run *r, State **states, int64_t parents, State *child) {
 }
 
 static int64_t search(Run *r, State **states, const uint8_t *warm, int64_t count, int64_t size,
-                      int64_t generations, int64_t patience) {
+                      int64_t generations, int64_t patience, State **spare) {
     int64_t cells = r->s.jobs * r->s.nodes, alive = 0;
     load(r, states[alive++], r->s.current);
     for (int64_t i = 0; i < count; i++) load(r, states[alive++], warm + i * cells);
@@ -316,11 +334,11 @@ static int64_t search(Run *r, State **states, const uint8_t *warm, int64_t count
         mutate(r, states[alive]);
         sum_up(r, states[alive]);
     }
-    alive = survive(states, alive, size);
+    alive = survive(states, 0, alive, size, spare);
     double record = states[0]->total;
     for (int64_t g = 0, waited = 0; g < generations && waited < patience; g++, waited++) {
         for (int64_t i = 0; i < size; i++) breed(r, states, alive, states[alive + i]);
-        alive = survive(states, alive + size, size);
+        alive = survive(states, alive, alive + size, size, spare);
         if (states[0]->total < record * (1.0 - 1e-7)) waited = -1;
         record = states[0]->total < record ? states[0]->total : record;
     }
@@ -330,11 +348,12 @@ static int64_t search(Run *r, State **states, const uint8_t *warm, int64_t count
 /* What of every job stays the same through a search. */
 static void look_over(Run *r) {
     for (int64_t j = 0; j < r->s.jobs; j++) {
-        r->home[j] = measured(r, current_of(r, j));
+        r->home[j] = measured(current_of(r, j), whole_lanes(r));
         double floor = r->s.at_home[j];
         for (int across = 0; across < 2; across++)
             for (int64_t gpus = 0; gpus <= r->s.most[j]; gpus++) {
                 double cost = cost_with(r, j, across, 1, best_count(r, j, across, gpus));
+                r->lowest[(j * 2 + across) * r->s.width + gpus] = cost;
                 floor = cost < floor ? cost : floor;
             }
         r->floor[j] = floor;
@@ -349,23 +368,28 @@ int64_t boa_evolve(const Search *s, const uint8_t *warm, int64_t count, int64_t 
     size_t both = (size_t)(size + (count < size ? size : count + 1)); /* parents and children */
     run.bytes = (jobs * 20 + nodes * 2 + jobs * nodes + 63) / 64 * 64;
     uint8_t *blocks = malloc(run.bytes * both), *rows = malloc(nodes * 3);
-    State *states = malloc(sizeof *states * both), **order = malloc(sizeof *order * both);
+    State *states = malloc(sizeof *states * both), **order = malloc(sizeof *order * both * 2);
     run.victims = malloc(sizeof *run.victims * jobs);
     run.home = malloc(sizeof *run.home * jobs);
     run.floor = malloc(sizeof *run.floor * jobs);
+    run.lowest = malloc(sizeof *run.lowest * jobs * 2 * (size_t)s->width);
+    run.free_nodes = malloc(sizeof *run.free_nodes * nodes);
     int64_t alive = -1;
-    if (blocks && rows && states && order && run.victims && run.home && run.floor) {
+    if (blocks && rows && states && order && run.victims && run.home && run.floor &&
+        run.lowest && run.free_nodes) {
         run.old = rows, run.wanted = rows + nodes, run.cut = rows + 2 * nodes;
         look_over(&run);
         for (size_t i = 0; i < both; i++) {
             lay_out(&run, &states[i], blocks + i * run.bytes);
             order[i] = &states[i];
         }
-        alive = search(&run, order, warm, count, size, generations, patience);
+        alive = search(&run, order, warm, count, size, generations, patience,
+                       order + both);
         for (int64_t i = 0; i < alive; i++)
             memcpy(found + (size_t)i * jobs * nodes, order[i]->cells, jobs * nodes);
     }
     free(blocks), free(rows), free(states), free(order);
-    free(run.victims), free(run.home), free(run.floor);
+    free(run.victims), free(run.home), free(run.floor), free(run.lowest);
+    free(run.free_nodes);
     return alive;
 }

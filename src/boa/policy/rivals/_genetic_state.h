@@ -44,7 +44,9 @@ typedef struct {
     size_t bytes;
     Shape *home;                 /* jobs: shapes of the current rows */
     double *floor;               /* jobs: no row costs less */
+    double *lowest;              /* jobs × across × width: cost of the best count, if changed */
     uint8_t *old, *wanted, *cut; /* rows */
+    int32_t *free_nodes;         /* nodes with GPUs for a distributed job */
     int32_t *victims;            /* jobs that lost GPUs to another and may look for new ones */
     int64_t victim_count, births;
 } Run;
@@ -70,6 +72,10 @@ static int32_t best_count(const Run *r, int64_t j, int across, int64_t gpus) {
     return r->s.best[(j * 2 + across) * r->s.width + least_of(gpus, r->s.most[j])];
 }
 
+static double lowest_cost(const Run *r, int64_t j, int across, int64_t gpus) {
+    return r->lowest[(j * 2 + across) * r->s.width + least_of(gpus, r->s.most[j])];
+}
+
 static uint8_t *row_of(const Run *r, const State *t, int64_t j) {
     return t->cells + j * r->s.nodes;
 }
@@ -80,17 +86,6 @@ static const uint8_t *current_of(const Run *r, int64_t j) {
 
 static Shape shape_of(const State *t, int64_t j) {
     return (Shape){t->gpus[j], t->spread[j], t->node[j]};
-}
-
-static Shape measured(const Run *r, const uint8_t *row) {
-    Shape shape = {0, 0, 0};
-    for (int64_t n = 0; n < r->s.nodes; n++) {
-        if (row[n] == 0) continue;
-        shape.gpus += row[n];
-        shape.spread++;
-        shape.node = (int32_t)n;
-    }
-    return shape;
 }
 
 static int same_row(const Run *r, Shape a, const uint8_t *row_a, Shape b, const uint8_t *row_b) {
@@ -109,6 +104,17 @@ static void price(const Run *r, State *t, int64_t j) {
 
 /* Loops over all nodes, with nothing in them that keeps a compiler from taking LANES at once. */
 static int64_t whole_lanes(const Run *r) { return r->s.nodes / LANES * LANES; }
+
+static Shape measured(const uint8_t *restrict row, int64_t nodes) {
+    uint16_t gpus = 0, spread = 0;
+    for (int64_t n = 0; n < nodes; n++) {
+        gpus = (uint16_t)(gpus + row[n]);
+        spread = (uint16_t)(spread + (row[n] != 0));
+    }
+    int32_t node = 0;
+    while (spread == 1 && row[node] == 0) node++;
+    return (Shape){gpus, spread, node};
+}
 
 static void give_back(uint8_t *restrict open, uint8_t *restrict shared, uint8_t *restrict row,
                       int64_t nodes) {
@@ -141,18 +147,73 @@ static int would_clash(const uint8_t *restrict open, const uint8_t *restrict sha
     return wrong;
 }
 
-static uint8_t largest_of(const uint8_t *restrict open, int64_t nodes) {
-    uint8_t most = 0;
-    for (int64_t n = 0; n < nodes; n++) most = open[n] > most ? open[n] : most;
-    return most;
+static void free_beside(uint8_t *restrict free, const uint8_t *restrict open,
+                        const uint8_t *restrict shared, int64_t nodes) {
+    for (int64_t n = 0; n < nodes; n++) free[n] = beside(open[n], shared[n]);
 }
 
-/* Free GPUs of nodes that have no distributed job. */
-static int64_t unshared_of(const uint8_t *restrict open, const uint8_t *restrict shared,
-                           int64_t nodes) {
-    uint16_t sum = 0;
-    for (int64_t n = 0; n < nodes; n++) sum = (uint16_t)(sum + beside(open[n], shared[n]));
-    return sum;
+/* List nodes with GPUs for a distributed job, in their order; `free` is overwritten. How many. */
+static int64_t list_free(const State *t, int64_t nodes, uint8_t *free, int32_t *listed) {
+    int64_t count = 0;
+    free_beside(free, t->open, t->shared, nodes);
+    for (int64_t n = 0; n < nodes; n += 8) { /* mostly there are few */
+        uint64_t eight;
+        memcpy(&eight, free + n, sizeof eight);
+        for (int64_t i = n; eight && i < n + 8; i++) {
+            listed[count] = (int32_t)i;
+            count += free[i] != 0;
+        }
+    }
+    return count;
+}
+
+/* Would it clash if the holder of `own`, a distributed job, were gone? */
+static int would_clash_without(const uint8_t *restrict open, const uint8_t *restrict shared,
+                               const uint8_t *restrict own, const uint8_t *restrict row,
+                               int64_t nodes) {
+    uint8_t wrong = 0;
+    for (int64_t n = 0; n < nodes; n++) {
+        uint8_t others = (uint8_t)(shared[n] & (own[n] == 0));
+        uint8_t free = beside((uint8_t)(open[n] + own[n]), others);
+        wrong = (uint8_t)(wrong | (row[n] > free));
+    }
+    return wrong;
+}
+
+/* What a job could have: on one node, and across nodes that have no distributed job. */
+typedef struct {
+    int64_t most, reach;
+} Room;
+
+static Room room_of(const uint8_t *restrict open, const uint8_t *restrict shared, int64_t nodes) {
+    uint8_t most = 0;
+    uint16_t reach = 0;
+    for (int64_t n = 0; n < nodes; n++) {
+        most = open[n] > most ? open[n] : most;
+        reach = (uint16_t)(reach + beside(open[n], shared[n]));
+    }
+    return (Room){most, reach};
+}
+
+static Room room_with(const uint8_t *restrict open, const uint8_t *restrict shared,
+                      const uint8_t *restrict own, int64_t nodes) {
+    uint8_t most = 0;
+    uint16_t reach = 0;
+    for (int64_t n = 0; n < nodes; n++) {
+        uint8_t free = (uint8_t)(open[n] + own[n]), others = (uint8_t)(shared[n] & (own[n] == 0));
+        most = free > most ? free : most;
+        reach = (uint16_t)(reach + beside(free, others));
+    }
+    return (Room){most, reach};
+}
+
+/* The room there is, and what a job has besides: as if it had nothing. */
+static Room room_without(const Run *r, const State *t, int64_t j, Room room) {
+    int64_t node = t->node[j], gpus = t->gpus[j];
+    if (t->spread[j] > 1) return room_with(t->open, t->shared, row_of(r, t, j), whole_lanes(r));
+    if (gpus == 0) return room;
+    int64_t open = t->open[node] + gpus;
+    return (Room){open > room.most ? open : room.most, room.reach + (t->shared[node] ? 0 : gpus)};
 }
 
 /* Take all of a job's GPUs away; its price is left to the caller. */
@@ -197,6 +258,32 @@ static int is_free(const Run *r, const State *t, Shape shape, const uint8_t *row
     return !would_clash(t->open, t->shared, row, whole_lanes(r));
 }
 
+/* Would the GPUs of its current row be free if a job had nothing? */
+static int is_home_free(const Run *r, const State *t, int64_t j, Room room) {
+    const uint8_t *own = row_of(r, t, j), *row = current_of(r, j);
+    Shape home = r->home[j];
+    if (home.spread == 1) return t->open[home.node] + own[home.node] >= home.gpus;
+    if (home.gpus > room.reach) return 0; /* which is most often the reason, and quickly seen */
+    if (t->spread[j] > 1)
+        return !would_clash_without(t->open, t->shared, own, row, whole_lanes(r));
+    if (t->gpus[j] == 0) return is_free(r, t, home, row);
+    int64_t node = t->node[j], open = t->open[node];
+    t->open[node] = (uint8_t)(open + t->gpus[j]);
+    int free = is_free(r, t, home, row);
+    t->open[node] = (uint8_t)open;
+    return free;
+}
+
+/* What is free of a row for a distributed job. */
+static void cut_to_free(uint8_t *restrict cut, const uint8_t *restrict open,
+                        const uint8_t *restrict shared, const uint8_t *restrict row,
+                        int64_t nodes) {
+    for (int64_t n = 0; n < nodes; n++) {
+        uint8_t free = beside(open[n], shared[n]);
+        cut[n] = row[n] < free ? row[n] : free;
+    }
+}
+
 /* Repair: give a job that has nothing as much of a row as every limit allows. */
 static void admit(Run *r, State *t, int64_t j, Shape shape, const uint8_t *row) {
     int64_t left = r->s.most[j], nodes_left = r->s.max_nodes, nodes = r->s.nodes;
@@ -206,19 +293,24 @@ static void admit(Run *r, State *t, int64_t j, Shape shape, const uint8_t *row) 
         put(r, t, j, shape, row);
         return;
     }
-    Shape kept = {0, 0, 0};
-    memset(r->cut, 0, (size_t)nodes);
     int64_t n = draw(r, nodes);
-    for (int64_t i = 0; i < nodes; i++, n = after(n, nodes)) {
-        if (row[n] == 0 || nodes_left == 0 || (shape.spread > 1 && t->shared[n])) continue;
-        int64_t some = least_of(least_of(row[n], t->open[n]), left);
-        if (some == 0) continue;
-        r->cut[n] = (uint8_t)some;
-        kept = (Shape){kept.gpus + (int32_t)some, kept.spread + 1, (int32_t)n};
-        left -= some;
-        nodes_left--;
+    if (shape.spread == 1) {
+        int64_t some = least_of(least_of(shape.gpus, t->open[shape.node]), left);
+        if (some && some >= r->s.least[j]) put(r, t, j, (Shape){(int32_t)some, 1, shape.node}, row);
+        return;
     }
-    if (kept.gpus >= r->s.least[j]) put(r, t, j, kept, r->cut);
+    uint8_t *cut = r->cut;
+    cut_to_free(cut, t->open, t->shared, row, whole_lanes(r));
+    Shape kept = measured(cut, whole_lanes(r));
+    if (kept.gpus > left || kept.spread > nodes_left) { /* too much: first come, first served */
+        for (int64_t i = 0; i < nodes; i++, n = after(n, nodes)) {
+            cut[n] = (uint8_t)(nodes_left ? least_of(cut[n], left) : 0);
+            left -= cut[n];
+            nodes_left -= cut[n] > 0;
+        }
+        kept = measured(cut, whole_lanes(r));
+    }
+    if (kept.gpus >= r->s.least[j]) put(r, t, j, kept, cut);
 }
 
 /* A state of these rows, repaired. */
@@ -228,7 +320,7 @@ static void load(Run *r, State *t, const uint8_t *cells) {
     for (int64_t j = 0; j < r->s.jobs; j++) {
         const uint8_t *row = cells + j * r->s.nodes;
         price(r, t, j);
-        admit(r, t, j, measured(r, row), row);
+        admit(r, t, j, measured(row, whole_lanes(r)), row);
     }
 }
 
