@@ -41,13 +41,19 @@ class WorkerProcess(Generic[_Question, _Answer]):
     """Begun when it is first asked; asked by one thread, killed or closed by any.
 
     `work` runs in the process, for every question. It is a function of a module, as are question
-    and answer things that can be sent.
+    and answer things that can be sent. `helpers`: it may begin processes, which see to it that
+    they end with it (`end_with_parent`).
     """
 
     def __init__(
-        self, work: Callable[[_Question, Tell], _Answer], name: str, *, niceness: int = 0
+        self,
+        work: Callable[[_Question, Tell], _Answer],
+        name: str,
+        *,
+        niceness: int = 0,
+        helpers: bool = False,
     ) -> None:
-        self._work, self._name, self._niceness = work, name, niceness
+        self._work, self._name, self._niceness, self._helpers = work, name, niceness, helpers
         self._lock = threading.Lock()
         self._process: BaseProcess | None = None
         self._pipe: Connection | None = None
@@ -144,7 +150,8 @@ class WorkerProcess(Generic[_Question, _Answer]):
             spawn = multiprocessing.get_context("spawn")
             self._pipe, theirs = spawn.Pipe()
             arguments = (theirs, self._work, self._niceness)
-            process = spawn.Process(target=_serve, args=arguments, name=self._name, daemon=True)
+            daemon = not self._helpers  # a daemon may not have children; the rest is our own doing
+            process = spawn.Process(target=_serve, args=arguments, name=self._name, daemon=daemon)
             try:
                 process.start()  # not under the lock: nobody else is to wait for it
             finally:

@@ -105,6 +105,11 @@ def in_order(point: Mapping[str, Any]) -> str:
     return same(dict(sorted(point.items())))
 
 
+def children(pid: int) -> list[int]:
+    """Processes that a process has begun and that are still there."""
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
 def gone(pid: int) -> bool:
     return not alive(pid)
 
@@ -153,9 +158,11 @@ def test_stopped_it_ends_at_once_and_the_next_one_runs(
     service: FakeService, client: Client, trace: Path
 ) -> None:
     first, pid = started(service, client)
+    helpers = children(pid)
+    assert len(helpers) >= min(2, os.cpu_count() or 1), "a process for each processor"
     second = client.what_if(trace_file=(trace.name, trace.read_text()), **QUICK)
     assert client.stop_simulation(first["id"])["state"] == "stopped"
-    until(lambda: gone(pid))
+    until(lambda: all(gone(process) for process in (pid, *helpers)))
     assert over(client, second["id"])["state"] == "done"
     for number, state in ((first["id"], "stopped"), (second["id"], "done")):
         assert client.stop_simulation(number)["state"] == state, "over is over"
@@ -170,6 +177,18 @@ def test_a_process_that_is_killed_is_a_failure_in_plain_words(
     assert (found["state"], found["error"]) == ("failed", KILLED)
     again = client.what_if(trace_file=(trace.name, trace.read_text()), **QUICK)
     assert over(client, again["id"])["state"] == "done"
+
+
+@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="one processor: one process")
+def test_a_helper_that_is_killed_is_a_failure_in_plain_words(
+    service: FakeService, client: Client
+) -> None:
+    first, pid = started(service, client)
+    helpers = children(pid)
+    os.kill(helpers[-1], signal.SIGKILL)
+    found = over(client, first["id"])
+    assert (found["state"], found["error"]) == ("failed", KILLED)
+    until(lambda: all(gone(process) for process in (pid, *helpers)))
 
 
 def test_a_question_without_any_answer_fails_with_the_reason(client: Client) -> None:

@@ -6,6 +6,7 @@ policy is fast with enough GPUs.
 """
 
 import multiprocessing
+import os
 import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -202,6 +203,11 @@ def _clusters(
     return [{kind.name: size} for size in dict.fromkeys(sizes)]
 
 
+def usual_jobs() -> int:
+    """Processes to simulate with, where nobody says how many: one for each of two processors."""
+    return min(2, os.cpu_count() or 1)
+
+
 _worker: tuple[World, Asked] | None = None
 """The world and the question that all points of a pool's process share."""
 
@@ -249,7 +255,9 @@ def run_points(
 def _start(world: World, asked: Asked) -> None:
     global _worker
     _worker = (world, asked)
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # interrupted, it ends without a traceback
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:  # unless our parent does not hear it
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # interrupted, it ends without a traceback
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # by which a pool ends the others when one dies
     threading.Thread(target=end_with_parent, daemon=True).start()
 
 

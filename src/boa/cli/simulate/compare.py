@@ -1,6 +1,5 @@
 """`boa compare`: policies against each other on one trace, each over its own knob."""
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -202,13 +201,12 @@ def compare(
 def _sweep(
     world: "World", sweeps: Sweeps, asked: "Asked", jobs: int | None
 ) -> "list[PointOutcome]":
-    from boa.sim.sweep import points_of, run_points
+    from boa.sim.sweep import points_of, run_points, usual_jobs
 
     grid = sweeps.grid(list(world.gpu_types))
     points = points_of(world, sweeps.policies, grid, asked.seed)
-    workers = jobs or min(2, os.cpu_count() or 1)
     with working(f"simulating {len(points)} points") as progress:
-        return run_points(world, points, asked, jobs=workers, progress=progress)
+        return run_points(world, points, asked, jobs=jobs or usual_jobs(), progress=progress)
 
 
 def _write(world: "World", found: Mapping[str, Any], plot: Path | None, table: Path | None) -> None:

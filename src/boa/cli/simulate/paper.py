@@ -1,6 +1,5 @@
 """`boa paper`: redo the paper's evaluation, each figure and table beside its claim."""
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -121,6 +120,7 @@ def _redo(names: Sequence[str], how: Redoing) -> None:
     from boa.paper.registry import studies
     from boa.paper.results import redo
     from boa.paper.study import FULL, QUICK
+    from boa.sim.sweep import usual_jobs
 
     chosen, scale = studies(names), QUICK if how.quick else FULL
     summary = redo(
@@ -128,7 +128,7 @@ def _redo(names: Sequence[str], how: Redoing) -> None:
         how.output,
         find_data(how.data),
         scale,
-        jobs=how.jobs or min(2, os.cpu_count() or 1),
+        jobs=how.jobs or usual_jobs(),
         say=note,
         tell=(lambda entry: None) if how.json else _tell,
     )

@@ -1,9 +1,10 @@
-"""Simulations beside the live service: one at a time, in a process of its own that gives way."""
+"""Simulations beside the live service: one at a time, in processes of their own that give way."""
 
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from boa.scheduler.learn.node_times import NodeTimes
 from boa.server.what_if.shelf import Shelf
 from boa.sim.comparison import compared
 from boa.sim.run import World
-from boa.sim.sweep import Asked, SweepGrid, points_of, run_points
+from boa.sim.sweep import Asked, SweepGrid, points_of, run_points, usual_jobs
 from boa.units import GpuName
 from boa.worker_process import Tell, WorkerKilled, WorkerProcess
 
@@ -92,7 +93,7 @@ class Simulations:
         self._closing = False
         self._thread: threading.Thread | None = None
         self._worker: WorkerProcess[SimulationQuestion, tuple[str, dict[str, Any]]] = WorkerProcess(
-            _work, "boa-what-if", niceness=NICENESS
+            _work, "boa-what-if", niceness=NICENESS, helpers=True
         )
         for found in self._shelf.load():
             self._known[found["id"]] = found
@@ -245,11 +246,17 @@ def _work(question: SimulationQuestion, tell: Tell) -> tuple[str, dict[str, Any]
         points = points_of(world, question.policies, question.grid, question.asked.seed)
         tell(("points", len(points)))
         outcomes = run_points(
-            world, points, question.asked, progress=lambda done, _: tell(("points_done", done))
+            world,
+            points,
+            question.asked,
+            jobs=usual_jobs(),
+            progress=lambda done, _: tell(("points_done", done)),
         )
         return "done", {"result": compared(world, outcomes, question.asked.billing)[0]}
     except BoaError as problem:
         return "failed", {"error": str(problem)}
+    except BrokenProcessPool:
+        return "failed", {"error": KILLED}
     except Exception as bug:
         said = f"unexpected {type(bug).__name__} ({bug}); this is a bug in boa"
         return "failed", {"error": said[:500]}
