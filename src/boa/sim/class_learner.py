@@ -165,19 +165,20 @@ class ClassLearner:
         sizes = grid(self.truth.limits[gpu], self.truth.widest(gpu)).local_batch
         steps: tuple[Errors, Errors] = ({}, {})
         passes: Errors = {}
-        for sample in self._samples[gpu].values():
-            batch, at = sample.local_batch, np.float64(sample.local_batch)
-            computing = accumulation_time(model, at)  # type: ignore[arg-type]
-            passes.setdefault(sample.gpus, {})[batch] = _log(sample.accumulation_s, computing)
-            nodes, gpus = np.float64(sample.nodes), np.float64(sample.gpus)
-            fitted = step_time(model, nodes, gpus, at)  # type: ignore[arg-type]
+        samples = list(self._samples[gpu].values())
+        placed = [(s.nodes, s.gpus, s.local_batch) for s in samples]
+        nodes, gpus, batch = np.array(placed, dtype=float).T
+        of_passes = _logs([s.accumulation_s for s in samples], accumulation_time(model, batch))
+        of_steps = _logs([s.step_s for s in samples], step_time(model, nodes, gpus, batch))
+        for sample, on_pass, on_step in zip(samples, of_passes, of_steps, strict=True):
+            passes.setdefault(sample.gpus, {})[sample.local_batch] = on_pass
             mine = steps[int(sample.nodes > 1)].setdefault(sample.gpus, {})
-            mine[batch] = _log(sample.step_s, fitted)
+            mine[sample.local_batch] = on_step
         return sizes, steps, passes
 
 
-def _log(measured: float, fitted: Floats) -> float:
-    return float(np.log(measured / fitted))
+def _logs(measured: Sequence[float], fitted: Floats) -> list[float]:
+    return np.log(np.array(measured) / fitted).tolist()  # type: ignore[no-any-return]
 
 
 def _rate(error: Belief) -> Belief:
