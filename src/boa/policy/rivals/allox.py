@@ -64,7 +64,7 @@ class AlloX:
             for column, (gpu, pool) in enumerate(pools.items()):
                 at = None if seen is None else seen.column_of(gpu, width)
                 if seen is not None and at is not None and width <= len(pool.free) * pool.per_node:
-                    found[row, column] = min(seen.rests(job.epoch, job.left)[0, at], NEVER)
+                    found[row, column] = min(seen.rest(job.epoch, job.left)[at], NEVER)
         return found
 
 

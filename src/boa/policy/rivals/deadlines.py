@@ -39,7 +39,7 @@ class ByDeadline:
         if job.note is not None:
             gpu, width = job.note
             return Share(gpu, width, None, job.note)
-        column = cheapest_in_time(outlook.rests(0, 1.0)[0], outlook.dollars, self.slack)
+        column = cheapest_in_time(outlook.rest(0, 1.0), outlook.dollars, self.slack)
         chosen = outlook.share(column)
         return outlook.share(column, None, (chosen.gpu, chosen.width))
 

@@ -48,16 +48,23 @@ class HeSrpt:
 
 def size_of(job: JobView, seen: Outlook) -> float:
     """GPU-seconds that are left of it where it is most efficient."""
-    return float((seen.rests(job.epoch, job.left)[0] * seen.widths).min())
+    return float((seen.rest(job.epoch, job.left) * seen.widths).min())
 
 
 def exponent(job: JobView, seen: Outlook) -> float:
     """p of the power law that comes nearest to its speedup in this epoch."""
-    seconds = seen.seconds[min(job.epoch, len(seen.seconds) - 1)]
+    epoch = min(job.epoch, len(seen.seconds) - 1)
+    known = seen.notes.get(epoch)
+    if known is None:
+        known = seen.notes[epoch] = _fitted(seen.seconds[epoch], seen.widths)
+    return known
+
+
+def _fitted(seconds: Floats, widths: Ints) -> float:
     runs = np.isfinite(seconds)
     if runs.sum() < 2:
         return 0.0
-    logs, speeds = np.log(seen.widths[runs]), -np.log(seconds[runs])
+    logs, speeds = np.log(widths[runs]), -np.log(seconds[runs])
     slope = np.cov(logs, speeds)[0, 1] / np.var(logs, ddof=1)
     return float(min(max(slope, 0.0), MOST_P))
 

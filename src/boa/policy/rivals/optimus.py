@@ -61,7 +61,7 @@ def rest_by_width(job: JobView, gpu: str, gpus_per_node: int) -> Floats:
 def true_rest(job: JobView, outlooks: Outlooks) -> Floats:
     """The same with all that is left, epoch by epoch."""
     outlook = outlooks.of(job)
-    return np.ones(1) if outlook is None else outlook.rests(job.epoch, job.left)[0]
+    return np.ones(1) if outlook is None else outlook.rest(job.epoch, job.left)
 
 
 def shared_out(rests: Mapping[JobId, Floats], gpus: int) -> dict[JobId, int]:

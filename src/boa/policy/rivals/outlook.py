@@ -1,7 +1,7 @@
 """Seconds and dollars that the rest of a job takes, on any GPUs that it could have."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +46,13 @@ class Outlook:
     """Seconds of every epoch; infinite where it cannot run."""
     after: Floats
     """Seconds from the end of every epoch to the end of the job."""
+    notes: dict[int, float] = field(default_factory=dict)
+    """A figure by epoch, of whoever looks: worked out once for all jobs that look out on this."""
+
+    def rest(self, epoch: int, left: float) -> Floats:
+        """Seconds to the end from now on."""
+        at = min(epoch, len(self.seconds) - 1)
+        return np.asarray(min(max(left, NOTHING), 1.0) * self.seconds[at] + self.after[at])
 
     def ahead(self, epoch: int) -> slice:
         """Rows of this epoch and of those within the look ahead."""

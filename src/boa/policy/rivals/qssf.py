@@ -28,4 +28,4 @@ def service_of(job: JobView, seen: Outlook | None, gpu: GpuName) -> float:
     """GPU-seconds of a job as asked; of one that nothing is known of, none: it goes first."""
     width = asked_width(job)
     at = None if seen is None else seen.column_of(gpu, width)
-    return 0.0 if seen is None or at is None else width * float(seen.rests(0, 1.0)[0, at])
+    return 0.0 if seen is None or at is None else width * float(seen.rest(0, 1.0)[at])

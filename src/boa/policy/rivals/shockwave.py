@@ -100,7 +100,7 @@ def _times(view: ClusterView, gpus: int) -> dict[JobId, tuple[float, float]]:
         seen, width = outlooks.of(job), asked_width(job)
         at = None if seen is None or width > gpus else seen.column_of(gpu, width)
         if seen is not None and at is not None:
-            rest, whole = seen.rests(job.epoch, job.left)[0, at], seen.rests(0, 1.0)[0, at]
+            rest, whole = seen.rest(job.epoch, job.left)[at], seen.rest(0, 1.0)[at]
             if np.isfinite(whole):
                 found[job.id] = (float(rest), float(whole))
     return found
