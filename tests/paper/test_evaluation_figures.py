@@ -22,6 +22,7 @@ TINY = Scale(
     few_targets=(0.5, 0.8),
     loads=(1.05, 1.5, 3.0),
     hours=2.0,
+    trace_hours=8.0,
     every=96,
     experiment_hours=2.0,
     cv2s=(1.0, 20.0),
@@ -105,3 +106,41 @@ def test_variability_boa_is_ahead_however_bursty_arrivals_are(redone: Redone) ->
     ratios = {key: value for key, value in outcome.numbers.items() if key.startswith("ratio_at_")}
     assert len(ratios) == 2
     assert all(ratio > 1.0 for ratio in ratios.values())
+
+
+@pytest.mark.slow
+def test_rivals_nobody_is_faster_than_boa_for_the_same_money(redone: Redone) -> None:
+    outcome = redone("rivals")
+    best = outcome.numbers["best"].values()
+    assert best
+    assert all(entry["jct_ratio"] > 0.9 for entry in best), "two hours are too short to learn in"
+    assert min(outcome.numbers["fixed"].values()) > 1.0
+    assert {row["policy"] for row in outcome.rows} >= {"hesrpt", "shockwave", "gavel", "scavenger"}
+
+
+@pytest.mark.slow
+def test_causes_without_epochs_a_price_for_every_job_is_as_good_as_boa(redone: Redone) -> None:
+    """Theorem: then one exchange rate of seconds and dollars is all there is to know."""
+    numbers = redone("causes").numbers
+    for world in ("T4", "T4, V100 and A100"):
+        assert numbers["lead"][f"{world}, neither"] == pytest.approx(1.0, abs=0.03)
+        assert numbers["lead"][f"{world}, as it is"] > 1.0
+    ladder = list(numbers["ladder"].values())
+    assert ladder[0] > ladder[-1]
+
+
+@pytest.mark.slow
+def test_restarts_everybody_is_faster_with_cheap_ones(redone: Redone) -> None:
+    numbers = redone("restarts").numbers
+    assert min(numbers["gains"].values()) > 1.0
+    assert min(numbers["leads"].values()) > 0.97
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["trace-itp", "trace-saturn", "trace-dense"])
+def test_other_traces_nobody_holds_fewer_gpus_for_the_same_jct(redone: Redone, name: str) -> None:
+    held = redone(name).numbers["held"]
+    assert min(lead["over_bound"] for lead in held if lead["policy"] == "boa") > 0.95
+    ratios = [lead["jct_ratio"] for lead in held if lead["policy"] != "boa"]
+    assert ratios
+    assert sum(ratios) / len(ratios) > 1.0

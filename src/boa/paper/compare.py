@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from boa.paper.runs import Document, Run
+from boa.paper.runs import MONEY, Document, Run
 from boa.paper.study import Evidence
 from boa.sim.equal_money import AtMoney, value_at
 
 T975 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
 """Student's t at 97.5 % with 1, 2, ... degrees of freedom; beyond, NORMAL975 is near enough."""
 NORMAL975 = 1.96
-SPEND, BILL = "spend_per_hour", "bill_per_hour"
+SPEND, RENTED, BILL = MONEY
 JCT, P95 = "average_jct_s", "p95_jct_s"
 WITHIN = 0.03
 """How near a tuned run has to come to the spend that was wanted."""

@@ -12,7 +12,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from boa.model.workload import Billing
-from boa.paper.compare import JCT, SPEND, at_spend, duels, mean_at, row, spend_for
+from boa.paper.compare import JCT, RENTED, SPEND, at_spend, duels, mean_at, row, spend_for
 from boa.paper.figures import drawing, frontier_panel, new_figure, panel
 from boa.paper.runs import Document, Run
 from boa.paper.study import Evidence, Study, StudyOutcome, judge, nothing
@@ -31,7 +31,7 @@ COLD: Mapping[str, Any] = {
     "provision_s": COLD_S - WARM_S,
     "reclaim_s": RECLAIM_S,
 }
-PHYSICS = {"simulation": (SIMULATED, SPEND), "cold starts": (COLD, "rented_gpus")}
+PHYSICS = {"simulation": (SIMULATED, SPEND), "cold starts": (COLD, RENTED)}
 """Settings that are switched on, and the figure that counts as the GPUs that were paid for."""
 
 

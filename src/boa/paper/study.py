@@ -34,6 +34,8 @@ class Scale:
     """newTrace is cut after so many hours."""
     every: int = 1
     """Where the mix matters more than the hours: one job in so many, of each application."""
+    trace_hours: float | None = None
+    """Other traces are cut after so many hours."""
     experiment_hours: float | None = None
     """The 85-job experiment is cut after so many hours."""
     cv2s: tuple[float, ...] = (1.0, 2.65, 5.0, 10.0, 20.0)
@@ -60,6 +62,7 @@ QUICK = Scale(
     few_targets=(0.4, 0.8),
     loads=(1.05, 1.15, 1.3, 1.6, 2.0, 2.6),
     hours=8.0,
+    trace_hours=24.0,
     every=8,
     cv2s=(1.0, 20.0),
     seeds=(1,),

@@ -15,17 +15,18 @@ from matplotlib.figure import Figure
 from boa.paper.compare import BILL, SPEND, Mean, row
 from boa.paper.data import ITP, SETTINGS, SYNTHETIC
 from boa.paper.figures import drawing, lead_panel, new_figure, panel, title_of
-from boa.paper.leads import BOA_LOADS, KNOBS, RULES, Lead, leads, runs_of, span, strongest
+from boa.paper.leads import KNOBS, RULES, Lead, leads, runs_of, span, strongest
 from boa.paper.runs import Document, Run
 from boa.paper.study import BEYOND, Evidence, Study, StudyOutcome, Table, nothing
 
 BOOT_S = 120.0
+GPU_LOADS = (1.1, 1.2, 1.35, 1.5, 1.75, 2.1, 2.6, 3.2)
 NODE_LOADS = (1.15, 1.5, 2.0, 2.6)
 BY_GPU = "boa by the GPU"
 ONE_TYPE = (*RULES, "sia-autoscale", "pollux-autoscale")
 SEVERAL = (*RULES, "rubberband", "sia-autoscale")
 """Pollux knows one GPU type."""
-WAYS = {"held": ("At the same held GPUs", SPEND), "bill": ("At the same bill", BILL)}
+WAYS = {"held": "at the same held GPUs", "bill": "at the same bill"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +42,8 @@ class Traces:
     """Settings that BOA is also run by the node on; none: all."""
     slow: tuple[str, ...] = ()
     """Settings that are too large for rivals that look at all jobs at once."""
+    in_short: tuple[int, float] = (2, 1.0)
+    """Where it is to be quick: so many settings, and hours over those of other traces."""
 
     def study(self) -> Study:
         return Study(
@@ -59,22 +62,23 @@ class Traces:
         quick = evidence.scale.quick
         draws = self.draws[:1] if quick else self.draws
         wanted: dict[str, list[Run]] = {}
-        for setting in self.settings[:2] if quick else self.settings:
+        for setting in self.settings[: self.in_short[0]] if quick else self.settings:
             for number in draws:
-                for policy, group in self._of(setting, number, quick).items():
+                for policy, group in self._of(evidence, setting, number).items():
                     wanted.setdefault(policy, []).extend(group)
         return wanted
 
-    def _of(self, setting: str, number: int, quick: bool) -> dict[str, list[Run]]:
+    def _of(self, evidence: Evidence, setting: str, number: int) -> dict[str, list[Run]]:
+        quick, hours = evidence.scale.quick, evidence.scale.trace_hours
         common: dict[str, Any] = {
             "setting": setting,
             "draw": number,
             "learning": "perfect",
             "provision_s": BOOT_S,
-            "hours": 8.0 if quick else None,
+            "hours": hours and hours * self.in_short[1],
         }
         step = 2 if quick else 1
-        found = {BY_GPU: runs_of("boa", BOA_LOADS[::step], **common)}
+        found = {BY_GPU: runs_of("boa", GPU_LOADS[::step], **common)}
         if setting in (self.billed or self.settings) and not quick:
             found["boa"] = runs_of("boa", NODE_LOADS, billing="node", **common)
         for rival in self.rivals:
@@ -91,16 +95,16 @@ class Traces:
         by_node = found.pop("boa", [])
         held = leads({"boa": by_gpu, **found}, SPEND)
         billed = leads({"boa": by_node or by_gpu, BY_GPU: by_gpu, **found}, BILL)
-        tables = {"held": held, "bill": billed}
+        tables = {"held": held, "bill": billed} if by_node else {"held": held}
         every = [*by_gpu, *by_node, *(doc for docs in found.values() for doc in docs)]
         return StudyOutcome(
             rows=[_row(doc) for doc in every],
-            measured="; ".join(f"{WAYS[way][0].lower()} {_said(tables[way])}" for way in WAYS),
+            measured="; ".join(f"{WAYS[way]} {_said(table)}" for way, table in tables.items()),
             verdict="ours",
             reason=f"C² of gaps {_span_of(doc['cv2'] for doc in by_gpu)}",
             numbers={way: [_number(lead) for lead in table] for way, table in tables.items()},
             tables=[
-                *(_table(f"{self.words}. {WAYS[way][0]}", tables[way]) for way in WAYS),
+                *(_table(f"{self.words}, {WAYS[way]}", table) for way, table in tables.items()),
                 *self._each(found, by_gpu, by_node),
             ],
             drawn={"tables": tables, "words": self.words},
@@ -214,14 +218,16 @@ def _span_of(values: Iterable[float]) -> str:
 
 
 def draw(outcome: StudyOutcome) -> Figure:
+    tables = outcome.drawn["tables"]
     with drawing():
-        figure = new_figure(2, outcome.drawn["words"], width=5.0, height=4.2)
-        for n, (way, (title, _)) in enumerate(WAYS.items(), start=1):
+        figure = new_figure(len(tables), outcome.drawn["words"], width=5.0, height=4.2)
+        for n, (way, table) in enumerate(tables.items(), start=1):
+            title = WAYS[way][0].upper() + WAYS[way][1:]
             axes = panel(
-                figure, n, 2, title, "Money, in cheapest plans", "Average JCT over the bound"
+                figure, n, len(tables), title, "Money, in cheapest plans", "JCT over the bound"
             )
-            lead_panel(axes, outcome.drawn["tables"][way])
-            if n == 2:
+            lead_panel(axes, table)
+            if n == len(tables):
                 axes.legend(frameon=False, fontsize=8.5)
         return figure
 
@@ -256,6 +262,7 @@ DENSE = Traces(
     settings=SYNTHETIC,
     billed=SYNTHETIC[:1],
     slow=SYNTHETIC,
+    in_short=(1, 1 / 12),
 )
 STUDIES = tuple(each.study() for each in (NEWTRACE, THREE_TYPES, CLUSTERS, SATURN, DENSE))
 assert all(name in SETTINGS for name in (*ITP, *SYNTHETIC))

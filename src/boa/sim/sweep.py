@@ -28,7 +28,7 @@ from boa.sim.simulator import Progress
 from boa.units import GpuName, Seconds, UsdPerHour
 from boa.worker_process import end_with_parent
 
-TARGETS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+TARGETS = (0.3, 0.45, 0.6, 0.75, 0.9)
 WIDTHS = (1, 2, 4, 8, 16)
 
 
