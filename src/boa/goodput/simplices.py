@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from boa.model.cluster import Shape
+from boa.one_thread import for_one_thread
 from boa.units import Seconds
 
 if TYPE_CHECKING:
@@ -42,7 +43,8 @@ class SimplexTimes:
 
     @cached_property
     def _between(self) -> "Callable[[Floats], Floats]":
-        from scipy.interpolate import LinearNDInterpolator  # half a second that few need
+        with for_one_thread():  # half a second that few need
+            from scipy.interpolate import LinearNDInterpolator
 
         rows = [
             (nodes, gpus, *row)

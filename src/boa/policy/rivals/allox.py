@@ -13,6 +13,7 @@ import numpy as np
 
 from boa.model.cluster import ClusterView, Decision, JobId, JobView
 from boa.model.speedup import Floats
+from boa.one_thread import for_one_thread
 from boa.placement.pool import Pool
 from boa.policy.rivals.outlook import Outlooks
 from boa.policy.rivals.reservation import asked_width, pools_of
@@ -76,7 +77,8 @@ def matched(
     jobs: Sequence[JobView], seconds: Floats, lines: Mapping[GpuName, int]
 ) -> list[tuple[JobView, GpuName]]:
     """Jobs and their types, first in line first: those last from the end start now."""
-    from scipy.optimize import linear_sum_assignment  # half a second that few need
+    with for_one_thread():  # half a second that few need
+        from scipy.optimize import linear_sum_assignment
 
     types, even = list(lines), -(-len(jobs) // max(sum(lines.values()), 1))
     deep = min(len(jobs), DEEPEST * even + DEEPEST)
