@@ -140,7 +140,7 @@ def test_redrawn_arrivals_keep_the_jobs_and_the_span(shared_data: Path) -> None:
 
 def test_frontiers_are_read_between_their_points() -> None:
     curve = [at(100, 4000), at(200, 1000), at(300, 1000)]
-    assert at_spend(curve, 150, "average_jct_s") == pytest.approx(2000)
+    assert at_spend(curve, 100 * 2**0.5, "average_jct_s") == pytest.approx(2000)
     assert at_spend(curve, 99, "average_jct_s") is None
     assert spend_for(curve, 2000) == pytest.approx(150)
     assert spend_for(curve, 900) is None

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 
 from boa.errors import FileError
 from boa.paper.pool import ResultStore, Say, run_all, write
-from boa.paper.study import Evidence, Row, Scale, Study, StudyOutcome, Table
+from boa.paper.study import Evidence, Row, Scale, Study, StudyOutcome, Table, table_lines
 from boa.plots.style import saved
 
 BATCHES = 8
@@ -27,8 +28,10 @@ def redo(
     jobs: int,
     say: Say,
     tell: Callable[[Mapping[str, Any]], None],
+    clock: Callable[[], float] = time.monotonic,
 ) -> dict[str, Any]:
     """Run what is missing, write every study's files, and tell each result as it is known."""
+    began = clock()
     store = ResultStore(folder)
     evidence = Evidence(store, scale, data)
     run_missing(chosen, evidence, jobs=jobs, say=say)
@@ -40,6 +43,7 @@ def redo(
     summary["failed_runs"] = {run.label: why for run, why in store.failed.items()}
     if stale := store.stale():
         say(f"{stale} results were made by other code; delete {folder / 'runs'} to redo them")
+    summary["wall_s"] = round(clock() - began, 1)
     write(folder / SUMMARY, json.dumps(summary, indent=2) + "\n")
     return summary
 
@@ -118,20 +122,25 @@ def csv_of(rows: Sequence[Row]) -> str:
 
 
 def markdown(summary: Mapping[str, Any], order: Sequence[str]) -> Iterator[str]:
-    """The table for docs/evaluation.md, line by line."""
-    yield "| | the paper | here | |"
-    yield "| --- | --- | --- | --- |"
-    entries = summary["studies"]
-    for name in [name for name in order if name in entries]:
-        entry = entries[name]
-        cells = (
-            f"`{name}` ({entry['where']})",
-            entry["claim"],
-            entry["measured"],
-            f"**{entry['verdict']}**: {entry['reason']}",
-        )
-        yield "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
-    for name in [name for name in order if name in entries]:
-        for table in entries[name].get("tables", ()):
+    """Tables for docs/evaluation.md, line by line: the paper's claims, our own studies, and what
+    these have in tables."""
+    entries = [summary["studies"][name] for name in order if name in summary["studies"]]
+    ours = [entry for entry in entries if entry["verdict"] == "ours"]
+    claims = [
+        (_named(e), e["claim"], e["measured"], f"**{e['verdict']}**: {e['reason']}")
+        for e in entries
+        if e not in ours
+    ]
+    yield from table_lines(("", "the paper", "here", ""), claims)
+    if ours:
+        yield ""
+        rows = [(_named(e), e["claim"], f"{e['measured']} ({e['reason']})") for e in ours]
+        yield from table_lines(("", "question", "measured"), rows)
+    for entry in entries:
+        for table in entry.get("tables", ()):
             yield ""
             yield from Table(**table).lines()
+
+
+def _named(entry: Mapping[str, Any]) -> str:
+    return f"`{entry['name']}` ({entry['where']})"

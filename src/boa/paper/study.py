@@ -111,8 +111,13 @@ class Table:
         """In Markdown."""
         yield f"*{self.title}*"
         yield ""
-        for row in (self.heads, ["---"] * len(self.heads), *self.rows):
-            yield "| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |"
+        yield from table_lines(self.heads, self.rows)
+
+
+def table_lines(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """A table in Markdown."""
+    for row in (heads, ["---"] * len(heads), *rows):
+        yield "| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,7 +29,7 @@ class Redoing:
     quick: Annotated[
         bool,
         shell.Option(
-            "--quick", help="Minutes instead of hours: one draw, few points, 8 hours of newTrace."
+            "--quick", help="Minutes instead of an hour: one draw, few points, 8 hours of newTrace."
         ),
     ] = False
     output: Output = DIR
@@ -91,7 +91,7 @@ def run(
 
 @app.add("all")
 def all_(how: Redoing) -> None:
-    """Redo everything: hours on two cores, or minutes with --quick.
+    """Redo everything: about an hour on two cores, or minutes with --quick.
 
     [bold]Example[/bold]
     [dim]$[/dim] boa paper all --quick
@@ -134,10 +134,16 @@ def _redo(names: Sequence[str], how: Redoing) -> None:
     )
     if how.json:
         emit_json(summary)
-    note(f"{len(chosen)} results in {how.output} ({scale.name}: newTrace is {scale.newtrace})")
+    note(
+        f"{len(chosen)} results in {how.output} ({scale.name}: newTrace is {scale.newtrace}), "
+        f"made in {summary['wall_s'] / 60:.1f} min"
+    )
 
 
 def _tell(entry: Mapping[str, Any]) -> None:
+    if entry["verdict"] == "ours":
+        print(f"{entry['name']}: {entry['claim']}. {entry['measured']} ({entry['reason']}).")
+        return
     print(
         f"{entry['name']}: the paper: {entry['claim']}. Measured: {entry['measured']}. "
         f"{entry['verdict'].capitalize()}: {entry['reason']}."
