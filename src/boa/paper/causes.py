@@ -65,7 +65,7 @@ def _ladder(evidence: Evidence) -> list[list[Run]]:
 
 
 def _switched(evidence: Evidence) -> dict[tuple[str, str], dict[str, list[Run]]]:
-    draws = evidence.scale.draws[:3]
+    draws = evidence.scale.draws[:2]
     return {
         (world, off): {
             policy: [

@@ -106,7 +106,7 @@ WEEKS = {1: 2, 2: 3, 3: 4, 4: 4, 5: 3, 6: 3, 7: 4}
 """Of every cluster of ITP, the one of its first four weeks whose first three days have most jobs,
 but at most a thousand."""
 ITP = tuple(f"itp-{cluster}" for cluster in WEEKS)
-TIMES = {10: 2_000, 100: 4_000, 1_000: 8_000}
+TIMES = {10: 1_500, 100: 2_500, 1_000: 5_000}
 """Synthetic streams, with how many jobs of each are simulated."""
 SYNTHETIC = tuple(f"synthetic-{times}" for times in TIMES)
 

@@ -22,6 +22,8 @@ from boa.paper.study import Evidence, Study, StudyOutcome, judge, nothing
 from boa.policy.registry import ROUND_S
 
 IN_ROUNDS = "boa in rounds"
+ROUNDS_TO = 1
+"""The last draw that BOA is also run on in rounds: what that costs is alike in all."""
 RUBICK_LOADS = (1.02, 1.05, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.75, 1.9, 2.1)
 """Beyond about twice the cheapest spend more money buys nothing there."""
 
@@ -62,9 +64,11 @@ class Frontiers:
         rivals = (rival, *SETTINGS[self.setting].readings)
         wanted: dict[str, list[Run]] = {"boa": [], IN_ROUNDS: [], **{name: [] for name in rivals}}
         for cut in cuts(evidence, self.setting):
-            for load in loads:
-                wanted["boa"].append(Run(policy="boa", knob=load, **cut))
-                wanted[IN_ROUNDS].append(Run(policy="boa", knob=load, interval_s=ROUND_S, **cut))
+            wanted["boa"] += [Run(policy="boa", knob=load, **cut) for load in loads]
+            if cut["draw"] <= ROUNDS_TO:
+                wanted[IN_ROUNDS] += [
+                    Run(policy="boa", knob=load, interval_s=ROUND_S, **cut) for load in loads
+                ]
             for name in rivals:
                 wanted[name] += [Run(policy=name, knob=target, **cut) for target in scale.targets]
             if self.reference is not None:

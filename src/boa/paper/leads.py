@@ -13,7 +13,7 @@ from boa.sim.equal_money import AtMoney, value_at
 
 LOADS = (1.2, 1.4, 1.6, 2.0, 2.5)
 """Where policies are held against each other."""
-BOA_LOADS = (1.02, 1.08, 1.15, 1.3, 1.5, 1.75, 2.1, 2.6, 3.2)
+BOA_LOADS = (1.02, 1.1, 1.25, 1.5, 1.8, 2.2, 2.8)
 KNOBS: Mapping[str, tuple[float, ...]] = {
     "optimus-price": (30.0, 100.0, 300.0, 1_000.0, 3_000.0),
     "scavenger": (0.05, 0.15, 0.3, 0.5, 0.7, 0.85),
@@ -21,7 +21,7 @@ KNOBS: Mapping[str, tuple[float, ...]] = {
     "rubberband": (0.05, 0.1, 0.2, 0.3, 0.5),
     "elasticflow": (0.05, 0.1, 0.2, 0.3, 0.5),
     "gavel-cost": (0.05, 0.1, 0.2, 0.3, 0.5),
-    "pollux-autoscale": (0.4, 0.6, 0.8),
+    "pollux-autoscale": (0.4, 0.7),
     "sia-autoscale": (0.4, 0.6, 0.8),
 }
 """Values that take a rival from the cheapest spends to the dearest."""

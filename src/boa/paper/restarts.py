@@ -26,7 +26,7 @@ def _runs(evidence: Evidence) -> dict[tuple[str, float], list[Run]]:
     step = 2 if scale.quick else 1
     wanted: dict[tuple[str, float], list[Run]] = {}
     for policy in POLICIES[:-1] if scale.quick else POLICIES:
-        draws = scale.draws[:1] if policy == COUPLED else scale.draws[:3]
+        draws = scale.draws[:1] if policy == COUPLED else scale.draws[:2]
         knobs: Sequence[float] = BOA_LOADS[::step] if policy == "boa" else KNOBS[policy][::step]
         for restart in RESTARTS:
             wanted[policy, restart] = [

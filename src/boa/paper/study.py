@@ -25,21 +25,21 @@ class Scale:
 
     name: str
     draws: tuple[int, ...] = (1, 2, 3, 4, 5)
-    targets: tuple[float, ...] = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
-    few_targets: tuple[float, ...] = (0.3, 0.5, 0.7, 0.9)
+    targets: tuple[float, ...] = (0.3, 0.45, 0.6, 0.75, 0.9)
+    few_targets: tuple[float, ...] = (0.3, 0.45, 0.75, 0.9)
     """Where a whole second set of slow runs is needed."""
-    loads: tuple[float, ...] = (1.02, 1.08, 1.15, 1.25, 1.4, 1.6, 1.85, 2.15, 2.5, 3.0, 3.6)
+    loads: tuple[float, ...] = (1.02, 1.08, 1.15, 1.25, 1.4, 1.6, 1.9, 2.3, 2.8, 3.4)
     """BOA's budgets, over the cheapest spend there is."""
     hours: float | None = None
     """newTrace is cut after so many hours."""
-    every: int = 1
+    every: int = 2
     """Where the mix matters more than the hours: one job in so many, of each application."""
     trace_hours: float | None = None
     """Other traces are cut after so many hours."""
     experiment_hours: float | None = None
     """The 85-job experiment is cut after so many hours."""
     cv2s: tuple[float, ...] = (1.0, 2.65, 5.0, 10.0, 20.0)
-    seeds: tuple[int, ...] = (1, 2, 3)
+    seeds: tuple[int, ...] = (1, 2)
     """Seeds of redrawn arrivals, per C²."""
 
     @property
