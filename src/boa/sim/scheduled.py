@@ -54,8 +54,6 @@ from boa.units import GpuName, Seconds, UsdPerHour
 if TYPE_CHECKING:
     from boa.sim.simulator import Progress
 
-PACING_H = 24.0
-"""The service's own default."""
 NO_BUDGET: UsdPerHour = 1.0
 """Budget of a purse whose policy follows none: it is never planned with."""
 MOST_STEPS = 100
@@ -123,9 +121,9 @@ class ScheduledSimulation:
             replan_s, quiet_s = REPLAN_S, QUIET_S
         elif settings.pacing_h is not None or settings.billing == "node":
             quiet_s = QUIET_S  # pacing moves the budget, and what it is planned with
-        horizon_h = math.inf if settings.pacing_h is None else settings.pacing_h
-        if settings.billing == "node" and settings.pacing_h is None:
-            horizon_h = PACING_H
+        horizon_h = settings.pacing_h
+        if horizon_h is None and settings.billing == "gpu":
+            horizon_h = math.inf
         return Scheduler(
             NodeLimits(
                 max_nodes=settings.max_nodes,

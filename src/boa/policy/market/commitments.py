@@ -1,6 +1,7 @@
 """Commitments: dollars that jobs in the system will still cost, and what arrivals come to."""
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -42,14 +43,24 @@ def _to_go(standings: Standings, worth: Worth, rows: slice) -> Floats:
     return np.asarray(paid)
 
 
-def promised(workload: Workload, worths: Mapping[str, Worth]) -> UsdPerHour:
-    """Dollars per hour that jobs hold at the worths' price, if they arrive as is believed."""
-    return float(
-        np.sum(
-            [
-                job_class.arrivals_per_hour * fresh_job(worths[job_class.name])[1]
-                for job_class in workload.classes
-                if job_class.name in worths
-            ]
-        )
+class Arriving(NamedTuple):
+    """Jobs that arrive as is believed, each on what it is worth."""
+
+    dollars: UsdPerHour
+    """That they hold …"""
+    variance: float
+    """… and its variance in an hour, USD², if they come one by one: Σ λ c²."""
+    each: Mapping[str, Usd]
+    """Dollars of a job, by class."""
+
+
+def arriving(workload: Workload, worths: Mapping[str, Worth]) -> Arriving:
+    known = [job_class for job_class in workload.classes if job_class.name in worths]
+    rates = np.array([job_class.arrivals_per_hour for job_class in known])
+    each = np.array([fresh_job(worths[job_class.name])[1] for job_class in known])
+    names = (job_class.name for job_class in known)
+    return Arriving(
+        dollars=float(np.sum(rates * each)),
+        variance=float(np.sum(rates * each**2)),
+        each=dict(zip(names, each.tolist(), strict=True)),
     )

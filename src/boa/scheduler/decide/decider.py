@@ -29,7 +29,7 @@ from boa.model.records import NodeRecord
 from boa.model.workload import GpuType
 from boa.placement.fitting import Room, Want
 from boa.policy.boa import Planned
-from boa.policy.market.commitments import promised, to_go
+from boa.policy.market.commitments import Arriving, arriving, to_go
 from boa.scheduler.decide.barring import barred_for, kept_off
 from boa.scheduler.decide.reasons import Change, reason
 from boa.scheduler.decide.room import Refused, left_to_rent
@@ -37,12 +37,12 @@ from boa.scheduler.decide.views import KeptViews, believed_of, job_views
 from boa.scheduler.learn.beliefs import Beliefs
 from boa.scheduler.learn.node_times import NodeTimes
 from boa.scheduler.lifecycle import drop_node
-from boa.scheduler.money.purse import Commitments
+from boa.scheduler.money.steering import Commitments
 from boa.scheduler.observe.messages import CloudRefused
 from boa.scheduler.state import Draft, is_usable
 from boa.scheduler.words.of_nodes import rent_fields
 from boa.scheduler.words.of_shortages import shortage, shortage_fields
-from boa.units import GpuName, Seconds, UsdPerHour
+from boa.units import GpuName, Seconds
 
 UNPLANNED_S: Seconds = 10.0
 """A job that no plan knows of waits so long for one, then starts on the least it can run on.
@@ -85,8 +85,8 @@ class Decider(ABC):
     """Worth of nodes when the policy last looked, where it weighs them."""
     newest: Mapping[NodeId, NodeReason] = field(default_factory=dict)
     """The same of all nodes that are there, also of those that it did not look at since."""
-    arrivals_come_to: tuple[Any, UsdPerHour] = (None, 0.0)
-    """The worths that jobs go by, and dollars per hour that jobs which arrive will hold by them."""
+    arrivals_come_to: tuple[Any, Arriving] = (None, Arriving(0.0, 0.0, {}))
+    """The worths that jobs go by, and what jobs which arrive will hold by them."""
     views: KeptViews = field(default_factory=KeptViews)
     """Those that a market was shown last: it is asked of all jobs at every event."""
     looked: "_Looked | None" = None
@@ -154,17 +154,24 @@ class Decider(ABC):
         had = sum(node.gpu == gpu and is_usable(node) for node in draft.nodes.values())
         self.refused[gpu] = Refused(had, draft.now + for_s, why)
 
-    def commitments(self, draft: Draft) -> Commitments | None:
-        """Money that jobs will take, as far as it is known; nothing before there is a plan."""
+    def commitments(self, draft: Draft, since: Seconds) -> Commitments | None:
+        """Money that jobs will take, as far as it is known, and those take that came after `since`;
+        nothing before there is a plan."""
         if not isinstance(self.memory, Planned):
             return None
         worths = self.memory.worths(self.memory.price)
         jobs = self.job_views(draft, [job for job in draft.jobs.values() if not job.held_back])
-        before, arrivals = self.arrivals_come_to
+        before, coming = self.arrivals_come_to
         if before is not worths:  # as long as plan and price are the same
-            arrivals = promised(self.memory.solution.workload, worths)
-            self.arrivals_come_to = worths, arrivals
-        return Commitments(to_go(jobs, worths, self.memory.facts), arrivals)
+            coming = arriving(self.memory.solution.workload, worths)
+            self.arrivals_come_to = worths, coming
+        new = (job for job in draft.jobs.values() if job.submitted_at > since)
+        return Commitments(
+            to_go=to_go(jobs, worths, self.memory.facts),
+            promised=coming.dollars,
+            variance=coming.variance,
+            came=sum(coming.each.get(job.job_class, 0.0) for job in new),
+        )
 
     def least(self, job: JobRecord) -> Share | None:
         """Share of a job that nothing is planned for: the cheapest GPUs, the fewest."""

@@ -17,6 +17,8 @@ from typing import Any
 from boa.scheduler.money.ledger import Bill
 from boa.units import SECONDS_PER_HOUR, Seconds, Usd, UsdPerHour
 
+HORIZON_H = 24.0
+"""The horizon where none is set."""
 BOUND = 2.0
 """Horizons of budget that can be saved up, or owed: beyond it, a dollar left over is forgone and
 one overspent is forgiven. With the default horizon that is a week-end without jobs."""

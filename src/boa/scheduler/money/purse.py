@@ -3,30 +3,23 @@
 import math
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 from boa.model.job import JobRecord
 from boa.model.workload import Billing
-from boa.scheduler.money import pacing, steering
+from boa.scheduler.money import luck, pacing, steering
 from boa.scheduler.money.ledger import NOTHING, Bill, spend_now
 from boa.scheduler.money.ledger import at as bill_at
 from boa.scheduler.money.money_state import MoneyState
 from boa.scheduler.plan.plan_in_force import PlanState
 from boa.scheduler.state import Draft, State
-from boa.units import Seconds, Usd, UsdPerHour
+from boa.units import Seconds, UsdPerHour
 
 LOOK_S: Seconds = 60.0
 """How often the effective budget is worked out anew."""
 
 
 Remembered: TypeAlias = tuple[pacing.Pace, UsdPerHour | None, steering.Steered]
-
-
-class Commitments(NamedTuple):
-    """Dollars that jobs which are there will still cost, and those promised to the next ones."""
-
-    to_go: Usd
-    promised: UsdPerHour
 
 
 class Purse:
@@ -37,17 +30,18 @@ class Purse:
         self,
         budget: UsdPerHour,
         max_spend: UsdPerHour | None,
-        horizon_h: float,
+        horizon_h: float | None,
         now: Seconds,
         billing: Billing = "gpu",
         ends_at: Seconds = math.inf,
         node: UsdPerHour = 0.0,
         lost_s: Seconds = 0.0,
     ) -> None:
-        """`ends_at`: the budget is for the time until then; `node`: what the cheapest costs, and
-        `lost_s` what it takes to boot and to be reclaimed."""
+        """`horizon_h`: in which dollars are made good; None: a day, or where nodes are billed as
+        long as luck asks for. `ends_at`: the budget is for the time until then; `node`: what the
+        cheapest costs, and `lost_s` what it takes to boot and to be reclaimed."""
         self.ends_at, self._node, self._lost_s = ends_at, node, lost_s
-        self.max_spend, self._horizon_h, self._billing = max_spend, horizon_h, billing
+        self.max_spend, self._given_h, self._billing = max_spend, horizon_h, billing
         self._configured = [budget, max_spend]
         self._pace = pacing.begun(budget, NOTHING, now)
         self._steered = steering.Steered(at=now, billed=0.0)
@@ -90,9 +84,18 @@ class Purse:
         return self._pace.budget
 
     @property
+    def horizon_h(self) -> float:
+        """Hours over which what is owed or left over is made good."""
+        if self._given_h is not None:
+            return self._given_h
+        if self._billing == "gpu":
+            return pacing.HORIZON_H
+        return luck.horizon_h(self._steered.luck, self.budget)
+
+    @property
     def looks_at(self) -> Seconds:
         """When the effective budget is next worked out; never, where nothing is made good."""
-        paced = self._billing == "node" or not math.isinf(self._horizon_h)
+        paced = self._billing == "node" or not math.isinf(self.horizon_h)
         return self._pace.at + LOOK_S if paced else math.inf
 
     @property
@@ -102,16 +105,16 @@ class Purse:
             nodes = self.budget / self._node if self._node else 0.0
             expected = steering.overhead(nodes, self._lost_s)
             effective = steering.effective(
-                self._steered, self.budget, self._horizon_h, self._node, expected
+                self._steered, self.budget, self.horizon_h, self._node, expected
             )
         else:
-            effective = pacing.effective(self._pace, self._horizon_h)
+            effective = pacing.effective(self._pace, self.horizon_h)
         return effective if self.max_spend is None else min(effective, self.max_spend)
 
     @property
     def patience_s(self) -> Seconds:
         """Seconds that a job may wait for GPUs that it is not worth."""
-        return steering.patience_s(self._steered, self.budget, self._horizon_h)
+        return steering.patience_s(self._steered, self.budget, self.horizon_h)
 
     def set(
         self, draft: Draft, budget: UsdPerHour | None, max_spend: UsdPerHour | None
@@ -139,7 +142,7 @@ class Purse:
         self,
         draft: Draft,
         plan: PlanState | None,
-        commitments: Callable[[Draft], Commitments | None] = lambda draft: None,
+        commitments: Callable[[Draft, Seconds], steering.Commitments | None] = lambda *_: None,
     ) -> None:
         """Look at the ledger now and then."""
         if draft.now < self._pace.at + LOOK_S:
@@ -148,16 +151,15 @@ class Purse:
         if _anyone_short(draft.jobs.values()):
             planned = 0.0  # what is not to be had says nothing of what plans come to
         bill = _bill(draft.state, draft.now)
-        self._pace = pacing.advanced(self._pace, bill, planned, draft.now, self._horizon_h)
-        if self._billing == "node" and (found := commitments(draft)) is not None:
+        self._pace = pacing.advanced(self._pace, bill, planned, draft.now, self.horizon_h)
+        if self._billing == "node" and (found := commitments(draft, self._steered.at)) is not None:
             self._steered = steering.looked(
                 self._steered,
                 self.budget,
                 draft.now,
                 billed=bill.total,
-                to_go=found.to_go,
-                promised=found.promised,
-                horizon_h=self._horizon_h,
+                found=found,
+                horizon_h=self.horizon_h,
                 ends_at=self.ends_at,
             )
         draft.put_meta("money", self.document())

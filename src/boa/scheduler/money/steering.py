@@ -10,9 +10,10 @@ by: see docs/concepts/bill.md.
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
+from boa.scheduler.money.luck import LONGEST_H, Luck, watched
 from boa.units import SECONDS_PER_HOUR, Seconds, Usd, UsdPerHour
 
 COUNTED = 0.33
@@ -34,8 +35,8 @@ MOST_HORIZONS = 0.5
 """Horizons of budget that count, saved up or owed: a dead week ends in no spree."""
 BELIEVED = 1.0
 """Horizons of budget that what was believed counts for against what was measured."""
-LONGEST_H = 24.0
-"""The horizon where none is set."""
+ENDING_H = 24.0
+"""The last hours of a budget, in which what jobs will still cost counts ever more."""
 LONGEST_WAIT_S: Seconds = 1800.0
 """The longest that anybody waits for money, however much is owed …"""
 DEEP = 0.5
@@ -69,13 +70,31 @@ class Steered:
     """Newest dollars, each forgotten as hours pass …"""
     promised: Usd = 0.0
     """… and what was promised for those hours."""
+    luck: Luck = field(default_factory=Luck)
+    """What was seen of jobs that happen to come, by which a horizon is chosen."""
 
     def as_document(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.__slots__}
+        plain = {name: getattr(self, name) for name in self.__slots__}
+        return {**plain, "luck": self.luck.as_document()}
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> "Steered":
-        return cls(**document)
+        """Older ones have nothing of luck: what is believed counts until it was seen."""
+        luck = Luck.from_document(document.get("luck", {}))
+        return cls(**{**document, "luck": luck})
+
+
+class Commitments(NamedTuple):
+    """Dollars that jobs take, as far as it is known."""
+
+    to_go: Usd
+    """That jobs which are there will still cost."""
+    promised: UsdPerHour
+    """Those promised to the next ones …"""
+    variance: float = 0.0
+    """… and the variance of that in an hour, USD², if they come one by one."""
+    came: Usd = 0.0
+    """Those of jobs that came since the last look."""
 
 
 def forgiven(steered: Steered) -> Steered:
@@ -89,8 +108,7 @@ def looked(
     now: Seconds,
     *,
     billed: Usd,
-    to_go: Usd,
-    promised: UsdPerHour,
+    found: Commitments,
     horizon_h: float,
     ends_at: Seconds = math.inf,
 ) -> Steered:
@@ -100,7 +118,7 @@ def looked(
     if hours <= 0:
         return steered
     # Both by the budget of now: one that was set since must not look like money earned or spent.
-    counted = _counted(to_go, budget, horizon_h, ends_at - now)
+    counted = _counted(found.to_go, budget, horizon_h, ends_at - now)
     before = _counted(steered.to_go, budget, horizon_h, ends_at - steered.at)
     flow = billed - steered.billed + counted - before
     kept = math.exp(-hours / horizon_h) if math.isfinite(horizon_h) else 1.0
@@ -110,17 +128,24 @@ def looked(
         steered,
         at=now,
         billed=billed,
-        to_go=to_go,
+        to_go=found.to_go,
         left=min(max(steered.left + allowed - flow, -most), most),
         committed=kept * steered.committed + flow,
-        promised=kept * steered.promised + promised * hours,
+        promised=kept * steered.promised + found.promised * hours,
+        luck=watched(
+            steered.luck,
+            hours,
+            came=found.came,
+            promised=found.promised,
+            expected=found.variance,
+        ),
     )
 
 
 def _counted(to_go: Usd, budget: UsdPerHour, horizon_h: float, left_s: Seconds) -> Usd:
     """Dollars of what jobs will still cost that count so long before the budget ends."""
-    horizon_h = min(horizon_h, LONGEST_H)
-    ahead = min(max(left_s / (SECONDS_PER_HOUR * horizon_h), 0.0), 1.0)
+    ending_h, horizon_h = min(horizon_h, ENDING_H), min(horizon_h, LONGEST_H)
+    ahead = min(max(left_s / (SECONDS_PER_HOUR * ending_h), 0.0), 1.0)
     part = COUNTED * ahead + (1.0 - ahead)
     return part * to_go if ahead == 0.0 else min(part * to_go, AHEAD * horizon_h * budget / ahead)
 

@@ -9,6 +9,7 @@ import pytest
 from boa.scheduler.money.purse import Purse
 from boa.scheduler.money.steering import (
     LONGEST_WAIT_S,
+    Commitments,
     Steered,
     effective,
     forgiven,
@@ -37,7 +38,8 @@ def share(part: float, node: float = 0.0) -> float:
 
 
 def seen(steered: Steered = NEW, hours: float = 1.0, **said: Any) -> Steered:
-    fields = {"billed": BUDGET * hours, "to_go": 0.0, "promised": BUDGET, "horizon_h": HORIZON_H}
+    found = Commitments(said.pop("to_go", 0.0), said.pop("promised", BUDGET))
+    fields = {"billed": BUDGET * hours, "found": found, "horizon_h": HORIZON_H}
     return looked(steered, BUDGET, steered.at + hours * H, **{**fields, **said})
 
 
@@ -82,7 +84,7 @@ def test_what_was_counted_before_it_was_paid_for_is_not_counted_twice() -> None:
 
 def test_what_jobs_of_days_cost_counts_for_no_more_than_a_twentieth_of_a_horizon() -> None:
     assert seen(to_go=1e6).left == pytest.approx(-WHOLE / 20)
-    assert seen(to_go=1e6, horizon_h=math.inf).left == pytest.approx(-WHOLE / 20), "of a day"
+    assert seen(to_go=1e6, horizon_h=math.inf).left == pytest.approx(-360.0), "of a month"
 
 
 def test_towards_the_end_of_a_budget_all_counts() -> None:
@@ -150,11 +152,11 @@ def test_a_budget_that_is_set_is_planned_with_whatever_jobs_still_cost(
 ) -> None:
     """How much of that counts depends on the budget: the difference is neither saved nor spent."""
     began = Steered(at=0.0, billed=0.0)
-    steered = looked(began, before, 60.0, billed=0.0, to_go=1e3, promised=before, horizon_h=24.0)
+    found = Commitments(to_go=1e3, promised=before)
+    steered = looked(began, before, 60.0, billed=0.0, found=found, horizon_h=24.0)
     steered = forgiven(steered)
-    steered = looked(
-        steered, after, 120.0, billed=after / 60, to_go=1e3, promised=after, horizon_h=24.0
-    )
+    found = Commitments(to_go=1e3, promised=after)
+    steered = looked(steered, after, 120.0, billed=after / 60, found=found, horizon_h=24.0)
     assert effective(steered, after, 24.0) == pytest.approx(after / 1.1, rel=0.01)
 
 
