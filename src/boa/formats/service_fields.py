@@ -295,10 +295,11 @@ _HABITS = (
         "How long an empty node is kept before it is given back; with `boa` and `billing: node`, "
         "as long as it is worth its price.",
     ),
-    _setting(
+    Field(
         "pacing_h",
-        number(above=0, most=YEAR_H),
+        nullable(number(above=0, most=YEAR_H)),
         "Over how many hours an overspent or underspent dollar is made good.",
+        otherwise="24; with `billing: node` up to 720, by how large and bursty jobs are",
     ),
     _setting(
         "refused_s",

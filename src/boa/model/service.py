@@ -88,8 +88,9 @@ class ServiceConfig:
     keep_warm_s: Seconds = 300.0
     """How long an empty node is kept before it is given back; under `billing: node` BOA keeps a
     node as long as it is worth its price."""
-    pacing_h: float = 24.0
-    """Over how many hours an overspent or underspent dollar is made good."""
+    pacing_h: float | None = None
+    """Over how many hours an overspent or underspent dollar is made good; None: a day, and under
+    `billing: node` as long as luck asks for."""
     refused_s: Seconds = 60.0
     """After the cloud said no: how long until it is asked again."""
     provision_s: Seconds = 0.0
