@@ -70,12 +70,11 @@ def watched(luck: Luck, hours: float, *, came: Usd, promised: UsdPerHour, expect
 
 def variance(luck: Luck) -> float:
     """USD² per hour of the dollars of jobs that come. What is systematic is no luck; but that takes
-    time to tell, for a burst that has just begun looks the same."""
-    known_h = BELIEVED_H + luck.hours
-    strayed = luck.squares - luck.total**2 / known_h
+    a while to tell, for a burst that has just begun looks the same."""
+    strayed = luck.squares - luck.total**2 / (LATELY_H + luck.hours)
     # A sum that fades over LATELY_H hours varies as half of so many hours do.
     seen = 2.0 / LATELY_H * strayed
-    return (BURSTS * luck.expected * BELIEVED_H + seen) / known_h
+    return (BURSTS * luck.expected * BELIEVED_H + seen) / (BELIEVED_H + luck.hours)
 
 
 def horizon_h(luck: Luck, budget: UsdPerHour) -> float:
