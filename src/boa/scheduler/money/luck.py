@@ -32,7 +32,7 @@ BURSTS = 2.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Luck:
-    """What was seen of it: JSON by `as_document`."""
+    """Surprises seen so far: JSON by `as_document`."""
 
     expected: float = 0.0
     """USD² per hour if jobs came one by one, as the plan in force has it."""

@@ -71,7 +71,7 @@ class Steered:
     promised: Usd = 0.0
     """… and what was promised for those hours."""
     luck: Luck = field(default_factory=Luck)
-    """What was seen of jobs that happen to come, by which a horizon is chosen."""
+    """Surprises of jobs that happen to come, by which a horizon is chosen."""
 
     def as_document(self) -> dict[str, Any]:
         plain = {name: getattr(self, name) for name in self.__slots__}
