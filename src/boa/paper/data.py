@@ -103,8 +103,8 @@ SETTINGS: Mapping[str, Setting] = {
 
 
 WEEKS = {1: 2, 2: 3, 3: 4, 4: 4, 5: 3, 6: 3, 7: 4}
-"""Of every cluster of ITP, the one of its first four weeks whose first three days have most jobs,
-but at most a thousand."""
+"""Weeks of ITP's clusters: of the first four the one whose first three days have most jobs, but at
+most a thousand."""
 ITP = tuple(f"itp-{cluster}" for cluster in WEEKS)
 TIMES = {10: 1_500, 100: 2_500, 1_000: 5_000}
 """Synthetic streams, with how many jobs of each are simulated."""
