@@ -123,8 +123,8 @@ def test_causes_without_epochs_a_price_for_every_job_is_as_good_as_boa(redone: R
     """Theorem: then one exchange rate of seconds and dollars is all there is to know."""
     numbers = redone("causes").numbers
     for world in ("T4", "T4, V100 and A100"):
-        assert numbers["lead"][f"{world}, neither"] == pytest.approx(1.0, abs=0.03)
-        assert numbers["lead"][f"{world}, as it is"] > 1.0
+        assert numbers["lead"][f"{world}, both"] == pytest.approx(1.0, abs=0.03)
+        assert numbers["lead"][f"{world}, nothing"] > 1.0
     ladder = list(numbers["ladder"].values())
     assert ladder[0] > ladder[-1]
 

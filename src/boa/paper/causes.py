@@ -7,27 +7,31 @@ type, is left to nobody: every rule that prices seconds by one exchange rate is 
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from boa.paper.compare import JCT, Mean
+from boa.paper.compare import BILL, JCT, SPEND, Mean
 from boa.paper.figures import BOA, RIVAL, drawing, new_figure, panel
 from boa.paper.leads import BOA_LOADS, KNOBS, RULES, leads, runs_of, strongest
 from boa.paper.runs import Document, Run
-from boa.paper.study import BEYOND, Evidence, Study, StudyOutcome, Table, nothing
+from boa.paper.study import BEYOND, Evidence, Row, Study, StudyOutcome, Table, nothing
+from boa.paper.traces import NEWTRACE
 from boa.plots import style
 from boa.policy.registry import ROUND_S
 
 AT = (1.4, 1.6, 2.0, 2.5)
 """Loads over which leads are averaged."""
 OFF: Mapping[str, dict[str, Any]] = {
-    "as it is": {},
-    "no rescaling time": {"rescale_s": 0.0},
-    "no epochs": {"epochs": False},
-    "neither": {"rescale_s": 0.0, "epochs": False},
+    "nothing": {},
+    "rescaling time": {"rescale_s": 0.0},
+    "epochs": {"epochs": False},
+    "both": {"rescale_s": 0.0, "epochs": False},
 }
+BILLED = ("T4", "nothing, and whole nodes billed")
 WORLDS = {"T4": "pollux", "T4, V100 and A100": "sia"}
 LADDER: Sequence[tuple[str, str, dict[str, Any]]] = (
     ("Pollux with autoscaling", "pollux-autoscale", {}),
@@ -85,68 +89,106 @@ def _switched(evidence: Evidence) -> dict[tuple[str, str], dict[str, list[Run]]]
     }
 
 
+def _nodes(evidence: Evidence) -> dict[str, list[Run]]:
+    """BOA by the node and the rules, where nodes boot and are billed whole."""
+    known = NEWTRACE.groups(evidence)
+    return {policy: known.get(policy, []) for policy in ("boa", *RULES)}
+
+
 def runs(evidence: Evidence) -> list[Run]:
     steps = [run for group in _ladder(evidence) for run in group]
-    cells = _switched(evidence).values()
+    cells = [*_switched(evidence).values(), _nodes(evidence)]
     return steps + [run for cell in cells for group in cell.values() for run in group]
+
+
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    """A world with something switched off."""
+
+    boa: float
+    """BOA's JCT over the bound."""
+    lead: Mean
+    """The best rule's JCT over BOA's."""
 
 
 def result(evidence: Evidence) -> StudyOutcome:
     steps = [evidence.all(group) for group in _ladder(evidence)]
-    ladder = [_over_bound(docs) for docs in steps]
-    found = {
-        which: {policy: evidence.all(group) for policy, group in cell.items()}
-        for which, cell in _switched(evidence).items()
+    ladder = [at for docs in steps if (at := _over_bound(docs)) is not None]
+    cells = {
+        which: found
+        for which, groups in _switched(evidence).items()
+        if (found := _cell(evidence, groups)) is not None
     }
-    lead = {which: best_lead(docs) for which, docs in found.items()}
-    boa = {which: _over_bound(docs["boa"]) for which, docs in found.items()}
-    if ladder[0] is None or ladder[-1] is None or any(mean is None for mean in lead.values()):
+    if len(ladder) < len(LADDER) or len(cells) < len(WORLDS) * len(OFF):
         return nothing("runs are missing")
-    first, last = ladder[0], ladder[-1]
+    billed = _cell(evidence, _nodes(evidence), BILL)
     queueing = _queueing(steps[0])
-    parts = [
-        f"{name} {was / now:.2f}×"
-        for (name, *_), was, now in zip(LADDER[1:], ladder, ladder[1:], strict=False)
-        if was is not None and now is not None
-    ]
-    told = ", ".join(f"{off} {lead['T4', off].text()}" for off in OFF)  # type: ignore[union-attr]
-    types = ", ".join(
-        f"{off} {lead['T4, V100 and A100', off].text()}"  # type: ignore[union-attr]
-        for off in OFF
-    )
     return StudyOutcome(
-        rows=[
-            {"world": world, "off": off, "lead": mean and mean.value, "boa": boa[world, off]}
-            for (world, off), mean in lead.items()
-        ]
-        + [
-            {"world": "ladder", "off": name, "boa": at}
-            for (name, *_), at in zip(LADDER, ladder, strict=True)
-        ],
-        measured=f"Pollux takes {first / last:.2f}× as long as BOA: {', '.join(parts)} (its "
-        f"jobs queue for {queueing:.1%} of their time). The best rule for single "
-        f"jobs over BOA, on T4s: {told}; on three types: {types}",
+        rows=_rows(ladder, cells),
+        measured=_said(ladder, cells, billed, queueing),
         verdict="ours",
         reason=f"mean over loads {AT[0]:g} to {AT[-1]:g}",
         numbers={
             "ladder": dict(zip((name for name, *_ in LADDER), ladder, strict=True)),
-            "lead": {f"{world}, {off}": m and m.value for (world, off), m in lead.items()},
+            "lead": {f"{world}, {off}": cell.lead.value for (world, off), cell in cells.items()},
+            "billed": None if billed is None else billed.lead.value,
             "queueing": queueing,
         },
-        tables=[_ladder_table(ladder), _switched_table(lead, boa)],
-        drawn={"ladder": ladder, "lead": lead},
+        tables=[
+            _ladder_table(ladder),
+            _switched_table(cells if billed is None else {**cells, BILLED: billed}),
+        ],
+        drawn={"ladder": ladder, "cells": cells},
     )
 
 
-def _over_bound(docs: Sequence[Document]) -> float | None:
+def _cell(evidence: Evidence, groups: Mapping[str, Sequence[Run]], by: str = SPEND) -> _Cell | None:
+    found = {policy: evidence.all(group) for policy, group in groups.items()}
+    boa, lead = _over_bound(found["boa"], by), best_lead(found, by)
+    return None if boa is None or lead is None else _Cell(boa, lead)
+
+
+def _said(
+    ladder: Sequence[float],
+    cells: Mapping[tuple[str, str], _Cell],
+    billed: _Cell | None,
+    queueing: float,
+) -> str:
+    parts = ", ".join(
+        f"{name} {was / now:.2f}×"
+        for (name, *_), was, now in zip(LADDER[1:], ladder[:-1], ladder[1:], strict=True)
+    )
+    worlds = "; ".join(
+        f"{world}: " + ", ".join(f"{off} off {cells[world, off].lead.text()}" for off in OFF)
+        for world in WORLDS
+    )
+    nodes = "" if billed is None else f"; whole nodes billed {billed.lead.text()}"
+    return (
+        f"Pollux takes {ladder[0] / ladder[-1]:.2f}× as long as BOA: {parts} (its jobs queue for "
+        f"{queueing:.1%} of their time). The best rule for single jobs over BOA, {worlds}{nodes}"
+    )
+
+
+def _rows(ladder: Sequence[float], cells: Mapping[tuple[str, str], _Cell]) -> list[Row]:
+    steps: list[Row] = [
+        {"world": "ladder", "off": name, "boa": at}
+        for (name, *_), at in zip(LADDER, ladder, strict=True)
+    ]
+    return steps + [
+        {"world": world, "off": off, "boa": cell.boa, "lead": cell.lead.value}
+        for (world, off), cell in cells.items()
+    ]
+
+
+def _over_bound(docs: Sequence[Document], by: str = SPEND) -> float | None:
     """JCT over the bound, the mean over loads and traces."""
-    known = [lead.over_bound.value for lead in leads({"boa": docs}, loads=AT)] if docs else []
+    known = [lead.over_bound.value for lead in leads({"boa": docs}, by, AT)] if docs else []
     return sum(known) / len(known) if known else None
 
 
-def best_lead(found: Mapping[str, Sequence[Document]]) -> Mean | None:
+def best_lead(found: Mapping[str, Sequence[Document]], by: str = SPEND) -> Mean | None:
     """JCT of the best rule over BOA's, the mean over loads."""
-    best = [lead.jct for lead in strongest(leads(found, loads=AT)).values() if lead.jct]
+    best = [lead.jct for lead in strongest(leads(found, by, AT)).values() if lead.jct]
     if not best:
         return None
     halves = [mean.half for mean in best if mean.half is not None]
@@ -159,34 +201,26 @@ def _queueing(docs: Sequence[Document]) -> float:
     return float(np.mean([doc["average_queueing_s"] / doc[JCT] for doc in docs]))
 
 
-def _ladder_table(ladder: Sequence[float | None]) -> Table:
-    rows = []
-    before: float | None = None
-    for (name, *_), at in zip(LADDER, ladder, strict=True):
-        gained = "" if before is None or at is None else f"{before / at:.2f}×"
-        rows.append([name, "–" if at is None else f"{at:.2f}", gained])
-        before = at
+def _ladder_table(ladder: Sequence[float]) -> Table:
+    gained = ["", *(f"{was / at:.2f}×" for was, at in pairwise(ladder))]
+    rows = [
+        [name, f"{at:.2f}", faster]
+        for (name, *_), at, faster in zip(LADDER, ladder, gained, strict=True)
+    ]
     heads = ["", "JCT over the bound", "faster than the one before"]
     return Table("From Pollux to BOA, at the same held GPUs (newTrace, T4)", heads, rows)
 
 
-def _switched_table(
-    lead: Mapping[tuple[str, str], Mean | None], boa: Mapping[tuple[str, str], float | None]
-) -> Table:
+def _switched_table(cells: Mapping[tuple[str, str], _Cell]) -> Table:
     rows = [
-        [world, off, "–" if boa[world, off] is None else f"{boa[world, off]:.2f}", _text(mean)]
-        for (world, off), mean in lead.items()
+        [world, off, f"{cell.boa:.2f}", cell.lead.text()] for (world, off), cell in cells.items()
     ]
     heads = ["GPU types", "switched off", "BOA's JCT over the bound", "best rule's JCT over BOA's"]
     return Table("What is left of the lead over the best rule for single jobs", heads, rows)
 
 
-def _text(mean: Mean | None) -> str:
-    return "–" if mean is None else mean.text()
-
-
 def draw(outcome: StudyOutcome) -> Figure:
-    ladder, lead = outcome.drawn["ladder"], outcome.drawn["lead"]
+    ladder, cells = outcome.drawn["ladder"], outcome.drawn["cells"]
     with drawing():
         figure = new_figure(2, "Where the optimum wins", width=5.6, height=3.8)
         axes = panel(
@@ -194,15 +228,22 @@ def draw(outcome: StudyOutcome) -> Figure:
         )
         names = [name for name, *_ in LADDER]
         inks = [RIVAL, *[style.QUIET] * (len(names) - 2), BOA]
-        axes.barh(names, [at or 0.0 for at in ladder], color=inks, height=0.62)
+        axes.barh(names, ladder, color=inks, height=0.62)
         for n, at in enumerate(ladder):
-            axes.annotate(f" {at:.2f}", (at or 0.0, n), va="center", fontsize=9)
+            axes.annotate(f" {at:.2f}", (at, n), va="center", fontsize=9)
         axes.invert_yaxis()
-        axes.set_xlim(left=1.0, right=1.12 * max(at or 1.0 for at in ladder))
+        axes.set_xlim(left=1.0, right=1.12 * max(ladder))
         axes.grid(visible=False)
-        beside = panel(figure, 2, 2, "The best rule for single jobs", "", "Its JCT over BOA's")
+        beside = panel(
+            figure,
+            2,
+            2,
+            "The best rule for single jobs, with … switched off",
+            "",
+            "Its JCT over BOA's",
+        )
         for shift, (world, hatch) in enumerate(zip(WORLDS, ("", "///"), strict=True)):
-            means = [lead[world, off] for off in OFF]
+            means = [cells[world, off].lead for off in OFF]
             beside.bar(
                 [n + 0.38 * shift for n in range(len(OFF))],
                 [mean.value - 1 for mean in means],
@@ -212,6 +253,12 @@ def draw(outcome: StudyOutcome) -> Figure:
                 color=style.SKY if hatch else BOA, hatch=hatch, ec="white",
                 error_kw={"lw": 1.0, "capsize": 3}, label=world,
             )  # fmt: skip
+            for n, mean in enumerate(means):
+                top = mean.value + (mean.half or 0.0)
+                beside.annotate(
+                    f"{mean.value:.2f}", (n + 0.38 * shift, top), xytext=(0, 3), fontsize=8.5,
+                    textcoords="offset points", ha="center", color=style.QUIET,
+                )  # fmt: skip
         beside.set_xticks([n + 0.19 for n in range(len(OFF))], list(OFF), fontsize=8.5)
         beside.axhline(1.0, color=style.QUIET, lw=1.0)
         beside.legend(frameon=False, fontsize=9)

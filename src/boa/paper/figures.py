@@ -20,6 +20,8 @@ from boa.plots import style
 
 BOA, RIVAL, OTHER = style.BLUE, style.VERMILLION, style.QUIET
 MINUTES = 60.0
+BY_GPU = "boa by the GPU"
+"""BOA that counts held GPUs, where another counts whole nodes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +36,7 @@ class Look:
 
 LOOKS: Mapping[str, Look] = {
     "boa": Look(BOA, "o", "-", 2.2),
-    "boa by the GPU": Look(style.SKY, "o", (0, (1, 1.2))),
+    BY_GPU: Look(style.SKY, "o", (0, (1, 1.2))),
     "optimus-price": Look(style.GREEN, "^", (0, (5, 1.5))),
     "scavenger": Look(style.ORANGE, "v", (0, (5, 1.5, 1, 1.5))),
     "efficiency": Look(style.PURPLE, "P", (0, (2.5, 1.2))),
@@ -58,6 +60,8 @@ def colour(policy: str) -> str:
 
 def title_of(policy: str) -> str:
     """In a legend; a variant that only a figure has goes by its own name."""
+    if policy == BY_GPU:
+        return "BOA by the GPU"
     return POLICIES[policy].title if policy in POLICIES else policy
 
 
@@ -243,4 +247,14 @@ def legend_above(axes: Axes, columns: int = 2) -> None:
     axes.legend(
         frameon=False, fontsize=9, ncols=columns, loc="lower right", bbox_to_anchor=(1.0, 1.0),
         borderaxespad=0.2, handlelength=1.5, columnspacing=1.2,
+    )  # fmt: skip
+
+
+def legend_below(figure: Figure, axes: Axes, columns: int = 4) -> None:
+    """Under all panels, BOA first."""
+    lines, names = axes.get_legend_handles_labels()
+    order = sorted(range(len(names)), key=lambda n: not names[n].startswith("BOA"))
+    figure.legend(
+        [lines[n] for n in order], [names[n] for n in order], frameon=False, fontsize=9,
+        ncols=columns, loc="outside lower center", handlelength=2.6,
     )  # fmt: skip

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from boa.paper.compare import JCT, SPEND, Mean
-from boa.paper.figures import drawing, line, new_figure, panel, title_of
+from boa.paper.figures import drawing, legend_below, line, new_figure, panel, title_of
 from boa.paper.leads import BOA_LOADS, KNOBS, RULES, by_trace, runs_of
 from boa.paper.runs import Document, Run
 from boa.paper.study import BEYOND, Evidence, Study, StudyOutcome, Table, nothing
@@ -130,7 +130,7 @@ def draw(outcome: StudyOutcome) -> Figure:
         axes.set_xscale("log")
         axes.set_xticks(RESTARTS, [f"{restart:g}" for restart in RESTARTS])
         axes.xaxis.set_minor_locator(NullLocator())
-        axes.legend(frameon=False, fontsize=9)
+        legend_below(figure, axes, 3)
         return figure
 
 

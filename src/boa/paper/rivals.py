@@ -11,7 +11,15 @@ from matplotlib.figure import Figure
 from boa.model.policies import policies_with
 from boa.paper.compare import SPEND, Mean, duels, row
 from boa.paper.data import SETTINGS
-from boa.paper.figures import drawing, frontier_panel, new_figure, panel, spend_label, title_of
+from boa.paper.figures import (
+    drawing,
+    frontier_panel,
+    legend_below,
+    new_figure,
+    panel,
+    spend_label,
+    title_of,
+)
 from boa.paper.leads import KNOBS, RULES, Lead, leads, runs_of, span, strongest
 from boa.paper.runs import Document, Run
 from boa.paper.study import BEYOND, Evidence, Study, StudyOutcome, Table, nothing
@@ -138,7 +146,7 @@ def draw(outcome: StudyOutcome) -> Figure:
         figure = new_figure(1, title, width=6.8, height=4.4)
         axes = panel(figure, 1, 1, "", spend_label(True), "Average JCT (min)")
         frontier_panel(axes, found, "average_jct_s")
-        axes.legend(frameon=False, fontsize=9)
+        legend_below(figure, axes, 3)
         return figure
 
 

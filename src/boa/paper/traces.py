@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 from boa.paper.compare import BILL, SPEND, Mean, row
 from boa.paper.data import ITP, SETTINGS, SYNTHETIC
-from boa.paper.figures import drawing, lead_panel, new_figure, panel, title_of
+from boa.paper.figures import BY_GPU, drawing, lead_panel, legend_below, new_figure, panel, title_of
 from boa.paper.leads import KNOBS, RULES, Lead, leads, runs_of, span, strongest
 from boa.paper.runs import Document, Run
 from boa.paper.study import BEYOND, Evidence, Study, StudyOutcome, Table, nothing
@@ -22,7 +22,6 @@ from boa.paper.study import BEYOND, Evidence, Study, StudyOutcome, Table, nothin
 BOOT_S = 120.0
 GPU_LOADS = (1.1, 1.25, 1.45, 1.75, 2.1, 2.6, 3.2)
 NODE_LOADS = (1.2, 1.6, 2.2)
-BY_GPU = "boa by the GPU"
 ONE_TYPE = (*RULES, "sia-autoscale", "pollux-autoscale")
 SEVERAL = (*RULES, "rubberband", "sia-autoscale")
 """Pollux knows one GPU type."""
@@ -56,9 +55,10 @@ class Traces:
         )
 
     def runs(self, evidence: Evidence) -> list[Run]:
-        return [run for group in self._runs(evidence).values() for run in group]
+        return [run for group in self.groups(evidence).values() for run in group]
 
-    def _runs(self, evidence: Evidence) -> dict[str, list[Run]]:
+    def groups(self, evidence: Evidence) -> dict[str, list[Run]]:
+        """Runs by policy; BOA by the node is `boa`."""
         quick = evidence.scale.quick
         draws = self.draws[:1] if quick else self.draws
         wanted: dict[str, list[Run]] = {}
@@ -88,7 +88,7 @@ class Traces:
         return found
 
     def result(self, evidence: Evidence) -> StudyOutcome:
-        found = {policy: evidence.all(runs) for policy, runs in self._runs(evidence).items()}
+        found = {policy: evidence.all(runs) for policy, runs in self.groups(evidence).items()}
         by_gpu = found.pop(BY_GPU)
         if not by_gpu or not any(found.values()):
             return nothing("runs are missing")
@@ -227,8 +227,7 @@ def draw(outcome: StudyOutcome) -> Figure:
                 figure, n, len(tables), title, "Money, in cheapest plans", "JCT over the bound"
             )
             lead_panel(axes, table)
-            if n == len(tables):
-                axes.legend(frameon=False, fontsize=8.5)
+        legend_below(figure, axes)
         return figure
 
 
