@@ -179,3 +179,16 @@ def test_verdicts() -> None:
     verdict, reason = judge(True, {"JCT": (1.1, 1.8)})
     assert verdict == "partly"
     assert "1.10 against 1.8" in reason
+
+
+def test_a_trace_that_is_not_there_is_named_with_where_it_comes_from(
+    shared_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for part in ("sia", "pollux", "rubick"):
+        (tmp_path / part).symlink_to(shared_data.resolve() / part)
+    told = ["paper", "run", "trace-itp", "--data", str(tmp_path), "-o", str(tmp_path / "out")]
+    assert main(told) == 2
+    problem = capsys.readouterr().err
+    assert "itp/cluster01.csv" in problem
+    assert "studies of other traces" in problem
+    assert problem.count("\n") == 1

@@ -35,7 +35,8 @@ LAYOUT = (
     "a folder (--data, or $BOA_PAPER_DATA) with sia/workloads/newtrace/workload-1..5.csv and "
     "sia/traces/APP/ (Sia artifact, SOSP'23), pollux/workloads/workload-1.csv (Pollux artifact, "
     "OSDI'21), rubick/workloads/workload-base.csv and rubick/iteration_times/ (Rubick artifact, "
-    "MLSys'25)"
+    "MLSys'25); studies of other traces also take sia/workloads/saturn/ and itp/cluster01..07.csv "
+    "(Microsoft's elasticflow-traces)"
 )
 Redrawn: TypeAlias = float | Literal["own"] | None
 """C² of arrivals drawn anew; "own": the trace's; None: the arrivals of the trace itself."""
@@ -162,7 +163,10 @@ class Cut:
 def trace_of(data: Path, setting: str, cut: Cut) -> Trace:
     chosen = SETTINGS[setting]
     draw = 1 if cut.redrawn is not None or chosen.times is not None else cut.draw
-    trace = read_trace(data / chosen.trace.format(draw=draw), chosen.window)
+    path = data / chosen.trace.format(draw=draw)
+    if not path.is_file():
+        raise FileError(str(path), "no such file", LAYOUT)
+    trace = read_trace(path, chosen.window)
     if chosen.times is not None:
         trace = _denser(trace, chosen.times, chosen.jobs, cut.draw)
     if chosen.only:

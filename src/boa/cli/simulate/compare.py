@@ -174,8 +174,8 @@ def compare(
     Every policy is swept over its own knob: boa over --budgets, autoscaled
     rivals over --targets, those on fixed clusters over --nodes-list, fixed
     over --widths; reservation is one point. A rival's JCTs are then held
-    against BOA's at the same spend, by straight lines between BOA's points;
-    with --billing node, at the same bill.
+    against BOA's at the same spend, read between BOA's points; with
+    --billing node, at the same bill.
 
     [bold]Examples[/bold]
     [dim]$[/dim] boa compare sia.csv --policies boa,pollux-autoscale --budgets 110,140,200,300
