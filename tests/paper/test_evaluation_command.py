@@ -144,6 +144,7 @@ def test_frontiers_are_read_between_their_points() -> None:
     assert at_spend(curve, 99, "average_jct_s") is None
     assert spend_for(curve, 2000) == pytest.approx(150)
     assert spend_for(curve, 900) is None
+    assert spend_for(curve, 1000) == pytest.approx(200), "the least of those that reach it"
 
 
 def test_confidence_intervals_are_student_s() -> None:
@@ -192,3 +193,20 @@ def test_a_trace_that_is_not_there_is_named_with_where_it_comes_from(
     assert "itp/cluster01.csv" in problem
     assert "studies of other traces" in problem
     assert problem.count("\n") == 1
+
+
+def test_all_leaves_out_studies_of_traces_that_are_not_there(
+    shared_data: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for part in ("sia", "pollux", "rubick"):
+        (tmp_path / part).symlink_to(shared_data.resolve() / part)
+    few = {name: STUDIES[name] for name in ("workload-table", "trace-itp")}
+    monkeypatch.setattr("boa.paper.registry.STUDIES", few)
+    told = ["paper", "all", "--quick", "--data", str(tmp_path), "-o", str(tmp_path / "out")]
+    assert main(told) == 0
+    said = capsys.readouterr()
+    assert "trace-itp is left out" in said.err
+    assert "workload-table: the paper" in said.out

@@ -109,7 +109,9 @@ def test_variability_boa_is_ahead_however_bursty_arrivals_are(redone: Redone) ->
 
 
 @pytest.mark.slow
-def test_rivals_nobody_is_faster_than_boa_for_the_same_money(redone: Redone) -> None:
+def test_rivals_fixed_clusters_are_behind_and_rules_for_single_jobs_hardly_ahead(
+    redone: Redone,
+) -> None:
     outcome = redone("rivals")
     best = outcome.numbers["best"].values()
     assert best
@@ -137,10 +139,10 @@ def test_restarts_everybody_is_faster_with_cheap_ones(redone: Redone) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["trace-itp", "trace-saturn", "trace-dense"])
-def test_other_traces_nobody_holds_fewer_gpus_for_the_same_jct(redone: Redone, name: str) -> None:
-    held = redone(name).numbers["held"]
+@pytest.mark.parametrize("name", ["newtrace", "three-types", "itp", "saturn", "dense"])
+def test_other_traces_rivals_are_behind_on_average(redone: Redone, name: str) -> None:
+    held = redone(f"trace-{name}").numbers["held"]
     assert min(lead["over_bound"] for lead in held if lead["policy"] == "boa") > 0.95
-    ratios = [lead["jct_ratio"] for lead in held if lead["policy"] != "boa"]
+    ratios = [lead["jct_ratio"] for lead in held if lead["policy"] != "boa" and lead["jct_ratio"]]
     assert ratios
     assert sum(ratios) / len(ratios) > 1.0

@@ -12,11 +12,12 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from boa.paper.compare import BILL, JCT, SPEND, Mean
 from boa.paper.figures import BOA, RIVAL, drawing, new_figure, panel
-from boa.paper.leads import BOA_LOADS, KNOBS, RULES, leads, runs_of, strongest
+from boa.paper.leads import BOA_LOADS, KNOBS, RULES, by_trace, leads, over_bound, runs_of
 from boa.paper.runs import Document, Run
 from boa.paper.study import BEYOND, Evidence, Row, Study, StudyOutcome, Table, nothing
 from boa.paper.traces import NEWTRACE
@@ -113,7 +114,8 @@ class _Cell:
 
 def result(evidence: Evidence) -> StudyOutcome:
     steps = [evidence.all(group) for group in _ladder(evidence)]
-    ladder = [at for docs in steps if (at := _over_bound(docs)) is not None]
+    common = [load for load in AT if all(over_bound(docs, load, JCT) for docs in steps)]
+    ladder = [at for docs in steps if (at := _over_bound(docs, loads=common)) is not None]
     cells = {
         which: found
         for which, groups in _switched(evidence).items()
@@ -180,20 +182,29 @@ def _rows(ladder: Sequence[float], cells: Mapping[tuple[str, str], _Cell]) -> li
     ]
 
 
-def _over_bound(docs: Sequence[Document], by: str = SPEND) -> float | None:
+def _over_bound(
+    docs: Sequence[Document], by: str = SPEND, loads: Sequence[float] = AT
+) -> float | None:
     """JCT over the bound, the mean over loads and traces."""
-    known = [lead.over_bound.value for lead in leads({"boa": docs}, by, AT)] if docs else []
-    return sum(known) / len(known) if known else None
+    known = [lead.over_bound.value for lead in leads({"boa": docs}, by, loads)] if docs else []
+    return float(np.mean(known)) if known else None
 
 
 def best_lead(found: Mapping[str, Sequence[Document]], by: str = SPEND) -> Mean | None:
-    """JCT of the best rule over BOA's, the mean over loads."""
-    best = [lead.jct for lead in strongest(leads(found, by, AT)).values() if lead.jct]
-    if not best:
-        return None
-    halves = [mean.half for mean in best if mean.half is not None]
-    value = sum(mean.value for mean in best) / len(best)
-    return Mean(value, sum(halves) / len(halves) if halves else None, best[0].n)
+    """JCT of the best rule over BOA's: of every trace the mean over loads."""
+    traces = {policy: by_trace(docs) for policy, docs in found.items()}
+    means = []
+    for trace, own in traces["boa"].items():
+        ratios = []
+        for load in AT:
+            boa = over_bound(own, load, JCT, by)
+            rules = [over_bound(traces[rule].get(trace, ()), load, JCT, by) for rule in RULES]
+            best = min((at for at in rules if at is not None), default=None)
+            if boa is not None and best is not None:
+                ratios.append(best / boa)
+        if ratios:
+            means.append(float(np.mean(ratios)))
+    return Mean.of(means) if means else None
 
 
 def _queueing(docs: Sequence[Document]) -> float:
@@ -220,49 +231,48 @@ def _switched_table(cells: Mapping[tuple[str, str], _Cell]) -> Table:
 
 
 def draw(outcome: StudyOutcome) -> Figure:
-    ladder, cells = outcome.drawn["ladder"], outcome.drawn["cells"]
     with drawing():
         figure = new_figure(2, "Where the optimum wins", width=5.6, height=3.8)
-        axes = panel(
-            figure, 1, 2, "From Pollux to BOA, a habit at a time", "JCT over the bound", ""
-        )
-        names = [name for name, *_ in LADDER]
-        inks = [RIVAL, *[style.QUIET] * (len(names) - 2), BOA]
-        axes.barh(names, ladder, color=inks, height=0.62)
-        for n, at in enumerate(ladder):
-            axes.annotate(f" {at:.2f}", (at, n), va="center", fontsize=9)
-        axes.invert_yaxis()
-        axes.set_xlim(left=1.0, right=1.12 * max(ladder))
-        axes.grid(visible=False)
-        beside = panel(
-            figure,
-            2,
-            2,
-            "The best rule for single jobs, with … switched off",
-            "",
-            "Its JCT over BOA's",
-        )
-        for shift, (world, hatch) in enumerate(zip(WORLDS, ("", "///"), strict=True)):
-            means = [cells[world, off].lead for off in OFF]
-            beside.bar(
-                [n + 0.38 * shift for n in range(len(OFF))],
-                [mean.value - 1 for mean in means],
-                bottom=1.0,
-                width=0.34,
-                yerr=[mean.half or 0.0 for mean in means],
-                color=style.SKY if hatch else BOA, hatch=hatch, ec="white",
-                error_kw={"lw": 1.0, "capsize": 3}, label=world,
-            )  # fmt: skip
-            for n, mean in enumerate(means):
-                top = mean.value + (mean.half or 0.0)
-                beside.annotate(
-                    f"{mean.value:.2f}", (n + 0.38 * shift, top), xytext=(0, 3), fontsize=8.5,
-                    textcoords="offset points", ha="center", color=style.QUIET,
-                )  # fmt: skip
-        beside.set_xticks([n + 0.19 for n in range(len(OFF))], list(OFF), fontsize=8.5)
-        beside.axhline(1.0, color=style.QUIET, lw=1.0)
-        beside.legend(frameon=False, fontsize=9)
+        title = "From Pollux to BOA, a habit at a time"
+        _ladder_panel(panel(figure, 1, 2, title, "JCT over the bound", ""), outcome.drawn["ladder"])
+        title = "The best rule for single jobs, with … switched off"
+        beside = panel(figure, 2, 2, title, "", "Its JCT over BOA's")
+        _switched_panel(beside, outcome.drawn["cells"])
         return figure
+
+
+def _ladder_panel(axes: Axes, ladder: Sequence[float]) -> None:
+    names = [name for name, *_ in LADDER]
+    inks = [RIVAL, *[style.QUIET] * (len(names) - 2), BOA]
+    axes.barh(names, ladder, color=inks, height=0.62)
+    for n, at in enumerate(ladder):
+        axes.annotate(f" {at:.2f}", (at, n), va="center", fontsize=9)
+    axes.invert_yaxis()
+    axes.set_xlim(left=1.0, right=1.12 * max(ladder))
+    axes.grid(visible=False)
+
+
+def _switched_panel(axes: Axes, cells: Mapping[tuple[str, str], _Cell]) -> None:
+    for shift, (world, hatch) in enumerate(zip(WORLDS, ("", "///"), strict=True)):
+        means = [cells[world, off].lead for off in OFF]
+        axes.bar(
+            [n + 0.38 * shift for n in range(len(OFF))],
+            [mean.value - 1 for mean in means],
+            bottom=1.0,
+            width=0.34,
+            yerr=[mean.half or 0.0 for mean in means],
+            color=style.SKY if hatch else BOA, hatch=hatch, ec="white",
+            error_kw={"lw": 1.0, "capsize": 3}, label=world,
+        )  # fmt: skip
+        for n, mean in enumerate(means):
+            axes.annotate(
+                f"{mean.value:.2f}", (n + 0.38 * shift, mean.value + (mean.half or 0.0)),
+                xytext=(0, 3), textcoords="offset points", ha="center", fontsize=8.5,
+                color=style.QUIET,
+            )  # fmt: skip
+    axes.set_xticks([n + 0.19 for n in range(len(OFF))], list(OFF), fontsize=8.5)
+    axes.axhline(1.0, color=style.QUIET, lw=1.0)
+    axes.legend(frameon=False, fontsize=9)
 
 
 STUDY = Study(

@@ -3,7 +3,8 @@
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import pairwise
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -11,10 +12,14 @@ from boa.paper.runs import MONEY, Document, Run
 from boa.paper.study import Evidence
 from boa.sim.equal_money import AtMoney, value_at
 
-T975 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
+T975 = (
+    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
+    2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
+)  # fmt: skip
 """Student's t at 97.5 % with 1, 2, ... degrees of freedom; beyond, NORMAL975 is near enough."""
 NORMAL975 = 1.96
 SPEND, RENTED, BILL = MONEY
+TraceKey: TypeAlias = tuple[object, ...]
 JCT, P95 = "average_jct_s", "p95_jct_s"
 WITHIN = 0.03
 """How near a tuned run has to come to the spend that was wanted."""
@@ -65,7 +70,6 @@ def at_spend(
     by: str = SPEND,
     *,
     bound: float | None = None,
-    beyond: bool = True,
 ) -> float | None:
     """BOA's value at this spend, between its runs; None: it was not there.
 
@@ -74,7 +78,7 @@ def at_spend(
     if not curve:
         return None
     dearest = max(curve, key=lambda found: found[by])
-    if beyond and spend > dearest[by]:
+    if spend > dearest[by]:
         return float(dearest[key])
     runs = [AtMoney(found[by], found[key], bound_of(found, by)) for found in curve]
     return value_at(runs, spend, bound)
@@ -89,13 +93,15 @@ def bound_of(found: Document, by: str = SPEND) -> float | None:
 def spend_for(curve: Sequence[Document], jct: float, by: str = SPEND) -> float | None:
     """The least spend at which BOA reaches this JCT; None outside of what it was run at."""
     points = sorted((found[by], found[JCT]) for found in curve)
-    if not points:
+    if not points or jct > points[0][1]:
         return None
-    spends = [spend for spend, _ in points]
-    best = np.log(np.minimum.accumulate([value for _, value in points]))
-    if not best[-1] <= math.log(jct) <= best[0]:
-        return None
-    return float(np.interp(-math.log(jct), -best, spends))
+    if points[0][1] == jct:
+        return float(points[0][0])
+    for (spend, value), (dearer, faster) in pairwise(points):
+        if faster <= jct < value:
+            share = math.log(value / jct) / math.log(value / faster)
+            return float(spend + share * (dearer - spend))
+    return None
 
 
 def mean_at(curve: Sequence[Document], spend: float, key: str, by: str = SPEND) -> float | None:
@@ -129,7 +135,7 @@ def duels(boa: Sequence[Document], rivals: Sequence[Document], by: str = SPEND) 
     """Each against the BOA runs of its own draw."""
     found = []
     for rival in rivals:
-        own = [doc for doc in boa if _same_trace(doc, rival)]
+        own = [doc for doc in boa if trace_key(doc) == trace_key(rival)]
         spend = rival[by]
         bound = bound_of(rival, by)
         jct, p95 = (at_spend(own, spend, key, by, bound=bound) for key in (JCT, P95))
@@ -145,9 +151,10 @@ def duels(boa: Sequence[Document], rivals: Sequence[Document], by: str = SPEND) 
     return found
 
 
-def _same_trace(one: Document, other: Document) -> bool:
+def trace_key(found: Document) -> TraceKey:
+    """Runs of the same trace have the same."""
     keys = ("setting", "draw", "redrawn", "hours", "every")
-    return all(one["run"][key] == other["run"][key] for key in keys)
+    return tuple(found["run"][key] for key in keys)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

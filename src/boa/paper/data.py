@@ -44,7 +44,7 @@ Redrawn: TypeAlias = float | Literal["own"] | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """One of the paper's clusters, with its trace."""
+    """A trace on GPU types: one of the paper's, or of our own studies."""
 
     trace: str
     """Where it lies; {draw} is filled in."""
@@ -104,8 +104,8 @@ SETTINGS: Mapping[str, Setting] = {
 
 
 WEEKS = {1: 2, 2: 3, 3: 4, 4: 4, 5: 3, 6: 3, 7: 4}
-"""Weeks of ITP's clusters: of the first four the one whose first three days have most jobs, but at
-most a thousand."""
+"""Weeks of ITP's clusters, counted from 0: of 1 to 4 the one whose first three days have most jobs,
+but at most a thousand."""
 ITP = tuple(f"itp-{cluster}" for cluster in WEEKS)
 TIMES = {10: 1_500, 100: 2_500, 1_000: 5_000}
 """Synthetic streams, with how many jobs of each are simulated."""
@@ -159,11 +159,16 @@ class Cut:
     """One job in so many, of each application alike."""
 
 
+def trace_file(data: Path, setting: str, cut: Cut) -> Path:
+    chosen = SETTINGS[setting]
+    drawn_anew = cut.redrawn is not None or chosen.times is not None
+    return data / chosen.trace.format(draw=1 if drawn_anew else cut.draw)
+
+
 @lru_cache(maxsize=KEPT)
 def trace_of(data: Path, setting: str, cut: Cut) -> Trace:
     chosen = SETTINGS[setting]
-    draw = 1 if cut.redrawn is not None or chosen.times is not None else cut.draw
-    path = data / chosen.trace.format(draw=draw)
+    path = trace_file(data, setting, cut)
     if not path.is_file():
         raise FileError(str(path), "no such file", LAYOUT)
     trace = read_trace(path, chosen.window)

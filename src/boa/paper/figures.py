@@ -164,18 +164,11 @@ def _mean_points(found: Sequence[Document], key: str, by: str) -> list[tuple[flo
     return sorted(points, key=lambda point: point[0])
 
 
-def lead_panel(axes: Axes, table: Sequence[Lead], against_bound: bool = True) -> None:
-    """JCT over the bound by load, or over BOA's; a band of 95 % over traces."""
+def lead_panel(axes: Axes, table: Sequence[Lead]) -> None:
+    """JCT over the bound by load, with a band of 95 % over traces."""
     policies = dict.fromkeys(lead.policy for lead in table)
     for policy in sorted(policies, key=lambda name: name == "boa"):
-        known = [
-            (lead.load, mean)
-            for lead in table
-            if lead.policy == policy
-            and (mean := lead.over_bound if against_bound else lead.jct) is not None
-        ]
-        if not known:
-            continue
+        known = [(lead.load, lead.over_bound) for lead in table if lead.policy == policy]
         loads, means = zip(*known, strict=True)
         line(
             axes,

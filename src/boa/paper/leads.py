@@ -7,7 +7,7 @@ load every policy is read between its own runs, in JCTs over the bound for that 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from boa.paper.compare import JCT, P95, SPEND, Mean, bound_of
+from boa.paper.compare import JCT, P95, SPEND, Mean, TraceKey, bound_of, trace_key
 from boa.paper.runs import Document, Run
 from boa.sim.equal_money import AtMoney, value_at
 
@@ -31,7 +31,7 @@ RULES = ("optimus-price", "scavenger", "efficiency")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lead:
-    """A policy at one load, on average over traces."""
+    """A policy at one load (money in cheapest plans), on average over traces."""
 
     policy: str
     load: float
@@ -47,11 +47,10 @@ def runs_of(policy: str, knobs: Iterable[float], **common: object) -> list[Run]:
     return [Run(policy=policy, knob=knob, **common) for knob in knobs]  # type: ignore[arg-type]
 
 
-def by_trace(docs: Iterable[Document]) -> dict[tuple[object, ...], list[Document]]:
-    keys = ("setting", "draw", "redrawn", "hours", "every")
-    found: dict[tuple[object, ...], list[Document]] = {}
+def by_trace(docs: Iterable[Document]) -> dict[TraceKey, list[Document]]:
+    found: dict[TraceKey, list[Document]] = {}
     for doc in docs:
-        found.setdefault(tuple(doc["run"][key] for key in keys), []).append(doc)
+        found.setdefault(trace_key(doc), []).append(doc)
     return found
 
 
@@ -69,17 +68,14 @@ def leads(
     found: Mapping[str, Sequence[Document]],
     by: str = SPEND,
     loads: Sequence[float] = LOADS,
-    *,
-    against: str = "boa",
 ) -> list[Lead]:
-    """Every policy at every load that it reaches in half of the traces at least."""
+    """Every policy at every load that it reaches in half of its traces at least."""
     traces = {policy: by_trace(docs) for policy, docs in found.items()}
-    most = max((len(own) for own in traces.values()), default=0)
     table = []
     for policy, own in traces.items():
         for load in loads:
-            lead = _lead(policy, load, own, traces[against], by)
-            if lead is not None and 2 * lead.traces >= most:
+            lead = _lead(policy, load, own, traces["boa"], by)
+            if lead is not None and 2 * lead.traces >= len(own):
                 table.append(lead)
     return table
 
@@ -87,8 +83,8 @@ def leads(
 def _lead(
     policy: str,
     load: float,
-    own: Mapping[tuple[object, ...], Sequence[Document]],
-    boa: Mapping[tuple[object, ...], Sequence[Document]],
+    own: Mapping[TraceKey, Sequence[Document]],
+    boa: Mapping[TraceKey, Sequence[Document]],
     by: str,
 ) -> Lead | None:
     bounds: list[float] = []

@@ -3,6 +3,7 @@
 import json
 import multiprocessing
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
@@ -13,6 +14,7 @@ from typing import Any
 from boa.atomic_file import replace_file
 from boa.errors import FileError
 from boa.paper.runs import Document, Run, execute, fingerprint
+from boa.worker_process import end_with_parent
 
 Say = Callable[[str], None]
 
@@ -108,6 +110,7 @@ def _in_processes(
 
 def _start() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # interrupted, it ends without a traceback
+    threading.Thread(target=end_with_parent, daemon=True).start()
 
 
 def attempt(run: Run, data: Path) -> dict[str, Any]:

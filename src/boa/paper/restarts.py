@@ -6,7 +6,7 @@ from typing import Any
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
-from boa.paper.compare import JCT, SPEND, Mean
+from boa.paper.compare import JCT, SPEND, Mean, TraceKey
 from boa.paper.figures import drawing, legend_below, line, new_figure, panel, title_of
 from boa.paper.leads import BOA_LOADS, KNOBS, RULES, by_trace, runs_of
 from boa.paper.runs import Document, Run
@@ -15,7 +15,7 @@ from boa.sim.equal_money import AtMoney, value_at
 
 RESTARTS = (0.3, 2.0, 20.0, 50.0)
 COUPLED = "pollux-autoscale"
-POLICIES = ("boa", *RULES, COUPLED)
+SHOWN = ("boa", *RULES, COUPLED)
 GPUS_OVER_LEAST = 1.6
 """Held GPUs at which JCTs are read, over the least that the trace could be run on by the slowest
 restarts: the same GPUs for all."""
@@ -25,7 +25,7 @@ def _runs(evidence: Evidence) -> dict[tuple[str, float], list[Run]]:
     scale = evidence.scale
     step = 2 if scale.quick else 1
     wanted: dict[tuple[str, float], list[Run]] = {}
-    for policy in POLICIES[:-1] if scale.quick else POLICIES:
+    for policy in SHOWN[:-1] if scale.quick else SHOWN:
         draws = scale.draws[:1] if policy == COUPLED else scale.draws[:2]
         knobs: Sequence[float] = BOA_LOADS[::step] if policy == "boa" else KNOBS[policy][::step]
         for restart in RESTARTS:
@@ -60,7 +60,7 @@ def result(evidence: Evidence) -> StudyOutcome:
         return nothing("no runs at a common spend")
     gains = {
         policy: known[policy, RESTARTS[-1]].value / known[policy, RESTARTS[0]].value
-        for policy in POLICIES
+        for policy in SHOWN
         if (policy, RESTARTS[0]) in known and (policy, RESTARTS[-1]) in known
     }
     order = sorted(gains, key=lambda policy: -gains[policy])
@@ -82,7 +82,7 @@ def result(evidence: Evidence) -> StudyOutcome:
     )
 
 
-def _gpus(docs: Sequence[Document]) -> Mapping[tuple[object, ...], float]:
+def _gpus(docs: Sequence[Document]) -> Mapping[TraceKey, float]:
     """Spend of every trace at which JCTs are read."""
     return {
         trace: GPUS_OVER_LEAST * own[0]["cheapest_per_hour"]
@@ -90,11 +90,11 @@ def _gpus(docs: Sequence[Document]) -> Mapping[tuple[object, ...], float]:
     }
 
 
-def _at(docs: Sequence[Document], at: Mapping[tuple[object, ...], float]) -> Mean | None:
+def _at(docs: Sequence[Document], at: Mapping[TraceKey, float]) -> Mean | None:
     values = []
     for trace, own in by_trace(docs).items():
         runs = [AtMoney(doc[SPEND], doc[JCT]) for doc in own]
-        value = value_at(runs, at[trace])
+        value = value_at(runs, at[trace]) if trace in at else None
         if value is not None:
             values.append(value)
     return Mean.of(values) if values else None
@@ -107,7 +107,7 @@ def _lead(known: Mapping[tuple[str, float], Mean], restart: float) -> float:
 
 def _table(known: Mapping[tuple[str, float], Mean]) -> Table:
     rows = []
-    for policy in POLICIES:
+    for policy in SHOWN:
         means = [known.get((policy, restart)) for restart in RESTARTS]
         cells = ["–" if mean is None else f"{mean.value / 60:.1f}" for mean in means]
         rows.append([title_of(policy), *cells])
@@ -120,7 +120,7 @@ def draw(outcome: StudyOutcome) -> Figure:
     with drawing():
         figure = new_figure(1, "Cheap restarts make everybody faster", width=6.4, height=4.2)
         axes = panel(figure, 1, 1, "", "Seconds of a restart", "Average JCT (min)")
-        for policy in reversed(POLICIES):
+        for policy in reversed(SHOWN):
             own = [(r, known[policy, r]) for r in RESTARTS if (policy, r) in known]
             minutes: list[Any] = [mean.value / 60 for _, mean in own]
             halves = [(mean.half or 0.0) / 60 for _, mean in own]

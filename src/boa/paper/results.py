@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from boa.errors import FileError
+from boa.paper.data import trace_file
 from boa.paper.pool import ResultStore, Say, run_all, write
 from boa.paper.study import Evidence, Row, Scale, Study, StudyOutcome, Table, table_lines
 from boa.plots.style import saved
@@ -40,12 +41,19 @@ def redo(
         entry = finish(study, evidence, folder)
         summary["studies"][study.name] = entry
         tell(entry)
-    summary["failed_runs"] = {run.label: why for run, why in store.failed.items()}
-    if stale := store.stale():
+    summary["failed_runs"] = {f"{run.label} ({run.key})": why for run, why in store.failed.items()}
+    summary["stale"] = stale = store.stale()
+    if stale:
         say(f"{stale} results were made by other code; delete {folder / 'runs'} to redo them")
     summary["wall_s"] = round(clock() - began, 1)
     write(folder / SUMMARY, json.dumps(summary, indent=2) + "\n")
     return summary
+
+
+def lacking(study: Study, evidence: Evidence) -> Path | None:
+    """A trace that it takes and that is not there."""
+    files = (trace_file(evidence.data, run.setting, run.cut) for run in study.runs(evidence))
+    return next((file for file in files if not file.is_file()), None)
 
 
 def run_missing(chosen: Sequence[Study], evidence: Evidence, *, jobs: int, say: Say) -> None:

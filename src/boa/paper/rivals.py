@@ -24,8 +24,8 @@ from boa.paper.leads import KNOBS, RULES, Lead, leads, runs_of, span, strongest
 from boa.paper.runs import Document, Run
 from boa.paper.study import BEYOND, Evidence, Study, StudyOutcome, Table, nothing
 
-RENTING = (*RULES, "rubberband", "elasticflow", "gavel-cost")
-"""Rules for single jobs: nobody queues."""
+RENTING = (*RULES, "rubberband", "elasticflow")
+"""Rules for single jobs: nobody queues. On one type gavel-cost is the same as elasticflow."""
 COUPLED = ("pollux-autoscale", "sia-autoscale")
 FIXED = tuple(name for name in policies_with("nodes") if name != "rubick")
 """On a cluster of their own; Rubick's profiles are others."""

@@ -53,7 +53,9 @@ SIMULATING = (
     "sim",
     "solver",
 )
-"""Rooms, with all below them, whose code decides how a simulation goes."""
+"""Rooms, with all below them, whose code decides how a simulation goes …"""
+ALONE = ("clouds/local.py", "paper/alike.py", "paper/data.py", "paper/runs.py")
+"""… and files of other rooms that do."""
 WORLD_COST = 0.5
 """Seconds to read profiles and plan for the first time; other runs may have done so."""
 
@@ -189,6 +191,8 @@ def simulating_files(root: Traversable) -> Iterator[Traversable]:
             yield file
     for room in SIMULATING:
         yield from _below(root.joinpath(room))
+    for name in ALONE:
+        yield root.joinpath(name)
 
 
 def _below(folder: Traversable) -> Iterator[Traversable]:

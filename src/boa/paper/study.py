@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 
 from boa.paper.pool import ResultStore
 from boa.paper.runs import Document, Run
+from boa.sim.sweep import TARGETS
 
 Verdict: TypeAlias = Literal["matches", "partly", "differs", "ours"]
 """How it stands to the paper's claim; ours: the paper has none."""
@@ -25,7 +26,7 @@ class Scale:
 
     name: str
     draws: tuple[int, ...] = (1, 2, 3, 4, 5)
-    targets: tuple[float, ...] = (0.3, 0.45, 0.6, 0.75, 0.9)
+    targets: tuple[float, ...] = TARGETS
     few_targets: tuple[float, ...] = (0.3, 0.45, 0.75, 0.9)
     """Where a whole second set of slow runs is needed."""
     loads: tuple[float, ...] = (1.02, 1.08, 1.15, 1.25, 1.4, 1.6, 1.9, 2.3, 2.8, 3.4)

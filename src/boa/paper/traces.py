@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from boa.paper.compare import BILL, SPEND, Mean, row
-from boa.paper.data import ITP, SETTINGS, SYNTHETIC
+from boa.paper.compare import BILL, SPEND, Mean, row, trace_key
+from boa.paper.data import ITP, SYNTHETIC
 from boa.paper.figures import BY_GPU, drawing, lead_panel, legend_below, new_figure, panel, title_of
 from boa.paper.leads import KNOBS, RULES, Lead, leads, runs_of, span, strongest
 from boa.paper.runs import Document, Run
@@ -21,7 +21,7 @@ from boa.paper.study import BEYOND, Evidence, Study, StudyOutcome, Table, nothin
 
 BOOT_S = 120.0
 GPU_LOADS = (1.1, 1.25, 1.45, 1.75, 2.1, 2.6, 3.2)
-NODE_LOADS = (1.2, 1.6, 2.2)
+NODE_LOADS = (1.2, 1.7, 2.6)
 ONE_TYPE = (*RULES, "sia-autoscale", "pollux-autoscale")
 SEVERAL = (*RULES, "rubberband", "sia-autoscale")
 """Pollux knows one GPU type."""
@@ -93,15 +93,20 @@ class Traces:
         if not by_gpu or not any(found.values()):
             return nothing("runs are missing")
         by_node = found.pop("boa", [])
-        held = leads({"boa": by_gpu, **found}, SPEND)
-        billed = leads({"boa": by_node or by_gpu, BY_GPU: by_gpu, **found}, BILL)
-        tables = {"held": held, "bill": billed} if by_node else {"held": held}
+        tables = {"held": leads({"boa": by_gpu, **found}, SPEND)}
+        if by_node:
+            traces = {trace_key(doc) for doc in by_node}
+            others = {
+                policy: [doc for doc in docs if trace_key(doc) in traces]
+                for policy, docs in {BY_GPU: by_gpu, **found}.items()
+            }
+            tables["bill"] = leads({"boa": by_node, **others}, BILL)
         every = [*by_gpu, *by_node, *(doc for docs in found.values() for doc in docs)]
         return StudyOutcome(
             rows=[_row(doc) for doc in every],
             measured="; ".join(f"{WAYS[way]} {_said(table)}" for way, table in tables.items()),
             verdict="ours",
-            reason=f"C² of gaps {_span_of(doc['cv2'] for doc in by_gpu)}",
+            reason=f"C² of gaps {_span_of(doc['cv2'] or 0.0 for doc in by_gpu)}",
             numbers={way: [_number(lead) for lead in table] for way, table in tables.items()},
             tables=[
                 *(_table(f"{self.words}, {WAYS[way]}", table) for way, table in tables.items()),
@@ -264,4 +269,3 @@ DENSE = Traces(
     in_short=(1, 1 / 12),
 )
 STUDIES = tuple(each.study() for each in (NEWTRACE, THREE_TYPES, CLUSTERS, SATURN, DENSE))
-assert all(name in SETTINGS for name in (*ITP, *SYNTHETIC))

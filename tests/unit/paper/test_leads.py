@@ -47,8 +47,15 @@ def test_a_rival_is_held_against_boa_on_its_own_trace() -> None:
 
 def test_a_load_that_is_reached_on_few_traces_is_left_out() -> None:
     traces = [doc("boa", spend, 110.0, draw=n) for n in (1, 2, 3) for spend in (10.0, 40.0)]
-    table = leads({"boa": traces, "slow": SLOW}, loads=(2.0,))
+    cheap = [doc("slow", spend, 220.0, draw=n) for n in (2, 3) for spend in (10.0, 12.0)]
+    table = leads({"boa": traces, "slow": [*SLOW, *cheap]}, loads=(2.0,))
     assert [lead.policy for lead in table] == ["boa"]
+
+
+def test_a_policy_that_was_run_on_few_traces_is_held_against_boa_on_those() -> None:
+    traces = [doc("boa", spend, 110.0, draw=n) for n in (1, 2, 3) for spend in (10.0, 40.0)]
+    slow = leads({"boa": traces, "slow": SLOW}, loads=(2.0,))[-1]
+    assert (slow.policy, slow.traces) == ("slow", 1)
 
 
 def test_the_strongest_rival_is_the_one_with_the_least_jct() -> None:

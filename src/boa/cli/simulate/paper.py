@@ -93,12 +93,14 @@ def run(
 def all_(how: Redoing) -> None:
     """Redo everything: about an hour on two cores, or minutes with --quick.
 
+    Studies of traces that are not there are left out, and named.
+
     [bold]Example[/bold]
     [dim]$[/dim] boa paper all --quick
     """
     from boa.paper.registry import STUDIES
 
-    _redo(list(STUDIES), how)
+    _redo(list(STUDIES), how, leave_out=True)
 
 
 @app.add("report")
@@ -115,18 +117,27 @@ def report(output: Output = DIR) -> None:
         print(line)
 
 
-def _redo(names: Sequence[str], how: Redoing) -> None:
+def _redo(names: Sequence[str], how: Redoing, *, leave_out: bool = False) -> None:
+    """`leave_out`: studies of traces that are not there."""
     from boa.paper.data import find_data
+    from boa.paper.pool import ResultStore
     from boa.paper.registry import studies
-    from boa.paper.results import redo
-    from boa.paper.study import FULL, QUICK
+    from boa.paper.results import lacking, redo
+    from boa.paper.study import FULL, QUICK, Evidence
     from boa.sim.sweep import usual_jobs
 
-    chosen, scale = studies(names), QUICK if how.quick else FULL
+    chosen, scale, data = studies(names), QUICK if how.quick else FULL, find_data(how.data)
+    if leave_out:
+        evidence = Evidence(ResultStore(how.output), scale, data)
+        without = {study.name: lacking(study, evidence) for study in chosen}
+        for name, file in without.items():
+            if file is not None:
+                note(f"{name} is left out: there is no {file}")
+        chosen = [study for study in chosen if without[study.name] is None]
     summary = redo(
         chosen,
         how.output,
-        find_data(how.data),
+        data,
         scale,
         jobs=how.jobs or usual_jobs(),
         say=note,

@@ -34,16 +34,24 @@ class HeSrpt:
         if not known:
             return Decision(nodes=tuple(view.nodes))
         known.sort(key=lambda one: -size_of(*one))
-        parts = fractions([exponent(job, seen) for job, seen in known])
-        most = np.array([len(seen.gpus) for _, seen in known])
-        widths = whole_gpus(parts, most, pools[gpu].gpus_free)
-        wanted = [
-            Wanted(job, gpu, int(width))
-            for (job, _), width in zip(known, widths, strict=True)
-            if width
-        ]
+        wanted = [Wanted(job, gpu, width) for job, width in shared(known, pools[gpu].gpus_free)]
         placed = seat(sorted(wanted, key=lambda one: -one.width), pools)
         return Decision(placements=placed, nodes=tuple(view.nodes))
+
+
+def shared(known: Sequence[tuple[JobView, Outlook]], gpus: int) -> list[tuple[JobView, int]]:
+    """Jobs, by falling size, with their GPUs. Who cannot run on its share waits, the largest first,
+    and the others share again."""
+    least = [int(seen.widths[seen.rest(job.epoch, job.left) < np.inf].min()) for job, seen in known]
+    left = list(range(len(known)))
+    while True:
+        parts = fractions([exponent(*known[n]) for n in left])
+        most = np.array([len(known[n][1].gpus) for n in left])
+        widths = whole_gpus(parts, most, gpus).tolist()
+        short = [n for n, width in zip(left, widths, strict=True) if 0 < width < least[n]]
+        if not short:
+            return [(known[n][0], w) for n, w in zip(left, widths, strict=True) if w]
+        left.remove(short[0])
 
 
 def size_of(job: JobView, seen: Outlook) -> float:

@@ -1,7 +1,7 @@
 """Seconds and dollars that the rest of a job takes, on any GPUs that it could have."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -179,6 +179,8 @@ def each_alone(view: ClusterView, share: Callable[[JobView, Outlook], Share]) ->
     for job in view.jobs:
         seen = outlooks.of(job)
         shares[job.id] = unknown_share(job, view.gpu_types) if seen is None else share(job, seen)
+        if seen is not None and not job.work:  # it was looked at for this epoch alone
+            shares[job.id] = replace(shares[job.id], until=job.epoch + 1)
     return Decision(shares=shares)
 
 

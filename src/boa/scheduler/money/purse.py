@@ -151,7 +151,8 @@ class Purse:
         if _anyone_short(draft.jobs.values()):
             planned = 0.0  # what is not to be had says nothing of what plans come to
         bill = _bill(draft.state, draft.now)
-        self._pace = pacing.advanced(self._pace, bill, planned, draft.now, self.horizon_h)
+        paced_h = pacing.HORIZON_H if self._given_h is None else self._given_h
+        self._pace = pacing.advanced(self._pace, bill, planned, draft.now, paced_h)
         if self._billing == "node" and (found := commitments(draft, self._steered.at)) is not None:
             self._steered = steering.looked(
                 self._steered,

@@ -1,5 +1,7 @@
 """heSRPT: shares of a fixed pool by remaining size."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -8,7 +10,7 @@ from hypothesis import strategies as st
 from boa.model.cluster import ClusterView, JobView, Node
 from boa.model.speedup import Floats
 from boa.model.workload import GpuType
-from boa.policy.rivals.hesrpt import HeSrpt, exponent, fractions, whole_gpus
+from boa.policy.rivals.hesrpt import HeSrpt, exponent, fractions, shared, whole_gpus
 from boa.policy.rivals.outlook import Outlooks
 
 T4 = {"T4": GpuType(name="T4", gpus_per_node=4)}
@@ -97,3 +99,22 @@ def test_where_jobs_outnumber_gpus_the_smallest_run() -> None:
     found = widths(*(job(f"{n}", 10.0 + n, p=0.9) for n in range(20)), nodes=1)
     assert sum(found.values()) == 4
     assert "0" in found
+
+
+class Wide(Power):
+    """Runs on four GPUs or more."""
+
+    def rates(self, gpu: str, epoch: int) -> Floats | None:
+        found = super().rates(gpu, epoch)
+        assert found is not None
+        found[:, :4] = 0.0
+        return found
+
+
+def test_who_cannot_run_on_its_share_waits_and_the_others_share_again() -> None:
+    jobs = [replace(job(str(n), 1000.0 - n), prediction=Wide(0.5)) for n in range(4)]
+    outlooks = Outlooks(T4)
+    found = shared([(one, seen) for one in jobs if (seen := outlooks.of(one)) is not None], 8)
+    assert found
+    assert all(width >= 4 for _, width in found)
+    assert found[-1][0] is jobs[-1], "the smallest is among them"

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boa.policy.rivals.outlook import LOOK_AHEAD, Outlook, Outlooks, next_look
+from boa.model.cluster import ClusterView
+from boa.policy.rivals.outlook import LOOK_AHEAD, Outlook, Outlooks, each_alone, next_look
 from lone_jobs import TYPES, Curves, job
 
 
@@ -97,3 +98,11 @@ def test_a_job_is_looked_at_when_it_would_move_or_after_ten_epochs(
         assert found == epoch + 1 + moves.index(True)
     else:
         assert found == (epoch + LOOK_AHEAD if len(moves) >= LOOK_AHEAD else None)
+
+
+def test_a_job_of_unknown_epochs_is_looked_at_again_after_this_one() -> None:
+    view = ClusterView(
+        now=0.0, jobs=[job(Curves(0.9), (), epoch=3)], nodes=(), gpu_types={"T4": TYPES["T4"]}
+    )
+    decided = each_alone(view, lambda one, seen: seen.share(0))
+    assert decided.shares["a"].until == 4
