@@ -65,7 +65,7 @@ class Frontiers:
         wanted: dict[str, list[Run]] = {"boa": [], IN_ROUNDS: [], **{name: [] for name in rivals}}
         for cut in cuts(evidence, self.setting):
             wanted["boa"] += [Run(policy="boa", knob=load, **cut) for load in loads]
-            if cut["draw"] <= ROUNDS_TO:
+            if cut["draw"] <= ROUNDS_TO and not scale.quick:
                 wanted[IN_ROUNDS] += [
                     Run(policy="boa", knob=load, interval_s=ROUND_S, **cut) for load in loads
                 ]

@@ -10,7 +10,6 @@ from matplotlib.figure import Figure
 
 from boa.model.policies import policies_with
 from boa.paper.compare import SPEND, Mean, duels, row
-from boa.paper.data import SETTINGS
 from boa.paper.figures import (
     drawing,
     frontier_panel,
@@ -26,14 +25,14 @@ from boa.paper.study import BEYOND, Evidence, Study, StudyOutcome, Table, nothin
 
 RENTING = (*RULES, "rubberband", "elasticflow")
 """Rules for single jobs: nobody queues. On one type gavel-cost is the same as elasticflow."""
-COUPLED = ("pollux-autoscale", "sia-autoscale")
+POLLUX, SIA = "pollux-autoscale", "sia-autoscale"
 FIXED = tuple(name for name in policies_with("nodes") if name != "rubick")
 """On a cluster of their own; Rubick's profiles are others."""
 SIZES = (1.6, 2.5)
 """Their clusters, over the least that the trace can be run on."""
-SHOWN = ("boa", *RULES, "pollux-autoscale")
+SHOWN = ("boa", *RULES, POLLUX)
 SLOW_DRAWS = 1
-"""Draws that fixed clusters are run on: they are far behind on the first."""
+"""Draws that fixed clusters and Sia are run on: they are far behind on the first."""
 
 
 def _runs(evidence: Evidence) -> dict[str, list[Run]]:
@@ -45,13 +44,12 @@ def _runs(evidence: Evidence) -> dict[str, list[Run]]:
         wanted.setdefault("boa", []).extend(runs_of("boa", scale.loads, **common))
         for name in RENTING:
             wanted.setdefault(name, []).extend(runs_of(name, KNOBS[name][::step], **common))
-        for name in COUPLED:
-            knobs = scale.targets if name == SETTINGS["pollux"].rival else scale.few_targets
-            if number in scale.draws[:SLOW_DRAWS] or name == SETTINGS["pollux"].rival:
-                wanted.setdefault(name, []).extend(runs_of(name, knobs, **common))
+        wanted.setdefault(POLLUX, []).extend(runs_of(POLLUX, scale.targets, **common))
         if number in scale.draws[:SLOW_DRAWS]:
             for name in FIXED:
                 wanted[name] = runs_of(name, SIZES[::step], **common)
+            if not scale.quick:
+                wanted[SIA] = runs_of(SIA, scale.few_targets, **common)
     return wanted
 
 
