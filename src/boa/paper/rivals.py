@@ -19,6 +19,7 @@ from boa.paper.figures import (
     spend_label,
     title_of,
 )
+from boa.paper.lead_table import lead_table
 from boa.paper.leads import KNOBS, RULES, Lead, leads, runs_of, span, strongest
 from boa.paper.runs import Document, Run
 from boa.paper.study import BEYOND, Evidence, Study, StudyOutcome, Table, nothing
@@ -76,7 +77,10 @@ def result(evidence: Evidence) -> StudyOutcome:
             },
             "fixed": {name: mean.value for name, mean in fixed.items() if mean is not None},
         },
-        tables=[_renting_table(table), _fixed_table(found, fixed)],
+        tables=[
+            lead_table("newTrace on T4s, at the same held GPUs", table),
+            _fixed_table(found, fixed),
+        ],
         drawn={"runs": {name: found[name] for name in SHOWN if found.get(name)}, "best": best},
     )
 
@@ -99,21 +103,6 @@ def _said(table: Sequence[Lead], best: dict[float, Lead], fixed: dict[str, Mean 
         f"JCT over BOA's, the best rival by load: {nearest}; rules for single jobs "
         f"{span(rules)}, fixed clusters {span(behind)}"
     )
-
-
-def _renting_table(table: Sequence[Lead]) -> Table:
-    loads = sorted({lead.load for lead in table})
-    known = {(lead.policy, lead.load): lead for lead in table}
-    rows = []
-    for policy in dict.fromkeys(lead.policy for lead in table):
-        cells = []
-        for load in loads:
-            lead = known.get((policy, load))
-            mean = None if lead is None else lead.over_bound if policy == "boa" else lead.jct
-            cells.append("–" if mean is None else mean.text(""))
-        rows.append([title_of(policy), *cells])
-    heads = ["", *(f"{load:g} × the cheapest" for load in loads)]
-    return Table("newTrace on T4s. BOA: JCT over the bound; others: over BOA's", heads, rows)
 
 
 def _fixed_table(found: dict[str, list[Document]], fixed: dict[str, Mean | None]) -> Table:

@@ -42,6 +42,7 @@ JOB_COST = {
 OTHER_COST = 0.0015
 NODE_COST = 0.04
 """The same of BOA where nodes are billed."""
+SOURCES = (".py", ".c", ".h")
 SIMULATING = (
     "catalogue",
     "formats",
@@ -187,7 +188,7 @@ def _mean(values: list[Any]) -> float | None:
 def simulating_files(root: Traversable) -> Iterator[Traversable]:
     """Sources that a simulation's result depends on: beside the package, and in these rooms."""
     for file in sorted(root.iterdir(), key=lambda file: file.name):
-        if file.is_file() and file.name.endswith((".py", ".c")):
+        if file.is_file() and file.name.endswith(SOURCES):
             yield file
     for room in SIMULATING:
         yield from _below(root.joinpath(room))
@@ -199,7 +200,7 @@ def _below(folder: Traversable) -> Iterator[Traversable]:
     for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
         if entry.is_dir():
             yield from _below(entry)
-        elif entry.name.endswith((".py", ".c")):
+        elif entry.name.endswith(SOURCES):
             yield entry
 
 

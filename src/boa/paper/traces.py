@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from boa.paper.compare import BILL, SPEND, Mean, row, trace_key
 from boa.paper.data import ITP, SYNTHETIC
 from boa.paper.figures import BY_GPU, drawing, lead_panel, legend_below, new_figure, panel, title_of
+from boa.paper.lead_table import lead_table
 from boa.paper.leads import KNOBS, RULES, Lead, leads, runs_of, span, strongest
 from boa.paper.runs import Document, Run
 from boa.paper.study import BEYOND, Evidence, Study, StudyOutcome, Table, nothing
@@ -109,7 +110,7 @@ class Traces:
             reason=f"C² of gaps {_span_of(doc['cv2'] or 0.0 for doc in by_gpu)}",
             numbers={way: [_number(lead) for lead in table] for way, table in tables.items()},
             tables=[
-                *(_table(f"{self.words}, {WAYS[way]}", table) for way, table in tables.items()),
+                *(lead_table(f"{self.words}, {WAYS[way]}", table) for way, table in tables.items()),
                 *self._each(found, by_gpu, by_node),
             ],
             drawn={"tables": tables, "words": self.words},
@@ -174,28 +175,6 @@ def _said(table: Sequence[Lead]) -> str:
     order = sorted(rivals, key=lambda name: np.mean([mean.value for mean in rivals[name]]))
     told = ", ".join(f"{title_of(name)} {span(rivals[name])}" for name in order)
     return f"BOA takes {own} the bound, over BOA's: {told}"
-
-
-def _table(title: str, table: Sequence[Lead]) -> Table:
-    loads = sorted({lead.load for lead in table})
-    known = {(lead.policy, lead.load): lead for lead in table}
-    rows = []
-    for policy in dict.fromkeys(lead.policy for lead in table):
-        cells = [_cell(known.get((policy, load)), policy == "boa") for load in loads]
-        rows.append([title_of(policy), *cells])
-    heads = ["", *(f"{load:g} × the cheapest" for load in loads)]
-    what = "BOA: JCT over the bound; others: JCT (P95) over BOA's"
-    return Table(f"{title}. {what}", heads, rows)
-
-
-def _cell(lead: Lead | None, own: bool) -> str:
-    if lead is None:
-        return "–"
-    if own:
-        return lead.over_bound.text("")
-    if lead.jct is None or lead.p95 is None:
-        return "–"
-    return f"{lead.jct.text('')} ({lead.p95.value:.2f})"
 
 
 def _number(lead: Lead) -> dict[str, Any]:

@@ -87,7 +87,7 @@ class _Seen:
     """An outlook, with what it was made from: nobody else gets their addresses meanwhile."""
 
     prediction: Prediction
-    version: int | None
+    version: int
     work: tuple[float, ...]
     gpu_types: Mapping[GpuName, GpuType]
     outlook: Outlook | None
@@ -95,8 +95,7 @@ class _Seen:
     def of(self, job: JobView, gpu_types: Mapping[GpuName, GpuType]) -> bool:
         """Whether this job looks out on the same, as far as can be told without looking."""
         return (
-            self.version is not None
-            and self.version == version_of(job.prediction)
+            self.version == version_of(job.prediction)
             and self.work == tuple(job.work)
             and self.gpu_types == gpu_types
         )
