@@ -94,7 +94,7 @@ class Sweeps:
             "C,C,...",
             shared_options.target("--targets"),
             "efficiencies, such as 0.3,0.5,0.7",
-            "Target efficiencies of the autoscaled rivals; 0.3 to 0.9 in five steps.",
+            "Target efficiencies of the autoscaled rivals; 0.3 to 0.9 in four steps.",
         ),
     ] = None
     nodes_list: Annotated[
