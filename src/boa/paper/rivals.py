@@ -108,7 +108,7 @@ def _said(table: Sequence[Lead], best: dict[float, Lead], fixed: dict[str, Mean 
 def _fixed_table(found: dict[str, list[Document]], fixed: dict[str, Mean | None]) -> Table:
     rows = []
     for name, mean in fixed.items():
-        docs = sorted(found[name], key=lambda doc: doc[SPEND])
+        docs = sorted(found[name], key=lambda doc: doc["run"]["knob"])
         rows.append(
             [
                 title_of(name),
