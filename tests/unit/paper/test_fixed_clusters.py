@@ -1,5 +1,6 @@
 """The table of policies on fixed clusters."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from boa.paper import rivals
@@ -16,7 +17,9 @@ def doc(knob: float, gpus: float, jct_s: float) -> dict[str, Any]:
 
 def test_clusters_are_told_by_their_sizes_even_where_the_smaller_holds_more_gpus() -> None:
     """Jobs that wait pile up, and keep a small cluster busy for longer."""
-    found = {"gavel": [doc(2.5, 159, 4080), doc(1.6, 167, 17400)]}
+    found: dict[str, list[Mapping[str, Any]]] = {
+        "gavel": [doc(2.5, 159, 4080), doc(1.6, 167, 17400)]
+    }
     table = rivals._fixed_table(found, {"gavel": None})
     (row,) = table.rows
     assert row[1:3] == ["290 and 68", "167 and 159"]
