@@ -33,21 +33,29 @@ class Row:
             raise InputError(self.at(column), value, "a non-empty text")
         return value
 
-    def number(self, column: str, *, above: float | None = None, least: float = 0.0) -> float:
-        """A finite number of at least `least`, or over `above`."""
+    def number(
+        self,
+        column: str,
+        *,
+        above: float | None = None,
+        least: float = 0.0,
+        most: float = math.inf,
+    ) -> float:
+        """A finite number of at least `least`, or over `above`, and at most `most`."""
         raw = self.cells[column].strip()
         bound = f">= {least:g}" if above is None else f"> {above:g}"
+        bound += f" and <= {most:g}" if most < math.inf else ""
         try:
             value = float(raw)
         except ValueError:
             raise InputError(self.at(column), raw, f"a number {bound}") from None
         too_small = value < least if above is None else value <= above
-        if not math.isfinite(value) or too_small:
+        if not math.isfinite(value) or too_small or value > most:
             raise InputError(self.at(column), raw, f"a finite number {bound}")
         return value
 
-    def whole(self, column: str, *, least: int = 1) -> int:
-        value = self.number(column, least=least)
+    def whole(self, column: str, *, least: int = 1, most: float = math.inf) -> int:
+        value = self.number(column, least=least, most=most)
         if value != int(value):
             raise InputError(self.at(column), self.cells[column], f"a whole number >= {least}")
         return int(value)

@@ -41,6 +41,11 @@ BATCH = 1 << 16
 MAX_ROWS = 20_000_000
 """A few bytes of Parquet can stand for any number of rows: what is more is refused."""
 
+LATEST_S = 1e11
+"""Three thousand years: seconds since 1970 are read, and no more."""
+MOST_COUNTED = 1e9
+"""Steps of a job, GPUs, samples of a batch."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceFormat:
@@ -190,7 +195,7 @@ def _cells(job: TraceJob) -> tuple[object, ...]:
 def _job(row: Row, layout: TraceFormat) -> TraceJob:
     return TraceJob(
         name=row.text("name"),
-        arrival_s=row.number(layout.arrival),
+        arrival_s=row.number(layout.arrival, most=LATEST_S),
         application=row.text("application"),
         gpus=_whole(row, layout.gpus),
         batch_size=_whole(row, layout.batch_size),
@@ -205,7 +210,7 @@ def _job(row: Row, layout: TraceFormat) -> TraceJob:
 
 
 def _whole(row: Row, column: str | None) -> int | None:
-    return row.whole(column) if column and row.has(column) else None
+    return row.whole(column, most=MOST_COUNTED) if column and row.has(column) else None
 
 
 def _flag(row: Row, column: str | None) -> bool:

@@ -1,6 +1,7 @@
 """The command `boa`: one file per command; errors end in one line and an exit code."""
 
 import atexit
+import errno
 import gc
 import os
 import sys
@@ -88,6 +89,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as problem:
         if os.environ.get("BOA_DEBUG"):
             raise
+        if isinstance(problem, OSError) and problem.errno == errno.ENOSPC:
+            return _fail(f"nothing more can be written: {problem.strerror}", 1)
         kind = type(problem).__name__
         return _fail(
             f"unexpected {kind}: {problem}. This is a bug in boa; BOA_DEBUG=1 shows where.", 1
@@ -112,5 +115,6 @@ def _usage(problem: click.ClickException) -> str:
 
 
 def _fail(message: str, code: int) -> int:
-    say_error(message)
+    """Names out of files may have control characters in them, which are not for terminals."""
+    say_error("".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in message))
     return code

@@ -120,7 +120,7 @@ def choose(name: str, knobs: Knobs, billing: Billing = "gpu") -> Choice:
         if knob == facts.knob and value is None:
             raise UsageError(f"--policy {name} needs {flag_of(knob)}")
         if value is not None and knob != facts.knob and knob not in facts.also:
-            takes = flag_of(facts.knob) if facts.knob else "neither"
+            takes = flag_of(facts.knob) if facts.knob else "none of these"
             raise UsageError(f"--policy {name} does not take {flag_of(knob)} (it takes {takes})")
     if knobs.symmetric and not facts.takes_turns:
         names = ", ".join(name for name, known in POLICIES.items() if known.takes_turns)

@@ -90,10 +90,15 @@ class Estimating:
             "rescale": self.rescale_s,
             "prices": None if self.prices is None else _prices(self.prices),
         }
-        if self.measured:
-            return _measured(trace, reading, names, given)
-        with working("fitting the profiles"):
-            return workload_from_files(trace, self.profiles, names, **given, reading=reading)
+        try:
+            if self.measured:
+                return _measured(trace, reading, names, given)
+            with working("fitting the profiles"):
+                return workload_from_files(trace, self.profiles, names, **given, reading=reading)
+        except InputError as wrong:
+            if wrong.field.partition(",")[0] == "trace":
+                raise wrong.inside(str(trace)) from None
+            raise
 
 
 @app.add("from-trace")

@@ -41,7 +41,7 @@ def target(option: str) -> Callable[[Any], float]:
 
 
 def own_knob(option: str) -> Callable[[Any], float]:
-    return parsers.between(option, 0, 1e12, "a number above 0", above=True)
+    return parsers.between(option, 0, 1e12, "a number above 0, at most 1e12", above=True)
 
 
 def node_count(option: str) -> Callable[[Any], int]:

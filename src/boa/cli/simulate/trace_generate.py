@@ -18,10 +18,13 @@ if TYPE_CHECKING:
     from boa.model.trace import TraceJob
 
 NEWTRACE_JOBS = 960
+MOST_HOURS = 1e6
+HOURS = f"hours above 0, at most {MOST_HOURS:,.0f}, such as 48"
 
 
 def _mix(text: Any) -> dict[str, float]:
-    read = parsers.number("--mix", "a share > 0 per application, such as cifar10=0.7,bert=0.3")
+    expected = "a share above 0, at most 1e12, per application, such as cifar10=0.7,bert=0.3"
+    read = parsers.between("--mix", 0, 1e12, expected, above=True)
     mix: dict[str, float] = {}
     for part in str(text).split(","):
         name, equals, share = part.partition("=")
@@ -77,7 +80,7 @@ class ArrivalOptions:
         shell.Option(
             "--hours",
             metavar="H",
-            parser=parsers.number("--hours", "a finite number of hours > 0, such as 48"),
+            parser=parsers.between("--hours", 0, MOST_HOURS, HOURS, above=True),
             help="All jobs of so many hours, instead of a number of jobs.",
         ),
     ] = None
