@@ -90,10 +90,10 @@ def test_the_data_may_be_named_by_the_environment(
 
 def test_a_run_is_kept_and_never_made_twice(shared_data: Path, tmp_path: Path) -> None:
     lines: list[str] = []
-    run_all(ResultStore(tmp_path), [RUN, RUN], shared_data, jobs=1, say=lines.append)
+    run_all(ResultStore(tmp_path, shared_data), [RUN, RUN], jobs=1, say=lines.append)
     assert len(lines) == 1
     assert lines[0].startswith("[1/1] rubick draw 0, boa 1.5: done")
-    again = ResultStore(tmp_path)
+    again = ResultStore(tmp_path, shared_data)
     assert again.missing([RUN]) == []
     found = again.get(RUN)
     assert found is not None
@@ -106,20 +106,20 @@ def test_a_run_that_fails_stops_nothing_and_is_tried_again(
     shared_data: Path, tmp_path: Path
 ) -> None:
     impossible = replace(RUN, knob=0.5)
-    store, lines = ResultStore(tmp_path), list[str]()
-    run_all(store, [impossible, RUN], shared_data, jobs=1, say=lines.append)
+    store, lines = ResultStore(tmp_path, shared_data), list[str]()
+    run_all(store, [impossible, RUN], jobs=1, say=lines.append)
     assert "BudgetTooSmall" in store.failed[impossible]
     assert store.get(RUN) is not None
     assert sum("FAILED" in line for line in lines) == 1
-    assert ResultStore(tmp_path).missing([impossible, RUN]) == [impossible]
+    assert ResultStore(tmp_path, shared_data).missing([impossible, RUN]) == [impossible]
 
 
 @pytest.mark.slow
 def test_two_processes_give_the_results_of_one(shared_data: Path, tmp_path: Path) -> None:
     runs = [RUN, replace(RUN, knob=1.2)]
-    one, two = ResultStore(tmp_path / "one"), ResultStore(tmp_path / "two")
-    run_all(one, runs, shared_data, jobs=1, say=lambda line: None)
-    run_all(two, runs, shared_data, jobs=2, say=lambda line: None)
+    one, two = (ResultStore(tmp_path / name, shared_data) for name in ("one", "two"))
+    run_all(one, runs, jobs=1, say=lambda line: None)
+    run_all(two, runs, jobs=2, say=lambda line: None)
     for run in runs:
         a, b = one.get(run), two.get(run)
         assert a is not None
@@ -156,7 +156,7 @@ def test_confidence_intervals_are_student_s() -> None:
 
 def test_tuning_asks_for_the_grid_then_between_it(tmp_path: Path) -> None:
     """A policy that spends 100 / knob, tuned to 160."""
-    store = ResultStore(tmp_path)
+    store = ResultStore(tmp_path, tmp_path)
     evidence = Evidence(store, QUICK, tmp_path)
 
     def make(knob: float) -> Run:

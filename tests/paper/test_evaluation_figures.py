@@ -35,7 +35,7 @@ Redone = Callable[[str], StudyOutcome]
 def redone(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Redone:
     """Runs what a study needs; figures share their runs here as they do in the command."""
     folder = tmp_path_factory.mktemp("paper")
-    evidence = Evidence(ResultStore(folder), TINY, shared_data)
+    evidence = Evidence(ResultStore(folder, shared_data), TINY, shared_data)
 
     def redo(name: str) -> StudyOutcome:
         study = STUDIES[name]

@@ -11,7 +11,7 @@ from boa.paper.study import QUICK, Evidence, StudyOutcome
 
 
 def redone(name: str, data: Path, folder: Path) -> StudyOutcome:
-    evidence = Evidence(ResultStore(folder), QUICK, data)
+    evidence = Evidence(ResultStore(folder, data), QUICK, data)
     study = STUDIES[name]
     assert study.runs(evidence) == []
     outcome = study.result(evidence)

@@ -13,6 +13,7 @@ from typing import Any
 
 from boa.atomic_file import replace_file
 from boa.errors import FileError
+from boa.paper.data_hash import data_hash
 from boa.paper.runs import Document, Run, execute, fingerprint
 from boa.worker_process import end_with_parent
 
@@ -31,9 +32,11 @@ def write(path: Path, content: str | bytes) -> None:
 
 @dataclass(slots=True)
 class ResultStore:
-    """Results by run, in memory and in a folder. A run that failed is tried again next time."""
+    """Results by run, in memory and in a folder. A run that failed is tried again next time, and so
+    is one that read other data."""
 
     folder: Path
+    data: Path
     done: dict[Run, Document] = field(default_factory=dict)
     failed: dict[Run, str] = field(default_factory=dict)
 
@@ -61,32 +64,32 @@ class ResultStore:
             found = json.loads(self._file(run).read_text("utf-8"))
         except (OSError, ValueError):
             return
-        if isinstance(found, dict) and found.get("run") == asdict(run) and "failed" not in found:
+        if not isinstance(found, dict) or found.get("run") != asdict(run) or "failed" in found:
+            return
+        if found.get("data") == data_hash(run, self.data):
             self.done[run] = found
 
     def _file(self, run: Run) -> Path:
         return self.folder / "runs" / f"{run.key}.json"
 
 
-def run_all(store: ResultStore, runs: Sequence[Run], data: Path, *, jobs: int, say: Say) -> None:
+def run_all(store: ResultStore, runs: Sequence[Run], *, jobs: int, say: Say) -> None:
     """Simulate what is not there yet, the longest first."""
     missing = store.missing(runs)
     if not missing:
         return
-    costs = {run: run.cost(data) for run in missing}
+    costs = {run: run.cost(store.data) for run in missing}
     missing.sort(key=lambda run: -costs[run])
     count = _Count(say, costs, min(jobs, len(missing)))
     if jobs == 1 or len(missing) == 1:
         for run in missing:
-            store.keep(run, attempt(run, data))
+            store.keep(run, attempt(run, store.data))
             count.ended(run, store)
         return
-    _in_processes(store, missing, data, jobs, count)
+    _in_processes(store, missing, jobs, count)
 
 
-def _in_processes(
-    store: ResultStore, missing: Sequence[Run], data: Path, jobs: int, count: "_Count"
-) -> None:
+def _in_processes(store: ResultStore, missing: Sequence[Run], jobs: int, count: "_Count") -> None:
     strangers = set(multiprocessing.active_children())
     pool = ProcessPoolExecutor(
         min(jobs, len(missing)),
@@ -95,7 +98,7 @@ def _in_processes(
     )
     try:
         futures: dict[Future[dict[str, Any]], Run] = {
-            pool.submit(attempt, run, data): run for run in missing
+            pool.submit(attempt, run, store.data): run for run in missing
         }
         for future in as_completed(futures):
             store.keep(futures[future], future.result())
@@ -122,7 +125,7 @@ def attempt(run: Run, data: Path) -> dict[str, Any]:
     if found["completed"] < found["jobs"]:
         ended = f"only {found['completed']:,} of {found['jobs']:,} jobs ever ended"
         return {"run": asdict(run), "failed": ended}
-    return found
+    return {**found, "data": data_hash(run, data)}
 
 
 class _Count:

@@ -33,7 +33,7 @@ def redo(
 ) -> dict[str, Any]:
     """Run what is missing, write every study's files, and tell each result as it is known."""
     began = clock()
-    store = ResultStore(folder)
+    store = ResultStore(folder, data)
     evidence = Evidence(store, scale, data)
     run_missing(chosen, evidence, jobs=jobs, say=say)
     summary = _known(folder, scale)
@@ -63,7 +63,7 @@ def run_missing(chosen: Sequence[Study], evidence: Evidence, *, jobs: int, say: 
         missing = evidence.store.missing(wanted)
         if not missing:
             return
-        run_all(evidence.store, missing, evidence.data, jobs=jobs, say=say)
+        run_all(evidence.store, missing, jobs=jobs, say=say)
 
 
 def finish(study: Study, evidence: Evidence, folder: Path) -> dict[str, Any]:

@@ -128,7 +128,7 @@ def _redo(names: Sequence[str], how: Redoing, *, leave_out: bool = False) -> Non
 
     chosen, scale, data = studies(names), QUICK if how.quick else FULL, find_data(how.data)
     if leave_out:
-        evidence = Evidence(ResultStore(how.output), scale, data)
+        evidence = Evidence(ResultStore(how.output, data), scale, data)
         without = {study.name: lacking(study, evidence) for study in chosen}
         for name, file in without.items():
             if file is not None:

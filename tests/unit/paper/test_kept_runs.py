@@ -1,0 +1,56 @@
+"""Kept runs are taken up only where they are what would be made again."""
+
+import shutil
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from boa.paper import pool
+from boa.paper.data_hash import data_hash
+from boa.paper.pool import ResultStore, run_all
+from boa.paper.runs import Run
+
+RUN = Run(setting="rubick", policy="boa", knob=1.5, draw=0)
+
+
+def made(run: Run, data: Path) -> dict[str, Any]:
+    """A result without its simulation."""
+    return {"run": asdict(run), "jobs": 4, "completed": 4, "average_jct_s": 600.0}
+
+
+def public_data(folder: Path) -> Path:
+    """As much of the public data as the run reads."""
+    for name in ("workloads/workload-base.csv", "iteration_times/bert.csv"):
+        file = folder / "rubick" / name
+        file.parent.mkdir(parents=True)
+        file.write_text(
+            "name,time,application,num_replicas,batch_size,requested_iterations\n", "utf-8"
+        )
+    return folder
+
+
+@pytest.fixture
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(pool, "execute", made)
+    monkeypatch.setattr(Run, "cost", lambda run, data: 1.0)
+    return public_data(tmp_path / "data")
+
+
+@pytest.mark.parametrize("changed", ["workloads/workload-base.csv", "iteration_times/bert.csv"])
+def test_a_run_that_read_other_data_is_made_again(data: Path, tmp_path: Path, changed: str) -> None:
+    out, other = tmp_path / "out", tmp_path / "other"
+    run_all(ResultStore(out, data), [RUN], jobs=1, say=lambda line: None)
+    shutil.copytree(data, other)
+    assert ResultStore(out, other).missing([RUN]) == [], "it is not the place that counts"
+    shutil.copytree(data, tmp_path / "changed")
+    with (tmp_path / "changed" / "rubick" / changed).open("a", encoding="utf-8") as file:
+        file.write("bert-1,0,bert,1,1,1\n")
+    assert ResultStore(out, tmp_path / "changed").missing([RUN]) == [RUN]
+
+
+def test_a_file_that_no_run_reads_changes_nothing(data: Path, tmp_path: Path) -> None:
+    shutil.copytree(data, tmp_path / "other")
+    (tmp_path / "other" / "rubick" / "README.md").write_text("A note.", "utf-8")
+    assert data_hash(RUN, data) == data_hash(RUN, tmp_path / "other")
