@@ -1,6 +1,5 @@
 """Many runs: kept as one file each, so that what was interrupted goes on where it stopped."""
 
-import json
 import multiprocessing
 import signal
 import threading
@@ -14,6 +13,7 @@ from typing import Any
 from boa.atomic_file import replace_file
 from boa.errors import FileError
 from boa.paper.data_hash import data_hash
+from boa.paper.records import read_sealed, sealed
 from boa.paper.runs import Document, Run, execute, fingerprint
 from boa.worker_process import end_with_parent
 
@@ -24,6 +24,8 @@ def write(path: Path, content: str | bytes) -> None:
     """As `replace_file`, in a folder that is made for it: nobody ever reads half a result."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        if path.exists() and not path.is_file():
+            path.unlink()  # a pipe would take it, and keep us waiting for a reader
         replace_file(path, content)
     except OSError as problem:
         reason = problem.strerror or str(problem)
@@ -33,7 +35,7 @@ def write(path: Path, content: str | bytes) -> None:
 @dataclass(slots=True)
 class ResultStore:
     """Results by run, in memory and in a folder. A run that failed is tried again next time, and so
-    is one that read other data."""
+    is one that read other data, or whose file is damaged."""
 
     folder: Path
     data: Path
@@ -49,7 +51,7 @@ class ResultStore:
         return [r for r in dict.fromkeys(runs) if self.get(r) is None and r not in self.failed]
 
     def keep(self, run: Run, found: dict[str, Any]) -> None:
-        write(self._file(run), json.dumps(found) + "\n")
+        write(self._file(run), sealed(found))
         if "failed" in found:
             self.failed[run] = found["failed"]
         else:
@@ -60,11 +62,8 @@ class ResultStore:
         return sum(found.get("code") != fingerprint() for found in self.done.values())
 
     def _load(self, run: Run) -> None:
-        try:
-            found = json.loads(self._file(run).read_text("utf-8"))
-        except (OSError, ValueError):
-            return
-        if not isinstance(found, dict) or found.get("run") != asdict(run) or "failed" in found:
+        found = read_sealed(self._file(run))
+        if found is None or found.get("run") != asdict(run) or "failed" in found:
             return
         if found.get("data") == data_hash(run, self.data):
             self.done[run] = found

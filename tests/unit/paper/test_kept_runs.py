@@ -1,6 +1,8 @@
 """Kept runs are taken up only where they are what would be made again."""
 
+import os
 import shutil
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -54,3 +56,44 @@ def test_a_file_that_no_run_reads_changes_nothing(data: Path, tmp_path: Path) ->
     shutil.copytree(data, tmp_path / "other")
     (tmp_path / "other" / "rubick" / "README.md").write_text("A note.", "utf-8")
     assert data_hash(RUN, data) == data_hash(RUN, tmp_path / "other")
+
+
+def with_text(old: str, new: str) -> Callable[[Path], object]:
+    return lambda file: file.write_text(file.read_text("utf-8").replace(old, new), "utf-8")
+
+
+def with_bytes(content: bytes) -> Callable[[Path], object]:
+    return lambda file: file.write_bytes(content)
+
+
+def as_pipe(file: Path) -> None:
+    file.unlink()
+    os.mkfifo(file)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        with_text("600.0", "1.0"),
+        with_text("600.0", "NaN"),
+        with_text("600.0", '"600"'),
+        with_text('"average_jct_s": 600.0, ', ""),
+        with_bytes(b"[" * 200_000),
+        with_bytes(b"[]"),
+        with_bytes(b"\xff"),
+        with_bytes(b""),
+        as_pipe,
+    ],
+)
+def test_a_damaged_record_is_made_again(
+    data: Path, tmp_path: Path, damage: Callable[[Path], object]
+) -> None:
+    run_all(ResultStore(tmp_path, data), [RUN], jobs=1, say=lambda line: None)
+    (file,) = (tmp_path / "runs").iterdir()
+    whole = file.read_bytes()
+    damage(file)
+    again = ResultStore(tmp_path, data)
+    assert again.missing([RUN]) == [RUN]
+    run_all(again, [RUN], jobs=1, say=lambda line: None)
+    assert file.read_bytes() == whole
+    assert ResultStore(tmp_path, data).missing([RUN]) == []
