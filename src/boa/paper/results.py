@@ -9,15 +9,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from boa.errors import FileError
 from boa.paper.data import trace_file
 from boa.paper.pool import ResultStore, Say, run_all, write
 from boa.paper.study import Evidence, Row, Scale, Study, StudyOutcome, Table, table_lines
+from boa.paper.summary import SUMMARY, begun, finite
 from boa.plots.style import saved
 
 BATCHES = 8
 """How often studies may ask for more: a grid, and then a few steps of tuning."""
-SUMMARY = "summary.json"
 
 
 def redo(
@@ -35,8 +34,8 @@ def redo(
     began = clock()
     store = ResultStore(folder, data)
     evidence = Evidence(store, scale, data)
+    summary = begun(folder, scale)  # first: one that cannot be read is no reason to wait
     run_missing(chosen, evidence, jobs=jobs, say=say)
-    summary = _known(folder, scale)
     for study in chosen:
         entry = finish(study, evidence, folder)
         summary["studies"][study.name] = entry
@@ -46,8 +45,9 @@ def redo(
     if stale:
         say(f"{stale} results were made by other code; delete {folder / 'runs'} to redo them")
     summary["wall_s"] = round(clock() - began, 1)
-    write(folder / SUMMARY, json.dumps(summary, indent=2) + "\n")
-    return summary
+    whole: dict[str, Any] = finite(summary)
+    write(folder / SUMMARY, json.dumps(whole, indent=2, allow_nan=False) + "\n")
+    return whole
 
 
 def lacking(study: Study, evidence: Evidence) -> Path | None:
@@ -93,31 +93,6 @@ def _entry(study: Study, scale: Scale, outcome: StudyOutcome, files: list[str]) 
         "tables": [asdict(table) for table in outcome.tables],
         "files": files,
     }
-
-
-def _known(folder: Path, scale: Scale) -> dict[str, Any]:
-    """The summary so far: other studies' entries of the same scale stay."""
-    try:
-        known = read_summary(folder)
-    except FileError:
-        known = {}
-    entries = known.get("studies", {})
-    kept = {name: entry for name, entry in entries.items() if entry["scale"] == scale.name}
-    return {"version": 1, "scale": scale.name, "newtrace": scale.newtrace, "studies": kept}
-
-
-def read_summary(folder: Path) -> dict[str, Any]:
-    path = folder / SUMMARY
-    expected = "the results of `boa paper run` or `boa paper all`"
-    try:
-        found = json.loads(path.read_text("utf-8"))
-        if not isinstance(found["studies"], dict):
-            raise TypeError
-    except FileNotFoundError:
-        raise FileError(str(path), "no such file", expected) from None
-    except (OSError, ValueError, KeyError, TypeError):
-        raise FileError(str(path), "cannot be read", expected) from None
-    return dict(found)
 
 
 def csv_of(rows: Sequence[Row]) -> str:

@@ -111,7 +111,8 @@ def report(output: Output = DIR) -> None:
     [dim]$[/dim] boa paper report -o results
     """
     from boa.paper.registry import STUDIES
-    from boa.paper.results import markdown, read_summary
+    from boa.paper.results import markdown
+    from boa.paper.summary import read_summary
 
     for line in markdown(read_summary(output), list(STUDIES)):
         print(line)
