@@ -96,6 +96,17 @@ def picture(option: str, suffixes: Collection[str] = PLOT_SUFFIXES) -> Callable[
     return parse
 
 
+def folder(option: str) -> Callable[[Any], Path]:
+    """A parser of folders: no text at all would be the one we are in, which nobody means."""
+
+    def parse(text: Any) -> Path:
+        if not str(text):
+            raise InputError(option, text, "a folder's name")
+        return Path(text)
+
+    return parse
+
+
 def listed(option: str, each: Callable[[Any], _T], expected: str) -> Callable[[Any], list[_T]]:
     """A parser of values between commas, each once."""
 

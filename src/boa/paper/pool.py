@@ -18,6 +18,8 @@ from boa.paper.runs import Document, Run, execute, fingerprint
 from boa.worker_process import end_with_parent
 
 Say = Callable[[str], None]
+RUNS = "runs"
+"""Folder of finished runs, in that of the results."""
 
 
 def write(path: Path, content: str | bytes) -> None:
@@ -61,6 +63,12 @@ class ResultStore:
         """Results in use that other code has made."""
         return sum(found.get("code") != fingerprint() for found in self.done.values())
 
+    def check(self, runs: Iterable[Run]) -> None:
+        """Refuse a folder in the place of a run's file, which could not be written later."""
+        for file in map(self._file, runs):
+            if file.is_dir():
+                raise FileError(f"--output {self.folder}", f"{file}: is a folder", "files in there")
+
     def _load(self, run: Run) -> None:
         found = read_sealed(self._file(run))
         if found is None or found.get("run") != asdict(run) or "failed" in found:
@@ -69,7 +77,7 @@ class ResultStore:
             self.done[run] = found
 
     def _file(self, run: Run) -> Path:
-        return self.folder / "runs" / f"{run.key}.json"
+        return self.folder / RUNS / f"{run.key}.json"
 
 
 def run_all(store: ResultStore, runs: Sequence[Run], *, jobs: int, say: Say) -> None:
@@ -77,6 +85,7 @@ def run_all(store: ResultStore, runs: Sequence[Run], *, jobs: int, say: Say) -> 
     missing = store.missing(runs)
     if not missing:
         return
+    store.check(missing)
     costs = {run: run.cost(store.data) for run in missing}
     missing.sort(key=lambda run: -costs[run])
     count = _Count(say, costs, min(jobs, len(missing)))

@@ -10,13 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from boa.paper.data import trace_file
-from boa.paper.pool import ResultStore, Say, run_all, write
+from boa.paper.pool import RUNS, ResultStore, Say, run_all, write
 from boa.paper.study import Evidence, Row, Scale, Study, StudyOutcome, Table, table_lines
 from boa.paper.summary import SUMMARY, begun, finite
 from boa.plots.style import saved
 
 BATCHES = 8
 """How often studies may ask for more: a grid, and then a few steps of tuning."""
+SUFFIXES = (".svg", ".png", ".csv")
+"""Files of a study: the picture twice, and its table."""
 
 
 def redo(
@@ -43,7 +45,7 @@ def redo(
     summary["failed_runs"] = {f"{run.label} ({run.key})": why for run, why in store.failed.items()}
     summary["stale"] = stale = store.stale()
     if stale:
-        say(f"{stale} results were made by other code; delete {folder / 'runs'} to redo them")
+        say(f"{stale} results were made by other code; delete {folder / RUNS} to redo them")
     summary["wall_s"] = round(clock() - began, 1)
     whole: dict[str, Any] = finite(summary)
     write(folder / SUMMARY, json.dumps(whole, indent=2, allow_nan=False) + "\n")

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from boa.errors import FileError
 from boa.paper import pool
 from boa.paper.data_hash import data_hash
 from boa.paper.pool import ResultStore, run_all
@@ -97,3 +98,12 @@ def test_a_damaged_record_is_made_again(
     run_all(again, [RUN], jobs=1, say=lambda line: None)
     assert file.read_bytes() == whole
     assert ResultStore(tmp_path, data).missing([RUN]) == []
+
+
+def test_a_folder_in_the_place_of_a_record_is_refused_before_anything_runs(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pool, "attempt", None)
+    (tmp_path / "runs" / f"{RUN.key}.json").mkdir(parents=True)
+    with pytest.raises(FileError, match="is a folder"):
+        run_all(ResultStore(tmp_path, data), [RUN], jobs=1, say=lambda line: None)

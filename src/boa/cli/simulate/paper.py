@@ -3,11 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
-from boa.cli import shell
+from boa.cli import parsers, shell
 from boa.cli.console import console, emit_json, note
 from boa.cli.options import Json, Processes
+
+if TYPE_CHECKING:
+    from boa.paper.study import Scale, Study
 
 app = shell.Group("paper", "Redo the paper's evaluation: every figure and table beside its claim.")
 Output: TypeAlias = Annotated[
@@ -16,6 +19,7 @@ Output: TypeAlias = Annotated[
         "-o",
         "--output",
         metavar="DIR",
+        parser=parsers.folder("--output"),
         help="Pictures, tables and a summary go here; finished runs are kept in DIR/runs.",
     ),
 ]
@@ -38,6 +42,7 @@ class Redoing:
         shell.Option(
             "--data",
             metavar="DIR",
+            parser=parsers.folder("--data"),
             help="Public traces and profiles; $BOA_PAPER_DATA, or ../shared/data.",
         ),
     ] = None
@@ -121,20 +126,24 @@ def report(output: Output = DIR) -> None:
 def _redo(names: Sequence[str], how: Redoing, *, leave_out: bool = False) -> None:
     """`leave_out`: studies of traces that are not there."""
     from boa.paper.data import find_data
-    from boa.paper.pool import ResultStore
+    from boa.paper.place import check_files, held
     from boa.paper.registry import studies
-    from boa.paper.results import lacking, redo
-    from boa.paper.study import FULL, QUICK, Evidence
+
+    chosen, data = studies(names), find_data(how.data)
+    with held(how.output):
+        check_files(how.output, chosen)
+        _redo_in(chosen, data, how, leave_out=leave_out)
+
+
+def _redo_in(chosen: Sequence["Study"], data: Path, how: Redoing, *, leave_out: bool) -> None:
+    """The same, in a folder that is ours."""
+    from boa.paper.results import redo
+    from boa.paper.study import FULL, QUICK
     from boa.sim.sweep import usual_jobs
 
-    chosen, scale, data = studies(names), QUICK if how.quick else FULL, find_data(how.data)
+    scale = QUICK if how.quick else FULL
     if leave_out:
-        evidence = Evidence(ResultStore(how.output, data), scale, data)
-        without = {study.name: lacking(study, evidence) for study in chosen}
-        for name, file in without.items():
-            if file is not None:
-                note(f"{name} is left out: there is no {file}")
-        chosen = [study for study in chosen if without[study.name] is None]
+        chosen = _with_traces(chosen, data, how.output, scale)
     summary = redo(
         chosen,
         how.output,
@@ -150,6 +159,22 @@ def _redo(names: Sequence[str], how: Redoing, *, leave_out: bool = False) -> Non
         f"{len(chosen)} results in {how.output} ({scale.name}: newTrace is {scale.newtrace}), "
         f"made in {summary['wall_s'] / 60:.1f} min"
     )
+
+
+def _with_traces(
+    chosen: Sequence["Study"], data: Path, output: Path, scale: "Scale"
+) -> list["Study"]:
+    """Studies whose traces are there; the others are named."""
+    from boa.paper.pool import ResultStore
+    from boa.paper.results import lacking
+    from boa.paper.study import Evidence
+
+    evidence = Evidence(ResultStore(output, data), scale, data)
+    without = {study.name: lacking(study, evidence) for study in chosen}
+    for name, file in without.items():
+        if file is not None:
+            note(f"{name} is left out: there is no {file}")
+    return [study for study in chosen if without[study.name] is None]
 
 
 def _tell(entry: Mapping[str, Any]) -> None:
