@@ -210,3 +210,13 @@ def test_all_leaves_out_studies_of_traces_that_are_not_there(
     said = capsys.readouterr()
     assert "trace-itp is left out" in said.err
     assert "workload-table: the paper" in said.out
+
+
+def test_help_and_manual_say_how_much_of_newtrace_is_quick(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["paper", "run", "--help"]) == 0
+    said = f"{QUICK.hours:g} hours of newTrace"
+    assert said in " ".join(capsys.readouterr().out.split())
+    manual = Path(__file__).parents[2] / "docs" / "cli.md"
+    assert said in manual.read_text("utf-8")

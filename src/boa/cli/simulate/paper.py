@@ -33,7 +33,7 @@ class Redoing:
     quick: Annotated[
         bool,
         shell.Option(
-            "--quick", help="Minutes instead of an hour: one draw, few points, 8 hours of newTrace."
+            "--quick", help="Minutes instead of an hour: one draw, few points, 6 hours of newTrace."
         ),
     ] = False
     output: Output = DIR
