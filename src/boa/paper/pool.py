@@ -6,18 +6,23 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from boa.atomic_file import replace_file
-from boa.errors import FileError
+from boa.errors import BoaError, FileError
 from boa.paper.data_hash import data_hash
 from boa.paper.records import read_sealed, sealed
 from boa.paper.runs import Document, Run, execute, fingerprint
 from boa.worker_process import end_with_parent
 
 Say = Callable[[str], None]
+KILLED = (
+    "a process that simulates was killed (out of memory, perhaps: fewer --jobs take less); "
+    "the same command goes on from there"
+)
 RUNS = "runs"
 """Folder of finished runs, in that of the results."""
 
@@ -111,6 +116,8 @@ def _in_processes(store: ResultStore, missing: Sequence[Run], jobs: int, count: 
         for future in as_completed(futures):
             store.keep(futures[future], future.result())
             count.ended(futures[future], store)
+    except BrokenProcessPool:
+        raise BoaError(KILLED) from None
     except BaseException:
         for child in set(multiprocessing.active_children()) - strangers:
             child.terminate()  # or leaving would wait for what they are at

@@ -2,14 +2,15 @@
 
 import os
 import shutil
+import signal
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from boa.errors import FileError
+from boa.errors import BoaError, FileError
 from boa.paper import pool
 from boa.paper.data_hash import data_hash
 from boa.paper.pool import ResultStore, run_all
@@ -107,3 +108,20 @@ def test_a_folder_in_the_place_of_a_record_is_refused_before_anything_runs(
     (tmp_path / "runs" / f"{RUN.key}.json").mkdir(parents=True)
     with pytest.raises(FileError, match="is a folder"):
         run_all(ResultStore(tmp_path, data), [RUN], jobs=1, say=lambda line: None)
+
+
+def killed(run: Run, data: Path) -> dict[str, Any]:
+    """In a process of the pool, as the kernel does it where memory runs out."""
+    os.kill(os.getpid(), signal.SIGKILL)
+    return {}
+
+
+def test_a_process_that_is_killed_is_no_bug_of_ours(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pool, "attempt", killed)
+    store, runs = ResultStore(tmp_path, data), [RUN, replace(RUN, knob=1.2)]
+    with pytest.raises(BoaError, match="killed .* goes on from there") as problem:
+        run_all(store, runs, jobs=2, say=lambda line: None)
+    assert problem.value.exit_code == 1
+    assert store.missing(runs) == runs
