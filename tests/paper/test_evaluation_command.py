@@ -1,6 +1,7 @@
 """`boa paper`: what it writes, what it keeps, and how it says that something is missing."""
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -220,3 +221,28 @@ def test_help_and_manual_say_how_much_of_newtrace_is_quick(
     assert said in " ".join(capsys.readouterr().out.split())
     manual = Path(__file__).parents[2] / "docs" / "cli.md"
     assert said in manual.read_text("utf-8")
+
+
+def test_a_study_none_of_whose_runs_could_be_made_is_no_result(
+    shared_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data, out = tmp_path / "data", tmp_path / "out"
+    data.mkdir()
+    for part in ("sia", "pollux"):
+        (data / part).symlink_to(shared_data.resolve() / part)
+    shutil.copytree(shared_data / "rubick", data / "rubick", copy_function=shutil.copyfile)
+    for folder in (data / "rubick", data / "rubick" / "iteration_times"):
+        folder.chmod(0o755)
+    for file in (data / "rubick" / "iteration_times").glob("*.csv"):
+        file.write_text("nothing\n1\n", "utf-8")
+    told = ["paper", "run", "frontier-rubick", "workload-table", "--quick", "--jobs", "1"]
+    assert main([*told, "--data", str(data), "-o", str(out)]) == 1
+    said = capsys.readouterr()
+    assert "frontier-rubick: none of the runs that it lacked could be made: FileError: " in said.err
+    assert "rubick/iteration_times/" in said.err
+    assert "1 results in" in said.err
+    assert said.out.startswith("workload-table")
+    assert said.out.count("\n") == 1, "no verdict"
+    summary = json.loads((out / "summary.json").read_text("utf-8"))
+    assert list(summary["studies"]) == ["workload-table"]
+    assert list(summary["not_made"]) == ["frontier-rubick"]

@@ -11,6 +11,7 @@ from typing import Any
 
 from boa.paper.data import trace_file
 from boa.paper.pool import RUNS, ResultStore, Say, run_all, write
+from boa.paper.runs import Run
 from boa.paper.study import Evidence, Row, Scale, Study, StudyOutcome, Table, table_lines
 from boa.paper.summary import SUMMARY, begun, finite
 from boa.plots.style import saved
@@ -37,9 +38,15 @@ def redo(
     store = ResultStore(folder, data)
     evidence = Evidence(store, scale, data)
     summary = begun(folder, scale)  # first: one that cannot be read is no reason to wait
-    run_missing(chosen, evidence, jobs=jobs, say=say)
+    asked = run_missing(chosen, evidence, jobs=jobs, say=say)
+    summary["not_made"] = not_made = dict[str, str]()
     for study in chosen:
         entry = finish(study, evidence, folder)
+        why = _all_failed(asked[study.name], store)
+        if why and not entry["files"]:
+            not_made[study.name] = why
+            say(f"{study.name}: none of the runs that it lacked could be made: {why}")
+            continue
         summary["studies"][study.name] = entry
         tell(entry)
     summary["failed_runs"] = {f"{run.label} ({run.key})": why for run, why in store.failed.items()}
@@ -58,14 +65,24 @@ def lacking(study: Study, evidence: Evidence) -> Path | None:
     return next((file for file in files if not file.is_file()), None)
 
 
-def run_missing(chosen: Sequence[Study], evidence: Evidence, *, jobs: int, say: Say) -> None:
-    """Batch after batch, as later questions depend on earlier answers."""
+def run_missing(
+    chosen: Sequence[Study], evidence: Evidence, *, jobs: int, say: Say
+) -> dict[str, list[Run]]:
+    """Batch after batch, as later questions depend on earlier answers; the runs by study."""
+    asked: dict[str, list[Run]] = {study.name: [] for study in chosen}
     for _ in range(BATCHES):
-        wanted = [run for study in chosen for run in study.runs(evidence)]
-        missing = evidence.store.missing(wanted)
+        for study in chosen:
+            asked[study.name] += study.runs(evidence)
+        missing = evidence.store.missing(run for runs in asked.values() for run in runs)
         if not missing:
-            return
+            break
         run_all(evidence.store, missing, jobs=jobs, say=say)
+    return asked
+
+
+def _all_failed(runs: Sequence[Run], store: ResultStore) -> str:
+    """Why the first of them did, if they all did."""
+    return store.failed[runs[0]] if runs and all(run in store.failed for run in runs) else ""
 
 
 def finish(study: Study, evidence: Evidence, folder: Path) -> dict[str, Any]:

@@ -121,7 +121,7 @@ def test_a_process_that_is_killed_is_no_bug_of_ours(
 ) -> None:
     monkeypatch.setattr(pool, "attempt", killed)
     store, runs = ResultStore(tmp_path, data), [RUN, replace(RUN, knob=1.2)]
-    with pytest.raises(BoaError, match="killed .* goes on from there") as problem:
+    with pytest.raises(BoaError, match=r"killed .* goes on from there") as problem:
         run_all(store, runs, jobs=2, say=lambda line: None)
     assert problem.value.exit_code == 1
     assert store.missing(runs) == runs

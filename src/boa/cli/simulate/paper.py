@@ -155,10 +155,13 @@ def _redo_in(chosen: Sequence["Study"], data: Path, how: Redoing, *, leave_out: 
     )
     if how.json:
         emit_json(summary)
+    made = len(chosen) - len(summary["not_made"])
     note(
-        f"{len(chosen)} results in {how.output} ({scale.name}: newTrace is {scale.newtrace}), "
+        f"{made} results in {how.output} ({scale.name}: newTrace is {scale.newtrace}), "
         f"made in {summary['wall_s'] / 60:.1f} min"
     )
+    if made < len(chosen):
+        raise shell.Exit(1)
 
 
 def _with_traces(
