@@ -1,0 +1,119 @@
+"""The keeper as a rank sees it. Every call may raise `NoKeeper`: then the disk is there."""
+
+import socket
+import threading
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from boa.train.keeper import messages
+from boa.train.keeper.far import Address
+from boa.train.keeper.messages import Message
+from boa.train.keeper.process import SOCKET, WANTED
+from boa.train.keeper.stripes import Stripes
+
+COMING_S = 60.0
+"""For a keeper to come when it was asked for."""
+LOOK_S = 0.2
+PATIENCE_S = 20.0
+"""For an answer."""
+
+
+class NoKeeper(OSError):
+    """There is none, it has died, or it will not; says which."""
+
+
+class Later(NoKeeper):
+    """The memory is being had from the system: to be asked again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """A segment."""
+
+    number: int
+    content: Stripes
+
+
+class KeeperClient:
+    """One connection. What was reserved through it and not kept is free when it closes."""
+
+    def __init__(self, folder: Path) -> None:
+        try:
+            self._connection = messages.connect(folder / SOCKET)
+        except OSError as problem:
+            raise NoKeeper(f"no keeper listens in {folder}: {problem.strerror}") from None
+        self._connection.settimeout(PATIENCE_S)
+
+    def reserve(self, count: int) -> Memory:
+        """Memory to write so many bytes into. `Later`: not yet."""
+        answer, files = self._ask(ask="reserve", bytes=count)
+        return Memory(answer["segment"], Stripes(files, answer["bytes"]))
+
+    def keep(self, segment: int, generation: str) -> None:
+        """Hold what is in it, under that name."""
+        self._ask(ask="keep", segment=segment, generation=generation)
+
+    def open(self, segment: int, generation: str) -> Memory:
+        """A segment that another rank has left something in, to read."""
+        answer, files = self._ask(ask="open", segment=segment, generation=generation)
+        return Memory(segment, Stripes(files, answer["bytes"]))
+
+    def write(self, generation: str, command: list[str], env: dict[str, str]) -> None:
+        """Have it written to the disk, by this command."""
+        self._ask(ask="write", generation=generation, command=command, env=env)
+
+    def release(self, generation: str) -> None:
+        """It is on the disk, or not needed."""
+        self._ask(ask="release", generation=generation)
+
+    def where(self) -> tuple[str, Address | None]:
+        """The word by which it knows itself, and where other nodes reach it, if they do."""
+        answer, _ = self._ask(ask="where")
+        address = Address(answer["host"], answer["port"], answer["key"])
+        return answer["key"], address if answer["host"] else None
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _ask(self, **message: object) -> tuple[Message, list[int]]:
+        try:
+            messages.send(self._connection, message)
+            heard = messages.receive(self._connection)
+        except (OSError, ValueError) as problem:
+            raise NoKeeper(f"the keeper does not answer: {problem}") from None
+        if heard is None:
+            raise NoKeeper("the keeper has ended")
+        answer, files = heard
+        if "later" in answer:
+            raise Later(answer["later"])
+        if "refused" in answer:
+            raise NoKeeper(str(answer["refused"]))
+        return answer, files
+
+
+def begun(folder: Path, over: threading.Event) -> KeeperClient:
+    """A connection to the keeper there; if there is none yet, ask for one and wait.
+
+    NoKeeper: none has come, or `over` has been set meanwhile.
+    """
+    until = time.monotonic() + COMING_S
+    while True:
+        try:
+            return KeeperClient(folder)
+        except NoKeeper:
+            if time.monotonic() > until or over.is_set():
+                raise
+        with suppress(OSError):
+            (folder / WANTED).touch(mode=0o600)
+        over.wait(LOOK_S)
+
+
+def listens(folder: Path) -> bool:
+    try:
+        connection: socket.socket = messages.connect(folder / SOCKET)
+    except OSError:
+        return False
+    connection.close()
+    return True
