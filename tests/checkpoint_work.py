@@ -200,6 +200,7 @@ def load_damaged(ranks: Ranks, say: object, home: str) -> list[Any]:
     circle.first((newest / f"own-{ranks.world_size - 1}.pt").unlink)
     loaded = saver.load(state)
     assert loaded is not None
+    assert loaded.path is not None
     assert is_constant(state, 1.0)
     for file in Path(home, "checkpoint-00000001").glob("*.distcp"):
         circle.first(lambda file=file: _cut(file))  # type: ignore[misc]

@@ -58,23 +58,39 @@ def written(home: Path, progress: Progress) -> Iterator[Path]:
         abandon(old)
 
 
-def begin(home: Path) -> Path:
-    """A hidden folder, for `publish` or `abandon`."""
+def begin(home: Path, name: str = "") -> Path:
+    """A hidden folder, for `publish` or `abandon`. `name`: by which `leftovers` may spare it."""
     home.mkdir(parents=True, exist_ok=True)
-    hidden = home / f"{_HIDDEN}new-{os.getpid()}-{time.time_ns()}"
+    hidden = home / f"{_HIDDEN}new-{name or os.getpid()}-{time.time_ns()}"
     hidden.mkdir()
     return hidden
 
 
-def publish(hidden: Path, manifest: Manifest) -> Path:
-    """All that is in the folder becomes the newest checkpoint."""
+def publish(hidden: Path, manifest: Manifest, number: int | None = None) -> Path:
+    """All that is in the folder becomes the newest checkpoint, or the one with this number.
+
+    FileExistsError: there is one with that number already.
+    """
     home = hidden.parent
-    number = max((number for number, _ in _published(home)), default=0) + 1
     (hidden / MANIFEST).write_text(json.dumps(_document(manifest)))
     _sync(hidden)
-    path = hidden.rename(home / f"checkpoint-{number:08}")
-    _sync_folder(home)
-    return path
+    while True:
+        target = home / f"checkpoint-{number or newest_number(home) + 1:08}"
+        try:
+            path = hidden.rename(target)
+        except OSError:
+            if not target.is_dir():
+                raise
+            if number is not None:
+                raise FileExistsError(target) from None
+            continue  # somebody else has just published one
+        _sync_folder(home)
+        return path
+
+
+def newest_number(home: Path) -> int:
+    """0: there is no checkpoint."""
+    return max((number for number, _ in _published(home)), default=0)
 
 
 def retired(home: Path) -> list[Path]:
@@ -88,7 +104,10 @@ def retired(home: Path) -> list[Path]:
 
 def abandon(hidden: Path) -> None:
     """Harmless if it was published, or is gone."""
-    shutil.rmtree(hidden, ignore_errors=True)
+    if hidden.is_dir():
+        shutil.rmtree(hidden, ignore_errors=True)
+    else:
+        hidden.unlink(missing_ok=True)
 
 
 def latest(home: Path) -> Path | None:
@@ -130,8 +149,10 @@ def remove_leftovers(home: Path) -> None:
         abandon(path)
 
 
-def leftovers(home: Path) -> list[Path]:
-    return list(home.glob(f"{_HIDDEN}*"))
+def leftovers(home: Path, spared: str = "") -> list[Path]:
+    """Saves that were interrupted. `spared`: a name of one that is not over."""
+    found = home.glob(f"{_HIDDEN}*")
+    return [p for p in found if not spared or not p.name.startswith(f"{_HIDDEN}new-{spared}-")]
 
 
 def _published(home: Path) -> list[tuple[int, Path]]:

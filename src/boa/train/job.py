@@ -25,6 +25,8 @@ class JobContext:
     """Counts how often the job was started."""
     checkpoint_dir: Path | None = None
     """The same every time it is started."""
+    keeper: Path | None = None
+    """The folder of the process that holds state in this node's memory, if there is one."""
     epochs: int = 1
     speed: float = 1.0
     """The service's seconds per second of the wall."""
@@ -41,7 +43,7 @@ def read(environment: Mapping[str, str] = os.environ) -> JobContext:
             return default
 
     world_size = value("WORLD_SIZE", int, 1)
-    folder = environment.get("BOA_CHECKPOINT_DIR")
+    folder, keeper = environment.get("BOA_CHECKPOINT_DIR"), environment.get("BOA_KEEPER")
     return JobContext(
         job_id=environment.get("BOA_JOB_ID", ""),
         job_class=environment.get("BOA_CLASS", ""),
@@ -52,6 +54,7 @@ def read(environment: Mapping[str, str] = os.environ) -> JobContext:
         gpu_type=environment.get("BOA_GPU_TYPE", ""),
         attempt=value("BOA_ATTEMPT", int, 1),
         checkpoint_dir=Path(folder) if folder else None,
+        keeper=Path(keeper) if keeper else None,
         epochs=value("BOA_EPOCHS", int, 1),
         speed=value("BOA_SPEED", float, 1.0),
     )

@@ -7,7 +7,6 @@ without running what it says (`unpickling`).
 """
 
 import io
-import os
 import sys
 import threading
 import time
@@ -23,10 +22,14 @@ import torch
 
 from boa.train import checkpoints
 from boa.train.checkpoints import Manifest, Progress
+from boa.train.keeper import pointer
+from boa.train.keeper.pointer import Pointer
 from boa.train.torch import storage
 from boa.train.torch.circle import Circle, Failed
+from boa.train.torch.memory.handing import Handing, Pickles
+from boa.train.torch.pickles import SHARED, own_name, pickled, put_down
 from boa.train.torch.ranks import Ranks
-from boa.train.torch.snapshot import Snapshots
+from boa.train.torch.snapshot import Snapshots, local_of
 from boa.train.torch.unpickling import check, loaded
 
 Seconds = Mapping[str, float]
@@ -46,7 +49,8 @@ class NotLoaded(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    path: Path
+    path: Path | None
+    """The checkpoint's; None: it was in memory."""
     progress: Progress
     shared: dict[str, Any]
     """Rank 0's."""
@@ -89,9 +93,11 @@ class _Job:
 class Checkpointer:
     """All ranks make one and call the same methods in the same order."""
 
-    def __init__(self, home: Path | None, ranks: Ranks) -> None:
-        """Without a home saves go nowhere, and there is nothing to load."""
+    def __init__(self, home: Path | None, ranks: Ranks, keeper: Path | None = None) -> None:
+        """Without a home saves go nowhere, and there is nothing to load. `keeper`: the folder of
+        the one that holds state in this node's memory, if there is one."""
         self._home, self._ranks = home, ranks
+        self._handing = None if home is None or keeper is None else Handing(home, ranks, keeper)
         self._snapshots = Snapshots(ranks.device)
         self._thread: threading.Thread | None = None
         self._problem: Exception | None = None
@@ -99,8 +105,10 @@ class Checkpointer:
         """Whether what is saved was found to be readable again."""
         self.stall_s = 0.0
         """How long the last save kept training waiting."""
+        if self._handing is not None:
+            self._handing.expect()
         if home is not None and ranks.rank == 0:
-            _sweep(checkpoints.leftovers(home))
+            _sweep(checkpoints.leftovers(home, spared=pointer.generation_at(home)))
 
     @cached_property
     def _ahead(self) -> Circle:
@@ -121,35 +129,50 @@ class Checkpointer:
         progress: Progress,
         parts: Seconds | Callable[[], Seconds] = _NOTHING,
         wait: bool = False,
+        leaving: bool = False,
     ) -> bool:
         """Called by all ranks at the same step; everything may be changed as soon as it returns.
 
         `tensors` are the same on all ranks, or DTensors; `shared` is rank 0's, `own` each rank's.
         `parts`, asked of rank 0 just before it is published, goes into the manifest. Writing is
         left to the background, where a failure is only told; with `wait` it returns when the
-        checkpoint is published, and raises `Failed` if it is not. False: nothing is saved, because
-        there is no home or the last save is still being written.
+        checkpoint is published, and raises `Failed` if it is not. `leaving`: as with `wait`, but in
+        memory, if there is some, from where it gets to the disk when this run is over. False:
+        nothing is saved, because there is no home or the last save is still being written.
         """
         if self._home is None:
             return False
         began = time.perf_counter()
-        if wait:
+        if wait or leaving:
             self._settle()
         elif self._ahead.agree(self._busy):
             return False
         job = _Job(
-            take=lambda: self._take(tensors, shared, own, copied=not wait),
+            take=lambda: self._take(tensors, shared, own, copied=not (wait or leaving)),
             manifest=lambda: Manifest(
                 progress, self._ranks.world_size, parts() if callable(parts) else parts
             ),
         )
         self._behind  # noqa: B018  all ranks make it here, in the same order
-        if wait:
+        if leaving and self._left_in_memory(job):
+            pass
+        elif wait or leaving:
             self._write(job)
         else:
             self._begin(job.taken())
         self.stall_s = time.perf_counter() - began
         return True
+
+    def reserve(self, tensors: dict[str, Any]) -> None:
+        """Have memory ready for a state like this one, in which to leave it."""
+        if self._handing is not None:
+            values = storage.Draft(tensors, self._ranks).values.values()
+            sizes = (local_of(v).nbytes for v in values if isinstance(v, torch.Tensor))
+            self._handing.reserve(sum(sizes))
+
+    @property
+    def has_memory(self) -> bool:
+        return self._handing is not None and self._handing.ready
 
     def finish(self) -> None:
         """Wait for what is being written; raises what went wrong with it."""
@@ -161,6 +184,8 @@ class Checkpointer:
     def close(self) -> None:
         """Wait for what is being written; nothing can be saved or loaded from then on."""
         self._settle()
+        if self._handing is not None:
+            self._handing.close()
         for name in ("_ahead", "_behind"):
             if name in self.__dict__:  # it was needed
                 self.__dict__.pop(name).close()
@@ -169,52 +194,86 @@ class Checkpointer:
         """Whether there is anything to load."""
         return bool(self._look())
 
+    def _left_in_memory(self, job: _Job) -> bool:
+        """Whether the state is in memory for the next run; if not, it is to go to the disk."""
+        handing, circle = self._handing, self._behind
+        if handing is None or circle.agree(lambda: not handing.ready):
+            return False
+        try:
+            taken = circle.together(job.take)
+            pickles = Pickles(
+                taken.pickles[own_name(self._ranks.rank)], taken.pickles.get(SHARED, b"")
+            )
+            values = {name: local_of(value) for name, value in taken.draft.values.items()}
+            handing.save(taken.draft, values, pickles, job.manifest(), circle)
+        except Failed as problem:
+            self._say(f"the state was not left in memory ({problem}); it goes to the disk")
+            return False
+        return True
+
     def load(self, tensors: dict[str, Any]) -> Loaded | None:
         """The newest that can be read, into the tensors, in place; None if there is none.
 
         Raises `NotLoaded` if there are some and none can be read: the tensors are then in disorder.
         """
         problem: Failed | None = None
-        for path in self._look():
+        for source in self._look():
+            name = source.name if isinstance(source, Path) else "in memory"
             try:
-                return self._ahead.together(partial(self._read, path, tensors))
+                return self._ahead.together(partial(self._read, source, tensors))
             except Failed as raised:
                 problem = raised
-                self._say(f"checkpoint {path.name} cannot be loaded ({raised})")
+                self._say(f"checkpoint {name} cannot be loaded ({raised})")
         if self._home is None or problem is None:
             return None
         raise NotLoaded(self._home, str(problem)) from problem
 
-    def _look(self) -> list[Path]:
-        """As rank 0 sees it."""
-        home = self._home
-        return [] if home is None else self._ahead.first(lambda: checkpoints.newest_first(home))
+    def _look(self) -> list[Path | Pointer]:
+        """As rank 0 sees it, the newest first."""
+        home, handing = self._home, self._handing
+        if home is None:
+            return []
 
-    def _read(self, path: Path, tensors: dict[str, Any]) -> Loaded:
-        manifest = checkpoints.manifest_at(path)
+        def found() -> list[Path | Pointer]:
+            left = None if handing is None else handing.newest()
+            return [*([] if left is None else [left]), *checkpoints.newest_first(home)]
+
+        return self._ahead.first(found)
+
+    def _read(self, source: Path | Pointer, tensors: dict[str, Any]) -> Loaded:
+        if isinstance(source, Pointer):
+            return self._read_memory(source, tensors)
+        manifest = checkpoints.manifest_at(source)
         if manifest is None or manifest.world_size is None:
             raise ValueError("it was saved without boa.train.torch")
-        storage.read(path, tensors)
+        storage.read(storage.from_files(source), tensors)
         same = manifest.world_size == self._ranks.world_size
-        return Loaded(
-            path=path,
-            progress=manifest.progress,
-            shared=loaded(path / _SHARED),
-            own=loaded(path / _own(self._ranks.rank)) if same else None,
-            world_size=manifest.world_size,
-            parts=manifest.parts,
-        )
+        own = loaded(source / own_name(self._ranks.rank)) if same else None
+        return _as_loaded(source, manifest, loaded(source / SHARED), own)
+
+    def _read_memory(self, source: Pointer, tensors: dict[str, Any]) -> Loaded:
+        handing, rank = self._handing, self._ranks.rank
+        assert handing is not None
+        try:
+            storage.read(handing.reader(source), tensors)
+            shared = loaded(io.BytesIO(handing.pickled(source, 0, source.shared)))
+            own = None
+            if len(source.parts) == self._ranks.world_size:
+                own = loaded(io.BytesIO(handing.pickled(source, rank, source.parts[rank].own)))
+        finally:
+            handing.loaded()
+        return _as_loaded(None, source.manifest, shared, own)
 
     def _take(
         self, tensors: dict[str, Any], shared: dict[str, Any], own: dict[str, Any], *, copied: bool
     ) -> _Taken:
         draft = storage.Draft(tensors, self._ranks)
-        pickles = {_own(self._ranks.rank): _pickled(own)}
+        pickles = {own_name(self._ranks.rank): pickled(own)}
         if self._ranks.rank == 0:
-            pickles[_SHARED] = _pickled(shared)
+            pickles[SHARED] = pickled(shared)
         if not self._checked:  # once: what a script keeps is of the same types each time
             values = (v for v in draft.values.values() if not isinstance(v, torch.Tensor))
-            for content in (*pickles.values(), _pickled(list(values))):
+            for content in (*pickles.values(), pickled(list(values))):
                 check(content)
             self._checked = True
         snapshot = self._snapshots.take if copied else self._snapshots.hold
@@ -239,7 +298,7 @@ class Checkpointer:
         folder = circle.first(lambda: checkpoints.begin(home))
         try:
             draft, values = circle.together(lambda: _prepared(folder, job.take()))
-            draft.write(folder, values, circle)
+            draft.write(storage.into_files(folder), values, circle)
             circle.first(lambda: _published(folder, job.manifest()))
         except BaseException:
             if self._ranks.rank == 0:
@@ -262,11 +321,7 @@ class Checkpointer:
 def _prepared(folder: Path, taken: _Taken) -> tuple[storage.Draft, Mapping[str, Any]]:
     if not folder.is_dir():
         raise FileNotFoundError(f"{folder.parent}: every node must see the same checkpoint folder")
-    for name, content in taken.pickles.items():
-        with open(folder / name, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
+    put_down(folder, taken.pickles)
     return taken.draft, taken.values()
 
 
@@ -290,14 +345,8 @@ def _sweep(folders: Sequence[Path]) -> None:
         threading.Thread(target=remove, name="boa-sweep", daemon=True).start()
 
 
-_SHARED = "shared.pt"
-
-
-def _own(rank: int) -> str:
-    return f"own-{rank}.pt"
-
-
-def _pickled(value: object) -> bytes:
-    stream = io.BytesIO()
-    torch.save(value, stream)
-    return stream.getvalue()
+def _as_loaded(
+    path: Path | None, manifest: Manifest, shared: dict[str, Any], own: dict[str, Any] | None
+) -> Loaded:
+    assert manifest.world_size is not None
+    return Loaded(path, manifest.progress, shared, own, manifest.world_size, manifest.parts)

@@ -28,6 +28,8 @@ from boa.train.torch.streams import StreamLoader, is_stream
 
 Optimizers = Iterable[torch.optim.Optimizer]
 SAVE_EVERY_S = 300.0
+RESERVE_AFTER = 3
+"""Steps of a run before there is memory to leave its state in: then it has all its tensors."""
 _begun: set[int] = set()
 """Processes that train: a forked one is another."""
 
@@ -65,7 +67,9 @@ class Companion:
         self._more = more or More()
         self._parts, self._saves = Parts(), Patience(save_every_s)
         self._exchange, self._losses = Exchange(ranks), Sums()
-        self._checkpoints = Checkpointer(session.context().checkpoint_dir, ranks)
+        job = session.context()
+        self._checkpoints = Checkpointer(job.checkpoint_dir, ranks, job.keeper)
+        self._reserve_at = RESERVE_AFTER
         self._data: ElasticLoader | StreamLoader | None = None
         self._stream: Iterator[tuple[Cell | None, Any]] | None = None
         self._sides: list[Side] = []
@@ -245,9 +249,12 @@ class Companion:
         if self._stop:
             self._parts.stopping()
             self._exchange.settle()
-            self._save(session.session().at, state(), wait=True)
+            self._save(session.session().at, state(), leaving=True)
             self._leave()
             raise Stopped(0)
+        if self._reserve_at == 0:
+            self._checkpoints.reserve(self.tensors())
+        self._reserve_at -= 1
         if self._save_now:
             self._save_now = False
             self._saves.restart()
@@ -294,7 +301,14 @@ class Companion:
         """Whether there is one to go on from."""
         return self._checkpoints.exists()
 
-    def _save(self, progress: Progress, state: dict[str, Any], *, wait: bool = False) -> None:
+    def _save(
+        self,
+        progress: Progress,
+        state: dict[str, Any],
+        *,
+        wait: bool = False,
+        leaving: bool = False,
+    ) -> None:
         at, sides = self.position, [side.state() for side in self._sides]
         stream = self.data.state() if isinstance(self.data, StreamLoader) else None
         place = {"position": (at.number, at.cursor), "stream": stream, "sides": sides}
@@ -305,12 +319,18 @@ class Companion:
             progress=progress,
             parts=self._parts.so_far,
             wait=wait,
+            leaving=leaving,
         )
 
     def tensors(self) -> dict[str, Any]:
         """Model and optimisers as checkpoints have them. All ranks must ask."""
         assert self._model is not None
         return states.taken(self._model, self._optimizers)
+
+    @property
+    def has_memory(self) -> bool:
+        """Whether there is memory to leave this rank's state in."""
+        return self._checkpoints.has_memory
 
     @property
     def stall_s(self) -> float:

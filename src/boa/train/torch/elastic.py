@@ -269,6 +269,11 @@ class Elastic(More):
         return self._beside.loss
 
     @property
+    def has_memory(self) -> bool:
+        """Whether a stop would leave this rank's state in memory for the next run."""
+        return self._beside.has_memory
+
+    @property
     def stall_s(self) -> float:
         """How long the last save kept training waiting."""
         return self._beside.stall_s

@@ -27,7 +27,7 @@ class Snapshots:
         frozen: dict[str, Any] = {}
         moving: dict[str, torch.Tensor] = {}
         for name, value in values.items():
-            local = _local(value)
+            local = local_of(value)
             if not isinstance(local, torch.Tensor):
                 frozen[name] = deepcopy(local)
             elif local.is_cuda:
@@ -42,7 +42,7 @@ class Snapshots:
     def hold(self, values: Mapping[str, Any]) -> "Snapshot":
         """A snapshot with host values as they are: for who changes nothing before all is
         written."""
-        local = {name: _local(value) for name, value in values.items()}
+        local = {name: local_of(value) for name, value in values.items()}
         moving = {name: value for name, value in local.items() if getattr(value, "is_cuda", False)}
         return Snapshot(self._buffers, local, moving, self._device)
 
@@ -115,7 +115,7 @@ class _Buffers:
         return buffer
 
 
-def _local(value: Any) -> Any:
+def local_of(value: Any) -> Any:
     if isinstance(value, DTensor):
         value = value.to_local()
     return value.detach() if isinstance(value, torch.Tensor) else value

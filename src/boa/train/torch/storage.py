@@ -26,7 +26,7 @@ from torch.distributed.checkpoint.planner import (
     SavePlanner,
     WriteItem,
 )
-from torch.distributed.checkpoint.storage import WriteResult
+from torch.distributed.checkpoint.storage import StorageReader, StorageWriter, WriteResult
 from torch.distributed.tensor import DTensor
 from torch.futures import Future
 
@@ -54,10 +54,9 @@ class Draft:
         self.planner.set_up_planner(tensors, None, ranks.rank == 0)
         self.planner.state_dict = self.values = _mine(self.planner.state_dict, ranks)
 
-    def write(self, folder: Path, values: Mapping[str, Any], circle: Circle) -> None:
+    def write(self, writer: StorageWriter, values: Mapping[str, Any], circle: Circle) -> None:
         """All ranks together. `values` are those of `self.values`, on the host or not."""
         self.planner.frozen = values
-        writer = _Writer(folder, sync_files=True, per_thread_copy_ahead=0)
         metadata: Metadata | None = None
 
         def merge(plans: Sequence[SavePlan]) -> list[SavePlan]:
@@ -73,22 +72,29 @@ class Draft:
         plan = circle.exchange(lambda: self._local_plan(writer), merge)
         circle.exchange(lambda: self._written(writer, plan), finish)
 
-    def _local_plan(self, writer: FileSystemWriter) -> SavePlan:
+    def _local_plan(self, writer: StorageWriter) -> SavePlan:
         writer.set_up_storage_writer(self.planner.is_coordinator)
         return writer.prepare_local_plan(self.planner.create_local_plan())
 
-    def _written(self, writer: FileSystemWriter, plan: SavePlan) -> list[WriteResult]:
+    def _written(self, writer: StorageWriter, plan: SavePlan) -> list[WriteResult]:
         return writer.write_data(self.planner.finish_plan(plan), self.planner).wait()
 
 
-def read(folder: Path, tensors: dict[str, Any]) -> None:
+def into_files(folder: Path) -> StorageWriter:
+    return _Writer(folder, sync_files=True, per_thread_copy_ahead=0)
+
+
+def from_files(folder: Path) -> StorageReader:
+    return _Reader(folder)
+
+
+def read(reader: StorageReader, tensors: dict[str, Any]) -> None:
     """Into the tensors, in place; what is no tensor is put into the dictionary.
 
     Each rank reads for itself, whatever number of ranks wrote it.
     """
     # looking for FSDP1's tensors, which nobody has here, makes None of empty dictionaries
     planner = _LoadPlanner(flatten_sharded_tensors=False)
-    reader = _Reader(folder)
     metadata = reader.read_metadata()
     _forget_unknown(tensors, metadata)
     planner.set_up_planner(tensors, metadata, False)

@@ -1,0 +1,1 @@
+"""Training state that goes from one run to the next through memory, beside the disk."""

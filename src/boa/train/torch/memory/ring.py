@@ -1,0 +1,116 @@
+"""Copies between a GPU and memory that processes share, about as fast as the bus is.
+
+The driver copies straight only to memory that is locked, and locking that of a large model takes
+seconds in which the GPU stands still. So a few threads have a small locked buffer each, and carry.
+"""
+
+import os
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import torch
+
+from boa.train.keeper.stripes import GRAIN, Stripes
+from boa.train.torch.ranks import Ranks
+
+MOST_THREADS = 14
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """Bytes on the device, and where they are in shared memory."""
+
+    near: torch.Tensor
+    memory: Stripes
+    at: int
+
+    def grains(self) -> list["Move"]:
+        """In pieces that lie in one file each."""
+        found, done = [], 0
+        while done < self.near.numel():
+            length = min(GRAIN - (self.at + done) % GRAIN, self.near.numel() - done)
+            found.append(Move(self.near[done : done + length], self.memory, self.at + done))
+            done += length
+        return found
+
+
+class Ring:
+    """One user at a time."""
+
+    def __init__(self, ranks: Ranks) -> None:
+        self._device = ranks.device
+        here = max(ranks.world_size // max(ranks.nodes, 1), 1)
+        cores = len(os.sched_getaffinity(0)) // here
+        self._threads = max(min(MOST_THREADS, cores - 1), 2)
+        self._buffers: list[torch.Tensor] = []
+        self._making = threading.Lock()
+
+    def prepare(self) -> None:
+        """Lock the buffers, before somebody waits for it."""
+        with self._making:
+            while len(self._buffers) < self._threads:
+                locked = self._device.type == "cuda"
+                self._buffers.append(torch.empty(GRAIN, dtype=torch.uint8, pin_memory=locked))
+
+    def out(self, moves: Sequence[Move]) -> None:
+        """From the device to shared memory."""
+
+        def carry(buffer: torch.Tensor, stream: torch.cuda.Stream | None, move: Move) -> None:
+            staged = buffer[: move.near.numel()]
+            staged.copy_(move.near, non_blocking=True)
+            if stream is not None:
+                stream.synchronize()
+            move.memory.write(move.at, view_of(staged))
+
+        self._carry(moves, carry)
+
+    def into(self, moves: Sequence[Move]) -> None:
+        """From shared memory to the device."""
+
+        def carry(buffer: torch.Tensor, stream: torch.cuda.Stream | None, move: Move) -> None:
+            if stream is not None:
+                stream.synchronize()  # what the buffer had is there
+            staged = buffer[: move.near.numel()]
+            move.memory.read_into(move.at, view_of(staged))
+            move.near.copy_(staged, non_blocking=True)
+
+        self._carry(moves, carry)
+
+    def _carry(
+        self,
+        moves: Sequence[Move],
+        carry: Callable[[torch.Tensor, torch.cuda.Stream | None, Move], None],
+    ) -> None:
+        self.prepare()
+        if self._device.type == "cuda":
+            torch.cuda.current_stream(self._device).synchronize()  # what is copied is there
+        left, taking = iter([grain for move in moves for grain in move.grains()]), threading.Lock()
+
+        @torch.no_grad()
+        def work(buffer: torch.Tensor) -> None:
+            stream = torch.cuda.Stream(self._device) if self._device.type == "cuda" else None
+            with torch.cuda.stream(stream):
+                while True:
+                    with taking:
+                        move = next(left, None)
+                    if move is None:
+                        break
+                    carry(buffer, stream, move)
+            if stream is not None:
+                stream.synchronize()
+
+        with ThreadPoolExecutor(self._threads, "boa-ring") as pool:
+            for done in [pool.submit(work, buffer) for buffer in self._buffers]:
+                done.result()
+
+
+def as_bytes(tensor: torch.Tensor) -> torch.Tensor:
+    """The same memory, if it lies in one piece, or else a copy."""
+    return tensor.detach().contiguous().reshape(-1).view(torch.uint8)
+
+
+def view_of(content: torch.Tensor) -> memoryview:
+    """The memory of a tensor of bytes on the host."""
+    return memoryview(content.numpy())  # type: ignore[arg-type]
