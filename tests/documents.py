@@ -95,6 +95,7 @@ CONFIG: dict[str, Any] = {
     "refused_s": 10,
     "backoff_s": 1,
     "warm_parents": 2,
+    "memory_share": 0.25,
     "log_mb": 0.5,
     "pass_env": ["WANDB_MODE", "S3_*"],
     "run_as": {"default": "nobody", "teams": {"vision": "alice", "audio": 1003}},

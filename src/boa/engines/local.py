@@ -26,9 +26,11 @@ from boa.engines import folders
 from boa.engines.base import NotOver
 from boa.engines.environments import NoPlace
 from boa.engines.folders import RunFolders
+from boa.engines.keepers import SHARE
 from boa.engines.local_launch import Beginnings, packed_secrets
 from boa.engines.local_run import LocalRun
 from boa.engines.processes import cgroups, orphans, parent_pool, run_files, run_supervisor
+from boa.engines.processes.beginning import begun
 from boa.engines.users import NoSuchUser
 from boa.model.cluster import JobId
 from boa.model.runs import Launch, LogFile, RunEvent, RunKey
@@ -70,13 +72,20 @@ class LocalEngine:
         warm_parents: int = parent_pool.MOST,
         pass_env: Sequence[str] = (),
         run_as: RunAs | None = None,
+        memory_share: float = SHARE,
     ) -> None:
         """`pass_env`: variables of the service's environment that jobs see, beside the usual.
-        `run_as`: who jobs run as; None: who we are."""
+        `run_as`: who jobs run as; None: who we are. `memory_share`: of this machine's memory, for
+        state that stays there between two runs of a job."""
         self._folders = RunFolders(root)
         self._python, self._warm = python, parent_pool.WarmParents(warm_parents)
         self._beginnings = Beginnings(
-            self._folders, log_bytes=log_bytes, pass_env=pass_env, run_as=run_as
+            self._folders,
+            log_bytes=log_bytes,
+            pass_env=pass_env,
+            run_as=run_as,
+            python=python,
+            memory_share=memory_share,
         )
         self._new = os.path.abspath(root / ".new")
         folders.remove(self._new)
@@ -145,6 +154,7 @@ class LocalEngine:
 
     def poll(self) -> Sequence[RunEvent]:
         self._kill_overdue()
+        self._beginnings.keepers.tend()
         for run in self._runs.values():
             run.give_up(time.monotonic())
         self._settle(self._dead(self._await_warm()))
@@ -225,18 +235,8 @@ class LocalEngine:
         beside = os.path.dirname(run_supervisor.__file__)
         given = run_files.in_memory(run.secrets)
         try:
-            pid = os.posix_spawnp(
-                self._python,
-                [self._python, "-I", "-S", "-c", SUPERVISE, beside, run.folder],
-                self._beginnings.inherited(),
-                file_actions=[
-                    (os.POSIX_SPAWN_DUP2, given, 0),
-                    *((os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_RDWR, 0) for fd in (1, 2)),
-                ],
-                setsid=True,
-                setsigmask=[],
-                setsigdef=signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP},
-            )
+            words = [self._python, "-I", "-S", "-c", SUPERVISE, beside, run.folder]
+            pid = begun(words, self._beginnings.inherited(), given)
         finally:
             os.close(given)
         run.secrets = b""
@@ -390,9 +390,11 @@ class LocalEngine:
         return hindered
 
     def _look_for_left(self) -> None:
-        """Ask some supervisors whether they wait for processes that cannot be ended."""
+        """Ask some supervisors whether they wait for processes that cannot be ended, and some jobs
+        whether they want a keeper."""
         running = [run for run in self._runs.values() if run.up_told and not run.dead]
         first = self._next_look if self._next_look < len(running) else 0
         self._next_look = first + LOOKED_AT_ONCE
         for run in running[first : self._next_look]:
             run.look_for_left()
+            self._beginnings.keepers.look(self._folders.home(run.key.job))

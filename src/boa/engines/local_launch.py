@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from boa.engines import launching, users
 from boa.engines.environments import Place, find
 from boa.engines.folders import RunFolders, remove
+from boa.engines.keepers import Keepers
 from boa.engines.passing import passed
 from boa.engines.processes import orphans, run_files, run_supervisor
 from boa.engines.processes.warm_scripts import Finder, Recipe
@@ -30,13 +31,22 @@ class Beginning:
 
 class Beginnings:
     def __init__(
-        self, folders: RunFolders, *, log_bytes: int, pass_env: Sequence[str], run_as: RunAs | None
+        self,
+        folders: RunFolders,
+        *,
+        log_bytes: int,
+        pass_env: Sequence[str],
+        run_as: RunAs | None,
+        python: str,
+        memory_share: float,
     ) -> None:
+        """`python`: for processes of ours; `memory_share`: for state between two runs."""
         self._folders, self._log_bytes = folders, log_bytes
         self._pass_env, self._run_as = tuple(pass_env), run_as
         self._scripts, self._gpus = Finder(), launching.has_gpus()
         if run_as is not None:
             users.passable(folders.root)
+        self.keepers = Keepers(folders.root, python, memory_share, self.inherited())
 
     def inherited(self) -> dict[str, str]:
         """The service's own environment, as far as jobs see it."""
@@ -62,7 +72,9 @@ class Beginnings:
                 private_folder(launch.checkpoint_dir)
                 if launch.artifacts:
                     private_folder(launch.artifacts)
-            recipe = None if place.before else self._warm(launch, workdir, plans, place.env)
+            if not place.before:
+                recipe = self._warm(launch, workdir, plans, place.env)
+                self._offer(launch, plans)
         else:
             self._hand_over(launch, user)
             for plan in plans:
@@ -125,6 +137,15 @@ class Beginnings:
         for plan in plans:
             plan["script"] = list(script.words)
         return script.recipe
+
+    def _offer(self, launch: Launch, plans: list[launching.ProcessPlan]) -> None:
+        """Memory for its state between two runs. Not in a container, which sees other folders."""
+        home = self._folders.home(launch.key.job)
+        with suppress(OSError):
+            private_folder(home)
+            if keeper := self.keepers.offer(home):
+                for plan in plans:
+                    plan["env"]["BOA_KEEPER"] = keeper
 
     def _hand_over(self, launch: Launch, user: users.User) -> None:
         """Folders of the job's own become the user's. One that its spec names is made by the user,

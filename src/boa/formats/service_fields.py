@@ -316,6 +316,12 @@ _HABITS = (
         whole(least=0, most=MAX_WARM_PARENTS),
         "Processes kept that have imported what jobs import, to fork jobs from, at most; 0: none.",
     ),
+    _setting(
+        "memory_share",
+        number(least=0, most=0.9),
+        "Share of a node's memory, at most, for training state that stays there between two runs; "
+        "0: none.",
+    ),
     Field(
         "log_mb",
         then(number(above=0, most=MAX_LOG_MB), _log_bytes),

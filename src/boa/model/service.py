@@ -101,6 +101,9 @@ class ServiceConfig:
     """Before the first restart of a job that failed; doubles each time, up to ten minutes."""
     warm_parents: int = 4
     """Processes kept that have imported what jobs import, at most; 0: none."""
+    memory_share: float = 0.4
+    """The share of a node's memory, at most, for training state that stays there between two
+    runs; 0: none."""
     log_bytes: int = 10 * 1024**2
     """Kept of every worker's log, per attempt."""
     snapshot_every_h: float = 1.0

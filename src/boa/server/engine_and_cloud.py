@@ -132,6 +132,7 @@ def engine(config: ServiceConfig, owner: str, kube: "Kube | None" = None) -> Eng
         config.data_dir / "runs",
         log_bytes=config.log_bytes,
         warm_parents=config.warm_parents,
+        memory_share=config.memory_share,
         pass_env=config.pass_env,
         run_as=config.run_as,
     )

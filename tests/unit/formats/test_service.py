@@ -77,7 +77,7 @@ def test_every_field_arrives_in_the_config(file: Path) -> None:
     assert (config.pacing_h, config.refused_s, config.backoff_s) == (12.0, 10.0, 1.0)
     assert (config.provision_s, config.release_s, config.log_bytes) == (30.0, 5.0, 512 * 1024)
     assert (config.snapshot_every_h, config.snapshots_kept) == (6.0, 10)
-    assert config.warm_parents == 2
+    assert (config.warm_parents, config.memory_share) == (2, 0.25)
     assert (config.policy, config.engine, config.cloud) == ("boa", "local", "local")
 
 
@@ -269,6 +269,8 @@ def changed(path: str, value: Any) -> dict[str, Any]:
         ("billing", "minute"),
         ("warm_parents", -1),
         ("warm_parents", 101),
+        ("memory_share", -0.1),
+        ("memory_share", 1),
         ("log_mb", 0),
         ("local", {"provision": 1}),
         ("local.provision_s", -1),

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from boa.engines.processes import orphans
+from boa.engines.processes.beginning import begun
 from boa.engines.processes.warm_scripts import Recipe
 from boa.units import Seconds
 
@@ -203,18 +204,9 @@ class WarmParents:
 
 
 def _spawn(recipe: Recipe, control: int) -> int:
-    """In a session of its own, so that a terminal's Ctrl-C is the service's alone."""
-    quiet = [(os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_RDWR, 0) for fd in (1, 2)]
     begin = f"import os; os.chdir({recipe.folder!r}); {BEGIN}"
-    return os.posix_spawn(
-        recipe.python,
-        [recipe.python, "-c", begin, _HERE, str(os.getpid()), *recipe.modules],
-        {**dict(recipe.env), orphans.WARM: "1"},
-        file_actions=[(os.POSIX_SPAWN_DUP2, control, 0), *quiet],
-        setsid=True,
-        setsigmask=[],
-        setsigdef=signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP},
-    )
+    words = [recipe.python, "-c", begin, _HERE, str(os.getpid()), *recipe.modules]
+    return begun(words, {**dict(recipe.env), orphans.WARM: "1"}, control)
 
 
 def _stamp(path: str) -> int | None:
