@@ -1,6 +1,7 @@
 """A training under the local engine that writes down when it has come how far.
 
-_gpu_job.py MODEL MARKS STEPS [tiny]: lines of JSON go to the file MARKS; rank 0 writes.
+_gpu_job.py MODEL MARKS STEPS [tiny] [memory]: lines of JSON go to the file MARKS; rank 0 writes.
+memory: it is not ready to be stopped before there is memory to leave its state in.
 """
 
 import json
@@ -11,12 +12,13 @@ ENTERED = time.time()
 
 import torch  # noqa: E402
 
-from _gpu_models import models, numbers  # noqa: E402
+from _gpu_models import large_models, models, numbers  # noqa: E402
 from boa.train.torch import Elastic, Stopped  # noqa: E402
 
 IMPORTED = time.time()
 name, marks, steps = sys.argv[1], sys.argv[2], int(sys.argv[3])
-chosen = models(tiny="tiny" in sys.argv)[name]
+tiny = "tiny" in sys.argv
+chosen = {**models(tiny=tiny), **large_models(tiny=tiny)}[name]
 
 
 def mark(**what: object) -> None:
@@ -43,7 +45,7 @@ batches = run.loader(numbers())
 run.resume(model, optimizer)
 settle()
 mark(what="loaded")
-done = 0
+done, enough = 0, False
 try:
     for _ in run.epochs(10**6):
         for (indices,) in batches:
@@ -55,9 +57,10 @@ try:
                 mark(what="first step", loss=float(loss))
             if run.loss is not None:
                 mark(what="step", step=run.steps, loss=run.loss)
-            if done == steps:
+            if done >= steps and not enough and ("memory" not in sys.argv or run.has_memory):
                 settle()
-                mark(what="enough")
+                enough = True
+                mark(what="enough", steps=done)
 except Stopped:
     mark(what="saved")
     raise

@@ -156,6 +156,11 @@ def _adamw(model: nn.Module) -> torch.optim.Optimizer:
     return torch.optim.AdamW(model.parameters(), lr=3e-4, weight_decay=0.1, fused=fused)
 
 
+def _amsgrad(model: nn.Module) -> torch.optim.Optimizer:
+    fused = next(model.parameters()).is_cuda
+    return torch.optim.AdamW(model.parameters(), lr=3e-4, amsgrad=True, fused=fused)
+
+
 def _sgd(model: nn.Module) -> torch.optim.Optimizer:
     return torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9, weight_decay=5e-4)
 
@@ -182,3 +187,29 @@ def models(*, tiny: bool = False) -> dict[str, Model]:
         batch=4 if tiny else 32,
     )
     return {model.name: model for model in (cnn, transformer)}
+
+
+LARGE = {"350m": (24, 1024), "1.3b": (24, 2048), "3b": (32, 2752)}
+"""Layers and width."""
+
+
+def large_models(*, tiny: bool = False) -> dict[str, Model]:
+    """With AdamW and its largest variance so far (amsgrad): 16 bytes of state to a parameter."""
+    words, length = (64, 16) if tiny else (50304, 512)
+    shapes = {"124m": (12, 768), **LARGE}
+    if tiny:
+        shapes = {name: (2, 64 * (6 + n)) for n, name in enumerate(shapes)}
+
+    def model(name: str, layers: int, width: int) -> Model:
+        return Model(
+            name=f"transformer-{name}",
+            build=lambda: Transformer(layers, width, words, length),
+            data=_text(words, length),
+            loss=_text_loss,
+            optimizer=_amsgrad,
+            batches=(4,),
+            batch=4,
+        )
+
+    found = [model(name, *shape) for name, shape in shapes.items()]
+    return {each.name: each for each in found}

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import time
 from pathlib import Path
 from statistics import median
@@ -13,6 +14,7 @@ from boa.model.runs import Launch, NodeSlots, RunKey
 
 HERE = Path(__file__).resolve().parent
 PATIENCE_S = 300.0
+MEMORY_SHARE = 0.45
 PARTS = (
     ("stop", "asked to stop", "saved"),
     ("end", "saved", "ended"),
@@ -28,25 +30,32 @@ PARTS = (
 
 
 class Runs:
-    def __init__(self, home: Path, model: str, *, tiny: bool, warm: bool = True) -> None:
+    def __init__(
+        self, home: Path, model: str, *, tiny: bool, warm: bool = True, memory: bool = False
+    ) -> None:
+        """`memory`: whether state goes to the next run through memory."""
         home.mkdir(parents=True)
         self._home, self._model, self._tiny, self._warm = home, model, tiny, warm
-        self._engine = LocalEngine(home / "runs", log_bytes=10**6)
+        self._memory = memory
+        share = MEMORY_SHARE if memory else 0.0
+        self._engine = LocalEngine(home / "runs", log_bytes=10**6, memory_share=share)
         self._attempt = 0
         self.marks: list[dict[str, Any]] = []
         self.events: dict[str, float] = {}
 
-    def attempt(self, width: int, steps: int) -> None:
+    def attempt(
+        self, width: int, steps: int, *, until: str = "enough", grace_s: float = 60.0
+    ) -> None:
         """Start, wait for so many steps, stop: `marks` and `events` tell of it."""
         self._attempt += 1
         key = RunKey("job", self._attempt)
         file = self._home / f"marks-{self._attempt}"
         started = time.time()
         self._engine.start(self._launch(key, width, file, steps))
-        self._wait(file, "enough")
+        self._wait(file, until)
         asked = time.time()
-        self._engine.stop(key, 60.0)
-        while not any(event.ended and event.key == key for event in self._engine.poll()):
+        self._engine.stop(key, grace_s)
+        while not any(e.ended and e.key == key for e in self._engine.poll()):
             time.sleep(0.002)
         ended = time.time()
         self._engine.forget(key)
@@ -57,16 +66,33 @@ class Runs:
             if "imported" in mark:
                 self.events["imported"] = mark["imported"]
 
+    @property
+    def kept_bytes(self) -> int:
+        """Of all checkpoints on the disk."""
+        folder = self._home / "checkpoints"
+        return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+    def wait_for_disk(self) -> float:
+        """Until what is in memory is on the disk, too; gives the moment."""
+        folder = self._home / "checkpoints"
+        while (folder / "memory.json").exists():
+            time.sleep(0.05)
+        return time.time()
+
     def close(self) -> None:
         self._engine.close()
+        keeper = self._home / "runs" / "job" / "keeper"
+        if keeper.is_dir():  # it ends when its folder is gone
+            shutil.rmtree(keeper)
 
     def _launch(self, key: RunKey, width: int, marks: Path, steps: int) -> Launch:
         run = ["python3", str(HERE / "_gpu_job.py"), self._model, str(marks), str(steps)]
+        words = ["tiny"] * self._tiny + ["memory"] * self._memory
         path = os.pathsep.join([str(HERE), str(HERE.parent / "src")])
         preload = ("boa.train.torch",) if self._warm else ()
         spec = JobSpec(
             job_class="bench",
-            run=(*run, *(["tiny"] if self._tiny else [])),
+            run=(*run, *words),
             env={"PYTHONPATH": path},
             preload=preload,
         )
