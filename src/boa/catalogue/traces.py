@@ -43,7 +43,7 @@ MAX_ROWS = 20_000_000
 
 LATEST_S = 1e11
 """Three thousand years: seconds since 1970 are read, and no more."""
-MOST_COUNTED = 1e9
+MOST_COUNTED = 1e15
 """Steps of a job, GPUs, samples of a batch."""
 
 
