@@ -28,7 +28,7 @@ def leave(ranks: Ranks, say: Any, home: str, keepers: list[str], sharded: bool, 
     state = trained(ranks, sharded=sharded, seed=step)
     expected = whole(state)
     saver = on_node(home, keepers, ranks)
-    saver.reserve(state)
+    saver.reserve(lambda: state)
     until(lambda: saver.has_memory)
     own = {"rank": ranks.rank}
     if ranks.rank == 0:

@@ -163,10 +163,11 @@ class Checkpointer:
         self.stall_s = time.perf_counter() - began
         return True
 
-    def reserve(self, tensors: dict[str, Any]) -> None:
-        """Have memory ready for a state like this one, in which to leave it."""
+    def reserve(self, tensors: Callable[[], dict[str, Any]]) -> None:
+        """Have memory ready for a state like this one, in which to leave it. Without a keeper
+        nobody asks for the state."""
         if self._handing is not None:
-            values = storage.Draft(tensors, self._ranks).values.values()
+            values = storage.Draft(tensors(), self._ranks).values.values()
             sizes = (local_of(v).nbytes for v in values if isinstance(v, torch.Tensor))
             self._handing.reserve(sum(sizes))
 

@@ -46,7 +46,7 @@ def some_state(value: float = 1.0) -> dict[str, Any]:
 
 def left_alone(home: Path, folder: Path, state: dict[str, Any], step: int = 1) -> Checkpointer:
     saver = Checkpointer(home, ALONE, folder)
-    saver.reserve(state)
+    saver.reserve(lambda: state)
     until(lambda: saver.has_memory)
     own = {"rank": 0}
     assert saver.save(
@@ -157,7 +157,7 @@ def test_no_memory_means_the_disk_and_it_says_so(
     home, folder = tmp_path / "home", tmp_path / "keeper"
     with keeper(folder, "--share", "0.0000001"):
         saver = Checkpointer(home, ALONE, folder)
-        saver.reserve({"model": {"large": torch.zeros(10**6)}})
+        saver.reserve(lambda: {"model": {"large": torch.zeros(10**6)}})
         said = ""
 
         def refused() -> bool:
@@ -179,7 +179,7 @@ def test_a_keeper_that_dies_during_the_hand_over_means_the_disk(
     home, folder = tmp_path / "home", tmp_path / "keeper"
     with keeper(folder) as process:
         saver = Checkpointer(home, ALONE, folder)
-        saver.reserve(some_state())
+        saver.reserve(lambda: some_state())
         until(lambda: saver.has_memory)
         kill(process)
         state = some_state()
