@@ -88,10 +88,10 @@ def _text(name: str, value: Cell) -> str:
     return f"{value:,d}" if isinstance(value, int) else f"{value:,.4g}"
 
 
-def write(path: Path, tables: Sequence[Measured]) -> None:
+def write(path: Path, tables: Sequence[Measured], **more: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     document: dict[str, Any] = {
-        "machine": machine(),
+        "machine": {**machine(), **more},
         "tables": [{"title": t.title, "note": t.note, "rows": t.rows} for t in tables],
     }
     path.write_text(json.dumps(document, indent=1) + "\n")

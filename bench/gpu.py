@@ -5,14 +5,12 @@ It needs torch and NumPy alone: PYTHONPATH=src python bench/gpu.py [--only noise
 """
 
 import argparse
-import json
 import sys
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 import numpy as np
 import torch
@@ -23,7 +21,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from _gpu_models import BANK, Model, models
 from _gpu_runs import Runs, losses_of, restarts_of
-from _table import Measured, machine, show_plainly
+from _table import Measured, show_plainly, write
 from boa.goodput.fit import Measurements, fit_throughput, relative_errors
 from boa.train.checkpoints import Progress
 from boa.train.torch import Checkpointer, NoiseMeter, Ranks
@@ -271,6 +269,7 @@ SECTIONS = {
 
 def main() -> None:
     options = _arguments()
+    gpu = torch.cuda.get_device_name() if DEVICE.type == "cuda" else "none"
     backend = "nccl" if DEVICE.type == "cuda" else "gloo"
     alone = dist.TCPStore("127.0.0.1", 0, world_size=1, is_master=True)  # at any free port
     dist.init_process_group(backend, store=alone, rank=0, world_size=1)
@@ -280,19 +279,9 @@ def main() -> None:
             if options.model in ("", model.name):
                 tables.append(SECTIONS[section](model, options))
                 show_plainly(tables[-1])
-                _write(options.json, tables)
+                write(options.json, tables, gpu=gpu, torch=torch.__version__)
     dist.destroy_process_group()
     print(f"written to {options.json}")
-
-
-def _write(path: Path, tables: list[Measured]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    gpu = torch.cuda.get_device_name() if DEVICE.type == "cuda" else "none"
-    document: dict[str, Any] = {
-        "machine": {**machine(), "gpu": gpu, "torch": torch.__version__},
-        "tables": [{"title": t.title, "note": t.note, "rows": t.rows} for t in tables],
-    }
-    path.write_text(json.dumps(document, indent=1) + "\n")
 
 
 def _arguments() -> argparse.Namespace:

@@ -5,7 +5,6 @@ It needs torch and NumPy alone: PYTHONPATH=src python bench/gpu_large.py [--mode
 """
 
 import argparse
-import json
 import tempfile
 import time
 from itertools import pairwise
@@ -17,7 +16,7 @@ import torch
 
 from _gpu_models import large_models
 from _gpu_runs import PARTS, Runs
-from _table import Measured, machine, show_plainly
+from _table import Measured, show_plainly, write
 
 HERE = Path(__file__).resolve().parent
 CUDA = torch.cuda.is_available()
@@ -93,22 +92,13 @@ def measured(name: str, options: argparse.Namespace) -> Measured:
 
 def main() -> None:
     options = _arguments()
+    gpu = torch.cuda.get_device_name() if CUDA else "none"
     tables = []
     for name in options.model:
         tables.append(measured(name, options))
         show_plainly(tables[-1])
-        _write(options.json, tables)
+        write(options.json, tables, gpu=gpu, torch=torch.__version__)
     print(f"written to {options.json}")
-
-
-def _write(path: Path, tables: list[Measured]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    gpu = torch.cuda.get_device_name() if CUDA else "none"
-    document = {
-        "machine": {**machine(), "gpu": gpu, "torch": torch.__version__},
-        "tables": [{"title": t.title, "note": t.note, "rows": t.rows} for t in tables],
-    }
-    path.write_text(json.dumps(document, indent=1) + "\n")
 
 
 def _arguments() -> argparse.Namespace:
