@@ -81,7 +81,7 @@ def test_asked_to_stop_they_get_sigterm_and_may_finish(runs: ClusterRuns) -> Non
     for rank in (0, 1):
         runs.until_printed(key, "up ", rank)
     assert runs.living(key)
-    runs.engine.stop(key, 20.0)
+    runs.engine.stop(key, 120.0)
     end = runs.end(key)
     assert (end.exit_code, end.stopped, end.reason) == (0, True, "stopped when asked")
     assert [runs.log(key, rank).endswith("bye\n") for rank in (0, 1)] == [True, True]
@@ -91,7 +91,7 @@ def test_asked_to_stop_they_get_sigterm_and_may_finish(runs: ClusterRuns) -> Non
 def test_after_the_grace_time_they_are_killed(runs: ClusterRuns) -> None:
     key = runs.start(*shell(STUBBORN))
     runs.until_printed(key, "up ")
-    runs.engine.stop(key, 20.0)
+    runs.engine.stop(key, 120.0)
     runs.engine.stop(key, 0.2)
     end = runs.end(key)
     assert (end.exit_code, end.stopped) == (-signal.SIGKILL, True)

@@ -78,7 +78,13 @@ class Runs:
         until(lambda: self.told(key, ended=False) is not None)
 
     def until_printed(self, key: RunKey, text: str, rank: int = 0) -> None:
-        until(lambda: text in self.log(key, rank))
+        """Waits for the whole line: what is printed unbuffered comes before its end."""
+
+        def printed() -> bool:
+            _, found, rest = self.log(key, rank).partition(text)
+            return "\n" in found[-1:] + rest
+
+        until(printed)
 
     def log(self, key: RunKey, rank: int = 0) -> str:
         text = ""

@@ -242,7 +242,7 @@ def test_the_api_server_is_away_and_nothing_is_lost(runs: KubeRuns) -> None:
     with runs.cluster.without_api():
         with pytest.raises(KubeTrouble):
             until(lambda: runs.told(key, ended=True) is not None)
-        runs.engine.stop(key, 20.0)  # to be carried out when there is somebody to ask
+        runs.engine.stop(key, 120.0)  # to be carried out when there is somebody to ask
     until(runs.poll_quietly)
     end = runs.end(key)
     assert (end.exit_code, end.stopped, end.reason) == (0, True, "stopped when asked")
@@ -291,7 +291,7 @@ def test_a_folder_that_is_lost_costs_no_run(runs: KubeRuns) -> None:
     runs.engine = runs.new_engine("new")
     runs.events.clear()
     assert list(runs.engine.runs()) == [key]
-    runs.engine.stop(key, 20.0)
+    runs.engine.stop(key, 120.0)
     end = runs.end(key)
     assert (end.exit_code, end.stopped) == (0, True)
     assert runs.log(key).endswith("bye\n")

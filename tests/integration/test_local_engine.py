@@ -111,7 +111,7 @@ def test_torchrun_that_was_asked_to_stop_has_stopped_though_it_says_1(
     path = f"{tmp_path}:{os.environ['PATH']}"
     key = runs.start("python", "t.py", launcher="torchrun", env={"PATH": path})
     runs.until_printed(key, "ready")
-    runs.engine.stop(key, 20.0)
+    runs.engine.stop(key, 120.0)
     end = runs.end(key)
     assert (end.exit_code, end.stopped, end.reason) == (0, True, "stopped when asked")
 
@@ -195,7 +195,7 @@ def test_a_stop_reaches_every_worker_and_exit_0_is_then_no_end_of_the_job(runs: 
     for rank in (0, 1):
         runs.until_printed(key, "ready", rank)
     for _ in range(3):  # told again and again, it is still one stop
-        runs.engine.stop(key, 20.0)
+        runs.engine.stop(key, 120.0)
     end = runs.end(key)
     assert (end.exit_code, end.stopped, end.reason) == (0, True, "stopped when asked")
     assert runs.log(key, 0) == runs.log(key, 1) == "ready\nsaved\n"
@@ -228,7 +228,7 @@ def test_a_command_behind_a_shell_gets_the_whole_grace_to_save(runs: Runs) -> No
     )
     key = runs.start("sh", "-c", f'true && {sys.executable} -I -S -c "{saving}"; true')
     runs.until_printed(key, "ready")
-    runs.engine.stop(key, 20.0)
+    runs.engine.stop(key, 120.0)
     assert runs.end(key).stopped
     assert runs.log(key) == "ready\nsaved\n"
 

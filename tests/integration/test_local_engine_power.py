@@ -312,7 +312,7 @@ def test_something_else_in_the_place_of_the_stop_file_does_not_keep_a_run_from_e
     runs.until_printed(key, "ready")
     runs.until_up(key)
     ODD[odd](runs.folder(key) / run_supervisor.STOP)
-    runs.engine.stop(key, 20.0)
+    runs.engine.stop(key, 120.0)
     end = runs.end(key)
     assert (end.exit_code, end.stopped) == (0, True)
 

@@ -43,7 +43,7 @@ def losses(text: str) -> dict[int, float]:
 
 
 def stopped(runs: Runs, key: RunKey) -> RunEvent:
-    runs.engine.stop(key, 20.0)
+    runs.engine.stop(key, 120.0)
     end = runs.end(key)
     assert (end.exit_code, end.stopped) == (0, True), runs.log(key)
     return end

@@ -152,7 +152,7 @@ def test_runs_go_on_without_their_parent(runs: Scripts) -> None:
     os.kill(parent, signal.SIGKILL)
     until(runs.parentless)
     assert runs.told(key, ended=True) is None
-    runs.engine.stop(key, 20.0)
+    runs.engine.stop(key, 120.0)
     assert (runs.end(key).exit_code, runs.end(key).stopped) == (0, True)
 
 
@@ -165,7 +165,7 @@ def test_a_parent_ends_with_the_service_and_its_runs_are_found_by_the_next(runs:
     runs.crash()
     runs.until_up(key)
     assert runs.told(key, ended=True) is None
-    runs.engine.stop(key, 20.0)
+    runs.engine.stop(key, 120.0)
     end = runs.end(key)
     assert (end.exit_code, end.stopped, end.reason) == (0, True, "stopped when asked")
 
@@ -229,7 +229,7 @@ def test_a_parent_with_runs_is_not_idle(runs: Scripts, monkeypatch: pytest.Monke
     for _ in range(5):
         runs.poll()
     assert len(runs.parents) == 1
-    runs.engine.stop(key, 20.0)
+    runs.engine.stop(key, 120.0)
     assert runs.end(key).exit_code == 0
     until(runs.parentless)
 
@@ -357,7 +357,7 @@ def test_a_training_with_torch_is_forked_and_saved_and_goes_on(
         (tmp_path / "started.json").unlink()
         environ = Path(f"/proc/{ranks[0]}/environ").read_bytes()
         assert orphans.WARM.encode() in environ
-        runs.engine.stop(key, 20.0)
+        runs.engine.stop(key, 120.0)
         end = runs.end(key)
         assert (end.exit_code, end.stopped) == (0, True), runs.log(key)
         assert (tmp_path / "stopped.json").exists()

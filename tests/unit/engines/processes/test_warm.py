@@ -239,7 +239,7 @@ def test_a_stop_reaches_every_worker_once(runs: Scripts, warm: bool) -> None:
     for rank in (0, 1):
         runs.until_printed(key, "ready", rank)
     for _ in range(3):
-        runs.engine.stop(key, 20.0)
+        runs.engine.stop(key, 120.0)
     end = runs.end(key)
     assert (end.exit_code, end.stopped, end.reason) == (0, True, "stopped when asked")
     assert runs.log(key, 0) == runs.log(key, 1) == "ready\nsaved\n"
@@ -262,7 +262,7 @@ def test_a_script_that_ignores_sigterm_is_killed_after_its_grace(runs: Scripts, 
 def test_without_a_handler_sigterm_ends_it(runs: Scripts, warm: bool) -> None:
     key = runs.run("print('ready')\nimport signal; signal.pause()", warm=warm)
     runs.until_printed(key, "ready")
-    runs.engine.stop(key, 20.0)
+    runs.engine.stop(key, 120.0)
     end = runs.end(key)
     assert (end.exit_code, end.stopped, end.reason) == (-15, True, "killed by SIGTERM")
 

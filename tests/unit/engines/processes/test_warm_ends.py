@@ -76,7 +76,7 @@ def test_ends_of_warm_runs_are_seen_also_if_their_parent_hangs(runs: Scripts) ->
     key = runs.run(WAITS)
     runs.until_printed(key, "warm")
     os.kill(runs.parents[0], signal.SIGSTOP)
-    runs.engine.stop(key, 20.0)
+    runs.engine.stop(key, 120.0)
     assert runs.end(key).exit_code == -signal.SIGTERM
 
 
@@ -90,7 +90,7 @@ def test_supervisors_handed_to_the_service_leave_no_zombie(runs: Scripts) -> Non
     os.kill(runs.parents[0], signal.SIGKILL)
     until(runs.parentless)
     for key in keys:
-        runs.engine.stop(key, 20.0)
+        runs.engine.stop(key, 120.0)
         assert runs.end(key).exit_code == -signal.SIGTERM
     assert not any(os.path.exists(f"/proc/{pid}") for pid in pids)
 
