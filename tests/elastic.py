@@ -4,6 +4,7 @@ import multiprocessing
 import os
 import pickle
 import signal
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -117,4 +118,8 @@ def _rank(
         if steps_done == at.steps and int(environment["RANK"]) == at.rank:
             os.kill(os.getpid(), at.signal)
 
-    result.write_bytes(pickle.dumps(job(interrupt, **given)))
+    try:
+        result.write_bytes(pickle.dumps(job(interrupt, **given)))
+    except Exception:
+        sys.excepthook(*sys.exc_info())  # as at the end of a script
+        raise SystemExit(1) from None

@@ -112,8 +112,9 @@ class Sender:
         while ends and len(with_ends := json.dumps({**report, "ends": ends}).encode()) > MOST_BYTES:
             ends = ends[1:]
         status = self._post(with_ends if ends else body)
-        if status == NOT_UNDERSTOOD and ends:  # a service that does not know of them
-            status = self._post(body)
+        if status == NOT_UNDERSTOOD and (ends or "layouts" in report):
+            plain = {name: value for name, value in report.items() if name != "layouts"}
+            status = self._post(json.dumps(plain).encode())  # to an older service
         taken = status is not None and status < INTERNAL and status not in NOT_NOW
         if taken:
             with self._changed:

@@ -42,6 +42,7 @@ class Session:
         """The newest of each, loss included; None: it was no finite number."""
         self.rescale: dict[str, float] = {}
         """Parts of the rescaling that this attempt began with, in the service's seconds."""
+        self.layouts: list[dict[str, object]] = []
         self._counts = False  # whether the script says itself how much was done
         self._tracked: float | None = None  # the last step that it has logged to a tracker
         self._forward: Callable[[Mapping[str, float], int | None, bool], None] | None = None
@@ -134,6 +135,11 @@ class Session:
                 if seconds is not None and seconds >= 0:
                     self.rescale[name] = seconds * self.context.speed
 
+    def tried(self, layouts: list[dict[str, object]]) -> None:
+        """Layouts of the model that were tried: told with every report from here on."""
+        with self._lock:
+            self.layouts = layouts
+
     def resume(self) -> Progress:
         home = self.clean_home()
         checkpoint = checkpoints.latest(home) if home else None
@@ -194,6 +200,8 @@ class Session:
         }
         if self.rescale:
             report["rescale"] = dict(self.rescale)
+        if self.layouts:
+            report["layouts"] = self.layouts
         self._sender.offer(report, prompt=prompt, kept=kept)
 
 

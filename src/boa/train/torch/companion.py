@@ -64,6 +64,9 @@ class Companion:
     ) -> None:
         _only_once()
         self.ranks, self.batch_size, self._seed = ranks, batch_size, seed
+        self.dealt = ranks
+        """Ranks as far as samples and random numbers are dealt out to them: those that split the
+        layers of a model are one."""
         self._more = more or More()
         self._parts, self._saves = Parts(), Patience(save_every_s)
         self._exchange, self._losses = Exchange(ranks), Sums()
@@ -124,7 +127,7 @@ class Companion:
     def _made(
         self, dataset: Any, batch: int, passes: int, shuffle: bool | None, options: dict[str, Any]
     ) -> ElasticLoader | StreamLoader:
-        world = self.ranks.world_size
+        world = self.dealt.world_size
         if batch < world * (passes + 1):
             accumulated = f", accumulated in {passes + 1} batches each" if passes else ""
             raise ValueError(
@@ -134,7 +137,7 @@ class Companion:
         kind = StreamLoader if is_stream(dataset) else ElasticLoader
         return kind(
             dataset,
-            self.ranks,
+            self.dealt,
             batch=batch,
             passes=passes,
             seed=self._seed + len(self._sides),
@@ -290,8 +293,9 @@ class Companion:
             self._side_states = found.shared.get("sides", [])
             for side, state in zip(self._sides, self._side_states, strict=False):
                 side.load(state)
-            fresh = random.fresh(self._seed, found.progress.step, self.ranks.rank)
-            self._random = fresh if found.own is None else found.own
+            fresh = random.fresh(self._seed, found.progress.step, self.dealt.rank)
+            alike = found.shared.get("dealt", found.world_size) == self.dealt.world_size
+            self._random = found.own if found.own is not None and alike else fresh
             session.resume_at(found.progress)
         self._parts.loaded({} if found is None else found.parts)
         return None if found is None else dict(found.shared["state"])
@@ -314,7 +318,7 @@ class Companion:
         place = {"position": (at.number, at.cursor), "stream": stream, "sides": sides}
         self._checkpoints.save(
             tensors=self.tensors(),
-            shared={**place, "state": state},
+            shared={**place, "dealt": self.dealt.world_size, "state": state},
             own=random.state(),
             progress=progress,
             parts=self._parts.so_far,

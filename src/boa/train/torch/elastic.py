@@ -1,26 +1,25 @@
 """The elastic loop: a plain PyTorch training that goes on at any width, from where it was."""
 
-import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, get_args
 
 import torch
 from torch import nn
 
-from boa.goodput.tuning import Setting, first_setting
+from boa.goodput.tuning import Setting
 from boa.train import session
 from boa.train.torch import evaluating, random, rates
 from boa.train.torch.batches import Batches
 from boa.train.torch.companion import SAVE_EVERY_S, Companion, More
 from boa.train.torch.evaluating import Evaluation
-from boa.train.torch.given import Given, sorted_by_type
+from boa.train.torch.given import Given, numbered, sorted_by_type
 from boa.train.torch.kept import Kept
-from boa.train.torch.limits import limits_of, tuner_of
+from boa.train.torch.layout.tensor_plans import TensorPlan
 from boa.train.torch.noise import NoiseMeter, Statistics
-from boa.train.torch.pace import Pace
 from boa.train.torch.ranks import Ranks, join
 from boa.train.torch.replicas import Replica
 from boa.train.torch.sides import Side
+from boa.train.torch.sizing import Sizing
 from boa.train.torch.stepping import Optimizer, Stepping
 from boa.train.torch.wrapping import built
 
@@ -35,8 +34,8 @@ class Elastic(More):
     follow from measured step times and gradient noise. `local_batch`: how many samples (at least,
     at most) one GPU takes in one pass. `learning_rate`: how the optimiser's rate follows the batch
     size ("none", "linear", "sqrt", "adascale"). `noise`: whether the gradient's noise is measured.
-    `shard`: FSDP2 instead of DDP. `exact`: a restart at the same width changes no bit, on three and
-    more ranks too, for a little time in every step.
+    `shard`: FSDP2 instead of DDP, unless `wrap` says otherwise. `exact`: a restart at the same
+    width changes no bit, on three and more ranks too, for a little time in every step.
     """
 
     def __init__(
@@ -55,7 +54,13 @@ class Elastic(More):
     ) -> None:
         self.ranks: Ranks = join()
         self.device = self.ranks.device
-        self._limits = limits_of(batch_size, max_batch, local_batch, self.ranks.world_size)
+        self._sizing = Sizing(
+            self.ranks,
+            batch_size=batch_size,
+            max_batch=max_batch,
+            local_batch=local_batch,
+            exact=exact,
+        )
         if learning_rate not in get_args(rates.Rule):
             rules = ", ".join(get_args(rates.Rule))
             raise ValueError(f"learning_rate: got {learning_rate!r}; expected one of {rules}")
@@ -63,10 +68,6 @@ class Elastic(More):
         self._beside = Companion(
             self.ranks, batch_size=batch_size, seed=seed, save_every_s=save_every_s, more=self
         )
-        self._pace: Pace | None = None
-        if max_batch is not None:
-            first = first_setting(self._limits, self.ranks.world_size)
-            self._pace = Pace(self.ranks, tuner_of(self._limits), first)
         self._replicas: list[Replica] = []
         self._stepping = Stepping(
             self._replicas, base_batch=batch_size, rule=learning_rate, clip=clip_norm
@@ -82,26 +83,38 @@ class Elastic(More):
     # What a script calls, in this order
 
     def wrap(
-        self, model: nn.Module | Callable[[], nn.Module], *, find_unused_parameters: bool = False
+        self,
+        model: nn.Module | Callable[[], nn.Module],
+        *,
+        find_unused_parameters: bool = False,
+        parallel: str | None = None,
+        tensor_plan: TensorPlan | None = None,
     ) -> nn.Module:
         """The model on the device and on all ranks. Best given as a callable that builds it.
 
         It is the model itself at every width: its class, its attributes and its names stay. Call it
         for every model that is trained. `find_unused_parameters` is DDP's: for models of which a
-        step does not use every part.
+        step does not use every part. `parallel`: "ddp", "fsdp", "fsdp-keep", "tp2", "fsdp+tp2",
+        each with "+recompute" or without, as near as the width allows; or "auto". `tensor_plan`:
+        how layers are split, as `parallelize_module` takes it, unless the model says it itself.
         """
         if self._given is not None:
             raise RuntimeError(f"wrap() after resume(); {ORDER}")
+        asked = parallel or ("fsdp" if self._shard else "ddp")
+        choice, plan = self._sizing.arrange(model, asked, tensor_plan)
+        self._beside.dealt = self._sizing.dealt
         replica = Replica(
-            built(model, self.device),
+            built(model, self.device, cut=choice.layout.cuts),
             self.ranks,
-            shard=self._shard,
+            layout=choice.layout,
+            tensor_plan=plan,
             find_unused=self._exact or find_unused_parameters,
             exact=self._exact,
         )
         self._replicas.append(replica)
-        if replica.parameters and (self._measures_noise or self._pace is not None):
-            base = self._limits.base_batch
+        noisy = self._measures_noise or self._sizing.pace is not None
+        if replica.parameters and noisy and choice.layout.tensor == 1:
+            base = self._sizing.limits.base_batch
             replica.measure_with(NoiseMeter(self.ranks, replica.parameters, base_batch=base))
         return replica.model
 
@@ -111,20 +124,16 @@ class Elastic(More):
         The first loader makes the epochs. Further ones go round beside it, a batch with each of its
         batches; they may have a `batch_size` of their own, which counts all ranks, too.
         """
-        setting = first_setting(self._limits, self.ranks.world_size)
+        batch, passes = self._sizing.begin()
         if self._beside.attached:
-            size = options.pop("batch_size", self._limits.base_batch)
-            batch = max(size // (setting.passes + 1), 1)
-            side = self._beside.attach_side(dataset, batch=batch, shuffle=shuffle, **options)
+            size = options.pop("batch_size", self._sizing.limits.base_batch)
+            part = max(size // (passes + 1), 1)
+            side = self._beside.attach_side(dataset, batch=part, shuffle=shuffle, **options)
             return Batches(lambda: (True, self._beside_next(side)), lambda: side.data.length)
-        batch = self._limits.base_batch  # rigid: to the sample
-        if self._pace is not None:
-            batch = setting.total(self.ranks.world_size)
-        passes = setting.passes
         self._beside.attach(
             dataset, batch=batch, passes=passes, shuffle=shuffle, streams=True, **options
         )
-        if self._pace is not None and self._beside.data.samples is None:
+        if self._sizing.pace is not None and self._beside.data.samples is None:
             raise TypeError(
                 f"max_batch: an epoch is counted in samples, and {type(dataset).__name__} has no "
                 "__len__; expected one, or no max_batch"
@@ -145,19 +154,19 @@ class Elastic(More):
         given = sorted_by_type(parts, named, self._replicas)
         self._given, self.kept = given, Kept(given.values)
         self._stepping.take(given.optimizers, given.scaler)
-        own = {"pace": self._pace, **dict(zip(_numbered("noise"), self._meters, strict=False))}
+        noise = zip(numbered("noise"), self._meters, strict=False)
+        own = {"pace": self._sizing.pace, **dict(noise)}
         self._keeps = given.keeps | {name: kept for name, kept in own.items() if kept is not None}
         found = self._beside.load(given.root, given.optimizers)
         if found is None:
-            random.restore(random.fresh(self._seed, 0, self.ranks.rank))
+            random.restore(random.fresh(self._seed, 0, self._sizing.dealt.rank))
             return False
         self._epoch, self._over = session.session().at.epoch, found["over"]
         for name, kept in self._keeps.items():
             if name in found["keeps"]:
                 kept.load_state_dict(found["keeps"][name])
         self.kept.load_state_dict(found.get("values", {}))
-        if self._pace is not None:
-            self._adopt(self._pace.first(self.statistics))
+        self._take_batches_of(self._sizing.resumed(self.statistics))
         return True
 
     def epochs(self, total: int | None = None) -> Iterator[int]:
@@ -171,8 +180,7 @@ class Elastic(More):
         last = session.context().epochs if total is None else total
         while self._epoch < last:
             session.epoch(self._epoch)
-            if self._pace is not None:
-                self._pace.interrupted()
+            self._sizing.interrupted()
             yield self._epoch
             self._close()
             self._epoch, self._over = self._epoch + 1, False
@@ -239,17 +247,18 @@ class Elastic(More):
     ) -> Evaluation:
         """This rank's part of a data set to evaluate on, in order: over all ranks, every sample
         once. `batch_size` is that of one rank; `options` are DataLoader's."""
-        size = self._limits.max_local if batch_size is None else batch_size
-        return Evaluation(dataset, self.ranks, self._replicas, batch_size=size, **options)
+        size = self._sizing.limits.max_local if batch_size is None else batch_size
+        dealt = self._sizing.dealt
+        return Evaluation(dataset, dealt, self._replicas, batch_size=size, **options)
 
     def total(self, value: Any) -> Any:
         """The sum over all ranks of a number or a tensor, in 64 bits. All ranks must ask."""
-        return evaluating.total(value, self.ranks)
+        return evaluating.total(value, self.ranks, self._sizing.copies)
 
     def gather(self, value: Any) -> Any:
         """The tensors, or lists, of all ranks one after the other: in the order of the data set, if
         they are of an `evaluation`. All ranks must ask."""
-        return evaluating.gathered(value, self.ranks)
+        return evaluating.gathered(value, self.ranks, self._sizing.copies)
 
     @property
     def statistics(self) -> Statistics | None:
@@ -297,7 +306,7 @@ class Elastic(More):
         if self._over:
             return False, None
         batch = self._beside.batch()
-        if self._beside.cell is None and self._pace is None:  # the end of a stream
+        if self._beside.cell is None and self._sizing.pace is None:  # the end of a stream
             self._over = True
             return False, None
         cell = self._beside.cell
@@ -317,7 +326,7 @@ class Elastic(More):
         cell = self._beside.cell
         if cell is None or not self._stepping.used:
             return
-        if self._stepping.waiting and cell.last and self._may_split:
+        if self._stepping.waiting and cell.last and self._sizing.may_split:
             raise RuntimeError(
                 "backward() without step(), where batches may be accumulated already (max_batch, "
                 "local_batch); expected a step() for every batch, or neither of the two"
@@ -327,26 +336,21 @@ class Elastic(More):
         if not cell.last:
             self._beside.stepped(loss)
             return
-        worth, known = 1.0, self.statistics
-        if self._pace is not None:
-            worth = rates.gain(cell.total, self._limits.base_batch, known)
-            self._pace.stepped(full=cell.total == self._beside.data.batch)
+        worth, known, adapts = 1.0, self.statistics, self._sizing.pace is not None
+        self._sizing.stepped(cell.total, full=cell.total == self._beside.data.batch)
+        if adapts:
+            worth = rates.gain(cell.total, self._sizing.limits.base_batch, known)
             self._over = self._is_over(worth)
         noise = None if known is None else known.noise_scale
         pass_over = self._beside.stepped(
             loss, worth, gain=worth, lr_factor=self._stepping.factor, noise_scale=noise
         )
-        self._over = pass_over if self._pace is None else self._over
+        self._over = self._over if adapts else pass_over
 
     def _chosen(self, given: Optimizer | Sequence[Optimizer] | None, call: str) -> list[Optimizer]:
         if self._given is None:
             raise RuntimeError(f"{call} before resume(); {ORDER}")
         return self._stepping.chosen(given, call)
-
-    @property
-    def _may_split(self) -> bool:
-        """Whether an iteration is taken in several batches, at this width or another."""
-        return self._pace is not None or self._limits.max_local < self._limits.base_batch
 
     def _left(self) -> int:
         data = self._beside.data
@@ -357,7 +361,7 @@ class Elastic(More):
 
     def _is_over(self, worth: float) -> bool:
         """Whether the epoch is, with an iteration that is worth so much."""
-        work = (self._beside.data.samples or 0) / self._limits.base_batch
+        work = (self._beside.data.samples or 0) / self._sizing.limits.base_batch
         return session.session().at.progress + worth >= work
 
     # What all ranks agree on, beside when to save and to stop
@@ -368,7 +372,8 @@ class Elastic(More):
 
     def offers(self) -> list[float]:
         """For the exchange; not for scripts."""
-        proposal = None if self._pace is None else self._pace.proposal(self.statistics)
+        pace = self._sizing.pace
+        proposal = None if pace is None else pace.proposal(self.statistics)
         sizes = [0.0, 0.0] if proposal is None else [proposal.local_batch, proposal.passes]
         return [*map(float, sizes), *(value for meter in self._meters for value in meter.pop())]
 
@@ -377,18 +382,13 @@ class Elastic(More):
         local, passes, *noise = sums
         for n, meter in enumerate(self._meters):
             meter.push(noise[n * meter.LENGTH : (n + 1) * meter.LENGTH])
-        if local and self._pace is not None:
-            self._pace.adopt(Setting(int(local), int(passes)))
-            self._adopt(self._pace.setting)
+        if local and self._sizing.pace is not None:
+            self._take_batches_of(self._sizing.adopt(Setting(int(local), int(passes))))
 
-    def _adopt(self, setting: Setting) -> None:
-        self._beside.data.set_batch(setting.total(self.ranks.world_size), setting.passes)
+    def _take_batches_of(self, sizes: tuple[int, int] | None) -> None:
+        if sizes is not None:
+            self._beside.data.set_batch(*sizes)
 
     def _state(self) -> dict[str, Any]:
         keeps = {name: kept.state_dict() for name, kept in self._keeps.items()}
         return {"over": self._over, "keeps": keeps, "values": self.kept.state_dict()}
-
-
-def _numbered(name: str) -> Iterator[str]:
-    yield name
-    yield from (f"{name}_{number}" for number in itertools.count(2))

@@ -1,6 +1,7 @@
 """Evaluation by all ranks: each takes a part of the data, every sample once, and sums are exact."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from typing import Any
 
 import torch
@@ -45,18 +46,21 @@ class Evaluation:
         )
 
     def __iter__(self) -> Iterator[Any]:
-        for replica in self._replicas:
-            replica.share_buffers()
-        for batch in self._batches:
-            yield moved(batch, self._ranks.device)
+        with ExitStack() as gathered:
+            for replica in self._replicas:
+                replica.share_buffers()
+                gathered.enter_context(replica.gathered())
+            for batch in self._batches:
+                yield moved(batch, self._ranks.device)
 
     def __len__(self) -> int:
         """Batches of this rank."""
         return len(self._batches)
 
 
-def total(value: Any, ranks: Ranks) -> Any:
-    """The sum over ranks of a number or a tensor, in 64 bits, on all of them."""
+def total(value: Any, ranks: Ranks, copies: int = 1) -> Any:
+    """The sum over ranks of a number or a tensor, in 64 bits, on all of them. `copies`: so many
+    ranks in a row work on the same samples, and count as one."""
     if not isinstance(value, bool | int | float | torch.Tensor):
         kind = type(value).__name__
         raise TypeError(f"total: got a {kind}; expected numbers or tensors")
@@ -66,10 +70,12 @@ def total(value: Any, ranks: Ranks) -> Any:
     summed = given.to("cpu" if on_cpu else ranks.device, wide, copy=True)
     if not ranks.alone:
         dist.all_reduce(summed)
+    if copies > 1:
+        summed = summed / copies if given.is_floating_point() else summed // copies
     return summed.to(given.device) if isinstance(value, torch.Tensor) else summed.item()
 
 
-def gathered(value: Any, ranks: Ranks) -> Any:
+def gathered(value: Any, ranks: Ranks, copies: int = 1) -> Any:
     """The tensors, or lists, of all ranks one after the other, on all of them."""
     if not isinstance(value, list | torch.Tensor):
         raise TypeError(f"gather: got a {type(value).__name__}; expected a tensor or a list")
@@ -77,6 +83,7 @@ def gathered(value: Any, ranks: Ranks) -> Any:
         return value
     parts: list[Any] = [None] * ranks.world_size
     dist.all_gather_object(parts, value if isinstance(value, list) else value.detach().cpu())
+    parts = parts[::copies]
     if isinstance(value, list):
         return [each for part in parts for each in part]
     return torch.cat([part for part in parts if len(part)] or parts[:1]).to(value.device)

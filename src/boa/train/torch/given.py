@@ -1,5 +1,6 @@
 """Models, optimisers and all else that `resume` is given, sorted by type; refused by type."""
 
+import itertools
 import numbers
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -153,3 +154,9 @@ def _check(given: Given, replicas: Sequence[Replica]) -> None:
                 f"resume: no optimiser has parameters of {kind}: it would not be trained; expected "
                 "its optimiser, too, or requires_grad_(False) before wrap()"
             )
+
+
+def numbered(name: str) -> Iterator[str]:
+    """That name, then with 2, 3 … behind it."""
+    yield name
+    yield from (f"{name}_{number}" for number in itertools.count(2))

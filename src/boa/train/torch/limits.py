@@ -17,10 +17,10 @@ def limits_of(
         raise ValueError(
             f"local_batch: got {local}; expected (least, most) with 1 <= least <= most"
         )
-    if (max_batch or batch_size) < world:
+    if max_batch is not None and max_batch < world:
         raise ValueError(
-            f"batch_size: got {batch_size} on {world} processes; expected a sample for each, "
-            f"or `gpus: {{max: {batch_size}}}` in the job's file"
+            f"max_batch: got {max_batch} on {world} processes; expected a sample for each, "
+            f"or `gpus: {{max: {max_batch}}}` in the job's file"
         )
     if max_batch is None:
         return Limits(base_batch=batch_size, max_batch=batch_size, min_local=1, max_local=most)

@@ -1,9 +1,11 @@
 """Norms of gradients in a few launches on the device, without waiting for any of them."""
 
 import math
+from collections.abc import Sequence
 from typing import TypeAlias
 
 import torch
+from torch import nn
 from torch.distributed.tensor import DTensor
 
 Tensors: TypeAlias = tuple[torch.Tensor, ...] | list[torch.Tensor]
@@ -50,3 +52,28 @@ def _holders(gradient: torch.Tensor, world: int) -> int:
     mesh = gradient.device_mesh
     shards = [mesh.size(n) for n, at in enumerate(gradient.placements) if not at.is_replicate()]
     return world // math.prod(shards)
+
+
+def clip(parameters: Sequence[torch.Tensor], most: float) -> None:
+    """As `torch.nn.utils.clip_grad_norm_`, which takes no gradients of several kinds together:
+    whole ones, and those of different meshes, as a model has whose layers are split."""
+    kinds: dict[object, list[torch.Tensor]] = {}
+    for parameter in parameters:
+        gradient = parameter.grad
+        if gradient is not None:
+            kind = gradient.device_mesh if isinstance(gradient, DTensor) else None
+            kinds.setdefault(kind, []).append(parameter)
+    if len(kinds) < 2:
+        nn.utils.clip_grad_norm_(parameters, most)
+        return
+    norms = [_whole(nn.utils.get_total_norm(_gradients(found))) for found in kinds.values()]
+    for found in kinds.values():
+        nn.utils.clip_grads_with_norm_(found, most, joint(norms))
+
+
+def _gradients(parameters: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    return [parameter.grad for parameter in parameters if parameter.grad is not None]
+
+
+def _whole(value: torch.Tensor) -> torch.Tensor:
+    return value.full_tensor() if isinstance(value, DTensor) else value

@@ -2,7 +2,7 @@
 
 import os
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 import torch.distributed as dist
@@ -21,6 +21,15 @@ class Ranks:
     @property
     def alone(self) -> bool:
         return self.world_size == 1
+
+    @property
+    def local_world(self) -> int:
+        """Ranks of a node, if all have as many."""
+        return self.world_size // self.nodes
+
+    def dealt(self, copies: int) -> "Ranks":
+        """As if so many neighbours were one: they work on the same samples."""
+        return replace(self, rank=self.rank // copies, world_size=self.world_size // copies)
 
 
 def join() -> Ranks:

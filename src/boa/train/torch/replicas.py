@@ -5,49 +5,62 @@ it, the names of all that holds the model (averages of it, files, wrappers of th
 would begin with `module.` on two ranks and not on one.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch import nn
 from torch._compile import _disable_dynamo
+from torch.distributed.fsdp import FSDPModule
 from torch.nn.parallel import DistributedDataParallel
 
 from boa.train.torch.averaging import average, reduced_by
+from boa.train.torch.layout.applying import laid_out
+from boa.train.torch.layout.layouts import Layout
+from boa.train.torch.layout.tensor_plans import TensorPlan
 from boa.train.torch.noise import NoiseMeter, Scale
 from boa.train.torch.ranks import Ranks
 from boa.train.torch.wrapping import (
     forget_wrappers,
     plain,
     replicated,
-    sharded,
     sparse,
     synchronise,
 )
+
+PLAIN = Layout()
 
 
 class Replica:
     """A model that was given to `wrap`. All ranks make them in the same order."""
 
     def __init__(
-        self, model: nn.Module, ranks: Ranks, *, shard: bool, find_unused: bool, exact: bool
+        self,
+        model: nn.Module,
+        ranks: Ranks,
+        *,
+        layout: Layout,
+        tensor_plan: TensorPlan | None = None,
+        find_unused: bool,
+        exact: bool,
     ) -> None:
         self.model = model
         self._exact = exact
         self._ddp: DistributedDataParallel | None = None
         self._called = False  # DDP waits for gradients
         self._new = True  # no forward yet in this iteration
-        self.sharded = shard and not ranks.alone
+        self.sharded = layout.shards != "ddp" and layout.data_ranks(ranks.world_size) > 1
+        self._reshards = layout.shards == "fsdp"
         self.by_hand = False
         """Whether its gradients do not come together: parts of it have optimisers of their own."""
         self.parameters = [p for p in model.parameters() if p.requires_grad]
         self.meter: NoiseMeter | None = None
         plain(model).register_load_state_dict_pre_hook(forget_wrappers)
-        if ranks.alone or not self.parameters:
-            return
-        if self.sharded:
-            sharded(model)
+        if layout != PLAIN and self.parameters:
+            laid_out(model, layout, ranks, tensor_plan)
             self.parameters = [p for p in model.parameters() if p.requires_grad]
+        if layout.data_ranks(ranks.world_size) == 1 or self.sharded or not self.parameters:
             return
         self._ddp = replicated(model, ranks, find_unused=find_unused)
         self._reduced = reduced_by(self._ddp)
@@ -108,6 +121,20 @@ class Replica:
         """Take over rank 0's buffers now, on all ranks."""
         if self._ddp is not None and self._ddp.modules_buffers:
             self._ddp._sync_buffers()
+
+    @contextmanager
+    def gathered(self) -> Iterator[None]:
+        """All weights on every rank: each may call the model as often as it likes, and alone."""
+        parts = [part for part in self.model.modules() if isinstance(part, FSDPModule)]
+        for part in parts:
+            part.unshard()
+            part.set_reshard_after_forward(False, recurse=False)
+        try:
+            yield
+        finally:
+            for part in parts:
+                part.set_reshard_after_forward(self._reshards, recurse=False)
+                part.reshard()
 
     # Around every forward of the model
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import torch
-from torch import nn
 
 from boa.train.torch import rates
 from boa.train.torch.data import Cell
 from boa.train.torch.noise import Statistics
+from boa.train.torch.norms import clip
 from boa.train.torch.replicas import Replica
 
 Optimizer: TypeAlias = torch.optim.Optimizer
@@ -131,7 +131,7 @@ class Stepping:
             if self._scaler is not None:
                 for each in optimizers:
                     self._scaler.unscale_(each)
-            nn.utils.clip_grad_norm_(self._moved_by(optimizers), self._clip)
+            clip(self._moved_by(optimizers), self._clip)
         self.factor = rates.factor(self._rule, cell.total, self._base_batch, self.statistics)
         for each in optimizers:
             with rates.scaled(each, self.factor):

@@ -14,6 +14,7 @@ from torch.utils.data import TensorDataset
 from boa.train.torch import Elastic, states
 from boa.train.torch.given import is_plain, sorted_by_type
 from boa.train.torch.kept import Kept
+from boa.train.torch.layout.layouts import Layout
 from boa.train.torch.ranks import Ranks
 from boa.train.torch.replicas import Replica
 from boa.train.torch.wrapping import plain
@@ -23,7 +24,7 @@ ALONE = Ranks(0, 1, 0, 1, torch.device("cpu"))
 
 
 def replica(model: nn.Module) -> Replica:
-    return Replica(model, ALONE, shard=False, find_unused=False, exact=False)
+    return Replica(model, ALONE, layout=Layout(), find_unused=False, exact=False)
 
 
 def optimizer(*models: nn.Module) -> SGD:

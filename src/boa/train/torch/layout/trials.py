@@ -1,0 +1,97 @@
+"""Layouts that were tried, and what became of it. Frozen values, and their form in JSON."""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+MOST_KEPT = 64
+"""Trials that are remembered: the newest."""
+MOST_WORDS = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """A layout that ran, or ran out of memory."""
+
+    gpu: str
+    """The GPU type; empty: unknown."""
+    width: int
+    nodes: int
+    layout: str
+    local_batch: int
+    """Samples that a GPU (or a group that splits layers) took in one pass."""
+    passes: int = 0
+    """Passes before the one that ended in a step."""
+    step_s: float | None = None
+    """Seconds of one step; None: it never got so far."""
+    batch: int = 0
+    """Samples of that step, over all GPUs."""
+    peak_bytes: int | None = None
+    """Most memory of a GPU that it held."""
+    out_of_memory: bool = False
+    why: str = ""
+    """Reason for which it was chosen, in words."""
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """A later trial with the same one takes its place."""
+        return (self.gpu, self.width, self.nodes, self.layout, self.local_batch, self.passes)
+
+    @property
+    def samples_per_s(self) -> float:
+        return self.batch / self.step_s if self.step_s else 0.0
+
+    def as_row(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def with_trial(trials: Iterable[Trial], new: Trial) -> tuple[Trial, ...]:
+    """The newest last, and no more than are kept.
+
+    What went well once and then not has gone wrong: its memory is what it took then.
+    """
+    others = [trial for trial in trials if trial.key != new.key]
+    return (*others, new)[-MOST_KEPT:]
+
+
+def trials_of(rows: object) -> tuple[Trial, ...]:
+    """From JSON. What makes no sense is left out: it is only of help."""
+    found: tuple[Trial, ...] = ()
+    for row in rows if isinstance(rows, list) else ():
+        trial = trial_of(row)
+        if trial is not None:
+            found = with_trial(found, trial)
+    return found
+
+
+_KINDS: Mapping[str, tuple[type, ...]] = {
+    "gpu": (str,),
+    "width": (int,),
+    "nodes": (int,),
+    "layout": (str,),
+    "local_batch": (int,),
+    "passes": (int,),
+    "step_s": (float, int, type(None)),
+    "batch": (int,),
+    "peak_bytes": (int, type(None)),
+    "out_of_memory": (bool,),
+    "why": (str,),
+}
+
+
+def trial_of(row: object) -> Trial | None:
+    """None: it is none."""
+    if not isinstance(row, dict):
+        return None
+    known = {field.name: row[field.name] for field in fields(Trial) if field.name in row}
+    if any(type(value) not in _KINDS[name] for name, value in known.items()):
+        return None
+    try:
+        trial = Trial(**known)
+    except TypeError:  # something is missing
+        return None
+    counts = (trial.width, trial.nodes, trial.local_batch)
+    seconds = 1.0 if trial.step_s is None else trial.step_s
+    sane = min(counts) >= 1 and min(trial.passes, trial.batch, trial.peak_bytes or 0) >= 0
+    return trial if sane and 0 < seconds < math.inf and len(trial.why) <= MOST_WORDS else None

@@ -1,0 +1,93 @@
+"""Layouts of a model on real ranks: each trains as one process does, and goes on as another."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+from boa.train.torch.layout.arranging import AGAIN
+from boa.train.torch.layout.journal import FILE
+from boa.train.torch.layout.trials import trials_of
+from elastic import Attempt, Ended, play
+from layout_job import train, train_llama
+
+ROUNDING = 2e-5
+
+
+def _same(pieces: Ended, whole: Ended) -> None:
+    expected = whole.told[0]
+    assert set(pieces.codes) == {0}
+    for found in pieces.told:
+        for name, wanted in expected["weights"].items():
+            torch.testing.assert_close(
+                found["weights"][name], wanted, rtol=ROUNDING, atol=ROUNDING, msg=name
+            )
+        done = found["losses"]
+        torch.testing.assert_close(done, expected["losses"][-len(done) :], rtol=ROUNDING, atol=0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("clip", [None, 0.5])
+def test_any_layout_goes_on_as_any_other_with_the_losses_of_one_process(
+    tmp_path: Path, clip: float | None
+) -> None:
+    (whole,) = play(train, tmp_path / "whole", [Attempt(1)], layouts={1: "ddp"}, clip=clip)
+    steps = [
+        (2, "fsdp"),
+        (2, "ddp"),
+        (2, "tp2"),
+        (4, "fsdp+tp2+recompute"),
+        (2, "fsdp-keep"),
+        (1, "ddp+recompute"),
+        (4, "tp4"),
+    ]
+    attempts = [Attempt(width, 3 * n, width - 1) for n, (width, _) in enumerate(steps[:-1], 1)]
+    layouts = {n: name for n, (_, name) in enumerate(steps, 1)}
+    ends = play(train, tmp_path / "pieces", [*attempts, Attempt(4)], layouts=layouts, clip=clip)
+    _same(ends[-1], whole)
+
+
+@pytest.mark.slow
+def test_a_layout_that_the_width_does_not_allow_is_the_nearest_that_it_does(
+    tmp_path: Path,
+) -> None:
+    (whole,) = play(train, tmp_path / "whole", [Attempt(1)], layouts={1: "tp4"})
+    (narrow,) = play(train, tmp_path / "narrow", [Attempt(2)], layouts={1: "tp4"})
+    _same(narrow, whole)
+
+
+@pytest.mark.slow
+def test_ranks_that_split_layers_draw_the_same_random_numbers(tmp_path: Path) -> None:
+    (whole,) = play(train, tmp_path / "whole", [Attempt(1)], layouts={1: "ddp"}, dropout=0.2)
+    (split,) = play(train, tmp_path / "split", [Attempt(2)], layouts={1: "tp2"}, dropout=0.2)
+    _same(split, whole)
+
+
+@pytest.mark.slow
+def test_out_of_memory_is_learned_and_the_next_run_takes_less_at_a_time(tmp_path: Path) -> None:
+    (whole,) = play(train, tmp_path / "whole", [Attempt(1)], layouts={1: "ddp"})
+    auto = dict.fromkeys((1, 2, 3), "auto")
+    first, second, third = play(
+        train, tmp_path / "pieces", [Attempt(1), Attempt(1), Attempt(1)], layouts=auto, room=2
+    )
+    assert [ended.codes for ended in (first, second)] == [[AGAIN], [AGAIN]]
+    _same(third, whole)
+    trials = trials_of(json.loads((tmp_path / "pieces/checkpoints" / FILE).read_text()))
+    assert [(trial.local_batch, trial.out_of_memory) for trial in trials] == [(8, True), (4, True)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [1, 2])
+def test_the_layout_chosen_by_itself_trains_as_any(tmp_path: Path, width: int) -> None:
+    (whole,) = play(train, tmp_path / "whole", [Attempt(1)], layouts={1: "ddp"})
+    (chosen,) = play(train, tmp_path / "auto", [Attempt(width)], layouts={1: "auto"})
+    _same(chosen, whole)
+
+
+@pytest.mark.slow
+def test_a_model_of_transformers_says_itself_how_its_layers_are_split(tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    (whole,) = play(train_llama, tmp_path / "whole", [Attempt(1)], parallel="ddp")
+    (split,) = play(train_llama, tmp_path / "split", [Attempt(2)], parallel="tp2")
+    _same(split, whole)
