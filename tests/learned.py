@@ -48,5 +48,6 @@ def learned_on(name: str, **fields: Any) -> ClassOnType:
             }
         ],
         "failed": [],
+        "layouts": [],
     }
     return cast(ClassOnType, {**kind, **fields})

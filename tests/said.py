@@ -212,6 +212,17 @@ SAID: list[tuple[EventKind, dict[str, Any], str]] = [
         "retry",
         {
             "name": "net",
+            "why": "asked",
+            "said": "CUDA out of memory",
+            "exit_code": 75,
+            "wait_s": 0.0,
+        },
+        "job 3 (net) asked to be started again (CUDA out of memory), by exit code 75: at once",
+    ),
+    (
+        "retry",
+        {
+            "name": "net",
             "why": "exit_code",
             "said": "ValueError: no such file",
             "exit_code": 1,

@@ -82,6 +82,30 @@ class RetriedClass(TypedDict):
     now: float
 
 
+class TriedLayout(TypedDict):
+    """A layout of the class's model over GPUs that jobs have tried (`wrap(parallel="auto")`)."""
+
+    width: int
+    nodes: int
+    layout: str
+    local_batch: int
+    """Samples that one GPU took in one pass."""
+    passes: int
+    """Passes before the one that ended in a step."""
+    batch: int
+    """Samples of a step, over all GPUs."""
+    step_s: float | None
+    """Seconds of a step; null: it never got so far."""
+    samples_per_s: float | None
+    peak_bytes: int | None
+    """Most memory of a GPU that it held; null: unknown."""
+    out_of_memory: bool
+    fastest: bool
+    """Whether it is the fastest that was measured on so many GPUs and nodes."""
+    why: str
+    """Reason for which it was chosen then, in words."""
+
+
 class ClassOnType(TypedDict):
     """A class on one GPU type."""
 
@@ -97,6 +121,8 @@ class ClassOnType(TypedDict):
     samples: list[Sample]
     failed: list[FailedWidth]
     """By width; those wider, or narrower, than one that failed are not used either."""
+    layouts: list[TriedLayout]
+    """By width, nodes and name."""
 
 
 _OfClass = TypedDict("_OfClass", {"class": str})

@@ -8,6 +8,7 @@ from typing import Any
 
 from boa.formats.containers import as_given, list_of, mapping_of, object_of
 from boa.formats.shapes import (
+    FLAG,
     Field,
     Format,
     Shape,
@@ -20,6 +21,7 @@ from boa.formats.shapes import (
     then,
     whole,
 )
+from boa.model.layouts import MOST_KEPT, MOST_WORDS, Trial
 from boa.model.records import RESCALE_PARTS, EpochEnd, Report
 
 MAX_METRICS = 100
@@ -90,6 +92,29 @@ _END = object_of(
     ),
     make=EpochEnd,
 )
+_NAME = text(
+    f"at most {MAX_METRIC_NAME} printable characters",
+    pattern="",
+    most=MAX_METRIC_NAME,
+    fits=str.isprintable,
+)
+_WORDS = text(
+    f"at most {MOST_WORDS} printable characters", pattern="", most=MOST_WORDS, fits=str.isprintable
+)
+_LAYOUT = object_of(
+    needed("gpu", _NAME, "GPU type; empty: unknown."),
+    needed("width", whole(most=MOST), "GPUs."),
+    needed("nodes", whole(most=MOST), "Nodes that these were on."),
+    needed("layout", _NAME, "Its name, as `wrap(parallel=…)` takes it."),
+    needed("local_batch", whole(most=MOST), "Samples that one GPU took in one pass."),
+    Field("passes", _COUNT, "Passes before the one that ended in a step.", default=0),
+    Field("step_s", nullable(number(above=0)), "Seconds of one step.", default=None),
+    Field("batch", _COUNT, "Samples of that step, over all GPUs.", default=0),
+    Field("peak_bytes", nullable(_COUNT), "Most memory of a GPU that it held.", default=None),
+    Field("out_of_memory", FLAG, "Whether it ran out of memory.", default=False),
+    Field("why", _WORDS, "Reason for which it was chosen, in words.", default=""),
+    make=Trial,
+)
 _ATTEMPT = needed("attempt", whole(most=MOST), "`BOA_ATTEMPT`.")
 
 REPORT = Format(
@@ -111,6 +136,11 @@ REPORT = Format(
             "rescale",
             or_empty(_RESCALE),
             "What the rescaling before this attempt took, by part, in the server's seconds.",
+        ),
+        Field(
+            "layouts",
+            or_empty(list_of(_LAYOUT, least=0, most=MOST_KEPT)),
+            "Layouts of its model over GPUs that it has tried (`wrap(parallel=…)`).",
         ),
         Field(
             "ends",

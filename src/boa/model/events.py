@@ -208,8 +208,9 @@ class FailedFields(Ended):
 class Retry(OfJob):
     """A run failed, was lost or lost a node, and the job is tried again."""
 
-    why: FailureCode | Literal["node_lost", "run_lost", "not_ready", "width_failed"]
-    """`width_failed`: where it was put, nobody got anywhere, but elsewhere."""
+    why: FailureCode | Literal["node_lost", "run_lost", "not_ready", "width_failed", "asked"]
+    """`width_failed`: where it was put, nobody got anywhere, but elsewhere. `asked`: it asked for
+    it, by exit code 75: it knows what to do better."""
     exit_code: int | None
     wait_s: Seconds
     failures: NotRequired[int]

@@ -7,6 +7,7 @@ from typing import Any, Literal, TypeAlias
 
 from boa.model.cluster import JobId, Node, NodeId
 from boa.model.events import EventKind
+from boa.model.layouts import Trial
 from boa.units import GpuName, Seconds, UsdPerHour
 
 NodeState: TypeAlias = Literal["requested", "ready", "releasing", "gone"]
@@ -143,6 +144,8 @@ class Report:
     metrics: Mapping[str, float] = field(default_factory=dict)
     rescale: Mapping[str, Seconds] = field(default_factory=dict)
     """Parts of the rescaling that this attempt began with (`RESCALE_PARTS`), as far as known."""
+    layouts: tuple[Trial, ...] = ()
+    """Layouts of its model that this attempt has tried, or has learned of."""
     ends: "tuple[EpochEnd, ...]" = ()
     """Epochs that have ended since the last report that arrived: one that comes late says more than
     how things are now."""

@@ -229,6 +229,29 @@ def _type_lines(kind: Document, most: float) -> Iterator[str]:
         row = f"{width:>6} {significant(speedup):>6}  {bar:<{BAR}}  {said}"
         yield row if samples else f"[dim]{row}[/dim]"
     yield from _failed_lines(kind)
+    yield from _layout_lines(kind)
+
+
+def _layout_lines(kind: Document) -> Iterator[str]:
+    """Layouts of the model that were tried: the fastest at each width stands out."""
+    if kind.get("layouts"):
+        yield f"[bold]{escape(kind['name'])}[/bold]  [dim]GPUs  layouts that were tried[/dim]"
+    for one in kind.get("layouts", ()):
+        nodes = f" on {one['nodes']} nodes" if one["nodes"] > 1 else ""
+        row = f"{one['width']:>6}  {one['layout'] + nodes:<20} {layout_said(one)}"
+        yield escape(row) if one["fastest"] else f"[dim]{escape(row)}[/dim]"
+
+
+def layout_said(one: Document) -> str:
+    """A layout in words: its speed, or that it ran out of memory, and why it was tried."""
+    at_a_time = f"{one['local_batch']:,} samples at a time"
+    if one["out_of_memory"]:
+        return f"out of memory with {at_a_time}"
+    rate, peak = one["samples_per_s"], one["peak_bytes"]
+    words = [at_a_time] if rate is None else [f"{significant(rate)} samples/s", at_a_time]
+    words += [] if peak is None else [f"{significant(peak / 1e9)} GB"]
+    best = "fastest; " if one["fastest"] else ""
+    return f"{', '.join(words)} ({best}{one['why']})"
 
 
 def _failed_lines(kind: Document) -> Iterator[str]:

@@ -4,6 +4,7 @@ Everything here is read off the state, and every call may be repeated, so a serv
 after a crash simply says it all again.
 """
 
+import json
 import math
 import time
 from collections import deque
@@ -16,6 +17,7 @@ from boa.clouds.base import Cloud, CloudTrouble, NoCapacity
 from boa.engines.base import Engine, NotOver
 from boa.model.cluster import NodeId
 from boa.model.job import JobRecord, Run
+from boa.model.layouts import Trial
 from boa.model.records import NodeRecord
 from boa.model.runs import Launch, NodeSlots, RunEvent, RunKey
 from boa.runtime.inbox import Message
@@ -27,9 +29,10 @@ from boa.scheduler.observe.messages import CloudListed, CloudRefused, EdgeTroubl
 from boa.scheduler.observe.reconcile import Release, Rent
 from boa.scheduler.state import Draft, State
 from boa.scheduler.wishes import RentNode, StartRun, StopRun, Wish, wishes
-from boa.units import Seconds
+from boa.units import GpuName, Seconds
 
 EVERY = "BOA_REPORT_EVERY_S"
+LAYOUTS = "BOA_LAYOUTS"
 RECONCILE_S: Seconds = 5.0
 """Seconds of the wall between two comparisons of the engine's runs with what is stored."""
 UNKNOWN = "the engine knows nothing of it: what was written of the run is gone"
@@ -57,12 +60,13 @@ class Actor:
         vault: Vault,
         speed: float,
         log: Log,
+        layouts: Callable[[str, GpuName], list[Trial]],
         report_ca: str = "",
         inline: bool = False,
     ) -> None:
         self._engine, self._cloud, self._clock = engine, cloud, clock
         self._data_dir, self._url, self._secret, self._speed = data_dir, url, secret, speed
-        self._vault = vault
+        self._vault, self._layouts = vault, layouts
         self._report_ca = {"BOA_REPORT_CA": report_ca} if report_ca else {}
         self.log = log
         self._inline = inline
@@ -258,9 +262,15 @@ class Actor:
                 "BOA_NODES": str(len(run.slots)),
                 "BOA_DECIDED_AT": f"{decided:.6f}",
                 **self._reporting(job),
+                **self._tried(job, run),
             },
             team=job.team,
         )
+
+    def _tried(self, job: JobRecord, run: Run) -> dict[str, str]:
+        """Layouts that jobs of its class have tried, for one that chooses its own."""
+        rows = [trial.as_row() for trial in self._layouts(job.job_class, run.allocation.gpu)]
+        return {LAYOUTS: json.dumps(rows, separators=(",", ":"))} if rows else {}
 
     def _reporting(self, job: JobRecord) -> dict[str, str]:
         every_s = len(self._state.jobs) / REPORTS_PER_S

@@ -92,6 +92,7 @@ def assemble(
         url=url,
         secret=secret,
         vault=vault,
+        layouts=profiler.layouts,
         report_ca=report_ca,
         speed=config.speed,
         log=log,

@@ -11,7 +11,7 @@ from boa.model.events import FailureCode
 from boa.model.job import JobRecord, Run
 from boa.model.placements import FailedPlacement, Placement
 from boa.model.records import Report
-from boa.model.runs import RunEvent
+from boa.model.runs import AGAIN, RunEvent
 from boa.scheduler.falling_back import elsewhere, sent_back, stopped_well, way_back, went_well
 from boa.scheduler.observe.histogram import bucket
 from boa.scheduler.state import Draft, FailedRun
@@ -23,6 +23,8 @@ from boa.units import Seconds
 LONGEST_BACKOFF_S: Seconds = 600.0
 MOST_METRICS = 100
 """Metrics of a job that are kept, at most."""
+MOST_AGAIN = 8
+"""Starts that a job may ask for without getting any further in between; then it has failed."""
 KILLED = (-15, -9, 143, 137)
 """How a process ends that does not handle SIGTERM."""
 
@@ -166,6 +168,9 @@ def _failed(
 ) -> None:
     """It ended by itself, and badly: if that is for where it was, it goes back at once to where it
     went well; else try again later, unless it has been tried often enough."""
+    if event.exit_code == AGAIN and job.failures < MOST_AGAIN:
+        _asked_again(draft, job, event)
+        return
     code, detail = _failure(event)
     why, failures = words.failure(code, event.exit_code, event.reason), job.failures + 1
     place = Placement.of(run.allocation)
@@ -202,6 +207,32 @@ def _failed(
         wait_s=wait,
         retries=job.spec.retries,
         **told,
+    )
+
+
+def _asked_again(draft: Draft, job: JobRecord, event: RunEvent) -> None:
+    """It knows what to do better: at once, where it was, but not for ever."""
+    draft.put_job(
+        replace(
+            job,
+            state="waiting",
+            allocation=None,
+            failures=job.failures + 1,
+            exit_code=event.exit_code,
+            said=event.said,
+            retry_at=None,
+            moved_at=None,
+            reason=words.asked_again(event.said),
+        )
+    )
+    draft.tell(
+        "retry",
+        job=job.id,
+        name=job.name,
+        why="asked",
+        exit_code=event.exit_code,
+        wait_s=0.0,
+        **_said(event),
     )
 
 

@@ -88,6 +88,8 @@ class SimulatedEngine:
         self._clock, self._cast, self._report_s = clock, cast, report_s
         self.breaks: Callable[[Launch], str] = lambda launch: ""
         """Last words of a run that fails as soon as it begins; empty: it does not."""
+        self.code = 1
+        """Exit code of such a run."""
         self._cold_s, self._interference = cold_s, interference
         self.report = report
         self.jobs: dict[JobId, ActiveJob] = {}
@@ -130,7 +132,7 @@ class SimulatedEngine:
         self._set_alarm(run)
         self._interfere(now)
         if said := self.breaks(launch):
-            self._end(run, RunEvent(key=launch.key, ended=True, exit_code=1, said=said))
+            self._end(run, RunEvent(key=launch.key, ended=True, exit_code=self.code, said=said))
 
     def stop(self, key: RunKey, grace_s: Seconds) -> None:
         run = self._runs.get(key)

@@ -13,9 +13,10 @@ from boa.api.classes import FailedWidth
 from boa.model.cluster import Policy
 from boa.model.job import GpuLimits
 from boa.model.placements import Placement
-from boa.model.runs import Launch, RunKey
+from boa.model.runs import AGAIN, Launch, RunKey
 from boa.policy.rivals.pollux_autoscale import PolluxAutoscale
 from boa.policy.rivals.sia_autoscale import SiaAutoscale
+from boa.scheduler.lifecycle import MOST_AGAIN
 from live import A100, BILLINGS, T4, Live, config, kinds, prior, profile, spec
 
 NET = profile("net", work=(1500.0,) * 3, alpha=0.95)
@@ -285,3 +286,33 @@ def test_a_job_remembers_where_it_went_well(lived: Any) -> None:
     job_id = live.submit(net())
     live.finish()
     assert live.job(job_id).worked == (Placement("T4", 1, across=False),)
+
+
+# Runs that ask for another start
+
+
+def test_a_run_that_asks_for_it_is_started_again_at_once_where_it_was(lived: Any) -> None:
+    starts: list[int] = []
+
+    def learns(launch: Launch) -> str:
+        starts.append(launch.width)
+        return MEMORY if launch.key.attempt <= 3 else ""
+
+    live = lived(learns)
+    live.engine.code = AGAIN
+    job_id = live.submit(net(retries=0))
+    live.finish()
+    assert live.job(job_id).state == "succeeded"
+    assert starts[:4] == [1] * 4
+    assert [event["why"] for event in told(live, job_id)] == ["asked"] * 3
+    assert failed(live) == []
+
+
+def test_a_run_that_asks_for_ever_has_failed(lived: Any) -> None:
+    live = lived(lambda launch: MEMORY)
+    live.engine.code = AGAIN
+    job_id = live.submit(net(retries=0))
+    live.finish()
+    job = live.job(job_id)
+    assert (job.state, job.exit_code) == ("failed", AGAIN)
+    assert len(live.engine.started) == MOST_AGAIN + 1

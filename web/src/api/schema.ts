@@ -1292,6 +1292,11 @@ export interface components {
              * @description By width; those wider, or narrower, than one that failed are not used either.
              */
             failed: components["schemas"]["FailedWidth"][];
+            /**
+             * Layouts
+             * @description By width, nodes and name.
+             */
+            layouts: components["schemas"]["TriedLayout"][];
         };
         /**
          * ClassResult
@@ -3527,6 +3532,57 @@ export interface components {
             billing: "gpu" | "node";
         };
         /**
+         * TriedLayout
+         * @description A layout of the class's model over GPUs that jobs have tried (`wrap(parallel="auto")`).
+         */
+        TriedLayout: {
+            /** Width */
+            width: number;
+            /** Nodes */
+            nodes: number;
+            /** Layout */
+            layout: string;
+            /**
+             * Local Batch
+             * @description Samples that one GPU took in one pass.
+             */
+            local_batch: number;
+            /**
+             * Passes
+             * @description Passes before the one that ended in a step.
+             */
+            passes: number;
+            /**
+             * Batch
+             * @description Samples of a step, over all GPUs.
+             */
+            batch: number;
+            /**
+             * Step S
+             * @description Seconds of a step; null: it never got so far.
+             */
+            step_s: number | null;
+            /** Samples Per S */
+            samples_per_s: number | null;
+            /**
+             * Peak Bytes
+             * @description Most memory of a GPU that it held; null: unknown.
+             */
+            peak_bytes: number | null;
+            /** Out Of Memory */
+            out_of_memory: boolean;
+            /**
+             * Fastest
+             * @description Whether it is the fastest that was measured on so many GPUs and nodes.
+             */
+            fastest: boolean;
+            /**
+             * Why
+             * @description Reason for which it was chosen then, in words.
+             */
+            why: string;
+        };
+        /**
          * Unused
          * @description GPUs that are paid for now, and that no job holds.
          */
@@ -3835,6 +3891,49 @@ export interface components {
                 /** @description By how much the first step is longer than others. */
                 first_step?: number | null;
             } | null;
+            /** @description Layouts of its model over GPUs that it has tried (`wrap(parallel=…)`). */
+            layouts?: {
+                /** @description GPU type; empty: unknown. */
+                gpu: string;
+                /** @description GPUs. */
+                width: number;
+                /** @description Nodes that these were on. */
+                nodes: number;
+                /** @description Its name, as `wrap(parallel=…)` takes it. */
+                layout: string;
+                /** @description Samples that one GPU took in one pass. */
+                local_batch: number;
+                /**
+                 * @description Passes before the one that ended in a step.
+                 * @default 0
+                 */
+                passes?: number;
+                /**
+                 * @description Seconds of one step.
+                 * @default null
+                 */
+                step_s?: number | null;
+                /**
+                 * @description Samples of that step, over all GPUs.
+                 * @default 0
+                 */
+                batch?: number;
+                /**
+                 * @description Most memory of a GPU that it held.
+                 * @default null
+                 */
+                peak_bytes?: number | null;
+                /**
+                 * @description Whether it ran out of memory.
+                 * @default false
+                 */
+                out_of_memory?: boolean;
+                /**
+                 * @description Reason for which it was chosen, in words.
+                 * @default
+                 */
+                why?: string;
+            }[] | null;
             /** @description Epochs that have ended since the last report that arrived. */
             ends?: {
                 /** @description Epochs done by then. */
@@ -4267,6 +4366,7 @@ export type TokenAnswer = components['schemas']['TokenAnswer'];
 export type TokenList = components['schemas']['TokenList'];
 export type TraceChoice = components['schemas']['TraceChoice'];
 export type TraceChoices = components['schemas']['TraceChoices'];
+export type TriedLayout = components['schemas']['TriedLayout'];
 export type Unused = components['schemas']['Unused'];
 export type Uploaded = components['schemas']['Uploaded'];
 export type VariantChoice = components['schemas']['VariantChoice'];

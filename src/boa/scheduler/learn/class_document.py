@@ -9,7 +9,8 @@ import math
 
 import numpy as np
 
-from boa.api.classes import ClassDocument, ClassOnType, FailedWidth, Sample
+from boa.api.classes import ClassDocument, ClassOnType, FailedWidth, Sample, TriedLayout
+from boa.model.layouts import fastest
 from boa.model.speedup import Floats
 from boa.scheduler.learn.class_knowledge import Known
 from boa.scheduler.learn.curves import MeasuredWidth
@@ -106,7 +107,31 @@ def _type_document(
         "measured_from": _held_against_each_other(samples),
         "samples": samples,
         "failed": _failed(known, gpu),
+        "layouts": _layouts(known, gpu),
     }
+
+
+def _layouts(known: Known, gpu: GpuName) -> list[TriedLayout]:
+    best = {trial.key for trial in fastest(known.layouts).values()}
+    found = [trial for trial in known.layouts if trial.gpu == gpu]
+    found.sort(key=lambda trial: (trial.width, trial.nodes, trial.layout, trial.local_batch))
+    return [
+        {
+            "width": trial.width,
+            "nodes": trial.nodes,
+            "layout": trial.layout,
+            "local_batch": trial.local_batch,
+            "passes": trial.passes,
+            "batch": trial.batch,
+            "step_s": trial.step_s,
+            "samples_per_s": trial.samples_per_s or None,
+            "peak_bytes": trial.peak_bytes,
+            "out_of_memory": trial.out_of_memory,
+            "fastest": trial.key in best,
+            "why": trial.why,
+        }
+        for trial in found
+    ]
 
 
 def _is_barred(known: Known, picture: Picture, gpu: GpuName, width: int) -> bool:

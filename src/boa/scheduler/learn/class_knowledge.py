@@ -8,6 +8,7 @@ import numpy as np
 from boa.catalogue.estimate import Curves, job_class, limit_of, packed_curves
 from boa.goodput.belief import SERIAL
 from boa.model.job import GpuLimits, JobSpec
+from boa.model.layouts import Trial
 from boa.model.placements import Placement
 from boa.model.profile import ClassProfile
 from boa.model.records import Cell, CellKey
@@ -68,6 +69,8 @@ class Known:
     ended: int = 0
     cells: dict[CellKey, Cell] = field(default_factory=dict)
     placements: PlacementsTried = field(default_factory=PlacementsTried)
+    layouts: tuple[Trial, ...] = ()
+    """Layouts of its model that jobs have tried."""
     tried: Mapping[GpuName, int] = field(default_factory=dict)
     """The most GPUs of each type that progress was made on."""
     serial: float = SERIAL

@@ -9,6 +9,7 @@ from typing import Any
 
 from boa.goodput.belief import SERIAL
 from boa.model.job import GpuLimits
+from boa.model.layouts import trials_of
 from boa.model.records import ClassRecord
 from boa.scheduler.learn.class_knowledge import Known
 from boa.scheduler.learn.fading_means import Arrivals, Mean
@@ -37,6 +38,7 @@ def record_of(known: Known) -> ClassRecord:
             "jobs": known.jobs,
             "ended": known.ended,
             "placements": known.placements.as_document(),
+            "layouts": [trial.as_row() for trial in known.layouts],
         },
     )
 
@@ -65,4 +67,5 @@ def restore(known: Known, document: Mapping[str, Any]) -> None:
     known.jobs, known.ended = document["jobs"], document["ended"]
     if "placements" in document:
         known.placements = PlacementsTried.from_document(document["placements"])
+    known.layouts = trials_of(document.get("layouts"))
     known.restored()

@@ -15,6 +15,7 @@ from copy import copy
 from boa.api.classes import ClassDocument
 from boa.model.cluster import JobId
 from boa.model.job import JobRecord, JobSpec, Run
+from boa.model.layouts import Trial, is_news, with_trial
 from boa.model.placements import FailedPlacement, Placement
 from boa.model.profile import ClassProfile
 from boa.model.records import Cell, CellKey, ClassRecord, Report
@@ -100,6 +101,7 @@ class Profiler(ClassBeliefs):
         if known is None or run is None or report.attempt != run.attempt:
             return
         self._noisy(known, report)
+        self._laid_out(known, report)
         if report.units > 0:
             self._went_well(known, job, run)
         if before is None:
@@ -165,6 +167,18 @@ class Profiler(ClassBeliefs):
             return
         if known.noisy(min(report.epoch, MOST_EPOCHS - 1), noise_scale):
             self._dirty_classes.add(known.name)
+
+    def _laid_out(self, known: Known, report: Report) -> None:
+        news = [trial for trial in report.layouts if is_news(known.layouts, trial)]
+        for trial in news:
+            known.layouts = with_trial(known.layouts, trial)
+        if news:
+            self._dirty_classes.add(known.name)
+
+    def layouts(self, job_class: str, gpu: GpuName) -> list[Trial]:
+        """Layouts that jobs of a class have tried on a GPU type."""
+        known = self._known.get(job_class)
+        return [] if known is None else [trial for trial in known.layouts if trial.gpu == gpu]
 
     def rescaled(self, job: JobRecord, what: Told) -> None:
         """Learn from what a report added to what is known of the rescaling before it."""

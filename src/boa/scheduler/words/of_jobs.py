@@ -52,6 +52,11 @@ def goes_back(failed: Placement, why: str, back: Placement) -> str:
     return f"{placed(failed)} failed ({why}): goes back to {back.width}×{back.gpu}"
 
 
+def asked_again(said: str) -> str:
+    """Words for a job that asked for another start."""
+    return f"is started again, as it asked{f' ({said})' if said else ''}"
+
+
 def given_up(why: str, failures: int) -> str:
     """The same of a job that is not tried again."""
     return f"{why}, {failures} times without progress" if failures > 1 else why
@@ -85,6 +90,10 @@ def retry(about: About, data: Retry) -> Words:
     if data["why"] == "not_ready":
         yield f" could not be started ({detail}), which is no failure of its own: tried again in "
         yield time(data["wait_s"])
+        return
+    if data["why"] == "asked":
+        said = f" ({data['said']})" if data.get("said") else ""
+        yield f" asked to be started again{said}, by exit code {data['exit_code']}: at once"
         return
     if data["why"] == "width_failed":
         across = data.get("across_nodes", False)

@@ -3,8 +3,10 @@
 import json
 from dataclasses import replace
 
+from boa.model.layouts import Trial
 from boa.model.records import Cell, ClassRecord
 from boa.model.service import ClassPrior
+from boa.plots.profile import profile_text
 from boa.scheduler.learn.profiler import Profiler
 from profiling import (
     TYPES,
@@ -13,6 +15,7 @@ from profiling import (
     packed,
     profiler,
     ran,
+    report,
     took,
 )
 
@@ -65,3 +68,34 @@ def test_measurements_of_a_class_that_was_never_stored_are_passed_over() -> None
     ran(of, on("T4", 1), rate=1.0)
     cells, _ = of.drain()
     assert restarted(of, cells, []).classes() == []
+
+
+def test_layouts_that_jobs_have_tried_are_learned_shown_and_kept() -> None:
+    of, told = profiler(), job(run=on("T4", 2), max=16)
+    of.arrived(told, 0.0)
+    slow = Trial(
+        gpu="T4", width=2, nodes=1, layout="fsdp", local_batch=4, batch=8, step_s=2.0, why="fits"
+    )
+    fast = replace(slow, layout="ddp", step_s=1.0, peak_bytes=3)
+    failed = replace(slow, layout="ddp", local_batch=8, step_s=None, out_of_memory=True)
+    for n, trials in enumerate([(slow,), (failed, fast), (failed, fast)]):
+        of.reported(told, None, replace(report(float(n), 0.0), layouts=trials))
+    cells, classes = of.drain()
+    assert of.layouts("net", "T4") == [slow, failed, fast]
+    assert of.layouts("net", "A100") == of.layouts("other", "T4") == []
+    of.reported(told, None, replace(report(3.0, 0.0), layouts=(replace(fast, step_s=1.01),)))
+    assert of.drain() == ([], []), "hardly another time is no news"
+    after = restarted(of, cells, classes)
+    assert after.layouts("net", "T4") == [slow, failed, fast]
+    document = after.document("net", 0.0)
+    assert document is not None
+    rows = document["gpu_types"][0]["layouts"]
+    assert [(row["layout"], row["local_batch"], row["fastest"]) for row in rows] == [
+        ("ddp", 4, True),
+        ("ddp", 8, False),
+        ("fsdp", 4, False),
+    ]
+    assert [row["samples_per_s"] for row in rows] == [8.0, None, 4.0]
+    text = profile_text(document)
+    assert "8.00 samples/s, 4 samples at a time" in text
+    assert "out of memory with 8 samples at a time" in text

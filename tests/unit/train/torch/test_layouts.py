@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
+from boa.model.layouts import MOST_KEPT, Trial, trials_of, with_trial
 from boa.train.torch.layout.applying import weighed
 from boa.train.torch.layout.choosing import MOST_TRIED, Choice, Place, choose
 from boa.train.torch.layout.journal import FILE, NOTE, OF_CLASS, Journal
 from boa.train.torch.layout.layouts import Layout, fitting, layout_named, layouts_for
 from boa.train.torch.layout.needs import Sizes, fixed_bytes
 from boa.train.torch.layout.tensor_plans import can_split, fits, plan_of
-from boa.train.torch.layout.trials import MOST_KEPT, Trial, trials_of, with_trial
 from layout_job import Net, split_plan
 
 GB = 10**9

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from boa.train.torch.layout.arranging import AGAIN
+from boa.model.layouts import trials_of
+from boa.model.runs import AGAIN
 from boa.train.torch.layout.journal import FILE
-from boa.train.torch.layout.trials import trials_of
 from elastic import Attempt, Ended, play
 from layout_job import train, train_llama
 

@@ -126,3 +126,38 @@ test("a class's page says which width failed, and why, and not that nobody tried
   ).toBeTruthy();
   expect(screen.queryByText(/not tried/)).toBeNull();
 });
+
+test("a class's page says which layouts were tried, which is fastest, and why", async () => {
+  const tried = {
+    width: 2,
+    nodes: 1,
+    layout: "fsdp-keep",
+    local_batch: 8,
+    passes: 0,
+    batch: 16,
+    step_s: 0.5,
+    samples_per_s: 32,
+    peak_bytes: 34.5e9,
+    out_of_memory: false,
+    fastest: true,
+    why: "to be measured beside ddp",
+  };
+  const failed = {
+    ...tried,
+    layout: "ddp",
+    step_s: null,
+    samples_per_s: null,
+    peak_bytes: null,
+    out_of_memory: true,
+    fastest: false,
+  };
+  const gpu_types = [onType("T4", { layouts: [failed, tried] })];
+  service({ "/plan": PLAN, "/classes/bert": known("bert", { gpu_types }) });
+  render(<Classes rest={["bert"]} />);
+  const table = await screen.findByRole("table", { name: "Layouts on T4" });
+  const rows = [...table.querySelectorAll("tbody tr")].map((row) => row.textContent);
+  expect(rows).toEqual([
+    "2×T4ddp–––out of memory with 8 samples at a time",
+    "2×T4fsdp-keep0.5 s3234.5 GBfastest; 8 samples at a time; to be measured beside ddp",
+  ]);
+});

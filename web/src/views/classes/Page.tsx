@@ -6,6 +6,7 @@ import { Card, Empty, Shown, Stat } from "../../parts/basics";
 import { linkTo, useAnswer, usePicture } from "../../state/hooks";
 import { NoiseScale, PlannedWidths, Work } from "./EpochCharts";
 import { Estimate } from "./Estimate";
+import { Layouts } from "./Layouts";
 import { ofPlan, plannedWords, sizeOf } from "./model";
 import { Rescaling } from "./Rescaling";
 import { Speedup } from "./Speedup";
@@ -90,6 +91,9 @@ function Known({ known, plan, number }: KnownProps) {
         <NoiseScale known={known} />
         <Rescaling known={known} />
       </div>
+      {known.gpu_types.map((type) => (
+        <Layouts key={type.name} type={type} />
+      ))}
     </>
   );
 }

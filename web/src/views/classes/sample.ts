@@ -17,6 +17,7 @@ export function onType(name: string, with_: Partial<ClassOnType> = {}): ClassOnT
     measured_from: 1,
     samples: [],
     failed: [],
+    layouts: [],
     ...with_,
   };
 }

@@ -2,8 +2,7 @@
 
 | module | |
 | --- | --- |
-| `layouts` | the layouts there are, and their names |
-| `trials` | what was tried where: seconds, memory, or out of memory |
+| `layouts` | the layouts there are, and their names; those that were tried are `model.layouts` |
 | `needs` | how much memory of a GPU a layout takes |
 | `choosing` | which one is next, and why |
 | `journal` | trials beside the checkpoints, and from the class |

@@ -14,20 +14,19 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
+from boa.model.layouts import MOST_WORDS, Trial
+from boa.model.runs import AGAIN
 from boa.train import session
 from boa.train.torch.layout.applying import weighed
 from boa.train.torch.layout.choosing import Choice, Place, choose
 from boa.train.torch.layout.journal import Journal
 from boa.train.torch.layout.layouts import fitting, layout_named
 from boa.train.torch.layout.tensor_plans import TensorPlan, can_split, plan_of
-from boa.train.torch.layout.trials import MOST_WORDS, Trial
 from boa.train.torch.layout.watching import Watch
 from boa.train.torch.ranks import Ranks
 from boa.train.torch.wrapping import outline
 
 AUTO = "auto"
-AGAIN = 75
-"""Exit code (EX_TEMPFAIL) of a process that knows what to do better when it is started again."""
 Model = nn.Module | Callable[[], nn.Module]
 
 

@@ -4,9 +4,9 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from boa.model.layouts import Trial
 from boa.train.torch.layout.layouts import Layout, layouts_for
 from boa.train.torch.layout.needs import Sizes, fixed_bytes, most_samples, seen
-from boa.train.torch.layout.trials import Trial
 
 USUAL = {"ddp": 1.0, "fsdp-keep": 1.03, "fsdp": 1.12}
 """How much longer a step takes than with DDP, where nothing was measured: guesses, by how often

@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from boa.atomic_file import replace_file
-from boa.train.torch.layout.trials import Trial, trial_of, trials_of, with_trial
+from boa.model.layouts import Trial, trial_of, trials_of, with_trial
 
 FILE, NOTE = "layouts.json", "out-of-memory-{}.json"
 OF_CLASS = "BOA_LAYOUTS"

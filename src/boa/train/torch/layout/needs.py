@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from boa.model.layouts import Trial
 from boa.train.torch.layout.layouts import Layout, layout_named
-from boa.train.torch.layout.trials import Trial
 
 MOMENTS = 2
 """Values beside each parameter that the optimiser is taken to keep: AdamW's."""

@@ -1,4 +1,4 @@
-"""Layouts that were tried, and what became of it. Frozen values, and their form in JSON."""
+"""Layouts of a model over GPUs that were tried, and what became of it (`train/torch/layout`)."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -8,6 +8,8 @@ from typing import Any
 MOST_KEPT = 64
 """Trials that are remembered: the newest."""
 MOST_WORDS = 200
+MOVED = 0.05
+"""Part by which a time must have moved to be news."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +55,27 @@ def with_trial(trials: Iterable[Trial], new: Trial) -> tuple[Trial, ...]:
     """
     others = [trial for trial in trials if trial.key != new.key]
     return (*others, new)[-MOST_KEPT:]
+
+
+def is_news(trials: Iterable[Trial], new: Trial) -> bool:
+    """Whether it says more than one that is known."""
+    before = next((trial for trial in trials if trial.key == new.key), None)
+    if before is None or before.out_of_memory != new.out_of_memory:
+        return True
+    if before.step_s is None or new.step_s is None:
+        return new.step_s is not None
+    return abs(new.step_s - before.step_s) > MOVED * before.step_s
+
+
+def fastest(trials: Iterable[Trial]) -> dict[tuple[str, int, int], Trial]:
+    """The best that was measured, by GPU type, width and nodes."""
+    found: dict[tuple[str, int, int], Trial] = {}
+    for trial in trials:
+        place = (trial.gpu, trial.width, trial.nodes)
+        runs = trial.step_s is not None and not trial.out_of_memory
+        if runs and (place not in found or trial.samples_per_s > found[place].samples_per_s):
+            found[place] = trial
+    return found
 
 
 def trials_of(rows: object) -> tuple[Trial, ...]:
