@@ -11,7 +11,8 @@ from pathlib import Path
 
 from boa.train.keeper.client import listens
 
-WAIT_S = 120.0
+WAIT_S = 600.0
+"""Only what never comes takes so long, however busy the machine is."""
 HERE = "127.0.0.1"
 
 

@@ -1,7 +1,7 @@
 """Files that are replaced as a whole: who reads one sees the old or the new, never half.
 
 Standard library alone, so that any layer may use it. What runs without the rest of the package
-keeps a few lines of its own: `engines/processes/run_files.py`, `engines/ray/keeper.py`,
+keeps a few lines of its own: `engines/processes/run_files.py`, `engines/ray/rank_supervisor.py`,
 `train/replay.py`.
 """
 

@@ -2,7 +2,9 @@
 
 import os
 import pwd
+import shutil
 import stat
+import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +12,7 @@ from typing import Any
 
 import pytest
 
+import boa
 from boa.engines import users
 from boa.errors import InputError
 from boa.model.service import RunAs
@@ -125,6 +128,56 @@ def test_what_a_job_began_is_found_and_killed_though_it_is_another_users(runs: R
     os.kill(runs.supervisor(key), 9)
     runs.end(key)
     assert not alive(survivor)
+
+
+KEEPING = """
+import os, sys, threading, time
+from pathlib import Path
+from boa.train.keeper.client import Later, begun
+client = begun(Path(os.environ["BOA_KEEPER"]), threading.Event())
+while True:
+    try:
+        memory = client.reserve(1000)
+        break
+    except Later:
+        time.sleep(0.01)
+client.keep(memory.number, "first")
+written = "id -u; id -G; echo $HOME; pwd; cat /proc/$PPID/status"
+client.write("first", ["sh", "-c", f"({written}) > $BOA_CHECKPOINT_DIR/new; "
+             "mv $BOA_CHECKPOINT_DIR/new $BOA_CHECKPOINT_DIR/written"],
+             {"BOA_CHECKPOINT_DIR": os.environ["BOA_CHECKPOINT_DIR"]})
+"""
+
+
+def test_a_keeper_and_what_it_is_told_to_run_are_the_user_that_the_job_runs_as(
+    runs: Runs,
+) -> None:
+    found = pwd.getpwnam(OTHER)
+    python = shutil.which("python3", path="/usr/bin:/bin")
+    if python is None or not _can_keep(python):
+        pytest.skip("no Python that others can run")
+    here = {"PYTHONPATH": str(Path(boa.__file__).parents[1])}
+    key = runs.start(python, "-c", KEEPING, team="vision", env=here)
+    assert runs.end(key).exit_code == 0, runs.log(key)
+    folder = runs.root / "runs" / "1" / "keeper"
+    ledger = runs.root / "runs" / ".memory" / str(found.pw_uid)
+    for own in (folder, ledger):
+        assert (own.owner(), stat.S_IMODE(own.stat().st_mode)) == (OTHER, 0o700)
+    written = runs.root / "checkpoints" / "1" / "written"
+    until(written.exists)
+    uid, groups, home, where, *keeper = written.read_text().splitlines()
+    assert int(uid) == found.pw_uid
+    assert set(groups.split()) == set(map(str, os.getgrouplist(OTHER, found.pw_gid)))
+    assert (home, where) == (found.pw_dir, "/")
+    assert f"Uid:\t{uid}\t{uid}\t{uid}\t{uid}" in keeper, "in every way"
+    assert "CapEff:\t0000000000000000" in keeper
+    shutil.rmtree(folder)  # then it ends
+
+
+def _can_keep(python: str) -> bool:
+    """As another user, in a version that is supported."""
+    asked = [python, "-c", "import sys; sys.exit(sys.version_info < (3, 11))"]
+    return subprocess.run(asked, user=OTHER, cwd="/", check=False).returncode == 0
 
 
 def test_nobody_is_asked_for_who_is_not_there(place: Path) -> None:

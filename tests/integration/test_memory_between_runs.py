@@ -1,113 +1,79 @@
 """A large training under the local engine goes from one run to the next through memory."""
 
 import json
+import os
+import shutil
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from boa.engines.local import LocalEngine
-from boa.model.job import JobSpec
-from boa.model.runs import Launch, NodeSlots, RunKey
 from boa.train.checkpoints import newest_first
 from boa.train.keeper import pointer
 from boa.train.keeper.client import listens
 from keeping import until
+from memory_jobs import MemoryJob
 
-SCRIPT = """
-import json, sys, torch
-from boa.train.torch import Elastic, Stopped
-
-run = Elastic(batch_size=4, save_every_s=1e9)
-model = run.wrap(lambda: torch.nn.Linear(3000, 3000))
-optimizer = torch.optim.Adam(model.parameters(), lr=1e-4)
-batches = run.loader(torch.utils.data.TensorDataset(torch.randn(64, 3000)))
-run.resume(model, optimizer)
-def say(**what):
-    if run.ranks.rank == 0:
-        with open(sys.argv[1], "a") as file:
-            file.write(json.dumps(what) + chr(10))
-say(began=run.steps, world=run.ranks.world_size, total=float(model.weight.double().sum()))
-try:
-    for _ in run.epochs(10**6):
-        for (x,) in batches:
-            run.step(model(x).square().mean())
-            if run.has_memory or sys.argv[2] == "disk":
-                say(ready=run.steps)
-except Stopped:
-    say(ended=run.steps, total=float(model.weight.double().sum()))
-    raise
-"""
+pytestmark = pytest.mark.slow
 
 
-class Job:
-    def __init__(self, tmp_path: Path, share: float) -> None:
-        self.root, self.told = tmp_path, tmp_path / "told"
-        self.home = tmp_path / "checkpoints"
-        (tmp_path / "script.py").write_text(SCRIPT)
-        self.engine = LocalEngine(tmp_path / "runs", log_bytes=10**6, memory_share=share)
-        self.how = "memory" if share else "disk"
-        self.attempt = 0
-
-    def run(self, width: int) -> list[dict[str, float]]:
-        """Start, wait until it is ready to be stopped, stop; gives what it said."""
-        self.attempt += 1
-        key = RunKey("job", self.attempt)
-        self.told.write_text("")
-        command = (sys.executable, str(self.root / "script.py"), str(self.told), self.how)
-        spec = JobSpec(job_class="large", run=command)
-        self.engine.start(
-            Launch(
-                key=key,
-                spec=spec,
-                gpu_type="here",
-                slots=(NodeSlots(0, tuple(range(width))),),
-                checkpoint_dir=str(self.home),
-            )
-        )
-        until(lambda: self.engine.poll() is not None and self._ready())
-        self.engine.stop(key, 120.0)
-        until(lambda: any(e.ended and e.key == key for e in self.engine.poll()))
-        self.engine.forget(key)
-        return self._said()
-
-    def _ready(self) -> bool:
-        return any("ready" in said for said in self._said())
-
-    def _said(self) -> list[dict[str, float]]:
-        lines = self.told.read_text().splitlines()
-        return [json.loads(line) for line in lines if line.endswith("}")]
-
-    @property
-    def keeper(self) -> Path:
-        return self.root / "runs" / "job" / "keeper"
-
-
-@pytest.mark.slow
-def test_a_run_finds_in_memory_what_the_last_one_left(tmp_path: Path) -> None:
-    job = Job(tmp_path, 0.2)
+@contextmanager
+def under_local(root: Path, share: float) -> Iterator[MemoryJob]:
+    engine = LocalEngine(root / "runs", log_bytes=10**6, memory_share=share)
+    job = MemoryJob(root, engine)
     try:
-        before = job.run(1)[-1]
+        yield job
+    finally:
+        job.close()
+        shutil.rmtree(keeper_of(root), ignore_errors=True)  # then it ends
+
+
+def keeper_of(root: Path) -> Path:
+    return root / "runs" / "job" / "keeper"
+
+
+def test_a_run_finds_in_memory_what_the_last_one_left(tmp_path: Path) -> None:
+    with under_local(tmp_path, 0.2) as job:
+        before = job.ended(job.run(1))
         assert pointer.newest(job.home) is not None  # not on the disk yet
         assert not newest_first(job.home)
-        assert listens(job.keeper)
+        assert listens(keeper_of(tmp_path))
         said = job.run(2)
-        assert said[0] == {"began": before["ended"], "world": 2, "total": before["total"]}
-        again = job.run(1)[0]
-        assert again["began"] == said[-1]["ended"]
-        assert again["total"] == said[-1]["total"]
+        assert job.began(said) == before
+        assert job.began(job.run(1)) == job.ended(said)
         until(lambda: newest_first(job.home))
-    finally:
-        job.engine.close()
 
 
-@pytest.mark.slow
 def test_without_a_share_of_memory_nobody_begins_a_keeper(tmp_path: Path) -> None:
-    job = Job(tmp_path, 0.0)
-    try:
-        before = job.run(1)[-1]
+    with under_local(tmp_path, 0.0) as job:
+        before = job.ended(job.run(1, how="disk"))
         assert len(newest_first(job.home)) == 1
-        assert not job.keeper.exists()
-        assert job.run(1)[0]["total"] == before["total"]
-    finally:
-        job.engine.close()
+        assert not keeper_of(tmp_path).exists()
+        assert job.began(job.run(1, how="disk")) == before
+
+
+def test_a_job_in_a_container_finds_its_keeper_and_is_written_from_inside(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = tmp_path / "asked"
+    fake = tmp_path / "bin" / "apptainer"
+    fake.parent.mkdir()
+    fake.write_text(
+        f'#!{sys.executable} -IS\nimport json, os, sys\nopen({str(asked)!r}, "a").write('
+        'json.dumps(sys.argv[1:]) + "\\n")\nat = sys.argv.index("docker://image")\n'
+        "os.execvp(sys.argv[at + 1], sys.argv[at + 1:])\n"
+    )
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{fake.parent}:{os.environ['PATH']}")
+    with under_local(tmp_path, 0.2) as job:
+        before = job.ended(job.run(1, image="image"))
+        until(lambda: newest_first(job.home))
+        run, writer = [json.loads(line) for line in asked.read_text().splitlines()]
+        for words in (run, writer):
+            binds = [words[n + 1] for n, word in enumerate(words) if word == "--bind"]
+            assert str(keeper_of(tmp_path)) in binds
+        assert "boa.train.torch.memory.flushing" in writer
+        assert job.began(job.run(1, image="image")) == before

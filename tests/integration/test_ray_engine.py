@@ -91,6 +91,9 @@ def test_ranks_see_the_variables_promised_and_nothing_of_rays_own(runs: RayRuns)
     texts = [runs.log(key, rank) for rank in (0, 1)]
     seen = [dict(e.split("=", 1) for e in text.rstrip("\0").split("\0")) for text in texts]
     assert all(env.pop("MASTER_PORT").isdigit() for env in seen)
+    keepers = [Path(env.pop("BOA_KEEPER")) for env in seen]
+    own = [(NAMESPACE, runs.nodes[node], "1") for node in (2, 1)]
+    assert [keeper.parts[-3:] for keeper in keepers] == own
     ours = [{k: v for k, v in env.items() if k not in os.environ} for env in seen]
     ray_and_cluster = ("RAY_", "AUTOSCALER_", "PYTHONPATH")
     ours = [{k: v for k, v in env.items() if not k.startswith(ray_and_cluster)} for env in ours]

@@ -7,6 +7,7 @@ ROOT/JOB/ATTEMPT/RANK.log            what a worker has printed, with RANK.old.lo
 ROOT/JOB/ATTEMPT/RANK.times.log      when: bytes so far, and seconds of the wall
 ROOT/JOB/work                        where jobs run that name no folder of their own
 ROOT/JOB/code                        the package that a job runs in, unpacked anew for every attempt
+ROOT/JOB/keeper                      where it asks for memory for its state, and finds it
 """
 
 import logging
@@ -109,6 +110,9 @@ class RunFolders:
 
     def code(self, job: JobId) -> str:
         return os.path.join(self.home(job), "code")
+
+    def keeper(self, job: JobId) -> str:
+        return os.path.join(self.home(job), "keeper")
 
     def home(self, job: JobId) -> str:
         if not job.replace("-", "").isalnum():

@@ -397,4 +397,4 @@ class LocalEngine:
         self._next_look = first + LOOKED_AT_ONCE
         for run in running[first : self._next_look]:
             run.look_for_left()
-            self._beginnings.keepers.look(self._folders.home(run.key.job))
+            self._beginnings.keepers.look(self._folders.keeper(run.key.job))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from boa.engines import launching, users
 from boa.engines.environments import Place, find
 from boa.engines.folders import RunFolders, remove
-from boa.engines.keepers import Keepers
+from boa.engines.keepers import Keepers, enclose
 from boa.engines.passing import passed
 from boa.engines.processes import orphans, run_files, run_supervisor
 from boa.engines.processes.warm_scripts import Finder, Recipe
@@ -46,7 +46,9 @@ class Beginnings:
         self._scripts, self._gpus = Finder(), launching.has_gpus()
         if run_as is not None:
             users.passable(folders.root)
-        self.keepers = Keepers(folders.root, python, memory_share, self.inherited())
+        parts = 1 if run_as is None else len({run_as.default, *run_as.teams.values()})
+        ledger = os.path.join(folders.root, ".memory")
+        self.keepers = Keepers(ledger, python, memory_share / parts, self.inherited())
 
     def inherited(self) -> dict[str, str]:
         """The service's own environment, as far as jobs see it."""
@@ -62,9 +64,12 @@ class Beginnings:
         workdir = launch.spec.workdir or self._folders.work(launch.key.job)
         if launch.package:
             workdir = self._unpacked(launch, user)
-        place = self._place(launch, workdir, user)
+        keeper = self._keeper(launch, user)
+        place = self._place(launch, workdir, user, keeper)
+        if keeper:
+            enclose(keeper, place.before if launch.spec.image else (), user)
         for plan in plans:
-            plan["env"] = {**plan["env"], **place.env}
+            plan["env"] = {**plan["env"], **place.env, **({"BOA_KEEPER": keeper} if keeper else {})}
             plan["argv"] = [*place.before, *plan["argv"]]
         recipe = None
         if user is None:
@@ -74,7 +79,6 @@ class Beginnings:
                     private_folder(launch.artifacts)
             if not place.before:
                 recipe = self._warm(launch, workdir, plans, place.env)
-                self._offer(launch, plans)
         else:
             self._hand_over(launch, user)
             for plan in plans:
@@ -87,7 +91,7 @@ class Beginnings:
             "boot": orphans.boot(),
             "mark": mark,
             "cgroup": cgroup,
-            "user": None if user is None else _told(user, launch),
+            "user": None if user is None else users.told(user, _named(launch)),
             "needs": sorted(launch.secrets),  # their values are written nowhere
         }
         files = {
@@ -108,7 +112,7 @@ class Beginnings:
         unpack(pieces_of(launch.package), folder, launch.spec.package, owner=owner)
         return folder
 
-    def _place(self, launch: Launch, workdir: str, user: users.User | None) -> Place:
+    def _place(self, launch: Launch, workdir: str, user: users.User | None, keeper: str) -> Place:
         """Raises NoPlace."""
         spec, env = launch.spec, launching.shared(launch, self.inherited())
         if not spec.environment and not spec.image:
@@ -119,7 +123,7 @@ class Beginnings:
             workdir=workdir,
             env=env,
             home=os.path.expanduser("~") if user is None else user.home,
-            folders=[folder for folder in (launch.checkpoint_dir, launch.artifacts) if folder],
+            folders=list(filter(None, (launch.checkpoint_dir, launch.artifacts, keeper))),
             gpus=self._gpus,
         )
 
@@ -138,14 +142,13 @@ class Beginnings:
             plan["script"] = list(script.words)
         return script.recipe
 
-    def _offer(self, launch: Launch, plans: list[launching.ProcessPlan]) -> None:
-        """Memory for its state between two runs. Not in a container, which sees other folders."""
-        home = self._folders.home(launch.key.job)
-        with suppress(OSError):
-            private_folder(home)
-            if keeper := self.keepers.offer(home):
-                for plan in plans:
-                    plan["env"]["BOA_KEEPER"] = keeper
+    def _keeper(self, launch: Launch, user: users.User | None) -> str:
+        """Where it finds memory for its state between two runs; empty: nowhere."""
+        home, folder = self._folders.home(launch.key.job), self._folders.keeper(launch.key.job)
+        private_folder(home)
+        if user is not None:
+            users.passable(home)
+        return folder if self.keepers.offer(folder, user) else ""
 
     def _hand_over(self, launch: Launch, user: users.User) -> None:
         """Folders of the job's own become the user's. One that its spec names is made by the user,
@@ -163,15 +166,9 @@ class Beginnings:
             users.own(launch.artifacts, user)
 
 
-def _told(user: users.User, launch: Launch) -> dict[str, object]:
-    """As the supervisor reads it: see `worker_user.py`."""
-    return {
-        "name": user.name,
-        "uid": user.uid,
-        "gid": user.gid,
-        "groups": list(user.groups),
-        "folders": [launch.checkpoint_dir] if launch.spec.checkpoint_dir else [],
-    }
+def _named(launch: Launch) -> list[str]:
+    """Folders that the job names itself."""
+    return [launch.checkpoint_dir] if launch.spec.checkpoint_dir else []
 
 
 def packed_secrets(launch: Launch) -> bytes:

@@ -9,13 +9,16 @@ import os
 import pwd
 import stat
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from boa.errors import InputError
-from boa.model.service import RunAs
 from boa.private_files import private_folder
+
+if TYPE_CHECKING:  # or every rank on a Ray node would import all that a service is told
+    from boa.model.service import RunAs
 
 ROOT = "root"
 PASS = 0o011
@@ -69,6 +72,17 @@ def find(name: str) -> User:
     )
 
 
+def told(user: User, folders: Sequence[str] = ()) -> dict[str, object]:
+    """As processes read it that turn into the user: see `worker_user.py`."""
+    return {
+        "name": user.name,
+        "uid": user.uid,
+        "gid": user.gid,
+        "groups": list(user.groups),
+        "folders": list(folders),
+    }
+
+
 def name_of(uid: int) -> str:
     """The user's name, or else the number."""
     try:
@@ -77,7 +91,7 @@ def name_of(uid: int) -> str:
         return f"user {uid}"
 
 
-def check(run_as: RunAs) -> None:
+def check(run_as: "RunAs") -> None:
     """That we can be them: before anything is begun."""
     for field, name in _named(run_as):
         if os.geteuid() != 0:
@@ -93,7 +107,7 @@ def check(run_as: RunAs) -> None:
             )
 
 
-def check_reach(run_as: RunAs, folder: Path) -> None:
+def check_reach(run_as: "RunAs", folder: Path) -> None:
     """That they can get to their own folders below that one, and have no privileges left."""
     for field, name in _named(run_as):
         user = find(name)
@@ -131,7 +145,7 @@ def _probe(user: User, folder: Path) -> str | None:
     return None if done.returncode else done.stdout
 
 
-def _named(run_as: RunAs) -> Iterator[tuple[str, str]]:
+def _named(run_as: "RunAs") -> Iterator[tuple[str, str]]:
     yield ("run_as.default" if run_as.teams else "run_as"), run_as.default
     for team, name in run_as.teams.items():
         yield f"run_as.teams.{team}", name

@@ -123,6 +123,7 @@ def engine(config: ServiceConfig, owner: str, kube: "Kube | None" = None) -> Eng
             namespace=owner,
             log_bytes=config.log_bytes,
             pass_env=config.pass_env,
+            memory_share=config.memory_share,
         )
     from boa.engines.local import LocalEngine
 

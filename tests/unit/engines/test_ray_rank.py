@@ -18,12 +18,12 @@ WITH_CHILD = "sleep 1000 & echo up $$ $!; wait"
 def rank() -> Iterator[Rank]:
     rank = Rank()
     yield rank
-    assert rank._keeper is not None
-    assert rank._keeper.stdin is not None
-    assert rank._keeper.stdout is not None
-    rank._keeper.stdin.close()  # as when the actor's process ends
+    assert rank._supervisor is not None
+    assert rank._supervisor.stdin is not None
+    assert rank._supervisor.stdout is not None
+    rank._supervisor.stdin.close()  # as when the actor's process ends
     until(lambda: told(rank)["state"] == "ended")
-    rank._keeper.stdout.close()
+    rank._supervisor.stdout.close()
 
 
 def start(rank: Rank, tmp_path: Path, command: str, grace_s: float = 5.0) -> list[int]:
@@ -40,15 +40,17 @@ def told(rank: Rank) -> dict[str, Any]:
     return rank.news(0, "")
 
 
-def keeper(rank: Rank) -> int:
+def supervisor(rank: Rank) -> int:
     (name,) = (name for name in os.listdir(rank._folder) if name.startswith("up."))
     return int(name.split(".")[1])
 
 
-def test_what_a_command_began_ends_though_its_keeper_was_killed(rank: Rank, tmp_path: Path) -> None:
+def test_what_a_command_began_ends_though_its_supervisor_was_killed(
+    rank: Rank, tmp_path: Path
+) -> None:
     processes = start(rank, tmp_path, WITH_CHILD)
     assert len(processes) == 2
-    os.kill(keeper(rank), signal.SIGKILL)
+    os.kill(supervisor(rank), signal.SIGKILL)
     until(lambda: told(rank)["state"] == "ended")
     assert told(rank)["outcome"] == (None, False, "lost: its supervisor was killed")
     until(lambda: not any(map(alive, processes)))
@@ -58,10 +60,10 @@ def test_an_actor_that_is_gone_takes_its_command_along_though_nothing_can_be_wri
     rank: Rank, tmp_path: Path
 ) -> None:
     processes = start(rank, tmp_path, WITH_CHILD, grace_s=0.1)
-    Path(rank._folder, "stop.new").mkdir()  # where the keeper would write
-    assert rank._keeper is not None
-    assert rank._keeper.stdin is not None
-    rank._keeper.stdin.close()  # as when the actor's process ends
+    Path(rank._folder, "stop.new").mkdir()  # where the supervisor would write
+    assert rank._supervisor is not None
+    assert rank._supervisor.stdin is not None
+    rank._supervisor.stdin.close()  # as when the actor's process ends
     until(lambda: not any(map(alive, processes)))
 
 

@@ -43,6 +43,7 @@ class Calls:
 
 class Cluster:
     def __init__(self, *_: Any) -> None:
+        self.namespace = "boa"
         self.refs: dict[object, Calls] = {}
         self.actors: list[Calls] = []
         self.groups: set[str] = set()

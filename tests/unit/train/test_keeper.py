@@ -164,7 +164,7 @@ def test_state_comes_from_other_nodes_and_only_to_who_has_the_key(tmp_path: Path
     with keeper(tmp_path, "--host", HERE):
         segment = left(tmp_path, bytes(range(256)) * 50_000)
         client = KeeperClient(tmp_path)
-        _, address = client.where()
+        address = client.where().address
         assert address is not None
         into = bytearray(5_000_000)
         far.fetch(address, "first", segment, 256, memoryview(into))

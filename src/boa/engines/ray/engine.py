@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from boa.engines.keepers import SHARE
 from boa.engines.ray.cluster import Cluster
 from boa.engines.ray.folders import Folders
 from boa.engines.ray.run import RayRun
@@ -21,9 +22,12 @@ class RayEngine(RemoteEngine[RayRun]):
         namespace: str,
         log_bytes: int,
         pass_env: Sequence[str] = (),
+        memory_share: float = SHARE,
     ) -> None:
+        """`memory_share`: of a node's memory, for state that stays there between two runs."""
         super().__init__(Folders(root))
         self._log_bytes, self._pass_env = log_bytes, tuple(pass_env)
+        self._memory_share = memory_share
         self._cluster = Cluster(address, namespace)
         for key in self._folders.known():
             self._find_again(key)
@@ -32,7 +36,15 @@ class RayEngine(RemoteEngine[RayRun]):
 
     def _new(self, key: RunKey) -> RayRun:
         marker = self._folders.marker(key)
-        return RayRun(key, self._cluster, self._folders, self._log_bytes, marker, self._pass_env)
+        return RayRun(
+            key,
+            self._cluster,
+            self._folders,
+            self._log_bytes,
+            marker,
+            self._pass_env,
+            self._memory_share,
+        )
 
     def _listen(self) -> None:
         refs = {ref: (run, n) for run in self._runs.values() for ref, n in run.refs().items()}

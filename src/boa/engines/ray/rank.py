@@ -19,8 +19,10 @@ from typing import Any
 from boa._version import __version__
 from boa.engines import launching
 from boa.engines.environments import find
+from boa.engines.keepers import enclose
 from boa.engines.passing import passed
 from boa.engines.processes import orphans, run_files, run_supervisor
+from boa.engines.ray.node_memory import NodeMemory
 from boa.packing.unpack import unpack
 from boa.plain_file import NotPlain, read_plain
 from boa.private_files import private_file
@@ -33,6 +35,8 @@ answers."""
 PIECE = 1024 * 1024
 """Bytes of output in one answer: what is kept of much of it is soon told."""
 LOOK_S = 1.0
+ASKED_S = 0.5
+"""Seconds between two looks whether the command has asked for a keeper of its state."""
 SEEN_S = 5.0
 """Seconds until a file that the service has left is seen here: network file systems take their
 time."""
@@ -44,7 +48,10 @@ OF_RAY = (
     "SPT_NOENV",
 )
 """Variables that Ray sets for its own workers."""
-KEEP = "import sys; sys.path += sys.argv[1:3]; import keeper; keeper.main(*sys.argv[3:])"
+SUPERVISE = (
+    "import sys; sys.path += sys.argv[1:3]; "
+    "import rank_supervisor; rank_supervisor.main(*sys.argv[3:])"
+)
 
 
 class Rank:
@@ -60,7 +67,7 @@ class Rank:
         self._folder = ""
         self._marks: orphans.Marks | None = None
         self._grace_s: float | None = None
-        self._keeper: subprocess.Popen[bytes] | None = None
+        self._supervisor: subprocess.Popen[bytes] | None = None
         threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
 
     # What the engine asks
@@ -94,11 +101,13 @@ class Rank:
         secrets: Mapping[str, str] | None = None,
         place: Mapping[str, str] | None = None,
         package: bytes = b"",
+        memory: Mapping[str, Any] | None = None,
     ) -> bool:
         """Whether the command is up; if not, `news` says why. `own`: the job's folder, by default:
         where it is not shared, every attempt has one here. `pass_env`: see `passing`; `secrets`, by
         variable, are in no file here. `place`: environment, image, and the digest of the `package`
-        that it runs in a copy of. Raises NoPlace, BadPackage."""
+        that it runs in a copy of. `memory` for its state between two runs: see `NodeMemory`.
+        Raises NoPlace, BadPackage."""
         with self._changed:
             if self._state != "idle":
                 return self._state == "up"
@@ -112,6 +121,7 @@ class Rank:
                 if package:
                     workdir = os.path.join(self._folder, "code")
                     unpack([package], workdir, (place or {})["digest"])
+                self._offer(plan, memory, pass_env)
                 self._put(plan, place or {}, workdir, pass_env)
             except BaseException:
                 shutil.rmtree(self._folder, ignore_errors=True)
@@ -124,13 +134,35 @@ class Rank:
             ):
                 private_file(Path(self._folder, name), content)
             self._state = "up"
-        self._keep(
+        self._supervise(
             passed(environment_of_node(), pass_env),
             run_files.packed(dict(secrets)) if secrets else b"",
         )
         while not _is_up(self._folder) and self._outcome is None:
             time.sleep(0.005)
         return self._was_up or self._outcome is None
+
+    def _offer(
+        self, plan: dict[str, Any], memory: Mapping[str, Any] | None, pass_env: Sequence[str]
+    ) -> None:
+        if memory is None or memory["share"] <= 0:
+            return
+        env = plan["env"]
+        with suppress(OSError):  # then it saves to the disk
+            here = NodeMemory(
+                memory,
+                env["BOA_JOB_ID"],
+                sys.executable,
+                passed(environment_of_node(), pass_env),
+            )
+            if here.offered():
+                env["BOA_KEEPER"] = here.folder
+                threading.Thread(target=self._look_after, args=(here,), daemon=True).start()
+
+    def _look_after(self, memory: NodeMemory) -> None:
+        while self._state != "ended":
+            memory.look()
+            time.sleep(ASKED_S)
 
     def _put(
         self, plan: dict[str, Any], place: Mapping[str, str], workdir: str, pass_env: Sequence[str]
@@ -142,6 +174,9 @@ class Rank:
         if artifacts and not os.path.isdir(artifacts):
             artifacts = env["BOA_ARTIFACTS"] = os.path.join(self._folder, "artifacts")
             os.mkdir(artifacts, 0o700)
+        keeper = env.get("BOA_KEEPER", "")
+        if keeper:
+            enclose(keeper, ())
         if not place.get("environment") and not place.get("image"):
             return
         found = find(
@@ -150,11 +185,13 @@ class Rank:
             workdir=workdir,
             env={**passed(environment_of_node(), pass_env), **env},
             home=os.path.expanduser("~"),
-            folders=[folder for folder in (env["BOA_CHECKPOINT_DIR"], artifacts) if folder],
+            folders=list(filter(None, (env["BOA_CHECKPOINT_DIR"], artifacts, keeper))),
             gpus=launching.has_gpus(),
         )
         plan["env"] = {**env, **found.env}
         plan["argv"] = [*found.before, *plan["argv"]]
+        if keeper and place["image"]:
+            enclose(keeper, found.before)
 
     def stop(self, grace_s: float) -> None:
         """Also of a command that is about to start; of two graces the shorter holds, whichever
@@ -192,13 +229,13 @@ class Rank:
     def _is_new(self, offset: int, state: str) -> bool:
         return self._state != state or self._first + len(self._output) > offset
 
-    def _keep(self, environment: dict[str, str], secrets: bytes) -> None:
+    def _supervise(self, environment: dict[str, str], secrets: bytes) -> None:
         here = os.path.dirname(os.path.abspath(__file__))
         beside = os.path.dirname(run_supervisor.__file__)
-        command = [sys.executable, "-I", "-S", "-c", KEEP, here, beside]
+        command = [sys.executable, "-I", "-S", "-c", SUPERVISE, here, beside]
         given = run_files.in_memory(secrets)
         try:
-            keeper = subprocess.Popen(
+            supervisor = subprocess.Popen(
                 [*command, self._folder, str(given)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -209,23 +246,23 @@ class Rank:
             )
         finally:
             os.close(given)
-        keeper.wait()  # not the keeper, but who began it
-        threading.Thread(target=self._listen, args=(keeper,), daemon=True).start()
+        supervisor.wait()  # not the supervisor, but who began it
+        threading.Thread(target=self._listen, args=(supervisor,), daemon=True).start()
         with self._changed:
-            self._keeper = keeper
+            self._supervisor = supervisor
             self._pass_on()
 
     def _pass_on(self) -> None:
         """A stop that was asked for."""
-        if self._keeper is not None and self._grace_s is not None:
-            assert self._keeper.stdin is not None
+        if self._supervisor is not None and self._grace_s is not None:
+            assert self._supervisor.stdin is not None
             with suppress(OSError):  # it has ended
-                os.write(self._keeper.stdin.fileno(), f"{self._grace_s:.3f}\n".encode())
+                os.write(self._supervisor.stdin.fileno(), f"{self._grace_s:.3f}\n".encode())
 
-    def _listen(self, keeper: "subprocess.Popen[bytes]") -> None:
-        """Until the output ends, which is when the keeper has."""
-        assert keeper.stdout is not None
-        while data := os.read(keeper.stdout.fileno(), run_supervisor.CHUNK):
+    def _listen(self, supervisor: "subprocess.Popen[bytes]") -> None:
+        """Until the output ends, which is when the supervisor has."""
+        assert supervisor.stdout is not None
+        while data := os.read(supervisor.stdout.fileno(), run_supervisor.CHUNK):
             with self._changed:
                 self._output += data
                 if len(self._output) > self._limit + run_supervisor.CHUNK:

@@ -51,13 +51,14 @@ class RayRun:
         log_bytes: int,
         marker: Marker,
         pass_env: Sequence[str] = (),
+        memory_share: float = 0.0,
     ) -> None:
         self.key, self.ending = key, folders.ended(key)
         self.up = self.up_told = False
         self.hindrance = self.hindrance_told = self.awaits = self.awaits_told = ""
         self.timings: dict[str, Seconds] = {}
         self._cluster, self._folders, self._log_bytes = cluster, folders, log_bytes
-        self._marker, self._pass_env = marker, list(pass_env)
+        self._marker, self._pass_env, self._share = marker, list(pass_env), memory_share
         self._members: list[Member] = []
         self._launch: Launch | None = None
         self._group: Any = None
@@ -173,8 +174,15 @@ class RayRun:
             member.asked_at = time.monotonic()
             asked = (plan, workdir, not spec.workdir, spec.grace_s, self._log_bytes)
             member.ref = member.actor.start.remote(
-                *asked, self._pass_env, launch.secrets, place, package
+                *asked, self._pass_env, launch.secrets, place, package, self._memory(member)
             )
+
+    def _memory(self, member: Member) -> dict[str, Any]:
+        """What its node is told of memory for state between two runs."""
+        answer = member.answer or {}
+        service = self._cluster.namespace
+        host, node = answer.get("ip", ""), answer.get("node", "")
+        return {"share": self._share, "service": service, "host": host, "node": node}
 
     # What is heard
 

@@ -6,6 +6,7 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from boa.train.keeper import messages
 from boa.train.keeper.far import Address
@@ -34,6 +35,18 @@ class Memory:
 
     number: int
     content: Stripes
+
+
+class Where(NamedTuple):
+    """Which keeper it is, and how it is found."""
+
+    key: str
+    """The word by which it knows itself."""
+    address: Address | None
+    """Where other nodes reach it, if they do."""
+    node: str
+    """The name of its node, if it was told."""
+    pid: int
 
 
 class KeeperClient:
@@ -68,11 +81,11 @@ class KeeperClient:
         """It is on the disk, or not needed."""
         self._ask(ask="release", generation=generation)
 
-    def where(self) -> tuple[str, Address | None]:
-        """The word by which it knows itself, and where other nodes reach it, if they do."""
+    def where(self) -> Where:
         answer, _ = self._ask(ask="where")
         address = Address(answer["host"], answer["port"], answer["key"])
-        return answer["key"], address if answer["host"] else None
+        reached = address if answer["host"] else None
+        return Where(answer["key"], reached, answer["node"], answer["pid"])
 
     def close(self) -> None:
         self._connection.close()

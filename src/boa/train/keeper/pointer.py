@@ -31,6 +31,8 @@ class Part:
     """Where other nodes reach that keeper."""
     own: tuple[int, int]
     """Where its pickle is in the segment, and how long."""
+    node: str = ""
+    """The name of the node that it is on, for who may give that back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,12 @@ def newest(home: Path) -> Pointer | None:
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
     return found if found.number > checkpoints.newest_number(home) else None
+
+
+def nodes(home: Path) -> frozenset[str]:
+    """Nodes that have what is on no disk yet."""
+    found = newest(home)
+    return frozenset() if found is None else frozenset(part.node for part in found.parts)
 
 
 def generation_at(home: Path) -> str:
@@ -105,6 +113,7 @@ def _part(document: Mapping[str, Any]) -> Part:
         keeper=str(document["keeper"]),
         address=None if address is None else Address(**address),
         own=_span(document["own"]),
+        node=str(document.get("node", "")),
     )
 
 

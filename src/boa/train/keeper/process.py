@@ -5,12 +5,13 @@ to ranks, and holds what they leave there under the name of a generation until s
 is not needed: on the disk, or followed by another. Writing to the disk is not its work: it starts
 the command that it is given for it, and again should that fail.
 
-It ends when it is asked to (SIGTERM: after what is being written is on the disk), and by itself
-when nobody has talked to it for a while and it holds nothing that is on no disk.
+It ends when it is asked to (SIGTERM: after what it holds is on the disk, whoever writes it), and by
+itself when nobody has talked to it for a while and it has nothing to write.
 """
 
 import argparse
 import fcntl
+import json
 import os
 import secrets
 import selectors
@@ -42,6 +43,11 @@ else:  # alone, in whatever Python the job has
 
 Answer: TypeAlias = tuple[Message, Sequence[int]]
 SOCKET, LOCK, WANTED = "keeper", "keeper.lock", "wanted"
+BEFORE = "before"
+"""A file in its folder: words before a command that it is given (JSON), where that is for a
+container."""
+UNWRITTEN_S = 6 * 3600.0
+"""State that cannot be written to the disk for so long is let go of, with nobody there."""
 IDLE_S = 600.0
 """Without a rank, and without state that is on no disk, it stays so long."""
 SHARE = 0.4
@@ -63,6 +69,8 @@ class Generation:
     env: dict[str, str] = field(default_factory=dict)
     writing: "subprocess.Popen[bytes] | None" = None
     try_at: float = 0.0
+    asked_at: float = 0.0
+    """When it was to be written, for the first time."""
 
 
 class _Answered(Exception):
@@ -75,10 +83,18 @@ class _Answered(Exception):
 
 class Keeper:
     def __init__(
-        self, folder: Path, ledger: Ledger, *, host: str, idle_s: float, breath_s: float
+        self,
+        folder: Path,
+        ledger: Ledger,
+        *,
+        host: str,
+        node: str,
+        idle_s: float,
+        breath_s: float,
+        unwritten_s: float,
     ) -> None:
         """`host`: an address of this node where keepers and ranks of others reach it; empty: they
-        do not. `breath_s`: before writing to the disk begins."""
+        do not. `node`: its name. `breath_s`: before writing to the disk begins."""
         self._folder, self._ledger, self._idle_s, self._breath_s = folder, ledger, idle_s, breath_s
         self._again_s = breath_s * AGAIN
         self._selector = selectors.DefaultSelector()
@@ -91,7 +107,7 @@ class Keeper:
         self._used_at, self._ending = time.monotonic(), False
         self._key = secrets.token_hex(16)
         self._far = socket.create_server((host, 0)) if host else None
-        self._host = host
+        self._host, self._node, self._unwritten_s = host, node, unwritten_s
 
     # As long as it is needed
 
@@ -125,7 +141,8 @@ class Keeper:
             self._used_at = time.monotonic()
         gone = not self._folder.is_dir()
         idle = time.monotonic() - self._used_at > self._idle_s
-        return gone or (self._ending and not unsafe) or (idle and not unsafe)
+        asked = self._ending and not self._generations  # another's writer may be reading ours
+        return gone or (not unsafe and (idle or asked))
 
     def _end(self) -> None:
         self._ending = True
@@ -185,14 +202,16 @@ class Keeper:
             generation = self._generations[str(message["generation"])]
             generation.command = tuple(map(str, message["command"]))
             generation.env = {str(name): str(value) for name, value in message["env"].items()}
-            generation.try_at = time.monotonic() + self._breath_s
+            generation.asked_at = time.monotonic()
+            generation.try_at = generation.asked_at + self._breath_s
             return {"writing": "soon"}, ()
         if asked == "release":
             self._release(str(message["generation"]))
             return {"released": message["generation"]}, ()
         if asked == "where":
             port = None if self._far is None else self._far.getsockname()[1]
-            return {"host": self._host, "port": port, "key": self._key, "pid": os.getpid()}, ()
+            told = {"host": self._host, "port": port, "key": self._key, "node": self._node}
+            return {**told, "pid": os.getpid()}, ()
         raise ValueError(asked)
 
     def _reserve(self, rank: socket.socket, count: int) -> Answer:
@@ -219,6 +238,12 @@ class Keeper:
         for unused in [s for s in self._segments.all.values() if s.is_free]:
             self._drop(unused)  # too small
         left = self._ledger.take(self._segments.bytes, size)
+        while left < size and len(self._generations) > 1:  # what was followed by another
+            followed = next(iter(self._generations))
+            for segment in self._segments.holding(followed):
+                self._drop(segment)
+            self._release(followed)
+            left = self._ledger.take(self._segments.bytes, size)
         if left >= size:
             return self._segments.made(size)
         most, left = self._ledger.most_bytes, max(left, 0)
@@ -253,6 +278,10 @@ class Keeper:
                 if writing.returncode == 0:
                     self._release(name)
                     continue
+            late = now - generation.asked_at > self._unwritten_s and not self._ranks
+            if generation.command and generation.writing is None and late:
+                self._release(name)
+                continue
             due = self._ending or now >= generation.try_at
             if generation.command and generation.writing is None and due:
                 generation.try_at = now + self._again_s
@@ -286,7 +315,7 @@ def _started(generation: Generation, folder: Path) -> "subprocess.Popen[bytes]":
     """It gives way to training, as the keeper does."""
     with open(folder / "keeper.log", "ab") as log:
         return subprocess.Popen(
-            generation.command,
+            [*_before(folder), *generation.command],
             env={**os.environ, **generation.env},
             stdin=subprocess.DEVNULL,
             stdout=log,
@@ -295,8 +324,19 @@ def _started(generation: Generation, folder: Path) -> "subprocess.Popen[bytes]":
         )
 
 
+def _before(folder: Path) -> list[str]:
+    try:
+        return [str(word) for word in json.loads((folder / BEFORE).read_text())]
+    except (OSError, ValueError, TypeError):  # there are none
+        return []
+
+
 def main(words: Sequence[str] | None = None) -> None:
-    options = _options(words)
+    serve(options_of(words))
+
+
+def serve(options: Any) -> None:
+    """Until nobody needs it."""
     folder: Path = options.folder
     lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
     try:
@@ -307,20 +347,30 @@ def main(words: Sequence[str] | None = None) -> None:
     ledger = Ledger(options.ledger or folder / "ledger", share_of_memory(options.share))
     try:
         Keeper(
-            folder, ledger, host=options.host, idle_s=options.idle_s, breath_s=options.breath_s
+            folder,
+            ledger,
+            host=options.host,
+            node=options.node,
+            idle_s=options.idle_s,
+            breath_s=options.breath_s,
+            unwritten_s=options.unwritten_s,
         ).run()
     finally:
         ledger.close()
 
 
-def _options(words: Sequence[str] | None) -> Any:
+def options_of(words: Sequence[str] | None) -> Any:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--ledger", type=Path, help="a folder that all keepers of the node share")
     parser.add_argument("--share", type=float, default=SHARE, help="of the node's memory")
     parser.add_argument("--host", default="", help="an address of this node, for other nodes")
+    parser.add_argument("--node", default="", help="the name of this node")
     parser.add_argument("--idle-s", type=float, default=IDLE_S, help="until it ends by itself")
     parser.add_argument("--breath-s", type=float, default=BREATH_S, help="before it writes")
+    parser.add_argument(
+        "--unwritten-s", type=float, default=UNWRITTEN_S, help="that state waits for a disk"
+    )
     return parser.parse_args(words)
 
 

@@ -45,7 +45,9 @@ def _written(home: Path, handing: Handing, generation: str) -> Path | None:
     try:
         _copy(hidden, handing.reader(found))
         put_down(hidden, _pickles(handing, found))
-        path = checkpoints.publish(hidden, found.manifest, found.number)
+        path = None
+        if pointer.generation_at(home) == generation:  # else another has its number by now
+            path = checkpoints.publish(hidden, found.manifest, found.number)
     except FileExistsError:  # training has gone on, and saved
         path = None
     finally:

@@ -104,8 +104,8 @@ class Handing:
                 spans.update(shared=writer.put(pickles.shared), index=writer.put(writer.index))
             client = self._connected()
             client.keep(memory.number, generation)
-            key, address = client.where()
-            return Part(memory.number, key, address, own)
+            here = client.where()
+            return Part(memory.number, here.key, here.address, own, here.node)
 
         def publish(parts: Any) -> list[None]:
             found = Pointer(
@@ -147,8 +147,8 @@ class Handing:
         return self._pieces[key]
 
     def _found(self, found: Pointer, rank: int) -> Piece:
-        part, client = found.parts[rank], self._connected()
-        if part.keeper == client.where()[0]:
+        part, client = found.parts[rank], self._here()
+        if client is not None and part.keeper == client.where().key:
             return Near(client.open(part.segment, found.generation).content)
         if part.address is None:
             raise NoKeeper("what another node has left cannot be reached from here")
@@ -168,7 +168,7 @@ class Handing:
 
     def release_elsewhere(self, found: Pointer) -> None:
         """Tell the keepers of other nodes that it is on the disk; this one's knows."""
-        here, _ = self._connected().where()
+        here = self._connected().where().key
         for address in {p.address for p in found.parts if p.keeper != here and p.address}:
             with contextlib.suppress(OSError):
                 far.release(address, found.generation)
@@ -179,6 +179,13 @@ class Handing:
             self._reserving.join()
         if self._client is not None:
             self._client.close()
+
+    def _here(self) -> KeeperClient | None:
+        """None: this node has no keeper yet, as one that is new to the job."""
+        try:
+            return self._connected()
+        except NoKeeper:
+            return None
 
     def _connected(self) -> KeeperClient:
         if self._client is None:
