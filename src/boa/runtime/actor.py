@@ -10,6 +10,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from boa.clock import Clock
@@ -20,6 +21,7 @@ from boa.model.job import JobRecord, Run
 from boa.model.layouts import Trial
 from boa.model.records import NodeRecord
 from boa.model.runs import Launch, NodeSlots, RunEvent, RunKey
+from boa.runtime.draining import Draining
 from boa.runtime.inbox import Message
 from boa.runtime.packages import artifacts_of, package_of
 from boa.runtime.report_tokens import report_token
@@ -75,6 +77,7 @@ class Actor:
         self._asked: dict[tuple[str, str], Seconds] = {}
         """(rent or release, token) -> when, by the wall."""
         self._forget: list[RunKey] = []
+        self._draining = Draining(lambda job: Path(self._checkpoints(job)))
         self._later: deque[tuple[Seconds, Task]] = deque()
         self._state = State()
         self._first = True
@@ -157,10 +160,12 @@ class Actor:
         jobs = draft.jobs.values() if self._first else draft.changes.jobs.values()
         nodes = draft.nodes.values() if self._first else draft.changes.nodes.values()
         self._first = False
+        self._draining.seen(jobs)
         for wish in wishes(list(jobs), list(nodes)):
             self._carry_out(wish)
         for node in nodes:
             if node.state == "gone":
+                self._draining.gone(node.id)
                 for kind in ("rent", "release"):
                     self._asked.pop((kind, node.token), None)
         for _ in range(len(self._later)):
@@ -211,7 +216,7 @@ class Actor:
                 self._for_cloud.do(lambda: self._rent(wish.node))
         elif ("release", wish.node.token) not in self._asked:
             self._asked["release", wish.node.token] = time.monotonic()
-            self._for_cloud.do(lambda: self._give_back(wish.node.token))
+            self._for_cloud.do(lambda: self._give_back(wish.node))
 
     def _start(self, launch: Launch) -> None:
         job = self._state.jobs.get(launch.key.job)
@@ -251,7 +256,7 @@ class Actor:
                 NodeSlots(node, slots, self._address(node))
                 for node, slots in sorted(run.slots.items())
             ),
-            checkpoint_dir=job.spec.checkpoint_dir or str(self._data_dir / "checkpoints" / job.id),
+            checkpoint_dir=self._checkpoints(job),
             artifacts=artifacts_of(self._data_dir, job),
             package=package_of(self._data_dir, job),
             env={
@@ -271,6 +276,9 @@ class Actor:
         """Layouts that jobs of its class have tried, for one that chooses its own."""
         rows = [trial.as_row() for trial in self._layouts(job.job_class, run.allocation.gpu)]
         return {LAYOUTS: json.dumps(rows, separators=(",", ":"))} if rows else {}
+
+    def _checkpoints(self, job: JobRecord) -> str:
+        return job.spec.checkpoint_dir or str(self._data_dir / "checkpoints" / job.id)
 
     def _reporting(self, job: JobRecord) -> dict[str, str]:
         every_s = len(self._state.jobs) / REPORTS_PER_S
@@ -294,12 +302,16 @@ class Actor:
             self._cloud_trouble(str(problem))
             self._again(lambda: self._for_cloud.do(lambda: self._rent(node)))
 
-    def _give_back(self, token: str) -> None:
+    def _give_back(self, node: NodeRecord) -> None:
+        again = partial(self._for_cloud.do, lambda: self._give_back(node))
+        if self._draining.waits(node, self._state.jobs, time.monotonic()):
+            self._again(again)
+            return
         try:
-            self._cloud.release(token)
+            self._cloud.release(node.token)
         except CloudTrouble as problem:
             self._cloud_trouble(str(problem))
-            self._again(lambda: self._for_cloud.do(lambda: self._give_back(token)))
+            self._again(again)
 
     def _engine_trouble(self, text: str) -> None:
         self._tell(EdgeTrouble("engine", text))

@@ -178,7 +178,7 @@ class RayRun:
             )
 
     def _memory(self, member: Member) -> dict[str, Any]:
-        """What its node is told of memory for state between two runs."""
+        """Memory for state between two runs, as its node is told of it."""
         answer = member.answer or {}
         service = self._cluster.namespace
         host, node = answer.get("ip", ""), answer.get("node", "")

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from boa.plain_file import read_plain
 from boa.train import checkpoints
 from boa.train.checkpoints import Manifest, Progress
 from boa.train.keeper.far import Address
@@ -63,8 +64,7 @@ def written(home: Path, pointer: Pointer) -> None:
 def newest(home: Path) -> Pointer | None:
     """None: there is none, or a checkpoint is newer."""
     try:
-        document = json.loads((home / NAME).read_text())
-        found = _pointer(document)
+        found = _pointer(json.loads(read_plain(home / NAME)))
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
     return found if found.number > checkpoints.newest_number(home) else None
@@ -79,7 +79,7 @@ def nodes(home: Path) -> frozenset[str]:
 def generation_at(home: Path) -> str:
     """The generation that the file speaks of, whether or not it counts; empty: there is none."""
     try:
-        return str(json.loads((home / NAME).read_text())["generation"])
+        return str(json.loads(read_plain(home / NAME))["generation"])
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return ""
 
