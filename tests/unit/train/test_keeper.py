@@ -1,5 +1,6 @@
 """Keepers: memory that outlives the processes that wrote to it, and no other."""
 
+import json
 import os
 import signal
 import socket
@@ -16,9 +17,9 @@ from boa.train.keeper import far, messages
 from boa.train.keeper.client import KeeperClient, Later, Memory, NoKeeper, begun, listens
 from boa.train.keeper.far import Broken
 from boa.train.keeper.ledger import Ledger
-from boa.train.keeper.process import SOCKET, WANTED
+from boa.train.keeper.process import BEFORE, SOCKET, WANTED
 from boa.train.keeper.stripes import GRAIN, Stripes
-from keeping import HERE, keeper, kill, until
+from keeping import HERE, WAIT_S, keeper, kill, until
 
 SIZE = 3 * GRAIN
 
@@ -238,6 +239,57 @@ def test_asked_to_end_it_first_has_written_what_is_on_no_disk(tmp_path: Path) ->
         process.wait(120)
         assert done.exists()
         assert not listens(tmp_path / "keeper")
+
+
+def test_asked_to_end_it_waits_for_who_writes_what_it_has_a_part_of(tmp_path: Path) -> None:
+    with keeper(tmp_path, "--host", HERE) as process:
+        segment = left(tmp_path, b"state")
+        client = KeeperClient(tmp_path)
+        address = client.where().address
+        client.close()
+        assert address is not None
+        process.send_signal(signal.SIGTERM)
+        into = bytearray(5)
+        far.fetch(address, "first", segment, 0, memoryview(into))  # by another node's writer
+        assert into == b"state"
+        assert process.poll() is None
+        far.release(address, "first")
+        assert process.wait(WAIT_S) == 0
+
+
+def test_state_that_no_disk_takes_is_let_go_of_when_nobody_is_there(tmp_path: Path) -> None:
+    with keeper(tmp_path, "--breath-s", "0", "--unwritten-s", "0") as process:
+        left(tmp_path, b"state")
+        client = KeeperClient(tmp_path)
+        client.write("first", ["/no/such/command"], {})
+        client.close()
+        process.send_signal(signal.SIGTERM)  # it would stay as long as it had something to write
+        assert process.wait(WAIT_S) == 0
+
+
+def test_what_was_followed_by_another_makes_room(tmp_path: Path) -> None:
+    share = 2.5 * SIZE / (os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    with keeper(tmp_path, "--share", str(share)):
+        first = left(tmp_path, b"state", "first")
+        second = left(tmp_path, b"newer", "second")
+        client = KeeperClient(tmp_path)
+        assert reserved(client).number not in (first, second)
+        assert client.open(second, "second").content.read(0, 5) == b"newer"
+        with pytest.raises(NoKeeper):
+            client.open(first, "first")
+        client.close()
+
+
+def test_a_writer_runs_behind_the_words_that_the_folder_names(tmp_path: Path) -> None:
+    done = tmp_path / "done"
+    with keeper(tmp_path / "keeper", "--breath-s", "0"):
+        (tmp_path / "keeper" / BEFORE).write_text(json.dumps(["env", "INSIDE=yes"]))
+        left(tmp_path / "keeper", b"state")
+        client = KeeperClient(tmp_path / "keeper")
+        client.write("first", ["sh", "-c", f"echo $INSIDE > {done}.new; mv {done}.new {done}"], {})
+        client.close()
+        until(done.exists)
+        assert done.read_text() == "yes\n"
 
 
 def test_it_ends_by_itself_when_nobody_needs_it_or_its_folder_is_gone(tmp_path: Path) -> None:

@@ -80,10 +80,12 @@ def answer(
     request = _request(connection)
     if request is not None and not hmac.compare_digest(request.key.encode(), key.encode()):
         request = None
-    found = None
     if request is not None and request.segment is None:
+        connection.sendall(_HEAD.pack(0, 0))  # first: it may be all that the keeper waits for
         release(request.generation)
-    elif request is not None and request.segment is not None:
+        return
+    found = None
+    if request is not None and request.segment is not None:
         found = find(request.generation, request.segment)
     end = 0 if request is None else request.first + request.count
     if request is None or found is None or end > found.size:

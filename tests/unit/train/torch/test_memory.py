@@ -119,6 +119,39 @@ def test_a_checkpoint_that_is_newer_counts_more_than_memory(tmp_path: Path) -> N
         saver.close()
 
 
+def test_a_node_without_a_keeper_has_state_from_another(tmp_path: Path) -> None:
+    home, folder, state = tmp_path / "home", tmp_path / "keeper", some_state(1.0)
+    with keeper(folder, *WAITING, "--host", HERE, "--node", "there"):
+        left_alone(home, folder, state).close()
+        assert pointer.nodes(home) == {"there"}
+        (tmp_path / "new").mkdir()
+        target = some_state(0.0)
+        saver = Checkpointer(home, ALONE, tmp_path / "new")
+        assert saver.load(target) is not None
+        assert same(target, state)
+        saver.close()
+
+
+def test_what_was_followed_meanwhile_is_not_written_in_the_place_of_what_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, here, there = tmp_path / "home", tmp_path / "here", tmp_path / "there"
+    put = flushing.put_down
+
+    def followed(*given: Any) -> None:
+        put(*given)
+        left_alone(home, there, some_state(2.0), step=2).close()
+
+    with keeper(here, *WAITING), keeper(there, *WAITING):
+        left_alone(home, here, some_state(1.0)).close()
+        monkeypatch.setattr(flushing, "put_down", followed)
+        assert flushing.write_out(home, here, pointer.generation_at(home)) is None
+        assert not newest_first(home)
+        found = pointer.newest(home)
+        assert found is not None
+        assert found.manifest.progress.step == 2
+
+
 def test_two_that_publish_at_once_keep_their_order(tmp_path: Path) -> None:
     """Training saves while what its last run left is being written."""
     home, folder = tmp_path / "home", tmp_path / "keeper"
