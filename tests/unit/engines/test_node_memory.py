@@ -59,7 +59,12 @@ def test_a_keeper_comes_when_it_is_asked_for_and_is_nobodys_child(tmp: Path) -> 
     folder = Path(here.folder)
     asking = threading.Thread(target=lambda: found.append(begun(folder, threading.Event())))
     asking.start()
-    until(lambda: here.look() is None and not asking.is_alive())
+
+    def there() -> bool:
+        here.look()
+        return not asking.is_alive()
+
+    until(there)
     (client,) = found
     where = client.where()
     client.close()

@@ -227,6 +227,19 @@ def test_a_failed_writer_is_tried_again_and_then_the_memory_is_free(tmp_path: Pa
         client.close()
 
 
+def test_what_a_rank_has_left_is_written_though_it_dies_before_it_says_so(tmp_path: Path) -> None:
+    done = tmp_path / "done"
+    with keeper(tmp_path / "keeper", "--breath-s", "0"):
+        client = KeeperClient(tmp_path / "keeper")
+        memory = reserved(client)
+        script = [sys.executable, "-c", f"open({str(done)!r}, 'w')"]
+        client.keep(memory.number, "first", script, {})
+        assert client.open(memory.number, "first").content.size >= SIZE
+        assert not done.exists(), "others may still be leaving their part"
+        client.close()
+        until(done.exists)
+
+
 def test_asked_to_end_it_first_has_written_what_is_on_no_disk(tmp_path: Path) -> None:
     done = tmp_path / "done"
     with keeper(tmp_path / "keeper", "--breath-s", "1000000") as process:

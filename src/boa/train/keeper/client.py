@@ -3,6 +3,7 @@
 import socket
 import threading
 import time
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,9 +65,17 @@ class KeeperClient:
         answer, files = self._ask(ask="reserve", bytes=count)
         return Memory(answer["segment"], Stripes(files, answer["bytes"]))
 
-    def keep(self, segment: int, generation: str) -> None:
-        """Hold what is in it, under that name."""
-        self._ask(ask="keep", segment=segment, generation=generation)
+    def keep(
+        self,
+        segment: int,
+        generation: str,
+        command: Sequence[str] = (),
+        env: Mapping[str, str] | None = None,
+    ) -> None:
+        """Hold what is in it, under that name. `command`, `env`: see `write`, which is then taken
+        as asked for when this connection ends."""
+        will = {"command": list(command), "env": dict(env or {})}
+        self._ask(ask="keep", segment=segment, generation=generation, **will)
 
     def open(self, segment: int, generation: str) -> Memory:
         """A segment that another rank has left something in, to read."""

@@ -71,6 +71,8 @@ class Generation:
     try_at: float = 0.0
     asked_at: float = 0.0
     """When it was to be written, for the first time."""
+    will: "tuple[socket.socket, Message] | None" = None
+    """A rank, and what it would have said of writing, should it die before it says so."""
 
 
 class _Answered(Exception):
@@ -181,6 +183,10 @@ class Keeper:
         for segment in self._segments.all.values():
             if segment.lent_to is rank:
                 segment.lent_to = None
+        for generation in self._generations.values():
+            if generation.will is not None and generation.will[0] is rank:
+                with suppress(KeyError, TypeError, ValueError, AttributeError):
+                    self._to_write(generation, generation.will[1])
 
     def _answered(self, rank: socket.socket, message: Message) -> Answer:
         asked = message["ask"]
@@ -196,14 +202,12 @@ class Keeper:
             if segment.lent_to is not rank:
                 return {"refused": "it was not lent to you"}, ()
             segment.generation, segment.lent_to = str(message["generation"]), None
-            self._generations.setdefault(segment.generation, Generation())
+            generation = self._generations.setdefault(segment.generation, Generation())
+            if message.get("command"):
+                generation.will = rank, message
             return {"kept": segment.generation}, ()
         if asked == "write":
-            generation = self._generations[str(message["generation"])]
-            generation.command = tuple(map(str, message["command"]))
-            generation.env = {str(name): str(value) for name, value in message["env"].items()}
-            generation.asked_at = time.monotonic()
-            generation.try_at = generation.asked_at + self._breath_s
+            self._to_write(self._generations[str(message["generation"])], message)
             return {"writing": "soon"}, ()
         if asked == "release":
             self._release(str(message["generation"]))
@@ -267,6 +271,13 @@ class Keeper:
             segment.generation = ""
 
     # To the disk
+
+    def _to_write(self, generation: Generation, message: Message) -> None:
+        if not generation.command:
+            generation.command = tuple(map(str, message["command"]))
+            generation.env = {str(name): str(value) for name, value in message["env"].items()}
+            generation.asked_at = time.monotonic()
+            generation.try_at = generation.asked_at + self._breath_s
 
     def _see_to_writers(self) -> None:
         """Start what is to be written, and hear how it went."""

@@ -18,6 +18,7 @@ from boa.train.keeper.stripes import GRAIN, Stripes
 from boa.train.torch.checkpoint import Checkpointer
 from boa.train.torch.memory import flushing, handing
 from boa.train.torch.memory.ring import Move, Ring, as_bytes
+from boa.train.torch.pickles import put_down
 from boa.train.torch.ranks import Ranks
 from checkpoint_ranks import run, same, world
 from keeping import HERE, keeper, kill, until
@@ -136,10 +137,9 @@ def test_what_was_followed_meanwhile_is_not_written_in_the_place_of_what_followe
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home, here, there = tmp_path / "home", tmp_path / "here", tmp_path / "there"
-    put = flushing.put_down
 
     def followed(*given: Any) -> None:
-        put(*given)
+        put_down(*given)
         left_alone(home, there, some_state(2.0), step=2).close()
 
     with keeper(here, *WAITING), keeper(there, *WAITING):

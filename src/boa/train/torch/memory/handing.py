@@ -103,7 +103,9 @@ class Handing:
             if self._ranks.rank == 0:
                 spans.update(shared=writer.put(pickles.shared), index=writer.put(writer.index))
             client = self._connected()
-            client.keep(memory.number, generation)
+            # rank 0 may die when all is published, and before it has said that it is to be written
+            command = self._command(generation) if self._ranks.rank == 0 else ()
+            client.keep(memory.number, generation, command, _environment())
             here = client.where()
             return Part(memory.number, here.key, here.address, own, here.node)
 
