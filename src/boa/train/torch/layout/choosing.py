@@ -107,7 +107,7 @@ def _options(
         room = math.inf
         if place.memory:
             room = most_samples(sizes, layout, place.world, place.memory, activations)
-        room = min(room, _below_failures(layout, here))
+        room = min(room, _below_failures(layout, place, known))
         local = _halved(share, room)
         if local < 1:
             continue
@@ -124,10 +124,17 @@ def _halved(share: int, room: float) -> int:
     return local
 
 
-def _below_failures(layout: Layout, here: Iterable[Trial]) -> float:
-    """Fewer samples than this layout ran out of memory with on this very placement."""
-    failed = [t.local_batch for t in here if t.layout == layout.name and t.out_of_memory]
-    return min(failed, default=math.inf) / 2 if failed else math.inf
+def _below_failures(layout: Layout, place: Place, known: Iterable[Trial]) -> float:
+    """Fewer samples than this layout ran out of memory with where it had as much room or more: cut
+    over more GPUs a model leaves more, copied it does not."""
+    failed = [
+        trial.local_batch
+        for trial in known
+        if trial.out_of_memory
+        and trial.layout == layout.name
+        and (trial.width >= place.world or layout.shards == "ddp")
+    ]
+    return min(failed) / 2 if failed else math.inf
 
 
 def _guess(layout: Layout, halvings: float) -> float:
@@ -138,10 +145,10 @@ def _guess(layout: Layout, halvings: float) -> float:
 
 
 def _fits(option: _Option, place: Place, sizes: Sizes) -> str:
-    if not place.memory:
-        return "the usual one: how much memory there is, nobody says"
-    needs = fixed_bytes(sizes, option.layout, place.world) / GB
-    words = f"{needs:.3g} of {place.memory / GB:.3g} GB without activations"
+    words = "the usual one: how much memory there is, nobody says"
+    if place.memory:
+        needs = fixed_bytes(sizes, option.layout, place.world) / GB
+        words = f"{needs:.3g} of {place.memory / GB:.3g} GB without activations"
     if option.local_batch < option.share:
         words += f", {option.local_batch} samples at a time"
     return words
