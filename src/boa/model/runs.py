@@ -7,9 +7,6 @@ from boa.model.cluster import JobId, NodeId
 from boa.model.job import JobSpec
 from boa.units import GpuName, Seconds
 
-AGAIN = 75
-"""Exit code (EX_TEMPFAIL) of a run that asks to be started again: it knows what to do better."""
-
 
 @dataclass(frozen=True, slots=True)
 class RunKey:

@@ -8,10 +8,11 @@ from typing import Any, Literal, TypeAlias
 from boa.backoff import doubled
 from boa.model.cluster import NodeId
 from boa.model.events import FailureCode
+from boa.model.exit_codes import AGAIN
 from boa.model.job import JobRecord, Run
 from boa.model.placements import FailedPlacement, Placement
 from boa.model.records import Report
-from boa.model.runs import AGAIN, RunEvent
+from boa.model.runs import RunEvent
 from boa.scheduler.falling_back import elsewhere, sent_back, stopped_well, way_back, went_well
 from boa.scheduler.observe.histogram import bucket
 from boa.scheduler.state import Draft, FailedRun

@@ -11,9 +11,10 @@ import pytest
 
 from boa.api.classes import FailedWidth
 from boa.model.cluster import Policy
+from boa.model.exit_codes import AGAIN
 from boa.model.job import GpuLimits
 from boa.model.placements import Placement
-from boa.model.runs import AGAIN, Launch, RunKey
+from boa.model.runs import Launch, RunKey
 from boa.policy.rivals.pollux_autoscale import PolluxAutoscale
 from boa.policy.rivals.sia_autoscale import SiaAutoscale
 from boa.scheduler.lifecycle import MOST_AGAIN

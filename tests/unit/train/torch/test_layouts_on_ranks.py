@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import torch
 
+from boa.model.exit_codes import AGAIN
 from boa.model.layouts import trials_of
-from boa.model.runs import AGAIN
 from boa.train.torch.layout.journal import FILE
 from elastic import Attempt, Ended, play
 from layout_job import train, train_llama

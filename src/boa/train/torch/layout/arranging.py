@@ -14,8 +14,8 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
+from boa.model.exit_codes import AGAIN
 from boa.model.layouts import MOST_WORDS, Trial
-from boa.model.runs import AGAIN
 from boa.train import session
 from boa.train.torch.layout.applying import weighed
 from boa.train.torch.layout.choosing import Choice, Place, choose
