@@ -1,0 +1,4 @@
+"""Exit codes by which a run says something. In a file of its own: every training reads it."""
+
+AGAIN = 75
+"""EX_TEMPFAIL: it asks to be started again, since it knows what to do better."""
