@@ -14,6 +14,10 @@ from torch import nn
 from torch.nn.functional import mse_loss
 from torch.utils.data import Dataset
 
+from boa.train.torch.memory import handing
+from boa.train.torch.memory.handing import Handing
+from keeping import until
+
 SAMPLES, BATCH, ACCUMULATED = 51, 8, 2
 """The last step of an epoch has three samples: on two ranks, one has more than the other."""
 STEPS = -(-SAMPLES // BATCH)
@@ -53,6 +57,7 @@ class Diary:
         self.tokens: bool = options.tokens
         self._rank = int(os.environ["RANK"])
         self._file = self.folder / f"{os.environ['BOA_ATTEMPT']}-{self._rank}.jsonl"
+        self._reserving = _watched() if "BOA_KEEPER" in os.environ else []
 
     def note(self, **entry: Any) -> None:
         with self._file.open("a") as file:
@@ -63,6 +68,7 @@ class Diary:
         self.note(epoch=epoch, step=step, indices=indices.tolist() if weight else [])
         if step == self._pause:
             self._pause = None
+            until(lambda: all(each.ready for each in self._reserving))
             print("paused", flush=True)
             sys.stdin.readline()
 
@@ -71,6 +77,18 @@ class Diary:
         if self._rank == 0:
             result = {"weights": _flat(model.state_dict()), "loss": _loss(model), "rate": rate}
             (self.folder / "result.json").write_text(json.dumps(result))
+
+
+def _watched() -> list[Handing]:
+    """Those that reserve memory from now on, however little."""
+    handing.LEAST_BYTES, reserve, found = 0, Handing.reserve, []
+
+    def reserving(self: Handing, count: int) -> None:
+        found.append(self)
+        reserve(self, count)
+
+    Handing.reserve = reserving  # type: ignore[method-assign]
+    return found
 
 
 def _loss(model: nn.Module) -> float:

@@ -34,6 +34,8 @@ class Attempt:
     """After how many steps `rank` gets `signal`; None: never."""
     rank: int = 0
     signal: int = signal.SIGTERM
+    keepers: tuple[Path, ...] = ()
+    """One to a node. Ranks are dealt out over the nodes, each attempt from the next one on."""
 
 
 @dataclass
@@ -79,6 +81,8 @@ def _attempt(
                 "BOA_ATTEMPT": str(number),
                 "BOA_CHECKPOINT_DIR": str(home / "checkpoints"),
             }
+            if at.keepers:
+                environment["BOA_KEEPER"] = str(at.keepers[(rank + number) % len(at.keepers)])
             arguments = (job, environment, at, results[rank], dict(given))
             processes.append(_forks.Process(target=_rank, args=arguments))
         for process in processes:

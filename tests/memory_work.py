@@ -63,5 +63,5 @@ def leave_and_die(
             "keeping": (KeeperClient, "keep"),
             "telling": (KeeperClient, "where"),
         }[point]
-        setattr(owner, name, lambda *_: os.kill(os.getpid(), signal.SIGKILL))
+        setattr(owner, name, lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL))
     leave(ranks, say, home, keepers, False, step)

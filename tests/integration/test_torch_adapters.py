@@ -14,7 +14,9 @@ from typing import Any
 import pytest
 
 from boa.train import checkpoints
+from boa.train.keeper import pointer
 from forked_scripts import Forked, Script
+from keeping import keeper
 from ports import held_port
 
 PATIENCE_S = 600.0
@@ -49,7 +51,11 @@ def libraries() -> Iterator[Libraries]:
 class Training:
     """One job, attempt after attempt."""
 
-    def __init__(self, libraries: Libraries, library: str, folder: Path) -> None:
+    def __init__(
+        self, libraries: Libraries, library: str, folder: Path, keeper: Path | None = None
+    ) -> None:
+        """`keeper`: the folder of one that holds its state in memory, if there is one."""
+        self._keeper = keeper
         self._script = libraries.script(library.partition("_")[0])
         self._options = ["--tokens"] if library.endswith("_tokens") else []
         self.folder, self.checkpoints = folder, folder / "checkpoints"
@@ -61,7 +67,7 @@ class Training:
     ) -> int:
         """Train to the end, or until stopped: SIGTERM, at a step, to one rank or to all.
 
-        Gives the steps that the newest checkpoint has.
+        Gives the steps that the newest checkpoint has, or the state in memory.
         """
         self._attempt += 1
         pause = [] if stop_after is None else ["--pause", str(stop_after)]
@@ -88,6 +94,8 @@ class Training:
         return self._saved_steps()
 
     def _saved_steps(self) -> int:
+        if (left := pointer.newest(self.checkpoints)) is not None:
+            return left.manifest.progress.step
         newest = checkpoints.latest(self.checkpoints)
         progress = checkpoints.progress_at(newest) if newest else None
         assert progress is not None
@@ -123,6 +131,8 @@ class Training:
             "BOA_CHECKPOINT_DIR": str(self.checkpoints),
             "OMP_NUM_THREADS": "1",
         }
+        if self._keeper is not None:
+            environment["BOA_KEEPER"] = str(self._keeper)
         return self._script.start([str(self.folder), *self._options, *options], environment)
 
     @property
@@ -195,3 +205,21 @@ def test_killed_and_stopped_at_one_width_it_is_the_same_to_the_last_bit(
     assert job.run(1, "--dropout", "0.5", stop_after=9) == 10
     job.run(1, "--dropout", "0.5")
     assert job.result == steady.result
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_stopped_through_memory_it_is_the_same_to_the_last_bit(
+    libraries: Libraries, library: str, tmp_path: Path
+) -> None:
+    steady = Training(libraries, library, tmp_path / "steady")
+    steady.run(1, "--dropout", "0.5")
+    with keeper(tmp_path / "keeper", "--breath-s", "1000000"):
+        job = Training(libraries, library, tmp_path / "job", tmp_path / "keeper")
+        assert job.run(1, "--dropout", "0.5", stop_after=5) == 6
+        assert not checkpoints.newest_first(job.checkpoints)  # it is nowhere else
+        assert job.run(1, "--dropout", "0.5") == STEPS * EPOCHS
+    assert job.result == steady.result
+    assert [entry["step"] for entry in job.diary("0") if "step" in entry] == [
+        entry["step"] for entry in steady.diary("0") if "step" in entry
+    ]

@@ -66,6 +66,11 @@ def begin(home: Path, name: str = "") -> Path:
     return hidden
 
 
+def begun(home: Path, name: str) -> list[Path]:
+    """Folders that were begun under this name, and not published."""
+    return list(home.glob(f"{_HIDDEN}new-{name}-*"))
+
+
 def publish(hidden: Path, manifest: Manifest, number: int | None = None) -> Path:
     """All that is in the folder becomes the newest checkpoint, or the one with this number.
 
@@ -143,16 +148,17 @@ def _document(manifest: Manifest) -> dict[str, Any]:
     return document
 
 
-def remove_leftovers(home: Path) -> None:
-    """Remove saves that were interrupted. Only for who writes here: nobody else may be at it."""
-    for path in leftovers(home):
+def remove_leftovers(home: Path, spared: str = "") -> None:
+    """Remove saves that were interrupted. Only for who writes here: nobody else may be at it, but
+    for the one with the name that is spared."""
+    for path in leftovers(home, spared):
         abandon(path)
 
 
 def leftovers(home: Path, spared: str = "") -> list[Path]:
     """Saves that were interrupted. `spared`: a name of one that is not over."""
-    found = home.glob(f"{_HIDDEN}*")
-    return [p for p in found if not spared or not p.name.startswith(f"{_HIDDEN}new-{spared}-")]
+    alive = begun(home, spared) if spared else []
+    return [path for path in home.glob(f"{_HIDDEN}*") if path not in alive]
 
 
 def _published(home: Path) -> list[tuple[int, Path]]:

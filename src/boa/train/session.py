@@ -33,6 +33,8 @@ class Session:
         self.at = Progress()
         self.resumed = False
         """Whether somebody has said where to count on from."""
+        self.told = False
+        """Whether somebody who has loaded a checkpoint has said where it was taken."""
         self.units = 0.0
         """Done by this attempt, over all epochs."""
         self.step: int | None = None
@@ -141,6 +143,8 @@ class Session:
             self.layouts = layouts
 
     def resume(self) -> Progress:
+        if self.told:  # the newest checkpoint may be in memory, or older than what was loaded
+            return self.at
         home = self.clean_home()
         checkpoint = checkpoints.latest(home) if home else None
         found = checkpoints.progress_at(checkpoint) if checkpoint else None
@@ -157,7 +161,7 @@ class Session:
         """Where checkpoints are; rank 0 first removes what interrupted saves have left there."""
         home = self.context.checkpoint_dir
         if home is not None and self.context.rank == 0 and not self._cleaned:
-            checkpoints.remove_leftovers(home)
+            checkpoints.remove_leftovers(home, spared=_being_written(home))
             self._cleaned = True
         return home
 
@@ -262,6 +266,15 @@ def _warn_of_beginning_anew() -> None:
         )
 
 
+def _being_written(home: Path) -> str:
+    """The generation that a keeper holds in memory and has written there, or nothing."""
+    if not (home / "memory.json").exists():
+        return ""
+    from boa.train.keeper import pointer  # only who has one needs to know
+
+    return pointer.generation_at(home)
+
+
 def resume() -> Progress:
     """Where the newest checkpoint was taken, to count on from there; zeros if there is none."""
     return session().resume()
@@ -270,6 +283,7 @@ def resume() -> Progress:
 def resume_at(progress: Progress) -> None:
     """Count on from here: for who keeps checkpoints in a way of its own."""
     session().resume_at(progress)
+    session().told = True
 
 
 def ready() -> None:

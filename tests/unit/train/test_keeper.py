@@ -7,6 +7,7 @@ import socket
 import struct
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -98,6 +99,23 @@ def test_what_is_kept_is_lent_to_nobody_until_it_is_released(tmp_path: Path) -> 
         client.release("first")
         with pytest.raises(NoKeeper, match="something else"):
             client.open(segment, "first")
+        client.close()
+
+
+def test_threads_that_ask_at_once_get_what_they_asked_for(tmp_path: Path) -> None:
+    folder = tmp_path / "job"
+    with keeper(folder):
+        contents = {left(folder, bytes([n]) * 9, f"state-{n}"): n for n in range(4)}
+        client = KeeperClient(folder)
+
+        def look(number: int) -> bool:
+            opened = client.open(number, f"state-{contents[number]}").content
+            found = opened.read(0, 9)
+            opened.close()
+            return found == bytes([contents[number]]) * 9 and client.where().address is None
+
+        with ThreadPoolExecutor(8) as pool:
+            assert all(pool.map(look, list(contents) * 50))
         client.close()
 
 
@@ -238,6 +256,43 @@ def test_what_a_rank_has_left_is_written_though_it_dies_before_it_says_so(tmp_pa
         assert not done.exists(), "others may still be leaving their part"
         client.close()
         until(done.exists)
+
+
+def test_what_a_rank_keeps_is_written_when_it_is_gone_and_not_before(tmp_path: Path) -> None:
+    folder, done = tmp_path / "keeper", tmp_path / "done"
+    command = [sys.executable, "-c", f"open({str(done)!r}, 'w')"]
+    with keeper(folder, "--breath-s", "0"):
+        rank, other = KeeperClient(folder), KeeperClient(folder)
+        memory = reserved(rank)
+        rank.keep(memory.number, "first", command, {}, tmp_path / "none")
+        for _ in range(50):  # it has been awake often enough to have begun
+            other.where()
+        assert not done.exists()
+        rank.close()
+        until(done.exists)
+        until(lambda: _is_free(other, memory.number))
+        other.close()
+
+
+@pytest.mark.parametrize("published", [True, False])
+def test_what_nobody_will_write_is_free_unless_it_was_published(
+    tmp_path: Path, published: bool
+) -> None:
+    """On nodes without rank 0, whose keeper has it written."""
+    folder, pointer = tmp_path / "keeper", tmp_path / "memory.json"
+    with keeper(folder, "--breath-s", "0"):
+        rank = KeeperClient(folder)
+        memory = reserved(rank)
+        rank.keep(memory.number, "first", pointer=pointer)
+        pointer.write_text('{"generation": "first"}' if published else '{"generation": "older"}')
+        rank.close()
+        client = KeeperClient(folder)
+        if published:
+            for _ in range(50):
+                assert not _is_free(client, memory.number)
+            pointer.unlink()
+        until(lambda: _is_free(client, memory.number))
+        client.close()
 
 
 def test_asked_to_end_it_first_has_written_what_is_on_no_disk(tmp_path: Path) -> None:

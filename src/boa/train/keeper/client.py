@@ -51,9 +51,11 @@ class Where(NamedTuple):
 
 
 class KeeperClient:
-    """One connection. What was reserved through it and not kept is free when it closes."""
+    """One connection, for any thread. What was reserved through it and not kept is free when it
+    closes."""
 
     def __init__(self, folder: Path) -> None:
+        self._alone = threading.Lock()
         try:
             self._connection = messages.connect(folder / SOCKET)
         except OSError as problem:
@@ -71,10 +73,12 @@ class KeeperClient:
         generation: str,
         command: Sequence[str] = (),
         env: Mapping[str, str] | None = None,
+        pointer: Path | None = None,
     ) -> None:
         """Hold what is in it, under that name. `command`, `env`: see `write`, which is then taken
-        as asked for when this connection ends."""
-        will = {"command": list(command), "env": dict(env or {})}
+        as asked for when this connection ends. `pointer`: the file that speaks of the generation
+        once it is published: what nobody writes, and that does not speak of, is free then."""
+        will = {"command": list(command), "env": dict(env or {}), "pointer": str(pointer or "")}
         self._ask(ask="keep", segment=segment, generation=generation, **will)
 
     def open(self, segment: int, generation: str) -> Memory:
@@ -97,13 +101,17 @@ class KeeperClient:
         return Where(answer["key"], reached, answer["node"], answer["pid"])
 
     def close(self) -> None:
+        with suppress(OSError):  # heard of at once, though a forked process may have it, too
+            self._connection.shutdown(socket.SHUT_RDWR)
         self._connection.close()
 
     def _ask(self, **message: object) -> tuple[Message, list[int]]:
         try:
-            messages.send(self._connection, message)
-            heard = messages.receive(self._connection)
+            with self._alone:  # or one gets the other's answer, and its memory
+                messages.send(self._connection, message)
+                heard = messages.receive(self._connection)
         except (OSError, ValueError) as problem:
+            self.close()  # an answer that is late would be taken for the next one
             raise NoKeeper(f"the keeper does not answer: {problem}") from None
         if heard is None:
             raise NoKeeper("the keeper has ended")

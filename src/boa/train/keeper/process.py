@@ -23,12 +23,12 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
 if __package__:
     from boa.train.keeper import far, messages
+    from boa.train.keeper.generations import Generation
     from boa.train.keeper.ledger import Ledger, share_of_memory
     from boa.train.keeper.messages import Message
     from boa.train.keeper.segments import Segment, Segments, rounded
@@ -36,6 +36,7 @@ if __package__:
 else:  # alone, in whatever Python the job has
     import far  # type: ignore[import-not-found, no-redef]
     import messages  # type: ignore[import-not-found, no-redef]
+    from generations import Generation  # type: ignore[import-not-found, no-redef]
     from ledger import Ledger, share_of_memory  # type: ignore[import-not-found, no-redef]
     from messages import Message  # type: ignore[no-redef]
     from segments import Segment, Segments, rounded  # type: ignore[import-not-found, no-redef]
@@ -56,23 +57,10 @@ BREATH_S = 5.0
 """Before writing to the disk begins: meanwhile the next run can load, and has the processors."""
 AGAIN = 4
 """After a failure to write to the disk, so many breaths until it is tried again."""
+SOME = 12
+"""Breaths after which a file that another node has written is seen here, too."""
 NICENESS = 10
 LOOK_S = 1.0
-
-
-@dataclass(eq=False)
-class Generation:
-    """State that ranks have left, until it is on the disk or followed by another."""
-
-    command: tuple[str, ...] = ()
-    """The command that writes it to the disk."""
-    env: dict[str, str] = field(default_factory=dict)
-    writing: "subprocess.Popen[bytes] | None" = None
-    try_at: float = 0.0
-    asked_at: float = 0.0
-    """When it was to be written, for the first time."""
-    will: "tuple[socket.socket, Message] | None" = None
-    """A rank, and what it would have said of writing, should it die before it says so."""
 
 
 class _Answered(Exception):
@@ -187,6 +175,9 @@ class Keeper:
             if generation.will is not None and generation.will[0] is rank:
                 with suppress(KeyError, TypeError, ValueError, AttributeError):
                     self._to_write(generation, generation.will[1])
+            if rank in generation.kept_by:
+                generation.kept_by.discard(rank)
+                generation.look_at = time.monotonic() + SOME * self._breath_s
 
     def _answered(self, rank: socket.socket, message: Message) -> Answer:
         asked = message["ask"]
@@ -203,6 +194,8 @@ class Keeper:
                 return {"refused": "it was not lent to you"}, ()
             segment.generation, segment.lent_to = str(message["generation"]), None
             generation = self._generations.setdefault(segment.generation, Generation())
+            generation.pointer = str(message.get("pointer", ""))
+            generation.kept_by.add(rank)
             if message.get("command"):
                 generation.will = rank, message
             return {"kept": segment.generation}, ()
@@ -280,7 +273,8 @@ class Keeper:
             generation.try_at = generation.asked_at + self._breath_s
 
     def _see_to_writers(self) -> None:
-        """Start what is to be written, and hear how it went."""
+        """Start what is to be written when who left it is gone, and hear how it went. What nobody
+        will write or find is free."""
         now = time.monotonic()
         for name, generation in list(self._generations.items()):
             writing = generation.writing
@@ -293,7 +287,10 @@ class Keeper:
             if generation.command and generation.writing is None and late:
                 self._release(name)
                 continue
-            due = self._ending or now >= generation.try_at
+            if generation.is_lost(name, now, SOME * self._breath_s):
+                self._release(name)
+                continue
+            due = (self._ending or now >= generation.try_at) and not generation.kept_by
             if generation.command and generation.writing is None and due:
                 generation.try_at = now + self._again_s
                 with suppress(OSError):

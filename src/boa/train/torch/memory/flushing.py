@@ -38,8 +38,11 @@ def write_out(home: Path, folder: Path, generation: str) -> Path | None:
 
 
 def _written(home: Path, handing: Handing, generation: str) -> Path | None:
+    for half in checkpoints.begun(home, generation):  # by one that was killed
+        checkpoints.abandon(half)
     found = handing.newest()
     if found is None or found.generation != generation:
+        pointer.removed(home, generation)  # it was published by one that was killed then
         return None
     hidden = checkpoints.begin(home, generation)
     try:

@@ -65,6 +65,7 @@ class Handing:
         self._client: KeeperClient | None = None
         self._memory: Memory | None = None
         self._pieces: dict[tuple[str, int], Piece] = {}
+        self._finding = threading.Lock()
         self._reserving: threading.Thread | None = None
         self._over = threading.Event()
 
@@ -103,9 +104,10 @@ class Handing:
             if self._ranks.rank == 0:
                 spans.update(shared=writer.put(pickles.shared), index=writer.put(writer.index))
             client = self._connected()
-            # rank 0 may die when all is published, and before it has said that it is to be written
+            # all ranks may die from here on, before it is published or after
             command = self._command(generation) if self._ranks.rank == 0 else ()
-            client.keep(memory.number, generation, command, _environment())
+            beside = self._home / pointer.NAME
+            client.keep(memory.number, generation, command, _environment(), beside)
             here = client.where()
             return Part(memory.number, here.key, here.address, own, here.node)
 
@@ -118,17 +120,22 @@ class Handing:
                 **spans,
             )
             pointer.written(self._home, found)
+            try:
+                self._connected().where()
+            except NoKeeper:  # it has died meanwhile, and we are here still: to the disk
+                pointer.removed(self._home, generation)
+                raise
             return [None] * len(parts)
 
         self._memory = None
         try:
             circle.exchange(leave, publish)
         except BaseException:
-            with contextlib.suppress(NoKeeper):
-                self._connected().release(generation)
+            # rank 0 may have published it, and died before it could say so
+            if pointer.generation_at(self._home) != generation:
+                with contextlib.suppress(NoKeeper):
+                    self._connected().release(generation)
             raise
-        if self._ranks.rank == 0:
-            self._connected().write(generation, self._command(generation), _environment())
 
     def newest(self) -> Pointer | None:
         return pointer.newest(self._home)
@@ -144,9 +151,10 @@ class Handing:
 
     def _piece(self, found: Pointer, rank: int) -> Piece:
         key = found.generation, rank
-        if key not in self._pieces:
-            self._pieces[key] = self._found(found, rank)
-        return self._pieces[key]
+        with self._finding:  # several threads write what they read
+            if key not in self._pieces:
+                self._pieces[key] = self._found(found, rank)
+            return self._pieces[key]
 
     def _found(self, found: Pointer, rank: int) -> Piece:
         part, client = found.parts[rank], self._here()
