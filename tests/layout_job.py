@@ -47,6 +47,7 @@ def train(
     clip: float | None = None,
     dropout: float = 0.0,
     room: int | None = None,
+    compiled: bool = False,
 ) -> dict[str, Any]:
     """`layouts`: by attempt. `room`: samples at a time, more of which are out of memory."""
     from boa.train import context
@@ -55,7 +56,12 @@ def train(
 
     run = Elastic(batch_size=8, seed=3, clip_norm=clip)
     name = layouts[context().attempt]
-    model = run.wrap(lambda: Net(dropout), parallel=name, tensor_plan=split_plan())
+
+    def built() -> nn.Module:
+        net = Net(dropout)
+        return torch.compile(net, backend="eager") if compiled else net  # type: ignore[return-value]
+
+    model = run.wrap(built, parallel=name, tensor_plan=split_plan())
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
     x, y = data()
     loader = run.loader(torch.utils.data.TensorDataset(x, y))
@@ -104,8 +110,64 @@ def train_llama(interrupt: Callable[[int], None], parallel: str) -> dict[str, An
     return {"weights": _whole(model), "losses": losses}
 
 
+def by_hand(interrupt: Callable[[int], None]) -> dict[str, Any]:
+    from boa.train.torch import Elastic
+    from elastic_scripts import data
+
+    run = Elastic(batch_size=8)
+    model = run.wrap(Net, parallel="auto")
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    loader = run.loader(torch.utils.data.TensorDataset(*data()))
+    run.resume(model, optimizer)
+    try:
+        for _ in run.epochs(1):
+            for inputs, wanted in loader:
+                run.backward((model(inputs) - wanted).square().mean())
+    except RuntimeError as refused:
+        return {"refused": str(refused)}
+    return {"refused": ""}
+
+
+def copied_first(interrupt: Callable[[int], None]) -> dict[str, Any]:
+    """A copy of the model is made before the first step, which shards do not allow."""
+    import copy
+
+    from boa.train.torch import Elastic
+
+    run = Elastic(batch_size=8)
+    model = run.wrap(Net, parallel="auto")
+    copy.deepcopy(model)
+    return {}
+
+
+def batch_norm(interrupt: Callable[[int], None], parallel: str) -> dict[str, Any]:
+    from boa.train.torch import Elastic
+    from elastic_scripts import data
+
+    run = Elastic(batch_size=8, seed=3)
+    net = lambda: nn.Sequential(nn.Linear(6, 8), nn.BatchNorm1d(8), nn.Linear(8, 1))  # noqa: E731
+    model = run.wrap(net, parallel=parallel)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    x, y = data()
+    loader = run.loader(torch.utils.data.TensorDataset(x, y))
+    run.resume(model, optimizer)
+    for _ in run.epochs(1):
+        for inputs, wanted in loader:
+            run.step((model(inputs) - wanted).square().mean())
+    model.eval()
+    value = torch.zeros(())
+    with torch.no_grad():
+        for inputs, wanted in run.evaluation(torch.utils.data.TensorDataset(x, y)):
+            value += (model(inputs) - wanted).square().sum()
+    return {"value": float(run.total(value))}
+
+
 def _whole(model: nn.Module) -> dict[str, torch.Tensor]:
     return {
-        name: (value.full_tensor() if isinstance(value, DTensor) else value).detach().clone()
+        name.removeprefix("_orig_mod."): (
+            value.full_tensor() if isinstance(value, DTensor) else value
+        )
+        .detach()
+        .clone()
         for name, value in model.state_dict().items()
     }

@@ -217,7 +217,7 @@ SAID: list[tuple[EventKind, dict[str, Any], str]] = [
             "exit_code": 75,
             "wait_s": 0.0,
         },
-        "job 3 (net) asked to be started again (CUDA out of memory), by exit code 75: at once",
+        "job 3 (net) asked to be started again (CUDA out of memory), by exit code 75",
     ),
     (
         "retry",

@@ -27,11 +27,16 @@ def private_folder(path: str | Path) -> None:
             raise
 
 
-def private_file(path: str | Path, content: bytes = b"") -> None:
-    """A new one with this in it. FileExistsError: there is one, or something else."""
+def private_file(
+    path: str | Path, content: bytes = b"", owner: tuple[int, int] | None = None
+) -> None:
+    """A new one with this in it. FileExistsError: there is one, or something else. `owner`: the
+    user and group whose it is to be, whatever has its name by then."""
     found = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     with os.fdopen(found, "wb") as file:
         file.write(content)
+        if owner is not None:
+            os.fchown(file.fileno(), *owner)
 
 
 def tighten(paths: Iterable[Path]) -> list[Path]:

@@ -71,9 +71,8 @@ class Keepers:
         wanted = os.path.join(folder, WANTED)
         if self._share <= 0 or not os.path.lexists(wanted):
             return
-        with suppress(OSError):
-            os.unlink(wanted)
         try:
+            os.unlink(wanted)  # or there would be another with every look
             self._ours.append(self._spawned(folder))
         except (OSError, users.NoSuchUser) as trouble:
             _log.warning("no keeper in %s: %s", folder, trouble)
@@ -103,16 +102,21 @@ class Keepers:
         return os.path.join(self._ledger, str(uid))
 
 
-def enclose(folder: str, before: Sequence[str], user: users.User | None = None) -> None:
+def enclose(folder: str, before: Sequence[str], user: users.User | None = None) -> bool:
     """Have commands of the job's run behind these words, as a container's are; none: as they are.
-    The folder may be another's: what is there is followed nowhere."""
+    The folder may be another's: what is there is followed nowhere. False: it could not be done, and
+    there is to be no keeper."""
     path = os.path.join(folder, BEFORE)
-    with suppress(FileNotFoundError):
-        os.unlink(path)
-    if before:
-        private_file(path, json.dumps(list(before)).encode())
-        if user is not None:
-            os.chown(path, user.uid, user.gid, follow_symlinks=False)
+    try:
+        with suppress(FileNotFoundError):
+            os.unlink(path)
+        if before:
+            owner = None if user is None else (user.uid, user.gid)
+            private_file(path, json.dumps(list(before)).encode(), owner=owner)
+    except OSError as trouble:
+        _log.warning("no state stays in memory in %s: %s", folder, trouble)
+        return False
+    return True
 
 
 __all__ = ["SHARE", "Keepers", "enclose"]

@@ -66,8 +66,8 @@ class Beginnings:
             workdir = self._unpacked(launch, user)
         keeper = self._keeper(launch, user)
         place = self._place(launch, workdir, user, keeper)
-        if keeper:
-            enclose(keeper, place.before if launch.spec.image else (), user)
+        if keeper and not enclose(keeper, place.before if launch.spec.image else (), user):
+            keeper = ""
         for plan in plans:
             plan["env"] = {**plan["env"], **place.env, **({"BOA_KEEPER": keeper} if keeper else {})}
             plan["argv"] = [*place.before, *plan["argv"]]

@@ -21,13 +21,12 @@ from boa.formats.shapes import (
     then,
     whole,
 )
-from boa.model.layouts import MOST_KEPT, MOST_WORDS, Trial
+from boa.model.layouts import MOST, MOST_KEPT, MOST_NAME, MOST_WORDS, Trial
 from boa.model.records import RESCALE_PARTS, EpochEnd, Report
 
 MAX_METRICS = 100
 MAX_METRIC_NAME = 100
 MAX_ENDS = 64
-MOST = 10**15
 _LARGEST = 1.7976931348623157e308
 
 
@@ -92,26 +91,24 @@ _END = object_of(
     ),
     make=EpochEnd,
 )
-_NAME = text(
-    f"at most {MAX_METRIC_NAME} printable characters",
-    pattern="",
-    most=MAX_METRIC_NAME,
-    fits=str.isprintable,
+_LAYOUT_NAME = text(
+    f"at most {MOST_NAME} letters, digits, + and -", pattern=r"^[A-Za-z0-9+-]+$", most=MOST_NAME
 )
 _WORDS = text(
     f"at most {MOST_WORDS} printable characters", pattern="", most=MOST_WORDS, fits=str.isprintable
 )
 _LAYOUT = object_of(
-    needed("gpu", _NAME, "GPU type; empty: unknown."),
+    needed("gpu", _METRIC, "GPU type; empty: unknown."),
     needed("width", whole(most=MOST), "GPUs."),
     needed("nodes", whole(most=MOST), "Nodes that these were on."),
-    needed("layout", _NAME, "Its name, as `wrap(parallel=…)` takes it."),
+    needed("layout", _LAYOUT_NAME, "Its name, as `wrap(parallel=…)` takes it."),
     needed("local_batch", whole(most=MOST), "Samples that one GPU took in one pass."),
     Field("passes", _COUNT, "Passes before the one that ended in a step.", default=0),
     Field("step_s", nullable(number(above=0)), "Seconds of one step.", default=None),
     Field("batch", _COUNT, "Samples of that step, over all GPUs.", default=0),
     Field("peak_bytes", nullable(_COUNT), "Most memory of a GPU that it held.", default=None),
     Field("out_of_memory", FLAG, "Whether it ran out of memory.", default=False),
+    Field("broken", FLAG, "Whether the script failed in it before its first step.", default=False),
     Field("why", _WORDS, "Reason for which it was chosen, in words.", default=""),
     make=Trial,
 )

@@ -94,6 +94,8 @@ class JobRecord:
     """Fingerprint of the files that it runs, as they were when it was submitted; empty: unknown."""
     failures: int = 0
     """Ends in a row that count against `retries`: getting further forgives them."""
+    asked: int = 0
+    """Ends in a row that asked for another start, likewise."""
     retry_at: Seconds | None = None
     """Not to be started before (back-off)."""
     stop_requested: bool = False

@@ -1,13 +1,19 @@
 """Layouts of a model over GPUs that were tried, and what became of it (`train/torch/layout`)."""
 
+import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+OF_CLASS = "BOA_LAYOUTS"
+"""Variable by which a run hears what jobs of its class have tried, in JSON."""
 MOST_KEPT = 64
 """Trials that are remembered: the newest."""
-MOST_WORDS = 200
+MOST_WORDS, MOST_NAME = 200, 40
+"""Characters of a reason, and of a layout's name."""
+MOST = 10**15
+"""No count, and no number of bytes, is larger."""
 MOVED = 0.05
 """Part by which a time must have moved to be news."""
 
@@ -32,6 +38,8 @@ class Trial:
     peak_bytes: int | None = None
     """Most memory of a GPU that it held."""
     out_of_memory: bool = False
+    broken: bool = False
+    """Whether the script failed in it before its first step: it cannot do with it."""
     why: str = ""
     """Reason for which it was chosen, in words."""
 
@@ -49,18 +57,30 @@ class Trial:
 
 
 def with_trial(trials: Iterable[Trial], new: Trial) -> tuple[Trial, ...]:
-    """The newest last, and no more than are kept.
-
-    What went well once and then not has gone wrong: its memory is what it took then.
-    """
+    """The newest last, and no more than are kept; of the same key, the newest only."""
     others = [trial for trial in trials if trial.key != new.key]
     return (*others, new)[-MOST_KEPT:]
+
+
+def told(trials: Iterable[Trial], most_bytes: int = 32 * 1024) -> str:
+    """The newest in JSON, as many as go into an environment variable; without their reasons."""
+    rows: list[dict[str, Any]] = []
+    size = 2
+    for trial in reversed(list(trials)):
+        row = {name: value for name, value in asdict(trial).items() if name != "why"}
+        size += len(json.dumps(row, separators=(",", ":"))) + 1
+        if size > most_bytes:
+            break
+        rows.append(row)
+    return json.dumps(rows[::-1], separators=(",", ":")) if rows else ""
 
 
 def is_news(trials: Iterable[Trial], new: Trial) -> bool:
     """Whether it says more than one that is known."""
     before = next((trial for trial in trials if trial.key == new.key), None)
-    if before is None or before.out_of_memory != new.out_of_memory:
+    if before is None:
+        return True
+    if (before.out_of_memory, before.broken) != (new.out_of_memory, new.broken):
         return True
     if before.step_s is None or new.step_s is None:
         return new.step_s is not None
@@ -72,7 +92,7 @@ def fastest(trials: Iterable[Trial]) -> dict[tuple[str, int, int], Trial]:
     found: dict[tuple[str, int, int], Trial] = {}
     for trial in trials:
         place = (trial.gpu, trial.width, trial.nodes)
-        runs = trial.step_s is not None and not trial.out_of_memory
+        runs = trial.step_s is not None and not (trial.out_of_memory or trial.broken)
         if runs and (place not in found or trial.samples_per_s > found[place].samples_per_s):
             found[place] = trial
     return found
@@ -99,6 +119,7 @@ _KINDS: Mapping[str, tuple[type, ...]] = {
     "batch": (int,),
     "peak_bytes": (int, type(None)),
     "out_of_memory": (bool,),
+    "broken": (bool,),
     "why": (str,),
 }
 
@@ -115,6 +136,8 @@ def trial_of(row: object) -> Trial | None:
     except TypeError:  # something is missing
         return None
     counts = (trial.width, trial.nodes, trial.local_batch)
+    others = (trial.passes, trial.batch, trial.peak_bytes or 0)
     seconds = 1.0 if trial.step_s is None else trial.step_s
-    sane = min(counts) >= 1 and min(trial.passes, trial.batch, trial.peak_bytes or 0) >= 0
-    return trial if sane and 0 < seconds < math.inf and len(trial.why) <= MOST_WORDS else None
+    sane = min(counts) >= 1 and min(others) >= 0 and max(*counts, *others) <= MOST
+    brief = len(trial.why) <= MOST_WORDS and len(trial.layout) <= MOST_NAME
+    return trial if sane and brief and 0 < seconds < math.inf else None

@@ -4,7 +4,6 @@ Everything here is read off the state, and every call may be repeated, so a serv
 after a crash simply says it all again.
 """
 
-import json
 import math
 import time
 from collections import deque
@@ -18,7 +17,7 @@ from boa.clouds.base import Cloud, CloudTrouble, NoCapacity
 from boa.engines.base import Engine, NotOver
 from boa.model.cluster import NodeId
 from boa.model.job import JobRecord, Run
-from boa.model.layouts import Trial
+from boa.model.layouts import OF_CLASS, Trial, told
 from boa.model.records import NodeRecord
 from boa.model.runs import Launch, NodeSlots, RunEvent, RunKey
 from boa.runtime.draining import Draining
@@ -34,7 +33,6 @@ from boa.scheduler.wishes import RentNode, StartRun, StopRun, Wish, wishes
 from boa.units import GpuName, Seconds
 
 EVERY = "BOA_REPORT_EVERY_S"
-LAYOUTS = "BOA_LAYOUTS"
 RECONCILE_S: Seconds = 5.0
 """Seconds of the wall between two comparisons of the engine's runs with what is stored."""
 UNKNOWN = "the engine knows nothing of it: what was written of the run is gone"
@@ -78,6 +76,8 @@ class Actor:
         """(rent or release, token) -> when, by the wall."""
         self._forget: list[RunKey] = []
         self._draining = Draining(lambda job: Path(self._checkpoints(job)))
+        self._waited: set[str] = set()
+        """Tokens of nodes that are given back when they are drained: to be looked at again."""
         self._later: deque[tuple[Seconds, Task]] = deque()
         self._state = State()
         self._first = True
@@ -216,7 +216,8 @@ class Actor:
                 self._for_cloud.do(lambda: self._rent(wish.node))
         elif ("release", wish.node.token) not in self._asked:
             self._asked["release", wish.node.token] = time.monotonic()
-            self._for_cloud.do(lambda: self._give_back(wish.node))
+            if wish.node.token not in self._waited:
+                self._for_cloud.do(lambda: self._give_back(wish.node))
 
     def _start(self, launch: Launch) -> None:
         job = self._state.jobs.get(launch.key.job)
@@ -274,8 +275,8 @@ class Actor:
 
     def _tried(self, job: JobRecord, run: Run) -> dict[str, str]:
         """Layouts that jobs of its class have tried, for one that chooses its own."""
-        rows = [trial.as_row() for trial in self._layouts(job.job_class, run.allocation.gpu)]
-        return {LAYOUTS: json.dumps(rows, separators=(",", ":"))} if rows else {}
+        trials = told(self._layouts(job.job_class, run.allocation.gpu))
+        return {OF_CLASS: trials} if trials else {}
 
     def _checkpoints(self, job: JobRecord) -> str:
         return job.spec.checkpoint_dir or str(self._data_dir / "checkpoints" / job.id)
@@ -304,7 +305,9 @@ class Actor:
 
     def _give_back(self, node: NodeRecord) -> None:
         again = partial(self._for_cloud.do, lambda: self._give_back(node))
+        self._waited.discard(node.token)
         if self._draining.waits(node, self._state.jobs, time.monotonic()):
+            self._waited.add(node.token)
             self._again(again)
             return
         try:

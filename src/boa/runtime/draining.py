@@ -22,7 +22,9 @@ class Draining:
         """`home_of`: where a job's checkpoints are."""
         self._home_of = home_of
         self._been: dict[NodeId, set[JobId]] = {}
-        """Jobs that have had GPUs of a node."""
+        """Jobs that have had GPUs of a node since the service began."""
+        self._asked: set[NodeId] = set()
+        """Nodes of which jobs that left them before that were asked for, too."""
         self._since: dict[NodeId, Seconds] = {}
         """When it was first to be given back, by the wall."""
 
@@ -34,12 +36,20 @@ class Draining:
     def waits(self, node: NodeRecord, jobs: Mapping[JobId, JobRecord], now: Seconds) -> bool:
         """Whether it is to be given back later. `now`: by the wall, from any beginning."""
         since = self._since.setdefault(node.id, now)
-        here = [jobs[job] for job in tuple(self._been.get(node.id, ())) if job in jobs]
-        return bool(node.address) and any(
-            now - since < job.spec.grace_s and node.address in pointer.nodes(self._home_of(job))
-            for job in here
-        )
+        if not node.address:
+            return False
+        been = self._been.setdefault(node.id, set())
+        if node.id not in self._asked:
+            self._asked.add(node.id)
+            been.update(job.id for job in tuple(jobs.values()) if self._left(node, job))
+        been.intersection_update(tuple(jobs))  # ended ones are gone
+        here = [jobs[job] for job in tuple(been) if job in jobs]
+        return any(now - since < job.spec.grace_s and self._left(node, job) for job in here)
+
+    def _left(self, node: NodeRecord, job: JobRecord) -> bool:
+        return job.attempts > 0 and node.address in pointer.nodes(self._home_of(job))
 
     def gone(self, node: NodeId) -> None:
         self._been.pop(node, None)
         self._since.pop(node, None)
+        self._asked.discard(node)

@@ -26,6 +26,8 @@ MOST_METRICS = 100
 """Metrics of a job that are kept, at most."""
 MOST_AGAIN = 8
 """Starts that a job may ask for without getting any further in between; then it has failed."""
+AGAIN_S: Seconds = 1.0
+"""Pause before the second of them, twice that before the third, and so on."""
 KILLED = (-15, -9, 143, 137)
 """How a process ends that does not handle SIGTERM."""
 
@@ -169,8 +171,8 @@ def _failed(
 ) -> None:
     """It ended by itself, and badly: if that is for where it was, it goes back at once to where it
     went well; else try again later, unless it has been tried often enough."""
-    if event.exit_code == AGAIN and job.failures < MOST_AGAIN:
-        _asked_again(draft, job, event)
+    if event.exit_code == AGAIN and job.asked < MOST_AGAIN:
+        _asked_again(draft, job, event, backoff_s)
         return
     code, detail = _failure(event)
     why, failures = words.failure(code, event.exit_code, event.reason), job.failures + 1
@@ -211,17 +213,18 @@ def _failed(
     )
 
 
-def _asked_again(draft: Draft, job: JobRecord, event: RunEvent) -> None:
-    """It knows what to do better: at once, where it was, but not for ever."""
+def _asked_again(draft: Draft, job: JobRecord, event: RunEvent, backoff_s: Seconds) -> None:
+    """It knows what to do better: soon, where it was, but not for ever."""
+    wait = min(backoff_s, job.asked * AGAIN_S)
     draft.put_job(
         replace(
             job,
             state="waiting",
             allocation=None,
-            failures=job.failures + 1,
+            asked=job.asked + 1,
             exit_code=event.exit_code,
             said=event.said,
-            retry_at=None,
+            retry_at=draft.now + wait if wait else None,
             moved_at=None,
             reason=words.asked_again(event.said),
         )
@@ -232,7 +235,7 @@ def _asked_again(draft: Draft, job: JobRecord, event: RunEvent) -> None:
         name=job.name,
         why="asked",
         exit_code=event.exit_code,
-        wait_s=0.0,
+        wait_s=wait,
         **_said(event),
     )
 
@@ -331,6 +334,7 @@ def reported(draft: Draft, job: JobRecord, report: Report) -> JobRecord:
             best_epoch=best[0],
             best_progress=best[1],
             failures=0 if further else job.failures,
+            asked=0 if further else job.asked,
         )
     )
 

@@ -64,3 +64,32 @@ def test_a_node_waits_for_no_state_of_others(lives: Any) -> None:
 def test_a_pipe_in_the_place_of_the_file_holds_nobody_up(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / pointer.NAME)
     assert pointer.nodes(tmp_path) == frozenset()
+
+
+def test_a_service_that_comes_back_waits_for_state_that_was_left_before(lives: Any) -> None:
+    live = lives(LONG)
+    home = left(live, grace_s=3600.0)
+    live.crash()
+    live.advance(100.0, tick=20.0)
+    assert rented(live)
+    checkpoints.publish(checkpoints.begin(home), MANIFEST)
+    until(lambda: live.advance(20.0) is None and not rented(live))
+
+
+def test_a_node_that_is_waited_for_is_asked_about_once_at_a_time(
+    lives: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(actor, "OVERDUE_S", 0.0)
+    live = lives(LONG)
+    left(live, grace_s=3600.0)
+    live.advance(2000.0, tick=20.0)
+    assert len(live.loop.actor._later) <= len(rented(live))
+
+
+@pytest.mark.parametrize("number", ["Infinity", "-Infinity", "1e400"])
+def test_a_file_with_an_endless_number_is_none(tmp_path: Path, number: str) -> None:
+    part = Part(segment=0, keeper="k", address=None, own=(0, 0))
+    pointer.written(tmp_path, Pointer("first", 1, MANIFEST, (part,), (0, 0), (0, 0)))
+    file = tmp_path / pointer.NAME
+    file.write_text(file.read_text().replace('"number": 1', f'"number": {number}'))
+    assert pointer.newest(tmp_path) is None

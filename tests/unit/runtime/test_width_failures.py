@@ -317,3 +317,13 @@ def test_a_run_that_asks_for_ever_has_failed(lived: Any) -> None:
     job = live.job(job_id)
     assert (job.state, job.exit_code) == ("failed", AGAIN)
     assert len(live.engine.started) == MOST_AGAIN + 1
+
+
+def test_a_run_that_asks_for_another_start_uses_up_no_retries(lived: Any) -> None:
+    live = lived(lambda launch: MEMORY if launch.key.attempt <= 3 else "")
+    live.engine.code = AGAIN
+    job_id = live.submit(net(retries=1))
+    live.finish()
+    waits = [event["wait_s"] for event in told(live, job_id)]
+    assert waits == [0.0, 1.0, 2.0], "a pause from the second in a row on"
+    assert live.job(job_id).failures == 0

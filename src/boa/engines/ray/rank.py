@@ -175,8 +175,9 @@ class Rank:
             artifacts = env["BOA_ARTIFACTS"] = os.path.join(self._folder, "artifacts")
             os.mkdir(artifacts, 0o700)
         keeper = env.get("BOA_KEEPER", "")
-        if keeper:
-            enclose(keeper, ())
+        if keeper and not enclose(keeper, ()):
+            del env["BOA_KEEPER"]
+            keeper = ""
         if not place.get("environment") and not place.get("image"):
             return
         found = find(
@@ -190,8 +191,8 @@ class Rank:
         )
         plan["env"] = {**env, **found.env}
         plan["argv"] = [*found.before, *plan["argv"]]
-        if keeper and place["image"]:
-            enclose(keeper, found.before)
+        if keeper and place["image"] and not enclose(keeper, found.before):
+            del plan["env"]["BOA_KEEPER"]
 
     def stop(self, grace_s: float) -> None:
         """Also of a command that is about to start; of two graces the shorter holds, whichever

@@ -101,7 +101,7 @@ class Profiler(ClassBeliefs):
         if known is None or run is None or report.attempt != run.attempt:
             return
         self._noisy(known, report)
-        self._laid_out(known, report)
+        self._laid_out(known, run, report)
         if report.units > 0:
             self._went_well(known, job, run)
         if before is None:
@@ -168,8 +168,15 @@ class Profiler(ClassBeliefs):
         if known.noisy(min(report.epoch, MOST_EPOCHS - 1), noise_scale):
             self._dirty_classes.add(known.name)
 
-    def _laid_out(self, known: Known, report: Report) -> None:
-        news = [trial for trial in report.layouts if is_news(known.layouts, trial)]
+    def _laid_out(self, known: Known, run: Run, report: Report) -> None:
+        """Take what can have been tried: on the run's GPU type, no wider than its class may be."""
+        news = [
+            trial
+            for trial in report.layouts
+            if trial.gpu == run.allocation.gpu
+            and trial.width <= known.gpus.max
+            and is_news(known.layouts, trial)
+        ]
         for trial in news:
             known.layouts = with_trial(known.layouts, trial)
         if news:

@@ -93,7 +93,7 @@ def retry(about: About, data: Retry) -> Words:
         return
     if data["why"] == "asked":
         said = f" ({data['said']})" if data.get("said") else ""
-        yield f" asked to be started again{said}, by exit code {data['exit_code']}: at once"
+        yield f" asked to be started again{said}, by exit code {data['exit_code']}"
         return
     if data["why"] == "width_failed":
         across = data.get("across_nodes", False)

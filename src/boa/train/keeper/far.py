@@ -22,7 +22,9 @@ else:
 
 CHUNK = 4 << 20
 PATIENCE_S = 60.0
-"""For the other side to say the next thing."""
+"""For the other side to say the next thing,"""
+ASKING_S = 5.0
+"""and to say what it wants, which it knows when it connects."""
 _HEAD = struct.Struct("!II")
 _MOST_ASKED = 4096
 
@@ -76,8 +78,9 @@ def answer(
     release: Callable[[str], None],
 ) -> None:
     """One request. `find`: the segment that holds something of a generation, if there is one."""
-    connection.settimeout(PATIENCE_S)
+    connection.settimeout(ASKING_S)
     request = _request(connection)
+    connection.settimeout(PATIENCE_S)
     if request is not None and not hmac.compare_digest(request.key.encode(), key.encode()):
         request = None
     if request is not None and request.segment is None:

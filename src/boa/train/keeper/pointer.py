@@ -65,9 +65,9 @@ def newest(home: Path) -> Pointer | None:
     """None: there is none, or a checkpoint is newer."""
     try:
         found = _pointer(json.loads(read_plain(home / NAME)))
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return found if found.number > checkpoints.newest_number(home) else None
+    except (OSError, ValueError, KeyError, TypeError, RecursionError, OverflowError):
         return None
-    return found if found.number > checkpoints.newest_number(home) else None
 
 
 def nodes(home: Path) -> frozenset[str]:

@@ -55,10 +55,12 @@ SHARE = 0.4
 """The share of the node's memory for all keepers together, unless somebody says otherwise."""
 BREATH_S = 5.0
 """Before writing to the disk begins: meanwhile the next run can load, and has the processors."""
-AGAIN = 4
+LATER = 4
 """After a failure to write to the disk, so many breaths until it is tried again."""
 SOME = 12
 """Breaths after which a file that another node has written is seen here, too."""
+MOST_FAR = 64
+"""Others that are answered at a time."""
 NICENESS = 10
 LOOK_S = 1.0
 
@@ -86,7 +88,7 @@ class Keeper:
         """`host`: an address of this node where keepers and ranks of others reach it; empty: they
         do not. `node`: its name. `breath_s`: before writing to the disk begins."""
         self._folder, self._ledger, self._idle_s, self._breath_s = folder, ledger, idle_s, breath_s
-        self._again_s = breath_s * AGAIN
+        self._again_s = breath_s * LATER
         self._selector = selectors.DefaultSelector()
         self._woken, self._wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self._segments = Segments(when_filled=self._awake)
@@ -112,9 +114,10 @@ class Keeper:
         while not self._is_over():
             for ready, _ in self._selector.select(LOOK_S):
                 if ready.fileobj is listener:
-                    connection, _ = listener.accept()
-                    self._ranks.add(connection)
-                    self._selector.register(connection, selectors.EVENT_READ)
+                    with suppress(OSError):  # too many files: it is heard when there are fewer
+                        connection, _ = listener.accept()
+                        self._ranks.add(connection)
+                        self._selector.register(connection, selectors.EVENT_READ)
                 elif isinstance(ready.fileobj, socket.socket):
                     self._hear(ready.fileobj)
                 else:
@@ -156,7 +159,7 @@ class Keeper:
             os.close(descriptor)
         try:
             answer, given = self._answered(rank, message)
-        except (KeyError, TypeError, ValueError) as problem:
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as problem:
             answer, given = {"refused": f"it was not understood: {problem!r}"}, ()
         try:
             messages.send(rank, answer, given)
@@ -293,20 +296,28 @@ class Keeper:
             due = (self._ending or now >= generation.try_at) and not generation.kept_by
             if generation.command and generation.writing is None and due:
                 generation.try_at = now + self._again_s
-                with suppress(OSError):
+                with suppress(OSError, ValueError):
                     generation.writing = _started(generation, self._folder)
 
     # From other nodes
 
     def _serve_far(self) -> None:
         assert self._far is not None
+        free = threading.Semaphore(MOST_FAR)
         while True:
-            connection, _ = self._far.accept()
-            threading.Thread(target=self._answer_far, args=[connection], daemon=True).start()
+            free.acquire()  # others wait: whoever they are, they take none of our files
+            try:
+                connection, _ = self._far.accept()
+            except OSError:
+                free.release()
+                time.sleep(LOOK_S)
+                continue
+            threading.Thread(target=self._answer_far, args=[connection, free], daemon=True).start()
 
-    def _answer_far(self, connection: socket.socket) -> None:
+    def _answer_far(self, connection: socket.socket, free: threading.Semaphore) -> None:
         with connection, suppress(OSError):
             far.answer(connection, self._key, self._bytes_of, self._no_more)
+        free.release()
 
     def _bytes_of(self, generation: str, number: int) -> Stripes | None:
         segment = self._segments.all.get(number)

@@ -329,7 +329,7 @@ class Elastic(More):
         if self._stepping.waiting and cell.last and self._sizing.may_split:
             raise RuntimeError(
                 "backward() without step(), where batches may be accumulated already (max_batch, "
-                "local_batch); expected a step() for every batch, or neither of the two"
+                "local_batch, parallel='auto'); expected a step() for every batch, or none of them"
             )
         loss, self._loss = self._loss, None
         self._stepping.end(cell)

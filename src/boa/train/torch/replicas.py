@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
+import torch.distributed as dist
 from torch import nn
 from torch._compile import _disable_dynamo
 from torch.distributed.fsdp import FSDPModule
@@ -121,6 +122,8 @@ class Replica:
         """Take over rank 0's buffers now, on all ranks."""
         if self._ddp is not None and self._ddp.modules_buffers:
             self._ddp._sync_buffers()
+        for buffer in self.model.buffers() if self.sharded else ():
+            dist.broadcast(buffer, src=0)
 
     @contextmanager
     def gathered(self) -> Iterator[None]:

@@ -68,7 +68,8 @@ class Sizing:
     @property
     def may_split(self) -> bool:
         """Whether a step is taken in several batches, at this width or another."""
-        return self.pace is not None or self.limits.max_local < self.limits.base_batch
+        split = self.limits.max_local < self.limits.base_batch
+        return self.pace is not None or split or self._arrangement.chooses
 
     def begin(self) -> tuple[int, int]:
         """(Samples of all ranks, passes beside the last) of the first step."""
@@ -101,7 +102,7 @@ class Sizing:
             self.pace.interrupted()
 
     def _adopted(self, setting: Setting) -> tuple[int, int]:
-        batch = setting.total(self._ranks.world_size)
+        batch = setting.total(self.dealt.world_size)
         self._arrangement.running(batch, setting.passes)
         return batch, setting.passes
 

@@ -99,3 +99,13 @@ def test_layouts_that_jobs_have_tried_are_learned_shown_and_kept() -> None:
     text = profile_text(document)
     assert "8.00 samples/s, 4 samples at a time" in text
     assert "out of memory with 8 samples at a time" in text
+
+
+def test_layouts_that_a_run_cannot_have_tried_are_not_believed() -> None:
+    of, told = profiler(), job(run=on("T4", 2), max=4)
+    of.arrived(told, 0.0)
+    known = Trial(gpu="T4", width=4, nodes=1, layout="ddp", local_batch=1, out_of_memory=True)
+    others = (replace(known, width=5), replace(known, gpu="A100"), known)
+    of.reported(told, None, replace(report(0.0, 0.0), layouts=others))
+    assert of.layouts("net", "T4") == [known]
+    assert of.layouts("net", "A100") == []

@@ -1,21 +1,24 @@
 """Which layout comes next: by memory, by what was measured, and by what ran out of memory."""
 
 import json
+import os
+import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
-from boa.model.layouts import MOST_KEPT, Trial, trials_of, with_trial
+from boa.model.layouts import MOST_KEPT, OF_CLASS, Trial, told, trials_of, with_trial
 from boa.train.torch.layout.applying import weighed
 from boa.train.torch.layout.choosing import MOST_TRIED, Choice, Place, choose
-from boa.train.torch.layout.journal import FILE, NOTE, OF_CLASS, Journal
+from boa.train.torch.layout.journal import FILE, NOTE, Journal
 from boa.train.torch.layout.layouts import Layout, fitting, layout_named, layouts_for
 from boa.train.torch.layout.needs import Sizes, fixed_bytes
-from boa.train.torch.layout.tensor_plans import can_split, fits, plan_of
+from boa.train.torch.layout.tensor_plans import fits, not_split, plan_of
 from layout_job import Net, split_plan
 
 GB = 10**9
@@ -287,8 +290,10 @@ def test_a_plan_is_the_scripts_or_the_models_own_words() -> None:
     model._tp_plan = {"layers.*.up": "colwise", "layers.*.down": "rowwise"}  # type: ignore[assignment]
     plan = plan_of(model, None)
     assert plan is not None
-    assert can_split(model, plan, 4)
-    assert not can_split(model, plan, 3)
+    assert not_split(model, plan, 4) == ""
+    assert not_split(model, plan, 3) == (
+        "layer layers.0.up has a side of 16, which is not divisible by 3"
+    )
     model._tp_plan = {"layers.*.up": "moe_experts"}  # type: ignore[assignment]
     assert plan_of(model, None) is None
 
@@ -319,4 +324,53 @@ def test_hugging_faces_plan_is_understood() -> None:
     model: nn.Module = transformers.LlamaForCausalLM(config)
     plan = plan_of(model, None)
     assert plan is not None
-    assert can_split(model, plan, 2)
+    assert not_split(model, plan, 2) == ""
+
+
+@pytest.mark.parametrize("layout", ["fsdp+tp8", "fsdp+tp00", "tp٤", "fsdp+tp3"])
+def test_a_layout_that_nobody_can_have_tried_says_nothing(layout: str) -> None:
+    strange = tried(layout, peak_bytes=1, step_s=1.0)
+    assert best(place(), SMALL, strange) == best(place(), SMALL)
+
+
+def test_a_run_is_told_no_more_than_an_environment_holds() -> None:
+    many = [tried("ddp", local_batch=n, why="\N{SNAKE}" * 200) for n in range(1, 65)]
+    text = told(many * 10, most_bytes=4096)
+    assert len(text) <= 4096
+    assert [trial.local_batch for trial in trials_of(json.loads(text))][-1] == 64
+    assert told([]) == ""
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '[{"local_batch": ' + "9" * 400 + "}]"])
+def test_endless_json_is_an_empty_journal(tmp_path: Path, text: str) -> None:
+    (tmp_path / FILE).write_text(text)
+    journal = Journal(tmp_path, {OF_CLASS: text})
+    assert journal.open() == []
+    assert journal.trials == ()
+
+
+def test_a_pipe_in_the_place_of_a_journal_holds_nobody_up(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / FILE)
+    os.mkfifo(tmp_path / NOTE.format(0))
+    journal = Journal(tmp_path, {})
+    assert journal.open() == []
+
+
+@pytest.mark.parametrize(
+    ("plan", "said"),
+    [
+        ({"layers.*.dwn": "rowwise"}, "got 'layers.*.dwn', and no layer is called so"),
+        ({"layers.*.up": "columnwise"}, "got 'columnwise' for layers.*.up; expected a style"),
+        ({"layers.*.up": ["colwise"]}, "got ['colwise'] for layers.*.up; expected a style"),
+    ],
+)
+def test_a_plan_that_names_no_layer_or_style_is_refused(plan: Any, said: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(said)):
+        plan_of(Net(), plan)
+    assert plan_of(Net(), {"layers.*.up": "colwise"}) is not None  # type: ignore[dict-item]
+
+
+def test_a_layout_that_a_script_cannot_do_with_is_not_taken_again() -> None:
+    assert best(place(), LARGE).layout.name == "fsdp-keep"
+    broken = tried("fsdp-keep", broken=True)
+    assert best(place(), LARGE, broken).layout.name == "fsdp"

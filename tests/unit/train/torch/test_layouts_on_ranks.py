@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from boa.model.exit_codes import AGAIN
-from boa.model.layouts import trials_of
+from boa.model.layouts import Trial, trials_of
 from boa.train.torch.layout.journal import FILE
 from elastic import Attempt, Ended, play
-from layout_job import train, train_llama
+from layout_job import batch_norm, by_hand, copied_first, train, train_llama
 
 ROUNDING = 2e-5
 
@@ -90,4 +90,44 @@ def test_a_model_of_transformers_says_itself_how_its_layers_are_split(tmp_path: 
     pytest.importorskip("transformers")
     (whole,) = play(train_llama, tmp_path / "whole", [Attempt(1)], parallel="ddp")
     (split,) = play(train_llama, tmp_path / "split", [Attempt(2)], parallel="tp2")
+    _same(split, whole)
+
+
+@pytest.mark.slow
+def test_steps_by_hand_are_refused_where_the_layout_is_ours_to_choose(tmp_path: Path) -> None:
+    (ended,) = play(by_hand, tmp_path, [Attempt(1)])
+    assert "parallel='auto'" in ended.told[0]["refused"]
+
+
+@pytest.mark.slow
+def test_a_script_that_fails_in_a_layout_before_its_first_step_is_laid_out_otherwise(
+    tmp_path: Path,
+) -> None:
+    home = tmp_path / "checkpoints"
+    home.mkdir()
+    rows = [
+        Trial(gpu="", width=2, nodes=1, layout=name, local_batch=n, out_of_memory=True).as_row()
+        for name in ("ddp",)
+        for n in (4, 2, 1)
+    ]
+    (home / FILE).write_text(json.dumps(rows))
+    first, second = play(copied_first, tmp_path, [Attempt(2), Attempt(2)])
+    assert set(first.codes) & {AGAIN}
+    found = trials_of(json.loads((home / FILE).read_text()))
+    assert [trial.layout for trial in found if trial.broken] == ["fsdp-keep"]
+    assert set(second.codes) != {0}, "nothing is left that it can do with but what needs least"
+
+
+@pytest.mark.slow
+def test_all_ranks_evaluate_a_model_in_shards_with_the_same_statistics(tmp_path: Path) -> None:
+    (sharded,) = play(batch_norm, tmp_path / "sharded", [Attempt(2)], parallel="fsdp")
+    (whole,) = play(batch_norm, tmp_path / "whole", [Attempt(2)], parallel="ddp")
+    values = [told["value"] for told in (*sharded.told, *whole.told)]
+    assert values == pytest.approx([values[0]] * 4, rel=ROUNDING)
+
+
+@pytest.mark.slow
+def test_layers_of_a_compiled_model_are_split_by_their_own_names(tmp_path: Path) -> None:
+    (whole,) = play(train, tmp_path / "whole", [Attempt(1)], layouts={1: "ddp"})
+    (split,) = play(train, tmp_path / "split", [Attempt(2)], layouts={1: "tp2"}, compiled=True)
     _same(split, whole)

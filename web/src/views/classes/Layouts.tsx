@@ -1,5 +1,5 @@
 import type { ClassOnType, TriedLayout } from "../../api/types";
-import { duration, figure, gpus } from "../../format";
+import { duration, figure, gpus, plural } from "../../format";
 import { Card } from "../../parts/basics";
 
 /** How the model was laid out over GPUs, what that took, and why. */
@@ -46,7 +46,8 @@ function memoryWords(one: TriedLayout): string {
 }
 
 export function whyWords(one: TriedLayout): string {
-  const size = `${one.local_batch.toLocaleString("en-US")} samples at a time`;
+  const size = `${plural(one.local_batch, "sample")} at a time`;
+  if (one.broken) return "the script failed before its first step";
   if (one.out_of_memory) return `out of memory with ${size}`;
   return `${one.fastest ? "fastest; " : ""}${size}; ${one.why}`;
 }

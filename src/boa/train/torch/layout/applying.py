@@ -13,12 +13,12 @@ from boa.train.torch.layout.layouts import Layout
 from boa.train.torch.layout.needs import Sizes
 from boa.train.torch.layout.tensor_plans import TensorPlan, split_layers
 from boa.train.torch.ranks import Ranks
-from boa.train.torch.wrapping import blocks, outline
+from boa.train.torch.wrapping import blocks, outline, plain
 
 
 def weighed(model: nn.Module | Callable[[], nn.Module], plan: TensorPlan | None) -> Sizes:
     """Without building it, if it is given as a callable."""
-    model = outline(model)
+    model = plain(outline(model))
     weights = _bytes(model.parameters())
     parts = [_bytes(block.parameters()) for block in blocks(model)]
     layers = {} if plan is None else split_layers(model, plan)
@@ -40,7 +40,7 @@ def laid_out(model: nn.Module, layout: Layout, ranks: Ranks, plan: TensorPlan | 
     mesh = _mesh(layout, ranks)
     if layout.tensor > 1:
         assert plan is not None
-        parallelize_module(model, mesh["tensor"], dict(plan))
+        parallelize_module(plain(model), mesh["tensor"], dict(plan))
     if layout.recompute:
         for block in blocks(model):
             checkpoint(block)

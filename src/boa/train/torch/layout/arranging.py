@@ -20,11 +20,11 @@ from boa.train import session
 from boa.train.torch.layout.applying import weighed
 from boa.train.torch.layout.choosing import Choice, Place, choose
 from boa.train.torch.layout.journal import Journal
-from boa.train.torch.layout.layouts import fitting, layout_named
-from boa.train.torch.layout.tensor_plans import TensorPlan, can_split, plan_of
+from boa.train.torch.layout.layouts import Layout, fitting, layout_named
+from boa.train.torch.layout.tensor_plans import TensorPlan, not_split, plan_of
 from boa.train.torch.layout.watching import Watch
 from boa.train.torch.ranks import Ranks
-from boa.train.torch.wrapping import outline
+from boa.train.torch.wrapping import outline, plain
 
 AUTO = "auto"
 Model = nn.Module | Callable[[], nn.Module]
@@ -53,12 +53,18 @@ class Arrangement:
         self._journal: Journal | None = None
         self._watch = Watch(ranks.device)
         self._running = 0, 0  # samples of a step, passes
+        self._stepped = False
         self._told: list[Trial] = []
 
     def choose(self, model: Model, wanted: Wanted) -> tuple[Choice, TensorPlan | None]:
         """Raises ValueError where it cannot be as it is asked for."""
         if wanted.parallel != AUTO:
             return self._as_asked(model, wanted)
+        if self._chosen is not None:
+            raise ValueError(
+                "parallel: got 'auto' for a second model; expected it for one: what is measured is "
+                "of both"
+            )
         plan = _usable_plan(model, wanted, self._ranks.local_world)
         found: list[Choice | None] = [None]
         if self._ranks.rank == 0:
@@ -69,6 +75,11 @@ class Arrangement:
         self._begin(found[0])
         return found[0], plan
 
+    @property
+    def chooses(self) -> bool:
+        """Whether the layout, and how many samples are taken at a time, are ours to choose."""
+        return self._chosen is not None
+
     def running(self, batch: int, passes: int) -> None:
         """So many samples to a step, in so many passes beside the last."""
         self._running = batch, passes
@@ -78,6 +89,7 @@ class Arrangement:
 
     def stepped(self, batch: int) -> None:
         """A step has ended; nothing, unless the layout is ours to choose."""
+        self._stepped = True
         if self._chosen is None or self._ranks.rank != 0 or batch != self._running[0]:
             return
         seen = self._watch.stepped(batch)
@@ -98,13 +110,19 @@ class Arrangement:
                 raise ValueError(
                     f"parallel: got {wanted.parallel!r} with max_batch; expected one of the two"
                 )
-            plan = plan_of(outline(model), wanted.tensor_plan)
-            if plan is None or not can_split(outline(model), plan, layout.tensor):
+            shape = plain(outline(model))
+            plan = plan_of(shape, wanted.tensor_plan)
+            if plan is None:
                 raise ValueError(
-                    f"parallel: got {wanted.parallel!r} for a model whose layers are not known to "
-                    f"be divisible by {layout.tensor}; expected tensor_plan=…, as "
+                    f"parallel: got {wanted.parallel!r} for a {type(shape).__name__}, which does "
+                    "not say how its layers are split; expected tensor_plan=…, as "
                     "torch.distributed.tensor.parallel.parallelize_module takes it"
                 )
+            if hindrance := not_split(shape, plan, layout.tensor):
+                raise ValueError(f"parallel: got {wanted.parallel!r}, but {hindrance}")
+        if layout != asked and self._ranks.rank == 0:
+            said = f"{wanted.parallel} on {world} GPUs is {layout.name}"
+            print(f"boa: {said}", file=sys.stderr, flush=True)
         return Choice(layout, wanted.most_local, "asked for"), plan
 
     def _best(self, model: Model, wanted: Wanted, plan: TensorPlan | None) -> Choice:
@@ -130,17 +148,23 @@ class Arrangement:
         ) -> None:
             before(kind, problem, trace)
             if issubclass(kind, torch.OutOfMemoryError):
-                self._ran_out()
+                self._end_with(self._trial(out_of_memory=True))
+            elif not self._stepped and choice.layout != Layout() and issubclass(kind, Exception):
+                self._end_with(self._trial(broken=True))
 
         sys.excepthook = ended
         if self._told:
             self._tell()
 
-    def _ran_out(self) -> None:
-        """Write down with what, and end at once so that the next run does better: an orderly end
-        would wait for ranks that wait for this one."""
-        journal = self._journal or Journal(session.context().checkpoint_dir)
-        journal.note(self._trial(out_of_memory=True), self._ranks.rank)
+    def _end_with(self, trial: Trial) -> None:
+        """Write it down, and end at once so that the next run does better: an orderly end would
+        wait for ranks that wait for this one."""
+        home = session.context().checkpoint_dir
+        if home is None:
+            said = "boa: nothing is learned from this: there is no folder for checkpoints"
+            print(f"{said} (BOA_CHECKPOINT_DIR)", file=sys.stderr, flush=True)
+            return
+        (self._journal or Journal(home)).note(trial, self._ranks.rank)
         session.session().close()
         sys.stdout.flush()
         sys.stderr.flush()
@@ -152,6 +176,7 @@ class Arrangement:
         peak_bytes: int | None = None,
         *,
         out_of_memory: bool = False,
+        broken: bool = False,
     ) -> Trial:
         assert self._chosen is not None
         batch, passes = self._running
@@ -167,6 +192,7 @@ class Arrangement:
             batch=batch,
             peak_bytes=peak_bytes,
             out_of_memory=out_of_memory,
+            broken=broken,
             why=self._chosen.why[:MOST_WORDS],
         )
 
@@ -191,6 +217,6 @@ def _usable_plan(model: Model, wanted: Wanted, local_world: int) -> TensorPlan |
     """How layers are split; None unless all GPUs of a node can share them, and so fewer can."""
     if wanted.adapts or local_world == 1:
         return None
-    shape = outline(model)
+    shape = plain(outline(model))
     plan = plan_of(shape, wanted.tensor_plan)
-    return plan if plan is not None and can_split(shape, plan, local_world) else None
+    return None if plan is None or not_split(shape, plan, local_world) else plan

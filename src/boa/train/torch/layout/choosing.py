@@ -99,7 +99,10 @@ def _options(
 ) -> Iterable[_Option]:
     """Layouts that fit, each with the largest pass that it fits with."""
     activations = seen(known, sizes, place.memory)
+    broken = {trial.layout for trial in known if trial.broken}
     for layout in layouts_for(place.world, place.local_world, can_split=can_split):
+        if layout.name in broken:
+            continue
         groups = layout.data_ranks(place.world)
         if groups > batch:
             continue  # some would have no sample

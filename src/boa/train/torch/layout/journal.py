@@ -11,11 +11,11 @@ from contextlib import suppress
 from pathlib import Path
 
 from boa.atomic_file import replace_file
-from boa.model.layouts import Trial, trial_of, trials_of, with_trial
+from boa.model.layouts import OF_CLASS, Trial, trial_of, trials_of, with_trial
+from boa.plain_file import read_plain
 
 FILE, NOTE = "layouts.json", "out-of-memory-{}.json"
-OF_CLASS = "BOA_LAYOUTS"
-"""Variable with trials of jobs of the same class, in JSON, from the service."""
+MOST_BYTES = 1024**2
 
 
 class Journal:
@@ -70,12 +70,12 @@ class Journal:
 
 
 def _put(path: Path, document: object) -> None:
-    replace_file(path, json.dumps(document))
+    replace_file(path, json.dumps(document), private=True)
 
 
 def _read(path: Path) -> object:
     try:
-        return _json(path.read_text())
+        return _json(read_plain(path, most=MOST_BYTES).decode())
     except (OSError, UnicodeDecodeError):
         return None
 
@@ -83,5 +83,5 @@ def _read(path: Path) -> object:
 def _json(text: str) -> object:
     try:
         return json.loads(text) if text else None
-    except ValueError:
+    except (ValueError, RecursionError):
         return None

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias, get_args
 Shards: TypeAlias = Literal["ddp", "fsdp-keep", "fsdp"]
 """ddp: every GPU has all of the model. fsdp-keep: its share, and all weights from their forward to
 their backward. fsdp: its share, and all weights of one block at a time."""
-_NAME = re.compile(r"(?:(ddp|fsdp-keep|fsdp)(?:\+|$))?(?:tp(\d+)(?:\+|$))?(recompute)?")
+_NAME = re.compile(r"(?:(ddp|fsdp-keep|fsdp)(?:\+|$))?(?:tp([1-9][0-9]*)(?:\+|$))?(recompute)?")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -47,7 +47,7 @@ class Layout:
 def layout_named(name: str) -> Layout:
     """Raises ValueError."""
     found = _NAME.fullmatch(name)
-    if found is None or not name or name.endswith("+") or found[2] in ("0", "1"):
+    if found is None or not name or name.endswith("+") or found[2] == "1":
         raise ValueError(
             f"parallel: got {name!r}; expected auto, {', '.join(get_args(Shards))}, tp2, fsdp+tp2 "
             "or the like, each with or without +recompute"

@@ -64,6 +64,8 @@ def seen(trials: Iterable[Trial], sizes: Sizes, memory: int) -> Activations:
             layout = layout_named(trial.layout)
         except ValueError:  # of another version
             continue
+        if not layout.runs_on(trial.width, max(trial.width // trial.nodes, 1)):
+            continue  # nobody can have tried it
         rest = fixed_bytes(sizes, layout, trial.width)
         if trial.out_of_memory:
             missed[layout.recompute].append((memory - rest) / trial.local_batch)

@@ -7,7 +7,7 @@ words in the place of styles.
 
 from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from torch import nn
 from torch.distributed.tensor import Replicate
@@ -26,9 +26,10 @@ STYLES: Mapping[str, Callable[[], ParallelStyle]] = {
 
 
 def plan_of(model: nn.Module, given: TensorPlan | None) -> TensorPlan | None:
-    """None: it says nothing of it, or something that is unknown here."""
+    """None: it says nothing of it, or something that is unknown here. ValueError: `given` names no
+    layer, or no style."""
     if given is not None:
-        return given
+        return _checked(model, given)
     words = getattr(model, "tp_plan", None) or getattr(model, "_tp_plan", None)
     if not isinstance(words, Mapping) or not words:
         return None
@@ -64,11 +65,35 @@ def fits(name: str, pattern: str) -> bool:
     return len(names) == len(patterns) and all(map(fnmatchcase, names, patterns))
 
 
-def can_split(model: nn.Module, plan: TensorPlan, ways: int) -> bool:
-    """Whether the layers are of sizes that go into so many equal parts."""
+def _checked(model: nn.Module, given: Mapping[str, Any]) -> TensorPlan:
+    names = [name for name, _ in model.named_modules() if name]
+    for pattern in given:
+        if not any(fits(name, pattern) for name in names):
+            few = ", ".join(names[:8])
+            raise ValueError(
+                f"tensor_plan: got {pattern!r}, and no layer is called so; expected names such as "
+                f"{few} (* for one part)"
+            )
+    plan = {
+        name: STYLES[style]() if isinstance(style, str) and style in STYLES else style
+        for name, style in given.items()
+    }
+    for name, style in plan.items():
+        if not isinstance(style, ParallelStyle):
+            raise ValueError(
+                f"tensor_plan: got {style!r} for {name}; expected a style of "
+                f"torch.distributed.tensor.parallel, or one of {', '.join(STYLES)}"
+            )
+    return plan
+
+
+def not_split(model: nn.Module, plan: TensorPlan, ways: int) -> str:
+    """Why its layers do not go into so many equal parts, in words; empty: they do."""
     layers = split_layers(model, plan)
-    sizes = [size for layer in layers.values() for size in _split_sizes(layer)]
-    return bool(sizes) and all(size % ways == 0 for size in sizes)
+    for name, layer in layers.items():
+        if uneven := [size for size in _split_sizes(layer) if size % ways]:
+            return f"layer {name} has a side of {uneven[0]}, which is not divisible by {ways}"
+    return "" if layers else "no layer can be split"
 
 
 def _split_sizes(layer: nn.Module) -> tuple[int, ...]:

@@ -14,7 +14,6 @@ WINDOW, WINDOW_S = 20, 5.0
 @dataclass(frozen=True, slots=True)
 class Seen:
     step_s: float
-    batch: int
     peak_bytes: int | None
 
 
@@ -43,7 +42,7 @@ class Watch:
         self._last = now
         if self._steps < WINDOW or self._seconds < WINDOW_S:
             return None
-        seen = Seen(self._seconds / self._steps, batch, self._peak())
+        seen = Seen(self._seconds / self._steps, self._peak())
         self._steps, self._seconds = 0, 0.0
         return seen
 
