@@ -100,8 +100,6 @@ class TriedLayout(TypedDict):
     peak_bytes: int | None
     """Most memory of a GPU that it held; null: unknown."""
     out_of_memory: bool
-    broken: bool
-    """Whether the script failed in it before its first step."""
     fastest: bool
     """Whether it is the fastest that was measured on so many GPUs and nodes."""
     why: str

@@ -108,7 +108,6 @@ _LAYOUT = object_of(
     Field("batch", _COUNT, "Samples of that step, over all GPUs.", default=0),
     Field("peak_bytes", nullable(_COUNT), "Most memory of a GPU that it held.", default=None),
     Field("out_of_memory", FLAG, "Whether it ran out of memory.", default=False),
-    Field("broken", FLAG, "Whether the script failed in it before its first step.", default=False),
     Field("why", _WORDS, "Reason for which it was chosen, in words.", default=""),
     make=Trial,
 )

@@ -39,7 +39,8 @@ class Trial:
     """Most memory of a GPU that it held."""
     out_of_memory: bool = False
     broken: bool = False
-    """Whether the script failed in it before its first step: it cannot do with it."""
+    """Whether the script failed in it before its first step, within torch: it cannot do with it.
+    Known to the job alone: another may have another script."""
     why: str = ""
     """Reason for which it was chosen, in words."""
 
@@ -55,6 +56,10 @@ class Trial:
     def as_row(self) -> dict[str, Any]:
         return asdict(self)
 
+    def as_told(self) -> dict[str, Any]:
+        """As the service hears of it."""
+        return {name: value for name, value in asdict(self).items() if name != "broken"}
+
 
 def with_trial(trials: Iterable[Trial], new: Trial) -> tuple[Trial, ...]:
     """The newest last, and no more than are kept; of the same key, the newest only."""
@@ -67,7 +72,7 @@ def told(trials: Iterable[Trial], most_bytes: int = 32 * 1024) -> str:
     rows: list[dict[str, Any]] = []
     size = 2
     for trial in reversed(list(trials)):
-        row = {name: value for name, value in asdict(trial).items() if name != "why"}
+        row = {name: value for name, value in trial.as_told().items() if name != "why"}
         size += len(json.dumps(row, separators=(",", ":"))) + 1
         if size > most_bytes:
             break
@@ -78,9 +83,7 @@ def told(trials: Iterable[Trial], most_bytes: int = 32 * 1024) -> str:
 def is_news(trials: Iterable[Trial], new: Trial) -> bool:
     """Whether it says more than one that is known."""
     before = next((trial for trial in trials if trial.key == new.key), None)
-    if before is None:
-        return True
-    if (before.out_of_memory, before.broken) != (new.out_of_memory, new.broken):
+    if before is None or before.out_of_memory != new.out_of_memory:
         return True
     if before.step_s is None or new.step_s is None:
         return new.step_s is not None
@@ -92,7 +95,7 @@ def fastest(trials: Iterable[Trial]) -> dict[tuple[str, int, int], Trial]:
     found: dict[tuple[str, int, int], Trial] = {}
     for trial in trials:
         place = (trial.gpu, trial.width, trial.nodes)
-        runs = trial.step_s is not None and not (trial.out_of_memory or trial.broken)
+        runs = trial.step_s is not None and not trial.out_of_memory
         if runs and (place not in found or trial.samples_per_s > found[place].samples_per_s):
             found[place] = trial
     return found

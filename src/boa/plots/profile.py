@@ -245,8 +245,6 @@ def _layout_lines(kind: Document) -> Iterator[str]:
 def layout_said(one: Document) -> str:
     """A layout in words: its speed, or that it ran out of memory, and why it was tried."""
     at_a_time = f"{one['local_batch']:,} sample{'s' * (one['local_batch'] != 1)} at a time"
-    if one["broken"]:
-        return "the script failed before its first step"
     if one["out_of_memory"]:
         return f"out of memory with {at_a_time}"
     rate, peak = one["samples_per_s"], one["peak_bytes"]

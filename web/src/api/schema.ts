@@ -3572,11 +3572,6 @@ export interface components {
             /** Out Of Memory */
             out_of_memory: boolean;
             /**
-             * Broken
-             * @description Whether the script failed in it before its first step.
-             */
-            broken: boolean;
-            /**
              * Fastest
              * @description Whether it is the fastest that was measured on so many GPUs and nodes.
              */
@@ -3933,11 +3928,6 @@ export interface components {
                  * @default false
                  */
                 out_of_memory?: boolean;
-                /**
-                 * @description Whether the script failed in it before its first step.
-                 * @default false
-                 */
-                broken?: boolean;
                 /**
                  * @description Reason for which it was chosen, in words.
                  * @default

@@ -127,7 +127,6 @@ def _layouts(known: Known, gpu: GpuName) -> list[TriedLayout]:
             "samples_per_s": trial.samples_per_s or None,
             "peak_bytes": trial.peak_bytes,
             "out_of_memory": trial.out_of_memory,
-            "broken": trial.broken,
             "fastest": trial.key in best,
             "why": trial.why,
         }

@@ -14,6 +14,7 @@ from torch import nn
 
 from boa.model.layouts import MOST_KEPT, OF_CLASS, Trial, told, trials_of, with_trial
 from boa.train.torch.layout.applying import weighed
+from boa.train.torch.layout.arranging import torchs_own
 from boa.train.torch.layout.choosing import MOST_TRIED, Choice, Place, choose
 from boa.train.torch.layout.journal import FILE, NOTE, Journal
 from boa.train.torch.layout.layouts import Layout, fitting, layout_named, layouts_for
@@ -374,3 +375,16 @@ def test_a_layout_that_a_script_cannot_do_with_is_not_taken_again() -> None:
     assert best(place(), LARGE).layout.name == "fsdp-keep"
     broken = tried("fsdp-keep", broken=True)
     assert best(place(), LARGE, broken).layout.name == "fsdp"
+
+
+def test_only_what_torch_itself_refuses_is_a_layouts_fault() -> None:
+    def raised(work: Any) -> bool:
+        try:
+            work()
+        except Exception as problem:
+            return torchs_own(type(problem), problem.__traceback__)
+        raise AssertionError("it did not fail")
+
+    assert raised(lambda: nn.Linear(2, 2)(None))
+    assert not raised(lambda: Path("/nowhere/at/all").read_text())
+    assert not raised(lambda: int("x"))

@@ -139,7 +139,6 @@ test("a class's page says which layouts were tried, which is fastest, and why", 
     samples_per_s: 32,
     peak_bytes: 34.5e9,
     out_of_memory: false,
-    broken: false,
     fastest: true,
     why: "to be measured beside ddp",
   };

@@ -47,7 +47,6 @@ function memoryWords(one: TriedLayout): string {
 
 export function whyWords(one: TriedLayout): string {
   const size = `${plural(one.local_batch, "sample")} at a time`;
-  if (one.broken) return "the script failed before its first step";
   if (one.out_of_memory) return `out of memory with ${size}`;
   return `${one.fastest ? "fastest; " : ""}${size}; ${one.why}`;
 }

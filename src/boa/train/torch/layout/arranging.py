@@ -149,7 +149,7 @@ class Arrangement:
             before(kind, problem, trace)
             if issubclass(kind, torch.OutOfMemoryError):
                 self._end_with(self._trial(out_of_memory=True))
-            elif not self._stepped and choice.layout != Layout() and issubclass(kind, Exception):
+            elif not self._stepped and choice.layout != Layout() and torchs_own(kind, trace):
                 self._end_with(self._trial(broken=True))
 
         sys.excepthook = ended
@@ -197,7 +197,18 @@ class Arrangement:
         )
 
     def _tell(self) -> None:
-        session.session().tried([trial.as_row() for trial in self._told])
+        session.session().tried([trial.as_told() for trial in self._told])
+
+
+def torchs_own(kind: type[BaseException], trace: TracebackType | None) -> bool:
+    """Whether torch itself refused something: what it does not do with a model that is cut. Not
+    where ranks did not find each other."""
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if trace is None or not issubclass(kind, Exception) or issubclass(kind, OSError):
+        return False
+    within = trace.tb_frame.f_code.co_filename.startswith(os.path.dirname(torch.__file__))
+    return within and not issubclass(kind, dist.DistError)
 
 
 def _place(ranks: Ranks) -> Place:

@@ -67,9 +67,12 @@ def choose(
     """`batch`: samples of a step; `most_local`: of one pass on one GPU, by the script."""
     known = [trial for trial in trials if trial.gpu == place.gpu]
     here = [t for t in known if (t.width, t.nodes) == (place.world, place.nodes)]
-    options = list(_options(place, sizes, known, here, batch, most_local, can_split))
+    layouts = list(layouts_for(place.world, place.local_world, can_split=can_split))
+    broken = {trial.layout for trial in trials if trial.broken}
+    layouts = [layout for layout in layouts if layout.name not in broken] or layouts
+    options = list(_options(layouts, place, sizes, known, here, batch, most_local))
     if not options:
-        return _least(place, sizes, batch, most_local, can_split)
+        return _least(layouts, place, sizes)
     timed = [option for option in options if option.measured is not None]
     first = min(options, key=lambda option: option.guess)
     if not timed:
@@ -89,20 +92,17 @@ def choose(
 
 
 def _options(
+    layouts: Sequence[Layout],
     place: Place,
     sizes: Sizes,
     known: Sequence[Trial],
     here: Sequence[Trial],
     batch: int,
     most_local: int,
-    can_split: bool,
 ) -> Iterable[_Option]:
     """Layouts that fit, each with the largest pass that it fits with."""
     activations = seen(known, sizes, place.memory)
-    broken = {trial.layout for trial in known if trial.broken}
-    for layout in layouts_for(place.world, place.local_world, can_split=can_split):
-        if layout.name in broken:
-            continue
+    for layout in layouts:
         groups = layout.data_ranks(place.world)
         if groups > batch:
             continue  # some would have no sample
@@ -157,10 +157,9 @@ def _fits(option: _Option, place: Place, sizes: Sizes) -> str:
     return words
 
 
-def _least(place: Place, sizes: Sizes, batch: int, most_local: int, can_split: bool) -> Choice:
+def _least(layouts: Sequence[Layout], place: Place, sizes: Sizes) -> Choice:
     """Nothing fits by what is known; what needs least is tried all the same: it says why it fails,
     or goes well after all."""
-    layouts = layouts_for(place.world, place.local_world, can_split=can_split)
     least = min(
         layouts,
         key=lambda layout: (fixed_bytes(sizes, layout, place.world), not layout.recompute),

@@ -27,8 +27,8 @@ class Journal:
         self.trials: tuple[Trial, ...] = ()
 
     def open(self) -> list[Trial]:
-        """On rank 0. Reads all there is; gives what the class does not know yet: notes of runs that
-        died."""
+        """On rank 0. Reads all there is; gives what the class does not know yet: what runs ran out
+        of memory with."""
         own = _read(self._home / FILE) if self._home is not None else None
         self.trials = self._of_class
         for trial in trials_of(own):
@@ -42,7 +42,7 @@ class Journal:
             for note in notes:
                 with suppress(OSError):
                     note.unlink()
-        return found
+        return [left for left in found if not left.broken]
 
     def record(self, trial: Trial) -> None:
         """On rank 0."""
