@@ -8,6 +8,8 @@ from torch import nn
 from torch.distributed.tensor import DTensor
 from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel
 
+from boa.model.layouts import Trial
+
 WIDE = 16
 
 
@@ -34,6 +36,18 @@ class Net(nn.Module):
         for layer in self.layers:
             x = layer(x)
         return self.head(x)  # type: ignore[no-any-return]
+
+
+def tried(layout: str, **more: object) -> Trial:
+    """On four A100s, unless it is said otherwise."""
+    usual: dict[str, object] = {
+        "gpu": "A100",
+        "width": 4,
+        "nodes": 1,
+        "local_batch": 8,
+        "batch": 32,
+    }
+    return Trial(layout=layout, **{**usual, **more})  # type: ignore[arg-type]
 
 
 def split_plan() -> dict[str, Any]:

@@ -48,7 +48,7 @@ class Sizing:
         if parallel == AUTO and self._exact:
             raise ValueError("parallel: got 'auto' with exact=True; expected one of the two")
         limits = self.limits
-        wanted = Wanted(parallel, tensor_plan, limits.base_batch, limits.max_local, self._adapts)
+        wanted = Wanted(parallel, tensor_plan, limits.max_batch, limits.max_local, self._adapts)
         choice, plan = self._arrangement.choose(model, wanted)
         self._deal(choice.layout.tensor, choice.layout.name)
         if choice.local_batch < limits.max_local:

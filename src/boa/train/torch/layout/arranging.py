@@ -37,7 +37,7 @@ class Wanted:
     parallel: str
     tensor_plan: TensorPlan | None
     batch: int
-    """Samples of a step."""
+    """Samples of a step, at most."""
     most_local: int
     """Samples of one pass on one GPU, at most."""
     adapts: bool
@@ -120,9 +120,9 @@ class Arrangement:
                 )
             if hindrance := not_split(shape, plan, layout.tensor):
                 raise ValueError(f"parallel: got {wanted.parallel!r}, but {hindrance}")
-        if layout != asked and self._ranks.rank == 0:
-            said = f"{wanted.parallel} on {world} GPUs is {layout.name}"
-            print(f"boa: {said}", file=sys.stderr, flush=True)
+        if layout.tensor != asked.tensor and self._ranks.rank == 0:
+            said = f"boa: parallel={wanted.parallel!r} at this width: {layout.name}"
+            print(said, file=sys.stderr, flush=True)
         return Choice(layout, wanted.most_local, "asked for"), plan
 
     def _best(self, model: Model, wanted: Wanted, plan: TensorPlan | None) -> Choice:
