@@ -105,7 +105,8 @@ class JobDetails(JobRow):
     loss: float | None
     metrics: dict[str, float]
     """The newest of each that it reported. Of `boa.train.torch`: `batch_size` (of all ranks),
-    `accumulation`, `noise_scale` (samples), `gain`, `lr_factor`."""
+    `accumulation` (passes before the one that ends in a step), `noise_scale` (samples), `gain`,
+    `lr_factor`."""
     attempt: int | None
     """Number of the run that is there now."""
     rescale_s: dict[str, float]

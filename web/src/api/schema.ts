@@ -2082,7 +2082,7 @@ export interface components {
             loss: number | null;
             /**
              * Metrics
-             * @description The newest of each that it reported. Of `boa.train.torch`: `batch_size` (of all ranks), `accumulation`, `noise_scale` (samples), `gain`, `lr_factor`.
+             * @description The newest of each that it reported. Of `boa.train.torch`: `batch_size` (of all ranks), `accumulation` (passes before the one that ends in a step), `noise_scale` (samples), `gain`, `lr_factor`.
              */
             metrics: {
                 [key: string]: number;

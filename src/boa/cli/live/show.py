@@ -210,10 +210,8 @@ def _times(count: int, what: str) -> str:
 def _training(metrics: Mapping[str, float]) -> Iterator[str]:
     """Lines on the batch, as boa.train.torch reports it."""
     if (size := metrics.get("batch_size")) is not None:
-        accumulated = metrics.get("accumulation", 1.0)
-        yield f"batch size {size:,.6g}" + (
-            f" in {accumulated:,.6g} passes" if accumulated > 1 else ""
-        )
+        passes = metrics.get("accumulation", 0.0) + 1  # and the one that ends in a step
+        yield f"batch size {size:,.6g}" + (f" in {passes:,.6g} passes" if passes > 1 else "")
     if (noise := metrics.get("noise_scale")) is not None:
         yield f"noise scale {significant(noise)} samples"
     if (gain := metrics.get("gain")) is not None:

@@ -205,7 +205,7 @@ def test_show_tells_what_a_job_says_of_its_batch_and_of_its_last_start(
     service.control.put(seen)
     said = run("show", 1)
     for words in (
-        "batch size 1,024 in 2 passes, noise scale 3,210 samples, gain 1.50 a step",
+        "batch size 1,024 in 3 passes, noise scale 3,210 samples, gain 1.50 a step",
         "learning rate × 2.00",
         "[bold] 1, accuracy 0.9123",
         "last start  took 2.50 s until it trained: start 1.00 s, first step 0.25 s, other 1.25 s",
