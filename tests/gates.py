@@ -6,9 +6,9 @@ when the test says so. Writers are another process: `python -m gates FOLDER HOME
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from boa.train import checkpoints
 from boa.train.keeper import pointer
@@ -17,6 +17,7 @@ from boa.train.torch.memory import flushing, handing
 from boa.train.torch.memory.pieces import PieceReader, PieceWriter
 from keeping import until
 
+T = TypeVar("T")
 IN_RANKS: dict[str, tuple[Any, str, bool]] = {
     "reserving": (KeeperClient, "reserve", False),
     "copying": (PieceWriter, "write_data", True),
@@ -25,6 +26,15 @@ IN_RANKS: dict[str, tuple[Any, str, bool]] = {
     "published": (pointer, "written", True),
     "loading": (PieceReader, "read_data", False),
 }
+EVERY_POINT = "BOA_EVERY_POINT"
+"""Variable: whether hand-overs are interrupted at every point there is. That takes some minutes
+more, so usually it is those that differ most."""
+
+
+def points(every: Iterable[T], usual: Iterable[T]) -> list[T]:
+    return list(every if os.environ.get(EVERY_POINT) else usual)
+
+
 IN_WRITERS: dict[str, tuple[Any, str, bool]] = {
     "writing": (flushing, "_copy", True),
     "naming": (checkpoints, "publish", False),

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from boa.train.keeper.client import listens
-from gates import IN_RANKS, IN_WRITERS, Gates
+from gates import IN_RANKS, IN_WRITERS, Gates, points
 from handed_over import GRACE_S, Job, Service, goes_on, mentioning
 from keeping import until
 
@@ -29,7 +29,10 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("victim", "point"),
-    [*(("supervisor", point) for point in LEAVING), ("rank", "publishing"), ("rank", "published")],
+    points(
+        [*(("supervisor", at) for at in LEAVING), ("rank", "publishing"), ("rank", "published")],
+        [("supervisor", "keeping"), ("rank", "published")],
+    ),
 )
 def test_a_run_killed_while_it_leaves_its_state(service: Service, victim: str, point: str) -> None:
     job, gates, durable = begun(service, f"{victim}-{point}")
@@ -42,7 +45,7 @@ def test_a_run_killed_while_it_leaves_its_state(service: Service, victim: str, p
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("point", ["reserving", "keeping", "published"])
+@pytest.mark.parametrize("point", points(["reserving", "keeping", "published"], ["published"]))
 def test_a_keeper_killed_while_a_run_leaves_its_state_means_the_disk(
     service: Service, point: str
 ) -> None:
@@ -62,7 +65,7 @@ def test_a_keeper_killed_while_a_run_leaves_its_state_means_the_disk(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("victim", ["rank", "supervisor", "keeper"])
+@pytest.mark.parametrize("victim", points(["rank", "supervisor", "keeper"], ["rank", "keeper"]))
 def test_killed_while_the_next_run_loads(service: Service, victim: str) -> None:
     job, gates, durable = begun(service, f"{victim}-loading")
     gates.shut("writing")  # so that it is in memory alone
@@ -86,12 +89,15 @@ def test_killed_while_the_next_run_loads(service: Service, victim: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("victim", "point"),
-    [
-        *(("writer", point) for point in IN_WRITERS),
-        ("keeper", "writing"),
-        ("keeper", "named"),
-        ("supervisor", "naming"),
-    ],
+    points(
+        [
+            *(("writer", point) for point in IN_WRITERS),
+            ("keeper", "writing"),
+            ("keeper", "named"),
+            ("supervisor", "naming"),
+        ],
+        [("writer", "writing"), ("writer", "named"), ("keeper", "writing")],
+    ),
 )
 def test_killed_while_the_state_is_written_to_the_disk(
     service: Service, victim: str, point: str
