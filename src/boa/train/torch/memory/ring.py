@@ -36,15 +36,42 @@ class Move:
         return found
 
 
+class Buffer:
+    """A grain that a thread carries in."""
+
+    def __init__(self, *, locked: bool) -> None:
+        self._content = torch.empty(GRAIN, dtype=torch.uint8, pin_memory=locked)
+        self._view = view_of(self._content)
+
+    def first(self, count: int) -> tuple[torch.Tensor, memoryview]:
+        """So many of its bytes, for torch and for the system."""
+        if count == GRAIN:  # nearly always: threads wait for one another in whatever is done here
+            return self._content, self._view
+        return self._content[:count], self._view[:count]
+
+
+_ahead: list[Buffer] = []
+"""Made before there was a ring."""
+
+
+def threads_of(ranks_here: int) -> int:
+    """Threads to carry with, of each of so many ranks on a node."""
+    cores = len(os.sched_getaffinity(0)) // max(ranks_here, 1)
+    return max(min(MOST_THREADS, cores - 1), 2)
+
+
+def make_ahead(ranks_here: int) -> None:
+    """Locked buffers, for the ring that this process will have."""
+    _ahead.extend(Buffer(locked=True) for _ in range(threads_of(ranks_here) - len(_ahead)))
+
+
 class Ring:
     """One user at a time."""
 
     def __init__(self, ranks: Ranks) -> None:
         self._device = ranks.device
-        here = max(ranks.world_size // max(ranks.nodes, 1), 1)
-        cores = len(os.sched_getaffinity(0)) // here
-        self._threads = max(min(MOST_THREADS, cores - 1), 2)
-        self._buffers: list[torch.Tensor] = []
+        self._threads = threads_of(ranks.world_size // max(ranks.nodes, 1))
+        self._buffers: list[Buffer] = []
         self._making = threading.Lock()
 
     def prepare(self) -> None:
@@ -52,28 +79,29 @@ class Ring:
         with self._making:
             while len(self._buffers) < self._threads:
                 locked = self._device.type == "cuda"
-                self._buffers.append(torch.empty(GRAIN, dtype=torch.uint8, pin_memory=locked))
+                ahead = _ahead.pop() if locked and _ahead else None
+                self._buffers.append(ahead or Buffer(locked=locked))
 
     def out(self, moves: Sequence[Move]) -> None:
         """From the device to shared memory."""
 
-        def carry(buffer: torch.Tensor, stream: torch.cuda.Stream | None, move: Move) -> None:
-            staged = buffer[: move.near.numel()]
+        def carry(buffer: Buffer, stream: torch.cuda.Stream | None, move: Move) -> None:
+            staged, view = buffer.first(move.near.numel())
             staged.copy_(move.near, non_blocking=True)
             if stream is not None:
                 stream.synchronize()
-            move.memory.write(move.at, view_of(staged))
+            move.memory.write(move.at, view)
 
         self._carry(moves, carry)
 
     def into(self, moves: Sequence[Move]) -> None:
         """From shared memory to the device."""
 
-        def carry(buffer: torch.Tensor, stream: torch.cuda.Stream | None, move: Move) -> None:
+        def carry(buffer: Buffer, stream: torch.cuda.Stream | None, move: Move) -> None:
             if stream is not None:
                 stream.synchronize()  # what the buffer had is there
-            staged = buffer[: move.near.numel()]
-            move.memory.read_into(move.at, view_of(staged))
+            staged, view = buffer.first(move.near.numel())
+            move.memory.read_into(move.at, view)
             move.near.copy_(staged, non_blocking=True)
 
         self._carry(moves, carry)
@@ -81,7 +109,7 @@ class Ring:
     def _carry(
         self,
         moves: Sequence[Move],
-        carry: Callable[[torch.Tensor, torch.cuda.Stream | None, Move], None],
+        carry: Callable[[Buffer, torch.cuda.Stream | None, Move], None],
     ) -> None:
         self.prepare()
         if self._device.type == "cuda":
@@ -89,7 +117,7 @@ class Ring:
         left, taking = iter([grain for move in moves for grain in move.grains()]), threading.Lock()
 
         @torch.no_grad()
-        def work(buffer: torch.Tensor) -> None:
+        def work(buffer: Buffer) -> None:
             stream = torch.cuda.Stream(self._device) if self._device.type == "cuda" else None
             with torch.cuda.stream(stream):
                 while True:
