@@ -10,12 +10,13 @@ from typing import Any
 
 from boa.engines.local import LocalEngine
 from boa.model.job import JobSpec
-from boa.model.runs import Launch, NodeSlots, RunKey
+from boa.model.runs import Launch, NodeSlots, RunEvent, RunKey
 
 HERE = Path(__file__).resolve().parent
 PATIENCE_S = 300.0
 MEMORY_SHARE = 0.45
 PARTS = (
+    ("prepare", "asked", "asked to stop"),
     ("stop", "asked to stop", "saved"),
     ("end", "saved", "ended"),
     ("fork", "start", "entered"),
@@ -26,7 +27,7 @@ PARTS = (
     ("first_step", "loaded", "first step"),
     ("total", "asked to stop", "first step"),
 )
-"""From which mark to which."""
+"""From which mark to which. Training goes on while the next run is prepared: not in the total."""
 
 
 class Runs:
@@ -49,22 +50,29 @@ class Runs:
         """Start, wait for so many steps, stop: `marks` and `events` tell of it."""
         self._attempt += 1
         key = RunKey("job", self._attempt)
-        file = self._home / f"marks-{self._attempt}"
+        file = self._marks(0)
         started = time.time()
         self._engine.start(self._launch(key, width, file, steps))
         self._wait(file, until)
         asked = time.time()
-        self._engine.stop(key, grace_s)
-        while not any(e.ended and e.key == key for e in self._engine.poll()):
+        then = self._launch(RunKey("job", self._attempt + 1), width, self._marks(1), steps)
+        self._engine.stop(key, grace_s, then if grace_s else None)
+        end: RunEvent | None = None
+        while end is None:
             time.sleep(0.002)
+            end = next((e for e in self._engine.poll() if e.ended and e.key == key), None)
         ended = time.time()
         self._engine.forget(key)
         self.marks = self._read(file)
-        self.events = {"start": started, "asked to stop": asked, "ended": ended}
+        told = asked + end.prepared_s
+        self.events = {"start": started, "asked": asked, "asked to stop": told, "ended": ended}
         for mark in self.marks:
             self.events.setdefault(mark["what"], mark.get("entered", mark["at"]))
             if "imported" in mark:
                 self.events["imported"] = mark["imported"]
+
+    def _marks(self, later: int) -> Path:
+        return self._home / f"marks-{self._attempt + later}"
 
     @property
     def kept_bytes(self) -> int:
@@ -129,7 +137,7 @@ def restarts_of(runs: Runs, repeats: int) -> dict[str, float]:
     rows: list[dict[str, float]] = []
     runs.attempt(1, 5)  # nothing to load yet, and no parent to fork from
     for _ in range(repeats):
-        before = {name: runs.events[name] for name in ("asked to stop", "saved", "ended")}
+        before = {name: runs.events[name] for name in ("asked", "asked to stop", "saved", "ended")}
         runs.attempt(1, 5)
         events = {**runs.events, **before}
         rows.append({name: events[until] - events[since] for name, since, until in PARTS})

@@ -19,7 +19,7 @@ from torch import nn
 from torch.distributed.checkpoint.state_dict import get_state_dict
 from torch.nn.parallel import DistributedDataParallel
 
-from _gpu_models import BANK, Model, models
+from _gpu_models import BANK, Model, large_models, models
 from _gpu_runs import Runs, losses_of, restarts_of
 from _table import Measured, show_plainly, write
 from boa.goodput.fit import Measurements, fit_throughput, relative_errors
@@ -275,19 +275,27 @@ def main() -> None:
     dist.init_process_group(backend, store=alone, rank=0, world_size=1)
     tables: list[Measured] = []
     for section in options.only:
-        for model in models(tiny=options.tiny).values():
-            if options.model in ("", model.name):
-                tables.append(SECTIONS[section](model, options))
-                show_plainly(tables[-1])
-                write(options.json, tables, gpu=gpu, torch=torch.__version__)
+        for model in _chosen(options):
+            tables.append(SECTIONS[section](model, options))
+            show_plainly(tables[-1])
+            write(options.json, tables, gpu=gpu, torch=torch.__version__)
     dist.destroy_process_group()
     print(f"written to {options.json}")
+
+
+def _chosen(options: argparse.Namespace) -> list[Model]:
+    """Large ones only by name."""
+    usual = models(tiny=options.tiny)
+    if not options.model:
+        return list(usual.values())
+    return [{**large_models(tiny=options.tiny), **usual}[options.model]]
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", type=lambda text: text.split(","), default=list(SECTIONS))
-    parser.add_argument("--model", default="", help="one of them alone")
+    known = [*models(), *large_models()]
+    parser.add_argument("--model", default="", choices=["", *known], help="this one alone")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--steps", type=int, default=600, help="of the loss curves")
     parser.add_argument("--window-s", type=float, default=1.0, help="of one measurement")

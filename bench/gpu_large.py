@@ -33,7 +33,7 @@ def restart(name: str, how: str, scratch: Path, *, tiny: bool) -> dict[str, floa
     checkpoints of a large model may not go on the disk."""
     runs = Runs(scratch, f"transformer-{name}", tiny=tiny, **WAYS[how])
     runs.attempt(1, STEPS, grace_s=600.0)
-    before = {mark: runs.events[mark] for mark in ("asked to stop", "saved", "ended")}
+    before = {mark: runs.events[mark] for mark in ("asked", "asked to stop", "saved", "ended")}
     step_s = _step_s(runs.marks)
     runs.attempt(1, STEPS, until="first step", grace_s=0.0)
     events = {**runs.events, **before}

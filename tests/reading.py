@@ -207,7 +207,7 @@ class FakeEngine:
     def start(self, launch: Launch) -> None:
         raise AssertionError("the server reads logs; only the control loop starts runs")
 
-    def stop(self, key: RunKey, grace_s: Seconds) -> None:
+    def stop(self, key: RunKey, grace_s: Seconds, then: Launch | None = None) -> None:
         raise AssertionError("the server reads logs; only the control loop stops runs")
 
     def poll(self) -> Sequence[RunEvent]:

@@ -155,8 +155,8 @@ def test_a_job_sees_nothing_of_it_but_a_lock_that_is_open(runs: Runs) -> None:
 def immortal(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """No process can be killed by the service, until this is called."""
     kill = os.kill
-    monkeypatch.setattr("boa.engines.local.PATIENCE_S", 0.0)
-    monkeypatch.setattr("boa.engines.local.AGAIN_S", 0.0)
+    monkeypatch.setattr("boa.engines.local_ends.PATIENCE_S", 0.0)
+    monkeypatch.setattr("boa.engines.local_ends.AGAIN_S", 0.0)
     monkeypatch.setattr(cgroups, "kill", lambda path: None)
 
     def refuse(pid: int, number: int) -> None:
@@ -226,8 +226,8 @@ def test_who_holds_the_lock_unseen_keeps_its_run_from_being_over(
     runs: Runs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A process of another user, or in another container."""
-    monkeypatch.setattr("boa.engines.local.PATIENCE_S", 0.0)
-    monkeypatch.setattr("boa.engines.local.AGAIN_S", 0.0)
+    monkeypatch.setattr("boa.engines.local_ends.PATIENCE_S", 0.0)
+    monkeypatch.setattr("boa.engines.local_ends.AGAIN_S", 0.0)
     key = runs.start("true")
     until(lambda: (runs.folder(key) / run_files.OUTCOME).exists())
     command = ["flock", "-x", str(runs.folder(key) / run_marks.LOCK), "cat"]

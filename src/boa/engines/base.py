@@ -25,8 +25,11 @@ class Engine(Protocol):
         """
         ...
 
-    def stop(self, key: RunKey, grace_s: Seconds) -> None:
-        """SIGTERM to all its processes; SIGKILL after the grace time (seconds of the wall)."""
+    def stop(self, key: RunKey, grace_s: Seconds, then: Launch | None = None) -> None:
+        """SIGTERM to all its processes; SIGKILL after the grace time (seconds of the wall).
+
+        `then`: the run of the job that is to follow, as it looks now. An engine may prepare it
+        first, for a moment, while this one goes on."""
         ...
 
     def poll(self) -> Sequence[RunEvent]:

@@ -17,7 +17,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -27,10 +27,13 @@ from boa.engines.base import NotOver
 from boa.engines.environments import NoPlace
 from boa.engines.folders import RunFolders
 from boa.engines.keepers import SHARE
+from boa.engines.launching import has_gpus
+from boa.engines.local_ends import kill_overdue, kill_strays, not_over
 from boa.engines.local_launch import Beginnings, packed_secrets
 from boa.engines.local_run import LocalRun
 from boa.engines.processes import cgroups, orphans, parent_pool, run_files, run_supervisor
 from boa.engines.processes.beginning import begun
+from boa.engines.spares import Spares
 from boa.engines.users import NoSuchUser
 from boa.model.cluster import JobId
 from boa.model.runs import Launch, LogFile, RunEvent, RunKey
@@ -41,8 +44,6 @@ from boa.units import Seconds
 
 LOOKED_AT_ONCE = 10
 """Runs whose folders one `poll` looks into, once they are up."""
-PATIENCE_S: Seconds = 5.0
-"""For processes to die of SIGKILL, before it is told that they do not."""
 CHECKED_AT_ONCE = 50
 """Supervisors that are no children of ours that one `poll` looks at; others tell by themselves."""
 SUPERVISE = (
@@ -51,9 +52,7 @@ SUPERVISE = (
 )
 """Quicker than to run the file, which Python would compile every time."""
 SLACK_S: Seconds = 10.0
-"""Beyond the grace, for a supervisor to see to it; then the service kills the run itself …"""
-AGAIN_S: Seconds = 1.0
-"""… and again, until it is gone."""
+"""Beyond the grace, for a supervisor to see to it; then the service kills the run itself."""
 UNASKED_S: Seconds = 10.0
 """For the service to ask for a run that was found not begun; one that it takes for running it never
 asks for: a disk may have forgotten that it had begun, and the machine not have restarted."""
@@ -73,10 +72,12 @@ class LocalEngine:
         pass_env: Sequence[str] = (),
         run_as: RunAs | None = None,
         memory_share: float = SHARE,
+        prepares: bool | None = None,
     ) -> None:
         """`pass_env`: variables of the service's environment that jobs see, beside the usual.
         `run_as`: who jobs run as; None: who we are. `memory_share`: of this machine's memory, for
-        state that stays there between two runs of a job."""
+        state that stays there between two runs of a job. `prepares`: whether runs that follow
+        others are prepared before those stop; None: if there are GPUs, which take time to wake."""
         self._folders = RunFolders(root)
         self._python, self._warm = python, parent_pool.WarmParents(warm_parents)
         self._beginnings = Beginnings(
@@ -90,6 +91,10 @@ class LocalEngine:
         self._new = os.path.abspath(root / ".new")
         folders.remove(self._new)
         private_folder(self._new)
+        self._prepares = has_gpus() if prepares is None else prepares
+        self._spares = Spares(self._new, self._warm)
+        self._held: dict[RunKey, tuple[Seconds, Seconds]] = {}
+        """Stops that wait for the next run to be prepared: their grace, and since when."""
         self._root = orphans.root_of(self._folders.root, self._folders.born())
         self._cgroups = cgroups.place()
         self._runs: dict[RunKey, LocalRun] = {}
@@ -99,7 +104,8 @@ class LocalEngine:
         marked = orphans.marked(self._root, self._cgroups)  # these began before runs are listed
         for key in self._folders.known():
             self._find_again(key)
-        self._strays = self._kill_strays(marked)
+        known = {run.mark for run in self._runs.values()}
+        self._strays = kill_strays(marked - known, self._cgroups)
 
     # What the service asks
 
@@ -131,7 +137,7 @@ class LocalEngine:
         if not run.dead and not run.supervisor and run.warm_until is None:
             self._supervise(run)
 
-    def stop(self, key: RunKey, grace_s: Seconds) -> None:
+    def stop(self, key: RunKey, grace_s: Seconds, then: Launch | None = None) -> None:
         run = self._known(key)
         if run is None:
             if not self._folders.exists(key):  # decided on, and taken back before its start
@@ -141,6 +147,18 @@ class LocalEngine:
             return
         if run.dead or (run.grace_s is not None and run.grace_s <= grace_s):
             return
+        if then is not None and self._prepares:
+            if key not in self._held:
+                self._prepare(then)
+            since = self._held.get(key, (0.0, time.monotonic()))[1]
+            self._held[key] = grace_s, since
+            self._stop_held()
+            return
+        self._held.pop(key, None)
+        self._spares.drop(key.job)
+        self._stop(run, grace_s)
+
+    def _stop(self, run: LocalRun, grace_s: Seconds) -> None:
         try:
             run_files.replace_plain(run.folder, run_supervisor.STOP, f"{grace_s:.3f}".encode())
         except OSError:  # the disk is full, or it is a folder
@@ -152,8 +170,14 @@ class LocalEngine:
             self._supervise(run)  # it will see that there is nothing to start
         run.asked_to_stop(grace_s, time.monotonic() + grace_s + SLACK_S)
 
+    def _prepare(self, launch: Launch) -> None:
+        expected = self._beginnings.expected(launch)
+        if expected is not None:
+            self._spares.prepare(launch.key.job, expected.recipe, expected.plans)
+
     def poll(self) -> Sequence[RunEvent]:
-        self._kill_overdue()
+        self._stop_held()
+        kill_overdue(self._runs.values(), time.monotonic())
         self._beginnings.keepers.tend()
         for run in self._runs.values():
             run.give_up(time.monotonic())
@@ -194,7 +218,8 @@ class LocalEngine:
     def _begin(self, key: RunKey, files: dict[str, bytes]) -> LocalRun:
         """The run's folder with all of this in it, or no folder."""
         private_folder(self._folders.home(key.job))
-        folder, run = tempfile.mkdtemp(dir=self._new), self._new_run(key)
+        folder = self._spares.take(key.job) or tempfile.mkdtemp(dir=self._new)
+        run = self._new_run(key)
         try:
             if run_supervisor.LAUNCH in files:
                 cgroups.make(run.cgroup)
@@ -299,30 +324,16 @@ class LocalEngine:
 
     # Endings
 
-    def _kill_strays(self, marked: set[int]) -> dict[orphans.Traces, str]:
-        """Processes of runs of which nothing is written any more. Gives what cannot be ended."""
-        known = {run.mark for run in self._runs.values()}
-        strays = [
-            orphans.Traces(mark=mark, cgroup=cgroups.path_of(self._cgroups, mark))
-            for mark in marked - known
-        ]
-        if strays:
-            _log.warning("what is left of %d runs that nobody knows is killed", len(strays))
-        return orphans.kill(strays)
-
-    def _kill_overdue(self) -> None:
-        """Runs that go on after their grace: their supervisor is stopped, or hangs."""
-        now = time.monotonic()
-        late = [
-            run
-            for run in self._runs.values()
-            if run.kill_at is not None and now >= run.kill_at and not run.dead
-        ]
-        for run in late:
-            run.kill_at, run.overdue = now + AGAIN_S, True
-            run.signal_supervisor(signal.SIGKILL)
-        if late:
-            orphans.kill([run.traces() for run in late])
+    def _stop_held(self) -> None:
+        for key, (grace_s, since) in list(self._held.items()):
+            run = self._runs.get(key)
+            if run is None or run.dead:
+                del self._held[key]
+            elif not self._spares.waits(key.job):
+                with suppress(OSError):  # the disk is full: the next time
+                    self._stop(run, grace_s)
+                    run.prepared_s = time.monotonic() - since
+                    del self._held[key]
 
     def _dead(self, told: Collection[str]) -> list[LocalRun]:
         """Runs whose supervisor is no more; of those not ours, some are looked at, and all `told`.
@@ -362,7 +373,7 @@ class LocalEngine:
             if run.dead and run.end is None and now >= run.look_at
         ]
         over = {run: run.outcome() for run in dead}
-        for run in self._not_over(over, now):
+        for run in not_over(over, now):
             del over[run]
         for run, written in over.items():
             run.end = written or run.unexplained()
@@ -370,24 +381,6 @@ class LocalEngine:
                 _log.warning("job %s, attempt %d: %s", run.key.job, run.key.attempt, run.end.reason)
             if written is None:
                 run.write_down()
-
-    def _not_over(self, dead: Mapping[LocalRun, RunEvent | None], now: Seconds) -> list[LocalRun]:
-        """Kill what is left of them. Gives those of which something still is: they are not over,
-        or their jobs would run twice at once."""
-        traces = {run: run.traces() for run in dead}
-        doubtful = [
-            run
-            for run, end in dead.items()
-            if end is None or end.run_lost or orphans.is_held(traces[run])
-        ]
-        left = orphans.kill([traces[run] for run in doubtful]) if doubtful else {}
-        hindered = [run for run in doubtful if traces[run] in left]
-        for run in hindered:
-            run.dead_since = now if run.dead_since is None else run.dead_since
-            if now >= run.dead_since + PATIENCE_S:
-                run.look_at = now + AGAIN_S
-                run.hinder(left[traces[run]])
-        return hindered
 
     def _look_for_left(self) -> None:
         """Ask some supervisors whether they wait for processes that cannot be ended, and some jobs

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from boa.engines import launching, users
-from boa.engines.environments import Place, find
+from boa.engines.environments import NoPlace, Place, find
 from boa.engines.folders import RunFolders, remove
 from boa.engines.keepers import Keepers, enclose
 from boa.engines.passing import passed
@@ -17,6 +17,14 @@ from boa.model.runs import Launch
 from boa.model.service import RunAs
 from boa.packing.unpack import pieces_of, unpack
 from boa.private_files import private_folder
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """A run to come whose processes can be forked before it begins."""
+
+    recipe: Recipe
+    plans: list[launching.ProcessPlan]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +107,24 @@ class Beginnings:
             run_files.RESERVE: b" " * run_files.RESERVED,
         }
         return Beginning(files, recipe)
+
+    def expected(self, launch: Launch) -> Expected | None:
+        """Nothing is changed on the disk: the run before it is there still."""
+        if self._run_as is not None or launch.spec.image:
+            return None
+        job = launch.key.job
+        workdir = launch.spec.workdir or self._folders.work(job)
+        if launch.package:
+            workdir = self._folders.code(job)
+        try:
+            place = self._place(launch, workdir, None, "")
+        except NoPlace:
+            return None
+        env = {**launching.shared(launch, self.inherited()), **place.env}
+        script = self._scripts.find(launch.spec, workdir, env)
+        if place.before or script is None or not script.may_wake:
+            return None
+        return Expected(script.recipe, launching.plans(launch, port=0, gpus=self._gpus))
 
     def _unpacked(self, launch: Launch, user: users.User | None) -> str:
         """Its package, as it was submitted: whatever an earlier attempt did to its own copy."""

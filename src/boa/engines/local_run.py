@@ -45,6 +45,8 @@ class LocalRun:
     up_told: bool = False
     grace_s: Seconds | None = None
     """It was asked to stop, with this grace."""
+    prepared_s: Seconds = 0.0
+    """How long it was left to go on before that, while the next run was prepared."""
     kill_at: Seconds | None = None
     """Moment (monotonic) from which the service kills it itself: its supervisor should have."""
     overdue: bool = False
@@ -180,6 +182,7 @@ class LocalRun:
             stopped=how == "1",
             run_lost=how == run_files.LOST,
             reason=reason.strip(),
+            prepared_s=self.prepared_s,
             said=last_words_of(self.folder, exit_code, reason) if how == "0" else "",
         )
 

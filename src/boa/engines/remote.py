@@ -92,7 +92,7 @@ class RemoteEngine(ABC, Generic[R]):
             raise
         self._runs[key] = run
 
-    def stop(self, key: RunKey, grace_s: Seconds) -> None:
+    def stop(self, key: RunKey, grace_s: Seconds, then: Launch | None = None) -> None:
         run = self._runs.get(key)
         if key in self._unbegun:
             reason = "stopped before it began"

@@ -76,6 +76,9 @@ class RunEvent:
     reason: str = ""
     said: str = ""
     """Line of its output that tells most of why, where it ended by itself and badly."""
+    prepared_s: Seconds = 0.0
+    """Seconds of the wall that it went on after it was asked to stop, while the run that follows
+    was prepared: no part of the rescaling."""
     age_s: Seconds = 0.0
     """How long ago it happened, in seconds of the wall, as far as the engine knows: a run that
     ended while the service was down must not be charged until the restart."""

@@ -26,6 +26,7 @@ from boa.runtime.packages import artifacts_of, package_of
 from boa.runtime.report_tokens import report_token
 from boa.runtime.vault import NotReady, Vault
 from boa.runtime.worker_threads import Hands, InlineHands, Task, ThreadHands
+from boa.scheduler.moving import next_slots
 from boa.scheduler.observe.messages import CloudListed, CloudRefused, EdgeTrouble, EngineSaid
 from boa.scheduler.observe.reconcile import Release, Rent
 from boa.scheduler.state import Draft, State
@@ -209,7 +210,8 @@ class Actor:
         elif isinstance(wish, StopRun):
             if ("stop", wish.key) not in self._told:
                 self._told.add(("stop", wish.key))
-                self._for_engine.do(lambda: self._stop(wish.key, wish.job.spec.grace_s))
+                then = self._then(wish.job)
+                self._for_engine.do(lambda: self._stop(wish.key, wish.job.spec.grace_s, then))
         elif isinstance(wish, RentNode):
             if ("rent", wish.node.token) not in self._asked:
                 self._asked["rent", wish.node.token] = time.monotonic()
@@ -237,12 +239,26 @@ class Actor:
             self._engine_trouble(f"job {launch.key.job} cannot be started yet: {problem}")
             self._again(lambda: self._for_engine.do(lambda: self._start(launch)))
 
-    def _stop(self, key: RunKey, grace_s: Seconds) -> None:
+    def _stop(self, key: RunKey, grace_s: Seconds, then: Launch | None = None) -> None:
         try:
-            self._engine.stop(key, grace_s)
+            self._engine.stop(key, grace_s, then)
         except Exception as problem:
             self._engine_trouble(f"job {key.job} cannot be stopped yet: {problem}")
-            self._again(lambda: self._for_engine.do(lambda: self._stop(key, grace_s)))
+            self._again(lambda: self._for_engine.do(lambda: self._stop(key, grace_s, then)))
+
+    def _then(self, job: JobRecord) -> Launch | None:
+        """The run that follows one that is stopped, as it looks now, if any does."""
+        slots = next_slots(self._state, job)
+        if slots is None or job.allocation is None:
+            return None
+        run = Run(
+            attempt=job.attempts + 1,
+            allocation=job.allocation,
+            slots=slots,
+            requested_at=self._clock.now(),
+            decided_at=self._clock.now(),
+        )
+        return self._launch(job, run, RunKey(job.id, run.attempt))
 
     def _again(self, task: Task) -> None:
         self._later.append((time.monotonic() + RETRY_S, task))

@@ -9,7 +9,7 @@ from boa.backoff import doubled
 from boa.model.cluster import NodeId
 from boa.model.events import FailureCode
 from boa.model.exit_codes import AGAIN
-from boa.model.job import JobRecord, Run
+from boa.model.job import JobRecord, Run, State
 from boa.model.placements import FailedPlacement, Placement
 from boa.model.records import Report
 from boa.model.runs import RunEvent
@@ -150,14 +150,13 @@ def _between_runs(draft: Draft, job: JobRecord, run: Run, event: RunEvent) -> No
     """It stopped because it was told to, and goes on elsewhere."""
     if event.exit_code not in (0, None, *KILLED):
         draft.tell("trouble", job=job.id, why="exit_code", name=job.name, exit_code=event.exit_code)
-    lost = any(node not in draft.nodes for node in run.slots)
-    draft.put_job(
-        replace(
-            job,
-            state="waiting" if job.allocation is None else "rescaling",
-            moved_at=None if lost else run.stopping_at,
-        )
-    )
+    moved_at = run.stopping_at
+    if moved_at is not None:
+        moved_at = min(moved_at + event.prepared_s, draft.now)
+    if any(node not in draft.nodes for node in run.slots):
+        moved_at = None
+    state: State = "waiting" if job.allocation is None else "rescaling"
+    draft.put_job(replace(job, state=state, moved_at=moved_at))
 
 
 def _failed(

@@ -6,10 +6,11 @@ from dataclasses import replace
 
 from boa.model.cluster import Allocation, NodeId
 from boa.model.events import EventKind
-from boa.model.job import JobRecord, Run, State
+from boa.model.job import JobRecord, Run
+from boa.model.job import State as JobState
 from boa.placement.packing import choose_slots
 from boa.scheduler.decide import reasons
-from boa.scheduler.state import Draft
+from boa.scheduler.state import Draft, State
 from boa.scheduler.words.of_terms import PAUSED
 
 
@@ -48,7 +49,7 @@ def _elsewhere(job: JobRecord, run: Run) -> bool:
 
 def _stop(draft: Draft, job: JobRecord, run: Run, reason: str) -> None:
     stopping = replace(run, state="stopping", stopping_at=draft.now)
-    state: State = job.state if job.stop_requested else "rescaling"
+    state: JobState = job.state if job.stop_requested else "rescaling"
     draft.put_job(replace(job, run=stopping, state=state, reason=reason))
 
 
@@ -89,6 +90,20 @@ def _start_all(draft: Draft) -> set[NodeId]:
             busy.setdefault(node, set()).update(chosen)
         _start(draft, job, allocation, slots)
     return waited_for
+
+
+def next_slots(state: State, job: JobRecord) -> dict[NodeId, tuple[int, ...]] | None:
+    """Which GPUs a job that is stopped to be elsewhere will have, as it looks now: those of its run
+    are free then. None: they are not all to be had."""
+    allocation = job.allocation
+    if allocation is None or job.stop_requested:
+        return None
+    nodes = [node for node, _ in allocation.nodes]
+    if any(node not in state.nodes or state.nodes[node].state != "ready" for node in nodes):
+        return None
+    others = [other for other in state.jobs.values() if other.id != job.id]
+    gpus = {node: state.nodes[node].gpus for node in nodes}
+    return choose_slots(allocation, _busy_slots(others, set(nodes)), gpus)
 
 
 def _busy_slots(jobs: Iterable[JobRecord], nodes: AbstractSet[NodeId]) -> dict[NodeId, set[int]]:

@@ -7,7 +7,7 @@ stored, and acts on it: `runtime/loop.py` on the wall's clock, `sim/scheduled.py
 import math
 from collections import deque
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from boa.model.cluster import JobId
@@ -110,7 +110,9 @@ class Scheduler:
         forget = []
         for event in said.events:
             if event.ended:
-                at = draft.now - event.age_s * self.limits.speed
+                speed = self.limits.speed  # engines tell in seconds of the wall
+                at = draft.now - event.age_s * speed
+                event = replace(event, prepared_s=event.prepared_s * speed)
                 lifecycle.run_ended(draft, event, at, self.limits.backoff_s, self.beliefs.worked)
                 forget.append(event.key)
             elif event.hindrance:

@@ -134,7 +134,7 @@ class SimulatedEngine:
         if said := self.breaks(launch):
             self._end(run, RunEvent(key=launch.key, ended=True, exit_code=self.code, said=said))
 
-    def stop(self, key: RunKey, grace_s: Seconds) -> None:
+    def stop(self, key: RunKey, grace_s: Seconds, then: Launch | None = None) -> None:
         run = self._runs.get(key)
         if run is None or run.ended is not None:
             return

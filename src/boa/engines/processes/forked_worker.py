@@ -30,6 +30,7 @@ OURS = (
     "parent_process",
     "forked_worker",
     "shadowed_modules",
+    "spare_workers",
     "run_supervisor",
     "run_files",
     "run_marks",

@@ -113,6 +113,19 @@ class WarmParents:
         parent.runs.add(folder)
         return True
 
+    def have_spares(self, recipe: Recipe, folder: str) -> bool:
+        """Whether the parent was asked for spares of a run that will be in that folder. None is
+        begun for it: that takes longer than the spares would save."""
+        parent = self._parents.get(recipe)
+        if parent is None or parent.files is None or parent.stale:
+            return False
+        try:
+            parent.control.send(b"\0" + os.fsencode(folder))
+        except OSError as trouble:
+            _log.info("no spares in %s: %s", folder, trouble)
+            return False
+        return True
+
     def late(self, folder: str, waited_s: Seconds) -> None:
         """A run was not begun in time: whoever was asked for it may hang, and is asked no more."""
         for parent in [parent for parent in self._parents.values() if folder in parent.runs]:

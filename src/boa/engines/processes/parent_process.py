@@ -2,7 +2,8 @@
 
 The engine begins it (`parent_pool.py`) with a socket as its standard input, one message each way:
 
-engine to parent    the folder of a run, and after a NUL the job's secrets, if it has some
+engine to parent    the folder of a run, and after a NUL the job's secrets, if it has some;
+                    a NUL and a folder: have spares for a run that will be in it (`spare_workers`)
 parent to engine    JSON: {"ready": {...}} once; {"gone": FOLDER} when that run's supervisor is no
                     more, whether or not it took the run; {"failed": WHY}, the last one
 
@@ -31,12 +32,19 @@ from typing import Any, NoReturn
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from boa.engines.processes import forked_worker, run_marks, run_supervisor, shadowed_modules
+    from boa.engines.processes import (
+        forked_worker,
+        run_marks,
+        run_supervisor,
+        shadowed_modules,
+        spare_workers,
+    )
 else:
     import forked_worker
     import run_marks
     import run_supervisor
     import shadowed_modules
+    import spare_workers
 
 MESSAGE_BYTES, WHY_BYTES = 1024**2, 1000
 MOST_WATCHED = 500
@@ -63,6 +71,15 @@ class Forked(run_supervisor.Worker):
     environ: Mapping[str, str] = {}
     """Before anything was imported, which may have changed it."""
     imports = shadowed_modules.Imports()
+    spares = spare_workers.Spares()
+
+    def start(self, workdir: str, group: int) -> int:
+        begun = self.spares.start(self, workdir, group)
+        return super().start(workdir, group) if begun is None else begun
+
+    @classmethod
+    def are_up(cls) -> None:
+        cls.spares.end()
 
     def execute(self, told: int) -> NoReturn:
         other = self.imports.other(shadowed_modules.first_place(self.plan["script"]))
@@ -169,41 +186,98 @@ def serve(control: socket.socket) -> NoReturn:
     """Until the socket closes; out by `Reborn` in a forked worker."""
     poller = select.poll()
     poller.register(control, select.POLLIN)
-    supervisors: dict[int, tuple[int, str]] = {}
+    supervisors: dict[int, Supervisor] = {}
     while True:
         for fd, _ in poller.poll():
             if fd in supervisors:
                 poller.unregister(fd)
                 os.close(fd)
-                pid, folder = supervisors.pop(fd)
-                os.waitpid(pid, 0)
-                say(control, gone=folder)
-            else:
-                message = control.recv(MESSAGE_BYTES)
-                if not message:
-                    raise ConnectionError
-                check_alone()
-                place, _, given = message.partition(b"\0")
-                folder = place.decode()
-                pid = fork(folder, given, control, supervisors)
-                del message, given  # nothing of one run's for the next
-                handle = os.pidfd_open(pid)
-                supervisors[handle] = pid, folder
+                over = supervisors.pop(fd)
+                os.waitpid(over.pid, 0)
+                over.close()
+                say(control, gone=over.folder)
+                continue
+            message = control.recv(MESSAGE_BYTES)
+            if not message:
+                raise ConnectionError
+            check_alone()
+            if not any(each.ask(message) for each in supervisors.values()):
+                begun = fork(message, control, supervisors)
+                handle = os.pidfd_open(begun.pid)
+                supervisors[handle] = begun
                 poller.register(handle, select.POLLIN)
+            del message  # nothing of one run's for the next
 
 
-def fork(folder: str, given: bytes, control: socket.socket, others: Collection[int]) -> int:
+class Supervisor:
+    """One that was forked, as the parent knows it."""
+
+    def __init__(self, pid: int, folder: str, line: socket.socket | None) -> None:
+        """`line`: how it is told of its run, if it waits for one."""
+        self.pid, self.folder, self.line = pid, folder, line
+        self._number = _number(folder)
+
+    def ask(self, message: bytes) -> bool:
+        """Whether it has waited for this run: it is in the folder that became the run's."""
+        folder = message.partition(b"\0")[0].decode()
+        if self.line is None or not folder or self._number != _number(folder):
+            return False
+        try:
+            self.line.send(message)
+        except OSError:  # it ends
+            return False
+        finally:
+            self.close()
+        self.folder = folder
+        return True
+
+    def close(self) -> None:
+        if self.line is not None:
+            self.line.close()
+        self.line = None
+
+
+def _number(folder: str) -> int | None:
+    """Stays the same when it is moved."""
+    try:
+        return os.stat(folder).st_ino
+    except OSError:
+        return None
+
+
+def fork(message: bytes, control: socket.socket, others: Mapping[int, Supervisor]) -> Supervisor:
     """A supervisor for that run, in a session of its own. What imports opened stays open in it."""
+    place, _, given = message.partition(b"\0")
+    line, asked = (None, None) if place else socket.socketpair(type=socket.SOCK_SEQPACKET)
     pid = os.fork()
     if pid:
-        return pid
+        if asked is not None:
+            asked.close()
+        return Supervisor(pid, (place or given).decode(), line)
     try:
         os.setsid()
-        for fd in (control.detach(), *others):
+        for mine in (control, line, *(each.line for each in others.values())):
+            if mine is not None:
+                os.close(mine.detach())
+        for fd in others:
             os.close(fd)
-        run_supervisor.look_after(folder, Forked, given)
+        if asked is not None:
+            place, given = _expect(given.decode(), asked)
+        run_supervisor.look_after(place.decode(), Forked, given)
     except run_supervisor.Reborn:
         raise
     except BaseException:
         os._exit(1)
     os._exit(0)
+
+
+def _expect(folder: str, asked: socket.socket) -> tuple[bytes, bytes]:
+    """With spares, wait for the run that will be there: gives what a supervisor is told."""
+    os.chdir(folder)
+    Forked.spares.fork(Forked)
+    message = Forked.spares.until_asked(asked)
+    asked.close()
+    if not message:
+        os._exit(0)  # and they with it
+    place, _, given = message.partition(b"\0")
+    return place, given

@@ -29,6 +29,7 @@ ROUNDS = 10
 """Processes may begin others while they are gathered."""
 kept: set[int] = set()
 """Files that a worker must not close on its way."""
+_worn: int | None = None
 
 
 def libc(name: str, *arguments: "int | bytes") -> int:
@@ -41,9 +42,28 @@ def libc(name: str, *arguments: "int | bytes") -> int:
 
 def wear(mark: int) -> None:
     """Put on what can be at once: in the run's folder, before its first process is begun."""
+    _limit(mark)
+    attempt(_lock)  # not on a full disk, nor on every file system
+
+
+def _limit(mark: int) -> None:
+    global _worn
+    _worn = mark
     limits = mark.to_bytes(8, sys.byteorder) * 2
     libc("setrlimit", RLIMIT_LOCKS, limits)  # in vain in some sandboxes, and inside another run
-    attempt(_lock)  # not on a full disk, nor on every file system
+
+
+def worn() -> int | None:
+    return _worn
+
+
+def take_on(mark: int | None, locks: "list[int]") -> None:
+    """In a process that was there before its run: what it would have inherited."""
+    if mark is not None:
+        _limit(mark)
+    for fd in locks:
+        kept.add(fcntl.fcntl(fd, fcntl.F_DUPFD, LOCK_FD))
+        os.close(fd)
 
 
 def _lock() -> None:

@@ -26,6 +26,10 @@ MOST_BYTES = 1024**2
 """Bytes of the longest script that is looked at."""
 MOST_KNOWN = 1000
 """Scripts that are remembered."""
+_TELLING = re.compile(
+    rb"environ\s*\[[^\]]*\]\s*=(?!=)|environ\s*\.\s*(setdefault|update)|environ\s*\|=|putenv|dotenv"
+)
+"""In a script that sets variables."""
 _PYTHON = re.compile(r"python(3(\.\d+)?)?")
 _PLAIN = re.compile(r"[\w@%+=:,./ -]+", re.ASCII)
 """Text that a shell takes for words, and nothing else once the first of them is Python."""
@@ -50,13 +54,25 @@ class Script:
     recipe: Recipe
     words: tuple[str, ...]
     """Words after `python` in the command."""
+    may_wake: bool
+    """Whether libraries may be woken before it runs: it does not tell them how, that is seen."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """A script that was looked at."""
+
+    modules: tuple[str, ...]
+    """Heavy ones that it imports."""
+    tells: bool
+    """Whether it sets variables, which libraries read when they begin."""
 
 
 class Finder:
-    """Looks at scripts; remembers what those import that have not changed."""
+    """Looks at scripts; remembers what those say that have not changed."""
 
     def __init__(self) -> None:
-        self._known: dict[str, tuple[_Stamp, tuple[str, ...] | None]] = {}
+        self._known: dict[str, tuple[_Stamp, _Text | None]] = {}
         """Scripts by path, the one looked at last at the end."""
 
     def find(self, spec: JobSpec, workdir: str, env: Mapping[str, str]) -> Script | None:
@@ -74,20 +90,21 @@ class Finder:
         found = self._look(source) if source else None
         if found is None and rest[:1] != ("-m",):
             return None
-        modules = (found or ()) if spec.preload is None else spec.preload
+        modules = (found.modules if found else ()) if spec.preload is None else spec.preload
         if not modules:
             return None
         folder = workdir if _has_relative(env.get("PYTHONPATH"), workdir) else "/"
-        return Script(Recipe(python, modules, tuple(sorted(env.items())), folder), rest)
+        recipe = Recipe(python, modules, tuple(sorted(env.items())), folder)
+        return Script(recipe, rest, may_wake=found is not None and not found.tells)
 
-    def _look(self, source: str) -> tuple[str, ...] | None:
-        """Heavy imports of a script; None: no text, so what Python would do is unknown."""
+    def _look(self, source: str) -> _Text | None:
+        """None: no text, so what Python would do is unknown."""
         old = self._known.pop(source, None)
         try:
             stat = os.stat(source)
             stamp = (stat.st_ino, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size)
             if old is None or old[0] != stamp:
-                old = stamp, _imports_of(source) if stat.st_size <= MOST_BYTES else None
+                old = stamp, _read(source) if stat.st_size <= MOST_BYTES else None
         except OSError:  # the job itself will say what is wrong with it
             return None
         self._known[source] = old
@@ -96,11 +113,11 @@ class Finder:
         return old[1]
 
 
-def _imports_of(source: str) -> tuple[str, ...] | None:
+def _read(source: str) -> _Text | None:
     text = read_plain(source, most=MOST_BYTES, follow=True)
     if not source.endswith(".py") or b"\0" in text:  # a zip, say: Python runs what is in it
         return None
-    return heavy_imports(text)
+    return _Text(heavy_imports(text), _TELLING.search(text) is not None)
 
 
 def heavy_imports(source: bytes) -> tuple[str, ...]:

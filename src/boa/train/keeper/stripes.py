@@ -7,7 +7,7 @@ at a time, so the memory is dealt out over several, and who writes keeps to the 
 
 import os
 from collections.abc import Iterator, Sequence
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 if __package__:
     from boa.train.keeper.large_pages import PAGE, collapse
@@ -15,10 +15,17 @@ else:
     from large_pages import PAGE, collapse  # type: ignore[import-not-found, no-redef]
 
 GRAIN = 16 << 20
-"""Bytes in one piece. Threads that carry them wait for the interpreter between two: with half as
-much they moved 42 GB a second, and a quarter of it 28."""
+"""Bytes that lie in one file."""
 FILES = 16
 Buffer: TypeAlias = bytes | bytearray | memoryview
+
+
+class Span(NamedTuple):
+    at: int
+    """Its first byte, among those that were asked for."""
+    file: int
+    offset: int
+    length: int
 
 
 class Stripes:
@@ -36,31 +43,27 @@ class Stripes:
     def fill(self, at: int, count: int) -> None:
         """Have pages for these bytes from the system, large ones if it can be. OSError: there are
         no more."""
-        for file, offset, length in self._spans(at, count):
+        for _, file, offset, length in self.spans(at, count):
             os.posix_fallocate(file, offset, length)
             if offset % PAGE == 0 and length % PAGE == 0:
                 collapse(file, offset, length)
 
     def write(self, at: int, content: Buffer) -> None:
-        done = 0
-        for file, offset, length in self._spans(at, len(content)):
+        for done, file, offset, length in self.spans(at, len(content)):
             left = memoryview(content)[done : done + length]
             while left:
                 count = os.pwrite(file, left, offset)
                 left, offset = left[count:], offset + count
-            done += length
 
     def read_into(self, at: int, buffer: bytearray | memoryview) -> None:
         """OSError: it ends before."""
-        done = 0
-        for file, offset, length in self._spans(at, len(buffer)):
+        for done, file, offset, length in self.spans(at, len(buffer)):
             left = memoryview(buffer)[done : done + length]
             while left:
                 count = os.preadv(file, [left], offset)
                 if count == 0:
                     raise OSError(f"{offset + len(left)} bytes of memory are not there")
                 left, offset = left[count:], offset + count
-            done += length
 
     def read(self, at: int, count: int) -> bytearray:
         found = bytearray(count)
@@ -72,17 +75,14 @@ class Stripes:
         for file in files:
             os.close(file)
 
-    def _spans(self, at: int, count: int) -> Iterator[tuple[int, int, int]]:
-        """File, offset in it and length of what is in one piece."""
+    def spans(self, at: int, count: int) -> "Iterator[Span]":
+        """These bytes, in pieces that lie in one file each. OSError: they are not all here."""
         if at < 0 or at + count > self.size:
             raise OSError(f"bytes {at} to {at + count} of {self.size}")
-        end = at + count
+        first, end = at, at + count
         while at < end:
             grain, within = divmod(at, GRAIN)
             length = min(GRAIN - within, end - at)
-            yield (
-                self.files[grain % len(self.files)],
-                grain // len(self.files) * GRAIN + within,
-                length,
-            )
+            file = self.files[grain % len(self.files)]
+            yield Span(at - first, file, grain // len(self.files) * GRAIN + within, length)
             at += length

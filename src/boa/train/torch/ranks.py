@@ -8,6 +8,7 @@ import torch
 import torch.distributed as dist
 
 from boa.train import context
+from boa.train.torch.waking import cublas
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,16 +45,10 @@ def join() -> Ranks:
     if gpus:
         torch.cuda.set_device(device)
         torch.cuda.init()
-        threading.Thread(target=_wake, args=[device], name="boa-wake", daemon=True).start()
+        # have cuBLAS loaded when the first step needs it: that takes as long as building a model
+        threading.Thread(target=cublas, name="boa-wake", daemon=True).start()
     if job.world_size > 1 and not dist.is_initialized():
         # NCCL refuses two processes on one GPU
         dist.init_process_group("cpu:gloo,cuda:nccl" if gpus >= local_world else "gloo")
     nodes = -(-job.world_size // max(local_world, 1))
     return Ranks(job.rank, job.world_size, job.local_rank, nodes, device)
-
-
-def _wake(device: torch.device) -> None:
-    """Have cuBLAS loaded when the first step needs it: that takes as long as building a model."""
-    for kind in (torch.float32, torch.bfloat16):
-        square = torch.zeros(64, 64, device=device, dtype=kind)
-        torch.mm(square, square)

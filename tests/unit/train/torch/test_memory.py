@@ -64,7 +64,7 @@ def any_size(monkeypatch: pytest.MonkeyPatch) -> None:
 @settings(max_examples=20)
 @given(st.lists(st.integers(0, 2 * GRAIN + 3), min_size=1, max_size=4), st.integers(0, 1000))
 def test_the_ring_carries_every_byte_there_and_back(sizes: list[int], first: int) -> None:
-    ring, memory = Ring(ALONE), Stripes.made(first + sum(sizes) + 1)
+    ring, memory = Ring(ALONE.device, 1), Stripes.made(first + sum(sizes) + 1)
     sources = [torch.randint(256, (size,), dtype=torch.uint8) for size in sizes]
     places = [first + sum(sizes[:n]) for n in range(len(sizes))]
     memory.fill(0, memory.size)

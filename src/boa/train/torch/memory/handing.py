@@ -61,7 +61,7 @@ class Handing:
     def __init__(self, home: Path, ranks: Ranks, folder: Path) -> None:
         """`home`: of the checkpoints; `folder`: the keeper's on this node."""
         self._home, self._ranks, self._folder = home, ranks, folder
-        self._ring = Ring(ranks)
+        self._ring = Ring(ranks.device, ranks.local_world)
         self._client: KeeperClient | None = None
         self._memory: Memory | None = None
         self._pieces: dict[tuple[str, int], Piece] = {}

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 
 from boa.train.keeper.stripes import GRAIN, Stripes
-from boa.train.torch.ranks import Ranks
+from boa.train.torch.memory import carrier
 
 MOST_THREADS = 14
 
@@ -37,11 +37,16 @@ class Move:
 
 
 class Buffer:
-    """A grain that a thread carries in."""
+    """Memory that a thread carries in: a grain, or what the compiled carrier needs."""
 
     def __init__(self, *, locked: bool) -> None:
-        self._content = torch.empty(GRAIN, dtype=torch.uint8, pin_memory=locked)
+        size = 2 * carrier.BLOCK if locked and carrier.cuda() is not None else GRAIN
+        self._content = torch.empty(size, dtype=torch.uint8, pin_memory=locked)
         self._view = view_of(self._content)
+
+    @property
+    def address(self) -> int:
+        return self._content.data_ptr()
 
     def first(self, count: int) -> tuple[torch.Tensor, memoryview]:
         """So many of its bytes, for torch and for the system."""
@@ -68,9 +73,8 @@ def make_ahead(ranks_here: int) -> None:
 class Ring:
     """One user at a time."""
 
-    def __init__(self, ranks: Ranks) -> None:
-        self._device = ranks.device
-        self._threads = threads_of(ranks.world_size // max(ranks.nodes, 1))
+    def __init__(self, device: torch.device, ranks_here: int) -> None:
+        self._device, self._threads = device, threads_of(ranks_here)
         self._buffers: list[Buffer] = []
         self._making = threading.Lock()
 
@@ -92,7 +96,7 @@ class Ring:
                 stream.synchronize()
             move.memory.write(move.at, view)
 
-        self._carry(moves, carry)
+        self._carry(moves, carry, out=True)
 
     def into(self, moves: Sequence[Move]) -> None:
         """From shared memory to the device."""
@@ -104,16 +108,23 @@ class Ring:
             move.memory.read_into(move.at, view)
             move.near.copy_(staged, non_blocking=True)
 
-        self._carry(moves, carry)
+        self._carry(moves, carry, out=False)
 
     def _carry(
         self,
         moves: Sequence[Move],
         carry: Callable[[Buffer, torch.cuda.Stream | None, Move], None],
+        *,
+        out: bool,
     ) -> None:
         self.prepare()
+        driver = None
         if self._device.type == "cuda":
             torch.cuda.current_stream(self._device).synchronize()  # what is copied is there
+            driver = carrier.cuda()
+        if driver is not None:
+            self._carry_compiled(driver, moves, out=out)
+            return
         left, taking = iter([grain for move in moves for grain in move.grains()]), threading.Lock()
 
         @torch.no_grad()
@@ -129,6 +140,23 @@ class Ring:
             if stream is not None:
                 stream.synchronize()
 
+        self._together(work)
+
+    def _carry_compiled(self, driver: carrier.Driver, moves: Sequence[Move], *, out: bool) -> None:
+        grains = [
+            carrier.Grain(move.near.data_ptr() + span.at, span.file, span.offset, span.length)
+            for move in moves
+            for span in move.memory.spans(move.at, move.near.numel())
+        ]
+        carried = carrier.Carrier(driver, carrier.context(), grains, out=out)
+
+        def work(buffer: Buffer) -> None:
+            first, second = (torch.cuda.Stream(self._device) for _ in range(2))
+            carried.work((first.cuda_stream, second.cuda_stream), buffer.address)
+
+        self._together(work)
+
+    def _together(self, work: Callable[[Buffer], None]) -> None:
         with ThreadPoolExecutor(self._threads, "boa-ring") as pool:
             for done in [pool.submit(work, buffer) for buffer in self._buffers]:
                 done.result()

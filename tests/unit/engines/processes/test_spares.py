@@ -1,0 +1,250 @@
+"""Runs that are prepared while the one before goes on: its processes wait, and become workers."""
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from boa.engines import local, spares
+from boa.engines.processes import run_marks, spare_workers
+from boa.engines.processes.warm_scripts import Finder
+from boa.model.job import JobSpec
+from boa.model.runs import Launch, RunKey
+from local_runs import DEADLINE_S, alive, slots_of, until
+from warm_runs import MODULE, WARM, Scripts
+
+TRAINS = """
+    import os, signal, sys, resource
+    print("pid", os.getpid(), os.environ["RANK"], os.environ["LOCAL_RANK"], flush=True)
+    print("slept", open(f"/proc/{os.getpid()}/stat").read().split()[21], flush=True)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    print("ready", flush=True)
+    signal.pause()
+"""
+
+
+@pytest.fixture
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scripts]:
+    monkeypatch.setattr(local, "WARM_S", DEADLINE_S)  # on a busy machine imports take long
+    monkeypatch.setattr(spares, "AWAKE_S", DEADLINE_S)
+    runs = Scripts(tmp_path, prepares=True)
+    yield runs
+    runs.close()
+
+
+def training(runs: Scripts, text: str = TRAINS, width: int = 1) -> RunKey:
+    key = runs.run(text, slots=slots_of(width))
+    for rank in range(width):
+        runs.until_printed(key, "ready", rank)
+    runs.until_ready()
+    return key
+
+
+def following(runs: Scripts, width: int = 1, attempt: int = 2, **given: object) -> Launch:
+    env = {"PYTHONPATH": f"{runs.modules}:{os.environ.get('PYTHONPATH', '')}".rstrip(":")}
+    return runs.launch(
+        sys.executable,
+        "1.py",
+        attempt=attempt,
+        slots=slots_of(width),
+        workdir=str(runs.code),
+        preload=(MODULE,),
+        env={**env, **given},
+    )
+
+
+def waiting(runs: Scripts) -> list[int]:
+    """Spare supervisors."""
+    found = []
+    for parent in runs.parents:
+        for pid in run_marks.children(parent):
+            if ".new" in os.readlink(f"/proc/{pid}/cwd"):
+                found.append(pid)
+    return found
+
+
+def workers(runs: Scripts) -> set[int]:
+    return {pid for spare in waiting(runs) for pid in run_marks.children(spare)}
+
+
+def pids(runs: Scripts, key: RunKey, width: int) -> set[int]:
+    for rank in range(width):
+        runs.until_printed(key, "ready", rank)
+    return {int(runs.log(key, rank).split()[1]) for rank in range(width)}
+
+
+@pytest.mark.parametrize("width", [1, 3])
+def test_the_next_run_goes_on_in_processes_that_were_there_before(
+    runs: Scripts, width: int
+) -> None:
+    first, then = training(runs), following(runs, width)
+    runs.engine.stop(first, DEADLINE_S, then)
+    until(lambda: len(workers(runs)) == width)
+    spare = workers(runs)
+    assert runs.end(first).stopped
+    runs.engine.start(then)
+    assert pids(runs, then.key, width) == spare
+    assert runs.supervisor(then.key) and not waiting(runs)
+    ranks = [runs.log(then.key, rank).split()[2:4] for rank in range(width)]
+    assert ranks == [[str(n), str(n)] for n in range(width)]
+    runs.engine.stop(then.key, DEADLINE_S)
+    assert runs.end(then.key).stopped
+
+
+def test_a_stop_waits_until_they_are_awake_and_training_goes_on(
+    runs: Scripts, tmp_path: Path
+) -> None:
+    gate = tmp_path / "gate"
+    wakes = f"""
+        import os, time
+        def wake():
+            while not os.path.exists({str(gate)!r}): time.sleep(0.005)
+    """
+    runs.module(wakes, "waking")
+    runs.module("import sys, waking; sys.modules['boa.train.torch.waking'] = waking")
+    first, then = training(runs), following(runs)
+    runs.engine.stop(first, DEADLINE_S, then)
+    until(lambda: bool(workers(runs)))
+    runs.engine.stop(first, DEADLINE_S, then)  # asked again, it is the same
+    runs.poll()
+    assert alive(runs.supervisor(first)) and not runs.told(first, ended=True)
+    assert not (runs.folder(first) / "stop").exists()
+    gate.touch()
+    assert runs.end(first).stopped
+    spare = workers(runs)
+    runs.engine.start(then)
+    assert pids(runs, then.key, 1) == spare
+
+
+def test_a_stop_does_not_wait_for_long(runs: Scripts, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spares, "AWAKE_S", 0.0)
+    monkeypatch.setattr(spare_workers, "LATE_S", 0.0)
+    runs.module("def wake():\n    import signal; signal.pause()", "waking")
+    runs.module(
+        "import sys, waking, spare_workers; spare_workers.LATE_S = 0.05\n"
+        "sys.modules['boa.train.torch.waking'] = waking"
+    )
+    first, then = training(runs), following(runs)
+    runs.engine.stop(first, DEADLINE_S, then)
+    assert runs.end(first).stopped
+    until(lambda: bool(workers(runs)))
+    spare = workers(runs)
+    runs.engine.start(then)
+    assert not pids(runs, then.key, 1) & spare
+    until(lambda: not any(map(alive, spare)))
+
+
+def test_processes_that_do_not_fit_are_not_taken(runs: Scripts) -> None:
+    first, then = training(runs), following(runs, 2)
+    runs.engine.stop(first, DEADLINE_S, then)
+    assert runs.end(first).stopped
+    spare = workers(runs)
+    other = following(runs, 3)
+    runs.engine.start(other)
+    assert not pids(runs, other.key, 3) & spare  # as many ranks as they do not know
+    until(lambda: not any(map(alive, spare)))
+
+
+def test_one_that_has_died_is_replaced(runs: Scripts) -> None:
+    first, then = training(runs), following(runs, 2)
+    runs.engine.stop(first, DEADLINE_S, then)
+    assert runs.end(first).stopped
+    spare = workers(runs)
+    os.kill(min(spare), signal.SIGKILL)
+    runs.engine.start(then)
+    found = pids(runs, then.key, 2)
+    assert len(found & spare) == 1 and len(found) == 2
+
+
+@pytest.mark.parametrize("how", ["cancelled", "crash", "parent"])
+def test_they_end_when_nobody_will_take_them(runs: Scripts, how: str) -> None:
+    first = training(runs)
+    runs.engine.stop(first, DEADLINE_S, following(runs))
+    assert runs.end(first).stopped
+    spare = workers(runs)
+    assert spare
+    if how == "cancelled":
+        runs.engine._spares.drop("1")
+    elif how == "parent":
+        os.kill(runs.parents[0], signal.SIGKILL)
+    else:
+        runs.crash()
+        assert runs.end(first).stopped
+    until(lambda: not any(map(alive, spare)))
+    key = runs.run(TRAINS, attempt=2)
+    runs.until_printed(key, "ready")
+
+
+def test_a_stop_for_good_prepares_nothing(runs: Scripts) -> None:
+    first = training(runs)
+    runs.engine.stop(first, DEADLINE_S)
+    assert runs.end(first).stopped
+    assert not waiting(runs)
+
+
+def test_a_stop_for_good_does_not_wait_for_one_that_prepares(runs: Scripts) -> None:
+    runs.module("def wake():\n    import signal; signal.pause()", "waking")
+    runs.module("import sys, waking; sys.modules['boa.train.torch.waking'] = waking")
+    first = training(runs)
+    runs.engine.stop(first, DEADLINE_S, following(runs))
+    until(lambda: bool(workers(runs)))
+    spare = workers(runs)
+    runs.engine.stop(first, 0.0)
+    assert runs.end(first).stopped
+    until(lambda: not any(map(alive, spare)))
+
+
+def test_marks_and_secrets_are_those_of_the_run(runs: Scripts) -> None:
+    shows = f"""
+        {WARM}
+        import os, resource, signal, sys, fcntl
+        print("limit", open("/proc/self/limits").read().split("Max file locks")[1].split()[0])
+        print("secret", len(os.environ.get("KEY", "")))
+        print("warm" if warm else "cold")
+        try:
+            fcntl.flock(os.open(os.environ["LOCK"], os.O_RDWR), fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            print("locked")
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+        print("ready", flush=True)
+        signal.pause()
+    """
+    lock = str(runs.root / "runs" / "1" / "2" / "lock")
+    first = runs.run(shows, env={"LOCK": lock})
+    runs.until_ready()
+    runs.until_up(first)
+    then = following(runs, LOCK=lock)
+    then = Launch(**{**{n: getattr(then, n) for n in then.__slots__}, "secrets": {"KEY": "abc"}})
+    runs.engine.stop(first, DEADLINE_S, then)
+    assert runs.end(first).ended
+    assert workers(runs)
+    runs.engine.start(then)
+    runs.until_printed(then.key, "ready")
+    log = runs.log(then.key)
+    assert "secret 3" in log and "warm" in log and "locked" in log
+    limit = next(line.split()[1] for line in log.splitlines() if line.startswith("limit"))
+    assert limit in (str(runs.engine._runs[then.key].mark), "unlimited")
+
+
+@pytest.mark.parametrize(
+    ("line", "may"),
+    [
+        ("x = os.environ['A']", True),
+        ("if os.environ['A'] == 'b': pass", True),
+        ("os.environ['A'] = 'b'", False),
+        ("os.environ.setdefault('A', 'b')", False),
+        ("os.environ |= {'A': 'b'}", False),
+        ("from dotenv import load_dotenv", False),
+    ],
+)
+def test_libraries_are_not_woken_before_a_script_that_tells_them_how(
+    tmp_path: Path, line: str, may: bool
+) -> None:
+    (tmp_path / "a.py").write_text(f"import os, torch\n{line}\n")
+    spec = JobSpec(job_class="a", run=(sys.executable, "a.py"))
+    found = Finder().find(spec, str(tmp_path), {})
+    assert found is not None and found.may_wake == may
