@@ -103,9 +103,9 @@ def free_bytes(number: int) -> int | None:
     with suppress(OSError, AttributeError, ValueError):
         driver = ctypes.CDLL("libnvidia-ml.so.1")
         handle, sizes = ctypes.c_void_p(), (ctypes.c_ulonglong * 3)()
-        if driver.nvmlInit_v2() == 0 and _handle(driver, number, handle) == 0:
-            if driver.nvmlDeviceGetMemoryInfo(handle, sizes) == 0:
-                return int(sizes[1])
+        ready = driver.nvmlInit_v2() == 0 and _handle(driver, number, handle) == 0
+        if ready and driver.nvmlDeviceGetMemoryInfo(handle, sizes) == 0:
+            return int(sizes[1])
     return None
 
 

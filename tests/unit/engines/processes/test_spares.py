@@ -3,7 +3,6 @@
 import os
 import signal
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -59,12 +58,8 @@ def following(runs: Scripts, width: int = 1, attempt: int = 2, **given: object) 
 
 def waiting(runs: Scripts) -> list[int]:
     """Spare supervisors."""
-    found = []
-    for parent in runs.parents:
-        for pid in run_marks.children(parent):
-            if ".new" in os.readlink(f"/proc/{pid}/cwd"):
-                found.append(pid)
-    return found
+    forked = [pid for parent in runs.parents for pid in run_marks.children(parent)]
+    return [pid for pid in forked if ".new" in os.readlink(f"/proc/{pid}/cwd")]
 
 
 def workers(runs: Scripts) -> set[int]:
@@ -88,7 +83,8 @@ def test_the_next_run_goes_on_in_processes_that_were_there_before(
     assert runs.end(first).stopped
     runs.engine.start(then)
     assert pids(runs, then.key, width) == spare
-    assert runs.supervisor(then.key) and not waiting(runs)
+    assert runs.supervisor(then.key)
+    assert not waiting(runs)
     ranks = [runs.log(then.key, rank).split()[2:4] for rank in range(width)]
     assert ranks == [[str(n), str(n)] for n in range(width)]
     runs.engine.stop(then.key, DEADLINE_S)
@@ -111,7 +107,8 @@ def test_a_stop_waits_until_they_are_awake_and_training_goes_on(
     until(lambda: bool(workers(runs)))
     runs.engine.stop(first, DEADLINE_S, then)  # asked again, it is the same
     runs.poll()
-    assert alive(runs.supervisor(first)) and not runs.told(first, ended=True)
+    assert alive(runs.supervisor(first))
+    assert not runs.told(first, ended=True)
     assert not (runs.folder(first) / "stop").exists()
     gate.touch()
     assert runs.end(first).stopped
@@ -157,7 +154,8 @@ def test_one_that_has_died_is_replaced(runs: Scripts) -> None:
     os.kill(min(spare), signal.SIGKILL)
     runs.engine.start(then)
     found = pids(runs, then.key, 2)
-    assert len(found & spare) == 1 and len(found) == 2
+    assert len(found & spare) == 1
+    assert len(found) == 2
 
 
 @pytest.mark.parametrize("how", ["cancelled", "crash", "parent"])
@@ -225,7 +223,9 @@ def test_marks_and_secrets_are_those_of_the_run(runs: Scripts) -> None:
     runs.engine.start(then)
     runs.until_printed(then.key, "ready")
     log = runs.log(then.key)
-    assert "secret 3" in log and "warm" in log and "locked" in log
+    assert "secret 3" in log
+    assert "warm" in log
+    assert "locked" in log
     limit = next(line.split()[1] for line in log.splitlines() if line.startswith("limit"))
     assert limit in (str(runs.engine._runs[then.key].mark), "unlimited")
 
@@ -247,4 +247,5 @@ def test_libraries_are_not_woken_before_a_script_that_tells_them_how(
     (tmp_path / "a.py").write_text(f"import os, torch\n{line}\n")
     spec = JobSpec(job_class="a", run=(sys.executable, "a.py"))
     found = Finder().find(spec, str(tmp_path), {})
-    assert found is not None and found.may_wake == may
+    assert found is not None
+    assert found.may_wake == may

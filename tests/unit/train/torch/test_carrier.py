@@ -74,7 +74,8 @@ def test_what_was_carried_out_comes_back(memory: Stripes, at: int, size: int, se
     assert memory.read(at, size) == near
     back = bytearray(size)
     carried(device, memory, back, at, out=False)
-    assert back == near and device.contexts <= {7}
+    assert back == near
+    assert device.contexts <= {7}
 
 
 def test_an_error_of_the_driver_is_told(memory: Stripes) -> None:
