@@ -67,7 +67,7 @@ def test_a_run_that_only_the_engine_knows_is_stopped_also_long_after_the_start(l
     stray = RunKey("999", 1)
     live.engine._runs[stray] = live.engine._runs[RunKey(job, 1)]
     stopped: list[RunKey] = []
-    live.engine.stop = lambda key, grace_s: stopped.append(key)
+    live.engine.stop = lambda key, grace_s, then: stopped.append(key)
     live.loop.actor._reconcile_at = 0.0
     live.settle()
     del live.engine._runs[stray], live.engine.stop

@@ -71,7 +71,7 @@ class Spare:
         return all(env.get(name) == value for name, value in self.env.items())
 
     def hear(self) -> None:
-        """What it says: that it is awake, or nothing, for it is gone."""
+        """Take its word that it is awake; one that is gone has none."""
         with suppress(OSError):
             self._awake = bool(self.line.recv(1))
 
@@ -112,7 +112,7 @@ class Spares:
             self._left[-1].fork(kind)
 
     def until_asked(self, asked: socket.socket) -> bytes:
-        """What the parent passes on: see `parent_process`. Empty: nobody will ask."""
+        """The message of the parent that the run is there (`parent_process`). Empty: none will come."""
         until = time.monotonic() + MOST_S
         asleep = {spare.line.fileno(): spare for spare in self._left}
         poller = select.poll()
@@ -176,7 +176,7 @@ def _wait(
 
 
 def _wake() -> None:
-    """What fails costs no more than the time it would have saved."""
+    """Failing costs no more than the time that it would have saved."""
     before = forked_worker.open_files()
     for name, function in WAKE.items():
         module = sys.modules.get(name)

@@ -65,7 +65,7 @@ def cuda() -> Driver | None:
 
 
 def context() -> int:
-    """Of this thread."""
+    """This thread's."""
     found = ctypes.c_void_p()
     ctypes.CDLL("libcuda.so.1").cuCtxGetCurrent(ctypes.byref(found))
     return found.value or 0
