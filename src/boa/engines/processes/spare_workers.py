@@ -112,7 +112,7 @@ class Spares:
             self._left[-1].fork(kind)
 
     def until_asked(self, asked: socket.socket) -> bytes:
-        """The message of the parent that the run is there (`parent_process`). Empty: none will come."""
+        """The parent's message that the run is there. Empty: none will come."""
         until = time.monotonic() + MOST_S
         asleep = {spare.line.fileno(): spare for spare in self._left}
         poller = select.poll()

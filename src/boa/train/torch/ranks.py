@@ -46,7 +46,7 @@ def join() -> Ranks:
         torch.cuda.set_device(device)
         torch.cuda.init()
         # have cuBLAS loaded when the first step needs it: that takes as long as building a model
-        threading.Thread(target=cublas, name="boa-wake", daemon=True).start()
+        threading.Thread(target=cublas, args=[device], name="boa-wake", daemon=True).start()
     if job.world_size > 1 and not dist.is_initialized():
         # NCCL refuses two processes on one GPU
         dist.init_process_group("cpu:gloo,cuda:nccl" if gpus >= local_world else "gloo")

@@ -32,34 +32,31 @@ def wake() -> None:
         return
     torch.cuda.set_device(number)
     torch.cuda.init()
+    ring.make_ahead(int(os.environ.get("LOCAL_WORLD_SIZE", 1)))
     with torch.random.fork_rng(devices=[number]):
-        for each in (cublas, lambda: ring.make_ahead(ranks_here()), text, pictures):
+        for each in (cublas, text, pictures):
             with suppress(RuntimeError):  # a library that is not there, or not for this GPU
-                each()
+                each(torch.device("cuda", number))
     torch.cuda.synchronize()
     torch.cuda.empty_cache()
 
 
-def ranks_here() -> int:
-    return int(os.environ.get("LOCAL_WORLD_SIZE", 1))
-
-
-def cublas() -> None:
+def cublas(device: torch.device) -> None:
     """The least that a model needs."""
     for kind in (torch.float32, torch.bfloat16):
-        square = torch.zeros(64, 64, device="cuda", dtype=kind)
+        square = torch.zeros(64, 64, device=device, dtype=kind)
         torch.mm(square, square)
 
 
-def text() -> None:
+def text(device: torch.device) -> None:
     """A step of a small transformer: attention, norms, a loss, gradients and their size, AdamW."""
-    words = nn.Embedding(WORDS, SIZE, device="cuda")
+    words = nn.Embedding(WORDS, SIZE, device=device)
     body = nn.Sequential(
-        nn.LayerNorm(SIZE, device="cuda"),
-        nn.Linear(SIZE, 3 * SIZE, device="cuda"),
+        nn.LayerNorm(SIZE, device=device),
+        nn.Linear(SIZE, 3 * SIZE, device=device),
     )
-    after = nn.Sequential(nn.Linear(SIZE, SIZE, device="cuda"), nn.GELU())
-    numbers = torch.zeros(4, LENGTH, dtype=torch.int64, device="cuda")
+    after = nn.Sequential(nn.Linear(SIZE, SIZE, device=device), nn.GELU())
+    numbers = torch.zeros(4, LENGTH, dtype=torch.int64, device=device)
 
     def loss() -> torch.Tensor:
         first = words(numbers)
@@ -71,7 +68,7 @@ def text() -> None:
     _step([*words.parameters(), *body.parameters(), *after.parameters()], loss)
 
 
-def pictures() -> None:
+def pictures(device: torch.device) -> None:
     """A step of a small convolution."""
     model = nn.Sequential(
         nn.Conv2d(3, 16, 3, padding=1, bias=False),
@@ -80,16 +77,16 @@ def pictures() -> None:
         nn.AdaptiveAvgPool2d(1),
         nn.Flatten(),
         nn.Linear(16, 16),
-    ).cuda()
-    shown = torch.zeros(4, 3, 32, 32, device="cuda").to(memory_format=torch.channels_last)
-    answers = torch.zeros(4, dtype=torch.int64, device="cuda")
+    ).to(device)
+    shown = torch.zeros(4, 3, 32, 32, device=device).to(memory_format=torch.channels_last)
+    answers = torch.zeros(4, dtype=torch.int64, device=device)
     _step(list(model.parameters()), lambda: F.cross_entropy(model(shown), answers))
 
 
 def _step(parameters: list[nn.Parameter], loss: Callable[[], torch.Tensor]) -> None:
     """As scripts take them: mixed precision, and an optimiser that is fused."""
     optimizer = torch.optim.AdamW(parameters, fused=True)
-    with torch.autocast("cuda", torch.bfloat16):
+    with torch.autocast(parameters[0].device.type, torch.bfloat16):
         value = loss()
     value.backward()
     torch.nn.utils.clip_grad_norm_(parameters, 1.0)

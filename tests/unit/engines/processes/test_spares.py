@@ -59,7 +59,14 @@ def following(runs: Scripts, width: int = 1, attempt: int = 2, **given: object) 
 def waiting(runs: Scripts) -> list[int]:
     """Spare supervisors."""
     forked = [pid for parent in runs.parents for pid in run_marks.children(parent)]
-    return [pid for pid in forked if ".new" in os.readlink(f"/proc/{pid}/cwd")]
+    return [pid for pid in forked if ".new" in _folder(pid)]
+
+
+def _folder(pid: int) -> str:
+    try:
+        return os.readlink(f"/proc/{pid}/cwd")
+    except FileNotFoundError:  # it has ended
+        return ""
 
 
 def workers(runs: Scripts) -> set[int]:
