@@ -176,11 +176,10 @@ def _wait(
 
 
 def _wake() -> None:
-    """Failing costs no more than the time that it would have saved."""
+    """One that fails here is not used: nobody knows what a GPU makes of a second try."""
     before = forked_worker.open_files()
     for name, function in WAKE.items():
         module = sys.modules.get(name)
         if module is not None:
-            with suppress(Exception):
-                getattr(module, function)()
+            getattr(module, function)()
     run_marks.kept.update(forked_worker.open_files() - before)

@@ -142,6 +142,17 @@ def test_a_stop_does_not_wait_for_long(runs: Scripts, monkeypatch: pytest.Monkey
     until(lambda: not any(map(alive, spare)))
 
 
+def test_one_that_cannot_wake_is_replaced(runs: Scripts) -> None:
+    runs.module("def wake():\n    raise RuntimeError('devices are busy')", "waking")
+    runs.module("import sys, waking; sys.modules['boa.train.torch.waking'] = waking")
+    first, then = training(runs), following(runs)
+    runs.engine.stop(first, DEADLINE_S, then)
+    assert runs.end(first).stopped
+    assert not any(map(alive, workers(runs)))
+    runs.engine.start(then)
+    assert pids(runs, then.key, 1)
+
+
 def test_processes_that_do_not_fit_are_not_taken(runs: Scripts) -> None:
     first, then = training(runs), following(runs, 2)
     runs.engine.stop(first, DEADLINE_S, then)
