@@ -1,11 +1,13 @@
 """What is run to wake a GPU's libraries: here on the CPU, where it runs as well."""
 
+import ctypes
 import os
+import threading
 
 import pytest
 import torch
 
-from boa.train.torch import waking
+from boa.train.torch import ranks, waking
 from boa.train.torch.memory import ring
 
 CPU = torch.device("cpu")
@@ -55,9 +57,24 @@ class Driver:
 def test_a_gpu_is_the_one_that_is_visible_under_its_number(
     visible: str, number: int, asked: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import ctypes
-
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
     driver = Driver()
     assert waking._handle(driver, number, ctypes.c_void_p()) == 0  # type: ignore[arg-type]
     assert driver.asked == [asked]
+
+
+def test_each_rank_wakes_its_own_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread begins on the first one: there, every rank would have a context."""
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 4)
+    for name in ("set_device", "init"):
+        monkeypatch.setattr(torch.cuda, name, lambda *_: None)
+    woken: list[torch.device] = []
+    monkeypatch.setattr(ranks, "cublas", woken.append)
+    for name, value in (("RANK", "0"), ("LOCAL_RANK", "2"), ("WORLD_SIZE", "1")):
+        monkeypatch.setenv(name, value)
+    device = ranks.join().device
+    for thread in threading.enumerate():
+        if thread.name == "boa-wake":
+            thread.join()
+    assert woken == [device] == [torch.device("cuda", 2)]
