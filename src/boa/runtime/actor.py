@@ -176,7 +176,7 @@ class Actor:
             else:
                 self._later.append((due, task))
         for key in self._forget:
-            self._told -= {("start", key), ("stop", key)}
+            self._told -= {("start", key), ("stop", key), ("then", key)}
             self._for_engine.do(lambda key=key: self._engine.forget(key))  # type: ignore[misc]
         self._forget.clear()
 
@@ -211,7 +211,12 @@ class Actor:
             if ("stop", wish.key) not in self._told:
                 self._told.add(("stop", wish.key))
                 then = self._then(wish.job)
+                if then is not None:
+                    self._told.add(("then", wish.key))
                 self._for_engine.do(lambda: self._stop(wish.key, wish.job.spec.grace_s, then))
+            elif wish.job.stop_requested and ("then", wish.key) in self._told:
+                self._told.discard(("then", wish.key))  # no run follows after all
+                self._for_engine.do(lambda: self._stop(wish.key, wish.job.spec.grace_s))
         elif isinstance(wish, RentNode):
             if ("rent", wish.node.token) not in self._asked:
                 self._asked["rent", wish.node.token] = time.monotonic()

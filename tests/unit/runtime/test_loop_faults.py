@@ -9,7 +9,7 @@ from boa.errors import InputError
 from boa.model.changes import Changes
 from boa.model.job import GpuLimits
 from boa.model.records import Report
-from boa.model.runs import RunKey
+from boa.model.runs import Launch, RunKey
 from boa.policy.rivals.pollux_autoscale import PolluxAutoscale
 from boa.scheduler.money.ledger import bill, committed
 from boa.scheduler.refusals import NotNow
@@ -106,7 +106,7 @@ def test_a_stop_that_fails_is_asked_again(lives: Any, monkeypatch: Any) -> None:
     job_id = live.submit(spec("long"))
     real = live.engine.stop
 
-    def full(key: RunKey, grace_s: float) -> None:
+    def full(key: RunKey, *_: object) -> None:
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patched:
@@ -309,3 +309,25 @@ def test_a_restart_is_counted_when_it_comes(lives: Any) -> None:
     live.advance(61.0)
     job = live.job(job_id)
     assert (job.restarts, job.rescalings, job.attempts) == (1, 0, 2)
+
+
+def test_the_engine_is_told_what_follows_a_stop_and_when_nothing_does(
+    lives: Any, monkeypatch: Any
+) -> None:
+    both = profile("both", work=(3600.0, 36_000.0), alpha=0.05)
+    both.rates["T4"][1] = profile("steep", alpha=1.0).rates["T4"][0]  # wider from there on
+    live = lives(both, per_hour=1.0, budget=20.0)
+    job_id = live.submit(spec("both", epochs=2))
+    told: list[Launch | None] = []
+    monkeypatch.setattr(live.engine, "stop", lambda key, grace_s, then=None: told.append(then))
+    while not told:
+        live.advance(60.0)
+        assert not live.job(job_id).ended
+    (then,) = told
+    assert then is not None
+    assert then.key == RunKey(job_id, 2)
+    live.loop.stop(job_id)
+    live.settle()
+    assert told == [then, None]
+    live.settle()
+    assert told == [then, None]
