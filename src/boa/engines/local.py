@@ -22,7 +22,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from boa.engines import folders
+from boa.engines import folders, spares
 from boa.engines.base import NotOver
 from boa.engines.environments import NoPlace
 from boa.engines.folders import RunFolders
@@ -33,6 +33,7 @@ from boa.engines.local_launch import Beginnings, packed_secrets
 from boa.engines.local_run import LocalRun
 from boa.engines.processes import cgroups, orphans, parent_pool, run_files, run_supervisor
 from boa.engines.processes.beginning import begun
+from boa.engines.processes.warm_scripts import Recipe
 from boa.engines.spares import Spares
 from boa.engines.users import NoSuchUser
 from boa.model.cluster import JobId
@@ -130,7 +131,7 @@ class LocalEngine:
                 why = f"its package {launch.spec.package[:12]} cannot be unpacked: {trouble}"
                 self._end_unbegun(key, None, False, why)
                 return
-            run, recipe = self._begin(key, beginning.files), beginning.recipe
+            run = self._begin(key, beginning.files, recipe := beginning.recipe)
             if recipe is not None and self._warm.ask(recipe, run.folder, secrets):
                 run.warm_until = time.monotonic() + WARM_S
         run.secrets = secrets  # until somebody has taken it
@@ -145,17 +146,18 @@ class LocalEngine:
             else:
                 self._was_before(key)
             return
+        if then is None:
+            self._spares.drop(key.job)
         if run.dead or (run.grace_s is not None and run.grace_s <= grace_s):
             return
-        if then is not None and self._prepares:
+        if then is not None and self._prepares and run.grace_s is None:
             if key not in self._held:
                 self._prepare(then)
-            since = self._held.get(key, (0.0, time.monotonic()))[1]
-            self._held[key] = grace_s, since
+            least, since = self._held.get(key, (grace_s, time.monotonic()))
+            self._held[key] = min(grace_s, least), since
             self._stop_held()
             return
         self._held.pop(key, None)
-        self._spares.drop(key.job)
         self._stop(run, grace_s)
 
     def _stop(self, run: LocalRun, grace_s: Seconds) -> None:
@@ -215,10 +217,12 @@ class LocalEngine:
 
     # Beginnings
 
-    def _begin(self, key: RunKey, files: dict[str, bytes]) -> LocalRun:
+    def _begin(
+        self, key: RunKey, files: dict[str, bytes], recipe: Recipe | None = None
+    ) -> LocalRun:
         """The run's folder with all of this in it, or no folder."""
         private_folder(self._folders.home(key.job))
-        folder = self._spares.take(key.job) or tempfile.mkdtemp(dir=self._new)
+        folder = self._spares.take(key.job, recipe) or tempfile.mkdtemp(dir=self._new)
         run = self._new_run(key)
         try:
             if run_supervisor.LAUNCH in files:
@@ -264,6 +268,7 @@ class LocalEngine:
             pid = begun(words, self._beginnings.inherited(), given)
         finally:
             os.close(given)
+        spares.send_away(run.folder)
         run.secrets = b""
         run.supervisor, run.ours, run.warm_until = str(pid), True, None
 
@@ -377,6 +382,8 @@ class LocalEngine:
             del over[run]
         for run, written in over.items():
             run.end = written or run.unexplained()
+            if not run.end.stopped:  # by itself: its job may be over
+                self._spares.drop(run.key.job)
             if run.end.run_lost:
                 _log.warning("job %s, attempt %d: %s", run.key.job, run.key.attempt, run.end.reason)
             if written is None:

@@ -6,6 +6,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from boa.engines.launching import ProcessPlan
@@ -25,6 +26,7 @@ WAKE_BY = ("CUDA_VISIBLE_DEVICES", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
 @dataclass(frozen=True, slots=True)
 class _Prepared:
     folder: str
+    recipe: Recipe
     until: Seconds
     """When nobody waits any longer for it to be awake (monotonic)."""
 
@@ -44,13 +46,13 @@ class Spares:
             self.drop(old)
         self.drop(job)
         workers = [{n: plan["env"][n] for n in WAKE_BY if n in plan["env"]} for plan in plans]
-        folder = tempfile.mkdtemp(dir=self._place)
-        self._prepared[job] = _Prepared(folder, time.monotonic() + AWAKE_S)
         try:
+            folder = tempfile.mkdtemp(dir=self._place)
+            self._prepared[job] = _Prepared(folder, recipe, time.monotonic() + AWAKE_S)
             told = run_files.packed({"workers": workers})
             private_file(os.path.join(folder, spare_workers.SPARE), told)
             asked = self._parents.have_spares(recipe, folder)
-        except OSError:  # the disk is full, say
+        except OSError:  # the disk is full, say: who waits for it to be prepared stops all the same
             asked = False
         if not asked:
             self.drop(job)
@@ -62,13 +64,23 @@ class Spares:
             return False
         return not os.path.exists(os.path.join(found.folder, spare_workers.AWAKE))
 
-    def take(self, job: JobId) -> str | None:
-        """The folder to begin the job's next run in, if there is one."""
-        found = self._prepared.pop(job, None)
-        return found.folder if found is not None and os.path.isdir(found.folder) else None
+    def take(self, job: JobId, recipe: Recipe | None) -> str | None:
+        """The folder to begin the job's next run in, if there is one. `recipe`: of the parent that
+        is asked for that; another's spares would wait in vain, on the GPUs of the run."""
+        found = self._prepared.get(job)
+        if found is None or found.recipe != recipe or not os.path.isdir(found.folder):
+            self.drop(job)
+            return None
+        return self._prepared.pop(job).folder
 
     def drop(self, job: JobId) -> None:
         """Nobody will begin it."""
         found = self._prepared.pop(job, None)
         if found is not None:  # they end with the folder
             shutil.rmtree(found.folder, ignore_errors=True)
+
+
+def send_away(folder: str) -> None:
+    """Whoever waits in the folder of a run that another begins."""
+    with suppress(OSError):
+        os.unlink(os.path.join(folder, spare_workers.SPARE))

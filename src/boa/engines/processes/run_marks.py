@@ -62,7 +62,7 @@ def take_on(mark: int | None, locks: "list[int]") -> None:
     if mark is not None:
         _limit(mark)
     for fd in locks:
-        kept.add(fcntl.fcntl(fd, fcntl.F_DUPFD, LOCK_FD))
+        _keep(fd)
         os.close(fd)
 
 
@@ -70,12 +70,17 @@ def _lock() -> None:
     fd = os.open(LOCK, os.O_RDWR | os.O_CREAT | PLAIN, 0o600)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        try:
-            kept.add(fcntl.fcntl(fd, fcntl.F_DUPFD, LOCK_FD))
-        except OSError:  # more than may be open
-            kept.add(fcntl.fcntl(fd, fcntl.F_DUPFD, 3))
+        _keep(fd)
     finally:
         os.close(fd)
+
+
+def _keep(fd: int) -> None:
+    """Out of the way, for what is forked and executed too."""
+    try:
+        kept.add(fcntl.fcntl(fd, fcntl.F_DUPFD, LOCK_FD))
+    except OSError:  # more than may be open
+        kept.add(fcntl.fcntl(fd, fcntl.F_DUPFD, 3))
 
 
 def gather(cgroup: str) -> None:

@@ -39,7 +39,7 @@ MOST_S = 120.0
 LOOK_S = 1.0
 MESSAGE_BYTES = 1024**2
 LATE_S = 2.0
-"""A run waits so long for a spare to wake; then it does without."""
+"""A run waits so long for its spares to wake; then it does without."""
 
 
 class Spare:
@@ -75,10 +75,10 @@ class Spare:
         with suppress(OSError):
             self._awake = bool(self.line.recv(1))
 
-    def take(self, document: dict[str, Any]) -> bool:
-        """Tell it what to be; False: it cannot."""
+    def take(self, document: dict[str, Any], until: float) -> bool:
+        """Tell it what to be; False: it cannot, or is not awake by then."""
         if not self._awake:
-            self.line.settimeout(LATE_S)
+            self.line.settimeout(max(until - time.monotonic(), 0.001))
             self.hear()
         if not self._awake:
             return False
@@ -104,6 +104,8 @@ class Spares:
 
     def __init__(self) -> None:
         self._left: list[Spare] = []
+        self._until: float | None = None
+        """When the run does without those that are not awake: all its workers wait as one."""
 
     def fork(self, kind: "type[run_supervisor.Worker]") -> None:
         told = run_files.unpacked(run_files.read_plain(SPARE))
@@ -130,10 +132,12 @@ class Spares:
 
     def start(self, worker: "run_supervisor.Worker", workdir: str, group: int) -> int | None:
         """One of them as this worker; gives what `Worker.start` does, or None."""
+        if self._until is None:
+            self._until = time.monotonic() + LATE_S
         document = {"plan": worker.plan, "workdir": workdir, "group": group}
         for spare in [spare for spare in self._left if spare.fits(worker.plan["env"])]:
             self._left.remove(spare)
-            if spare.take({**document, "mark": run_marks.worn()}):
+            if spare.take({**document, "mark": run_marks.worn()}, self._until):
                 worker.pid, worker.output = spare.pid, spare.output
                 run_files.attempt(os.setpgid, worker.pid, group)  # both sides do
                 return spare.problem

@@ -27,9 +27,10 @@ MOST_BYTES = 1024**2
 MOST_KNOWN = 1000
 """Scripts that are remembered."""
 _TELLING = re.compile(
-    rb"environ\s*\[[^\]]*\]\s*=(?!=)|environ\s*\.\s*(setdefault|update)|environ\s*\|=|putenv|dotenv"
+    rb"environ\s*\[[^\]]*\]\s*=(?!=)|environ\s*\.\s*(setdefault|update|pop|clear)|environ\s*\|="
+    rb"|del\s+(os\s*\.\s*)?environ|putenv|unsetenv|dotenv|change_current_allocator"
 )
-"""In a script that sets variables."""
+"""In a script that changes variables, or how a GPU's memory is had."""
 _PYTHON = re.compile(r"python(3(\.\d+)?)?")
 _PLAIN = re.compile(r"[\w@%+=:,./ -]+", re.ASCII)
 """Text that a shell takes for words, and nothing else once the first of them is Python."""
@@ -65,7 +66,7 @@ class _Text:
     modules: tuple[str, ...]
     """Heavy ones that it imports."""
     tells: bool
-    """Whether it sets variables, which libraries read when they begin."""
+    """Whether it changes what libraries read when they begin: variables, nearly always."""
 
 
 class Finder:

@@ -1,15 +1,20 @@
 """Runs that are prepared while the one before goes on: its processes wait, and become workers."""
 
 import os
+import resource
+import shutil
 import signal
+import socket
 import sys
+import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from boa.engines import local, spares
-from boa.engines.processes import run_marks, spare_workers
+from boa.engines.processes import run_marks, run_supervisor, spare_workers
 from boa.engines.processes.warm_scripts import Finder
 from boa.model.job import JobSpec
 from boa.model.runs import Launch, RunKey
@@ -256,6 +261,10 @@ def test_marks_and_secrets_are_those_of_the_run(runs: Scripts) -> None:
         ("os.environ['A'] = 'b'", False),
         ("os.environ.setdefault('A', 'b')", False),
         ("os.environ |= {'A': 'b'}", False),
+        ("os.environ.get('A')", True),
+        ("del os.environ['A']", False),
+        ("os.environ.pop('A', None)", False),
+        ("torch.cuda.memory.change_current_allocator(mine)", False),
         ("from dotenv import load_dotenv", False),
     ],
 )
@@ -267,3 +276,115 @@ def test_libraries_are_not_woken_before_a_script_that_tells_them_how(
     found = Finder().find(spec, str(tmp_path), {})
     assert found is not None
     assert found.may_wake == may
+
+
+def prepared(runs: Scripts, then: Launch) -> tuple[RunKey, set[int]]:
+    """A run that was stopped, and who waits to be the next one's workers."""
+    first = training(runs)
+    runs.engine.stop(first, DEADLINE_S, then)
+    assert runs.end(first).stopped
+    spare = workers(runs)
+    assert spare
+    return first, spare
+
+
+def soon_gone(pids: set[int]) -> None:
+    """Long before they would give up by themselves: they have a GPU's memory."""
+    until(lambda: not any(map(alive, pids)), spare_workers.MOST_S / 4)
+
+
+def test_a_stop_goes_through_where_nothing_can_be_prepared(runs: Scripts) -> None:
+    first = training(runs)
+    shutil.rmtree(runs.root / "runs" / ".new")  # as on a full disk
+    runs.engine.stop(first, DEADLINE_S, following(runs))
+    assert runs.end(first).stopped
+    (runs.root / "runs" / ".new").mkdir()
+
+
+@pytest.mark.parametrize("why", ["secrets", "recipe", "cold"])
+def test_they_end_when_another_process_begins_the_run(runs: Scripts, why: str) -> None:
+    then = following(runs)
+    _, spare = prepared(runs, then)
+    if why == "secrets":  # more than the parent's socket takes
+        then = replace(then, secrets={f"KEY{n}": "a" * 100_000 for n in range(5)})
+    elif why == "recipe":
+        then = following(runs, OTHER="1")
+    else:
+        then = replace(then, spec=replace(then.spec, preload=()))
+    runs.engine.start(then)
+    assert not pids(runs, then.key, 1) & spare
+    soon_gone(spare)
+
+
+def test_they_end_when_the_run_is_not_begun(runs: Scripts) -> None:
+    then = following(runs)
+    _, spare = prepared(runs, then)
+    runs.engine.stop(then.key, DEADLINE_S)
+    assert runs.end(then.key).stopped
+    soon_gone(spare)
+
+
+def test_they_end_when_the_one_before_ends_by_itself(runs: Scripts) -> None:
+    runs.module("def wake():\n    import signal; signal.pause()", "waking")
+    runs.module("import sys, waking; sys.modules['boa.train.torch.waking'] = waking")
+    first = training(runs)
+    runs.engine.stop(first, DEADLINE_S, following(runs))
+    until(lambda: bool(workers(runs)))
+    spare = workers(runs)
+    for pid in pids(runs, first, 1):
+        os.kill(pid, signal.SIGKILL)
+    assert not runs.end(first).stopped
+    soon_gone(spare)
+
+
+def test_a_stop_for_good_ends_them_also_after_the_run(runs: Scripts) -> None:
+    first, spare = prepared(runs, following(runs))
+    runs.engine.stop(first, DEADLINE_S)
+    soon_gone(spare)
+
+
+def test_asked_again_the_shorter_grace_holds_and_nothing_waits_anew(runs: Scripts) -> None:
+    runs.module("def wake():\n    import signal; signal.pause()", "waking")
+    runs.module("import sys, waking; sys.modules['boa.train.torch.waking'] = waking")
+    ignores = TRAINS.replace("lambda *_: sys.exit(0)", "signal.SIG_IGN")
+    first, then = training(runs, ignores + "    signal.pause()\n"), following(runs)
+    runs.engine.stop(first, 60.0, then)
+    runs.engine.stop(first, 90.0, then)
+    assert runs.engine._held[first][0] == 60.0
+    runs.engine._spares.drop("1")
+    runs.poll()
+    assert not runs.engine._held
+    assert (runs.folder(first) / "stop").read_text() == "60.000"
+    runs.engine.stop(first, 0.0, then)
+    assert not runs.engine._held
+    assert runs.end(first).stopped
+
+
+def test_all_workers_together_wait_for_spares_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spare_workers, "LATE_S", 0.5)
+    lines = [socket.socketpair() for _ in range(8)]
+    asleep = spare_workers.Spares()
+    for mine, _ in lines:
+        spare = spare_workers.Spare({})
+        spare.line = mine
+        monkeypatch.setattr(spare_workers.Spare, "end", lambda spare: spare.line.close())
+        asleep._left.append(spare)
+    worker = object.__new__(run_supervisor.Worker)
+    worker.plan = {"env": {}}
+    began = time.monotonic()
+    assert asleep.start(worker, "/", 0) is None
+    assert time.monotonic() - began < 8 * 0.5 / 2
+    for _, theirs in lines:
+        theirs.close()
+
+
+def test_a_lock_is_kept_where_few_files_may_be_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    monkeypatch.setattr(run_marks, "LOCK_FD", most)
+    monkeypatch.setattr(run_marks, "kept", set())
+    run_marks.take_on(None, [os.open(tmp_path, os.O_RDONLY)])
+    (kept,) = run_marks.kept
+    assert os.readlink(f"/proc/self/fd/{kept}") == str(tmp_path)
+    os.close(kept)
