@@ -132,7 +132,7 @@ def test_a_segment_is_kept_by_who_has_it(tmp_path: Path) -> None:
 def test_more_than_its_share_is_refused_in_numbers(tmp_path: Path) -> None:
     with keeper(tmp_path, "--share", "0.000001"):
         client = KeeperClient(tmp_path)
-        with pytest.raises(NoKeeper, match=r"5\.0 GB are asked for, and of 0\.0 GB"):
+        with pytest.raises(NoKeeper, match=r"5\.0 GB are asked for, and of 0 MB"):
             client.reserve(5 * 10**9)
         client.close()
 

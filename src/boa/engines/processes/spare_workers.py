@@ -38,8 +38,8 @@ MOST_S = 120.0
 """Spares that nobody has taken by then are not going to be."""
 LOOK_S = 1.0
 MESSAGE_BYTES = 1024**2
-LATE_S = 2.0
-"""A run waits so long for its spares to wake; then it does without."""
+LATE_S, ANSWER_S = 2.0, 5.0
+"""A run waits so long for its spares to wake, and for each to answer; then it does without."""
 
 
 class Spare:
@@ -83,8 +83,11 @@ class Spare:
         if not self._awake:
             return False
         plan = run_files.in_memory(run_files.packed(document))
+        self.line.settimeout(ANSWER_S)
         try:
             socket.send_fds(self.line, [b"!"], [plan, *run_marks.kept])
+            if not self.line.recv(1):  # it has died meanwhile
+                return False
         except OSError:
             return False
         finally:
@@ -96,7 +99,8 @@ class Spare:
         self.line.close()
         for fd in (self.output, self.problem):
             os.close(fd)
-        run_files.attempt(os.kill, self.pid, run_supervisor.SIGKILL)
+        if self.pid > 0:
+            run_files.attempt(os.kill, self.pid, run_supervisor.SIGKILL)
 
 
 class Spares:
@@ -170,6 +174,7 @@ def _wait(
         plan, *locks = files
         document = run_files.unpacked(run_files.read_all(plan))
         os.close(plan)
+        line.send(b"!")
         line.close()
         run_marks.take_on(document["mark"], locks)
     except Exception:

@@ -88,3 +88,7 @@ def share_of_memory(share: float) -> int:
         except (OSError, ValueError):  # no such file, or "max"
             continue
     return int(total * share)
+
+
+def in_words(count: int) -> str:
+    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"

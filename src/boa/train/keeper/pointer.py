@@ -34,6 +34,8 @@ class Part:
     """Where its pickle is in the segment, and how long."""
     node: str = ""
     """The name of the node that it is on, for who may give that back."""
+    folder: str = ""
+    """Where the keeper listens on its node: for another job, or one that has no keeper any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +116,7 @@ def _part(document: Mapping[str, Any]) -> Part:
         address=None if address is None else Address(**address),
         own=_span(document["own"]),
         node=str(document.get("node", "")),
+        folder=str(document.get("folder", "")),
     )
 
 

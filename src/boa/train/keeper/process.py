@@ -29,7 +29,7 @@ from typing import Any, TypeAlias
 if __package__:
     from boa.train.keeper import far, messages
     from boa.train.keeper.generations import Generation
-    from boa.train.keeper.ledger import Ledger, share_of_memory
+    from boa.train.keeper.ledger import Ledger, in_words, share_of_memory
     from boa.train.keeper.messages import Message
     from boa.train.keeper.segments import Segment, Segments, rounded
     from boa.train.keeper.stripes import Stripes
@@ -37,7 +37,7 @@ else:  # alone, in whatever Python the job has
     import far  # type: ignore[import-not-found, no-redef]
     import messages  # type: ignore[import-not-found, no-redef]
     from generations import Generation  # type: ignore[import-not-found, no-redef]
-    from ledger import Ledger, share_of_memory  # type: ignore[import-not-found, no-redef]
+    from ledger import Ledger, in_words, share_of_memory  # type: ignore[import-not-found, no-redef]
     from messages import Message  # type: ignore[no-redef]
     from segments import Segment, Segments, rounded  # type: ignore[import-not-found, no-redef]
     from stripes import Stripes  # type: ignore[import-not-found, no-redef]
@@ -49,8 +49,9 @@ BEFORE = "before"
 container."""
 UNWRITTEN_S = 6 * 3600.0
 """State that cannot be written to the disk for so long is let go of, with nobody there."""
-IDLE_S = 600.0
-"""Without a rank, and without state that is on no disk, it stays so long."""
+IDLE_S = 60.0
+"""Without a rank, and without state that is on no disk, it stays so long, and its memory with it,
+which the next run need not have from the system again."""
 SHARE = 0.4
 """The share of the node's memory for all keepers together, unless somebody says otherwise."""
 BREATH_S = 5.0
@@ -249,8 +250,8 @@ class Keeper:
         most, left = self._ledger.most_bytes, max(left, 0)
         raise _Answered(
             {
-                "refused": f"{size / 1e9:.1f} GB are asked for, and of {most / 1e9:.1f} GB for "
-                f"state in memory on this node {left / 1e9:.1f} are free"
+                "refused": f"{in_words(size)} are asked for, and of {in_words(most)} for state in "
+                f"memory on this node (memory_share) {in_words(left)} are free"
             }
         )
 

@@ -29,7 +29,7 @@ from boa.train.torch.circle import Circle, Failed
 from boa.train.torch.memory.handing import Handing, Pickles
 from boa.train.torch.pickles import SHARED, own_name, pickled, put_down
 from boa.train.torch.ranks import Ranks
-from boa.train.torch.snapshot import Snapshots, local_of
+from boa.train.torch.snapshot import Snapshots, local_of, tensor_bytes
 from boa.train.torch.unpickling import check, loaded
 
 Seconds = Mapping[str, float]
@@ -97,7 +97,9 @@ class Checkpointer:
         """Without a home saves go nowhere, and there is nothing to load. `keeper`: the folder of
         the one that holds state in this node's memory, if there is one."""
         self._home, self._ranks = home, ranks
-        self._handing = None if home is None or keeper is None else Handing(home, ranks, keeper)
+        self._handing = None if home is None else Handing(home, ranks, keeper)
+        self._gone = ""
+        """The generation that was found to be gone, and told of."""
         self._snapshots = Snapshots(ranks.device)
         self._thread: threading.Thread | None = None
         self._problem: Exception | None = None
@@ -163,13 +165,16 @@ class Checkpointer:
         self.stall_s = time.perf_counter() - began
         return True
 
-    def reserve(self, tensors: Callable[[], dict[str, Any]]) -> None:
+    def reserve(
+        self, tensors: Callable[[], dict[str, Any]], shared: Callable[[], Any] = dict
+    ) -> None:
         """Have memory ready for a state like this one, in which to leave it. Without a keeper
         nobody asks for the state."""
-        if self._handing is not None:
+        if self._handing is not None and self._handing.reserves:
             values = storage.Draft(tensors(), self._ranks).values.values()
-            sizes = (local_of(v).nbytes for v in values if isinstance(v, torch.Tensor))
-            self._handing.reserve(sum(sizes))
+            size = sum(local_of(v).nbytes for v in values if isinstance(v, torch.Tensor))
+            beside = tensor_bytes(shared())
+            self._handing.reserve(size + beside * (self._ranks.rank == 0))
 
     @property
     def has_memory(self) -> bool:
@@ -206,10 +211,13 @@ class Checkpointer:
                 taken.pickles[own_name(self._ranks.rank)], taken.pickles.get(SHARED, b"")
             )
             values = {name: local_of(value) for name, value in taken.draft.values.items()}
-            handing.save(taken.draft, values, pickles, job.manifest(), circle)
+            manifest = job.manifest()
+            handing.save(taken.draft, values, pickles, manifest, circle)
         except Failed as problem:
             self._say(f"the state was not left in memory ({problem}); it goes to the disk")
             return False
+        step = manifest.progress.step
+        self._say(f"step {step} is in memory for the next run, and goes to the disk from there")
         return True
 
     def load(self, tensors: dict[str, Any]) -> Loaded | None:
@@ -237,9 +245,18 @@ class Checkpointer:
 
         def found() -> list[Path | Pointer]:
             left = None if handing is None else handing.newest()
+            if left is not None and handing is not None and (why := handing.missing(left)):
+                self._say_gone(left, why)
+                left = None
             return [*([] if left is None else [left]), *checkpoints.newest_first(home)]
 
         return self._ahead.first(found)
+
+    def _say_gone(self, left: Pointer, why: str) -> None:
+        if self._gone != left.generation:
+            self._gone = left.generation
+            at = left.manifest.progress.step
+            self._say(f"the state of step {at} was in memory, and is not any more ({why})")
 
     def _read(self, source: Path | Pointer, tensors: dict[str, Any]) -> Loaded:
         if isinstance(source, Pointer):

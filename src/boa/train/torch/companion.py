@@ -256,7 +256,7 @@ class Companion:
             self._leave()
             raise Stopped(0)
         if self._reserve_at == 0:
-            self._checkpoints.reserve(self.tensors)
+            self._checkpoints.reserve(self.tensors, state)
         self._reserve_at -= 1
         if self._save_now:
             self._save_now = False

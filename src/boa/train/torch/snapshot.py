@@ -115,6 +115,15 @@ class _Buffers:
         return buffer
 
 
+def tensor_bytes(value: Any) -> int:
+    """Bytes of all tensors in dictionaries, lists and tuples."""
+    if isinstance(value, torch.Tensor):
+        return int(local_of(value).nbytes)
+    if isinstance(value, Mapping):
+        return sum(map(tensor_bytes, value.values()))
+    return sum(map(tensor_bytes, value)) if isinstance(value, list | tuple) else 0
+
+
 def local_of(value: Any) -> Any:
     if isinstance(value, DTensor):
         value = value.to_local()

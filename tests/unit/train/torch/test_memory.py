@@ -133,6 +133,49 @@ def test_a_node_without_a_keeper_has_state_from_another(tmp_path: Path) -> None:
         saver.close()
 
 
+def test_a_job_without_a_keeper_or_with_another_finds_what_was_left_here(tmp_path: Path) -> None:
+    home, folder = tmp_path / "checkpoints", tmp_path / "keeper"
+    with keeper(folder, *WAITING), keeper(tmp_path / "another"):
+        left_alone(home, folder, some_state(3.0), step=7).close()
+        for has in (None, tmp_path / "another"):
+            found = some_state(9.0)
+            with closing(Checkpointer(home, ALONE, has)) as loader:
+                loaded = loader.load(found)
+            assert loaded is not None
+            assert loaded.progress.step == 7
+            assert torch.equal(found["model"]["whole"], torch.full((300, 7), 3.0))
+
+
+def test_without_its_keeper_and_without_a_checkpoint_it_begins_anew_and_says_so(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    home, folder = tmp_path / "checkpoints", tmp_path / "keeper"
+    with keeper(folder, *WAITING) as process:
+        left_alone(home, folder, some_state(3.0), step=7).close()
+        kill(process)
+    capfd.readouterr()
+    for has in (None, folder):
+        with closing(Checkpointer(home, ALONE, has)) as loader:
+            assert not loader.exists()
+            assert loader.load({}) is None
+        said = capfd.readouterr().err
+        assert said.count("step 7 was in memory, and is not any more") == 1
+
+
+def test_memory_has_room_for_all_that_a_script_keeps(tmp_path: Path) -> None:
+    home, folder = tmp_path / "checkpoints", tmp_path / "keeper"
+    kept = {"keeps": {"ema": [torch.full((3_000_000,), 2.0)]}}  # more than is spared
+    with keeper(folder, *WAITING):
+        with closing(Checkpointer(home, ALONE, folder)) as saver:
+            saver.reserve(lambda: some_state(3.0), lambda: kept)
+            until(lambda: saver.has_memory)
+            saver.save(
+                tensors=some_state(3.0), shared=kept, own={}, progress=Progress(), leaving=True
+            )
+        assert pointer.newest(home) is not None
+        assert not newest_first(home)
+
+
 def test_what_was_followed_meanwhile_is_not_written_in_the_place_of_what_followed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -180,7 +223,7 @@ def test_without_a_keeper_it_falls_back_to_the_last_checkpoint(
         assert loaded is not None
         assert loaded.progress.step == 1
         assert same(target, some_state(1.0)) or target["model"]["whole"].eq(1.0).all()
-        assert "in memory cannot be loaded" in capfd.readouterr().err
+        assert "step 2 was in memory, and is not any more" in capfd.readouterr().err
         saver.close()
 
 
@@ -199,7 +242,7 @@ def test_no_memory_means_the_disk_and_it_says_so(
             return "stops save to the disk" in said
 
         until(refused)
-        assert "GB are asked for" in said
+        assert "MB are asked for" in said
         state = some_state()
         assert saver.save(tensors=state, shared={}, own={}, progress=Progress(), leaving=True)
         assert len(newest_first(home)) == 1

@@ -58,11 +58,14 @@ class Far:
 class Handing:
     """All ranks make one and call the same methods in the same order."""
 
-    def __init__(self, home: Path, ranks: Ranks, folder: Path) -> None:
-        """`home`: of the checkpoints; `folder`: the keeper's on this node."""
+    def __init__(self, home: Path, ranks: Ranks, folder: Path | None) -> None:
+        """`home`: of the checkpoints; `folder`: the keeper's on this node. None: nothing is left
+        there, but what was before is found."""
         self._home, self._ranks, self._folder = home, ranks, folder
         self._ring = Ring(ranks.device, ranks.local_world)
         self._client: KeeperClient | None = None
+        self._others: dict[str, KeeperClient] = {}
+        """Keepers of other jobs on this node, by folder."""
         self._memory: Memory | None = None
         self._pieces: dict[tuple[str, int], Piece] = {}
         self._finding = threading.Lock()
@@ -71,12 +74,17 @@ class Handing:
 
     def reserve(self, count: int) -> None:
         """Have memory for a state of so many bytes on this rank, in the background."""
-        if self._reserving is None and count >= LEAST_BYTES:
+        if self._folder is not None and self._reserving is None and count >= LEAST_BYTES:
             size = int(count * SPARE_SHARE) + SPARE_BYTES
             self._reserving = threading.Thread(
                 target=self._reserve, args=[size], name="boa-reserve", daemon=True
             )
             self._reserving.start()
+
+    @property
+    def reserves(self) -> bool:
+        """Whether it may leave state in memory at all."""
+        return self._folder is not None
 
     @property
     def ready(self) -> bool:
@@ -109,7 +117,8 @@ class Handing:
             beside = self._home / pointer.NAME
             client.keep(memory.number, generation, command, _environment(), beside)
             here = client.where()
-            return Part(memory.number, here.key, here.address, own, here.node)
+            folder = str(self._folder)
+            return Part(memory.number, here.key, here.address, own, here.node, folder)
 
         def publish(parts: Any) -> list[None]:
             found = Pointer(
@@ -140,6 +149,15 @@ class Handing:
     def newest(self) -> Pointer | None:
         return pointer.newest(self._home)
 
+    def missing(self, found: Pointer) -> str:
+        """Why it cannot be had, before anything of it is read; empty: it can."""
+        try:
+            for rank in range(len(found.parts)):
+                self._piece(found, rank).bytes(0, 1)
+        except OSError as problem:
+            return str(problem)
+        return ""
+
     def reader(self, found: Pointer) -> PieceReader:
         """OSError: what it needs is not there any more."""
         index = self.pickled(found, 0, found.index)
@@ -158,11 +176,23 @@ class Handing:
 
     def _found(self, found: Pointer, rank: int) -> Piece:
         part, client = found.parts[rank], self._here()
-        if client is not None and part.keeper == client.where().key:
+        if client is None or part.keeper != client.where().key:
+            client = self._other(part)
+        if client is not None:
             return Near(client.open(part.segment, found.generation).content)
         if part.address is None:
-            raise NoKeeper("what another node has left cannot be reached from here")
+            raise NoKeeper("the process that held it is gone, or on another machine")
         return Far(part.address, found.generation, part.segment)
+
+    def _other(self, part: Part) -> KeeperClient | None:
+        """The keeper of another job, or of this one when it had one, if it is on this node."""
+        try:
+            if part.folder and part.folder not in self._others:
+                self._others[part.folder] = KeeperClient(Path(part.folder))
+            client = self._others.get(part.folder)
+            return client if client is not None and client.where().key == part.keeper else None
+        except NoKeeper:
+            return None
 
     def loaded(self) -> None:
         """This rank needs no more of it."""
@@ -170,6 +200,9 @@ class Handing:
             if piece.near is not None:
                 piece.near.close()
         self._pieces.clear()
+        for client in self._others.values():
+            client.close()
+        self._others.clear()
 
     def expect(self) -> None:
         """There may be state to load soon: what takes time begins, in the background."""
@@ -185,6 +218,7 @@ class Handing:
 
     def close(self) -> None:
         self._over.set()
+        self.loaded()
         if self._reserving is not None:
             self._reserving.join()
         if self._client is not None:
@@ -198,11 +232,14 @@ class Handing:
             return None
 
     def _connected(self) -> KeeperClient:
+        if self._folder is None:
+            raise NoKeeper("there is none for this run")
         if self._client is None:
             self._client = KeeperClient(self._folder)
         return self._client
 
     def _reserve(self, size: int) -> None:
+        assert self._folder is not None
         try:
             client = self._client = self._client or begun(self._folder, self._over)
             while not self._over.is_set():

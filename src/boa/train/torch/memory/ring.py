@@ -148,7 +148,8 @@ class Ring:
             for move in moves
             for span in move.memory.spans(move.at, move.near.numel())
         ]
-        carried = carrier.Carrier(driver, carrier.context(), grains, out=out)
+        with torch.cuda.device(self._device):
+            carried = carrier.Carrier(driver, carrier.context(), grains, out=out)
 
         def work(buffer: Buffer) -> None:
             first, second = (torch.cuda.Stream(self._device) for _ in range(2))
