@@ -34,6 +34,7 @@ from boa.train.torch.unpickling import check, loaded
 
 Seconds = Mapping[str, float]
 _NOTHING: Seconds = MappingProxyType({})
+_SWEEPING = "boa-sweep"
 
 
 class NotLoaded(RuntimeError):
@@ -352,7 +353,7 @@ def _published(folder: Path, manifest: Manifest) -> Path:
 def _sweep(folders: Sequence[Path]) -> None:
     """Remove them while others go on: gigabytes take a while, and nobody needs to wait for it.
 
-    What is left when the process ends goes when the next one begins.
+    What is left when the process ends goes when the next one begins; the last waits (`swept`).
     """
 
     def remove() -> None:
@@ -360,7 +361,14 @@ def _sweep(folders: Sequence[Path]) -> None:
             checkpoints.abandon(folder)
 
     if folders:
-        threading.Thread(target=remove, name="boa-sweep", daemon=True).start()
+        threading.Thread(target=remove, name=_SWEEPING, daemon=True).start()
+
+
+def swept() -> None:
+    """Wait until what was to be removed is gone."""
+    for thread in threading.enumerate():
+        if thread.name == _SWEEPING:
+            thread.join()
 
 
 def _as_loaded(

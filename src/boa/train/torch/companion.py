@@ -17,7 +17,7 @@ from boa.train import session, stopping
 from boa.train.checkpoints import Progress
 from boa.train.torch import random, states
 from boa.train.torch.arriving import Sums
-from boa.train.torch.checkpoint import Checkpointer
+from boa.train.torch.checkpoint import Checkpointer, swept
 from boa.train.torch.circle import Failed
 from boa.train.torch.data import Cell, ElasticLoader, Position
 from boa.train.torch.exchange import Exchange
@@ -271,6 +271,7 @@ class Companion:
         except Failed as problem:
             if self.ranks.rank == 0:
                 print(f"boa: the last checkpoint was not saved ({problem})", file=sys.stderr)
+        swept()  # no run follows that would
 
     # Checkpoints
 

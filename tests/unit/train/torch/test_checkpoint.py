@@ -8,7 +8,6 @@ import os
 import pickle
 import random
 import re
-import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ from torch.distributed.checkpoint.format_utils import dcp_to_torch_save
 from boa.train import Progress
 from boa.train.checkpoints import MANIFEST, newest_first
 from boa.train.torch import random as randomness
-from boa.train.torch.checkpoint import Checkpointer, NotLoaded
+from boa.train.torch.checkpoint import Checkpointer, NotLoaded, swept
 from boa.train.torch.circle import Failed
 from boa.train.torch.ranks import Ranks
 from boa.train.torch.snapshot import Snapshots
@@ -183,12 +182,6 @@ def test_the_manifest_says_who_saved_it_and_what_it_took(tmp_path: Path) -> None
         "world_size": 1,
         "parts": {"stop": 0.1, "save": 0.5},
     }
-
-
-def swept() -> None:
-    for thread in threading.enumerate():
-        if thread.name == "boa-sweep":
-            thread.join(30)
 
 
 def test_what_is_old_or_was_left_behind_is_removed_in_the_background(tmp_path: Path) -> None:

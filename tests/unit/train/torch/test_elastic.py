@@ -1,5 +1,6 @@
 """The elastic loop's own rules: what it refuses, what an epoch is, what it keeps."""
 
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ import torch
 from torch import nn
 from torch.utils.data import TensorDataset
 
-from boa.train import session
+from boa.train import checkpoints, session
 from boa.train.torch import Elastic, pace
 from boa.train.torch.tuner import Tuner
 from elastic import Attempt, play
@@ -126,3 +127,32 @@ def test_a_training_that_is_over_starts_and_ends_at_once(tmp_path: Path) -> None
     assert {step["epoch"] for step in first.told[0]["steps"]} == {0, 1, 2}
     assert [told["steps"] for told in again.told] == [[], []]
     assert again.codes == [0, 0]
+
+
+def slow_to_remove(_interrupt: Callable[[int], None]) -> None:
+    """What is old is removed long after all is saved."""
+    remove = checkpoints.abandon
+
+    def later(folder: Path) -> None:
+        release.wait()
+        remove(folder)
+
+    release = threading.Event()
+    checkpoints.abandon = later  # type: ignore[assignment]
+    run = Elastic(batch_size=8, save_every_s=0.0)
+    model = run.wrap(lambda: nn.Linear(2, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    batches = run.loader(TensorDataset(torch.ones(SAMPLES, 2)))
+    run.resume(model, optimizer)
+    for epoch in run.epochs(3):
+        for (inputs,) in batches:
+            run.step(model(inputs).mean())
+        if epoch == 2:
+            threading.Timer(0.2, release.set).start()
+
+
+def test_a_training_that_is_over_leaves_no_old_checkpoints(tmp_path: Path) -> None:
+    (ended,) = play(slow_to_remove, tmp_path, [Attempt(1)])
+    left = [path.name for path in tmp_path.rglob(".boa-*") if path.is_dir()]
+    assert ended.told[0] is None
+    assert not left
