@@ -129,7 +129,7 @@ def test_a_training_that_is_over_starts_and_ends_at_once(tmp_path: Path) -> None
     assert again.codes == [0, 0]
 
 
-def slow_to_remove(_interrupt: Callable[[int], None]) -> None:
+def slow_to_remove(_interrupt: Callable[[int], None]) -> dict[str, Any]:
     """What is old is removed long after all is saved."""
     remove = checkpoints.abandon
 
@@ -149,10 +149,9 @@ def slow_to_remove(_interrupt: Callable[[int], None]) -> None:
             run.step(model(inputs).mean())
         if epoch == 2:
             threading.Timer(0.2, release.set).start()
+    return {}
 
 
 def test_a_training_that_is_over_leaves_no_old_checkpoints(tmp_path: Path) -> None:
-    (ended,) = play(slow_to_remove, tmp_path, [Attempt(1)])
-    left = [path.name for path in tmp_path.rglob(".boa-*") if path.is_dir()]
-    assert ended.told[0] is None
-    assert not left
+    play(slow_to_remove, tmp_path, [Attempt(1)])
+    assert not [path.name for path in tmp_path.rglob(".boa-*") if path.is_dir()]
