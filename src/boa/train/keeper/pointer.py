@@ -35,7 +35,8 @@ class Part:
     node: str = ""
     """The name of the node that it is on, for who may give that back."""
     folder: str = ""
-    """Where the keeper listens on its node: for another job, or one that has no keeper any more."""
+    """Where a keeper without an address listens: for another job of its machine, or one that has no
+    keeper any more."""
 
 
 @dataclass(frozen=True, slots=True)

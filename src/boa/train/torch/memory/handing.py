@@ -117,7 +117,7 @@ class Handing:
             beside = self._home / pointer.NAME
             client.keep(memory.number, generation, command, _environment(), beside)
             here = client.where()
-            folder = str(self._folder)
+            folder = "" if here.address else str(self._folder)
             return Part(memory.number, here.key, here.address, own, here.node, folder)
 
         def publish(parts: Any) -> list[None]:
