@@ -3,6 +3,7 @@
 import ctypes
 import os
 import threading
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -71,8 +72,8 @@ def test_each_rank_wakes_its_own_device(monkeypatch: pytest.MonkeyPatch) -> None
         monkeypatch.setattr(torch.cuda, name, lambda *_: None)
     woken: list[torch.device] = []
     monkeypatch.setattr(ranks, "cublas", woken.append)
-    for name, value in (("RANK", "0"), ("LOCAL_RANK", "2"), ("WORLD_SIZE", "1")):
-        monkeypatch.setenv(name, value)
+    third = SimpleNamespace(rank=0, world_size=1, local_rank=2)
+    monkeypatch.setattr(ranks, "context", lambda: third)
     device = ranks.join().device
     for thread in threading.enumerate():
         if thread.name == "boa-wake":
