@@ -76,6 +76,17 @@ def workers(runs: Scripts) -> set[int]:
     return {pid for spare in waiting(runs) for pid in run_marks.children(spare)}
 
 
+def held(runs: Scripts) -> tuple[RunKey, set[int]]:
+    """A run whose stop waits for spares that never wake."""
+    runs.module("def wake():\n    import signal; signal.pause()", "waking")
+    runs.module("import sys, waking; sys.modules['boa.train.torch.waking'] = waking")
+    first = training(runs)
+    runs.engine.stop(first, DEADLINE_S, following(runs))
+    until(lambda: bool(workers(runs)))
+    spare = workers(runs)
+    return first, spare
+
+
 def pids(runs: Scripts, key: RunKey, width: int) -> set[int]:
     for rank in range(width):
         runs.until_printed(key, "ready", rank)
@@ -206,12 +217,7 @@ def test_a_stop_for_good_prepares_nothing(runs: Scripts) -> None:
 
 
 def test_a_stop_for_good_does_not_wait_for_one_that_prepares(runs: Scripts) -> None:
-    runs.module("def wake():\n    import signal; signal.pause()", "waking")
-    runs.module("import sys, waking; sys.modules['boa.train.torch.waking'] = waking")
-    first = training(runs)
-    runs.engine.stop(first, DEADLINE_S, following(runs))
-    until(lambda: bool(workers(runs)))
-    spare = workers(runs)
+    first, spare = held(runs)
     runs.engine.stop(first, 0.0)
     assert runs.end(first).stopped
     until(lambda: not any(map(alive, spare)))
@@ -323,12 +329,7 @@ def test_they_end_when_the_run_is_not_begun(runs: Scripts) -> None:
 
 
 def test_they_end_when_the_one_before_ends_by_itself(runs: Scripts) -> None:
-    runs.module("def wake():\n    import signal; signal.pause()", "waking")
-    runs.module("import sys, waking; sys.modules['boa.train.torch.waking'] = waking")
-    first = training(runs)
-    runs.engine.stop(first, DEADLINE_S, following(runs))
-    until(lambda: bool(workers(runs)))
-    spare = workers(runs)
+    first, spare = held(runs)
     for pid in pids(runs, first, 1):
         os.kill(pid, signal.SIGKILL)
     assert not runs.end(first).stopped
