@@ -5,6 +5,7 @@ It needs torch and NumPy alone: PYTHONPATH=src python bench/gpu.py [--only noise
 """
 
 import argparse
+import shutil
 import sys
 import tempfile
 import time
@@ -165,9 +166,11 @@ def save(model: Model, options: argparse.Namespace) -> Measured:
     usual = trainer.seconds(model.batch, 20)
     stalls, meanwhile, background, blocking, size = [], [], [], [], 0
     with tempfile.TemporaryDirectory(prefix="boa-gpu-", dir=options.folder) as scratch:
-        checkpoints = Checkpointer(Path(scratch), ALONE)
+        home = Path(scratch) / "checkpoints"
+        checkpoints = Checkpointer(home, ALONE)
         for round_ in range(options.repeats + 1):
             for wait in (False, True):
+                shutil.rmtree(home, ignore_errors=True)  # two of a large model may not fit
                 settle()
                 began = time.perf_counter()
                 parts, optim = get_state_dict(trainer.model, trainer.optimizer)
@@ -190,10 +193,10 @@ def save(model: Model, options: argparse.Namespace) -> Measured:
             if round_ == 0:  # buffers are made the first time; told apart
                 first = stalls.pop()
                 meanwhile.pop(), background.pop(), blocking.pop()
-        size = sum(p.stat().st_size for p in Path(scratch).rglob("*") if p.is_file())
+        size = sum(p.stat().st_size for p in home.rglob("*") if p.is_file())
     table = Measured(f"{model.name}: a checkpoint", note="stall: from asking to training on")
     table.add(
-        megabytes=size / 2 / 1e6,
+        megabytes=size / 1e6,
         first_stall_s=first,
         stall_s=median(stalls),
         background_s=median(background),

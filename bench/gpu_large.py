@@ -23,6 +23,7 @@ CUDA = torch.cuda.is_available()
 WAYS = {
     "cold, disk": {"warm": False, "memory": False},
     "disk": {"warm": True, "memory": False},
+    "disk, uncached": {"warm": True, "memory": False},
     "memory": {"warm": True, "memory": True},
 }
 STEPS = 6
@@ -35,6 +36,9 @@ def restart(name: str, how: str, scratch: Path, *, tiny: bool) -> dict[str, floa
     runs.attempt(1, STEPS, grace_s=600.0)
     before = {mark: runs.events[mark] for mark in ("asked", "asked to stop", "saved", "ended")}
     step_s = _step_s(runs.marks)
+    if how == "disk, uncached":
+        aside = runs.evict()
+        before = {mark: at + aside for mark, at in before.items()}
     runs.attempt(1, STEPS, until="first step", grace_s=0.0)
     events = {**runs.events, **before}
     row = {part: events[until] - events[since] for part, since, until in PARTS}
