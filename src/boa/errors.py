@@ -74,12 +74,14 @@ class UsageError(BoaError):
 class BudgetTooSmall(BoaError):
     exit_code = 3
 
-    def __init__(self, budget: UsdPerHour, needed: UsdPerHour) -> None:
-        self.budget, self.needed = budget, needed
+    def __init__(self, budget: UsdPerHour, needed: UsdPerHour, whose: str = "") -> None:
+        """`whose`: the name of the part of a shared budget, if it is not the whole."""
+        self.budget, self.needed, self.whose = budget, needed, whose
+        said = f"{whose}: a" if whose else "a"
         super().__init__(
-            f"a budget of {budget:.6g} per hour cannot keep up with this workload: the cheapest "
-            f"plan spends {no_less(needed)} per hour. Raise the budget to at least that, or drop "
-            "a job class."
+            f"{said} budget of {budget:.6g} per hour cannot keep up with this workload: the "
+            f"cheapest plan spends {no_less(needed)} per hour. Raise the budget to at least that, "
+            "or drop a job class."
         )
 
 

@@ -52,7 +52,13 @@ def workload_from_files(
     reading: Reading = WHOLE,
 ) -> Workload:
     """The workload of `boa workload from-trace`. Without profiles the catalogue's figures serve."""
+    from boa.catalogue.class_profiles import class_profiles, workload_from_profiles  # uses this one
+
     arrived = read_trace(trace, reading)
+    if profiles is not None and (own := class_profiles(profiles)):
+        if slowdown is not None:
+            raise InputError("slowdown", slowdown, "none: profiles of classes are true as they are")
+        return workload_from_profiles(arrived, own, gpus, rescale=rescale, prices=prices)
     if profiles is None:
         learned = known_figures("rubick" if set(gpus) == {RUBICK_GPU} else "sia")
     else:

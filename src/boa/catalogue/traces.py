@@ -1,8 +1,9 @@
 """Traces in files: our own, those of the Sia, Pollux and Rubick artifacts, Microsoft's logs.
 
 Our own has the columns `name, arrival_s, application` and, where known, `gpus, batch_size,
-steps, plan, guaranteed, duration_s`. A cell left empty says that it is not known. It is CSV, or
-Parquet with the same columns, which takes the optional package pyarrow.
+steps, plan, guaranteed, duration_s, priority`. A cell left empty says that it is not known, and
+that a priority is normal. It is CSV, or Parquet with the same columns, which takes the optional
+package pyarrow.
 """
 
 import csv
@@ -19,6 +20,7 @@ from boa.catalogue.elastic_jobs import elastic_trace
 from boa.catalogue.reading import WHOLE, Reading
 from boa.catalogue.tables import CsvTable, Row, check_columns, parse_csv, read_csv
 from boa.errors import FileError, InputError
+from boa.model.priorities import PRIORITIES, Priority
 from boa.model.trace import Trace, TraceJob
 
 OWN_COLUMNS = (
@@ -31,6 +33,7 @@ OWN_COLUMNS = (
     "plan",
     "guaranteed",
     "duration_s",
+    "priority",
 )
 REQUIRED = ("name", "application")
 CSV, PARQUET = ".csv", ".parquet"
@@ -59,6 +62,7 @@ class TraceFormat:
     plan: str | None = None
     guaranteed: str | None = None
     duration: str | None = None
+    priority: str | None = None
 
 
 SIA = TraceFormat(name="sia", arrival="time", gpus="num_replicas", batch_size="batch_size")
@@ -81,6 +85,7 @@ OWN = TraceFormat(
     plan="plan",
     guaranteed="guaranteed",
     duration="duration_s",
+    priority="priority",
 )
 FORMATS = (OWN, RUBICK, SIA)
 
@@ -189,6 +194,7 @@ def _cells(job: TraceJob) -> tuple[object, ...]:
         job.plan,
         int(job.guaranteed),
         job.duration_s,
+        None if job.priority == "normal" else job.priority,
     )
 
 
@@ -205,8 +211,19 @@ def _job(row: Row, layout: TraceFormat) -> TraceJob:
         duration_s=(
             row.number(layout.duration) if layout.duration and row.has(layout.duration) else None
         ),
+        priority=_priority(row, layout.priority),
         line=row.line,
     )
+
+
+def _priority(row: Row, column: str | None) -> Priority:
+    if not column or not row.has(column):
+        return "normal"
+    said = row.text(column)
+    for known in PRIORITIES:
+        if said == known:
+            return known
+    raise InputError(row.at(column), said, f"one of {', '.join(PRIORITIES)}")
 
 
 def _whole(row: Row, column: str | None) -> int | None:
@@ -284,14 +301,14 @@ def _known_columns() -> set[str | None]:
     known: set[str | None] = {*REQUIRED, *cluster_logs.COLUMNS}
     for layout in FORMATS:
         known |= {layout.arrival, layout.gpus, layout.batch_size, layout.steps}
-        known |= {layout.duration, layout.plan, layout.guaranteed}
+        known |= {layout.duration, layout.plan, layout.guaranteed, layout.priority}
     return known
 
 
 def _write_parquet(jobs: Iterable[TraceJob], draft: Path, path: Path) -> int:
     arrow = _pyarrow(path)
     text, whole, real = arrow.string(), arrow.int64(), arrow.float64()
-    kinds = (text, real, text, whole, whole, whole, text, arrow.bool_(), real)
+    kinds = (text, real, text, whole, whole, whole, text, arrow.bool_(), real, text)
     schema = arrow.schema(list(zip(OWN_COLUMNS, kinds, strict=True)))
     count, left = 0, iter(jobs)
     with arrow.parquet.ParquetWriter(draft, schema) as writer:

@@ -112,7 +112,8 @@ def object_of(
         if one_of and sum(name in value for name in one_of) != 1:
             raise Wrong(value, f"exactly one of {', '.join(one_of)}")
         if at_most_one and all(name in value for name in at_most_one):
-            raise Wrong(value, f"only one of {' and '.join(at_most_one)}")
+            last = at_most_one[-1]
+            raise Wrong(value[last], f"only one of {' and '.join(at_most_one)}", at=f".{last}")
         made = defaults.copy()
         name = ""
         try:
@@ -161,7 +162,7 @@ def misfit(value: Mapping[Any, Any], fields: Sequence[Field], open_to_more: bool
     for key in () if open_to_more else value:
         if key not in names:
             name = cut(key)
-            near = get_close_matches(name, names, 1) or [n for n in names if n.startswith(name)]
+            near = [n for n in names if n.startswith(name)] or get_close_matches(name, names, 1)
             problem = f"unknown field, perhaps {near[0]} is meant" if near else "unknown field"
             return Wrong(value[key], f"one of {', '.join(sorted(names))}", problem, step(key))
     required = [field.name for field in fields if field.required]

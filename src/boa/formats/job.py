@@ -309,14 +309,9 @@ JOB = Format(
             "How often it is started again after it failed by itself.",
             default=DEFAULTS.retries,
         ),
-        Field(
-            "weight",
-            number(above=0),
-            "How much a second of this job's JCT counts.",
-            default=DEFAULTS.weight,
-        ),
         *TERMS,
         make=_spec,
+        at_most_one=("priority", "weight"),
     ),
 )
 
@@ -393,6 +388,5 @@ def job_document(spec: JobSpec) -> dict[str, Any]:
         **({} if spec.preload is None else {"preload": list(spec.preload)}),
         "grace_s": spec.grace_s,
         "retries": spec.retries,
-        "weight": spec.weight,
         **terms_document(spec),
     }

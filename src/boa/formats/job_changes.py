@@ -21,7 +21,8 @@ def read_changes(spec: JobSpec, document: Any) -> dict[str, Any]:
             expected = f"one of {', '.join(AMENDABLE)}"
             problem = "cannot be changed once a job is submitted"
             raise InputError(cut(name), document[name], expected, problem)
-    changed = job_document(_merged(spec, document))
+    made = _merged(spec, document)
+    changed = {**job_document(made), "priority": made.priority, "weight": made.weight}
     gpus = changed["gpus"]
     changed["gpus"] = {"min": gpus["min"], "max": gpus["max"], "types": gpus.get("types", [])}
     return {name: changed.get(name) for name in document}
@@ -41,7 +42,11 @@ def read_again(spec: JobSpec, document: Any) -> JobSpec:
 
 
 def _merged(spec: JobSpec, changes: dict[str, Any], path: str = "") -> JobSpec:
-    document = {**job_document(spec), **changes}
+    given = job_document(spec)
+    if "priority" in changes or "weight" in changes:  # one takes the place of the other
+        given.pop("priority", None)
+        given.pop("weight", None)
+    document = {**given, **changes}
     if isinstance(changes.get("gpus"), dict):
         limits = {**job_document(spec)["gpus"], **changes["gpus"]}
         if "min" in changes["gpus"] and "max" not in changes["gpus"]:

@@ -1,8 +1,10 @@
-"""A job's terms: what it starts after, what it may take and cost, by when it is to have ended."""
+"""A job's terms: how much it counts, what it starts after, what it may take and cost, and its
+deadline."""
 
 from typing import Any, get_args
 
-from boa.formats.containers import either, list_of, object_of
+from boa.formats.containers import either, list_of, mapping_of, object_of
+from boa.formats.parts import CLASS, MAX_NAME
 from boa.formats.shapes import (
     BeyondSchema,
     Field,
@@ -15,11 +17,13 @@ from boa.formats.shapes import (
     whole,
 )
 from boa.model.job_spec import After, JobSpec, On
+from boa.model.priorities import PRIORITIES
 
 MAX_AFTER = 1000
 MAX_KEY = 200
 LONGEST_S = 10 * 366 * 86_400.0
 MOST_USD = 1e9
+MAX_TAGS = 20
 _WAITED = "the id of a job, such as 12, or of a sweep, such as s3"
 _ID = text(_WAITED, pattern=r"^s?[1-9][0-9]{0,17}$", words="id of a job, or of a sweep")
 
@@ -65,7 +69,42 @@ _AFTERS = list_of(
 )
 _AFTER = then(_AFTERS, _each_once)
 
+
+def _quoted(value: Any) -> str:
+    hint = f' (a number goes in quotes: "{value}")' if type(value) in (int, float) else ""
+    return f"1 to {MAX_NAME} printable characters{hint}"
+
+
+_TAGS = mapping_of(
+    CLASS,
+    text(
+        _quoted,
+        pattern=r"^(?=.*\S)[^\x00-\x1f\x7f]+$",
+        most=MAX_NAME,
+        fits=str.isprintable,
+        words=f"text of up to {MAX_NAME} characters",
+    ),
+    called="KIND",
+    least=0,
+    most=MAX_TAGS,
+    expected=f"a mapping from up to {MAX_TAGS} kinds to what is charged",
+    words=f"mapping from up to {MAX_TAGS} names to text",
+)
+
 TERMS = (
+    Field(
+        "priority",
+        choice(PRIORITIES),
+        "`urgent`: it counts several times as much as a normal job (`priorities` in boa.yaml). "
+        "`background`: it runs on GPUs that are paid for and empty, and makes room at once.",
+        otherwise="normal",
+    ),
+    Field(
+        "weight",
+        number(above=0),
+        "How much a second of this job's JCT counts, as a number instead of a priority.",
+        default=1.0,
+    ),
     Field(
         "after",
         _AFTER,
@@ -105,19 +144,28 @@ TERMS = (
         otherwise="none",
         example="nightly-2026-11-16",
     ),
+    Field(
+        "tags",
+        _TAGS,
+        "Whom or what it is charged to: `boa cost --by tag:project` adds up by them.",
+        otherwise="none",
+        example={"project": "cats", "cost_center": "4711"},
+    ),
 )
 
 
 def terms_document(spec: JobSpec) -> dict[str, Any]:
     """Those that there are."""
+    counts = {"weight": spec.weight} if spec.priority == "normal" else {"priority": spec.priority}
     said = {
         "after": [_named(one) for one in spec.after] or None,
         "max_time_s": spec.max_time_s,
         "max_cost": spec.max_cost,
         "deadline_s": spec.deadline_s,
         "key": spec.key or None,
+        "tags": dict(spec.tags) or None,
     }
-    return {name: value for name, value in said.items() if value is not None}
+    return {**counts, **{name: value for name, value in said.items() if value is not None}}
 
 
 def _named(one: After) -> Any:

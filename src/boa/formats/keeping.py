@@ -1,16 +1,17 @@
-"""Fields of `boa.yaml` on what jobs bring and leave: packages and artifacts, and how long each is
-kept."""
+"""Fields of `boa.yaml` on how long things are kept: details in the store, packages, artifacts."""
 
 import dataclasses
 from typing import Any
 
 from boa.formats.containers import as_given, object_of
-from boa.formats.shapes import Field, nullable, number, then
+from boa.formats.shapes import Field, nullable, number, then, whole
+from boa.model.history_kept import HistoryKept
 from boa.model.service import ServiceConfig
 
 MAX_PACKAGE_MB = 1024.0
 MAX_GB = 1e6
 MAX_DAYS = 36_500.0
+MAX_EVENTS = 100_000_000
 _DEFAULTS: dict[str, Any] = {part.name: part.default for part in dataclasses.fields(ServiceConfig)}
 _DAYS = number(least=0, most=MAX_DAYS)
 
@@ -49,7 +50,31 @@ _ARTIFACTS = object_of(
     ),
     make=as_given,
 )
+_KEEP = object_of(
+    Field(
+        "events",
+        whole(least=1000, most=MAX_EVENTS),
+        "The newest so many events.",
+        default=HistoryKept().events,
+    ),
+    Field(
+        "samples_days",
+        number(least=1, most=MAX_DAYS),
+        "Days that the budget, GPUs wanted and jobs of every minute are kept, and what jobs that "
+        "are as old reported.",
+        default=HistoryKept().samples_days,
+    ),
+    Field(
+        "jobs_days",
+        nullable(number(least=1, most=MAX_DAYS)),
+        "Days that a job is kept after its end, with all that it reported; at least a day longer "
+        "than its artifacts. What it cost stays.",
+        otherwise="for good",
+    ),
+    make=HistoryKept,
+)
 KEEPING = (
+    Field("keep", _KEEP, "How long the store keeps details. What was paid is kept for good."),
     Field("packages", _PACKAGES, "Folders that were packed and sent with jobs."),
     Field("artifacts", _ARTIFACTS, "Files that jobs leave in `$BOA_ARTIFACTS`."),
 )

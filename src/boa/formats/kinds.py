@@ -8,6 +8,8 @@ if TYPE_CHECKING:
 
 KINDS: Mapping[str, str] = {
     "workload": "what a plan is made from",
+    "budgets": "who shares a budget, for `boa plan --budgets`",
+    "calendar": "budgets and prices by the hour of the week, for `boa plan --calendar`",
     "plan": "what `boa plan -o` writes",
     "job": "what `boa submit` sends",
     "config": "`boa.yaml`, which `boa serve` reads",
@@ -23,6 +25,14 @@ def format_of(kind: str) -> "Format[Any]":
             from boa.formats.workload import WORKLOAD
 
             return WORKLOAD
+        case "budgets":
+            from boa.formats.budgets import BUDGETS
+
+            return BUDGETS
+        case "calendar":
+            from boa.formats.calendar import CALENDAR
+
+            return CALENDAR
         case "plan":
             from boa.formats.plan import PLAN
 

@@ -24,6 +24,8 @@ MAX_ADDRESSES = 50
 MAX_NAMES = 200
 MAX_URL = 2000
 MAX_MONTH_USD = 1e12
+MAX_ALERTS = 20
+MAX_PERCENT = 10_000
 URL = re.compile(r"https?://[^\s/?#@\\]+(?:[/?][^\s#\\]*)?", re.ASCII | re.IGNORECASE)
 """Without a user, which would be shown, and without anything that two readers read differently."""
 _ADDRESS = text(
@@ -44,7 +46,7 @@ _USED: dict[str, tuple[str, ...]] = {
     "email": ("to", "from", "smtp", "security", "user", "password_file", "password_secret"),
 }
 """Fields of a target that go with its kind, beside those that all have."""
-_OF_ALL = ("kind", "tell", "teams", "owners", "month_usd")
+_OF_ALL = ("kind", "tell", "teams", "owners", "month_usd", "alerts")
 
 
 def _names(what: str) -> Any:
@@ -64,8 +66,20 @@ _TARGET = object_of(
     Field(
         "month_usd",
         number(above=0, most=MAX_MONTH_USD),
-        "What a month may cost: `forecast` is told above it.",
+        "What a month may cost: `forecast` is told above it, and `spent` by percent of it.",
         otherwise="5 % more than the budget allows",
+    ),
+    Field(
+        "alerts",
+        list_of(
+            number(above=0, most=MAX_PERCENT),
+            most=MAX_ALERTS,
+            unique="each once",
+            words=f"list of up to {MAX_ALERTS} numbers > 0",
+        ),
+        "Percent of the month's budget, or of a part's, at which `spent` is told.",
+        otherwise="50, 80, 100",
+        example=[50, 80, 100],
     ),
     Field(
         "url",

@@ -84,6 +84,19 @@ _IN_USE = object_of(
     make=as_given,
     open_to_more=True,
 )
+_BUDGET = object_of(
+    Field("name", NAME, "Of the whole, or of a part.", told=True),
+    Field("above", NAME, "The budget that it is a part of; null: it is the whole.", told=True),
+    _told("budget_per_hour", "Of the whole the most, of a part what it has by right."),
+    _told("max_per_hour", "The most that it may spend; null: what there is."),
+    _told("spend_per_hour", "What its classes spend under the plan."),
+    _told("wanted_per_hour", "What its fastest plan would spend: more buys it nothing."),
+    _told("average_jct_s", "Mean JCT of its jobs; null where none come."),
+    _told("alone_jct_s", "The same if it had its share alone; null: that cannot keep up."),
+    _told("shadow_price_s", "Seconds of objective that one more dollar of its own buys."),
+    make=as_given,
+    open_to_more=True,
+)
 PLAN = Format(
     "BOA plan",
     "For every class, which share of its jobs runs on which GPUs in every epoch. `boa plan` writes "
@@ -122,6 +135,12 @@ PLAN = Format(
             "cluster",
             mapping_of(NAME, _IN_USE, called="GPU", least=0),
             "GPUs in use per type, under Poisson arrivals.",
+            told=True,
+        ),
+        Field(
+            "budgets",
+            list_of(_BUDGET),
+            "Where a budget is shared (`--budgets`): the whole and all parts, from the top down.",
             told=True,
         ),
         needed("classes", list_of(_CLASS), "One entry per class of the workload."),

@@ -7,21 +7,29 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from boa.errors import FileError, InputError
+from boa.formats.budget_terms import AMOUNTS, average, terms_of
+from boa.formats.budgets import shared
+from boa.formats.calendar import check_types
 from boa.formats.files import read_document
 from boa.formats.kubernetes import settled
 from boa.formats.machine import machine
 from boa.formats.notify import targets_of
 from boa.formats.profile import load_profile
-from boa.formats.service_fields import CONFIG, Values
+from boa.formats.service_fields import CONFIG, DEFAULT_BUDGET, Values
+from boa.formats.shapes import Wrong
+from boa.model.budgets import Budget
+from boa.model.calendar import Calendar
 from boa.model.kubernetes_settings import KubernetesSettings
 from boa.model.profile import ClassProfile
 from boa.model.provider_settings import CLOUDS_OF, AwsSettings
 from boa.model.service import ClassPrior, ServiceConfig
+from boa.model.terms import Terms
 from boa.model.workload import GpuType
 from boa.units import GpuName
 
 Catalogue: TypeAlias = Callable[[str, Mapping[GpuName, GpuType]], ClassProfile | None]
 """The profile of a known model on these GPU types; None of one that nobody has measured."""
+_BY_TERMS = {*AMOUNTS, "until", "rolls_over"}
 _PATHS = ("data_dir", "secret_key_file", "token_file", "tls_cert", "tls_key")
 
 
@@ -39,8 +47,14 @@ def load_config(
         written = {} if document is None else document
         if not isinstance(written, dict):
             shape.read(written)
+        if "budget_per_hour" in given:  # what a flag says goes
+            written = {name: of for name, of in written.items() if name not in _BY_TERMS}
         top = {**_placed(written, home), **_placed(given, Path())}
-        return _config(shape.read(top), home, catalogue)
+        values = shape.read(top)
+        if values.get("calendar") is not None:
+            _check_one_way(values)
+            _spread(values, "budget_per_hour" in top)
+        return _config(values, home, catalogue)
     except FileError:
         raise
     except InputError as wrong:
@@ -74,6 +88,8 @@ def _config(values: Values, home: Path, catalogue: Catalogue) -> ServiceConfig:
     _check_trust(values)
     types, most = _offered(values)
     said = values.pop("gpu_types", {})
+    if values.get("calendar") is not None:
+        check_types(values["calendar"], types, "calendar:")
     if "aws" in values:
         _check_machines(values["aws"], types)
     if values["engine"] == "kubernetes":
@@ -81,8 +97,11 @@ def _config(values: Values, home: Path, catalogue: Catalogue) -> ServiceConfig:
         values["kubernetes"] = settled(given, home, types)
     folder = Path(values.pop("data_dir", None) or default_data_dir())
     priors = values.pop("priors", {})
+    parts, terms = values.pop("parts", {}), _terms(values)
     key = values.pop("secret_key_file", None) or os.environ.get("BOA_SECRET_KEY_FILE")
     return ServiceConfig(
+        sharing=_sharing(values, terms, parts),
+        terms=terms,
         gpu_types=types,
         unpriced=frozenset(name for name in said if "price" not in said[name]),
         max_nodes=most,
@@ -93,6 +112,45 @@ def _config(values: Values, home: Path, catalogue: Catalogue) -> ServiceConfig:
         priors={name: _prior(name, priors[name], types, home, catalogue) for name in priors},
         **values,
     )
+
+
+def _check_one_way(values: Values) -> None:
+    """A calendar says by the hour of the week how much there is."""
+    for name in AMOUNTS:
+        if name in values:
+            raise InputError(name, f"calendar and {name}", "one of them")
+
+
+def _spread(values: Values, given: bool) -> None:
+    """A budget beside a calendar is what the week is to come to; alone, the calendar says it."""
+    calendar: Calendar = values["calendar"]
+    if given:
+        values["calendar_scaled"] = values["budget"] / calendar.average
+        values["calendar"] = calendar.scaled(values["calendar_scaled"])
+    else:
+        values["budget"] = calendar.average
+
+
+def _terms(values: Values) -> Terms | None:
+    """Where the budget is not by the hour; `budget` is then what it comes to on average, which of a
+    project that ends is for whoever knows the time to say."""
+    try:
+        terms = terms_of(values)
+    except Wrong as wrong:
+        raise wrong.error("") from None
+    values["budget"] = average(terms, values.get("budget", DEFAULT_BUDGET))
+    return terms
+
+
+def _sharing(values: Values, terms: Terms | None, parts: dict[str, Budget]) -> Budget | None:
+    calendar: Calendar | None = values.get("calendar")
+    periods = () if calendar is None else (period.name for period in calendar.periods)
+    for name, of in (("parts", parts), ("calendar", list(periods))):
+        if of and values["policy"] != "boa":
+            raise InputError(name, ", ".join(of), "policy boa: no other follows a budget")
+    if not parts:
+        return None
+    return shared(values["budget"], terms, parts)
 
 
 def _check_trust(values: Values) -> None:

@@ -4,12 +4,16 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
+from boa.formats.budget_terms import TERMS
+from boa.formats.budgets import PARTS
+from boa.formats.calendar import CALENDAR
 from boa.formats.containers import as_given, list_of, mapping_of, object_of
 from boa.formats.isolation import ISOLATION
 from boa.formats.keeping import KEEPING
 from boa.formats.kubernetes import KUBERNETES
 from boa.formats.notify import NOTIFY
 from boa.formats.parts import CLASS, LINE, VERSION_1, printable
+from boa.formats.priorities import PRIORITY_WEIGHTS
 from boa.formats.providers import AWS, RAY
 from boa.formats.shapes import (
     Field,
@@ -175,9 +179,10 @@ _MONEY = (
         "budget_per_hour",
         number(above=0),
         "Average spend per hour that is steered to.",
-        default=DEFAULT_BUDGET,
+        otherwise=f"{DEFAULT_BUDGET:g}",
         to="budget",
     ),
+    *TERMS,
     Field(
         "max_spend_per_hour",
         nullable(number(above=0)),
@@ -185,6 +190,14 @@ _MONEY = (
         otherwise="no limit",
         to="max_spend",
     ),
+    Field(
+        "calendar",
+        nullable(CALENDAR.shape),
+        "Hours of the week in which the budget is another ([calendars.md](calendars.md)). With "
+        "`budget_per_hour` beside it, scaled to that on average over a week.",
+        otherwise="the same at all hours",
+    ),
+    dataclasses.replace(PARTS, meaning=f"{PARTS.meaning} See [teams.md](teams.md)."),
     _setting(
         "billing",
         choice(BILLINGS),
@@ -379,6 +392,7 @@ CONFIG: Format[Values] = Format(
             "The number of a policy that has one of its own ([policies](concepts/policies.md)).",
             otherwise="none",
         ),
+        PRIORITY_WEIGHTS,
         *_PLACES,
         *ISOLATION,
         *_ACCESS,

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from boa.model.prices import NO_CHANGES, Changes
 from boa.units import GpuName, Seconds, UsdPerHour
 
 
@@ -13,7 +14,7 @@ class CloudNode:
     gpu: GpuName
     gpus: int
     price: UsdPerHour
-    """Per GPU and hour: the average since `billed_from`, where it changes (spot)."""
+    """Per GPU and hour, at `billed_from` …"""
     billed_from: Seconds
     ready_at: Seconds | None
     """Jobs can start on it since; None while it boots."""
@@ -24,5 +25,8 @@ class CloudNode:
     address: str = ""
     """The name that the engine finds the node by: on a Ray cluster, its node id; on Kubernetes, its
     Node's name."""
+    changes: Changes = NO_CHANGES
+    """… and what it changed to since, or is known to change to. Left out by a cloud that knows only
+    the average of a price which changes: that is the price then."""
     refused: str = ""
     """Why no machine came, though the cloud had taken the wish: nothing is charged."""

@@ -1,7 +1,7 @@
 """Policies' views and decisions: frozen values, the same in the simulator and live."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from boa.units import GpuName, Seconds, UsdPerHour
@@ -120,12 +120,17 @@ class NodeRoom:
     """So many more of a type; types left out: any number."""
     spend: UsdPerHour | None = None
     """USD per hour that more nodes may cost together; None: any."""
+    dearer: "Mapping[GpuName, UsdPerHour]" = field(default_factory=dict)
+    """Prices per GPU that they are held against it by, of types that will soon cost more."""
+
+    def _cost(self, gpu: "GpuType", count: int) -> "UsdPerHour":
+        return self.dearer.get(gpu.name, gpu.price) * gpu.gpus_per_node * count
 
     def has(self, gpu: "GpuType", count: int) -> bool:
         """Whether so many nodes of a type may be rented."""
         if count > self.nodes.get(gpu.name, count):
             return False
-        cost = gpu.node_price * count
+        cost = self._cost(gpu, count)
         return self.spend is None or cost <= self.spend * (1 + 1e-9)
 
     def without(self, gpu: "GpuType", count: int) -> "NodeRoom":
@@ -133,8 +138,8 @@ class NodeRoom:
         nodes = dict(self.nodes)
         if gpu.name in nodes:
             nodes[gpu.name] -= count
-        cost = gpu.node_price * count
-        return NodeRoom(nodes=nodes, spend=None if self.spend is None else self.spend - cost)
+        cost = self._cost(gpu, count)
+        return replace(self, nodes=nodes, spend=None if self.spend is None else self.spend - cost)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

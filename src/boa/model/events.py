@@ -9,6 +9,7 @@ from typing import Any, Literal, NotRequired, TypeAlias, get_args
 
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
+from boa.model.terms import Each
 from boa.units import GpuName, Seconds, Usd, UsdPerHour
 
 EventKind: TypeAlias = Literal[
@@ -36,6 +37,8 @@ EventKind: TypeAlias = Literal[
     "shortage",
     "planned",
     "budget",
+    "period",
+    "used_up",
     "clock",
     "trouble",
     "other",
@@ -70,9 +73,12 @@ LossCode: TypeAlias = Literal["taken_back", "unlisted", "never_came"]
 ReleaseCode: TypeAlias = Literal["empty", "unwanted", "leaving", "not_ready"]
 """Why a node is given back: no job had it for long enough; the policy, or a limit, wants it gone;
 the cloud takes it anyway; it did not come up."""
-ShortageCode: TypeAlias = Literal["no_such_type", "max_nodes", "no_capacity", "spend_cap"]
+ShortageCode: TypeAlias = Literal[
+    "no_such_type", "max_nodes", "no_capacity", "spend_cap", "part_cap"
+]
 """Why a job has less than planned: the type is not on offer; no more nodes are allowed; the cloud
-has no more, or had none; the cap on the spend leaves too little."""
+has no more, or had none; the cap on the spend leaves too little; the cap of the part of the budget
+that pays for it does, or that part's money is used up."""
 TroubleCode: TypeAlias = Literal[
     "engine", "cloud", "store", "no_plan", "one_process", "exit_code", "not_over"
 ]
@@ -95,7 +101,8 @@ class Shortage:
     most_nodes: int | None = None
     """Nodes of the type that there can be, for `max_nodes` and `no_capacity`."""
     detail: str = ""
-    """Words of the cloud, for `no_capacity`."""
+    """Words of the cloud, for `no_capacity`; for `spend_cap` the cap and where it came from; for
+    `part_cap` whose it is, and what it leaves."""
 
 
 # Fields by kind
@@ -308,6 +315,27 @@ class BudgetSet(TypedDict):
     """The cap, where it has changed; None: there is none any more."""
 
 
+class PeriodBegan(TypedDict):
+    """Another period of the calendar, or its end."""
+
+    budget: UsdPerHour
+    """From now on; 0: it has ended."""
+    period: str | None
+    """None: the budget has ended."""
+
+
+class UsedUp(TypedDict):
+    """Money for a month, a quarter, or a project: there is nothing left of it."""
+
+    part: NotRequired[str]
+    """Who has it, of those who share the budget; left out: it is the budget."""
+    each: Each
+    usd: Usd
+    """Spent of it."""
+    last_day: str
+    """That it was meant to last through; the next month or quarter has money again."""
+
+
 class ClockSet(TypedDict):
     by_s: Seconds
 
@@ -350,6 +378,8 @@ FIELDS: Mapping[EventKind, type[Any]] = {
     "shortage": Short,
     "planned": PlannedFields,
     "budget": BudgetSet,
+    "period": PeriodBegan,
+    "used_up": UsedUp,
     "clock": ClockSet,
     "trouble": TroubleFields,
     "other": Anything,

@@ -8,28 +8,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats: TypeAlias = NDArray[np.float64]
+Ids: TypeAlias = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Held:
-    """Holds by column: there can be hundreds of thousands."""
+    """Holds by column: there can be millions."""
 
-    job_class: Sequence[str]
-    node: NDArray[np.int64]
+    classes: Sequence[str]
+    """Names of classes, each once …"""
+    which: Ids
+    """… and the place among them of each hold's."""
+    job: Ids
+    """Numbers of jobs."""
+    node: Ids
     gpus: Floats
     since: Floats
     until: Floats
     """Infinity: still held."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HeldOnNodes:
-    """All that was held of each node, by column."""
-
-    node: NDArray[np.int64]
-    gpu_seconds: Floats
-    """GPU-seconds between the two moments that were asked for …"""
-    since: Floats
-    """… while the first of these holds may have begun before, …"""
-    until: Floats
-    """… and the last have ended after; infinity: still held."""
+    @property
+    def job_class(self) -> list[str]:
+        """The class of each hold."""
+        return [self.classes[place] for place in self.which.tolist()]

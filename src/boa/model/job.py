@@ -138,6 +138,11 @@ class JobRecord:
         return self.state in ENDED
 
     @property
+    def background(self) -> bool:
+        """Whether it lives on GPUs that are paid for and empty, and nobody rents any for it."""
+        return self.spec.priority == "background"
+
+    @property
     def held_back(self) -> bool:
         """Whether it is not to have GPUs for now, whatever there are."""
         return self.paused or self.parked or bool(self.awaits)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from boa.model.limits import DEFAULT_MAX_GPUS
+from boa.model.priorities import Priority
 from boa.units import GpuName, Seconds, Usd
 
 Launcher: TypeAlias = Literal["workers", "torchrun", "single"]
@@ -84,6 +85,8 @@ class JobSpec:
     """From SIGTERM to SIGKILL."""
     retries: int = 3
     """How often it is started again after it failed by itself."""
+    priority: Priority = "normal"
+    """Whoever says it gives no weight, and the other way round."""
     weight: float = 1.0
     after: tuple[After, ...] = ()
     """It starts when all of these have ended so; once one never will, it ends too."""
@@ -93,19 +96,28 @@ class JobSpec:
     """The most that it may cost."""
     deadline_s: Seconds | None = None
     """From its submission until it is to have ended; None: whenever."""
+    tags: Mapping[str, str] = field(default_factory=dict)
+    """Whom or what its cost is for, by kind: a project, a cost center."""
     key: str = ""
     """A second job of the same owner with the same key is the first one."""
 
 
-AMENDABLE = ("name", "gpus", "retries", "weight", "max_time_s", "max_cost", "deadline_s")
+AMENDABLE = (
+    *("name", "gpus", "retries", "priority", "weight", "max_time_s", "max_cost", "deadline_s"),
+)
 """Fields that may be changed until a job has ended."""
 ITS_OWN = ("key", "after")
 """Fields that are for one submission."""
 
 
 def amended(spec: JobSpec, fields: Mapping[str, Any]) -> JobSpec:
-    """The spec with these fields changed, as JSON has them."""
+    """The spec with these fields changed, as JSON has them. A priority takes the place of a weight,
+    and the other way round."""
     changed = dict(fields)
+    if "priority" in changed:
+        changed.setdefault("weight", 1.0)
+    elif "weight" in changed:
+        changed["priority"] = "normal"
     if "gpus" in changed:
         limits = changed["gpus"]
         changed["gpus"] = GpuLimits(**{**limits, "types": tuple(limits["types"])})

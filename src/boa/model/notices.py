@@ -8,14 +8,16 @@ from typing import Any, Literal, TypeAlias, get_args
 from boa.model.cluster import JobId
 from boa.units import Seconds, Usd
 
-NoticeKind: TypeAlias = Literal["ended", "failed", "budget", "cap", "forecast", "test"]
+NoticeKind: TypeAlias = Literal["ended", "failed", "budget", "cap", "forecast", "spent", "test"]
 """`ended`: a job did, well or not; `failed`: it did, and badly; `budget`: too small for what is
 submitted; `cap`: jobs wait for the cap on the spend; `forecast`: the month costs more than meant;
-`test`: somebody tries whether it arrives."""
+`spent`: so many percent of the month's budget, or of a part's, are spent; `test`: somebody
+tries whether it arrives."""
 NOTICE_KINDS: tuple[NoticeKind, ...] = get_args(NoticeKind)[:-1]
 """Those that a target may ask for."""
 TargetKind: TypeAlias = Literal["webhook", "slack", "email"]
 TARGET_KINDS: tuple[TargetKind, ...] = get_args(TargetKind)
+ALERTS = (50.0, 80.0, 100.0)
 Security: TypeAlias = Literal["starttls", "tls", "none"]
 SECURITIES: tuple[Security, ...] = get_args(Security)
 NoticeState: TypeAlias = Literal["waiting", "delivered", "given_up"]
@@ -40,7 +42,10 @@ class NotifyTarget:
     """Teams whose jobs it is told of; empty: all."""
     owners: tuple[str, ...] = ()
     month_usd: Usd | None = None
-    """Cost of a month above which `forecast` is told; None: what the budget allows."""
+    """Cost of a month above which `forecast` is told, and that `spent` is of; None: what the budget
+    allows."""
+    alerts: tuple[float, ...] = ALERTS
+    """Percent of the month's budget at which `spent` is told."""
     url: str = ""
     """Where a webhook is; empty: in `secret_url`."""
     secret_url: SecretFrom | None = None
@@ -59,11 +64,29 @@ class NotifyTarget:
         """A failure is an end as well."""
         return kind in self.tell or (kind == "failed" and "ended" in self.tell)
 
+    def hears_of_part(self, part: str) -> bool:
+        """Whether money of a part of the budget (empty: of the whole) is told here: who asks for
+        the jobs of some teams or owners is told of the parts that are called so."""
+        return not (self.teams or self.owners) or part in self.teams or part in self.owners
+
     def is_about(self, owner: str, team: str) -> bool:
         """Whether jobs of theirs are told of here."""
         if not self.teams and not self.owners:
             return True
         return owner in self.owners or team in self.teams
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MonthSpent:
+    """Dollars spent in the month so far, by the whole or by a part of the budget."""
+
+    month: Seconds
+    """Its beginning."""
+    part: str
+    """Empty: the whole."""
+    spent: Usd
+    allowed: Usd
+    """Budget of the whole month."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,13 +1,15 @@
 """Records that the service keeps beside its jobs: nodes, holds, events, profiles. Frozen values."""
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Literal, TypeAlias
 
 from boa.model.cluster import JobId, Node, NodeId
 from boa.model.events import EventKind
 from boa.model.layouts import Trial
+from boa.model.prices import NO_CHANGES, Changes, price_at
 from boa.units import GpuName, Seconds, UsdPerHour
 
 NodeState: TypeAlias = Literal["requested", "ready", "releasing", "gone"]
@@ -29,7 +31,9 @@ class NodeRecord:
     gpu: GpuName
     gpus: int
     price: UsdPerHour
-    """Per GPU and hour, as really charged; where that changes, on average so far."""
+    """Per GPU and hour, as really charged, until it changes …"""
+    changes: Changes = NO_CHANGES
+    """… and what it changed to since, or is known to change to."""
     state: NodeState = "requested"
     requested_at: Seconds
     billed_from: Seconds | None = None
@@ -45,6 +49,18 @@ class NodeRecord:
     """Ready and without any job since; None while jobs hold GPUs of it."""
     address: str = ""
     reason: str = ""
+
+    def price_at(self, at: Seconds) -> UsdPerHour:
+        """Per GPU and hour, at a moment of its life; of a gone node, at most at its end."""
+        if self.gone_at is not None:
+            at = min(at, math.nextafter(self.gone_at, -math.inf))
+        return price_at(self.price, self.changes, at)
+
+    def priced_at(self, at: Seconds) -> "NodeRecord":
+        """The same with the price of that moment alone."""
+        if not self.changes:
+            return self
+        return replace(self, price=self.price_at(at), changes=NO_CHANGES)
 
     @property
     def node(self) -> Node:
@@ -64,10 +80,12 @@ class Hold:
     node: NodeId
     gpus: int
     price: UsdPerHour
-    """Per GPU and hour."""
+    """Per GPU and hour, until it changes; of a hold that has ended, on average."""
     since: Seconds
     until: Seconds | None = None
     """None: it still does."""
+    changes: Changes = NO_CHANGES
+    """Changes of an open hold's price, as its node has them; stored with the node alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

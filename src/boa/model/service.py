@@ -1,14 +1,19 @@
 """How a service is set up: what `boa.yaml` and the flags of `boa serve` say."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from boa.model.access import Role
+from boa.model.budgets import Budget
+from boa.model.calendar import Calendar
+from boa.model.history_kept import HistoryKept
 from boa.model.kubernetes_settings import KubernetesSettings
 from boa.model.notices import NotifyTarget
+from boa.model.priorities import Priorities
 from boa.model.profile import ClassProfile
 from boa.model.provider_settings import AwsSettings, RaySettings
+from boa.model.terms import Terms
 from boa.model.workload import Billing, GpuType
 from boa.units import GpuName, PerHour, Seconds, UsdPerHour
 
@@ -41,9 +46,17 @@ class RunAs:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceConfig:
     budget: UsdPerHour
-    """Average spend per hour that is steered to."""
+    """Average spend per hour that is steered to; 0 with `terms` of a project that ends."""
+    calendar: Calendar | None = None
+    """Hours of the week in which the budget is another; `budget` is then their average."""
+    calendar_scaled: float = 1.0
+    """Times what the calendar says, so that a week comes to the budget beside it."""
+    terms: Terms | None = None
+    """Money for a month, a quarter or until a date, where it is not said by the hour."""
     max_spend: UsdPerHour | None = None
     """Never spend more than this at any moment."""
+    sharing: Budget | None = None
+    """Those who share the budget, if somebody does."""
     billing: Billing = "node"
     """The bill that the budget is for: whole nodes from request to gone, or GPUs that jobs hold."""
     gpu_types: Mapping[GpuName, GpuType]
@@ -56,6 +69,7 @@ class ServiceConfig:
     """The efficiency that some policies scale to instead of a budget."""
     knob: float | None = None
     """The number of a policy that has one of its own."""
+    priorities: Priorities = field(default_factory=Priorities)
     engine: str = "local"
     cloud: str = "local"
     ray: RaySettings = field(default_factory=RaySettings)
@@ -110,6 +124,7 @@ class ServiceConfig:
     """Hours of the wall between two copies of the store, where it is a file; 0: none are taken."""
     snapshots_kept: int = 24
     """The newest so many of them are kept."""
+    keep: HistoryKept = field(default_factory=HistoryKept)
     package_bytes: int = 100 * 1024**2
     """Bytes that a package may have."""
     packages_kept_days: float = 30.0
@@ -127,3 +142,11 @@ class ServiceConfig:
     notify: tuple[NotifyTarget, ...] = ()
     """Who is told of ends, failures and money."""
     priors: Mapping[str, ClassPrior] = field(default_factory=dict)
+
+    @property
+    def history_kept(self) -> HistoryKept:
+        """`keep`, where a job stays for longer than its artifacts: by its end they are removed."""
+        days = self.keep.jobs_days
+        if days is None:
+            return self.keep
+        return replace(self.keep, jobs_days=max(days, self.artifacts_kept_days + 1.0))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 import numpy as np
 
 from boa.errors import InputError
+from boa.model.priorities import Priority
 from boa.model.speedup import Floats
 from boa.units import SECONDS_PER_HOUR, PerHour, Seconds
 
@@ -33,6 +34,7 @@ class TraceJob:
     """Whether its tenant was promised the GPUs (Rubick)."""
     duration_s: Seconds | None = None
     """How long it would take on what its user asked for (Rubick)."""
+    priority: Priority = "normal"
     line: int | None = field(default=None, compare=False)
     """Where it stands in its file, for errors to name."""
 
@@ -52,6 +54,7 @@ class TraceJob:
         _set_plan(made, self.plan)
         _set_guaranteed(made, self.guaranteed)
         _set_duration(made, self.duration_s)
+        _set_priority(made, self.priority)
         _set_line(made, None)
         return made
 
@@ -66,6 +69,7 @@ class TraceJob:
     _set_plan,
     _set_guaranteed,
     _set_duration,
+    _set_priority,
     _set_line,
 ) = (getattr(TraceJob, part.name).__set__ for part in fields(TraceJob))  # in their order
 
@@ -118,6 +122,18 @@ class Trace:
         jobs = tuple(
             replace(job, arrival_s=round(job.arrival_s / factor, MICROSECONDS)) for job in self.jobs
         )
+        return replace(self, jobs=jobs)
+
+    @property
+    def has_priorities(self) -> bool:
+        return any(job.priority != "normal" for job in self.jobs)
+
+    @property
+    def paying(self) -> "Trace":
+        """Without the jobs in the background, which no money is spent for."""
+        if not self.has_priorities:
+            return self
+        jobs = tuple(job for job in self.jobs if job.priority != "background")
         return replace(self, jobs=jobs)
 
     def counts(self) -> Mapping[str, int]:

@@ -17,7 +17,8 @@ STATES = st.floats(0, 1e12)
 def test_what_was_measured_is_what_is_said(way: Way) -> None:
     for found in measured_restarts(way):
         assert restart_s(found.state_bytes, way) == pytest.approx(found.seconds)
-        assert sum(found.parts.values()) == pytest.approx(found.seconds, abs=0.02)
+        # parts are medians of their own
+        assert sum(found.parts.values()) == pytest.approx(found.seconds, abs=0.04)
 
 
 @given(STATES, STATES, st.sampled_from(WAYS))

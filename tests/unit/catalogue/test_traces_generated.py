@@ -36,6 +36,7 @@ FULL = TraceJob(
     plan="zero-dp",
     guaranteed=True,
     duration_s=1e-9,
+    priority="urgent",
 )
 BARE = TraceJob(name="z", arrival_s=1e7 / 3, application="gpt2")
 

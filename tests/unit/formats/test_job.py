@@ -14,6 +14,7 @@ from boa.formats.job import JOB as FORMAT
 from boa.formats.job import job_document, load_job, read_job_spec
 from boa.formats.job_places import PLACES
 from boa.model.job import After, GpuLimits, JobRecord, JobSpec, SecretUse
+from boa.model.priorities import PRIORITIES
 from boa.store.codec import job_of, job_row
 from documents import JOB
 
@@ -55,16 +56,47 @@ def test_every_field_arrives_in_the_spec() -> None:
         max_cost=40.0,
         deadline_s=172_800.0,
         key="nightly-1",
+        tags={"project": "cats", "cost_center": "4711"},
     )
 
 
 def test_what_is_sent_and_what_is_stored_of_a_spec_is_all_of_it() -> None:
     spec = read_job_spec(JOB)
     unsaid = {field.name for field in fields(spec) if getattr(spec, field.name) == _default(field)}
-    assert unsaid == {"package", "environment", "image"}, "test_job_places.py has these"
+    places = {"package", "environment", "image"}
+    assert unsaid == {"priority", *places}, "it goes without a weight; test_job_places.py has these"
     assert read_job_spec(job_document(spec)) == spec
     job = JobRecord(id="1", spec=spec, serial=0, submitted_at=0.0)
     assert job_of(job_row(job)) == job
+
+
+def test_a_priority_arrives_and_goes_without_a_weight() -> None:
+    for priority in PRIORITIES:
+        document = {"class": "a", "run": "x", "priority": priority}
+        spec = read_job_spec(document)
+        assert spec.priority == priority
+        assert fits(document)
+        assert read_job_spec(job_document(spec)) == spec
+        job = JobRecord(id="1", spec=spec, serial=0, submitted_at=0.0)
+        assert job_of(job_row(job)) == job
+    for wrong in ("high", None, 4):
+        said = {"class": "a", "run": "x", "priority": wrong}
+        assert not fits(said)
+        with pytest.raises(InputError, match="urgent, normal"):
+            read_job_spec(said)
+    both = {"class": "a", "run": "x", "priority": "urgent", "weight": 2}
+    assert not fits(both)
+    with pytest.raises(InputError, match="only one of priority and weight"):
+        read_job_spec(both)
+
+
+def test_a_job_that_was_stored_before_there_were_priorities_is_a_normal_one() -> None:
+    job = JobRecord(id="1", spec=read_job_spec(JOB), serial=0, submitted_at=0.0)
+    row = job_row(job)
+    stored = json.loads(row["spec"])
+    del stored["priority"]
+    assert job_of({**row, "spec": json.dumps(stored)}) == job
+    assert job.spec.priority == "normal"
 
 
 def _default(field: Field[Any]) -> Any:
@@ -101,7 +133,7 @@ def test_the_shipped_example_is_a_job(examples: Path) -> None:
 def test_the_job_schema_is_a_valid_schema() -> None:
     Draft202012Validator.check_schema(FORMAT.schema())
     elsewhere = {field.name for field in PLACES}  # test_job_places.py
-    assert set(FORMAT.schema()["properties"]) == set(JOB) | elsewhere
+    assert set(FORMAT.schema()["properties"]) == set(JOB) | {"priority"} | elsewhere
 
 
 WRONG: list[tuple[str, Any]] = [
@@ -117,6 +149,11 @@ WRONG: list[tuple[str, Any]] = [
     ("deadline_s", False),
     ("key", ""),
     ("key", "two words"),
+    ("tags", ["project"]),
+    ("tags", {"project": 4711}),
+    ("tags", {"project": "two\nlines"}),
+    ("tags", {"two words": "x"}),
+    ("tags", {f"kind{n}": "x" for n in range(21)}),
     ("version", 2),
     ("version", True),
     ("name", ""),

@@ -66,6 +66,8 @@ def test_files_are_relative_to_the_file_and_all_is_told_by_default(tmp_path: Pat
         ),
         ({**MAIL, "tell": ["everything"]}, "notify.ops.tell[0]", "one of ended, failed"),
         ({**MAIL, "tell": ["test"]}, "notify.ops.tell[0]", "one of ended, failed"),
+        ({**MAIL, "alerts": [0]}, "notify.ops.alerts[0]", "> 0"),
+        ({**MAIL, "alerts": [50, 50]}, "notify.ops.alerts", "each once"),
         ({**MAIL, "month_usd": 0}, "notify.ops.month_usd", "> 0"),
         ({**MAIL, "password": "hunter2"}, "notify.ops.password", "unknown field"),
         ("ops@example.com", "notify.ops", "a mapping"),

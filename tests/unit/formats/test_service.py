@@ -11,12 +11,14 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from boa.errors import InputError
+from boa.formats.budget_terms import TERMS
 from boa.formats.keeping import KEEPING
-from boa.formats.machine import short_name
+from boa.formats.machine import short_name, slot_words
 from boa.formats.notify import NOTIFY
 from boa.formats.profile import profile_document
 from boa.formats.service import load_config
 from boa.formats.service_fields import CONFIG as FORMAT
+from boa.model.history_kept import HistoryKept
 from boa.model.profile import ClassProfile
 from boa.model.provider_settings import AwsMachine, AwsSettings, RaySettings
 from boa.model.service import ServiceConfig
@@ -60,6 +62,27 @@ def fits(document: Any) -> bool:
     return bool(Draft202012Validator(FORMAT.schema()).is_valid(document))
 
 
+def test_a_calendar_says_the_budget_and_one_beside_it_what_the_week_comes_to(
+    tmp_path: Path,
+) -> None:
+    periods = [{"name": "sunday", "days": ["sun"], "budget_per_hour": 30}]
+    periods.append({"name": "other", "budget_per_hour": 9})
+    document = {"calendar": {"periods": periods}}
+    alone = load(written(tmp_path, document))
+    assert alone.budget == pytest.approx(12.0)
+    assert alone.calendar is not None
+    assert alone.calendar.periods[0].budget == 30.0
+    beside = load(written(tmp_path, document), budget_per_hour=24.0)
+    assert beside.budget == pytest.approx(24.0)
+    assert beside.calendar is not None
+    assert beside.calendar.periods[0].budget == pytest.approx(60.0)
+    assert alone.calendar_scaled == 1.0
+    assert beside.calendar_scaled == pytest.approx(2.0)
+    wrong = {**document, "policy": "sia-autoscale"}
+    with pytest.raises(InputError, match=r"calendar: .*no other follows a budget"):
+        load(written(tmp_path, wrong))
+
+
 def test_every_field_arrives_in_the_config(file: Path) -> None:
     assert fits(CONFIG)
     config = load(file)
@@ -70,6 +93,8 @@ def test_every_field_arrives_in_the_config(file: Path) -> None:
         "A100": GpuType(name="A100"),
     }
     assert config.max_nodes == {"T4": 8}
+    assert config.calendar is not None
+    assert config.calendar.average == pytest.approx(12.0), "the budget beside it"
     assert config.data_dir == file.parent / "state", "relative to the file"
     assert config.db == "postgresql+psycopg://localhost/boa"
     assert (config.host, config.port, config.speed) == ("127.0.0.1", 9000, 60.0)
@@ -77,6 +102,7 @@ def test_every_field_arrives_in_the_config(file: Path) -> None:
     assert (config.pacing_h, config.refused_s, config.backoff_s) == (12.0, 10.0, 1.0)
     assert (config.provision_s, config.release_s, config.log_bytes) == (30.0, 5.0, 512 * 1024)
     assert (config.snapshot_every_h, config.snapshots_kept) == (6.0, 10)
+    assert config.keep == HistoryKept(events=5000, samples_days=30.0, jobs_days=365.0)
     assert (config.warm_parents, config.memory_share) == (2, 0.25)
     assert (config.policy, config.engine, config.cloud) == ("boa", "local", "local")
 
@@ -136,11 +162,21 @@ def test_flags_win_over_the_file_and_none_is_no_flag(file: Path) -> None:
     assert (config.budget, config.port, config.data_dir) == (3.0, 9000, Path("/elsewhere"))
 
 
-def test_without_anything_there_are_sixteen_slots_at_a_budget_of_four(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("cores", "per_node", "nodes"),
+    [(1, 2, 1), (2, 2, 1), (4, 2, 2), (7, 2, 3), (8, 4, 2), (64, 4, 16)],
+)
+def test_without_anything_there_is_a_slot_for_every_core_at_a_budget_of_four(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cores: int, per_node: int, nodes: int
+) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda pid: set(range(cores)))
     config = load()
     assert config.budget == 4.0
-    assert config.gpu_types == {"slot": GpuType(name="slot", price=1.0, gpus_per_node=4)}
-    assert config.max_nodes == {"slot": 4}
+    assert config.gpu_types == {"slot": GpuType(name="slot", price=1.0, gpus_per_node=per_node)}
+    assert config.max_nodes == {"slot": nodes}
+    said = slot_words(config.gpu_types, config.max_nodes)
+    assert said is not None
+    assert said.startswith(f"no GPUs here: {per_node * nodes} slots stand for them")
     assert config.data_dir == tmp_path / "home"
     assert config.db == f"sqlite:///{tmp_path}/home/boa.db"
 
@@ -156,6 +192,7 @@ def test_a_machine_with_gpus_is_one_node_of_them(no_gpus: Path) -> None:
     config = load()
     assert config.gpu_types == {"A100": GpuType(name="A100", price=1.0, gpus_per_node=2)}
     assert config.max_nodes == {"A100": 1}
+    assert slot_words(config.gpu_types, config.max_nodes) is None
 
 
 @pytest.mark.parametrize("script", ["echo no driver >&2; exit 9", "exit 0", "printf '\\377'"])
@@ -200,7 +237,7 @@ def test_the_shipped_examples_are_configs(examples: Path, name: str) -> None:
 
 def test_the_config_schema_is_a_valid_schema() -> None:
     Draft202012Validator.check_schema(FORMAT.schema())
-    elsewhere = {field.name for field in (*KEEPING, NOTIFY)}
+    elsewhere = {field.name for field in (*KEEPING, *TERMS, NOTIFY)}
     assert set(FORMAT.schema()["properties"]) == set(CONFIG) | elsewhere
 
 
@@ -267,6 +304,8 @@ def changed(path: str, value: Any) -> dict[str, Any]:
         ("keep_warm_s", -1),
         ("pacing_h", 0),
         ("billing", "minute"),
+        ("priorities", {"urgent": 0.5}),
+        ("priorities", {"normal": 2}),
         ("warm_parents", -1),
         ("warm_parents", 101),
         ("memory_share", -0.1),
@@ -346,7 +385,9 @@ def test_what_only_the_reader_sees_is_named_too(
 
 
 def test_the_policy_is_one_that_the_service_takes(file: Path) -> None:
-    assert load_config(file, {"policy": "sia-autoscale"}, catalogue).policy == "sia-autoscale"
+    assert load_config(None, {"policy": "sia-autoscale"}, catalogue).policy == "sia-autoscale"
+    with pytest.raises(InputError, match=r"parts: got 'vision, others'; expected policy boa"):
+        load_config(file, {"policy": "sia-autoscale"}, catalogue)
     with pytest.raises(InputError, match=r"^policy: got 'pollux'; expected one of boa, pollux-a"):
         load_config(file, {"policy": "pollux"}, catalogue)
 
@@ -366,3 +407,17 @@ def test_a_model_that_nobody_measured_and_a_broken_profile_are_named(tmp_path: P
     broken = written(tmp_path, CONFIG)
     with pytest.raises(InputError, match=r"bert\.json: work: missing"):
         load(broken)
+
+
+def test_those_who_share_a_budget_need_a_policy_that_follows_one(tmp_path: Path) -> None:
+    file = tmp_path / "boa.yaml"
+    file.write_text("{policy: sia-autoscale, target_efficiency: 0.5, parts: {vision: {}}}")
+    with pytest.raises(InputError, match="parts: got 'vision'; expected policy boa"):
+        load(file)
+
+
+def test_more_by_right_than_the_budget_is_refused_with_its_place(tmp_path: Path) -> None:
+    file = tmp_path / "boa.yaml"
+    file.write_text("{budget_per_hour: 4, parts: {vision: {budget_per_hour: 5}}}")
+    with pytest.raises(InputError, match="parts: got '5'; expected parts that have at most 4"):
+        load(file)

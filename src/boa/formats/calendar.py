@@ -1,0 +1,197 @@
+"""The calendar file: hours of the week in which the budget, or what GPUs cost, is different."""
+
+import re
+from collections.abc import Iterable
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from boa.errors import InputError
+from boa.formats.containers import list_of, mapping_of, object_of
+from boa.formats.files import read_document
+from boa.formats.parts import NAME, VERSION_1
+from boa.formats.shapes import (
+    BeyondSchema,
+    Field,
+    Format,
+    Shape,
+    Wrong,
+    choice,
+    needed,
+    nullable,
+    number,
+    text,
+    then,
+)
+from boa.model.calendar import DAYS, MINUTES_PER_DAY, Calendar, Period
+from boa.units import GpuName, Seconds
+
+_HOURS = re.compile(r"([01]\d|2[0-4]):([0-5]\d)-([01]\d|2[0-4]):([0-5]\d)")
+_EXPECTED = "hours such as 08:00-20:00 (or 20:00-06:00, into the next day)"
+_TIME = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2})?(Z|[+-][0-9]{2}:[0-9]{2})?)?"
+)
+_MOMENT = "a day or time such as 2026-12-31 or 2026-12-31T18:00"
+MOST_PERIODS = 20
+
+
+def _hours(value: Any) -> tuple[int, int]:
+    found = _HOURS.fullmatch(value) if isinstance(value, str) else None
+    if found is None:
+        raise Wrong(value, _EXPECTED)
+    hour, minute, till, past = (int(part) for part in found.groups())
+    begins, ends = 60 * hour + minute, 60 * till + past
+    if begins >= MINUTES_PER_DAY or ends > MINUTES_PER_DAY or begins == ends:
+        raise BeyondSchema(value, _EXPECTED)
+    return begins, ends
+
+
+_SPAN: Shape[tuple[int, int]] = Shape(
+    _hours,
+    {"type": "string", "pattern": f"^{_HOURS.pattern}$"},
+    "hours, such as `08:00-20:00`",
+)
+
+
+def _period(hours: tuple[int, int] = (0, MINUTES_PER_DAY), **values: Any) -> Period:
+    if "prices" in values and "price_factor" in values:
+        raise BeyondSchema("both", "price_factor or prices, not both", at=".prices")
+    return Period(begins=hours[0], ends=hours[1], **values)
+
+
+def _zone(value: str) -> str:
+    """UTC is known even where no time zones are installed."""
+    try:
+        if value != "UTC":
+            ZoneInfo(value)
+    except (ValueError, OSError, LookupError):
+        raise BeyondSchema(value, "a time zone such as Europe/Berlin, or UTC") from None
+    return value
+
+
+def _moment(value: Any) -> datetime:
+    """A day alone is meant whole. YAML reads days and times by itself where they have no quotes."""
+    said = value.isoformat() if isinstance(value, date) else value
+    if not isinstance(said, str) or _TIME.fullmatch(said) is None:
+        raise Wrong(value, _MOMENT)
+    try:
+        moment = datetime.fromisoformat(said.replace("Z", "+00:00"))
+        return moment + timedelta(days=1) if len(said) == len("2026-12-31") else moment
+    except (ValueError, OverflowError):
+        raise BeyondSchema(value, _MOMENT) from None
+
+
+def _unix(said: datetime | None, time_zone: str) -> Seconds | None:
+    if said is None:
+        return None
+    try:
+        zone = UTC if time_zone == "UTC" else ZoneInfo(time_zone)
+        return (said if said.tzinfo else said.replace(tzinfo=zone)).timestamp()
+    except (ValueError, OverflowError, OSError):
+        raise BeyondSchema(str(said), _MOMENT, at=".until") from None
+
+
+_UNTIL: Shape[datetime] = Shape(
+    _moment,
+    {"type": "string", "pattern": f"^{_TIME.pattern}$"},
+    "day or time, such as `2026-12-31`",
+)
+
+
+def _calendar(
+    periods: tuple[Period, ...], time_zone: str = "UTC", until: datetime | None = None
+) -> Calendar:
+    names: set[str] = set()
+    for n, period in enumerate(periods):
+        if period.name in names:
+            expected = "a name that no other period has"
+            raise BeyondSchema(period.name, expected, at=f".periods[{n}].name")
+        names.add(period.name)
+    found = Calendar(periods=periods, time_zone=time_zone, until=_unix(until, time_zone))
+    for n, period in enumerate(periods):
+        if not found.share(n):
+            expected = "hours that no period before it has, and some that none after it needs"
+            raise BeyondSchema(period.name, expected, at=f".periods[{n}]")
+    return found
+
+
+CALENDAR = Format(
+    "BOA calendar",
+    "Hours of the week in which the budget, or what GPUs cost, is different. The first period that "
+    "names an hour has it; the last one has all that are left. Money is USD per hour on average.",
+    object_of(
+        VERSION_1,
+        needed(
+            "periods",
+            list_of(
+                object_of(
+                    needed("name", NAME, "A name that no other period has."),
+                    needed(
+                        "budget_per_hour",
+                        number(above=0),
+                        "Average spend per hour while it lasts.",
+                        to="budget",
+                    ),
+                    Field(
+                        "days",
+                        list_of(choice(DAYS), unique="each day once"),
+                        "Days on which it begins.",
+                        otherwise="every day",
+                    ),
+                    Field("hours", _SPAN, "From when to when.", otherwise="all day"),
+                    Field(
+                        "price_factor",
+                        number(above=0),
+                        "What GPUs cost then, over the workload's prices.",
+                        otherwise="1",
+                    ),
+                    Field(
+                        "prices",
+                        mapping_of(NAME, number(above=0), called="GPU"),
+                        "USD per GPU and hour then, of the types whose price is another.",
+                        otherwise="the workload's",
+                    ),
+                    make=_period,
+                ),
+                most=MOST_PERIODS,
+            ),
+            "Periods, in the order in which they are looked for.",
+        ),
+        Field(
+            "time_zone",
+            then(text("a time zone such as Europe/Berlin, or UTC", words="time zone"), _zone),
+            "Where clocks show these hours.",
+            default="UTC",
+        ),
+        Field(
+            "until",
+            nullable(_UNTIL),
+            "When the budget ends; a day is meant whole. Plans for a week look at one before it.",
+            otherwise="never",
+        ),
+        make=_calendar,
+    ),
+)
+
+
+def load_calendar(path: str | Path) -> Calendar:
+    """Read a calendar file (YAML or JSON)."""
+    return parse_calendar(read_document(path))
+
+
+def parse_calendar(document: Any) -> Calendar:
+    """A calendar from plain mappings and lists, as YAML and JSON give them."""
+    return CALENDAR.shape.read(document)
+
+
+def check_types(
+    calendar: Calendar, known: Iterable[GpuName], where: str, of: str = "this service"
+) -> None:
+    """Prices are of types that there are. `where`: the calendar stands."""
+    names = list(known)
+    for period in calendar.periods:
+        for gpu in period.prices:
+            if gpu not in names:
+                expected = f"a GPU type of {of}: {', '.join(names)}"
+                raise InputError(f"{where} {period.name}: prices", gpu, expected)

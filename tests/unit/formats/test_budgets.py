@@ -1,0 +1,133 @@
+"""Budgets files: a tree as it is written, and every mistake named at its place."""
+
+import copy
+import re
+from datetime import date
+from typing import Any
+
+import pytest
+
+from boa.errors import InputError
+from boa.formats.budgets import parse_budgets
+from boa.model.budgets import Budget
+from boa.model.terms import Terms
+from documents import BUDGETS
+
+
+def changed(**parts: Any) -> dict[str, Any]:
+    document = copy.deepcopy(BUDGETS)
+    document["parts"] |= parts
+    return document
+
+
+def test_a_tree_is_read_as_it_is_written() -> None:
+    thesis = Budget(name="thesis", classes=("bert",))
+    eve = Budget(name="eve", per_hour=5.0, parts=(thesis,))
+    vision = Budget(
+        name="vision",
+        per_hour=15.0,
+        max_per_hour=30.0,
+        lends=False,
+        parts=(eve,),
+        classes=("resnet18",),
+    )
+    others = (Budget(name="language"), Budget(name="guests"))
+    assert parse_budgets(BUDGETS) == Budget(name="lab", per_hour=40.0, parts=(vision, *others))
+
+
+def test_money_is_for_months_quarters_and_projects_too() -> None:
+    document = {
+        "budget_per_month": 7305,
+        "parts": {
+            "vision": {"budget_per_quarter": 2191.5, "rolls_over": True},
+            "thesis": {"budget_total": 500, "until": "2027-03-31", "borrows": False},
+            "speech": {"budget_per_hour": 2, "borrows": False, "max_spend_per_hour": 8},
+        },
+    }
+    found = parse_budgets(document)
+    assert found.per_hour == pytest.approx(10.0)
+    assert found.terms == Terms(usd=7305.0, each="month")
+    vision, thesis, speech = found.parts
+    assert vision.per_hour == pytest.approx(1.0)
+    assert vision.terms == Terms(usd=2191.5, each="quarter", rolls_over=True)
+    assert thesis.terms == Terms(usd=500.0, each="once", until=date(2027, 3, 31))
+    assert (thesis.per_hour, thesis.max_per_hour) == (0.0, None)
+    assert (speech.max_per_hour, speech.max_spend) == (2.0, 8.0)
+
+
+def test_every_class_has_one_payer_and_the_whole_pays_for_the_rest() -> None:
+    tree = parse_budgets(BUDGETS).paying_for(("bert", "resnet18", "gpt2"))
+    assert tree.payers == {"bert": "thesis", "resnet18": "vision", "gpt2": "lab"}
+
+
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        (
+            {"language": {"budget_per_hour": 26}},
+            "parts: got '41'; expected parts that have at most 40 by right",
+        ),
+        (
+            {"vision": {"budget_per_hour": 15, "max_per_hour": 14}},
+            "parts.vision.max_per_hour: got 14.0; expected at least its budget_per_hour, 15",
+        ),
+        (
+            {"language": {"classes": ["resnet18"]}},
+            "parts.language.classes[0]: got 'resnet18'; expected a class that nobody else pays "
+            "for: vision does",
+        ),
+        (
+            {"language": {"parts": {"eve": {}}}},
+            "parts.language.parts.eve: got 'eve'; expected a name that no other part has",
+        ),
+        ({"lab": {}}, "parts.lab: got 'lab'; expected a name that no other part has"),
+        (
+            {"vision": {"max_per_hour": 10, "parts": {"eve": {"budget_per_hour": 11}}}},
+            "parts.vision.parts: got '11'; expected parts that have at most 10",
+        ),
+        (
+            {"vision": {"parts": {"a": {"parts": {"b": {"parts": {"c": {}}}}}}}},
+            "parts.vision.parts.a.parts.b.parts: unknown field",
+        ),
+        (
+            {"vision": {"budget_per_hour": 5, "budget_per_month": 300}},
+            "parts.vision.budget_per_month: got 'budget_per_hour and budget_per_month'; expected "
+            "one of them: budget_per_hour, budget_per_month, budget_per_quarter, budget_total",
+        ),
+        (
+            {"vision": {"budget_total": 300}},
+            "parts.vision.budget_total: got '300.0'; expected budget_total and until together",
+        ),
+        (
+            {"vision": {"budget_total": 300, "until": "2027-02-30"}},
+            "parts.vision.until: got '2027-02-30'; expected a day, such as 2027-03-31",
+        ),
+        (
+            {"vision": {"budget_per_hour": 5, "rolls_over": True}},
+            "parts.vision.rolls_over: got True; expected budget_per_month or budget_per_quarter",
+        ),
+        (
+            {"vision": {"budget_per_month": 40 * 731}},
+            "parts: got '40.0274'; expected parts that have at most 40 by right",
+        ),
+        (
+            {"vision": {"budget_per_hour": 5, "max_spend_per_hour": 4}},
+            "parts.vision.max_spend_per_hour: got 4.0; expected at least what it has by right",
+        ),
+        (
+            {"vision": {"budget_per_hour": 5, "max_per_hour": 6, "borrows": False}},
+            "parts.vision.borrows: got 'max_per_hour and borrows: false'; expected one of them",
+        ),
+        ({"vision": {"borrows": False}}, "parts.vision.borrows: got False; expected money of its"),
+        ({"vision": {"budget_per_hour": -1}}, "parts.vision.budget_per_hour: got -1"),
+        ({"vision": {"budget_per_hour": float("nan")}}, "parts.vision.budget_per_hour: got nan"),
+    ],
+)
+def test_a_mistake_is_named_at_its_place(parts: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError, match=re.escape(said)):
+        parse_budgets(changed(**parts))
+
+
+def test_a_whole_without_money_is_refused() -> None:
+    with pytest.raises(InputError, match="budget_per_hour"):
+        parse_budgets({**BUDGETS, "budget_per_hour": 0})
