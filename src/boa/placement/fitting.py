@@ -84,15 +84,17 @@ def can_rent(new: Sequence[Node], nodes: Sequence[Node], gpu_types: Types, room:
     limited = more.keys() & room.max_nodes.keys()
     if any(there[gpu] + more[gpu] > room.max_nodes[gpu] for gpu in limited):
         return False
-    cost = sum(_price(node, gpu_types) for node in new)
+    cost = sum(_price(node, gpu_types, room) for node in new)
     return room.spend_left is None or cost <= room.spend_left + ROUNDING * cost
 
 
 _gpu, _kind = attrgetter("gpu"), attrgetter("gpu", "gpus")
 
 
-def _price(node: Node, gpu_types: Types) -> UsdPerHour:
-    return gpu_types[node.gpu].price * node.gpus if node.gpu in gpu_types else 0.0
+def _price(node: Node, gpu_types: Types, room: Room) -> UsdPerHour:
+    if node.gpu not in gpu_types:
+        return 0.0
+    return room.dearer.get(node.gpu, gpu_types[node.gpu].price) * node.gpus
 
 
 # Nodes that have to go
@@ -109,7 +111,9 @@ def within_limits(
     sizes = {gpu: kind.gpus_per_node for gpu, kind in gpu_types.items()}
     there = Counter(map(_gpu, nodes))
     left = Counter({gpu: most - there[gpu] for gpu, most in room.max_nodes.items()})
-    going = sum(kind.node_price * room.releasing.get(gpu, 0) for gpu, kind in gpu_types.items())
+    going = sum(
+        room.node_price(kind) * room.releasing.get(gpu, 0) for gpu, kind in gpu_types.items()
+    )
     over = 0.0 if room.spend_left is None else -room.spend_left - going
     known = set(map(_kind, nodes)) <= sizes.items()
     if known and over <= 0 and min(left.values(), default=0) >= 0:
@@ -118,7 +122,7 @@ def within_limits(
     odd = {node.id for node in nodes if sizes.get(node.gpu) != node.gpus}
     surplus = set()
     for node in sorted(nodes, key=lambda node: (node.id not in odd, used[node.id], -node.id)):
-        price = _price(node, gpu_types)
+        price = _price(node, gpu_types, room)
         too_many = left[node.gpu] < 0
         if node.id in odd or too_many or over > ROUNDING * price:
             surplus.add(node.id)
@@ -245,9 +249,15 @@ def _shortages(
                 given=seat,
                 why=why,
                 most_nodes=room.max_nodes[share.gpu] if counts else None,
-                detail=room.why[share.gpu] if why == "no_capacity" else "",
+                detail=_detail(why, share.gpu, room),
             )
     return found
+
+
+def _detail(why: ShortageCode, gpu: GpuName, room: Room) -> str:
+    if why == "spend_cap":
+        return room.cap
+    return room.why[gpu] if why == "no_capacity" else ""
 
 
 def _limit(gpu: GpuName, stock: Stock, room: Room) -> ShortageCode:

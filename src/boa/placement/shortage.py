@@ -34,10 +34,19 @@ class Room:
     spend_left: UsdPerHour | None = None
     """USD per hour that the hard cap leaves beyond all that is rented; negative where the cap was
     lowered. None: there is no cap."""
+    cap: str = ""
+    """Words for the hard cap, with where it came from; empty: only that it is one."""
+    dearer: Mapping[GpuName, UsdPerHour] = field(default_factory=dict)
+    """Prices per GPU that types are held against the cap by: they will cost that much before jobs
+    could have left their nodes. Types left out: what they cost."""
     why: Mapping[GpuName, str] = field(default_factory=dict)
     """The cloud's words on types that it had no more of."""
     releasing: Mapping[GpuName, int] = field(default_factory=dict)
     """Nodes that were given back and are still rented: of no use, but within both limits."""
+
+    def node_price(self, gpu: GpuType) -> UsdPerHour:
+        """Price of a node, as it is held against the cap."""
+        return self.dearer.get(gpu.name, gpu.price) * gpu.gpus_per_node
 
 
 class Want(NamedTuple):
@@ -175,7 +184,7 @@ class Stock:
         return math.inf if price <= 0 else max(math.floor(left / price + ROUNDING), 0)
 
     def _node_price(self, gpu: GpuName) -> UsdPerHour:
-        return self._types[gpu].node_price
+        return self._room.node_price(self._types[gpu])
 
 
 class Seats:

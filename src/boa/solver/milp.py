@@ -7,9 +7,11 @@ and state k:
     y_jk   share that is started there, y_jk >= x_jk − x_(j−1)k
     p      share of the class's jobs on this row, Σ_k x_jk = p,  Σ_rows p = 1
 
-minimise the objective subject to the budget and to the classes' caps on their mean JCT.
+minimise the objective subject to the budget, to bounds on what classes that share money spend, and
+to the classes' caps on their mean JCT.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import highspy
@@ -62,6 +64,15 @@ class _Columns:
         return self.first + 2 * self.size
 
 
+@dataclass(frozen=True, slots=True)
+class SpendBound:
+    """At least and at most so much is spent on these classes together."""
+
+    classes: tuple[int, ...]
+    least: UsdPerHour
+    most: UsdPerHour
+
+
 class _Program:
     """A linear program under construction, constraint by constraint."""
 
@@ -111,13 +122,15 @@ def solve_milp(
     deterministic: bool = False,
     gap: float | None = None,
     time_limit_s: Seconds | None = None,
+    bounds: Sequence[SpendBound] = (),
 ) -> MilpAnswer | None:
     """The same optimum as the exact solver's, mixed or with one sequence per class.
 
-    None if there is no plan: the caps may cost more than the budget with one sequence per class.
+    `bounds`: of classes that share money. None if there is no plan: the caps may cost more than the
+    budget with one sequence per class.
     """
     columns = _layout(tables)
-    lp = _program(tables, columns, budget, deterministic).build()
+    lp = _program(tables, columns, budget, deterministic, bounds).build()
     solver = highspy.Highs()  # type: ignore[no-untyped-call]
     solver.setOptionValue("output_flag", False)
     solver.setOptionValue("primal_feasibility_tolerance", _TOLERANCE)
@@ -144,7 +157,11 @@ def _layout(tables: Tables) -> list[_Columns]:
 
 
 def _program(
-    tables: Tables, columns: list[_Columns], budget: UsdPerHour, deterministic: bool
+    tables: Tables,
+    columns: list[_Columns],
+    budget: UsdPerHour,
+    deterministic: bool,
+    bounds: Sequence[SpendBound] = (),
 ) -> _Program:
     program = _Program(columns[-1].p + 1)
     spend = np.zeros(len(program.cost))
@@ -162,6 +179,16 @@ def _program(
         _flow(program, at)
     used = np.arange(len(spend))
     program.add([used], [spend / budget], -np.inf, 1.0, 1)
+    for bound in bounds:
+        mine = [
+            np.concatenate([at.x, at.y], axis=None)
+            for row, at in zip(tables.rows, columns, strict=True)
+            if row.class_index in bound.classes
+        ]
+        if mine:
+            paid = np.concatenate(mine)
+            least, most = bound.least / budget, bound.most / budget
+            program.add([paid], [spend[paid] / budget], least, most, 1)
     _choices(tables, program, columns, seconds)
     return program
 

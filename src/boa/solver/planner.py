@@ -6,15 +6,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from boa.errors import BoaError, InputError, NoSinglePlan, UsageError
+from boa.errors import BoaError, BudgetTooSmall, InputError, NoSinglePlan, UsageError
+from boa.model.budgets import Budget
 from boa.model.plan import Plan
 from boa.model.workload import BILLINGS, Billing, Workload
 from boa.solver.assemble import plan_of
-from boa.solver.lagrangian import Optimum, cheapest, solve_budget, solve_jct
+from boa.solver.lagrangian import Optimum, cheapest, known_walk, solve_budget, solve_jct
 from boa.solver.objective import Outcome, Routing, Rules
 from boa.solver.objective import evaluate as evaluate_under
 from boa.solver.pricing import Pricing
+from boa.solver.shared import BudgetOutcome, SharedOptimum, solve_shared
 from boa.solver.solution import Frugal, Solution
+from boa.solver.tables import Tables
+from boa.solver.walk import Stop
 from boa.units import Seconds, UsdPerHour
 
 if TYPE_CHECKING:
@@ -77,6 +81,36 @@ def plan(
     task = _Task(pricing, budget, bound, deterministic, gap, seed, time_limit_s)
     answer = _SOLVERS[solver](task)
     return _solution(pricing, budget, bound, answer, solver, time.perf_counter() - began)
+
+
+def plan_shared(
+    workload: Workload,
+    budget: Budget,
+    *,
+    solver: str = "exact",
+    rescaling: bool = True,
+    routing: Routing = "class",
+    billing: Billing = "gpu",
+) -> Solution:
+    """The plan of least (weighted) average JCT within a budget that teams share.
+
+    Every part of the budget gets what it has by right, as far as it wants it, and never more than
+    its ceiling. The plan says what each spends, and what a dollar would buy it.
+    """
+    if solver not in ("exact", "milp"):
+        raise InputError("solver", solver, "exact or milp, where a budget is shared")
+    _check(budget.per_hour, solver, None)
+    began = time.perf_counter()
+    pricing = Pricing.of(workload, rules_of(rescaling=rescaling, routing=routing, billing=billing))
+    found = solve_shared(pricing, budget)
+    answer = Answer(plan_of(pricing.tables, found.points), found.lower_bound, True)
+    if solver == "milp":
+        answer = _milp_shared(pricing, budget, found)
+    bound = replace(_as_optimum(pricing, found), lower_bound=answer.lower_bound)
+    took = time.perf_counter() - began
+    solution = _solution(pricing, budget.per_hour, bound, answer, solver, took)
+    budgets = tuple(replace(b, alone_jct=_alone(pricing.tables, b)) for b in found.budgets)
+    return replace(solution, budgets=budgets, multipliers=found.multipliers)
 
 
 def budget_for(
@@ -180,6 +214,34 @@ def _solution(
         frugal=tuple(Frugal(jct=point.time, cost=point.cost) for point in least),
         cheapest=cheapest(pricing).spend,
     )
+
+
+def _as_optimum(pricing: Pricing, found: SharedOptimum) -> Optimum:
+    mu = found.budgets[0].multiplier
+    return Optimum(
+        Stop(found.points, mu), known_walk(pricing).totals(found.points), found.lower_bound, mu
+    )
+
+
+def _alone(tables: Tables, budget: BudgetOutcome) -> Seconds | None:
+    """Average JCT of those whom the budget pays for, on a cluster that its share alone pays for."""
+    classes = tuple(tables.workload.classes[i] for i in budget.classes)
+    if not any(found.arrivals_per_hour for found in classes):
+        return None
+    pricing = Pricing.of(replace(tables.workload, classes=classes), tables.rules)
+    try:
+        return solve_budget(pricing, budget.per_hour).totals.average_jct
+    except BudgetTooSmall:
+        return None
+
+
+def _milp_shared(pricing: Pricing, budget: Budget, found: SharedOptimum) -> Answer:
+    from boa.solver.milp import SpendBound, solve_milp
+
+    bounds = [SpendBound(part.classes, part.least, part.most) for part in found.budgets]
+    checked = solve_milp(pricing.tables, budget.per_hour, bounds=bounds)
+    assert checked is not None  # mixed, so that there is a plan where the exact solver found one
+    return Answer(checked.plan, checked.lower_bound or found.lower_bound, checked.proven)
 
 
 def _exact(task: _Task) -> Answer:

@@ -8,6 +8,7 @@ from boa.model.plan import ClassPlan, Plan, Variant
 from boa.model.workload import Workload
 from boa.solver.cluster import ClusterSize, cluster_sizes
 from boa.solver.objective import ClassOutcome, Outcome, Rules
+from boa.solver.shared import BudgetOutcome
 from boa.units import GpuName, Seconds, Usd, UsdPerHour
 
 VERSION: Final = 1
@@ -39,6 +40,10 @@ class Solution:
     frugal: tuple[Frugal, ...]
     cheapest: UsdPerHour
     """The least spend that keeps up with the workload."""
+    budgets: tuple[BudgetOutcome, ...] = ()
+    """Where teams share the budget: all of its parts, from the top down."""
+    multipliers: tuple[float, ...] = ()
+    """… and by class: seconds of objective that a dollar per hour of whoever pays for it buys."""
 
     @property
     def objective(self) -> Seconds:
@@ -70,7 +75,7 @@ class Solution:
 def as_document(solution: Solution) -> answers.Plan:
     """The plan file: one JSON object."""
     outcome = solution.outcome
-    return {
+    document: answers.Plan = {
         "version": VERSION,
         "solver": solution.solver,
         "rescaling": solution.rules.rescaling,
@@ -96,6 +101,23 @@ def as_document(solution: Solution) -> answers.Plan:
                 solution.plan.classes, outcome.classes, solution.frugal, strict=True
             )
         ],
+    }
+    if solution.budgets:
+        document["budgets"] = [_budget_document(budget) for budget in solution.budgets]
+    return document
+
+
+def _budget_document(budget: BudgetOutcome) -> answers.PlanBudget:
+    return {
+        "name": budget.name,
+        "above": budget.above,
+        "budget_per_hour": budget.per_hour,
+        "max_per_hour": budget.max_per_hour,
+        "spend_per_hour": budget.spend,
+        "wanted_per_hour": budget.wanted,
+        "average_jct_s": budget.average_jct,
+        "alone_jct_s": budget.alone_jct,
+        "shadow_price_s": budget.multiplier,
     }
 
 
