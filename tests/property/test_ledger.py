@@ -2,26 +2,44 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from itertools import pairwise
-from typing import Literal
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boa.model.held import Held
+from boa.model.prices import Changes
 from boa.model.records import Hold, NodeRecord
-from boa.scheduler.money.costs import bill_by_node, cost_rows, costs_by_class
-from boa.scheduler.money.ledger import Bill, Totals, at, bill, closed_hold, closed_node
-from reading import held, held_on_nodes
+from boa.scheduler.money.costs import DAY_S, By, costs
+from boa.scheduler.money.ledger import (
+    Bill,
+    Totals,
+    at,
+    bill,
+    closed_hold,
+    closed_node,
+    ended_hold,
+    hold_cost,
+)
+from reading import held
 
 BEGIN, SPAN = 1_767_000_000.0, 500_000.0
 """Six days, none of them beginning at midnight."""
 moments = st.integers(0, 1000).map(lambda n: BEGIN + n * SPAN / 1000)
+prices = st.sampled_from([0.1, 1.0, 3.3])
 
 
 @st.composite
-def nodes_with_holds(draw: st.DrawFn, number: int) -> tuple[NodeRecord, list[Hold]]:
+def changes(draw: st.DrawFn) -> Changes:
+    """Prices that a node has later; some before it is there, and some after it is gone."""
+    times = sorted(draw(st.lists(moments, max_size=4, unique=True)))
+    return tuple((at, draw(prices)) for at in times)
+
+
+@st.composite
+def nodes_with_holds(draw: st.DrawFn, number: int, changing: bool) -> tuple[NodeRecord, list[Hold]]:
     """A node at any stage of its life, and holds while it was usable, each GPU held once a time."""
     times = sorted(draw(st.lists(moments, min_size=5, max_size=5)))
     stage = draw(st.integers(0, 5))
@@ -32,7 +50,8 @@ def nodes_with_holds(draw: st.DrawFn, number: int) -> tuple[NodeRecord, list[Hol
         token=f"t-{number}",
         gpu="T4",
         gpus=draw(st.integers(1, 3)),
-        price=draw(st.sampled_from([0.1, 1.0, 3.3])),
+        price=draw(prices),
+        changes=draw(changes()) if changing else (),
         state="gone" if gone else "releasing" if released else "ready" if ready else "requested",
         requested_at=requested,
         billed_from=billed,
@@ -57,6 +76,7 @@ def holds_of(draw: st.DrawFn, node: NodeRecord, ready: float, end: float) -> lis
                     node=node.id,
                     gpus=1,
                     price=node.price,
+                    changes=node.changes,
                     since=ready + (end - ready) * a / 100,
                     until=None if is_open else ready + (end - ready) * b / 100,
                 )
@@ -65,8 +85,11 @@ def holds_of(draw: st.DrawFn, node: NodeRecord, ready: float, end: float) -> lis
 
 
 @st.composite
-def histories(draw: st.DrawFn) -> tuple[list[NodeRecord], list[Hold]]:
-    both = [draw(nodes_with_holds(n)) for n in range(draw(st.integers(0, 4)))]
+def histories(draw: st.DrawFn, changing: bool | None = None) -> tuple[list[NodeRecord], list[Hold]]:
+    """`changing`: prices do; None: in some histories."""
+    if changing is None:
+        changing = draw(st.booleans())
+    both = [draw(nodes_with_holds(n, changing)) for n in range(draw(st.integers(0, 4)))]
     return [node for node, _ in both], [hold for _, holds in both for hold in holds]
 
 
@@ -111,34 +134,6 @@ def test_the_parts_add_up_whatever_nonsense_the_holds_are(
     assert found.total == bill(nodes, holds, since, until).total
 
 
-def begun_later(hold: Hold, seconds: float) -> Hold:
-    """No hold ends before it begins."""
-    since = hold.since + seconds
-    until = None if hold.until is None else max(hold.until, since)
-    return replace(hold, since=since, until=until)
-
-
-@given(
-    history=histories(), shift=st.sampled_from([0, 0, -9000, 7000]), since=moments, until=moments
-)
-def test_a_bill_from_sums_by_node_is_the_bill_whether_holds_outlast_their_nodes_or_not(
-    history: History, shift: int, since: float, until: float
-) -> None:
-    nodes, holds = history
-    holds = [begun_later(h, shift * (n % 2)) for n, h in enumerate(holds)]
-    holds += [replace(h, node=99) for h in holds[:1]]
-    since, until = min(since, until), max(since, until) + 1
-    asked: list[int] = []
-
-    def apart(ids: Sequence[int]) -> Held:
-        asked.extend(ids)
-        return held([h for h in holds if h.node in ids])
-
-    found = bill_by_node(nodes, held_on_nodes(holds, since, until), apart, since, until)
-    assert figures(found) == near(figures(bill(nodes, holds, since, until)))
-    assert shift or not asked, "sums alone tell it"
-
-
 @given(history=histories())
 def test_totals_kept_while_things_close_equal_the_bill_over_everything(history: History) -> None:
     nodes, holds = history
@@ -155,37 +150,126 @@ def test_totals_kept_while_things_close_equal_the_bill_over_everything(history: 
     assert figures(found) == near(figures(bill(nodes, holds, BEGIN, now)))
 
 
+def begun_later(hold: Hold, seconds: float) -> Hold:
+    """No hold ends before it begins."""
+    since = hold.since + seconds
+    until = None if hold.until is None else max(hold.until, since)
+    return replace(hold, since=since, until=until)
+
+
+@given(
+    history=histories(),
+    shift=st.sampled_from([0, 0, -9000, 7000]),
+    by=st.sampled_from([None, "day", "class", "job"]),
+    since=moments,
+    until=moments,
+)
+def test_by_column_the_bill_is_the_same_whether_holds_outlast_their_nodes_or_not(
+    history: History, shift: int, by: By | None, since: float, until: float
+) -> None:
+    nodes, holds = history
+    holds = [begun_later(h, shift * (n % 2)) for n, h in enumerate(holds)]
+    holds += [replace(h, node=99) for h in holds[:1]]
+    found, _ = costs(nodes, held(holds), since, until, by)
+    assert figures(found) == near(figures(bill(nodes, holds, since, until)))
+
+
 @given(
     history=histories(),
     by=st.sampled_from(["day", "class", "job"]),
     since=moments,
     until=moments,
 )
-def test_rows_add_up_to_the_bill(
-    history: History, by: Literal["day", "class", "job"], since: float, until: float
-) -> None:
-    rows = cost_rows(*history, {}, by, since, until)
+def test_rows_add_up_to_the_bill(history: History, by: By, since: float, until: float) -> None:
+    nodes, holds = history
+    charged, rows = costs(nodes, held(holds), since, until, by)
     keys = ("total_usd", "jobs_usd", "idle_usd", "provisioning_usd")
-    assert [sum(row[key] for row in rows) for key in keys] == near(
-        figures(bill(*history, since, until))
-    )
+    assert [sum(row[key] for row in rows) for key in keys] == near(figures(charged))
     assert all(row[key] >= 0 for row in rows for key in keys)
-    rented = sum(row["gpu_hours"] for row in cost_rows(*history, {}, "day", since, until))
+    _, days = costs(nodes, held(holds), since, until, "day")
+    rented = sum(row["gpu_hours"] for row in days)
     assert sum(row["gpu_hours"] for row in rows) == pytest.approx(rented, abs=1e-6)
     assert len({row[by] for row in rows}) == len(rows)
 
 
-@given(history=histories(), since=moments, until=moments)
-def test_by_column_the_bill_and_its_rows_by_class_are_the_same(
-    history: History, since: float, until: float
+@given(history=histories(), by=st.sampled_from(["class", "job"]), since=moments, until=moments)
+def test_a_row_of_a_class_or_job_is_the_bill_of_its_holds_alone(
+    history: History, by: By, since: float, until: float
 ) -> None:
     nodes, holds = history
     lost = Hold(job="1", job_class="gpt", node=99, gpus=2, price=1.0, since=BEGIN)
-    holds = [*holds, lost]
-    charged, rows = costs_by_class(nodes, held(holds), since, until)
-    assert figures(charged) == near(figures(bill(nodes, holds, since, until)))
-    expected = cost_rows(nodes, holds, {}, "class", since, until)
-    found = {row.pop("class"): row for row in rows}
-    assert found.keys() == {row["class"] for row in expected}
-    for row in expected:
-        assert found[row.pop("class")] == pytest.approx(row, rel=1e-9, abs=1e-6)
+    _, rows = costs(nodes, held([*holds, lost]), since, until, by)
+    for row in (row for row in rows if row[by] is not None):
+        its = [h for h in holds if row[by] == (h.job if by == "job" else h.job_class)]
+        alone = bill(nodes, its, since, until)
+        assert [row["jobs_usd"], row["total_usd"]] == near([alone.jobs] * 2)
+    told = {row[by] for row in rows}
+    for hold in holds:
+        if bill(nodes, [hold], since, until).jobs > 1e-9:
+            assert (hold.job if by == "job" else hold.job_class) in told
+
+
+@given(history=histories(), since=moments, until=moments)
+def test_a_row_of_a_day_is_the_bill_of_that_day(
+    history: History, since: float, until: float
+) -> None:
+    nodes, holds = history
+    _, rows = costs(nodes, held(holds), since, until, "day")
+    for row in rows:
+        begin = datetime.fromisoformat(row["day"]).replace(tzinfo=UTC).timestamp()
+        day = bill(nodes, holds, max(begin, since), min(begin + DAY_S, until))
+        found = (row["total_usd"], row["jobs_usd"], row["idle_usd"], row["provisioning_usd"])
+        assert found == near(figures(day))
+
+
+# Prices that change
+
+
+def by_the_second(node: NodeRecord, begin: float, end: float) -> float:
+    """What a GPU costs, in dollars: a second at a time, each at the price that held in it."""
+    seconds = BEGIN + np.arange(int(begin - BEGIN), int(end - BEGIN))
+    price = np.full(len(seconds), node.price)
+    for moment, then in node.changes:
+        price[seconds >= moment] = then
+    return float(price.sum()) / 3600
+
+
+@given(history=histories(changing=True), since=moments, until=moments)
+def test_every_second_is_charged_at_the_price_that_held_in_it(
+    history: History, since: float, until: float
+) -> None:
+    nodes, holds = history
+    by_id = {node.id: node for node in nodes}
+    total = provisioning = jobs = 0.0
+    for node in nodes:
+        if node.billed_from is None:
+            continue
+        begin, end = max(node.billed_from, since), min(node.gone_at or until, until)
+        total += node.gpus * by_the_second(node, begin, end)
+        usable = min(node.released_at or end, end)
+        if node.ready_at is None:
+            provisioning += node.gpus * by_the_second(node, begin, end)
+        else:
+            ready = min(max(node.ready_at, begin), max(end, begin))
+            provisioning += node.gpus * by_the_second(node, begin, ready)
+            provisioning += node.gpus * by_the_second(node, max(usable, begin), end)
+    for hold in holds:
+        node = by_id[hold.node]
+        last = min(node.released_at or until, node.gone_at or until, until)
+        end = min(hold.until or last, last)
+        jobs += hold.gpus * by_the_second(node, max(hold.since, since), end)
+    found = bill(nodes, holds, since, until)
+    assert [found.total, found.provisioning, found.jobs] == pytest.approx(
+        [total, provisioning, jobs], rel=1e-6, abs=1e-6
+    )
+
+
+@given(history=histories(changing=True), now=moments)
+def test_a_hold_that_ends_costs_what_it_cost_while_it_was_open(
+    history: History, now: float
+) -> None:
+    for hold in history[1]:
+        end = hold.until or max(now, hold.since)
+        ended = ended_hold(hold, end)
+        assert hold_cost(ended, end) == pytest.approx(hold_cost(replace(hold, until=end), end))
+        assert not ended.changes, "its average is all that is stored"

@@ -23,16 +23,19 @@ from sqlalchemy import make_url
 
 import stored
 from boa.model.changes import Changes
+from boa.model.held import Held
+from boa.model.history_kept import HistoryKept
 from boa.model.job import JobRecord
 from boa.model.job_spec import amended
 from boa.model.records import Cell, CellKey, ClassRecord, Event, Hold, NodeRecord, Point, Sample
-from boa.store import codec, sqlite, writing
+from boa.model.sampled import Sampled
+from boa.store import codec, pages, sqlite
 from boa.store.base import Store, StoreTrouble
 from boa.store.sql import open_store
 from postgresql import Postgresql
-from reading import held_on_nodes
 
 pytest_plugins = ("postgresql",)
+EVERYTHING = HistoryKept(samples_days=float("inf"))
 
 
 @given(record=stored.jobs)
@@ -200,7 +203,7 @@ class StoreMachine(RuleBasedStateMachine):
     @initialize()
     def begin(self) -> None:
         self.url = self.place.new()
-        self.store = open_store(self.url)
+        self.store = open_store(self.url, EVERYTHING)
 
     @rule(changes=stored.any_changes())
     def commit(self, changes: Changes) -> None:
@@ -219,12 +222,12 @@ class StoreMachine(RuleBasedStateMachine):
     @rule()
     def restart(self) -> None:
         self.store.close()
-        self.store = open_store(self.url)
+        self.store = open_store(self.url, EVERYTHING)
 
     @rule()
     def crash(self) -> None:
         self.url = self.place.crash(self.url, self.store)
-        self.store = open_store(self.url)
+        self.store = open_store(self.url, EVERYTHING)
 
     @rule(
         ended=stored.maybe(st.booleans()),
@@ -295,25 +298,7 @@ class StoreMachine(RuleBasedStateMachine):
         assert self.store.holds_between(since, until, job=job) == found
         if job is None:
             held = self.store.held_between(since, until)
-            columns = (held.job_class, held.node, held.gpus, held.since, held.until)
-            assert sorted(zip(*columns, strict=True)) == sorted(
-                (h.job_class, h.node, h.gpus, h.since, float("inf") if h.until is None else h.until)
-                for h in found
-            )
-
-    @rule(since=stored.times, until=stored.times, ids=st.sets(stored.numbers))
-    def held_by_node(self, since: float, until: float, ids: set[int]) -> None:
-        found = self.store.holds_between(since, until)
-        some = self.store.held_between(since, until, nodes=ids)
-        assert sorted(some.node.tolist()) == sorted(h.node for h in found if h.node in ids)
-        sums, expected = (
-            (h.node.tolist(), h.gpu_seconds.tolist(), h.since.tolist(), h.until.tolist())
-            for h in (self.store.held_by_node(since, until), held_on_nodes(found, since, until))
-        )
-        for one, other in zip(
-            sorted(zip(*sums, strict=True)), sorted(zip(*expected, strict=True)), strict=True
-        ):
-            assert one == pytest.approx(other)
+            assert columns_of(held) == sorted(map(columns, found))
 
     @rule(ids=st.sets(stored.numbers))
     def nodes(self, ids: set[int]) -> None:
@@ -325,6 +310,11 @@ class StoreMachine(RuleBasedStateMachine):
         expected = [self.model.samples[at] for at in sorted(self.model.samples)]
         found = self.store.samples_between(since, until)
         assert found == [sample for sample in expected if since <= sample.at <= until]
+        by_column, columns = Sampled.of(found), self.store.sampled_between(since, until)
+        for one in ("at", "every_s", "budget", "active", "waiting"):
+            assert getattr(columns, one).tolist() == getattr(by_column, one).tolist()
+        wanted = {gpu: column.tolist() for gpu, column in columns.wanted.items()}
+        assert wanted == {gpu: column.tolist() for gpu, column in by_column.wanted.items()}
 
     @rule(number=stored.numbers)
     def points(self, number: int) -> None:
@@ -351,6 +341,11 @@ class StoreMachine(RuleBasedStateMachine):
         assert saved.next_job == max(model.jobs, default=0) + 1
         assert saved.next_node == max(model.nodes, default=0) + 1
 
+    @invariant()
+    def by_column_there_is_every_hold_once(self) -> None:
+        ever = [hold for hold in self.model.holds.values() if end(hold) > -1.0]
+        assert columns_of(self.store.held_between(-1.0, 5e9)) == sorted(map(columns, ever))
+
     @rule(number=stored.numbers)
     def job(self, number: int) -> None:
         assert self.store.job(str(number)) == self.model.jobs.get(number)
@@ -367,6 +362,19 @@ class StoreMachine(RuleBasedStateMachine):
         self.store.close()
 
 
+def end(hold: Hold) -> float:
+    return float("inf") if hold.until is None else hold.until
+
+
+def columns(hold: Hold) -> tuple[Any, ...]:
+    return hold.job_class, int(hold.job), hold.node, hold.gpus, hold.since, end(hold)
+
+
+def columns_of(held: Held) -> list[tuple[Any, ...]]:
+    found = (held.job_class, held.job, held.node, held.gpus, held.since, held.until)
+    return sorted(zip(*found, strict=True))
+
+
 def run(place: Place, examples: int) -> None:
     class Here(StoreMachine):
         def __init__(self) -> None:
@@ -381,12 +389,12 @@ def test_any_history_agrees_with_the_model_on_sqlite(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sqlite, "LOCK_WAIT_S", 0.0)
-    monkeypatch.setattr(writing, "KEEP_S", float("inf"))
+    monkeypatch.setattr(pages, "PAGE", 2)  # most holds that have ended are in pages
     run(Files(tmp_path), 40)
 
 
 def test_any_history_agrees_with_the_model_on_postgresql(
     postgresql: Postgresql, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writing, "KEEP_S", float("inf"))
+    monkeypatch.setattr(pages, "PAGE", 2)  # most holds that have ended are in pages
     run(Server(postgresql), 12)

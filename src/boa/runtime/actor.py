@@ -125,7 +125,7 @@ class Actor:
     def watch_cloud(self) -> None:
         try:
             at = self._clock.now()
-            self._tell(CloudListed(self._cloud.nodes(), at))
+            self._tell(CloudListed(self._cloud.nodes(), at, self._cloud.offers()))
         except CloudTrouble as problem:
             self._cloud_trouble(str(problem))
 

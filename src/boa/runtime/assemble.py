@@ -4,13 +4,16 @@ import hashlib
 import secrets
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import UTC, tzinfo
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 from boa.clock import Clock
 from boa.clouds.base import Cloud
 from boa.engines.base import Engine
 from boa.model.changes import Changes
 from boa.model.cluster import Policy
+from boa.model.prices import CONSTANT, PriceSchedule
 from boa.model.records import NodeRecord
 from boa.model.service import ServiceConfig
 from boa.model.sweep import Sweep
@@ -24,6 +27,7 @@ from boa.scheduler.decide.deciders import decider_for
 from boa.scheduler.learn.node_times import NodeTimes
 from boa.scheduler.learn.profiler import Profiler
 from boa.scheduler.money.ledger import Totals
+from boa.scheduler.money.prices_in_force import PricesInForce
 from boa.scheduler.money.purse import Purse
 from boa.scheduler.notices import META as TOLD
 from boa.scheduler.notices import Notices
@@ -32,7 +36,7 @@ from boa.scheduler.observe.sampling import Sampling
 from boa.scheduler.plan.calculator import Calculator
 from boa.scheduler.plan.planning import Planner
 from boa.scheduler.scheduler import NodeLimits, Scheduler
-from boa.scheduler.state import SWEEPS, State
+from boa.scheduler.state import SWEEPS, State, priced_as
 from boa.store.base import Saved, Store
 from boa.units import GpuName, Seconds
 
@@ -59,10 +63,12 @@ def assemble(
     report_ca: str = "",
     inline: bool = False,
     cluster: str = "",
+    schedule: PriceSchedule = CONSTANT,
 ) -> ControlLoop:
     """`vault`: of the secrets of jobs; by default, as stored, with the key in the data folder.
     `report_ca`: certificates (PEM) that jobs are to believe the service by. `inline`: engine and
-    cloud are called within the step; for tests."""
+    cloud are called within the step; for tests. `schedule`: prices, as far as they are known ahead;
+    the cloud charges by it."""
     vault = vault or Vault(config.data_dir / "secret.key", saved.meta)
     now = clock.now()
     state = _state(saved, store, now, cluster or new_cluster(config.data_dir))
@@ -75,6 +81,10 @@ def assemble(
         config.billing,
         node=cheapest_node(config.gpu_types.values()),
         lost_s=times.boot_s + times.reclaim_s,
+        sharing=config.sharing,
+        calendar=config.calendar,
+        terms=config.terms,
+        zone=_zone(config),
     )
     times.learn(_by_request(state))
     if "money" in saved.meta:
@@ -110,6 +120,7 @@ def assemble(
             planner=Planner(calculator, profiler, config.replan_s),
             purse=purse,
             sampling=Sampling(config.speed, saved.points),
+            prices=PricesInForce(offers, schedule),
         ),
         profiler=profiler,
         actor=actor,
@@ -123,6 +134,12 @@ def assemble(
         keys=SubmitKeys(saved.meta),
         sweeps=_sweeps(saved),
     )
+
+
+def _zone(config: ServiceConfig) -> tzinfo:
+    """By whose clocks months begin."""
+    calendar = config.calendar
+    return UTC if calendar is None else ZoneInfo(calendar.time_zone)
 
 
 def _last_notice(store: Store) -> int:
@@ -155,6 +172,7 @@ def _decider(
         beliefs=profiler,
         round_s=config.round_s,
         unplanned_s=UNPLANNED_S * max(config.speed, 1.0),
+        priorities=config.priorities,
     )
 
 
@@ -203,10 +221,12 @@ def _sweeps(saved: Saved) -> dict[str, Sweep]:
 def _state(saved: Saved, store: Store, now: Seconds, cluster: str) -> State:
     totals = saved.meta.get("totals")
     lately = store.nodes_between(now - DAY_S, float("inf"))
+    nodes = {node.id: node for node in saved.nodes}
+    holds = [priced_as(hold, nodes.get(hold.node)) for hold in saved.holds]
     return State(
         jobs={job.id: job for job in saved.jobs},
-        nodes={node.id: node for node in saved.nodes},
-        holds={(hold.job, hold.node, hold.since): hold for hold in saved.holds},
+        nodes=nodes,
+        holds={(hold.job, hold.node, hold.since): hold for hold in holds},
         totals=Totals() if totals is None else Totals.from_document(totals),
         serials=dict(saved.meta.get("serials", {})),
         next_job=saved.next_job,

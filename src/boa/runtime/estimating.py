@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING
 from boa.model.cluster import Allocation, Share
 from boa.model.job import JobRecord, JobSpec
 from boa.model.plan import ClassPlan, Variant
+from boa.policy.boa import Planned
 from boa.scheduler.learn.class_knowledge import Known
 from boa.scheduler.observe import commands
 from boa.scheduler.plan import job_estimate
 from boa.scheduler.plan.job_estimate import Basis, Probe, Range, Spread, Way
+from boa.scheduler.plan.priority_costs import PriorityCost, priority_costs
 from boa.scheduler.plan.queue_ahead import Ahead, Queue, free_gpus, most_gpus, queue_for
 from boa.scheduler.state import Draft
 from boa.solver.objective import Rules
@@ -38,6 +40,8 @@ class JobEstimate:
     probe: Probe | None = None
     plan: int | None = None
     """Number of the plan that its widths are from; None: it would get its least."""
+    priorities: tuple[PriorityCost, ...] = ()
+    """Costs of each priority that it could have; none where they are not known."""
     now: Seconds
 
 
@@ -70,6 +74,7 @@ def estimated(loop: "ControlLoop", spec: JobSpec, spread: Spread, draft: Draft) 
     if job_class is not None:
         found = job_estimate.ways(job_class, allowed, decider.gpu_types, rules, scale)
     mean = job_estimate.means(found)
+    memory = decider.memory if planned and isinstance(decider.memory, Planned) else None
     main = max(found, key=lambda way: way.share, default=None)
     first = (least.gpu, least.width) if main is None else (main.stages[0].gpu, main.stages[0].width)
     return JobEstimate(
@@ -84,6 +89,7 @@ def estimated(loop: "ControlLoop", spec: JobSpec, spread: Spread, draft: Draft) 
         ways=found,
         queue=_queue(loop, draft, *first),
         plan=state.number if state is not None and planned else None,
+        priorities=priority_costs(memory, spec, decider.priorities, mean),
         now=now,
     )
 
@@ -127,7 +133,7 @@ def _queue(loop: "ControlLoop", draft: Draft, gpu: GpuName, width: int) -> Queue
     plan, kind = loop.scheduler.planner.plan, decider.gpu_types[gpu]
     ahead: list[Ahead] = []
     held: dict[GpuName, int] = {}
-    for job in draft.jobs.values():
+    for job in draft.paying:
         given = job.allocation
         wanted: Allocation | Share | None = given or job.share
         if given is not None:

@@ -13,8 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from boa.model.cluster import NodeId
 from boa.model.held import Floats, Held
-from boa.model.records import Hold, NodeRecord, Point, Sample
-from boa.scheduler.money.hold_columns import charged_spans
+from boa.model.records import Hold, NodeRecord, Point
+from boa.model.sampled import Sampled
+from boa.scheduler.money.hold_columns import charged_spans, one_price_each
 from boa.scheduler.money.ledger import charged_between, hold_cost
 from boa.units import GpuName, Seconds, Usd, UsdPerHour
 
@@ -91,13 +92,14 @@ class Rented:
 
 
 def rented(stretches: Stretches, nodes: Sequence[NodeRecord], held: Held) -> Rented:
-    """GPUs by type, and their price: of a node that is what it was on average so far."""
+    """GPUs by type, and their price: that which held then."""
     charged = np.array([charged_between(n, stretches.since, stretches.until) for n in nodes])
     begin, end = charged.reshape(-1, 2).T
     gpus = np.array([node.gpus for node in nodes], dtype=float)
-    price = np.array([node.price for node in nodes], dtype=float)
     types = np.array([node.gpu for node in nodes], dtype=object)
-    spend = stretches.mean(begin, end, gpus * price)
+    real = np.flatnonzero(begin < end)
+    whose, since, until, price = one_price_each(nodes, real, begin[real], end[real])
+    spend = stretches.mean(since, until, gpus[real][whose] * price)
     known = sorted(set(types))
     return Rented(
         spend=spend,
@@ -150,28 +152,26 @@ class Noted:
     """GPUs wanted of a type that no sample names: none, where there are samples."""
 
 
-def noted(stretches: Stretches, samples: Sequence[Sample]) -> Noted:
+def noted(stretches: Stretches, samples: Sampled) -> Noted:
     """`samples`: by time, some from before the beginning. A budget stays in force until another
     one is noted down; of the rest nothing is known while nobody took samples."""
-    at = np.array([sample.at for sample in samples])
-    following = np.append(at[1:], np.inf)
-    late = np.array([sample.at + LATE * sample.every_s for sample in samples])
-    until = np.minimum(following, late)
+    at = samples.at
+    following = np.append(at[1:], np.inf)[: len(at)]
+    until = np.minimum(following, at + LATE * samples.every_s)
 
-    def known(values: Sequence[float], ends: Floats = until) -> Known:
+    def known(values: ArrayLike, ends: Floats = until) -> Known:
         covered = stretches.mean(at, ends, 1.0)
         total = stretches.mean(at, ends, values)
         return [
             t / c if c > 0 else None for t, c in zip(total.tolist(), covered.tolist(), strict=True)
         ]
 
-    names = sorted({gpu for sample in samples for gpu in sample.wanted})
     return Noted(
-        budget=known([sample.budget for sample in samples], following),
-        wanted={gpu: known([s.wanted.get(gpu, 0) for s in samples]) for gpu in names},
-        active=known([sample.active for sample in samples]),
-        waiting=known([sample.waiting for sample in samples]),
-        none=known([0.0] * len(samples)),
+        budget=known(samples.budget, following),
+        wanted={gpu: known(values) for gpu, values in samples.wanted.items()},
+        active=known(samples.active),
+        waiting=known(samples.waiting),
+        none=known(0.0),
     )
 
 
@@ -225,13 +225,9 @@ def rates(points: Sequence[Point]) -> list[float | None]:
     return found
 
 
-def average_budget(samples: Sequence[Sample], since: Seconds, until: Seconds) -> UsdPerHour | None:
+def average_budget(samples: Sampled, since: Seconds, until: Seconds) -> UsdPerHour | None:
     """Average budget in between, as noted down; each holds until the next. None: there was none."""
-    ends = [*(sample.at for sample in samples), until][1:]
-    held = [
-        (min(end, until) - max(sample.at, since), sample.budget)
-        for sample, end in zip(samples, ends, strict=True)
-    ]
-    held = [(seconds, budget) for seconds, budget in held if seconds > 0]
-    whole = sum(seconds for seconds, _ in held)
-    return sum(seconds * budget for seconds, budget in held) / whole if whole > 0 else None
+    ends = np.append(samples.at[1:], until)[: len(samples.at)]
+    seconds = np.maximum(np.minimum(ends, until) - np.maximum(samples.at, since), 0.0)
+    whole = float(seconds.sum())
+    return float(seconds @ samples.budget) / whole if whole > 0 else None

@@ -359,6 +359,7 @@ class ControlLoop(Requests):
             weighed=self.scheduler.decider.newest,
             draining=self.scheduler.decider.unwanted,
             counters=dict(self.counters),
+            gpu_types=self.scheduler.decider.gpu_types,
             tokens=self._tokens,
             sweeps=self.sweeps,
         )

@@ -9,7 +9,7 @@ from boa.errors import InputError
 from boa.model.access import ADMIN, NOBODY, AuditEntry, Caller, TokenRecord
 from boa.model.cluster import JobId
 from boa.model.job import JobRecord, JobSpec
-from boa.model.notices import Notice
+from boa.model.notices import MonthSpent, Notice
 from boa.model.placements import FailedPlacement
 from boa.runtime.audit import audited
 from boa.runtime.fingerprint import fingerprint
@@ -195,7 +195,10 @@ class Requests(SweepRequests):
 
     def foretell_month(self, forecast: Usd) -> "Future[None]":
         purse = self.scheduler.purse
-        return self._ask(lambda draft: self.notices.foretell(draft, forecast, purse.budget))
+        return self._ask(lambda draft: self.notices.foretell(draft, forecast, purse.week))
+
+    def tell_spent(self, spent: Sequence[MonthSpent]) -> "Future[None]":
+        return self._ask(lambda draft: self.notices.spent(draft, spent))
 
     def set_budget(
         self,
@@ -211,7 +214,7 @@ class Requests(SweepRequests):
 
         def look(draft: Draft) -> dict[str, float | None]:
             purse = self.scheduler.purse
-            return {"budget_per_hour": purse.budget, "max_spend_per_hour": purse.max_spend}
+            return {"budget_per_hour": purse.week, "max_spend_per_hour": purse.max_spend}
 
         return self._ask(audited(by, "budget", apply, look=look))
 

@@ -10,11 +10,12 @@ from boa.formats.sweep import SweepSpec
 from boa.model.access import AuditEntry, Caller, TokenRecord
 from boa.model.cluster import JobId, NodeId, NodeReason
 from boa.model.job import JobRecord, JobSpec
-from boa.model.notices import Notice
+from boa.model.notices import MonthSpent, Notice
 from boa.model.placements import FailedPlacement
 from boa.model.profile import ClassProfile
 from boa.model.records import Hold, NodeRecord, Report
 from boa.model.sweep import Sweep
+from boa.model.workload import GpuType
 from boa.runtime.estimating import JobEstimate
 from boa.runtime.vault import Secret, Vault
 from boa.scheduler.money.money_state import MoneyState
@@ -46,6 +47,9 @@ class Snapshot:
     stopped, rescalings, restarts, jct_s (sum over succeeded), queueing_s (sum until first start),
     store_trouble, cloud_trouble, plans, rescaling_stop, rescaling_stop_s (how many told of it, and
     their sum; likewise the other parts), …: of this process's life."""
+
+    gpu_types: Mapping[GpuName, GpuType] = field(default_factory=dict)
+    """All that can be rented."""
 
     tokens: Mapping[str, TokenRecord] = field(default_factory=dict)
     """By name; the same object as long as none of them changes."""
@@ -166,6 +170,10 @@ class Control(Protocol):
 
     def foretell_month(self, forecast: Usd) -> "Future[None]":
         """This much the month costs at its end, if it goes on so: told to who wants to know."""
+        ...
+
+    def tell_spent(self, spent: Sequence[MonthSpent]) -> "Future[None]":
+        """So much of the month's budget is gone: told at the percentages that targets name."""
         ...
 
     def retry_class(

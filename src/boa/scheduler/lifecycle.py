@@ -86,7 +86,7 @@ def run_ended(
     )
     asked = run.state == "stopping"
     if not asked or event.run_lost:  # what was decided when it was asked to stop still stands
-        draft.replan = True
+        draft.replan = draft.replan or not job.background
     if job.stop_requested:
         reason = stopped_by(job.stop_why, job.stop_detail)
         _end(draft, job, "stopped", event, at, reason, **stop_fields(job))

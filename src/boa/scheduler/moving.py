@@ -10,16 +10,19 @@ from boa.model.job import JobRecord, Run
 from boa.model.job import State as JobState
 from boa.placement.packing import choose_slots
 from boa.scheduler.decide import reasons
+from boa.scheduler.decide.part_caps import Caps, Held
 from boa.scheduler.state import Draft, State
 from boa.scheduler.words.of_terms import PAUSED
+from boa.units import UsdPerHour
 
 
-def move(draft: Draft) -> None:
-    """Start whatever has its GPUs ready and free, then stop runs that are to be elsewhere.
+def move(draft: Draft, caps: Caps = ()) -> None:
+    """Start whatever has its GPUs ready and free, then stop runs that are to be elsewhere. `caps`:
+    of those who share the budget; a run that would cross one begins once others have stopped.
 
     A run whose next nodes are still booting goes on, unless somebody waits for its GPUs.
     """
-    waited_for = _start_all(draft)
+    waited_for = _start_all(draft, caps)
     running = [(job, job.run) for job in draft.jobs.values() if job.run is not None]
     for job, run in running:
         if job.allocation is run.allocation and not job.stop_requested:
@@ -70,7 +73,7 @@ def _startable(draft: Draft) -> list[JobRecord]:
     ]
 
 
-def _start_all(draft: Draft) -> set[NodeId]:
+def _start_all(draft: Draft, caps: Caps) -> set[NodeId]:
     """Nodes whose GPUs somebody waits for are returned."""
     startable = _startable(draft)
     if not startable:
@@ -78,6 +81,7 @@ def _start_all(draft: Draft) -> set[NodeId]:
     waited_for: set[NodeId] = set()
     asked = {node for job in startable if job.allocation for node, _ in job.allocation.nodes}
     busy = _busy_slots(draft.jobs.values(), asked)
+    held = Held(caps, draft.jobs.values() if caps else (), _prices(draft) if caps else {})
     for job in startable:
         allocation = job.allocation
         assert allocation is not None
@@ -86,10 +90,16 @@ def _start_all(draft: Draft) -> set[NodeId]:
         if slots is None:
             waited_for.update(gpus)
             continue
+        if not held.starts(job, slots):
+            continue
         for node, chosen in slots.items():
             busy.setdefault(node, set()).update(chosen)
         _start(draft, job, allocation, slots)
     return waited_for
+
+
+def _prices(draft: Draft) -> dict[NodeId, UsdPerHour]:
+    return {node.id: node.price_at(draft.now) for node in draft.nodes.values()}
 
 
 def next_slots(state: State, job: JobRecord) -> dict[NodeId, tuple[int, ...]] | None:

@@ -1,14 +1,15 @@
 """Notices that follow from what happens: which event is told to whom. Pure.
 
 Ends of jobs are told one by one. A state that lasts is told when it begins: the budget that is too
-small, the cap that jobs wait for, not again within six hours; the month's forecast once a month.
+small, the cap that jobs wait for, not again within six hours; the month's forecast once a month,
+and each percentage of its budget that is spent.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from boa.model.job import JobRecord
-from boa.model.notices import Notice, NoticeKind, NotifyTarget
+from boa.model.notices import MonthSpent, Notice, NoticeKind, NotifyTarget
 from boa.model.records import Event
 from boa.scheduler.money.costs import month_of
 from boa.scheduler.money.ledger import committed
@@ -70,6 +71,38 @@ class Notices:
         self._next["forecast"] = told
         self._keep(draft)
 
+    def spent(self, draft: Draft, spent: Sequence[MonthSpent]) -> None:
+        """So much of the month's budget is gone, of the whole and of parts: the highest percentage
+        that was reached is told, each once a month."""
+        self._begin(draft)
+        told: dict[str, Any] = dict(self._next.get("spent", {}))
+        for target in self.targets:
+            if target.wants("spent"):
+                told[target.name] = self._told_spent(draft, target, spent, told.get(target.name))
+        self._next["spent"] = told
+        self._keep(draft)
+
+    def _told_spent(
+        self,
+        draft: Draft,
+        target: NotifyTarget,
+        spent: Sequence[MonthSpent],
+        told: Mapping[str, Any] | None,
+    ) -> dict[str, Any]:
+        """`told`: the highest percentage by part, of which month."""
+        month = max((one.month for one in spent), default=None)
+        known = dict(told["told"]) if told is not None and told["month"] == month else {}
+        for one in spent:
+            own = target.month_usd if not one.part else None
+            allowed = one.allowed if own is None else own
+            percent = reached(one.spent, allowed, target.alerts)
+            if percent > known.get(one.part, 0.0) and target.hears_of_part(one.part):
+                known[one.part] = percent
+                data = {"part": one.part, "percent": percent, "month": one.month}
+                data |= {"spent_usd": one.spent, "budget_usd": allowed}
+                self._add(draft, target, "spent", words.month_spent(one, percent, allowed), data)
+        return {"month": month, "told": known}
+
     def adopt(self, draft: Draft) -> None:
         """The draft is stored: so it is."""
         if draft.changes.notices:
@@ -110,7 +143,7 @@ class Notices:
             return
         if any(node.state == "requested" for node in draft.nodes.values()):
             return
-        spend = committed(draft.nodes.values())
+        spend = committed(draft.nodes.values(), draft.now)
         if spend + self._node_usd <= cap:
             return
         waiting = sum(_waits(job) for job in draft.jobs.values())
@@ -153,6 +186,13 @@ class Notices:
             job=None if event is None else event.job,
             data=data,
         )
+
+
+def reached(spent: Usd, allowed: Usd, percents: Sequence[float]) -> float:
+    """The highest of these percentages of what is allowed that is spent; 0: none."""
+    if allowed <= 0:
+        return 0.0
+    return max((each for each in percents if spent >= each / 100 * allowed), default=0.0)
 
 
 def _waits(job: JobRecord) -> bool:

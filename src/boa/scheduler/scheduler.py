@@ -6,18 +6,22 @@ stored, and acts on it: `runtime/loop.py` on the wall's clock, `sim/scheduled.py
 
 import math
 from collections import deque
-from collections.abc import Collection, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from boa.model.cluster import JobId
+from boa.model.job import JobRecord
+from boa.model.prices import CONSTANT
 from boa.model.records import Report
 from boa.model.runs import RunKey
 from boa.scheduler import lifecycle
 from boa.scheduler.decide import urgency
+from boa.scheduler.decide.background import Background
 from boa.scheduler.decide.decider import Decider
 from boa.scheduler.decide.room import room_for
+from boa.scheduler.ending import wind_down
 from boa.scheduler.learn.beliefs import Beliefs
+from boa.scheduler.money.prices_in_force import LEAVE_S, PricesInForce
 from boa.scheduler.money.purse import Purse, Remembered
 from boa.scheduler.moving import move
 from boa.scheduler.observe.messages import CloudListed, CloudRefused, EngineSaid, Said
@@ -34,7 +38,8 @@ from boa.scheduler.plan.planning import Planner
 from boa.scheduler.state import Draft, State
 from boa.scheduler.terms import dependencies, halving
 from boa.scheduler.terms import limits as job_limits
-from boa.units import GpuName, Seconds
+from boa.scheduler.words.of_limits import budget_ended
+from boa.units import GpuName, Seconds, UsdPerHour
 
 TROUBLE_EVERY_S: Seconds = 60.0
 BOOT_S: Seconds = 1800.0
@@ -73,9 +78,14 @@ class Scheduler:
         planner: Planner,
         purse: Purse,
         sampling: Sampling,
+        prices: PricesInForce | None = None,
     ) -> None:
+        """`prices`: those of the decider's GPU types; None: they never change."""
+        self.prices = prices or PricesInForce(decider.gpu_types)
+        self._dearer: Mapping[GpuName, UsdPerHour] = {}
         self.limits, self.decider, self.beliefs = limits, decider, beliefs
         self.planner, self.purse, self._sampling = planner, purse, sampling
+        self.background = Background(decider)
         self._reports = Reports(beliefs, sampling)
         self._quiet_until: dict[str, Seconds] = {}
         """Moments until which trouble is not told again, by who has it: it would bury all other
@@ -98,6 +108,8 @@ class Scheduler:
 
     def _listed(self, draft: Draft, said: CloudListed) -> list[Rent | Release]:
         """A wish that the cloud had taken and could not fulfil is as one that it refused."""
+        if said.offers is not None:
+            self.prices.offered(said.offers)
         refused = {node.token: node.refused for node in said.nodes if node.refused}
         for node in list(draft.nodes.values()) if refused else ():
             if node.token in refused and node.state == "requested":
@@ -125,27 +137,66 @@ class Scheduler:
 
     def decide(self, draft: Draft, reports: deque[Report]) -> None:
         """Learn, plan, decide, place; write down who is to run where, and which nodes are to be."""
-        limits = self.limits
+        ahead_s = self._ahead_s(draft.jobs.values())
+        self._look_at_prices(draft, ahead_s)
         self._reports.take(draft, reports)
         self.settle(draft)
         self.beliefs.look(draft.now)
-        self.purse.steer(draft, self.planner.plan, self.decider.commitments)
+        if self.purse.steer(draft, self.planner.plan, self.decider.commitments):
+            self.planner.hurry()
         self.decider.patience_s = self.purse.patience_s
-        plans = self.decider.follows_plan
-        if plans and self.planner.step(draft, self.purse.effective):
+        plans = self.decider.follows_plan and self.purse.ended is None
+        if plans and self.planner.step(draft, self.purse.effective, self.purse.sharing):
             self.decider.planned(self.planner.memory)
         for gpu in give_up_booting(draft, self._boot_s):
             why = "the last one did not get ready"
-            self.decider.believe_none(draft, gpu, limits.refused_s, why)
+            self.decider.believe_none(draft, gpu, self.limits.refused_s, why)
         forget_gone(draft)
         urgency.look(draft, self.decider)
-        room = room_for(draft, limits.max_nodes, self.decider.refused, self.purse.max_spend)
-        self.decider.decide(draft, room)
-        move(draft)
-        give_back_empty(
-            draft, self._keep_warm_s(draft.jobs), self.decider.unwanted, self.decider.weighed
-        )
+        if (calendar := self.purse.ended) is not None:
+            wind_down(draft, f"waits: {budget_ended(calendar.until, calendar.zone)}")
+        else:
+            self._place(draft, ahead_s)
         self._sampling.look(draft, self.purse.budget, self.purse.effective)
+
+    def _place(self, draft: Draft, ahead_s: Seconds) -> None:
+        limits = self.limits
+        most, cap = self.purse.hard_cap
+        room = room_for(
+            draft,
+            limits.max_nodes,
+            self.decider.refused,
+            most,
+            cap,
+            dearer=self._dearer,
+            ahead_s=ahead_s,
+        )
+        self.decider.caps = caps = self.purse.caps
+        self.decider.decide(draft, room)
+        keep_warm_s = self._keep_warm_s(draft.state)
+        self.background.decide(draft, keep_warm_s)
+        move(draft, caps)
+        give_back_empty(draft, keep_warm_s, self.decider.unwanted, self.decider.weighed)
+
+    def _look_at_prices(self, draft: Draft, ahead_s: Seconds) -> None:
+        """Go by the prices of now, and have nodes leave in time that the cap will not bear."""
+        types, decider = self.prices.types(draft.now), self.decider
+        if types != decider.gpu_types:
+            decider.gpu_types = types
+            self.planner.reprice(types)
+            draft.replan = True
+        decider.coming = self.prices.coming(draft.now)
+        dearer = self.prices.dearer(draft.now, ahead_s)
+        if dearer != self._dearer:
+            self._dearer, draft.replan = dearer, True
+
+    def _ahead_s(self, jobs: Iterable[JobRecord]) -> Seconds:
+        """Seconds in which any node can be emptied, given back and gone."""
+        if self.prices.schedule is CONSTANT:
+            return 0.0
+        reclaims = self.decider.node_times.reclaims(self.decider.gpu_types)
+        grace_s = max((job.spec.grace_s for job in jobs), default=0.0)
+        return LEAVE_S + grace_s + max(reclaims.values(), default=0.0)
 
     def settle(self, draft: Draft) -> None:
         """Follow up ends and limits of single jobs; also where nothing is decided."""
@@ -157,13 +208,16 @@ class Scheduler:
         """When something is next due that nobody says: a round, a look at the ledger, the end of a
         boot that takes too long or of a job's wait for a plan. For drivers whose clock stands still
         until it is moved."""
-        moments = [self.purse.looks_at, self.planner.due_at]
+        ahead_s = self._ahead_s(state.jobs.values())
+        moments = [self.purse.looks_at, self.planner.due_at, self.prices.wakes_at(now, ahead_s)]
         moments += [said.until for said in self.decider.refused.values()]
-        moments += [self.decider.wakes_at(job) for job in state.jobs.values()]
+        moments += [self.decider.wakes_at(job) for job in state.jobs.values() if not job.background]
+        moments += [self.background.wakes_at]
+        moments += [j.retry_at for j in state.jobs.values() if j.background and j.retry_at]
         moments += [job_limits.wakes_at(job, state, now) for job in job_limits.limited(state)]
         due = (job for job in state.jobs.values() if job.deadline is not None)
         moments += [urgency.wakes_at(job, now) for job in due]
-        boot_s, keep_warm_s = self._boot_s, self._keep_warm_s(state.jobs)
+        boot_s, keep_warm_s = self._boot_s, self._keep_warm_s(state)
         for node in state.nodes.values():
             if node.empty_since is not None:
                 moments.append(node.empty_since + keep_warm_s)
@@ -171,11 +225,13 @@ class Scheduler:
                 moments.append(math.nextafter(node.requested_at + boot_s, math.inf))
         return min((moment for moment in moments if moment > now), default=math.inf)
 
-    def _keep_warm_s(self, jobs: Collection[JobId]) -> Seconds:
+    def _keep_warm_s(self, state: State) -> Seconds:
         """A policy that chooses its nodes says itself which are to go, while there is any job to
         ask it about; a market always does."""
         decider = self.decider
-        if decider.at_events or (decider.chooses_nodes and jobs):
+        if decider.at_events:
+            return math.inf
+        if decider.chooses_nodes and any(not job.background for job in state.jobs.values()):
             return math.inf
         return self.limits.keep_warm_s
 

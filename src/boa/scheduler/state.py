@@ -1,6 +1,6 @@
 """The service's state, and a draft of the next one: nothing counts until it is stored."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -11,13 +11,20 @@ from boa.model.job import JobRecord, Run
 from boa.model.placements import FailedPlacement
 from boa.model.records import Event, Hold, NodeRecord
 from boa.model.sweep import Sweep
-from boa.scheduler.money.ledger import Totals, closed_hold, closed_node, hold_cost
+from boa.scheduler.money.ledger import Totals, closed_hold, closed_node, ended_hold, hold_cost
 from boa.scheduler.words.sentences import sentence
 from boa.units import Seconds
 
 SWEEPS = "sweep/"
 """Beginning of the names that sweeps are stored under."""
 HoldKey = tuple[JobId, NodeId, Seconds]
+
+
+def priced_as(hold: Hold, node: NodeRecord | None) -> Hold:
+    """An open hold at the prices of its node; as it is, where that is not there any more."""
+    if node is None or hold.changes == node.changes:
+        return hold
+    return replace(hold, price=node.price, changes=node.changes)
 
 
 def owner_of(cluster: str) -> str:
@@ -99,6 +106,11 @@ class Draft:
         return self.state.jobs
 
     @property
+    def paying(self) -> list[JobRecord]:
+        """Jobs that GPUs are rented for: all but those in the background."""
+        return [job for job in self.jobs.values() if not job.background]
+
+    @property
     def nodes(self) -> dict[NodeId, NodeRecord]:
         return self.state.nodes
 
@@ -109,7 +121,7 @@ class Draft:
             _note(self._by_node, job)
         if job.ended:
             self.jobs.pop(job.id, None)
-            self.replan = True
+            self.replan = self.replan or not job.background
         else:
             self.jobs[job.id] = job
         return job
@@ -145,9 +157,22 @@ class Draft:
                 gpus=len(slots),
                 price=self.nodes[node].price,
                 since=run.requested_at,
+                changes=self.nodes[node].changes,
             )
             key = (job.id, node, run.requested_at)
             self.state.holds[key] = self.changes.holds[key] = hold
+
+    def price_holds(self, nodes: Mapping[NodeId, NodeRecord]) -> None:
+        """Charge holds on these nodes at the prices that they are now known to have."""
+        before = self.nodes
+        news = {
+            id: node
+            for id, node in nodes.items()
+            if id in before and before[id].changes != node.changes
+        }
+        for key, hold in list(self.state.holds.items()) if news else ():
+            if hold.node in news:
+                self.state.holds[key] = priced_as(hold, news[hold.node])
 
     def close_holds(
         self, job: JobRecord, run: Run, at: Seconds, nodes: Iterable[NodeId] | None = None
@@ -158,9 +183,9 @@ class Draft:
             held = self.state.holds.pop(key, None)
             if held is None:  # its node was lost before
                 continue
-            hold = replace(held, until=min(max(at, held.since), self.now))
+            hold = ended_hold(held, min(max(at, held.since), self.now))
             self.changes.holds[key] = hold
-            self.state.totals = closed_hold(self.state.totals, hold)
+            self.state.totals = closed_hold(self.state.totals, hold, background=job.background)
             job = replace(
                 job,
                 cost_usd=job.cost_usd + hold_cost(hold, self.now),

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from boa.errors import InputError, UsageError
+from boa.formats.calendar import check_types
 from boa.model.policies import POLICIES, scheduled_policies
 from boa.policy.registry import Choice, Knobs
 from boa.scheduler.observe.commands import UNLIMITED, check_cap
@@ -43,9 +44,9 @@ def _check_scheduled(name: str, choice: Choice, settings: Settings) -> None:
     facts = POLICIES[name]
     if name not in scheduled_policies():
         raise UsageError(
-            "--max-spend, --max-nodes, --keep-warm-s, --pacing-h and --learning service are "
-            f"decided by the scheduler of boa serve, which does not run --policy {name}; it runs "
-            f"{', '.join(scheduled_policies())}"
+            "--max-spend, --max-nodes, --keep-warm-s, --pacing-h, --calendar and --learning "
+            "service are decided by the scheduler of boa serve, which does not run "
+            f"--policy {name}; it runs {', '.join(scheduled_policies())}"
         )
     if settings.pacing_h is not None and facts.knob != "budget":
         raise UsageError(f"--pacing-h steers a budget, and --policy {name} has none")
@@ -63,6 +64,8 @@ def check_can_run(world: World, name: str, knobs: Knobs, settings: Settings) -> 
         for gpu, kind in world.gpu_types.items()
     }
     _check_limits(world, settings)
+    if settings.calendar is not None:
+        check_types(settings.calendar, world.gpu_types, "--calendar:", "this simulation (--gpus)")
     if knobs.width is not None:
         _check_width(world, knobs.width)
     elif POLICIES[name].as_asked:

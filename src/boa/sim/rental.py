@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from boa.model.cluster import Allocation, Node, NodeId
+from boa.model.prices import NO_CHANGES, Changes, paid
 from boa.model.workload import GpuType
 from boa.scheduler.money.ledger import charged_gpu_seconds
 from boa.units import SECONDS_PER_HOUR, GpuName, Seconds, Usd, UsdPerHour
@@ -35,6 +36,9 @@ class Rental:
     """Per type, of nodes that are gone: from request until jobs could start, or release."""
     awaited_gpu_seconds: dict[GpuName, float] = field(default_factory=dict)
     """Per type, of those: held by jobs that waited for their nodes to boot."""
+    usd: dict[str, Usd] = field(default_factory=dict)
+    """Dollars for nodes that are gone, at the prices that held: `rented` from request to release,
+    `booting` of it, and `reclaiming`."""
     used: set[NodeId] = field(default_factory=set)
     """Nodes that a job has run on: warm."""
     gpus: int = 0
@@ -70,8 +74,11 @@ class Rental:
         gone: Seconds,
         *,
         ready: Seconds | None,
+        price: tuple[UsdPerHour, Changes] | None = None,
     ) -> None:
-        """Count a node that is gone. `ready`: None if it never was."""
+        """Count a node that is gone. `ready`: None if it never was; `price`: of it, with what that
+        changed to; None: that of its type."""
+        self._charge(node, since, released, gone, ready, price)
         used, reclaiming = charged_gpu_seconds(node.gpus, since, released, gone)
         booting = used if ready is None else min(max(ready - since, 0.0) * node.gpus, used)
         for sums, more in (
@@ -80,6 +87,27 @@ class Rental:
             (self.booting_gpu_seconds, booting),
         ):
             sums[node.gpu] = sums.get(node.gpu, 0.0) + more
+
+    def _charge(
+        self,
+        node: Node,
+        since: Seconds,
+        released: Seconds | None,
+        gone: Seconds,
+        ready: Seconds | None,
+        price: tuple[UsdPerHour, Changes] | None,
+    ) -> None:
+        first, changes = price or (self.gpu_types[node.gpu].price, NO_CHANGES)
+        given_back = gone if released is None else min(max(released, since), gone)
+        booted = given_back if ready is None else min(max(ready, since), given_back)
+        spans = {
+            "rented": (since, given_back),
+            "reclaiming": (given_back, gone),
+            "booting": (since, booted),
+        }
+        for part, (begin, end) in spans.items():
+            more = node.gpus * paid(first, changes, begin, end) / SECONDS_PER_HOUR
+            self.usd[part] = self.usd.get(part, 0.0) + more
 
     def await_boot(self, held: Allocation, now: Seconds, *, leave: bool = False) -> None:
         """A job takes GPUs of nodes that may still boot; or leaves them, before they are ready."""

@@ -39,7 +39,7 @@ class World:
     @cached_property
     def workload(self) -> Workload:
         """The trace's own, as whoever knows everything would write it down; without boots."""
-        arrivals, settings = ExpectedArrivals.of(self.trace), Settings(learning="perfect")
+        arrivals, settings = _expected(self.trace), Settings(learning="perfect")
         return Knowledge(self.truths, self.gpu_types, arrivals, settings).workload()
 
 
@@ -90,6 +90,12 @@ def _profiles(
     return fitted_truth(known_figures("sia"))
 
 
+def _expected(trace: Trace) -> ExpectedArrivals:
+    """Nobody plans for jobs in the background; how large such jobs are is known all the same."""
+    expected, all_jobs = ExpectedArrivals.of(trace.paying), ExpectedArrivals.of(trace)
+    return replace(expected, mean_steps=all_jobs.mean_steps)
+
+
 def takes_scheduler(choice: Choice, settings: Settings) -> bool:
     """Whether it takes the service's own scheduler: for its limits, or for a market of nodes.
 
@@ -114,12 +120,13 @@ def simulate(
     knowledge = Knowledge(
         world.truths,
         world.gpu_types,
-        ExpectedArrivals.of(world.trace),
+        _expected(world.trace),
         settings,
         like_sia=choice.like_sia,
         own_batch=choice.own_batch,
     )
-    kind = ScheduledSimulation if takes_scheduler(choice, settings) else QuickSimulation
+    scheduled = takes_scheduler(choice, settings) or world.trace.has_priorities
+    kind = ScheduledSimulation if scheduled else QuickSimulation
     simulation = kind(
         world.trace.jobs,
         knowledge,

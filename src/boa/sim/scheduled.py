@@ -11,11 +11,13 @@ import math
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from boa.clock import VirtualClock
+from boa.clouds.by_calendar import PricedByCalendar
 from boa.clouds.local import LocalCloud
 from boa.errors import BoaError, BudgetTooSmall
+from boa.model.calendar_prices import prices_by
 from boa.model.cluster import JobId, NodeId, Policy
 from boa.model.job import JobSpec
 from boa.model.records import Report as JobReport
@@ -29,7 +31,8 @@ from boa.scheduler.decide.deciders import decider_for
 from boa.scheduler.learn.beliefs import Beliefs
 from boa.scheduler.learn.node_times import NodeTimes
 from boa.scheduler.learn.profiler import Profiler
-from boa.scheduler.money.ledger import committed
+from boa.scheduler.money.ledger import committed, hold_cost
+from boa.scheduler.money.prices_in_force import PricesInForce
 from boa.scheduler.money.purse import Purse
 from boa.scheduler.observe.commands import submit
 from boa.scheduler.observe.messages import CloudListed, EngineSaid
@@ -101,7 +104,8 @@ class ScheduledSimulation:
             cold_s=settings.cold_s,
             interference=settings.interference,
         )
-        self.cloud = LocalCloud(
+        self.prices = prices_by(settings.calendar)
+        local = LocalCloud(
             None,
             knowledge.gpu_types,
             {},
@@ -109,6 +113,7 @@ class ScheduledSimulation:
             provision_s=settings.provision_s,
             release_s=settings.reclaim_s,
         )
+        self.cloud = PricedByCalendar(local, self.prices, self.clock)
         self.scheduler = self._scheduler(priors or {})
 
     def _scheduler(self, priors: Mapping[str, ClassPrior]) -> Scheduler:
@@ -119,7 +124,7 @@ class ScheduledSimulation:
         if self._learns:
             beliefs = Profiler(types, priors, began=now)
             replan_s, quiet_s = REPLAN_S, QUIET_S
-        elif settings.pacing_h is not None or settings.billing == "node":
+        elif settings.pacing_h is not None or settings.billing == "node" or settings.calendar:
             quiet_s = QUIET_S  # pacing moves the budget, and what it is planned with
         horizon_h = settings.pacing_h
         if horizon_h is None and settings.billing == "gpu":
@@ -149,13 +154,16 @@ class ScheduledSimulation:
                 ends_at=self.span_s or math.inf,
                 node=cheapest_node(types.values()),
                 lost_s=settings.provision_s + settings.reclaim_s,
+                sharing=settings.sharing,
+                calendar=settings.calendar,
             ),
             sampling=Sampling(1.0, {}),
+            prices=PricesInForce(types, self.prices),
         )
 
     def run(self, progress: "Progress | None" = None) -> SimulationReport:
         began, steps, patience = time.perf_counter(), 0, Patience(self.settings.interval_s)
-        while self._next is not None or self.active:
+        while self._next is not None or self._anyone_pays():
             self._go_to(self._next_moment())
             steps += 1
             if progress is not None and steps % 64 == 0:
@@ -174,8 +182,30 @@ class ScheduledSimulation:
             rental=self.rental,
             series=self.recording.series,
             wall_s=time.perf_counter() - began,
-            notes=dict(getattr(self.scheduler.decider.memory, "report", {}) or {}),
+            notes={
+                **(getattr(self.scheduler.decider.memory, "report", {}) or {}),
+                **self._by_period(),
+            },
         )
+
+    def _by_period(self) -> dict[str, Any]:
+        """Bill of each period of a calendar while it held, its jobs' last hours included."""
+        purse = self.scheduler.purse
+        if purse.calendar is None:
+            return {}
+        found = {
+            period.name: {
+                "budget_per_hour": period.budget,
+                "hours": purse.accounts.hours.get(period.name, 0.0),
+                "average_spend_per_hour": purse.accounts.average(period.name),
+            }
+            for period in purse.calendar.periods
+        }
+        return {"periods": found}
+
+    def _anyone_pays(self) -> bool:
+        """Who is left in the background would wait for ever for others to leave something."""
+        return any(job.asked.priority != "background" for job in self.active.values())
 
     # Time
 
@@ -190,11 +220,14 @@ class ScheduledSimulation:
         return max(found, now)
 
     def _go_to(self, moment: Seconds) -> None:
+        before = self.clock.now()
         for at in self.recording.due(moment):
             self.clock.advance_to(max(at, self.clock.now()))
             self.engine.look()
             jobs = (job for job in self.active.values() if not job.finished)
             self.recording.sample(at, jobs, self._gpus_rented())
+        if self.prices.next_change(before) <= moment:
+            self._listed = False
         self.clock.advance_to(max(moment, self.clock.now()))
         while self._moments and self._moments[0] <= moment:
             heapq.heappop(self._moments)
@@ -260,6 +293,7 @@ class ScheduledSimulation:
             job_class=truth.name,
             run=("true",),
             name=asked.name,
+            priority=asked.priority,
             gpus=gpu_limits(rates),
             epochs=len(work),
             total_work=float(work.sum()),
@@ -272,6 +306,8 @@ class ScheduledSimulation:
         """As everywhere in simulations, a budget that could never keep up is an error."""
         plan = self.scheduler.planner.plan
         if plan is None or plan.number > 1 or plan.too_small is None or self._learns:
+            return
+        if self.settings.calendar is not None:  # too little for the first hours is not too little
             return
         if self._budget is not None and self._budget < plan.too_small and plan.hopeless:
             raise BudgetTooSmall(self._budget, plan.too_small)
@@ -290,12 +326,16 @@ class ScheduledSimulation:
                     node.released_at,
                     node.gone_at,
                     ready=node.ready_at,
+                    price=(node.price, node.changes),
                 )
-        self.rental.costs(committed(self.state.nodes.values()))
+        self.rental.costs(committed(self.state.nodes.values(), draft.now))
         for hold in draft.changes.holds.values():
             if hold.until is not None:
                 held_s = (hold.until - hold.since) * hold.gpus
-                self.recording.tally.held(self._types[hold.node], held_s)
+                gpu, background = self._types[hold.node], self._is_background(hold.job)
+                self.recording.tally.held(gpu, held_s, background=background)
+                if not background:
+                    self.recording.tally.paid(hold.job_class, hold_cost(hold, hold.until))
         for job in draft.changes.jobs.values():
             acted = self.active[job.id]
             if job.ended:
@@ -304,6 +344,9 @@ class ScheduledSimulation:
                 self.engine.waits_for(job.id, None if job.share is None else job.share.until)
             else:
                 self.engine.waits_for(job.id, EVERY_EPOCH)
+
+    def _is_background(self, job: JobId) -> bool:
+        return self.active[job].asked.priority == "background"
 
     def _carry_out(self, wish: Wish) -> None:
         now = self.clock.now()
@@ -351,7 +394,14 @@ class ScheduledSimulation:
             released = max(end, kept) if node.released_at is None else node.released_at
             if node.billed_from is not None:
                 gone = released + self.settings.reclaim_s
-                self.rental.closed(node.node, node.billed_from, released, gone, ready=node.ready_at)
+                self.rental.closed(
+                    node.node,
+                    node.billed_from,
+                    released,
+                    gone,
+                    ready=node.ready_at,
+                    price=(node.price, node.changes),
+                )
 
 
 def _same(before: State, after: State) -> bool:

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from boa.model.budgets import Budget
+from boa.model.calendar import Calendar
 from boa.model.workload import Billing
 from boa.policy.registry import ROUND_S, Learning
 from boa.units import GpuName, Seconds, UsdPerHour
@@ -42,6 +44,10 @@ class Settings:
     billing: Billing = "gpu"
     """Count that the budget is held against: GPUs that jobs hold, or whole nodes from request to
     gone."""
+    sharing: Budget | None = None
+    """Those who share the budget, by the classes that they pay for; None: it is one pot."""
+    calendar: Calendar | None = None
+    """Hours of the week in which the budget is another; None: it is the same at all hours."""
     samples: int = 5000
     """Points of the time series until the last arrival, at most."""
 
@@ -50,7 +56,8 @@ class Settings:
         """Whether it takes the service's own scheduler: its limits, its pacing, its profiler."""
         limited = self.max_spend is not None or bool(self.max_nodes) or self.keep_warm_s > 0
         paced = self.pacing_h is not None or self.learning == "service"
-        return limited or paced
+        shared = self.sharing is not None or self.calendar is not None
+        return limited or paced or shared
 
     def document(self) -> dict[str, Any]:
         return {

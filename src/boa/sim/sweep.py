@@ -11,10 +11,11 @@ import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from boa.errors import BoaError, UsageError
+from boa.model.calendar import Calendar
 from boa.model.policies import KNOB_NAMES
 from boa.model.workload import Billing
 from boa.policy.registry import POLICIES, ROUND_S, Knobs, Learning, choose
@@ -49,6 +50,9 @@ class Asked:
     keep_warm_s: Seconds = 0.0
     pacing_h: float | None = None
     billing: Billing = "gpu"
+    calendar: Calendar | None = None
+    """Hours of the week in which the budget, or what GPUs cost, is another; its clock begins with
+    the trace, and its budgets are scaled to the one that is asked for."""
     seed: int = 0
 
     def settings(self, name: str, nodes: Mapping[GpuName, int] | None) -> Settings:
@@ -69,6 +73,7 @@ class Asked:
             keep_warm_s=self.keep_warm_s,
             pacing_h=self.pacing_h,
             billing=self.billing,
+            calendar=self.calendar,
             seed=self.seed,
             cluster=nodes,
         )
@@ -87,6 +92,9 @@ def run_one(
     """Replay the trace under a policy, once nothing speaks against it."""
     choice = choose(name, knobs, asked.billing)
     settings = asked.settings(name, knobs.nodes)
+    if settings.calendar is not None and knobs.budget is not None:
+        factor = knobs.budget / settings.calendar.average
+        settings = replace(settings, calendar=settings.calendar.scaled(factor))
     check_goes_together(world, name, choice, settings)
     check_can_run(world, name, knobs, settings)
     return simulate(
@@ -98,11 +106,14 @@ def document_of(report: SimulationReport, name: str, world: World) -> dict[str, 
     """The report as the command prints it: under the name that was asked for, with its world."""
     document = report.document()
     document["policy"] = name
-    bound = bound_jct(world, report.bill_per_hour)
+    changing = report.prices_change  # no bound is known of prices that change
+    bound = None if changing else bound_jct(world, report.bill_per_hour)
     document["bound_jct_s"] = bound
     document["jct_over_bound"] = None if bound is None else report.average_jct / bound
     boot_s = report.settings.provision_s
-    document["bound_boots_jct_s"] = bound_with_boots(world, report.bill_per_hour, boot_s)
+    document["bound_boots_jct_s"] = (
+        None if changing else bound_with_boots(world, report.bill_per_hour, boot_s)
+    )
     document["physics"] |= {"slowdown": world.slowdown, "rescale_s": world.rescale}
     document["gpu_types"] = [
         {"name": gpu.name, "price": gpu.price, "gpus_per_node": gpu.gpus_per_node}

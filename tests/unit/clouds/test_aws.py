@@ -12,10 +12,11 @@ from boa.clouds.aws import shapes
 from boa.clouds.aws.bootstrap import JOIN_S
 from boa.clouds.aws.calls import AwsFailed
 from boa.clouds.aws.listing import Instance, instances
-from boa.clouds.aws.prices import average
+from boa.clouds.aws.prices import between
 from boa.clouds.aws.watching import LEFT_S, Moment, Watch
 from boa.clouds.backoff import Backoff
 from boa.model.cloud import CloudNode
+from boa.model.prices import price_at
 from boa.model.provider_settings import AwsMachine, AwsSettings
 from boa.model.workload import GpuType
 
@@ -94,24 +95,30 @@ PRICES = st.lists(
 ).map(sorted)
 
 
-@given(PRICES, st.floats(0, 1000), st.just(0.0) | st.floats(1e-6, 1000))
-def test_an_average_price_lies_between_the_prices(points: Any, since: float, length: float) -> None:
-    found = average(points, since, since + length)
-    prices = [price for _, price in points]
-    assert min(prices) * (1 - 1e-9) <= found <= max(prices) * (1 + 1e-9)
-
-
-@given(PRICES, st.floats(0, 500), st.floats(1, 500), st.floats(1, 500))
-def test_what_is_paid_for_two_stretches_is_what_is_paid_for_both(
-    points: Any, since: float, first: float, second: float
+@given(PRICES, st.floats(0, 1000), st.floats(1e-6, 1000), st.floats(0, 1))
+def test_prices_between_two_moments_are_those_that_held_then(
+    points: Any, since: float, length: float, part: float
 ) -> None:
-    middle, end = since + first, since + first + second
-    parts = average(points, since, middle) * first + average(points, middle, end) * second
-    assert average(points, since, end) * (first + second) == pytest.approx(parts, rel=1e-6)
+    (begin, first), *later = between(points, since, since + length)
+    assert begin == since
+    at = since + part * length * (1 - 1e-9)
+    before = [price for moment, price in points if moment <= at]
+    assert price_at(first, tuple(later), at) == (before[-1] if before else points[0][1])
+    assert all(since < moment < since + length for moment, _ in later)
 
 
 def test_a_price_counts_from_when_it_changed() -> None:
-    assert average([(0.0, 1.0), (100.0, 3.0)], 50.0, 150.0) == pytest.approx(2.0)
+    listed = [(0.0, 1.0), (100.0, 3.0), (120.0, 3.0), (150.0, 2.0)]
+    assert between(listed, 50.0, 150.0) == [(50.0, 1.0), (100.0, 3.0)]
+
+
+def test_a_change_of_price_stays_where_it_was_first_seen_though_clocks_drift() -> None:
+    watch, prices = Watch(), [(1000.0, 1.0), (1005.0, 2.0)]
+    first = _seen(watch, 1010.0, prices=prices)
+    again = watch.seen(
+        RUNNING, Moment(now=1020.0, wall=1020.5, joined={}, marked={}), gpus=4, prices=prices
+    )
+    assert first.changes == again.changes == ((1005.0, 2.0),)
 
 
 def test_each_refusal_doubles_the_wait_up_to_a_quarter_of_an_hour() -> None:
@@ -129,9 +136,11 @@ def test_each_refusal_doubles_the_wait_up_to_a_quarter_of_an_hour() -> None:
     assert backoff.waiting("T4", now) == "none left"
 
 
-def _seen(watch: Watch, now: float, one: Instance = RUNNING, **known: Any) -> CloudNode:
+def _seen(
+    watch: Watch, now: float, one: Instance = RUNNING, prices: Any = None, **known: Any
+) -> CloudNode:
     moment = Moment(now=now, wall=now, **{"joined": {}, "marked": {}, **known})
-    return watch.seen(one, moment, gpus=4, price=1.0)
+    return watch.seen(one, moment, gpus=4, prices=prices or [(now, 1.0)])
 
 
 def test_an_instance_that_runs_is_ready_when_it_has_joined() -> None:
@@ -169,7 +178,7 @@ def test_an_instance_that_goes_down_is_left_but_charged_for_until_it_is_gone(sta
 
 def test_times_of_aws_are_told_in_the_services_time() -> None:
     moment = Moment(now=5000.0, wall=1100.0, joined={}, marked={})
-    node = Watch().seen(RUNNING, moment, gpus=4, price=1.0)
+    node = Watch().seen(RUNNING, moment, gpus=4, prices=[(1000.0, 1.0)])
     assert node.billed_from == 4900.0
     assert moment.at(1200.0) == 5000.0, "nothing has begun in the future"
 

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from boa.model.records import NodeRecord, Point, Sample
+from boa.model.sampled import Sampled
 from boa.runtime.history import Stretches, average_budget, noted, rates, rented, runs
 from boa.scheduler.money.ledger import bill
 from fakes import NOW, FakeService
@@ -104,7 +105,10 @@ def test_of_nothing_there_is_nothing() -> None:
 
 
 def test_a_sample_holds_until_the_next_one_and_not_for_ever() -> None:
-    found = noted(TEN, [sample(15.0), sample(25.0, active=5, wanted={"A100": 2}, budget=20.0)])
+    found = noted(
+        TEN,
+        Sampled.of([sample(15.0), sample(25.0, active=5, wanted={"A100": 2}, budget=20.0)]),
+    )
     assert found.active == [None, 3.0, 4.0, 5.0, 5.0, *[None] * 5]
     assert found.wanted["T4"] == [None, 4.0, 2.0, 0.0, 0.0, *[None] * 5]
     assert found.wanted["A100"] == [None, 0.0, 1.0, 2.0, 2.0, *[None] * 5]
@@ -113,7 +117,7 @@ def test_a_sample_holds_until_the_next_one_and_not_for_ever() -> None:
 
 
 def test_a_sample_from_before_says_what_the_beginning_was() -> None:
-    found = noted(TEN, [sample(-30.0, every_s=12.0)])
+    found = noted(TEN, Sampled.of([sample(-30.0, every_s=12.0)]))
     assert found.budget == [10.0] * 10
     assert found.waiting == [None] * 10
 
@@ -239,11 +243,12 @@ def sampled(at: float, budget: float) -> Sample:
 
 def test_what_was_allowed_is_the_budget_then_by_how_long_it_was_in_force() -> None:
     samples = [sampled(0.0, 10.0), sampled(100.0, 20.0), sampled(300.0, 50.0)]
-    assert average_budget(samples, 0.0, 400.0) == (100 * 10 + 200 * 20 + 100 * 50) / 400
-    assert average_budget(samples, 150.0, 250.0) == 20.0
-    assert average_budget(samples, 500.0, 600.0) == 50.0, "it holds until another is set"
+    noted_down = Sampled.of(samples)
+    assert average_budget(noted_down, 0.0, 400.0) == (100 * 10 + 200 * 20 + 100 * 50) / 400
+    assert average_budget(noted_down, 150.0, 250.0) == 20.0
+    assert average_budget(noted_down, 500.0, 600.0) == 50.0, "it holds until another is set"
 
 
 def test_before_anybody_noted_it_down_nobody_knows_what_was_allowed() -> None:
-    assert average_budget([], 0.0, 100.0) is None
-    assert average_budget([sampled(100.0, 20.0)], 0.0, 50.0) is None
+    assert average_budget(Sampled.of([]), 0.0, 100.0) is None
+    assert average_budget(Sampled.of([sampled(100.0, 20.0)]), 0.0, 50.0) is None

@@ -284,7 +284,7 @@ def test_the_hard_cap_is_never_crossed(lives: Any, billing: str) -> None:
         assert charged() <= 13.0
     widths = [j.run.allocation.width for j in live.loop.snapshot.jobs.values() if j.run is not None]
     assert widths == [3, 3, 3, 3], "all twelve in use"
-    assert committed(live.loop.snapshot.nodes.values()) == 12.0
+    assert committed(live.loop.snapshot.nodes.values(), live.loop.now()) == 12.0
 
 
 def test_a_node_that_vanishes_costs_its_jobs_a_restart_and_no_retry(lives: Any) -> None:

@@ -127,11 +127,11 @@ def test_a_round_policy_under_a_cap_keeps_jobs_running_within_it(lives: Any) -> 
     live.advance(3600.0, tick=60.0)
     running = [live.job(i) for i in ids if live.job(i).run is not None]
     assert len(running) == 8
-    assert committed(live.loop.snapshot.nodes.values()) <= 12.0
+    assert committed(live.loop.snapshot.nodes.values(), live.loop.now()) <= 12.0
     assert kinds(live).count("node_rented") <= 12
     live.loop.set_budget(12.0, 4.0)
     live.advance(600.0, tick=60.0)
-    assert committed(live.loop.snapshot.nodes.values()) <= 4.0
+    assert committed(live.loop.snapshot.nodes.values(), live.loop.now()) <= 4.0
 
 
 def test_a_node_that_one_list_leaves_out_is_neither_lost_nor_paid_twice(

@@ -15,7 +15,7 @@ def test_a_cap_binds_without_flapping(lives: Any, cap: dict[str, Any]) -> None:
     for _ in range(4):
         live.submit(spec("long"))
         live.advance(900.0, tick=20.0)
-        assert committed(live.loop.snapshot.nodes.values()) <= 13.0
+        assert committed(live.loop.snapshot.nodes.values(), live.loop.now()) <= 13.0
     assert all(job.run is not None for job in live.loop.snapshot.jobs.values())
     assert "node_released" not in kinds(live)
     if "max_nodes" in cap:

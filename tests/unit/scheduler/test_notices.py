@@ -6,7 +6,7 @@ import pytest
 
 from boa.model.access import Caller
 from boa.model.job import After
-from boa.model.notices import Notice, NotifyTarget
+from boa.model.notices import MonthSpent, Notice, NotifyTarget
 from boa.model.runs import RunKey
 from boa.scheduler.notices import QUIET_S, Notices
 from boa.scheduler.state import Draft, State
@@ -148,6 +148,55 @@ def test_a_month_that_costs_more_than_meant_is_told_once_a_month(lives: Any) -> 
     live.advance(32 * 86_400.0, tick=86_400.0)
     foretell(101.0)
     assert told(live, "mine") == ["forecast", "forecast"]
+
+
+def test_each_percentage_of_the_months_budget_is_told_once_a_month_and_outlives_a_crash(
+    lives: Any,
+) -> None:
+    early = NotifyTarget(name="early", kind="slack", url="http://x/", alerts=(10.0,))
+    own = NotifyTarget(name="own", kind="slack", url="http://x/", month_usd=2000.0)
+    live = lives(NET, notify=(ALL, early, own))
+
+    def spend(usd: float, month: float = 0.0) -> None:
+        live.loop.tell_spent([MonthSpent(month=month, part="", spent=usd, allowed=1000.0)])
+        live.settle()
+
+    def percents(target: str = "all") -> list[float]:
+        return [notice.data["percent"] for notice in notices(live, target=target)]
+
+    spend(499.99)
+    assert percents() == []
+    spend(500.0)
+    spend(600.0)
+    assert percents() == [50.0]
+    live.crash()
+    spend(700.0)
+    assert percents() == [50.0], "what was told is stored"
+    spend(1200.0)
+    assert percents() == [50.0, 100.0], "only the highest that was passed"
+    assert percents("early") == [10.0]
+    assert percents("own") == [50.0], "of what a month may cost"
+    spend(510.0, month=31 * 86_400.0)
+    assert percents() == [50.0, 100.0, 50.0]
+    assert notices(live)[0].kind == "spent"
+    told_of = [notice.text for notice in notices(live, target="all")]
+    assert told_of[0] == "50 % of this month's budget is spent: $500.00 of $1,000.00"
+
+
+def test_parts_of_the_budget_are_told_of_by_themselves_and_to_their_teams(lives: Any) -> None:
+    vision = NotifyTarget(name="vision", kind="slack", url="http://x/", teams=("vision",))
+    live = lives(NET, notify=(ALL, vision))
+    live.loop.tell_spent(
+        [
+            MonthSpent(month=0.0, part="", spent=500.0, allowed=1000.0),
+            MonthSpent(month=0.0, part="vision", spent=450.0, allowed=500.0),
+            MonthSpent(month=0.0, part="speech", spent=50.0, allowed=500.0),
+        ]
+    )
+    live.settle()
+    assert [notice.data["part"] for notice in notices(live, target="all")] == ["", "vision"]
+    (notice,) = notices(live, target="vision")
+    assert notice.text == "80 % of this month's budget of vision is spent: $450.00 of $500.00"
 
 
 def test_what_is_not_stored_has_not_been_told() -> None:

@@ -137,7 +137,9 @@ class AwsCloud:
             self.prices.refresh(listed)
             self._watch.forget(listed)
             seen = [
-                self._watch.seen(one, moment, gpus=self.prices.gpus(one), price=self.prices.of(one))
+                self._watch.seen(
+                    one, moment, gpus=self.prices.gpus(one), prices=self.prices.of(one)
+                )
                 for one in listed
             ]
             self._judge(seen, moment.now)
@@ -169,7 +171,7 @@ class AwsCloud:
             raise NoCapacity(f"max_nodes of {gpu} is {most}, and AWS has {there} running for us")
         if self.max_spend is None:
             return
-        spent = sum(self.prices.of(one) * self.prices.gpus(one) for one in charged)
+        spent = sum(map(self.prices.now, charged))
         spent += sum(self.prices.dearest(name) for name in unlisted)
         more = self.prices.dearest(gpu)
         if spent + more > self.max_spend * (1 + 1e-9):

@@ -23,16 +23,15 @@ Points: TypeAlias = Sequence[tuple[Seconds, UsdPerHour]]
 """Prices and the moments from which they hold, oldest first."""
 
 
-def average(points: Points, since: Seconds, until: Seconds) -> UsdPerHour:
-    """Over that time; before the first point the price was what it was then."""
-    if until <= since:
-        return points[max(bisect_right(points, since, key=lambda point: point[0]) - 1, 0)][1]
-    total = 0.0
-    for number, (begin, price) in enumerate(points):
-        begin = since if number == 0 else max(begin, since)
-        end = points[number + 1][0] if number + 1 < len(points) else until
-        total += price * max(min(end, until) - begin, 0.0)
-    return total / (until - since)
+def between(points: Points, since: Seconds, until: Seconds) -> list[tuple[Seconds, UsdPerHour]]:
+    """The price at the beginning of that time, and those it changed to before the end; before the
+    first point it was what it was then."""
+    first = max(bisect_right(points, since, key=lambda point: point[0]) - 1, 0)
+    found = [(since, points[first][1])]
+    for at, price in points[first + 1 :]:
+        if since < at < until and price != found[-1][1]:
+            found.append((at, price))
+    return found
 
 
 class SpotPrices:
@@ -62,9 +61,10 @@ class SpotPrices:
                 points = self._points.setdefault(market, {})
                 points[said["Timestamp"].timestamp()] = float(said["SpotPrice"])
 
-    def average(self, kind: str, zone: str, since: Seconds, until: Seconds) -> UsdPerHour | None:
+    def of(self, kind: str, zone: str, since: Seconds, until: Seconds) -> Points:
+        """Prices in that time, the first from its beginning on; none where AWS lists none."""
         points = self._points.get((kind, zone))
-        return average(sorted(points.items()), since, until) if points else None
+        return between(sorted(points.items()), since, until) if points else ()
 
     def now(self, kinds: Collection[str]) -> list[UsdPerHour]:
         """Newest spot prices of these instance types in our zones, USD per hour."""
@@ -105,6 +105,9 @@ class Prices:
             self._spot.refresh(min([now, *began]), now)
         except AwsFailed:
             return  # a list of nodes is worth more than the newest price
+        for name, offer in self.offers.items():
+            if spot := self._spot_now(name):
+                self.offers[name] = replace(offer, price=min(spot) / offer.gpus_per_node)
 
     def gpus(self, instance: Instance) -> int:
         """GPUs of an instance; of a type that is no longer configured, as many as the catalogue
@@ -115,21 +118,25 @@ class Prices:
         known = find(instance.kind, self._settings.region)
         return 1 if known is None else known.gpus
 
-    def of(self, instance: Instance) -> UsdPerHour:
-        """Per GPU and hour; of spot instances, the average since they began."""
-        offer = self.offers.get(instance.gpu)
+    def of(self, instance: Instance) -> Points:
+        """Per GPU and hour, since it was launched; spot instances have every price since then."""
+        offer, launched = self.offers.get(instance.gpu), instance.launched
         if offer is not None and instance.gpu not in self._unpriced:
-            return offer.price
+            return [(launched, offer.price)]
         gpus = self.gpus(instance)
         if instance.spot:
             until = self._wall() if instance.ended is None else instance.ended
-            paid = self._spot.average(instance.kind, instance.zone, instance.launched, until)
-            if paid is not None:
-                return paid / gpus
+            paid = self._spot.of(instance.kind, instance.zone, launched, until)
+            if paid:
+                return [(at, price / gpus) for at, price in paid]
         known = None if instance.spot else _on_demand(instance.kind, self._settings.region)
         if known is not None:
-            return known / gpus
-        return 0.0 if offer is None else offer.price
+            return [(launched, known / gpus)]
+        return [(launched, 0.0 if offer is None else offer.price)]
+
+    def now(self, instance: Instance) -> UsdPerHour:
+        """USD per hour that all of an instance costs now."""
+        return self.of(instance)[-1][1] * self.gpus(instance)
 
     def dearest(self, name: GpuName) -> UsdPerHour:
         """USD per hour that a node may cost at most: AWS chooses among the types and zones."""
@@ -143,13 +150,18 @@ class Prices:
         known = (_on_demand(kind, region) for kind in machine.instance_types)
         return max([listed, *(price for price in known if price is not None)])
 
+    def _spot_now(self, name: GpuName) -> list[UsdPerHour]:
+        """Newest spot prices of a type's machines; none where it is not planned by them."""
+        machine = self._settings.machines[name]
+        by_spot = machine.spot and name in self._unpriced
+        return self._spot.now(machine.instance_types) if by_spot else []
+
     def _offer(self, gpu: GpuType) -> GpuType:
         if gpu.name not in self._unpriced:
             self.sources[gpu.name] = "the config file"
             return gpu
         machine = self._settings.machines[gpu.name]
-        spot = self._spot.now(machine.instance_types) if machine.spot else []
-        if spot:
+        if spot := self._spot_now(gpu.name):
             self.sources[gpu.name] = "spot, the lowest of the zones now"
             return replace(gpu, price=min(spot) / gpu.gpus_per_node)
         for kind in () if machine.spot else machine.instance_types:

@@ -1,7 +1,7 @@
 """From what AWS lists at one moment, and what was seen before, what becomes of each node. Pure."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from boa.clouds.aws.bootstrap import JOIN_S
 from boa.clouds.aws.listing import ALIVE, NOTICE_S, Instance
@@ -21,6 +21,9 @@ class _Memory:
     last_joined: Seconds | None = None
     address: str = ""
     leaving_at: Seconds | None = None
+    priced: dict[Seconds, Seconds] = field(default_factory=dict)
+    """Moments of its prices: those that AWS names, and in the service's time as first seen; the two
+    clocks do not keep to each other by the microsecond, and a price has not changed for that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,8 +47,14 @@ class Watch:
         self._known: dict[str, _Memory] = {}
 
     def seen(
-        self, instance: Instance, moment: Moment, *, gpus: int, price: UsdPerHour
+        self,
+        instance: Instance,
+        moment: Moment,
+        *,
+        gpus: int,
+        prices: Sequence[tuple[Seconds, UsdPerHour]],
     ) -> CloudNode:
+        """`prices`: per GPU and hour, and from when; the first since it was launched."""
         known = self._known.setdefault(instance.id, _Memory(moment.now))
         joined = moment.joined.get(instance.token)
         if joined is not None and instance.state in ALIVE:
@@ -58,7 +67,10 @@ class Watch:
             token=instance.token,
             gpu=instance.gpu,
             gpus=gpus,
-            price=price,
+            price=prices[0][1],
+            changes=tuple(
+                (known.priced.setdefault(at, moment.at(at)), price) for at, price in prices[1:]
+            ),
             billed_from=moment.at(instance.launched),
             ready_at=known.joined_at,
             gone_at=_gone(instance, known, moment),

@@ -16,11 +16,18 @@ from boa.placement.fitting import Room, can_rent, fit, within_limits
 from boa.placement.packing import allocate
 from boa.policy.boa import Planned
 from boa.scheduler.decide.decider import Decider, current_allocations, rent
+from boa.scheduler.decide.part_caps import (
+    Allowance,
+    barred,
+    kept_within,
+    narrowed,
+    shortage_of,
+)
 from boa.scheduler.decide.reasons import changes
-from boa.scheduler.decide.room import left_to_rent
+from boa.scheduler.decide.room import is_capped, left_to_rent
 from boa.scheduler.decide.views import set_least
 from boa.scheduler.state import Draft, is_usable
-from boa.scheduler.words.of_keeping import WAITS, WaitCode
+from boa.scheduler.words.of_keeping import WAITS, waits_for_cap
 from boa.units import GpuName, Seconds
 
 
@@ -55,10 +62,11 @@ class AtOnce(Decider):
         came, ended, failed, is to be tried again or has waited for a plan in vain; a node is
         ready, gone, lost, about to be taken or was refused, or may be asked for again; a budget
         was set; a plan is new."""
-        if draft.replan or draft.arrived or self.fresh_plan:
+        came = any(not job.background for job in draft.arrived)
+        if draft.replan or came or self.fresh_plan:
             return True
         last = self.next_round - self.round_s
-        waiting = [job for job in draft.jobs.values() if job.share is None and not job.held_back]
+        waiting = [job for job in draft.paying if job.share is None and not job.held_back]
         return any(last < self._starts_unplanned_at(job) <= draft.now for job in waiting)
 
     def _starts_unplanned_at(self, job: JobRecord) -> Seconds:
@@ -76,6 +84,7 @@ class AtOnce(Decider):
             job
             for job in draft.jobs.values()
             if not (job.stop_requested or job.paused or job.parked or job.awaits)
+            and job.spec.priority != "background"
             and (job.retry_at is None or job.retry_at <= now)
         ]
         self.asked_again.clear()
@@ -84,19 +93,71 @@ class AtOnce(Decider):
         if self.at_events:
             room = self._without_surplus(draft, current, room, {job.id for job in jobs})
         view = self._seen(draft, jobs, room)
+        if allowed := self._allowed(jobs):
+            view = self._under_caps(jobs, view, allowed)
         decision = self.policy.decide(view)
         self._remember(draft, decision)
-        barred = {seen.id: seen.barred for seen in view.jobs if seen.barred}
-        placed = self._placed(draft, jobs, current, view.nodes, decision, room, barred)
+        shut = {seen.id: seen.barred for seen in view.jobs if seen.barred}
+        placed = self._placed(draft, jobs, current, view.nodes, decision, room, shut)
+        if allowed:
+            placed = self._capped(placed, jobs, allowed)
         given_up = set(map(_id, view.nodes)) - placed.kept
         self.unwanted = (self.unwanted | given_up) & draft.nodes.keys()
-        rent(draft, placed.new, self.gpu_types, self.weighed)
+        rent(draft, placed.new, self.gpu_types, self.weighed, self.coming)
         if self.at_events:
             boots = self.node_times.boots(self.gpu_types)
             self.changed = changes(current, placed.allocations, boots)
         self._hand_out(draft, placed)
         if self.at_events:
             self._say_waits(draft, jobs, room)
+
+    def _allowed(self, jobs: Sequence[JobRecord]) -> Mapping[JobId, Allowance]:
+        """Allowances of jobs under caps, whatever a market would give them: an answer that caps
+        depend on would change with every node that boots."""
+        if not self.caps:
+            return {}
+        most = ((job, self.least(job)) for job in jobs)
+        wished = {job.id: replace(at, width=job.spec.gpus.max) for job, at in most if at}
+        return self.allowed(jobs, wished)
+
+    def _under_caps(
+        self,
+        jobs: Sequence[JobRecord],
+        view: ClusterView,
+        allowed: Mapping[JobId, Allowance],
+    ) -> ClusterView:
+        """The view without what caps do not allow, and without jobs that they let wait."""
+        seen = []
+        for job, shown in zip(jobs, view.jobs, strict=True):
+            most, least = allowed.get(job.id), shown.least
+            if most is None:
+                seen.append(shown)
+            elif most.most:
+                shut = shown.barred | barred(job, most, self.gpu_types)
+                if least is not None:
+                    least = narrowed(job, least, self.usable(job), most, self.gpu_types)
+                seen.append(replace(shown, barred=shut, least=least))
+        return replace(view, jobs=tuple(seen))
+
+    def _capped(
+        self,
+        placed: "_Placed",
+        jobs: Sequence[JobRecord],
+        allowed: Mapping[JobId, Allowance],
+    ) -> "_Placed":
+        """With the reasons of those whom a cap lets wait."""
+        given = kept_within(placed.allocations, allowed, self.gpu_types)
+        short = dict(placed.short)
+        for job in jobs:
+            most = allowed.get(job.id)
+            if most is not None and not most.most and (least := self.least(job)):
+                short[job.id] = shortage_of(least, None, most)
+        told = {job.id for job in placed.jobs}
+        more = [job for job in jobs if job.id in short and job.id not in told]
+        shares = {**_shares(more, given), **placed.shares}
+        return placed._replace(
+            jobs=[*placed.jobs, *more], shares=shares, allocations=given, short=short
+        )
 
     def _without_surplus(
         self,
@@ -198,30 +259,36 @@ class AtOnce(Decider):
             return
         requested = [node for node in draft.nodes.values() if node.state == "requested"]
         boots = any(is_usable(node) and node.id not in self.unwanted for node in requested)
-        full: bool | None = None  # few have to know
+        limits: tuple[bool, bool] | None = None  # few have to know
         for job in waiting:
             planned = self._is_planned(job)
             if job.allocation is not None or (boots and planned):
-                code: WaitCode = "boot"
+                said = WAITS["boot"]
             elif not planned:
-                code = "no_plan"
+                said = WAITS["no_plan"]
             else:
-                full = self._is_full(draft, room) if full is None else full
-                code = "no_room" if full else "worth"
-            if job.id not in self.short and job.reason != WAITS[code]:
-                draft.put_job(replace(job, reason=WAITS[code]))
+                full, capped = limits = limits or self._limits(draft, room)
+                # Whoever was let in waits for no money: what is large enough costs too much.
+                if capped and (full or job.id in self.let_in):
+                    said = waits_for_cap(room.cap)
+                else:
+                    said = WAITS["no_room" if full else "worth"]
+            if job.id not in self.short and job.reason != said:
+                draft.put_job(replace(job, reason=said))
 
-    def _is_full(self, draft: Draft, room: Room) -> bool:
-        """Whether no node can be rented beside those that are there."""
-        free = left_to_rent(room, self.nodes(draft))
-        return not any(free.has(kind, 1) for kind in self.gpu_types.values())
+    def _limits(self, draft: Draft, room: Room) -> tuple[bool, bool]:
+        """Whether no node can be rented beside those that are there; whether one could but for the
+        cap on the spend."""
+        nodes, kinds = self.nodes(draft), self.gpu_types
+        free = left_to_rent(room, nodes)
+        return not any(free.has(kind, 1) for kind in kinds.values()), is_capped(room, nodes, kinds)
 
     def _someone_returns(self, draft: Draft) -> bool:
         """Whether a job that failed is tried again before another node could be had: none is given
         back until then."""
         boots = self.node_times.boots(self.gpu_types)
         soon = draft.now + max(boots.values(), default=0.0)
-        return any(job.retry_at and job.retry_at < soon for job in draft.jobs.values())
+        return any(job.retry_at and job.retry_at < soon for job in draft.paying)
 
     def _seen(self, draft: Draft, jobs: Sequence[JobRecord], room: Room) -> ClusterView:
         """The view; for a market with what jobs that it knows nothing of are to have."""

@@ -1,14 +1,15 @@
 """Policies that decide job by job: asked of single jobs, as soon as something is due."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from boa.model.cluster import Decision
+from boa.model.cluster import Decision, JobId, Share
 from boa.model.events import Cause
 from boa.model.job import JobRecord
 from boa.placement.fitting import Fitted, Room, fit
 from boa.scheduler.decide.decider import Decider, current_allocations, rent, schedulable
+from boa.scheduler.decide.part_caps import Allowance, kept_within, narrowed, shortage_of
 from boa.scheduler.state import Draft
 from boa.units import Seconds
 
@@ -18,7 +19,7 @@ class ByJob(Decider):
     def decide(self, draft: Draft, room: Room) -> None:
         self.causes.clear()
         self.due_again(draft)
-        asked = [job for job in draft.jobs.values() if self._needs_a_decision(job, draft.now)]
+        asked = [job for job in draft.paying if self._needs_a_decision(job, draft.now)]
         if asked:
             self._ask(draft, asked)
         if asked or draft.replan:
@@ -53,26 +54,61 @@ class ByJob(Decider):
     def _fit(self, draft: Draft, room: Room) -> None:
         """Shares → allocations as there is room; a job that waits for a retry holds nothing."""
         placed = [
-            job
-            for job in draft.jobs.values()
-            if job.share is not None and schedulable(job, draft.now)
+            job for job in draft.paying if job.share is not None and schedulable(job, draft.now)
         ]
-        wants = self.wants(placed, {job.id: job.share for job in placed if job.share}, draft.now)
+        wished = {job.id: job.share for job in placed if job.share}
+        allowed = self.allowed(placed, wished)
+        shares = self._narrowed(placed, wished, allowed)
+        placed = [job for job in placed if job.id in shares]
+        wants = self.wants(placed, shares, draft.now)
         usable = draft.usable_nodes()
         fitted = fit(
             wants,
-            current_allocations(draft.jobs.values()),
+            current_allocations(draft.paying),
             [record.node for record in usable],
             self.gpu_types,
             draft.state.next_node,
             room,
         )
-        rent(draft, fitted.new_nodes, self.gpu_types)
+        if allowed:
+            fitted = self._capped(fitted, wished, allowed)
+        rent(draft, fitted.new_nodes, self.gpu_types, coming=self.coming)
         self._apply(draft, fitted)
+
+    def _narrowed(
+        self,
+        jobs: Sequence[JobRecord],
+        wished: Mapping[JobId, Share],
+        allowed: Mapping[JobId, Allowance],
+    ) -> Mapping[JobId, Share]:
+        """Shares within what caps allow; those left out wait."""
+        if not allowed:
+            return wished
+        found = dict(wished)
+        for job in jobs:
+            if (most := allowed.get(job.id)) is not None:
+                share = narrowed(job, found.pop(job.id), self.usable(job), most, self.gpu_types)
+                found |= {} if share is None else {job.id: share}
+        return found
+
+    def _capped(
+        self,
+        fitted: Fitted,
+        wished: Mapping[JobId, Share],
+        allowed: Mapping[JobId, Allowance],
+    ) -> Fitted:
+        """With the reasons of those whom a cap has narrowed, or lets wait."""
+        given, short = kept_within(fitted.allocations, allowed, self.gpu_types), dict(fitted.short)
+        for job, most in allowed.items():
+            wish, has = wished[job], given.get(job)
+            less = has is None or (has.gpu, has.width) != (wish.gpu, wish.width)
+            if less and job not in short:
+                short[job] = shortage_of(wish, has, most)
+        return replace(fitted, allocations=given, short=short)
 
     def _apply(self, draft: Draft, fitted: Fitted) -> None:
         self.unwanted = frozenset(fitted.give_back)
-        for job in list(draft.jobs.values()):
+        for job in draft.paying:
             if not job.stop_requested:
                 given = fitted.allocations.get(job.id)
                 self.give(draft, job, given, fitted.short.get(job.id))

@@ -25,12 +25,15 @@ from boa.model.cluster import (
 )
 from boa.model.events import Cause, Shortage
 from boa.model.job import JobRecord
+from boa.model.prices import Changes
+from boa.model.priorities import Priorities
 from boa.model.records import NodeRecord
 from boa.model.workload import GpuType
 from boa.placement.fitting import Room, Want
 from boa.policy.boa import Planned
 from boa.policy.market.commitments import Arriving, arriving, to_go
 from boa.scheduler.decide.barring import barred_for, kept_off
+from boa.scheduler.decide.part_caps import Allowance, Caps, allowances
 from boa.scheduler.decide.reasons import Change, reason
 from boa.scheduler.decide.room import Refused, left_to_rent
 from boa.scheduler.decide.views import KeptViews, believed_of, job_views
@@ -57,6 +60,8 @@ class Decider(ABC):
     gpu_types: Mapping[GpuName, GpuType]
     beliefs: Beliefs
     round_s: Seconds
+    coming: Mapping[GpuName, Changes] = field(default_factory=dict)
+    """Changes of their prices that are known ahead, of types that have any."""
     memory: Any = None
     fresh_plan: bool = False
     """A new plan is in force, and every job has to be asked about again."""
@@ -64,6 +69,9 @@ class Decider(ABC):
     unplanned_s: Seconds = UNPLANNED_S
     patience_s: Seconds = 0.0
     """Seconds that a job may wait for GPUs that it is not worth: the purse's, at every step."""
+    priorities: Priorities = field(default_factory=Priorities)
+    caps: Caps = ()
+    """Hard caps of those who share the budget: the purse's, at every step."""
     node_times: NodeTimes = field(default_factory=NodeTimes)
     """Seconds that nodes are seen to take to get ready, and to be gone."""
     unwanted: frozenset[NodeId] = frozenset()
@@ -122,7 +130,7 @@ class Decider(ABC):
             draft.replan = True  # whoever was short may grow again
         for job in [j for j in draft.jobs.values() if j.retry_at and j.retry_at <= draft.now]:
             draft.put_job(replace(job, retry_at=None))
-            draft.replan = True
+            draft.replan = draft.replan or not job.background
 
     def planned(self, memory: Any) -> None:
         """A new plan is in force."""
@@ -160,12 +168,12 @@ class Decider(ABC):
         if not isinstance(self.memory, Planned):
             return None
         worths = self.memory.worths(self.memory.price)
-        jobs = self.job_views(draft, [job for job in draft.jobs.values() if not job.held_back])
+        jobs = self.job_views(draft, [job for job in draft.paying if not job.held_back])
         before, coming = self.arrivals_come_to
         if before is not worths:  # as long as plan and price are the same
             coming = arriving(self.memory.solution.workload, worths)
             self.arrivals_come_to = worths, coming
-        new = (job for job in draft.jobs.values() if job.submitted_at > since)
+        new = (job for job in draft.paying if job.submitted_at > since)
         return Commitments(
             to_go=to_go(jobs, worths, self.memory.facts),
             promised=coming.dollars,
@@ -222,6 +230,15 @@ class Decider(ABC):
             ),
             default=(gpu, width),
         )
+
+    def allowed(
+        self, jobs: Sequence[JobRecord], wished: Mapping[JobId, Share]
+    ) -> Mapping[JobId, Allowance]:
+        """Allowances of jobs under caps; few services have such caps."""
+        if not self.caps:
+            return {}
+        usable = {job.id: self.usable(job) for job in jobs}
+        return allowances(self.caps, jobs, wished, usable, self.gpu_types)
 
     def wants(
         self, jobs: Sequence[JobRecord], shares: Mapping[JobId, Share], now: Seconds
@@ -335,6 +352,7 @@ def rent(
     nodes: Sequence[Node],
     gpu_types: Mapping[GpuName, GpuType],
     reasons: Mapping[NodeId, NodeReason] | None = None,
+    coming: Mapping[GpuName, Changes] | None = None,
 ) -> None:
     """Write down that these are to be rented; who rents them reads it from there."""
     for node in nodes:
@@ -346,6 +364,7 @@ def rent(
                 gpu=node.gpu,
                 gpus=node.gpus,
                 price=price,
+                changes=(coming or {}).get(node.gpu, ()),
                 requested_at=draft.now,
             )
         )

@@ -1,4 +1,4 @@
-"""How urgent every job is: by a weight of its own, and by its deadline. Pure.
+"""How urgent every job is: by its priority or a weight of its own, and by its deadline. Pure.
 
 The urgency that a deadline takes is the least at which the job would still be in time, by what the
 plan in force knows of its class. It is looked at with every decision, so it rises as the deadline
@@ -13,6 +13,7 @@ from typing import Any
 
 from boa.model.events import DeadlineCode
 from boa.model.job import JobRecord
+from boa.model.priorities import Priorities
 from boa.policy.boa import Planned
 from boa.policy.market.urgency import Position, in_time
 from boa.scheduler.decide.decider import Decider
@@ -28,7 +29,7 @@ def look(draft: Draft, decider: Decider) -> None:
     planned = decider.memory
     if not isinstance(planned, Planned):
         return
-    some = [j for j in draft.jobs.values() if j.deadline is not None or j.amended or j.urgency != 1]
+    some = [job for job in draft.jobs.values() if job.deadline is not None or _differs(job)]
     for job in filter(_has_its_own, some):
         wanted, job = _wanted(draft, decider, planned, job)
         if not math.isclose(wanted, job.urgency):
@@ -37,16 +38,22 @@ def look(draft: Draft, decider: Decider) -> None:
             decider.asked_again.add(job.id)
 
 
+def _differs(job: JobRecord) -> bool:
+    """Whether it may count otherwise than its class."""
+    return bool(job.amended) or job.spec.priority != "normal" or job.urgency != 1.0
+
+
 def _has_its_own(job: JobRecord) -> bool:
-    if job.stop_requested:
+    if job.stop_requested or job.background:
         return False
-    return job.deadline is not None or "weight" in job.amended or job.urgency != 1.0
+    urgent = job.spec.priority == "urgent"
+    return job.deadline is not None or urgent or "weight" in job.amended or job.urgency != 1.0
 
 
 def _wanted(
     draft: Draft, decider: Decider, planned: Planned, job: JobRecord
 ) -> tuple[float, JobRecord]:
-    own = own_weight(job, planned)
+    own = own_weight(job, planned, decider.priorities)
     if job.deadline is None:
         return own, job
     in_s = job.deadline - draft.now
@@ -67,10 +74,11 @@ def _wanted(
     return urgency, job
 
 
-def own_weight(job: JobRecord, planned: Planned) -> float:
-    """Times its class's weight that its user set for it, where he did."""
-    if "weight" not in job.amended:
-        return 1.0
+def own_weight(job: JobRecord, planned: Planned, priorities: Priorities) -> float:
+    """Times its class's weight that it counts by its priority, or by the weight that its user set
+    for it while it was there."""
+    if "weight" not in job.amended or job.spec.priority != "normal":
+        return priorities.weight(job.spec.priority)
     classes = planned.solution.workload.classes
     usual = next((known.weight for known in classes if known.name == job.job_class), None)
     return 1.0 if not usual else job.spec.weight / usual

@@ -86,6 +86,11 @@ class Profiler(ClassBeliefs):
         known.specified(job.spec)
         if known.placements.runs(job.code):
             known.placed_anew()
+        if job.background:  # nothing is planned or paid for it
+            self._touched(name)
+            return
+        if not known.jobs and name not in self._priors:  # it came in the background until now
+            known.arrivals, new = self._new(name, now).arrivals, True
         known.jobs += 1
         if not new or self._stated(name) is not None:
             known.arrivals = known.arrivals.arrived(now)
@@ -288,7 +293,8 @@ class Profiler(ClassBeliefs):
         return Workload(gpu_types=self.gpu_types, classes=classes, hopes=trials)
 
     def _comes(self, name: str, active: Collection[str] | None) -> bool:
-        tried = self._known[name].ended > 0 or self._stated(name) is not None
+        known = self._known[name]  # one that has come in the background alone has no jobs
+        tried = (known.ended > 0 and known.jobs > 0) or self._stated(name) is not None
         return tried or active is None or name in active
 
     def profiles(self) -> dict[str, ClassProfile]:

@@ -1,62 +1,75 @@
-"""Views of the ledger: by day, class and job, and what the month will come to. Pure."""
+"""Views of the ledger: by day, class and job, and what the month will come to. Pure.
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+Holds come by column: a month of a large cluster has a million of them.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from boa.model.cluster import JobId, NodeId
-from boa.model.held import Floats, Held, HeldOnNodes
+from boa.model.cluster import JobId
+from boa.model.held import Floats, Held, Ids
 from boa.model.job import JobRecord
 from boa.model.records import Hold, NodeRecord
-from boa.scheduler.money.hold_columns import charged_spans, charged_sums
-from boa.scheduler.money.ledger import (
-    Bill,
-    bill,
-    charged_between,
-    held_seconds,
-    hold_cost,
-    usable_between,
-)
+from boa.scheduler.money.hold_columns import charged_spans, one_price_each
+from boa.scheduler.money.ledger import Bill, bill, charged_between, hold_cost, usable_between
 from boa.units import SECONDS_PER_HOUR, Seconds, Usd, UsdPerHour
 
 By: TypeAlias = Literal["day", "class", "job"]
+Rows: TypeAlias = list[dict[str, Any]]
 DAY_S: Seconds = 86_400.0
+_FIGURES = ("total_usd", "jobs_usd", "idle_usd", "provisioning_usd", "gpu_hours")
 
 
-def cost_rows(
+def costs(
     nodes: Sequence[NodeRecord],
-    holds: Sequence[Hold],
-    jobs: Mapping[JobId, JobRecord],
-    by: By,
+    held: Held,
     since: Seconds,
     until: Seconds,
-) -> list[dict[str, Any]]:
-    """Charges between two moments, in rows that add up to the bill, GPU-hours too.
+    by: By | None = None,
+    names: Mapping[JobId, str] | None = None,
+) -> tuple[Bill, Rows]:
+    """The same as `bill`, and its rows: they add up to it, GPU-hours too.
 
     By UTC day, in order; or by class or job, the dearest first. What no job held (idle and
-    provisioning) is the last row then, with None for its class or job.
+    provisioning) is the last row then, with None for its class or job. `names`: of jobs.
     """
-    if by == "day":
-        return _by_day(nodes, holds, since, until)
-    return _by_holder(nodes, holds, jobs, by, since, until)
-
-
-def bill_by_node(
-    nodes: Sequence[NodeRecord],
-    held: HeldOnNodes,
-    apart: Callable[[Sequence[NodeId]], Held],
-    since: Seconds,
-    until: Seconds,
-) -> Bill:
-    """The same as `bill`, in less time still; `apart` as in `charged_sums`."""
     whole = bill(nodes, (), since, until)
     if not nodes:
-        return whole
-    prices = np.array([node.price for node in nodes])
-    sums = charged_sums(nodes, held, apart, since, until)
-    return _held_of(whole, float(prices @ sums) / SECONDS_PER_HOUR)
+        return whole, []
+    place, begin, end = charged_spans(nodes, held, since, until)
+    charged_at_all = begin < end
+    place, begin, end = place[charged_at_all], begin[charged_at_all], end[charged_at_all]
+    gpus = held.gpus[charged_at_all]
+    whose, begin, end, price = one_price_each(nodes, place, begin, end)
+    gpus = gpus[whose]
+    hours = (end - begin) * gpus / SECONDS_PER_HOUR
+    charged = _held_of(whole, float(price @ hours))
+    if by is None:
+        return charged, []
+    if by == "day":
+        return charged, _by_day(nodes, begin, end, gpus * price, since, until)
+    which, job = held.which[charged_at_all][whose], held.job[charged_at_all][whose]
+    if by == "class":
+        rows = _class_rows(held.classes, which, price * hours, hours)
+    else:
+        rows = _job_rows(held.classes, which, job, price * hours, hours, names or {})
+    return charged, [*rows, *_not_held(nodes, charged, by, float(hours.sum()), since, until)]
+
+
+def spent_on_holds(
+    nodes: Sequence[NodeRecord], held: Held, since: Seconds, until: Seconds
+) -> tuple[Ids, Ids, Floats, Floats]:
+    """By column, for every hold that was charged: the place of its class, the number of its job,
+    USD and GPU-hours. There is at least one node."""
+    place, begin, end = charged_spans(nodes, held, since, until)
+    real = np.flatnonzero(begin < end)
+    whose, begin, end, price = one_price_each(nodes, place[real], begin[real], end[real])
+    of = real[whose]
+    hours = (end - begin) * held.gpus[of] / SECONDS_PER_HOUR
+    return held.which[of], held.job[of], price * hours, hours
 
 
 def _held_of(whole: Bill, jobs: Usd) -> Bill:
@@ -66,40 +79,57 @@ def _held_of(whole: Bill, jobs: Usd) -> Bill:
     return Bill(total=whole.total, jobs=jobs, idle=idle, provisioning=whole.provisioning)
 
 
-def costs_by_class(
-    nodes: Sequence[NodeRecord], held: Held, since: Seconds, until: Seconds
-) -> tuple[Bill, list[dict[str, Any]]]:
-    """The same as `bill` and `cost_rows` by class, in a fraction of the time."""
-    whole = bill(nodes, (), since, until)
-    if not nodes:
-        return whole, []
-    place, begin, end = charged_spans(nodes, held, since, until)
-    hours = np.maximum(end - begin, 0.0) * held.gpus / SECONDS_PER_HOUR
-    usd = hours * np.array([node.price for node in nodes])[place]
-    rows = _class_rows(held.job_class, usd, hours)
-    charged = _held_of(whole, float(usd.sum()))
-    rented = sum(_gpu_hours(node, since, until) for node in nodes)
-    if rented:
-        apart = {"idle_usd": charged.idle, "provisioning_usd": whole.provisioning}
-        left = max(rented - float(hours.sum()), 0.0)
-        total = {"total_usd": charged.idle + whole.provisioning, "jobs_usd": 0.0, "gpu_hours": left}
-        rows.append({"class": None, **total, **apart})
-    return charged, rows
-
-
-def _class_rows(classes: Sequence[str], usd: Floats, hours: Floats) -> list[dict[str, Any]]:
-    """The dearest first."""
-    names = sorted(set(classes))
-    numbers = {name: number for number, name in enumerate(names)}
-    which = np.array([numbers[name] for name in classes], dtype=np.int64)
-    columns = (np.bincount(which, usd).tolist(), np.bincount(which, hours).tolist())
-    rows: list[dict[str, Any]] = [
-        {"class": name, **dict.fromkeys(_FIGURES, 0.0)}
-        | {"total_usd": dollars, "jobs_usd": dollars, "gpu_hours": spent}
-        for name, dollars, spent in zip(names, *columns, strict=True)
+def _class_rows(classes: Sequence[str], which: Ids, usd: Floats, hours: Floats) -> Rows:
+    sums = [np.bincount(which, weights, len(classes)).tolist() for weights in (usd, hours)]
+    rows = [
+        {"class": name, **_held_figures(dollars, spent)}
+        for name, dollars, spent in sorted(zip(classes, *sums, strict=True))
         if spent
     ]
     return sorted(rows, key=lambda row: -row["total_usd"])
+
+
+def _job_rows(
+    classes: Sequence[str],
+    which: Ids,
+    job: Ids,
+    usd: Floats,
+    hours: Floats,
+    names: Mapping[JobId, str],
+) -> Rows:
+    numbers, first, place = np.unique(job, return_index=True, return_inverse=True)
+    dollars, spent = np.bincount(place, usd), np.bincount(place, hours)
+    order = np.argsort(-dollars, kind="stable")
+    columns = (numbers[order], which[first[order]], dollars[order], spent[order])
+    return [
+        {"job": str(number), "name": names.get(str(number), ""), "class": classes[of]}
+        | _held_figures(cost, gpu_hours)
+        for number, of, cost, gpu_hours in zip(*(c.tolist() for c in columns), strict=True)
+    ]
+
+
+def _held_figures(usd: Usd, hours: float) -> dict[str, float]:
+    """Figures of a row of which jobs held all."""
+    return dict(zip(_FIGURES, (usd, usd, 0.0, 0.0, hours), strict=True))
+
+
+def _not_held(
+    nodes: Sequence[NodeRecord],
+    charged: Bill,
+    by: By,
+    held: float,
+    since: Seconds,
+    until: Seconds,
+) -> Rows:
+    """The row of GPUs that were rented and no job held; none if nothing was rented."""
+    spans = np.array([charged_between(node, since, until) for node in nodes])
+    gpus = np.array([node.gpus for node in nodes], dtype=float)
+    rented = float(gpus @ np.maximum(spans[:, 1] - spans[:, 0], 0.0)) / SECONDS_PER_HOUR
+    if not rented:
+        return []
+    apart = charged.idle + charged.provisioning
+    figures = (apart, 0.0, charged.idle, charged.provisioning, max(rented - held, 0.0))
+    return [{by: None, **dict(zip(_FIGURES, figures, strict=True))}]
 
 
 def cost_of_job(record: JobRecord, open_holds: Iterable[Hold], now: Seconds) -> Usd:
@@ -120,102 +150,58 @@ def forecast_month(spent: Usd, average: UsdPerHour, now: Seconds) -> Usd:
     return spent + average * (end - now) / SECONDS_PER_HOUR
 
 
+# Days
+
+
 def _by_day(
-    nodes: Sequence[NodeRecord], holds: Sequence[Hold], since: Seconds, until: Seconds
-) -> list[dict[str, Any]]:
-    on_day: dict[int, tuple[list[NodeRecord], list[Hold]]] = {}
-    for node in nodes:
-        for day in _days(*charged_between(node, since, until)):
-            on_day.setdefault(day, ([], []))[0].append(node)
-    for hold in holds:
-        end = until if hold.until is None else min(hold.until, until)
-        for day in _days(max(hold.since, since), end):
-            if day in on_day:
-                on_day[day][1].append(hold)
-    rows = []
-    for day in sorted(on_day):
-        window = max(day * DAY_S, since), min((day + 1) * DAY_S, until)
-        rows.append({"day": _date(day), **_figures(*on_day[day], *window)})
-    return rows
+    nodes: Sequence[NodeRecord],
+    begin: Floats,
+    end: Floats,
+    rates: Floats,
+    since: Seconds,
+    until: Seconds,
+) -> Rows:
+    """`begin`, `end`, `rates`: when each hold was charged, and USD per hour then."""
+    paid = np.array([charged_between(node, since, until) for node in nodes])
+    there = paid[:, 0] < paid[:, 1]
+    if not there.any():
+        return []
+    usable = np.array([usable_between(node, since, until) for node in nodes])[there]
+    some = [node for node, is_there in zip(nodes, there.tolist(), strict=True) if is_there]
+    paid, gpus = paid[there], np.array([node.gpus for node in some], dtype=float)
+    first = int(paid[:, 0].min() // DAY_S)
+    days = -int(-paid[:, 1].max() // DAY_S) - first
+
+    def dollars(spans: Floats) -> Floats:
+        places, real = np.arange(len(some)), spans[:, 0] < spans[:, 1]
+        begin, end = spans[real].T
+        whose, begin, end, price = one_price_each(some, places[real], begin, end)
+        return _on_days(first, days, begin, end, gpus[real][whose] * price)
+
+    hours = _on_days(first, days, paid[:, 0], paid[:, 1], gpus)
+    total, could = dollars(paid), dollars(usable)
+    could = np.minimum(could, total)
+    jobs = np.minimum(_on_days(first, days, begin, end, rates), could)
+    columns = (total, jobs, could - jobs, total - could, hours)
+    return [
+        {"day": _date(first + day), **dict(zip(_FIGURES, figures, strict=True))}
+        for day, figures in enumerate(zip(*(column.tolist() for column in columns), strict=True))
+        if figures[-1]
+    ]
 
 
-def _days(begin: Seconds, end: Seconds) -> range:
-    """Every day that some of this lies in."""
-    return range(int(begin // DAY_S), -int(-end // DAY_S)) if begin < end else range(0)
+def _on_days(first: int, days: int, begin: Floats, end: Floats, weights: Floats) -> Floats:
+    """Hours of each day, weighted: most spans lie in one day, the others are cut at midnights."""
+    real = begin < end
+    begin, end, weights = begin[real], end[real], weights[real]
+    day = (begin // DAY_S).astype(np.int64)
+    number = np.ceil(end / DAY_S).astype(np.int64) - day
+    one = np.repeat(np.arange(len(day)), number)
+    day = day[one] + np.arange(len(one)) - np.repeat(np.cumsum(number) - number, number)
+    seconds = np.minimum(end[one], (day + 1) * DAY_S) - np.maximum(begin[one], day * DAY_S)
+    found = np.bincount(day - first, seconds * weights[one], days).astype(np.float64)
+    return found / SECONDS_PER_HOUR
 
 
 def _date(day: int) -> str:
     return datetime.fromtimestamp(day * DAY_S, UTC).date().isoformat()
-
-
-def _figures(
-    nodes: Sequence[NodeRecord], holds: Sequence[Hold], since: Seconds, until: Seconds
-) -> dict[str, float]:
-    found = bill(nodes, holds, since, until)
-    return {
-        "total_usd": found.total,
-        "jobs_usd": found.jobs,
-        "idle_usd": found.idle,
-        "provisioning_usd": found.provisioning,
-        "gpu_hours": sum(_gpu_hours(node, since, until) for node in nodes),
-    }
-
-
-def _gpu_hours(node: NodeRecord, since: Seconds, until: Seconds) -> float:
-    begin, end = charged_between(node, since, until)
-    return node.gpus * max(end - begin, 0.0) / SECONDS_PER_HOUR
-
-
-def _by_holder(
-    nodes: Sequence[NodeRecord],
-    holds: Sequence[Hold],
-    jobs: Mapping[JobId, JobRecord],
-    by: Literal["class", "job"],
-    since: Seconds,
-    until: Seconds,
-) -> list[dict[str, Any]]:
-    usable: dict[NodeId, tuple[tuple[Seconds, Seconds], UsdPerHour]] = {
-        node.id: (usable_between(node, since, until), node.price) for node in nodes
-    }
-    rows: dict[str, dict[str, Any]] = {}
-    for hold in holds:
-        window, price = usable.get(hold.node, ((until, until), 0.0))
-        hours = hold.gpus * held_seconds(hold, window) / SECONDS_PER_HOUR
-        if hours:
-            key = hold.job_class if by == "class" else hold.job
-            row = rows.setdefault(key, _empty_row(by, key, hold, jobs))
-            row["total_usd"] += hours * price
-            row["jobs_usd"] += hours * price
-            row["gpu_hours"] += hours
-    found = sorted(rows.values(), key=lambda row: -row["total_usd"])
-    return [*found, *_not_held(nodes, holds, found, by, since, until)]
-
-
-def _empty_row(
-    by: Literal["class", "job"], key: str, hold: Hold, jobs: Mapping[JobId, JobRecord]
-) -> dict[str, Any]:
-    row: dict[str, Any] = {by: key}
-    if by == "job":
-        name = jobs[key].name if key in jobs else ""
-        row |= {"name": name, "class": hold.job_class}
-    return row | dict.fromkeys(_FIGURES, 0.0)
-
-
-_FIGURES = ("total_usd", "jobs_usd", "idle_usd", "provisioning_usd", "gpu_hours")
-
-
-def _not_held(
-    nodes: Sequence[NodeRecord],
-    holds: Sequence[Hold],
-    held: Sequence[Mapping[str, Any]],
-    by: Literal["class", "job"],
-    since: Seconds,
-    until: Seconds,
-) -> list[dict[str, Any]]:
-    """The row of GPUs that were rented and no job held; none if nothing was rented."""
-    whole = _figures(nodes, holds, since, until)
-    if not whole["gpu_hours"]:
-        return []
-    apart = whole["idle_usd"] + whole["provisioning_usd"]
-    hours = max(whole["gpu_hours"] - sum(row["gpu_hours"] for row in held), 0.0)
-    return [{by: None, **whole, "total_usd": apart, "jobs_usd": 0.0, "gpu_hours": hours}]

@@ -2,14 +2,16 @@
 
 A node is charged from `billed_from` until `gone_at`. While it boots and after it was given back
 nobody can use it: that is provisioning. In between, GPUs that jobs held are charged to them, and
-the rest was idle. So the three always add up to what the cloud is owed.
+the rest was idle. So the three always add up to what the cloud is owed. Every stretch is charged
+at the price that held then: a node has those that it had, one after the other.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from boa.model.cluster import NodeId
+from boa.model.prices import NO_CHANGES, Changes, average, dearest, paid, price_at
 from boa.model.records import Hold, NodeRecord
 from boa.units import SECONDS_PER_HOUR, Seconds, Usd, UsdPerHour
 
@@ -38,12 +40,15 @@ class Totals:
     provisioning: Usd = 0.0
     """Parts of gone nodes: holds of a node that is still there are in `jobs` already."""
     jobs: Usd = 0.0
+    background: Usd = 0.0
+    """Part of `jobs` that went to jobs in the background: without them it would be idle."""
 
     def as_document(self) -> dict[str, Any]:
         return {
             "total_usd": self.total,
             "provisioning_usd": self.provisioning,
             "jobs_usd": self.jobs,
+            "background_usd": self.background,
         }
 
     @classmethod
@@ -52,6 +57,7 @@ class Totals:
             total=document["total_usd"],
             provisioning=document["provisioning_usd"],
             jobs=document["jobs_usd"],
+            background=document.get("background_usd", 0.0),
         )
 
 
@@ -75,17 +81,20 @@ def closed_node(totals: Totals, node: NodeRecord) -> Totals:
         total=totals.total + total,
         provisioning=totals.provisioning + provisioning,
         jobs=totals.jobs,
+        background=totals.background,
     )
 
 
-def closed_hold(totals: Totals, hold: Hold) -> Totals:
-    """With a hold that has ended."""
+def closed_hold(totals: Totals, hold: Hold, *, background: bool = False) -> Totals:
+    """With a hold that has ended; `background`: its job was not to be paid for."""
     if hold.until is None:
         raise ValueError(f"job {hold.job} still holds GPUs of node {hold.node}")
+    cost = hold_cost(hold, hold.until)
     return Totals(
         total=totals.total,
         provisioning=totals.provisioning,
-        jobs=totals.jobs + hold_cost(hold, hold.until),
+        jobs=totals.jobs + cost,
+        background=totals.background + (cost if background else 0.0),
     )
 
 
@@ -99,17 +108,34 @@ def at(
 
 def hold_cost(hold: Hold, now: Seconds) -> Usd:
     until = now if hold.until is None else min(hold.until, now)
-    return hold.price * hold.gpus * max(until - hold.since, 0.0) / SECONDS_PER_HOUR
+    return hold.gpus * paid(hold.price, hold.changes, hold.since, until) / SECONDS_PER_HOUR
 
 
-def spend_now(nodes: Iterable[NodeRecord]) -> UsdPerHour:
+def hold_rate(hold: Hold, now: Seconds) -> UsdPerHour:
+    """USD per hour that an open hold costs now."""
+    return hold.gpus * price_at(hold.price, hold.changes, now)
+
+
+def ended_hold(hold: Hold, until: Seconds) -> Hold:
+    """A hold that ended then, at the price that it had on average: all that is stored of it."""
+    price = average(hold.price, hold.changes, hold.since, until)
+    return replace(hold, until=until, price=price, changes=NO_CHANGES)
+
+
+def spend_now(nodes: Iterable[NodeRecord], now: Seconds) -> UsdPerHour:
     """USD per hour that the cloud charges now: nodes booting and nodes given back included."""
-    return sum(n.price * n.gpus for n in nodes if n.billed_from is not None and n.gone_at is None)
+    charged = (n for n in nodes if n.billed_from is not None and n.gone_at is None)
+    return sum(node.price_at(now) * node.gpus for node in charged)
 
 
-def committed(nodes: Iterable[NodeRecord]) -> UsdPerHour:
-    """`spend_now` once every node asked for is there: what the hard cap is held against."""
-    return sum(node.price * node.gpus for node in nodes if node.state != "gone")
+def committed(nodes: Iterable[NodeRecord], now: Seconds, ahead_s: Seconds = 0.0) -> UsdPerHour:
+    """`spend_now` once every node asked for is there, each at its dearest price within the seconds
+    ahead: what the hard cap is held against."""
+    return sum(
+        node.gpus * dearest(node.price, node.changes, now, now + ahead_s)
+        for node in nodes
+        if node.state != "gone"
+    )
 
 
 def charged_between(node: NodeRecord, since: Seconds, until: Seconds) -> tuple[Seconds, Seconds]:
@@ -154,23 +180,30 @@ def _sums(
 ) -> tuple[Usd, Usd, Usd]:
     """Total, provisioning, jobs."""
     total = provisioning = jobs = 0.0
-    usable: dict[NodeId, tuple[Seconds, Seconds, UsdPerHour]] = {}
+    usable: dict[NodeId, tuple[Seconds, Seconds, UsdPerHour, Changes]] = {}
     for node in nodes:
         begin, end = charged_between(node, since, until)
         if begin < end:
             first, last = _usable(node, begin, end)
-            usable[node.id] = first, last, node.price
+            usable[node.id] = first, last, node.price, node.changes
+            if node.changes:
+                whole = node.gpus * paid(node.price, node.changes, begin, end)
+                total += whole
+                used = node.gpus * paid(node.price, node.changes, first, last)
+                provisioning += max(whole - used, 0.0)
+                continue
             rate = node.price * node.gpus
             total += rate * (end - begin)
             provisioning += rate * (end - begin - max(last - first, 0.0))
     for hold in holds:  # as `held_seconds` has it, spelt out: there are thousands
         window = usable.get(hold.node)
         if window is not None:
-            first, last, price = window
+            first, last, price, changes = window
             begin = hold.since if hold.since > first else first
             end = last if hold.until is None or hold.until > last else hold.until
             if end > begin:
-                jobs += price * hold.gpus * (end - begin)
+                worth = paid(price, changes, begin, end) if changes else price * (end - begin)
+                jobs += worth * hold.gpus
     return total / SECONDS_PER_HOUR, provisioning / SECONDS_PER_HOUR, jobs / SECONDS_PER_HOUR
 
 

@@ -1,13 +1,113 @@
 """Money at a moment: the budget, what was spent, and on what."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
+from boa.model.budgets import Budget
+from boa.model.terms import Each
 from boa.model.workload import Billing
-from boa.units import Seconds, Usd, UsdPerHour
+from boa.units import SECONDS_PER_HOUR, Seconds, Usd, UsdPerHour
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetAtRunTime:
+    """A budget or cap that somebody has set while the service ran; it outlives a restart."""
+
+    configured: UsdPerHour | None
+    """USD per hour that the configuration says instead; None: no cap."""
+    at: Seconds | None
+    """When it was set; None: nobody noted it down."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StretchState:
+    """Money for a month, a quarter, or until a date: what is left of it."""
+
+    name: str
+    """Such as 2026-11, 2026-Q4, until 2027-03-31."""
+    each: Each
+    usd: Usd
+    """As configured …"""
+    allowed: Usd
+    """… and what there is of it in this stretch: with what an earlier one left, and only a part of
+    the first."""
+    rolled: Usd
+    spent: Usd
+    since: Seconds
+    ends: Seconds
+    rolls_over: bool
+    used_up: bool
+
+    @property
+    def left(self) -> Usd:
+        return max(self.allowed - self.spent, 0.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartState:
+    """One of those who share the budget."""
+
+    name: str
+    above: str | None
+    """Name of the part that it is a part of; None: of the whole."""
+    per_hour: UsdPerHour
+    """USD per hour that it has by right …"""
+    right_now: UsdPerHour
+    """… and while loans are paid back."""
+    max_per_hour: UsdPerHour | None
+    lent: Usd
+    """USD of its share that others have had; negative: it had theirs."""
+    now_per_hour: UsdPerHour
+    """USD per hour of what its jobs hold, and its part of what nobody does."""
+    lends: bool = True
+    classes: tuple[str, ...] = ()
+    """Job classes that it pays for itself, not through a part."""
+    max_spend: UsdPerHour | None = None
+    """The most that its jobs hold at any moment. None: no cap."""
+    borrows: bool = True
+    stretch: StretchState | None = None
+    """Time that its money is for, where that is on terms; None: it is by the hour."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HoursOfWeek:
+    """A stretch of the week in which one period holds."""
+
+    period: str
+    budget: UsdPerHour
+    begins: int
+    ends: int
+    """Minutes of the week, from Monday on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CalendarState:
+    """A budget that changes by the hour, at a moment."""
+
+    period: str | None
+    """Name of the one that holds; None: the budget has ended."""
+    next_at: Seconds | None
+    """When another begins, or the budget ends; None: never."""
+    next_period: str | None
+    """None: there is none after it."""
+    next_budget: UsdPerHour
+    week: UsdPerHour
+    """The budget of a week on average."""
+    month_left: Usd
+    """USD that it allows from now to the end of the month, UTC."""
+    ends_at: Seconds | None
+    """When the budget ends; None: never."""
+    time_zone: str
+    averages: Mapping[str, UsdPerHour] = field(default_factory=dict)
+    """By period: what was spent per hour while it held, since the budget counts."""
+    hours: tuple[HoursOfWeek, ...] = ()
+    """The whole week, in order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MoneyState:
+    at: Seconds
+    """Moment that all of it is of."""
     budget: UsdPerHour
     max_spend: UsdPerHour | None
     effective: UsdPerHour
@@ -26,11 +126,27 @@ class MoneyState:
     """USD per hour of everything that is rented at this moment."""
     billing: Billing = "gpu"
     """Count that the budget is for: whole nodes, or GPUs that jobs hold."""
+    budget_set: SetAtRunTime | None = None
+    """Where the budget comes from, if not from the configuration …"""
+    max_spend_set: SetAtRunTime | None = None
+    """… and the cap."""
+    parts: tuple[PartState, ...] = ()
+    """Those who share it, if somebody does, from the top down."""
+    sharing: Budget | None = None
+    """The same as a tree that says who pays for which class, of the budget in force."""
+    calendar: CalendarState | None = None
+    """None: the budget is the same at all hours."""
+    allowed: UsdPerHour | None = None
+    """The budget on average from `since` until `at`, where it changes by the hour."""
+    stretch: StretchState | None = None
+    """Time that a budget on terms is for; None: it is by the hour."""
     gain: float = 1.0
     """Dollars on the bill per dollar planned, as measured: nodes are idle and boot."""
 
-    def average(self, now: Seconds) -> UsdPerHour:
-        hours = (now - self.since) / 3600
+    @property
+    def average(self) -> UsdPerHour:
+        """USD per hour from `since` until `at`."""
+        hours = (self.at - self.since) / SECONDS_PER_HOUR
         return self.spent / hours if hours > 0 else 0.0
 
     def planned_with(self, budget: UsdPerHour) -> UsdPerHour:

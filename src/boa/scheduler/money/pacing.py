@@ -12,7 +12,7 @@ docs/concepts/money.md.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from boa.scheduler.money.ledger import Bill
 from boa.units import SECONDS_PER_HOUR, Seconds, Usd, UsdPerHour
@@ -43,6 +43,17 @@ NIGHT_HORIZONS = 1 / 24
 """… longer than this. A lull between two jobs is part of what the plan promised."""
 EFFECTIVE = (0.25, 4.0)
 """Least and most that is planned with, as shares of the budget."""
+
+
+class Schedule(NamedTuple):
+    """A budget that changes by the hour, since the last look."""
+
+    allowed: Usd
+    """Dollars that it came to."""
+    budget: UsdPerHour
+    """The one in force now …"""
+    usual: UsdPerHour
+    """… and that of a week on average."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,22 +123,33 @@ def with_budget(pace: Pace, budget: UsdPerHour, bill: Bill, now: Seconds) -> Pac
     )
 
 
-def advanced(pace: Pace, bill: Bill, planned: UsdPerHour, now: Seconds, horizon_h: float) -> Pace:
+def advanced(
+    pace: Pace,
+    bill: Bill,
+    planned: UsdPerHour,
+    now: Seconds,
+    horizon_h: float,
+    schedule: Schedule | None = None,
+) -> Pace:
     """After a look at the ledger; `planned`: what the plan in force since the last look promises.
+    `schedule`: what the budget came to since then, where it changes by the hour.
 
     Looks may come as often or as seldom as they like. A clock that was set back stands still.
     """
     hours = (now - pace.at) / SECONDS_PER_HOUR
     if hours <= 0:
         return pace
+    if schedule is None:
+        schedule = Schedule(pace.budget * hours, pace.budget, pace.budget)
     spent, held = bill.total - pace.total, bill.jobs - pace.jobs
-    most = BOUND * pace.budget * horizon_h
+    most = BOUND * schedule.usual * horizon_h
     pace = replace(
         _overhead_learned(pace, spent, held, hours, horizon_h),
+        budget=schedule.budget,
         at=now,
         total=bill.total,
         jobs=bill.jobs,
-        credit=min(max(pace.credit + pace.budget * hours - spent, -most), most),
+        credit=min(max(pace.credit + schedule.allowed - spent, -most), most),
     )
     return pace if planned <= 0 else _demand_learned(pace, held, planned, hours, horizon_h)
 
@@ -172,8 +194,8 @@ def gain(pace: Pace) -> float:
     return min(max(overhead(pace) * pace.held / pace.planned, GAIN[0]), GAIN[1])
 
 
-def effective(pace: Pace, horizon_h: float) -> UsdPerHour:
-    """The budget to plan with."""
-    repaid = min(pace.credit / horizon_h, PAYOUT * pace.budget)
+def effective(pace: Pace, horizon_h: float, credit: Usd | None = None) -> UsdPerHour:
+    """The budget to plan with; `credit`: what counts as such now, if not all of it does."""
+    repaid = min((pace.credit if credit is None else credit) / horizon_h, PAYOUT * pace.budget)
     wanted = (pace.budget + repaid) / gain(pace)
     return min(max(wanted, EFFECTIVE[0] * pace.budget), EFFECTIVE[1] * pace.budget)

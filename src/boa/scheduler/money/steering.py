@@ -111,9 +111,11 @@ def looked(
     found: Commitments,
     horizon_h: float,
     ends_at: Seconds = math.inf,
+    allowed: Usd | None = None,
 ) -> Steered:
     """After a look at the ledger and at the jobs that are there. `ends_at`: there is no budget
-    after that, only what is left of it."""
+    after that, only what is left of it. `allowed`: dollars that it came to since the last look, if
+    they are others; `budget` is then that of a week on average."""
     hours = (now - steered.at) / SECONDS_PER_HOUR
     if hours <= 0:
         return steered
@@ -122,7 +124,8 @@ def looked(
     before = _counted(steered.to_go, budget, horizon_h, ends_at - steered.at)
     flow = billed - steered.billed + counted - before
     kept = math.exp(-hours / horizon_h) if math.isfinite(horizon_h) else 1.0
-    allowed = budget * max(min(now, ends_at) - steered.at, 0.0) / SECONDS_PER_HOUR
+    if allowed is None:
+        allowed = budget * max(min(now, ends_at) - steered.at, 0.0) / SECONDS_PER_HOUR
     most = _most(budget, horizon_h)
     return replace(
         steered,
@@ -140,6 +143,13 @@ def looked(
             expected=found.variance,
         ),
     )
+
+
+def counted_now(
+    steered: Steered, budget: UsdPerHour, horizon_h: float, ends_at: Seconds = math.inf
+) -> Usd:
+    """Dollars of what jobs will still cost that count already."""
+    return _counted(steered.to_go, budget, horizon_h, ends_at - steered.at)
 
 
 def _counted(to_go: Usd, budget: UsdPerHour, horizon_h: float, left_s: Seconds) -> Usd:

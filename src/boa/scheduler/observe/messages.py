@@ -1,13 +1,14 @@
 """Messages of engine and cloud to the scheduler."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from boa.model.cloud import CloudNode
 from boa.model.cluster import NodeId
 from boa.model.runs import RunEvent
-from boa.units import Seconds
+from boa.model.workload import GpuType
+from boa.units import GpuName, Seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,8 @@ class CloudListed:
     nodes: Sequence[CloudNode]
     at: Seconds
     """When the cloud was asked."""
+    offers: Mapping[GpuName, GpuType] | None = None
+    """Prices that it asked for then; None: as before."""
 
 
 @dataclass(frozen=True, slots=True)

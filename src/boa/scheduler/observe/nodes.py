@@ -27,7 +27,9 @@ def observe_cloud(draft: Draft, listed: Sequence[CloudNode], at: Seconds) -> lis
     known = [*state.nodes.values()]
     known += [state.gone[token] for token in tokens if token in state.gone]  # not all of a day
     ours = [node for node in listed if node.token.startswith(f"{owner}-")]
-    for action in reconcile(known, ours, at):
+    actions = reconcile(known, ours, at)
+    draft.price_holds({one.node.id: one.node for one in actions if isinstance(one, Changed)})
+    for action in actions:
         if isinstance(action, Changed):
             unlisted = action.what == "lost" and action.node.token not in tokens
             if unlisted and action.node.id not in state.missing:
@@ -69,8 +71,10 @@ def give_back_empty(
     weighed: Mapping[NodeId, NodeReason] | None = None,
 ) -> None:
     """Nodes that no job has are kept warm for a while, then go; unwanted ones go at once.
-    `weighed`: what they were worth, where the policy weighs them."""
-    used = _used(draft.jobs.values())
+    Who is there in the background keeps no node: it leaves first. `weighed`: what they were worth,
+    where the policy weighs them."""
+    used = _used(draft.paying)
+    left = _used(job for job in draft.jobs.values() if job.background)
     nodes = draft.nodes.values()
     for node in [n for n in nodes if n.id not in used or n.empty_since is not None]:
         if node.state not in ("requested", "ready"):
@@ -80,7 +84,10 @@ def give_back_empty(
                 draft.put_node(replace(node, empty_since=None))
             continue
         since = draft.now if node.empty_since is None else node.empty_since
-        if node.leaving_at is not None:
+        if node.id in left:
+            if node.empty_since is None:
+                draft.put_node(replace(node, empty_since=since))
+        elif node.leaving_at is not None:
             _give_back(draft, node, "leaving")
         elif node.id in unwanted:
             _give_back(draft, node, "unwanted", **release_fields((weighed or {}).get(node.id)))

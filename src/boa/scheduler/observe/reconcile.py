@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias
 from boa.model.cloud import CloudNode
 from boa.model.cluster import NodeId
 from boa.model.events import LossCode
+from boa.model.prices import until
 from boa.model.records import NodeRecord
 from boa.scheduler.words.of_nodes import LOST
 from boa.units import Seconds
@@ -95,6 +96,7 @@ def adopted(orphan: Orphan, id: NodeId, now: Seconds) -> NodeRecord:
         gpu=node.gpu,
         gpus=node.gpus,
         price=node.price,
+        changes=node.changes,
         state="releasing",
         requested_at=orphan.since,
         billed_from=orphan.since,
@@ -111,11 +113,17 @@ def _listed(record: NodeRecord, seen: CloudNode) -> list[Action]:
             record,
             billed_from=seen.billed_from,
             price=seen.price,
+            changes=seen.changes,
             gpus=seen.gpus,
             address=seen.address,
         )
     elif _is_news(record, seen):
-        known = replace(record, price=seen.price, address=seen.address or record.address)
+        known = replace(
+            record,
+            price=seen.price,
+            changes=seen.changes,
+            address=seen.address or record.address,
+        )
     if seen.gone_at is not None:
         return [_gone(known, seen.gone_at, "taken_back")]
     if record.state == "releasing":
@@ -134,6 +142,7 @@ def _is_news(record: NodeRecord, seen: CloudNode) -> bool:
     written down, but for the last. A node that has dropped out of Ray has its address still."""
     moved = abs(seen.price - record.price) > PRICE_STEP * record.price
     is_last = seen.gone_at is not None and seen.price != record.price
+    moved = moved or seen.changes != record.changes
     return moved or is_last or seen.address not in ("", record.address)
 
 
@@ -155,5 +164,6 @@ def _gone(record: NodeRecord, at: Seconds, why: LossCode) -> Changed:
     if record.billed_from is not None:
         at = max(at, record.billed_from)
     what: Literal["gone", "lost"] = "gone" if record.state == "releasing" else "lost"
-    reason = record.reason or LOST[why]
-    return Changed(what, replace(record, state="gone", gone_at=at, reason=reason), why)
+    reason, changes = record.reason or LOST[why], until(record.changes, at)
+    gone = replace(record, state="gone", gone_at=at, reason=reason, changes=changes)
+    return Changed(what, gone, why)

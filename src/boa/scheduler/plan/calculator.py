@@ -5,8 +5,10 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from boa.errors import BoaError
+from boa.model.budgets import Budget
 from boa.model.workload import Workload
 from boa.policy.boa import within_reach
+from boa.policy.sharing import with_shared_trials, within_shares
 from boa.policy.trials import Trials, cheapest_hoped, with_trials
 from boa.solver.solution import Solution
 from boa.units import Seconds, UsdPerHour
@@ -22,6 +24,8 @@ class PlanQuestion:
     workload: Workload
     budget: UsdPerHour
     number: int
+    sharing: Budget | None = None
+    """Those who share it, if somebody does: the same money."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,14 +84,27 @@ def due(
     return ""
 
 
+def rights_moved(before: Budget | None, now: Budget | None) -> bool:
+    """Whether those who share the budget have other rights than in the last plan asked for."""
+    if before is None or now is None:
+        return before is not now
+    least = BUDGET_MOVED * now.per_hour
+    pairs = zip(before.every, now.every, strict=False)
+    return any(
+        abs(was.per_hour - part.per_hour) > least
+        or abs((was.max_per_hour or 0.0) - (part.max_per_hour or 0.0)) > least
+        for was, part in pairs
+    )
+
+
 def solved(question: PlanQuestion) -> PlanAnswer:
     """Every question has an answer, if only an error in words."""
     began = time.perf_counter()
     solution, needed, hopeless, trials, error = None, None, False, Trials(), ""
     try:
-        solution, needed = within_reach(question.workload, question.budget)
+        solution, needed = _planned(question)
         if needed is None:
-            solution, trials = with_trials(solution)
+            solution, trials = _tried(question, solution)
         else:
             hopes = question.workload.hopes
             hopeless = not hopes or cheapest_hoped(question.workload) > question.budget
@@ -104,6 +121,18 @@ def solved(question: PlanQuestion) -> PlanAnswer:
         error=error,
         wall_s=time.perf_counter() - began,
     )
+
+
+def _planned(question: PlanQuestion) -> tuple[Solution, UsdPerHour | None]:
+    if question.sharing is None:
+        return within_reach(question.workload, question.budget)
+    return within_shares(question.workload, question.sharing)
+
+
+def _tried(question: PlanQuestion, solution: Solution) -> tuple[Solution, Trials]:
+    if question.sharing is None:
+        return with_trials(solution)
+    return with_shared_trials(solution, question.workload, question.sharing)
 
 
 class InlineCalculator:

@@ -7,8 +7,9 @@ from typing import Protocol
 
 from boa.backoff import doubled
 from boa.errors import BoaError, BudgetTooSmall
+from boa.model.budgets import Budget
 from boa.model.job import JobRecord
-from boa.model.workload import Workload
+from boa.model.workload import GpuType, Workload
 from boa.policy.boa import Planned, planned_of
 from boa.scheduler.plan.calculator import (
     QUIET_S,
@@ -17,11 +18,12 @@ from boa.scheduler.plan.calculator import (
     PlanAnswer,
     PlanQuestion,
     due,
+    rights_moved,
 )
 from boa.scheduler.plan.plan_in_force import PlanState
 from boa.scheduler.state import Draft
 from boa.solver.solution import as_document
-from boa.units import Seconds, UsdPerHour
+from boa.units import GpuName, Seconds, UsdPerHour
 
 FEW_CLASSES = 100
 CLASS_S: Seconds = 0.005
@@ -59,6 +61,7 @@ class _Asked:
     version: int = NO_VERSION
     budget: UsdPerHour = 0.0
     workload: Workload | None = None
+    sharing: Budget | None = None
 
 
 class Planner:
@@ -80,6 +83,8 @@ class Planner:
         self._asked = _Asked()
         self._units: Mapping[str, tuple[float, ...]] = {}
         """Units of every epoch, by class, as they were when it was asked."""
+        self._types: Mapping[GpuName, GpuType] | None = None
+        """GPU types at prices that changed since the forecast was made; None: none has."""
         self._failures = 0
         """Answers since the last plan, all of them errors."""
 
@@ -96,13 +101,17 @@ class Planner:
         """When a plan is next made anew though nothing has changed."""
         return -math.inf if self._asked.at is None else self._asked.at + self._again_s
 
+    def reprice(self, types: Mapping[GpuName, GpuType]) -> None:
+        """Plan by these prices from now on, and anew at once."""
+        self._types, self._asked = types, replace(self._asked, at=None)
+
     def hurry(self) -> None:
         """Plan anew as soon as may be: somebody has set the budget."""
         self._asked = replace(self._asked, version=NO_VERSION)
 
-    def step(self, draft: Draft, budget: UsdPerHour) -> bool:
-        """Whether a new plan is in force."""
-        found = self.look(draft.now, budget, draft.jobs.values())
+    def step(self, draft: Draft, budget: UsdPerHour, sharing: Budget | None = None) -> bool:
+        """Whether a new plan is in force. `sharing`: those who share the budget."""
+        found = self.look(draft.now, budget, draft.paying, sharing)
         if isinstance(found, str):
             draft.tell("trouble", why="no_plan", detail=found)
         if not isinstance(found, PlanState):
@@ -122,16 +131,26 @@ class Planner:
         return True
 
     def look(
-        self, now: Seconds, budget: UsdPerHour, jobs: Collection[JobRecord] = ()
+        self,
+        now: Seconds,
+        budget: UsdPerHour,
+        jobs: Collection[JobRecord] = (),
+        sharing: Budget | None = None,
     ) -> PlanState | str | None:
         """A plan that has just come, or why none could be made; a new one is asked for if due."""
         answer = self._calculator.poll()
         found = None if answer is None else self._take(now, answer)
         if not self._calculator.busy:
-            self._ask(now, budget, jobs)
+            self._ask(now, budget, jobs, sharing)
         return found
 
-    def _ask(self, now: Seconds, budget: UsdPerHour, jobs: Collection[JobRecord]) -> None:
+    def _ask(
+        self,
+        now: Seconds,
+        budget: UsdPerHour,
+        jobs: Collection[JobRecord],
+        sharing: Budget | None,
+    ) -> None:
         asked, version = self._asked, self._forecast.version
         why = due(
             now,
@@ -143,20 +162,40 @@ class Planner:
             self._again_s,
             self._quiet_s,
         )
+        if not why and self._rights_moved(now, sharing):
+            why = "rights have changed"
         if not why and not (version != asked.version and self._newcomers(now, jobs)):
             return
         workload = self._forecast.workload(now, {job.job_class for job in jobs})
         if workload is None:
             return
+        workload = self._priced(workload)
         self._asked = _Asked(
             number=asked.number + 1,
             at=now,
             version=self._forecast.version,  # a forecast may learn of classes when it is asked
             budget=budget,
             workload=workload,
+            sharing=sharing,
         )
         self._units = {found.name: self._forecast.units(found.name) for found in workload.classes}
-        self._calculator.request(PlanQuestion(workload, budget, asked.number + 1))
+        shared = None if sharing is None else sharing.scaled(budget / sharing.per_hour)
+        self._calculator.request(PlanQuestion(workload, budget, asked.number + 1, shared))
+
+    def _priced(self, workload: Workload) -> Workload:
+        if self._types is None:
+            return workload
+        known = self._types
+        types = {
+            name: replace(kind, price=known[name].price) if name in known else kind
+            for name, kind in workload.gpu_types.items()
+        }
+        return replace(workload, gpu_types=types)
+
+    def _rights_moved(self, now: Seconds, sharing: Budget | None) -> bool:
+        asked = self._asked
+        quiet = asked.at is not None and 0 <= now - asked.at < self._quiet_s
+        return not quiet and rights_moved(asked.sharing, sharing)
 
     def _newcomers(self, now: Seconds, jobs: Collection[JobRecord]) -> bool:
         """Whether a job waits for a plan that knows its class: that cannot wait any longer, unless

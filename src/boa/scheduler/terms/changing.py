@@ -78,8 +78,10 @@ def amend(
     if "deadline_s" in changed:
         deadline = None if spec.deadline_s is None else draft.now + spec.deadline_s
         forget.update(_DEADLINE)
-    if "deadline_s" in changed or "weight" in changed:
+    if not changed.keys().isdisjoint(("deadline_s", "weight", "priority")):
         urgency = 1.0  # as it is found at the next decision
+    if job.background and spec.priority != "background":
+        draft.arrived.append(replace(job, spec=spec))  # from now on it is planned and paid for
     draft.tell("changed", job=job.id, name=job.name, fields=_flat(changed))
     draft.replan = True
     return draft.put_job(

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 from boa.model.job import JobRecord
-from boa.scheduler.money.ledger import hold_cost
+from boa.scheduler.money.ledger import hold_cost, hold_rate
 from boa.scheduler.state import Draft, State
 from boa.scheduler.terms.stopping import stop_job
 from boa.scheduler.words.amounts import dollars, seconds
@@ -47,7 +47,7 @@ def used_of(job: JobRecord, state: State, now: Seconds) -> Iterator[Used]:
         keys = [] if run is None else [(job.id, node, run.requested_at) for node in run.slots]
         open_holds = [state.holds[key] for key in keys if key in state.holds]
         used = job.cost_usd + sum(hold_cost(hold, now) for hold in open_holds)
-        per_s = sum(hold.gpus * hold.price for hold in open_holds) / SECONDS_PER_HOUR
+        per_s = sum(hold_rate(hold, now) for hold in open_holds) / SECONDS_PER_HOUR
         yield _used("max_cost", spec.max_cost, used, per_s, spec.grace_s)
     if spec.max_time_s is not None:
         used = job.ran_s + (0.0 if run is None else now - run.requested_at)

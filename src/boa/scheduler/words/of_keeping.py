@@ -12,9 +12,25 @@ WaitCode = Literal["no_plan", "boot", "no_room", "worth"]
 WAITS: dict[WaitCode, str] = {
     "no_plan": "waits for a plan that knows its class",
     "boot": "waits for a node that boots",
-    "no_room": "waits for others to end: no further node may be rented (a cap, or none to be had)",
+    "no_room": "waits for others to end: no further node is allowed (max_nodes) or to be had",
     "worth": "worth less than a node costs now; it waits for GPUs, half an hour at most",
 }
+
+
+def waits_in_background(empty: int, least: int) -> str:
+    """`empty`: GPUs that are paid for and that nobody has; `least`: what the job can run on."""
+    if not empty:
+        return "waits: background; no GPU is paid for and empty"
+    gpus = f"{empty} GPU{'s' * (empty != 1)}"
+    if empty < least:
+        return f"waits: background; {gpus} paid for and empty, and it needs {least}"
+    return f"waits: background; {gpus} paid for and empty, not yet for long or not for it"
+
+
+def waits_for_cap(cap: str) -> str:
+    """`cap`: with where it came from."""
+    named = cap or "the cap on the spend"
+    return f"waits: the nodes that it needs would cost more than {named} leaves"
 
 
 def kept(node: NodeRecord, worth: UsdPerHour | None, *, weighed: bool, draining: bool) -> str:

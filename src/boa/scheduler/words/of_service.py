@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from boa.model.events import BudgetSet, ClockSet, PlannedFields, TroubleFields
+from boa.model.events import BudgetSet, ClockSet, PeriodBegan, PlannedFields, TroubleFields, UsedUp
 from boa.scheduler.words.of_jobs import FROM_KEPT
 from boa.scheduler.words.pieces import About, Part, Words, job, named
 
@@ -36,6 +36,20 @@ def budget(about: About, data: BudgetSet) -> Words:
         cap = data["max_spend"]
         said.append("no hard cap" if cap is None else f"never more than ${cap:g}/h at a time")
     yield "; ".join(said) or f"the budget is ${budget:g}/h"
+
+
+def period(about: About, data: PeriodBegan) -> Words:
+    if data["period"] is None:
+        yield "the budget has ended: no node is rented, and jobs stop and wait"
+    else:
+        yield f"period {data['period']} begins: the budget is ${data['budget']:g}/h"
+
+
+def used_up(about: About, data: UsedUp) -> Words:
+    whose = f"{data['part']}'s money" if "part" in data else "the budget"
+    what = "in total" if data["each"] == "once" else f"for the {data['each']}"
+    yield f"{whose} {what} is used up: ${data['usd']:,.2f}, "
+    yield f"meant to last through {data['last_day']}"
 
 
 def clock(about: About, data: ClockSet) -> Words:

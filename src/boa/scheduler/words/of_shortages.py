@@ -56,7 +56,10 @@ def _limit(found: Shortage) -> str:
         case "no_such_type":
             return f"{gpu} cannot be rented here"
         case "spend_cap":
-            return f"another {gpu} node would cost more than the cap on the spend leaves"
+            cap = found.detail or "the cap on the spend"
+            return f"another {gpu} node would cost more than {cap} leaves"
+        case "part_cap":
+            return found.detail
     nodes = f"{found.most_nodes} node{'s' if found.most_nodes != 1 else ''}"
     said = f" ({found.detail})" if found.detail else ""
     return f"no more than {nodes} of {gpu} can be had now{said}"

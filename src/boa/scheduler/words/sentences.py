@@ -91,6 +91,8 @@ WORDS: Mapping[EventKind, Callable[[About, Any], Words]] = {
     "shortage": of_shortages.told,
     "planned": of_service.planned,
     "budget": of_service.budget,
+    "period": of_service.period,
+    "used_up": of_service.used_up,
     "clock": of_service.clock,
     "trouble": of_service.trouble,
     "other": of_service.other,

@@ -9,7 +9,7 @@ import pytest
 
 from boa.model.job import JobRecord, JobSpec
 from boa.model.records import Hold, NodeRecord
-from boa.scheduler.money.costs import cost_of_job, cost_rows, forecast_month, month_of
+from boa.scheduler.money.costs import By, cost_of_job, costs, forecast_month, month_of
 from boa.scheduler.money.ledger import (
     Bill,
     Totals,
@@ -21,6 +21,7 @@ from boa.scheduler.money.ledger import (
     hold_cost,
     spend_now,
 )
+from reading import held as by_column
 
 H = 3600.0
 MIDNIGHT = datetime(2026, 3, 10, tzinfo=UTC).timestamp()
@@ -137,8 +138,8 @@ def test_what_is_charged_now_includes_booting_and_returned_nodes_but_not_hopes()
         node(id=4, state="releasing", gone_at=None),
         node(id=5),
     ]
-    assert spend_now(nodes) == 3 * 8
-    assert committed(nodes) == 4 * 8, "a node that may come any moment counts against the cap"
+    assert spend_now(nodes, 0.0) == 3 * 8
+    assert committed(nodes, 0.0) == 4 * 8, "a node that may come any moment counts against the cap"
 
 
 # Added up as things close
@@ -207,6 +208,13 @@ def test_a_job_costs_what_it_has_held_and_what_it_holds() -> None:
 # Rows
 
 
+def rows_of(
+    nodes: list[NodeRecord], holds: list[Hold], by: By, since: float, until: float
+) -> list[dict[str, Any]]:
+    _, rows = costs(nodes, by_column(holds), since, until, by, {"7": MINE.name})
+    return rows
+
+
 def test_days_are_cut_at_midnight_utc() -> None:
     over_night = node(
         billed_from=MIDNIGHT - H,
@@ -215,7 +223,7 @@ def test_days_are_cut_at_midnight_utc() -> None:
         gone_at=MIDNIGHT + 3 * H,
     )
     held = hold(MIDNIGHT / H - 0.5, MIDNIGHT / H + 1)
-    rows = cost_rows([over_night], [held], {}, "day", 0, MIDNIGHT + 24 * H)
+    rows = rows_of([over_night], [held], "day", 0, MIDNIGHT + 24 * H)
     assert [row["day"] for row in rows] == ["2026-03-09", "2026-03-10"]
     assert [row["total_usd"] for row in rows] == pytest.approx([8, 24])
     assert [row["jobs_usd"] for row in rows] == pytest.approx([2, 4])
@@ -226,19 +234,19 @@ def test_a_day_that_only_begins_when_the_node_ends_has_no_row() -> None:
     until_midnight = node(
         billed_from=MIDNIGHT - H, ready_at=None, released_at=None, gone_at=MIDNIGHT
     )
-    rows = cost_rows([until_midnight], [], {}, "day", 0, MIDNIGHT + 24 * H)
+    rows = rows_of([until_midnight], [], "day", 0, MIDNIGHT + 24 * H)
     assert [row["day"] for row in rows] == ["2026-03-09"]
 
 
 def test_classes_and_jobs_come_dearest_first_and_what_nobody_held_last() -> None:
     holds = [hold(3, 5), hold(3, 6, job="8", job_class="gpt"), hold(6, 7, job="9")]
-    by_class = cost_rows([node()], holds, {}, "class", 0, 24 * H)
+    by_class = rows_of([node()], holds, "class", 0, 24 * H)
     assert [(row["class"], row["total_usd"]) for row in by_class] == [
         ("bert", pytest.approx(12)),
         ("gpt", pytest.approx(12)),
         (None, pytest.approx(40)),
     ]
-    by_job = cost_rows([node()], holds, {"7": MINE}, "job", 0, 24 * H)
+    by_job = rows_of([node()], holds, "job", 0, 24 * H)
     assert [(row["job"], row.get("name"), row.get("class")) for row in by_job] == [
         ("8", "", "gpt"),
         ("7", "mine", "bert"),
@@ -252,7 +260,7 @@ def test_classes_and_jobs_come_dearest_first_and_what_nobody_held_last() -> None
 
 @pytest.mark.parametrize("by", ["day", "class", "job"])
 def test_where_nothing_was_rented_there_are_no_rows(by: Any) -> None:
-    assert cost_rows([node()], [hold(3, 5)], {}, by, 20 * H, 24 * H) == []
+    assert rows_of([node()], [hold(3, 5)], by, 20 * H, 24 * H) == []
 
 
 # The month

@@ -109,7 +109,7 @@ def test_a_node_whose_price_changes_costs_its_average_so_far(market: Live) -> No
     cloud.price = 1.5  # on average: the second hour costs twice as much as the first
     market.advance(3600.0)
     nodes = list(market.loop.snapshot.nodes.values())
-    assert spend_now(nodes) == pytest.approx(1.5 * T4.gpus_per_node * len(nodes))
+    assert spend_now(nodes, 0.0) == pytest.approx(1.5 * T4.gpus_per_node * len(nodes))
     owed = bill(nodes, market.loop.snapshot.holds.values(), START, market.clock.now())
     hours = sum(market.clock.now() - (node.billed_from or 0.0) for node in nodes) / 3600.0
     assert owed.total == pytest.approx(1.5 * T4.gpus_per_node * hours)

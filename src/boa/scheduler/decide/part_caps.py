@@ -1,0 +1,210 @@
+"""Hard caps of those who share a budget: what their jobs may hold at any moment. Pure.
+
+Whoever came first has the least that it can run on, then the next; what a cap leaves after that
+widens the narrowest, up to what the policy wished for them. So nobody waits for a job that came
+later, and no cap is kept by a policy's good will: placements that cost more are barred. Jobs in the
+background hold what is paid for anyway: no cap is over them.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple, TypeAlias
+
+from boa.model.cluster import Allocation, JobId, Share
+from boa.model.events import Shortage
+from boa.model.job import JobRecord
+from boa.model.workload import GpuType
+from boa.placement.shortage import ROUNDING
+from boa.scheduler.money.grants import PartCap
+from boa.units import GpuName, UsdPerHour
+
+Caps: TypeAlias = tuple[PartCap, ...]
+GpuTypes: TypeAlias = Mapping[GpuName, GpuType]
+
+
+class Allowance(NamedTuple):
+    """The most that a job may hold, and whose cap that is."""
+
+    most: UsdPerHour
+    """0: it waits."""
+    least: UsdPerHour
+    """It needs so much to run at all."""
+    cap: PartCap
+
+    def allows(self, gpu: GpuName, width: int, gpu_types: GpuTypes) -> bool:
+        kind = gpu_types.get(gpu)
+        return kind is None or kind.price * width <= self.most * (1 + ROUNDING)
+
+    def fits(self, wish: Share, gpu_types: GpuTypes) -> bool:
+        return self.allows(wish.gpu, wish.width, gpu_types)
+
+    @property
+    def words(self) -> str:
+        """Alike as long as it is so, whatever others hold."""
+        if self.cap.used_up:
+            return self.cap.used_up
+        less = "no more" if self.most else f"less than the ${self.least:.4g}/h that it needs"
+        return f"{self.cap.name}'s cap of ${self.cap.most:g}/h leaves {less}"
+
+
+@dataclass(slots=True)
+class _Purses:
+    """Dollars per hour that caps leave."""
+
+    caps: Caps
+    left: dict[str, UsdPerHour] = field(default_factory=dict)
+    _of: dict[str, Caps] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.left = {cap.name: cap.most for cap in self.caps}
+
+    def over(self, job_class: str) -> Caps:
+        found = self._of.get(job_class)
+        if found is None:
+            found = tuple(cap for cap in self.caps if job_class in cap.classes)
+            self._of[job_class] = found
+        return found
+
+    def tightest(self, job_class: str) -> PartCap:
+        return min(self.over(job_class), key=lambda cap: self.left[cap.name])
+
+    def take(self, job_class: str, rate: UsdPerHour) -> bool:
+        """Whether there is so much."""
+        caps = self.over(job_class)
+        if any(rate > self.left[cap.name] + ROUNDING * cap.most for cap in caps):
+            return False
+        for cap in caps:
+            self.left[cap.name] -= rate
+        return True
+
+
+def allowances(
+    caps: Caps,
+    jobs: Sequence[JobRecord],
+    wished: Mapping[JobId, Share],
+    usable: Mapping[JobId, Sequence[GpuName]],
+    gpu_types: GpuTypes,
+) -> dict[JobId, Allowance]:
+    """By job that a cap is over. `wished`: by the policy, as if there were no caps; `usable`: types
+    that jobs can have. Whoever may hold nothing waits."""
+    purses = _Purses(caps)
+    under = [job for job in jobs if purses.over(job.job_class) and not job.background]
+    under.sort(key=lambda job: (job.submitted_at, job.serial))
+    least = {job.id: _least(job, usable[job.id], gpu_types) for job in under}
+    given: dict[JobId, UsdPerHour] = {}
+
+    def seat(some: Iterable[JobRecord]) -> None:
+        for job in some:
+            wish = wished.get(job.id)
+            ways = [] if wish is None else [gpu_types[wish.gpu].price * job.spec.gpus.min]
+            fits = (rate for rate in (*ways, least[job.id]) if purses.take(job.job_class, rate))
+            given[job.id] = next(fits, 0.0)
+
+    seat(job for job in under if job.id in wished)
+    _widen(under, wished, given, purses, gpu_types)
+    seat(job for job in under if job.id not in wished)  # nobody else is the poorer for them
+    return {
+        job.id: Allowance(given[job.id], least[job.id], purses.tightest(job.job_class))
+        for job in under
+    }
+
+
+def _least(job: JobRecord, usable: Sequence[GpuName], gpu_types: GpuTypes) -> UsdPerHour:
+    prices = (gpu_types[gpu].price for gpu in usable)
+    return min(prices, default=math.inf) * job.spec.gpus.min
+
+
+def _widen(
+    jobs: Sequence[JobRecord],
+    wished: Mapping[JobId, Share],
+    given: dict[JobId, UsdPerHour],
+    purses: _Purses,
+    gpu_types: GpuTypes,
+) -> None:
+    """The narrowest first, by twice as many GPUs, up to what was wished."""
+    growing = [job for job in jobs if given.get(job.id)]
+    while growing:
+        growing.sort(key=lambda job: (given[job.id], job.submitted_at, job.serial))
+        job = growing[0]
+        wish, had = wished[job.id], given[job.id]
+        price = gpu_types[wish.gpu].price
+        width = math.floor(had / price + ROUNDING)
+        wider = min(max(2 * width, job.spec.gpus.min), wish.width)
+        if wider <= width or not purses.take(job.job_class, price * wider - had):
+            growing.pop(0)
+            continue
+        given[job.id] = price * wider
+
+
+def shortage_of(wish: Share, given: Allocation | None, allowance: Allowance) -> Shortage:
+    """Why a job has less than was wished."""
+    return Shortage(
+        gpu_type=wish.gpu,
+        width=wish.width,
+        given=None if given is None else (given.gpu, given.width),
+        why="part_cap",
+        detail=allowance.words,
+    )
+
+
+def narrowed(
+    job: JobRecord, wish: Share, usable: Sequence[GpuName], allowance: Allowance, types: GpuTypes
+) -> Share | None:
+    """The share that is nearest to what was wished for; None: the job waits."""
+    if not allowance.most:
+        return None
+    if allowance.allows(wish.gpu, wish.width, types):
+        return wish
+    for gpu in (wish.gpu, *sorted(usable, key=lambda gpu: types[gpu].price)):
+        width = math.floor(allowance.most / types[gpu].price * (1 + ROUNDING))
+        if width >= job.spec.gpus.min:
+            return replace(wish, gpu=gpu, width=min(width, wish.width, job.spec.gpus.max))
+    return None
+
+
+def kept_within(
+    found: Mapping[JobId, Allocation], allowed: Mapping[JobId, Allowance], gpu_types: GpuTypes
+) -> dict[JobId, Allocation]:
+    """Without those that would hold more than they may: they wait, whoever has placed them."""
+    return {
+        job: given
+        for job, given in found.items()
+        if (most := allowed.get(job)) is None or most.allows(given.gpu, given.width, gpu_types)
+    }
+
+
+def barred(
+    job: JobRecord, allowance: Allowance, gpu_types: GpuTypes
+) -> frozenset[tuple[GpuName, int]]:
+    """Types and widths that cost more than it may hold."""
+    limits = job.spec.gpus
+    return frozenset(
+        (gpu, width)
+        for gpu in limits.types or gpu_types
+        if gpu in gpu_types
+        for width in range(limits.min, limits.max + 1)
+        if not allowance.allows(gpu, width, gpu_types)
+    )
+
+
+class Held:
+    """Dollars per hour that jobs under caps hold, as runs begin: none begins that would cross
+    one."""
+
+    def __init__(
+        self, caps: Caps, jobs: Iterable[JobRecord], prices: Mapping[int, UsdPerHour]
+    ) -> None:
+        self._purses, self._prices = _Purses(caps), prices
+        for job in jobs:
+            if job.run is not None and not job.background:
+                for cap in self._purses.over(job.job_class):
+                    self._purses.left[cap.name] -= self._rate(job.run.slots)
+
+    def starts(self, job: JobRecord, slots: Mapping[int, Sequence[int]]) -> bool:
+        """Whether a run may begin; if so, it holds them from now on."""
+        caps = self._purses.over(job.job_class)
+        return not caps or job.background or self._purses.take(job.job_class, self._rate(slots))
+
+    def _rate(self, slots: Mapping[int, Sequence[int]]) -> UsdPerHour:
+        return sum(self._prices.get(node, 0.0) * len(on) for node, on in slots.items())

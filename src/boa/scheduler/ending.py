@@ -1,0 +1,21 @@
+"""The end of a budget: nothing is rented any more, runs end with their grace. Pure."""
+
+from dataclasses import replace
+
+from boa.scheduler.moving import move
+from boa.scheduler.observe.nodes import give_back_empty
+from boa.scheduler.state import Draft
+
+
+def wind_down(draft: Draft, why: str) -> None:
+    """Nobody has GPUs any more; whoever ran is told to stop, with its grace, and waits from its
+    checkpoint. Nodes go as soon as they are empty. `why`: what jobs say meanwhile."""
+    for job in list(draft.jobs.values()):
+        if job.allocation is not None and not job.stop_requested:
+            draft.put_job(replace(job, allocation=None))
+    move(draft)
+    for job in list(draft.jobs.values()):
+        held = job.stop_requested or job.held_back
+        if not held and job.reason != why:
+            draft.put_job(replace(job, reason=why))
+    give_back_empty(draft, 0.0, ())

@@ -1,0 +1,83 @@
+"""Costs of each priority that a job could have: to itself, and to all others. Pure.
+
+A dollar that a job takes is one that others do not have, and at the plan's price of money it would
+have saved them so many seconds. That is what the job costs them: nothing in the background, where
+nothing is paid for it that is not paid anyway.
+"""
+
+from dataclasses import dataclass
+
+from boa.model.job_spec import JobSpec
+from boa.model.priorities import Priorities, Priority
+from boa.policy.boa import Planned
+from boa.policy.market.urgency import Position, to_go, within
+from boa.policy.market.worth import at_weight
+from boa.units import PerHour, Seconds, Usd, UsdPerHour
+
+PAID: tuple[Priority, ...] = ("urgent", "normal")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PriorityCost:
+    """One priority that a job could have, by the plan in force."""
+
+    priority: Priority
+    weight: float
+    """Times a normal job's that a second of it counts."""
+    jct_s: Seconds | None
+    """If its GPUs are there; None: it takes what is empty, whenever that is."""
+    usd: Usd
+    """Dollars that are paid for it, and would not be without it."""
+    others_s: Seconds
+    """Seconds that all others end later by it, together, as long as the budget stays what it is."""
+    class_others_s: Seconds
+    """Everybody's average JCT: by how much it is longer for the class, were all of it so."""
+    class_usd_per_hour: UsdPerHour
+    """Dollars per hour that the class then takes; with so many more, nobody else is later."""
+
+
+def priority_costs(
+    planned: Planned | None,
+    spec: JobSpec,
+    priorities: Priorities,
+    estimated: tuple[Seconds, Usd] | None,
+) -> tuple[PriorityCost, ...]:
+    """From the dearest on; none where nothing is known of the class within the job's limits.
+    `estimated`: time and dollars of the job at its class's own weight, where they are known."""
+    if planned is None or estimated is None:
+        return ()
+    price = planned.price
+    usual = planned.worths(price).get(spec.job_class)
+    course = None if usual is None else within(usual.course, spec.gpus)
+    if usual is None or course is None:
+        return ()
+    ways = {
+        name: to_go(at_weight(course, price, usual.weight * priorities.weight(name)), Position())
+        for name in PAID
+    }
+    normal_s, normal_usd = ways["normal"]
+    if min(normal_s, normal_usd, *estimated) <= 0:
+        return ()
+    longer, dearer = estimated[0] / normal_s, estimated[1] / normal_usd
+    per_hour, everybody = _arrivals(planned, spec.job_class)
+
+    def cost(name: Priority, jct_s: Seconds | None, usd: Usd) -> PriorityCost:
+        return PriorityCost(
+            priority=name,
+            weight=priorities.weight(name),
+            jct_s=jct_s,
+            usd=usd,
+            others_s=price * usd,
+            class_others_s=price * usd * per_hour / everybody if everybody else 0.0,
+            class_usd_per_hour=usd * per_hour,
+        )
+
+    paid = [cost(name, ways[name][0] * longer, ways[name][1] * dearer) for name in PAID]
+    return (*paid, cost("background", None, 0.0))
+
+
+def _arrivals(planned: Planned, job_class: str) -> tuple[PerHour, PerHour]:
+    """Jobs per hour of the class, and of all."""
+    workload = planned.solution.workload
+    mine = (c.arrivals_per_hour for c in workload.classes if c.name == job_class)
+    return next(mine, 0.0), workload.arrivals_per_hour

@@ -1,0 +1,41 @@
+"""A service whose budget changes by the hour, and one whose budget ends."""
+
+from pathlib import Path
+
+from boa.model.calendar import Calendar, Period
+from live import BILLINGS, START, Live, config, prior, profile, spec
+
+KNOWN = profile("known", work=(360_000.0,))
+DAY = Period(name="day", budget=8.0, begins=14 * 60, ends=20 * 60)
+CALENDAR = Calendar(periods=(DAY, Period(name="night", budget=4.0)), until=START + 3600.0)
+"""The clock begins on a Monday at 13:46 (UTC)."""
+
+
+def begun(folder: Path, billing: str) -> Live:
+    priors = {"known": prior(KNOWN, per_hour=0.01)}
+    settings = config(
+        folder, priors=priors, billing=billing, calendar=CALENDAR, budget=CALENDAR.average
+    )
+    return Live(settings, {"known": KNOWN})
+
+
+@BILLINGS
+def test_after_the_end_of_the_budget_jobs_wait_and_nothing_is_rented(
+    tmp_path: Path, billing: str
+) -> None:
+    live = begun(tmp_path, billing)
+    job = live.submit(spec("known"))
+    live.advance(1800.0)
+    assert live.job(job).run is not None
+    assert live.loop.snapshot.money.budget == 8.0, "the day has begun"
+    live.advance(3600.0)
+    assert live.job(job).run is None
+    ended = "waits: the budget ended on 1970-01-12 14:46 UTC"
+    assert live.job(job).reason == ended
+    assert not live.loop.snapshot.nodes
+    assert live.loop.snapshot.money.now_per_hour == 0.0
+    later = live.submit(spec("known"))
+    live.advance(3600.0)
+    assert (live.job(later).run, live.job(later).reason) == (None, ended)
+    assert not live.loop.snapshot.nodes
+    live.close()
