@@ -8,10 +8,11 @@ from boa.errors import BoaError
 from boa.model.access import AuditEntry, TokenRecord
 from boa.model.changes import Changes
 from boa.model.cluster import JobId, NodeId
-from boa.model.held import Held, HeldOnNodes
+from boa.model.held import Held
 from boa.model.job import JobRecord
 from boa.model.notices import Notice
 from boa.model.records import Cell, ClassRecord, Event, Hold, NodeRecord, Point, Sample
+from boa.model.sampled import Sampled
 from boa.units import Seconds
 
 
@@ -121,14 +122,8 @@ class Store(Protocol):
         """All holds that overlap, closed and open."""
         ...
 
-    def held_between(
-        self, since: Seconds, until: Seconds, *, nodes: Collection[NodeId] | None = None
-    ) -> Held:
-        """The same by column, in no order: a fraction of the time. `nodes`: of these only."""
-        ...
-
-    def held_by_node(self, since: Seconds, until: Seconds) -> HeldOnNodes:
-        """The same added up by node, in no order: less again. `since` is before `until`."""
+    def held_between(self, since: Seconds, until: Seconds) -> Held:
+        """The same by column, in no order: a fraction of the time."""
         ...
 
     def nodes(self, ids: Collection[NodeId]) -> Sequence[NodeRecord]:
@@ -137,6 +132,10 @@ class Store(Protocol):
 
     def samples_between(self, since: Seconds, until: Seconds) -> Sequence[Sample]:
         """By time, both ends included."""
+        ...
+
+    def sampled_between(self, since: Seconds, until: Seconds) -> Sampled:
+        """The same by column: a fraction of the time."""
         ...
 
     def points(self, job: JobId) -> Sequence[Point]:

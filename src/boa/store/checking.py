@@ -3,6 +3,7 @@
 Nothing is changed, so a service may be at work on it meanwhile.
 """
 
+import math
 import os
 import stat
 from collections.abc import Callable
@@ -11,19 +12,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias, get_args
 
+import numpy as np
 from sqlalchemy import Connection, Engine, Table, func, inspect, select
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from boa.model.job import JobRecord, State
+from boa.model.prices import paid
 from boa.plain_file import kind_of
 from boa.store import codec, tables
 from boa.store.base import StoreTrouble
 from boa.store.codec import Row
 from boa.store.faults import Found, listed
 from boa.store.migrations import MIGRATIONS, NewerDatabase, version_of
+from boa.store.pages import column_of, packed_of, packed_until
 from boa.store.raw_rows import READERS, is_whole, raw_rows
 from boa.store.sqlite import REASONS, parts_of
-from boa.units import SECONDS_PER_HOUR
+from boa.units import SECONDS_PER_HOUR, Seconds
 
 Reason: TypeAlias = Callable[[Any], str]
 NEEDED = ("cluster", "serials", "clock")
@@ -127,12 +131,15 @@ def _check_rows(connection: Connection, found: Found, reason: Reason) -> None:
     found.looked_through = True
     _read_writer(connection, found)
     gathered = _Gathered()
+    if inspect(connection).has_table(tables.held_pages.name):
+        gathered.packed_until = packed_until(connection)
     looks: dict[Table, Callable[[Row], object]] = {
         **READERS,
         tables.meta: lambda row: found.meta.update([codec.meta_of(row)]),
         tables.nodes: lambda row: _look_at_node(row, found, gathered),
         tables.jobs: lambda row: _look_at_job(row, found, gathered),
         tables.holds: lambda row: _look_at_hold(row, gathered),
+        tables.held_pages: lambda row: _look_at_page(row, gathered),
         tables.events: lambda row: _look_at_event(row, found),
         tables.audit: lambda row: _look_at_many(row, codec.audit_of),
     }
@@ -155,6 +162,10 @@ class _Gathered:
     placed: list[tuple[int, set[int]]] = field(default_factory=list)
     """Nodes of jobs that have not ended."""
     serials: dict[str, int] = field(default_factory=dict)
+    packed_until: Seconds = -math.inf
+    """Holds that ended by then are in pages too, …"""
+    packed: dict[str, float] = field(default_factory=lambda: {"rows": 0.0, "pages": 0.0})
+    """… and come to so many dollars, by their rows and by the pages."""
 
 
 def _read_writer(connection: Connection, found: Found) -> None:
@@ -211,8 +222,8 @@ def _look_at_node(row: Row, found: Found, gathered: _Gathered) -> None:
     if bool(row["gone"]) != (node.state == "gone"):
         raise ValueError("gone")
     if node.state == "gone" and node.billed_from is not None and node.gone_at is not None:
-        span = max(node.gone_at - node.billed_from, 0.0)
-        gathered.totals["total_usd"] += node.price * node.gpus * span / SECONDS_PER_HOUR
+        cost = node.gpus * paid(node.price, node.changes, node.billed_from, node.gone_at)
+        gathered.totals["total_usd"] += cost / SECONDS_PER_HOUR
     found.nodes.add(node.id)
 
 
@@ -242,7 +253,20 @@ def _look_at_hold(row: Row, gathered: _Gathered) -> None:
     gathered.held.add((codec.job_number(hold.job), hold.node))
     if hold.until is not None:
         span = max(hold.until - hold.since, 0.0)
-        gathered.totals["jobs_usd"] += hold.price * hold.gpus * span / SECONDS_PER_HOUR
+        usd = hold.price * hold.gpus * span / SECONDS_PER_HOUR
+        if hold.until > gathered.packed_until:
+            gathered.totals["jobs_usd"] += usd
+        else:
+            gathered.packed["rows"] += usd
+
+
+def _look_at_page(row: Row, gathered: _Gathered) -> None:
+    packed = packed_of(row)
+    since, until, gpus, price = (
+        column_of(packed, name) for name in ("since", "until", "gpus", "price")
+    )
+    usd = float((price * gpus) @ np.maximum(until - since, 0.0)) / SECONDS_PER_HOUR
+    gathered.packed["pages"] += usd
 
 
 def _look_at_event(row: Row, found: Found) -> None:
@@ -260,16 +284,17 @@ def _look_at_many(row: Row, read: Callable[[Row], object]) -> None:
 
 
 def _check_numbers(found: Found) -> None:
-    """Numbers of jobs have no gaps: what is missing in between was there."""
+    """Numbers of jobs have no gaps: what is missing in between was there. Jobs may be dropped by
+    their age, so that up to the last that was nothing is known."""
     damaged = {number for fault in found.faults for number in fault.jobs}
-    missing = set(range(1, found.job + 1)) - found.jobs - damaged - found.lost
+    missing = set(range(found.dropped + 1, found.job + 1)) - found.jobs - damaged - found.lost
     if missing:
         found.tell("missing", f"jobs are missing: {listed(missing)}", missing)
 
 
 def _check_references(found: Found, gathered: _Gathered) -> None:
     known = found.jobs | found.lost | {n for fault in found.faults for n in fault.jobs}
-    lost = {(job, node) for job, node in gathered.held if job not in known}
+    lost = {(job, node) for job, node in gathered.held if job not in known and job > found.dropped}
     if lost:
         jobs = {job for job, _ in lost}
         found.tell("reference", f"GPUs are held by jobs that are not there: {listed(jobs)}")
@@ -296,6 +321,10 @@ def _check_meta(found: Found, gathered: _Gathered) -> None:
 
 def _check_ledger(found: Found, gathered: _Gathered) -> None:
     """Stores that were made before all of this was kept so are not asked."""
+    rows, pages = gathered.packed["rows"], gathered.packed["pages"]
+    if rows - pages > SLACK * max(rows, 1.0):
+        found.tell("ledger", f"holds come to ${rows:.4f} by their rows, ${pages:.4f} by pages")
+    gathered.totals["jobs_usd"] += max(rows, pages)  # rows of jobs long ago may have been dropped
     totals = found.meta.get("totals")
     if 1 not in found.openings or not isinstance(totals, dict) or "lost_jobs" in found.meta:
         return

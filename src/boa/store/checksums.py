@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, TypeAlias
 
-from sqlalchemy import Boolean, Column, Double, Table, Text
+from sqlalchemy import Boolean, Column, Double, LargeBinary, Table, Text
 
 from boa.store.codec import Row
 from boa.store.tables import CHECKSUM, OF_CONSTANTS
@@ -59,6 +59,8 @@ def _word(column: Column[Any]) -> Callable[[Any], str]:
     """A value as every database gives it back: an integer in a column of floats is one there."""
     if isinstance(column.type, Text):
         return _text
+    if isinstance(column.type, LargeBinary):
+        return lambda value: str(zlib.crc32(value))
     if isinstance(column.type, Boolean):
         return lambda value: "1" if value else "0"
     if isinstance(column.type, Double):

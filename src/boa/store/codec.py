@@ -15,15 +15,16 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from boa.model.access import AuditEntry, TokenRecord
-from boa.model.cluster import Allocation, JobId, Share
+from boa.model.cluster import Allocation, JobId, NodeId, Share
 from boa.model.events import KINDS
-from boa.model.held import Floats, Held, HeldOnNodes
+from boa.model.held import Floats
 from boa.model.job import After, GpuLimits, JobRecord, JobSpec, Run, SecretUse
 from boa.model.job_spec import amended
 from boa.model.notices import Notice
 from boa.model.placements import FailedPlacement, Placement
 from boa.model.plan import Variant
 from boa.model.records import Cell, CellKey, ClassRecord, Event, Hold, NodeRecord, Point, Sample
+from boa.model.sampled import Sampled
 
 Row: TypeAlias = dict[str, Any]
 Stored: TypeAlias = Mapping[str, Any]
@@ -203,12 +204,28 @@ def node_row(node: NodeRecord) -> Row:
 
 
 def node_of(row: Stored) -> NodeRecord:
-    return NodeRecord(id=row["id"], **json.loads(row["record"]))
+    return _node(row["id"], json.loads(row["record"]))
+
+
+def _node(id: NodeId, record: Row) -> NodeRecord:
+    """An older record has no changes: what its price changed to is in the average that it has."""
+    changes = record.pop("changes", ())
+    return NodeRecord(id=id, changes=tuple([(at, price) for at, price in changes]), **record)
 
 
 def nodes_of(batches: Iterable[Sequence[tuple[Any, ...]]]) -> list[NodeRecord]:
     """From the columns of `queries.nodes_between`."""
-    return [NodeRecord(id=id, **json.loads(record)) for rows in batches for id, record in rows]
+    return [
+        _node(id, record)
+        for rows in batches
+        for (id, _), record in zip(rows, _read_together(rows), strict=True)
+    ]
+
+
+def _read_together(rows: Sequence[tuple[Any, str]]) -> list[dict[str, Any]]:
+    """The second columns of rows, each a JSON object."""
+    found: list[dict[str, Any]] = json.loads(f"[{','.join([text for _, text in rows])}]")
+    return found
 
 
 def hold_row(hold: Hold) -> Row:
@@ -232,34 +249,6 @@ def hold_of(row: Stored) -> Hold:
         price=row["price"],
         since=row["since"],
         until=None if row["until"] == math.inf else row["until"],
-    )
-
-
-def held_of(batches: Iterable[Sequence[tuple[Any, ...]]]) -> Held:
-    """From the columns of `queries.held_between`; batches, so that they never all are objects."""
-    classes: list[str] = []
-    columns: list[Floats] = [np.empty((4, 0))]
-    for rows in batches:
-        names, *numbers = zip(*rows, strict=True)
-        classes += names
-        columns.append(np.array(numbers, dtype=np.float64))
-    node, gpus, since, until = np.concatenate(columns, axis=1)
-    texts = {name: from_text(name) for name in set(classes)}
-    return Held(
-        job_class=[texts[name] for name in classes],
-        node=node.astype(np.int64),
-        gpus=gpus,
-        since=since,
-        until=until,
-    )
-
-
-def held_on_nodes_of(batches: Iterable[Sequence[tuple[Any, ...]]]) -> HeldOnNodes:
-    """From the columns of `queries.held_by_node`."""
-    columns = [np.empty((0, 4)), *(np.array(rows, dtype=np.float64) for rows in batches)]
-    node, gpu_seconds, since, until = np.concatenate(columns).T
-    return HeldOnNodes(
-        node=node.astype(np.int64), gpu_seconds=gpu_seconds, since=since, until=until
     )
 
 
@@ -363,6 +352,28 @@ def sample_row(sample: Sample) -> Row:
 
 def sample_of(row: Stored) -> Sample:
     return Sample(at=row["at"], **json.loads(row["record"]))
+
+
+def sampled_of(batches: Iterable[Sequence[tuple[Any, ...]]]) -> Sampled:
+    """From the columns of a sample."""
+    rows = [row for batch in batches for row in batch]
+    records = _read_together(rows)
+    names = sorted({gpu for record in records for gpu in record["wanted"]})
+
+    def column(name: str) -> Floats:
+        return np.array([record[name] for record in records], dtype=np.float64)
+
+    return Sampled(
+        at=np.array([at for at, _ in rows], dtype=np.float64),
+        every_s=column("every_s"),
+        budget=column("budget"),
+        wanted={
+            gpu: np.array([record["wanted"].get(gpu, 0) for record in records], dtype=np.float64)
+            for gpu in names
+        },
+        active=column("active"),
+        waiting=column("waiting"),
+    )
 
 
 def point_row(point: Point) -> Row:

@@ -13,6 +13,10 @@ was written; `missing`: jobs that were there; `reference`: a row without the one
 history."""
 
 
+DROPPED = "dropped_jobs"
+"""Key of `meta`: the highest number of a job that was dropped by its age."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
     kind: FaultKind
@@ -55,6 +59,12 @@ class Found:
         """Numbers of jobs that were given up knowingly."""
         spans: Sequence[tuple[int, int]] = self.meta.get("lost_jobs", ())
         return {number for first, last in spans for number in range(first, last + 1)}
+
+    @property
+    def dropped(self) -> int:
+        """Jobs up to this number may have been dropped by their age."""
+        number = self.meta.get(DROPPED)
+        return number if isinstance(number, int) else 0
 
     def tell(self, kind: FaultKind, text: str, jobs: Collection[int] = ()) -> None:
         self.faults.append(Fault(kind=kind, text=text, jobs=sorted(jobs)))

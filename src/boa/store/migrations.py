@@ -1,7 +1,8 @@
 """How the database comes to its present form: numbered steps, forward only, never edited.
 
-Statements are such as SQLite and PostgreSQL both take; {id} is each one's 64-bit integer key. What
-no such statement can say, as inside the JSON of a record, is a function.
+Statements are such as SQLite and PostgreSQL both take; {id} is each one's 64-bit integer key,
+{bytes} its type for those. What no such statement can say, as inside the JSON of a record, is a
+function.
 """
 
 import json
@@ -134,6 +135,18 @@ MIGRATIONS: tuple[Migration, ...] = (
         )""",
         "CREATE INDEX notices_by_target ON notices (target, waiting, number)",
     ),
+    (
+        # Filled when a service opens the database, page by page (`pages`).
+        """CREATE TABLE held_pages (
+            number {id} PRIMARY KEY,
+            since DOUBLE PRECISION NOT NULL,
+            until DOUBLE PRECISION NOT NULL,
+            holds BIGINT NOT NULL,
+            classes TEXT NOT NULL,
+            columns {bytes} NOT NULL,
+            checksum BIGINT
+        )""",
+    ),
 )
 """One that changes what stands in rows sets their checksums to null, or writes them anew."""
 
@@ -166,11 +179,12 @@ def migrate(connection: Connection, migrations: Sequence[Migration]) -> None:
 
 
 def _apply(connection: Connection, number: int, statements: Migration) -> None:
-    key = "INTEGER" if connection.dialect.name == "sqlite" else "BIGINT"
+    is_file = connection.dialect.name == "sqlite"
+    types = {"id": "INTEGER", "bytes": "BLOB"} if is_file else {"id": "BIGINT", "bytes": "BYTEA"}
     schema_version.create(connection, checkfirst=True)
     for statement in statements:
         if callable(statement):
             statement(connection)
         else:
-            connection.exec_driver_sql(statement.format(id=key))
+            connection.exec_driver_sql(statement.format(**types))
     connection.execute(insert(schema_version), {"version": number})

@@ -4,11 +4,12 @@ import math
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-from sqlalchemy import Select, case, func, select
+from sqlalchemy import Select, func, select
 
 from boa.model.cluster import JobId, NodeId
 from boa.store import tables
 from boa.store.codec import job_number, to_text
+from boa.store.pages import COLUMNS
 from boa.units import Seconds
 
 Query: TypeAlias = Select[Any]
@@ -101,22 +102,19 @@ def holds_between(since: Seconds, until: Seconds, number: int | None) -> Query:
     return query
 
 
-def held_between(since: Seconds, until: Seconds, nodes: Sequence[NodeId] | None = None) -> Query:
-    """The columns of `Held`, in no order."""
+def held_between(since: Seconds, until: Seconds, packed: Seconds) -> Query:
+    """Holds that are in no page, in the order of their columns, as `packed` says how far pages go;
+    all in one index."""
     column = tables.holds.c
-    columns = (column.job_class, column.node, column.gpus, column.since, column.until)
-    query = select(*columns).where((column.until > since) & (column.since < until))
-    return query if nodes is None else query.where(column.node.in_(nodes))
+    columns = (column[name] for name in COLUMNS)
+    begins = since if since > packed else packed
+    return select(*columns).where((column.until > begins) & (column.since < until))
 
 
-def held_by_node(since: Seconds, until: Seconds) -> Query:
-    """The columns of `HeldOnNodes`, in no order."""
-    column = tables.holds.c
-    begin = case((column.since > since, column.since), else_=since)
-    end = case((column.until < until, column.until), else_=until)
-    sums = (func.sum(column.gpus * (end - begin)), func.min(column.since), func.max(column.until))
-    query = select(column.node, *sums).group_by(column.node)
-    return query.where((column.until > since) & (column.since < until))
+def held_pages(since: Seconds, until: Seconds) -> Query:
+    """Pages that may have holds of that time."""
+    column = tables.held_pages.c
+    return select(tables.held_pages).where((column.until > since) & (column.since < until))
 
 
 def nodes(ids: Sequence[NodeId]) -> Query:

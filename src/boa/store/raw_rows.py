@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import Connection, Table
 from sqlalchemy.exc import SQLAlchemyError
 
-from boa.store import codec, tables
+from boa.store import codec, pages, tables
 from boa.store.checksums import is_as_written
 from boa.store.codec import Row
 
@@ -16,6 +16,7 @@ READERS: dict[Table, Callable[[Row], Any]] = {
     tables.nodes: codec.node_of,
     tables.jobs: codec.job_of,
     tables.holds: codec.hold_of,
+    tables.held_pages: pages.hold_rows,
     tables.cells: codec.cell_of,
     tables.classes: codec.class_of,
     tables.events: codec.event_of,

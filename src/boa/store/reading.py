@@ -10,11 +10,12 @@ from sqlalchemy.exc import TimeoutError as NoneFree
 
 from boa.model.access import TokenRecord
 from boa.model.cluster import JobId, NodeId
-from boa.model.held import Held, HeldOnNodes
+from boa.model.held import Held
 from boa.model.job import JobRecord
 from boa.model.notices import Notice
 from boa.model.records import Hold, NodeRecord, Point, Sample
-from boa.store import codec, queries, tables
+from boa.model.sampled import Sampled
+from boa.store import codec, pages, queries, tables
 from boa.store.backend import Backend
 from boa.store.base import Saved, StoredAudit, StoredEvent, StoreTrouble
 from boa.store.queries import Query
@@ -98,24 +99,27 @@ class SqlReader:
         found = self._read(queries.holds_between(since, until, number), codec.hold_of)
         return sorted(found, key=lambda hold: (hold.since, int(hold.job), hold.node))
 
-    def held_between(
-        self, since: Seconds, until: Seconds, *, nodes: Collection[NodeId] | None = None
-    ) -> Held:
-        some = [None] if nodes is None else _parts(nodes)
-        asked = [queries.held_between(since, until, ids) for ids in some]
-        with self._told():
-            return codec.held_of(rows for query in asked for rows in self._batches(query))
-
-    def held_by_node(self, since: Seconds, until: Seconds) -> HeldOnNodes:
-        with self._told():
-            return codec.held_on_nodes_of(self._batches(queries.held_by_node(since, until)))
+    def held_between(self, since: Seconds, until: Seconds) -> Held:
+        with self._told(), self._of_one_moment() as connection:
+            packed = pages.packed_until(connection)
+            found = (row._asdict() for row in connection.execute(queries.held_pages(since, until)))
+            others = _fetched(connection, queries.held_between(since, until, packed))
+            return pages.held_of(found, others, since, until)
 
     def _batches(self, query: Query) -> Iterator[Sequence[Any]]:
         """Rows as the driver gives them."""
         with self._backend.readers.connect() as connection:
-            cursor = connection.execute(query).cursor
-            assert cursor is not None
-            yield from iter(lambda: cursor.fetchmany(BATCH), [])
+            yield from _fetched(connection, query)
+
+    @contextmanager
+    def _of_one_moment(self) -> Iterator[Connection]:
+        """A connection by which all questions are answered as of the same commit."""
+        with self._backend.readers.connect() as connection:
+            if connection.dialect.name == "sqlite":
+                connection.exec_driver_sql("BEGIN")
+            else:
+                connection.execution_options(isolation_level="REPEATABLE READ")
+            yield connection
 
     def nodes(self, ids: Collection[NodeId]) -> Sequence[NodeRecord]:
         found = list[NodeRecord]()
@@ -125,6 +129,10 @@ class SqlReader:
 
     def samples_between(self, since: Seconds, until: Seconds) -> Sequence[Sample]:
         return self._read(queries.samples_between(since, until), codec.sample_of)
+
+    def sampled_between(self, since: Seconds, until: Seconds) -> Sampled:
+        with self._told():
+            return codec.sampled_of(self._batches(queries.samples_between(since, until)))
 
     def points(self, job: JobId) -> Sequence[Point]:
         number = queries.number_of(job)
@@ -146,6 +154,13 @@ class SqlReader:
             raise StoreTrouble(f"{self._backend.where}: {reason}") from error
         except NoneFree as error:
             raise StoreTrouble(f"{self._backend.where}: too many are reading at once") from error
+
+
+def _fetched(connection: Connection, query: Query) -> Iterator[Sequence[Any]]:
+    """Rows as the driver gives them, many at a time."""
+    cursor = connection.execute(query).cursor
+    assert cursor is not None
+    yield from iter(lambda: cursor.fetchmany(BATCH), [])
 
 
 def _parts(ids: Collection[NodeId]) -> list[Sequence[NodeId]]:

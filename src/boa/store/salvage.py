@@ -21,6 +21,7 @@ from boa.store.checking import nodes_of
 from boa.store.checksums import sealed
 from boa.store.codec import Row
 from boa.store.migrations import MIGRATIONS, migrate
+from boa.store.pages import hold_rows
 from boa.store.raw_rows import READERS, is_whole, raw_rows
 from boa.store.replacing import replace_store
 from boa.store.sqlite import checkers, parts_of, writers
@@ -54,6 +55,9 @@ def _copy_all(path: Path, new: Connection) -> None:
         with engine.connect() as old, new.begin():
             _copy_openings(old, new)
             for table, read in READERS.items():
+                if table is tables.held_pages:  # of holds, which are packed again when it is opened
+                    _copy_pages(old, new, read, nodes)
+                    continue
                 batch: list[Row] = []
                 for row in _readable(old, table):
                     kept = _mended(table, row, read, nodes)
@@ -68,6 +72,16 @@ def _copy_all(path: Path, new: Connection) -> None:
         return  # it cannot be opened, and no more of it is to be had
     finally:
         engine.dispose()
+
+
+def _copy_pages(
+    old: Connection, new: Connection, read: Callable[[Row], Any], nodes: set[int]
+) -> None:
+    """Holds of pages that are whole; where a hold has a row of its own, that stays."""
+    for page in _readable(old, tables.held_pages):
+        if is_whole(tables.held_pages, page, read):
+            holds = [row for row in hold_rows(page) if row["node"] in nodes]
+            _put(new, tables.holds, sealed(tables.holds, holds))
 
 
 def _copy_openings(old: Connection, new: Connection) -> None:

@@ -21,9 +21,11 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from boa.errors import InputError
 from boa.model.changes import Changes
-from boa.store import codec, tables
+from boa.model.history_kept import HistoryKept
+from boa.store import codec, pages, tables
 from boa.store.backend import Backend
 from boa.store.base import Saved, Store
+from boa.store.cleaning import drop_jobs
 from boa.store.errors import InUse, Overtaken
 from boa.store.memory import FolderMemory, Mark
 from boa.store.migrations import MIGRATIONS, migrate
@@ -38,9 +40,9 @@ SETTLE_S = 5.0
 ACCEPTED = "sqlite:///PATH (a file) or postgresql://USER:PASSWORD@HOST/DATABASE"
 
 
-def open_store(url: str) -> Store:
+def open_store(url: str, keep: HistoryKept | None = None) -> Store:
     """The database at a URL, made or brought up to date as need be, for this service alone."""
-    return SqlStore(backend_of(url))
+    return SqlStore(backend_of(url), keep=keep)
 
 
 def backend_of(given: str) -> Backend:
@@ -78,8 +80,11 @@ def _bad(given: str) -> InputError:
 class SqlStore(SqlReader):
     """See `base.Store`."""
 
-    def __init__(self, backend: Backend, memory: FolderMemory | None = None) -> None:
+    def __init__(
+        self, backend: Backend, memory: FolderMemory | None = None, keep: HistoryKept | None = None
+    ) -> None:
         super().__init__(backend)
+        self.keep = keep or HistoryKept()
         self._memory = memory
         self._writer: Connection | None = None
         try:
@@ -112,6 +117,11 @@ class SqlStore(SqlReader):
             opened=self._opened, commits=0, nonce=nonce, job=job, node=node, event=event
         )
         self._remember()
+        self._pages = pages.Packing.of(connection)
+        while self._pages.due:  # of a store that had none yet
+            with connection.begin():
+                packed = self._pages.packed(connection)
+            self._pages = packed
 
     def _remember(self, changes: Changes | None = None) -> None:
         """How far it is, before anything is done about it."""
@@ -157,16 +167,21 @@ class SqlStore(SqlReader):
             transaction = connection.begin()
             try:
                 self._claim(connection)
+                packing = self._pages.with_holds(connection, dict(rows).get(tables.holds, ()))
                 put(connection, rows)
-                prune(connection, self._last_event, last)
+                packing = packing.packed(connection)
+                prune(connection, self._last_event, last, self.keep.events)
                 prune_audit(connection, self._last_audit, last_audit, time.time())
                 pruned_at = self._prune_history(connection, changes)
+                if changes.samples:
+                    packing = drop_jobs(connection, packing, self.keep, changes.samples[-1].at)
             except BaseException:
                 self._undo(connection, transaction)
                 raise
             self._finish(transaction)
         self._commits += 1
         self._last_event, self._last_audit, self._pruned_at = last, last_audit, pruned_at
+        self._pages = packing
         self._remember(changes)
         return last
 
@@ -174,7 +189,7 @@ class SqlStore(SqlReader):
         """When that was last done: now and then, where a sample tells the time."""
         if not changes.samples or changes.samples[-1].at < self._pruned_at + PRUNE_S:
             return self._pruned_at
-        prune_history(connection, changes.samples[-1].at)
+        prune_history(connection, changes.samples[-1].at, self.keep.samples_s)
         return changes.samples[-1].at
 
     def _claim(self, connection: Connection) -> None:

@@ -1,6 +1,16 @@
 """The tables as queries see them. How they come about is written in `migrations`."""
 
-from sqlalchemy import BigInteger, Boolean, Column, Double, Integer, MetaData, Table, Text
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Double,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+)
 
 metadata = MetaData()
 CONSTANT = {"constant": True}
@@ -44,6 +54,19 @@ holds = Table(
     Column("price", Double, nullable=False),
     Column(CHECKSUM, BigInteger),
 )
+held_pages = Table(
+    "held_pages",
+    metadata,
+    Column("number", BigInteger, primary_key=True),
+    Column("since", Double, nullable=False),
+    Column("until", Double, nullable=False),
+    Column("holds", BigInteger, nullable=False),
+    Column("classes", Text, nullable=False),
+    Column("columns", LargeBinary, nullable=False),
+    Column(CHECKSUM, BigInteger),
+)
+"""Holds that have ended, thousands to a row (`pages`): from the first one's beginning until the
+last one's end."""
 cells = Table(
     "cells",
     metadata,

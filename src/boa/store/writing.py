@@ -12,11 +12,8 @@ from boa.store.checksums import sealed
 from boa.store.codec import Row
 from boa.units import Seconds
 
-KEEP_EVENTS = 200_000
 PRUNE_EVERY = 1_000
-"""Older events than the newest so many are dropped, whenever so many have been added."""
-KEEP_S: Seconds = 90 * 86_400.0
-"""How old samples and points get."""
+"""Old events are dropped whenever so many have been added."""
 KEEP_AUDIT, KEEP_AUDIT_S = 200_000, 90 * 86_400.0
 """Lines of the audit log that are always kept, and for how long all of them are."""
 KEEP_NOTICES = 20_000
@@ -68,11 +65,11 @@ def _upsert(table: Table, dialect: Dialect) -> str:
     return str(statement.compile(dialect=dialect))
 
 
-def prune(connection: Connection, before: int, last: int) -> None:
+def prune(connection: Connection, before: int, last: int, keep: int) -> None:
     """Drop old events, now and then. Numbers have no gaps, so they tell how many there are."""
     if before // PRUNE_EVERY != last // PRUNE_EVERY:
         number = tables.events.c.number
-        connection.execute(delete(tables.events).where(number <= last - KEEP_EVENTS))
+        connection.execute(delete(tables.events).where(number <= last - keep))
 
 
 def prune_audit(connection: Connection, before: int, last: int, now: Seconds) -> None:
@@ -83,9 +80,9 @@ def prune_audit(connection: Connection, before: int, last: int, now: Seconds) ->
         connection.execute(delete(tables.audit).where(over))
 
 
-def prune_history(connection: Connection, now: Seconds) -> None:
+def prune_history(connection: Connection, now: Seconds, keep: Seconds) -> None:
     """Drop old samples, old points of jobs that are as old, and notices of long ago."""
-    oldest = now - KEEP_S
+    oldest = now - keep
     connection.execute(delete(tables.samples).where(tables.samples.c.at < oldest))
     job, point = tables.jobs.c, tables.points.c
     young = select(func.min(job.number)).where(job.submitted_at >= oldest).scalar_subquery()

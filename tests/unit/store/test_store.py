@@ -9,6 +9,7 @@ import pytest
 from sqlalchemy.dialects import sqlite
 
 from boa.model.changes import Changes
+from boa.model.history_kept import HistoryKept
 from boa.model.records import Cell, CellKey, ClassRecord
 from boa.store import queries, writing
 from boa.store.base import Store
@@ -193,7 +194,7 @@ def test_holds_that_overlap_two_moments(store: Store) -> None:
 
 
 def test_old_events_are_dropped_now_and_then(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writing, "KEEP_EVENTS", 25)
+    monkeypatch.setattr(store, "keep", HistoryKept(events=25))
     monkeypatch.setattr(writing, "PRUNE_EVERY", 10)
     for first in range(0, 99, 3):
         store.commit(changes(events=[event(str(first + k)) for k in range(3)]))
@@ -205,7 +206,7 @@ def test_old_events_are_dropped_now_and_then(store: Store, monkeypatch: pytest.M
 def test_old_samples_and_points_of_old_jobs_are_dropped_now_and_then(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writing, "KEEP_S", 10_000.0)
+    monkeypatch.setattr(store, "keep", HistoryKept(samples_days=10_000.0 / 86_400))
     old, long_lived = job(1, submitted_at=1.0), job(2, submitted_at=2.0)
     store.commit(changes(jobs=(old, long_lived, job(3, submitted_at=9000.0))))
     store.commit(changes(samples=[sample(100.0)], points=(point(1, 100.0), point(2, 100.0))))
@@ -312,9 +313,7 @@ def test_every_question_is_answered_by_an_index(tmp_path: Path) -> None:
         queries.active_jobs(),
         queries.nodes_not_gone(),
         queries.open_holds(),
-        queries.held_between(1.0, 2.0),
-        queries.held_between(1.0, 2.0, [1, 2]),
-        queries.held_by_node(1.0, 2.0),
+        queries.held_between(1.0, 2.0, 1.5),
         queries.nodes([1, 2]),
         queries.samples_between(1.0, 2.0),
         queries.points(7),
