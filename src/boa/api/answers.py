@@ -8,12 +8,21 @@ from typing import Any, Literal, NotRequired
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
 from boa.api import PATIENCE_S as PATIENCE_S
+from boa.api.money import (
+    BudgetPart,
+    BudgetStretch,
+    Enough,
+    FollowsCalendar,
+    LimitsSet,
+    MonthForecast,
+)
 from boa.api.plans import Plan
 from boa.model.events import EventKind
+from boa.model.priorities import Priority
 from boa.model.workload import Billing
 
-Grouping = Literal["day", "class", "job"]
-"""Ways to list money by."""
+Grouping = Literal["day", "class", "job", "team", "user", "payer"]
+"""Ways to list money by; beside them there is tag:KIND, by a tag of jobs."""
 
 
 class Health(TypedDict):
@@ -25,6 +34,8 @@ class Health(TypedDict):
     """The server's time. With `speed` ≠ 1 it runs faster than the wall's."""
     stepped_at: float
     """When the control loop last looked at everything."""
+    page: NotRequired[bool]
+    """Whether the dashboard is there: that of job 17 is /#/jobs/17."""
 
 
 # `class` is a word of Python's: such a key can only be spelled this way.
@@ -59,6 +70,8 @@ class Job(_OfClass):
     """Who submitted it, by the name of the token; empty where none was wanted."""
     team: str
     """The owner's, at that moment."""
+    priority: Priority
+    """How much it counts; `background`: it lives on GPUs that are paid for and empty."""
 
 
 class JobRow(Job):
@@ -222,12 +235,18 @@ _PerhapsOfClass = TypedDict("_PerhapsOfClass", {"class": NotRequired[str | None]
 
 
 class CostRow(_PerhapsOfClass):
-    """Cost of one day, class or job; job or class null: of what no job held."""
+    """Cost of one day, class, job, team, user, payer (a part of the budget) or value of a tag;
+    null: of what no job held. An empty name: of jobs without a team, a user or such a tag."""
 
     day: NotRequired[str]
     """UTC, YYYY-MM-DD."""
     job: NotRequired[str | None]
     name: NotRequired[str]
+    team: NotRequired[str | None]
+    user: NotRequired[str | None]
+    payer: NotRequired[str | None]
+    tag: NotRequired[str | None]
+    """Value of the tag that was asked for."""
     total_usd: float
     jobs_usd: float
     idle_usd: float
@@ -255,7 +274,7 @@ class Unused(TypedDict):
     """… and their worth to jobs, where all of them were weighed."""
 
 
-class Cost(TypedDict):
+class Cost(LimitsSet, MonthForecast, FollowsCalendar):
     """Money: spent, being spent, and to come."""
 
     budget_per_hour: float
@@ -282,15 +301,13 @@ class Cost(TypedDict):
     """GPUs that were ready and that no job held."""
     provisioning_usd: float
     """From the beginning of the charge until ready, and from release until gone."""
-    forecast_month_usd: float
-    """Cost of this calendar month (UTC), if the rest of it costs what it cost on average."""
     unused: NotRequired[list[Unused]]
     """Money of this moment that no job uses, by why."""
     rows: NotRequired[list[CostRow]]
     """Where `by` was asked for."""
 
 
-class Budget(TypedDict):
+class Budget(LimitsSet, Enough, FollowsCalendar):
     """Budget that the service steers to, and what it spends."""
 
     budget_per_hour: float
@@ -303,6 +320,11 @@ class Budget(TypedDict):
     """Count that the budget is for: whole nodes, or GPUs that jobs hold."""
     average_spend_per_hour: float
     spend_now_per_hour: float
+    stretch: NotRequired[BudgetStretch]
+    """Months, quarter or time until a date that the budget is for: `budget_per_hour` is what is
+    left of it, by the hour. Left out: it is by the hour."""
+    parts: NotRequired[list[BudgetPart]]
+    """Those who share it, from the top down; left out where nobody does."""
     since: float
     """Beginning of the average: the first start, or the last change of the budget."""
     now: float

@@ -4,6 +4,8 @@ from typing import Literal
 
 from typing_extensions import TypedDict
 
+from boa.model.priorities import Priority
+
 
 class EstimateRange(TypedDict):
     """Four of five jobs lie between these, as the last of the class did."""
@@ -60,6 +62,25 @@ class ProbeOffer(TypedDict):
     """At most."""
 
 
+class PriorityCost(TypedDict):
+    """One priority that the job could have, by the plan in force."""
+
+    priority: Priority
+    weight: float
+    """Times a normal job's that a second of it counts."""
+    jct_s: float | None
+    """From its start to its end, if its GPUs are there; null: it takes what is paid for and empty,
+    whenever that is."""
+    cost_usd: float
+    """Dollars that are paid for it, and would not be without it."""
+    others_s: float
+    """Seconds that all others end later by it, together, with the budget as it is."""
+    class_others_s: float
+    """Seconds of everybody's average JCT that the class costs, if all its jobs were so."""
+    class_usd_per_hour: float
+    """Dollars per hour that it then takes: so many more, and nobody else would be later."""
+
+
 _OfClass = TypedDict("_OfClass", {"class": str})
 
 
@@ -84,6 +105,8 @@ class JobEstimate(_OfClass):
     before: QueueAhead | None
     probe: ProbeOffer | None
     """Where nobody knows the class."""
+    priorities: list[PriorityCost]
+    """From urgent to background; empty where it is not known."""
     plan: int | None
     """Number of the plan that the widths are from; null: it would get its least."""
     words: str

@@ -50,6 +50,27 @@ class PlanClass(TypedDict):
     """Instead of `variants` where every epoch is routed by itself."""
 
 
+class PlanBudget(TypedDict):
+    """A budget that is shared, or a part of it, under a plan."""
+
+    name: str
+    above: str | None
+    """Name of the budget that it is a part of; null: it is the whole."""
+    budget_per_hour: float
+    """Average spend: of the whole the most, of a part what it has by right."""
+    max_per_hour: float | None
+    """Null: what there is."""
+    spend_per_hour: float
+    wanted_per_hour: float
+    """Spend of its fastest plan: more buys it nothing."""
+    average_jct_s: float | None
+    """Mean over its jobs; null where none come."""
+    alone_jct_s: float | None
+    """The same if it had its share and nobody else's; null: that cannot keep up."""
+    shadow_price_s: float
+    """Seconds of the plan's objective that one more dollar per hour of its own buys."""
+
+
 class Plan(TypedDict):
     """A plan with its proof: what `boa plan --json` prints (`boa schema plan`)."""
 
@@ -75,6 +96,8 @@ class Plan(TypedDict):
     solve_time_s: float
     cluster: dict[str, ClusterSize]
     """By GPU type."""
+    budgets: NotRequired[list[PlanBudget]]
+    """Where a budget is shared: the whole and all parts, from the top down."""
     classes: list[PlanClass]
 
 

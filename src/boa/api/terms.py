@@ -2,6 +2,8 @@
 
 from typing_extensions import TypedDict
 
+from boa.api.estimates import PriorityCost
+
 
 class Foreseen(TypedDict):
     """A way for a job to go."""
@@ -42,5 +44,7 @@ class JobTerms(TypedDict):
     deadline: DeadlineTerms | None
     max_cost: LimitTerms | None
     max_time: LimitTerms | None
+    priorities: list[PriorityCost]
+    """Time and cost of each priority, and its cost to all others; empty where it is not known."""
     words: list[str]
     """The same in sentences."""

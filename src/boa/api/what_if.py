@@ -156,6 +156,9 @@ class Simulation(TypedDict):
     """Money that its budgets count, and policies are compared at; node: the bill."""
     boot_s: NotRequired[float]
     """Seconds that its nodes take to boot."""
+    calendar: NotRequired[list[str]]
+    """Names of the periods of the calendar that it was simulated by; empty: the same at all hours.
+    """
     asked_at: float
     """Unix seconds, by the wall's clock."""
     points_done: int

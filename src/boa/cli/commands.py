@@ -167,6 +167,18 @@ COMMANDS = (
         LIVE,
     ),
     Entry(
+        "saved",
+        "boa.cli.live.saved:saved",
+        "Say what BOA saved in a month against fixed widths. Simulated by the service.",
+        LIVE,
+    ),
+    Entry(
+        "statement",
+        "boa.cli.live.statement:statement",
+        "Show a month's bill, and who spent what on which class.",
+        LIVE,
+    ),
+    Entry(
         "notify",
         "boa.cli.live.notify:app",
         "List whom notices go to, and send them a test.",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 from boa.client.access import AccessQuestions
 from boa.client.documents import document_of, job_path
 from boa.client.notify import NotifyQuestions
+from boa.client.reports import ReportQuestions
 from boa.client.sweeps import SweepQuestions
 from boa.client.terms import TermQuestions
 from boa.client.what_if import WhatIfQuestions
@@ -38,7 +39,14 @@ PAUSE_S = 0.5
 PAGE = 1000
 
 
-class Client(AccessQuestions, NotifyQuestions, SweepQuestions, TermQuestions, WhatIfQuestions):
+class Client(
+    AccessQuestions,
+    NotifyQuestions,
+    ReportQuestions,
+    SweepQuestions,
+    TermQuestions,
+    WhatIfQuestions,
+):
     """`url` and `token` default to $BOA_SERVER (else http://127.0.0.1:8420) and $BOA_TOKEN, or else
     to the token that a service of the same user has made for itself.
 
@@ -221,10 +229,11 @@ class Client(AccessQuestions, NotifyQuestions, SweepQuestions, TermQuestions, Wh
     def cost(
         self,
         *,
-        by: answers.Grouping | None = None,
+        by: str | None = None,
         since: float | None = None,
         until: float | None = None,
     ) -> answers.Cost:
+        """`by`: day, class, job, team, user, payer or tag:KIND."""
         asked = {"by": by, "since": since, "until": until}
         return cast("answers.Cost", self._wire.ask("GET", "cost", asked))
 

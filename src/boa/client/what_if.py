@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import TYPE_CHECKING, cast
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Any, cast
 
 from boa.client.wire import Wire
 from boa.errors import InputError
@@ -31,9 +31,10 @@ class WhatIfQuestions:
         targets: Collection[float] | None = None,
         seed: int = 0,
         billing: str | None = None,
+        calendar: Mapping[str, Any] | None = None,
     ) -> answers.Simulation:
         """Begin a simulation: of a trace by its name, or of a file's (name, text). `billing`: gpu
-        or node; by default as the service's."""
+        or node; by default as the service's. `calendar`: as in a calendar file."""
         file = None if trace_file is None else dict(zip(("name", "text"), trace_file, strict=True))
         optional = {
             "trace": trace,
@@ -41,6 +42,7 @@ class WhatIfQuestions:
             "gpu_types": None if gpu_types is None else list(gpu_types),
             "targets": None if targets is None else list(targets),
             "billing": billing,
+            "calendar": None if calendar is None else dict(calendar),
         }
         body = {"policies": list(policies), "budgets": list(budgets), "seed": seed}
         body |= {name: value for name, value in optional.items() if value is not None}

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -41,17 +42,20 @@ from boa.server.routes.money import MoneyRoutes
 from boa.server.routes.notify import NotifyRoutes
 from boa.server.routes.plans import PlanRoutes
 from boa.server.routes.report import Reports
+from boa.server.routes.reports import ReportRoutes
 from boa.server.routes.secrets import SecretRoutes
 from boa.server.routes.sweeps import SweepRoutes
 from boa.server.routes.what_if import WhatIfRoutes
 from boa.server.what_if.runner import Simulations
-from boa.store.base import Store
+from boa.store.base import Store, StoreTrouble
 from boa.units import Seconds
 
 API = "/api/v1"
 DEFAULT_LIMITS = Limits()
 STILL_S = 30.0
 """A control loop that has not stepped for so long, in seconds of the wall, is in trouble."""
+MONTH_S = 5.0
+"""Seconds of the wall that metrics wait for the month's forecast; then they go without."""
 _METRICS: dict[int | str, dict[str, Any]] = {
     200: {"description": "Metrics.", "content": {"text/plain": {}}}
 }
@@ -96,6 +100,7 @@ def create_app(
         endless_before=endless_before,
         version=version,
         speed=speed,
+        has_page=dashboard.is_built(static),
         streams=Places(limits.streams),
     )
     app = FastAPI(
@@ -137,6 +142,7 @@ def _add_api_routes(
         JobRoutes(service),
         SweepRoutes(service),
         MoneyRoutes(service),
+        ReportRoutes(service, simulations),
         EventRoutes(service),
         LiveRoutes(service),
         PlanRoutes(service),
@@ -164,11 +170,16 @@ def _add_service_routes(app: FastAPI, service: Service) -> None:
             "version": service.version,
             "now": now,
             "stepped_at": stepped_at,
+            "page": service.has_page,
         }
 
     def prometheus() -> Response:
         """Metrics in Prometheus' text format: names that begin with boa_."""
-        return Response(metrics.exposition(service.control), media_type=metrics.CONTENT_TYPE)
+        snapshot = service.control.snapshot
+        month = None
+        with suppress(StoreTrouble, TimeoutError):  # metrics are for times of trouble, too
+            month = service.month(snapshot.now).result(MONTH_S)
+        return Response(metrics.exposition(snapshot, month), media_type=metrics.CONTENT_TYPE)
 
     def described() -> Response:
         if not document:

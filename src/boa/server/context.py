@@ -20,11 +20,15 @@ from boa.model.job import JobRecord
 from boa.runtime.audit import entry
 from boa.runtime.snapshot import Control, Snapshot
 from boa.scheduler.learn.estimates import EstimatesOfPlan
+from boa.scheduler.money.costs import month_of
+from boa.scheduler.money.forecast import Forecast
 from boa.scheduler.refusals import NoSuchJob
 from boa.server.http.errors import NoAnswer, TooSlow
 from boa.server.http.limits import Limits
+from boa.server.http.shared_answers import Shared
 from boa.server.http.streams import Places
 from boa.server.render import documents
+from boa.server.render.charges import this_month
 from boa.store.base import Store
 from boa.units import Seconds
 
@@ -42,12 +46,16 @@ class Service:
     version: str
     speed: float = 1.0
     """Seconds of the control loop's clock in one of the wall's."""
+    has_page: bool = False
+    """Whether a dashboard was built, with a page for every job."""
     endless_before: Seconds = 0.0
     """Runs requested before this may have report tokens without an end, of an earlier version."""
     believed: EstimatesOfPlan = field(default_factory=EstimatesOfPlan)
     streams: Places = field(default_factory=lambda: Places(Limits().streams))
     shared: dict[Hashable, Any] = field(default_factory=dict)
     """Things that streams have in common, by what they stream; for the event loop's thread."""
+    months: Shared[Forecast] = field(default_factory=lambda: Shared(most=1))
+    """The month's forecast: one for all who are told it."""
     stopping: threading.Event = field(default_factory=threading.Event)
     """Set when the server is to end: streams end too."""
 
@@ -59,6 +67,10 @@ class Service:
         if found is None:
             raise NoSuchJob(job)
         return found
+
+    def month(self, now: Seconds) -> "Future[Forecast]":
+        """This month and its forecast; read by another thread. `now`: the snapshot's."""
+        return self.months.of(month_of(now), lambda: this_month(self.store, now))
 
     def wall_of(self, at: Seconds) -> Seconds:
         """A moment of the service's time, by the machine's clock …"""
@@ -83,9 +95,12 @@ class Service:
         part in. Raises, and nothing should be done then, where it cannot be stored."""
         await answer(self.control.note([entry(by, what, subject, before=before, after=after)]))
 
-    def job_row(self, record: JobRecord, snapshot: Snapshot, now: Seconds) -> JobRow:
+    def job_row(self, record: JobRecord, snapshot: Snapshot) -> JobRow:
+        """Its cost is of the snapshot's moment, as all money is: so rows add up to the total."""
         believed = self.believed.of(record, snapshot.plan)
-        return documents.job_row(record, documents.holds_of(record, snapshot), now, believed)
+        return documents.job_row(
+            record, documents.holds_of(record, snapshot), snapshot.now, believed
+        )
 
 
 async def answer(future: "Future[_T]") -> _T:

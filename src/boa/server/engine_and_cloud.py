@@ -10,6 +10,8 @@ from boa.clouds.base import Cloud
 from boa.engines import users
 from boa.engines.base import Engine
 from boa.errors import InputError
+from boa.model.calendar_prices import prices_by
+from boa.model.prices import CONSTANT, PriceSchedule
 from boa.model.service import ServiceConfig
 
 if TYPE_CHECKING:
@@ -180,6 +182,22 @@ def cloud(config: ServiceConfig, clock: Clock, owner: str, kube: "Kube | None" =
         provision_s=config.provision_s,
         release_s=config.release_s,
     )
+
+
+def schedule(config: ServiceConfig) -> PriceSchedule:
+    """Prices as the calendar has them, but for those of spot nodes: AWS names them."""
+    machines = {} if config.aws is None else config.aws.machines
+    spot = {gpu for gpu in config.unpriced if gpu in machines and machines[gpu].spot}
+    return prices_by(config.calendar, spot)
+
+
+def priced(cloud: Cloud, schedule: PriceSchedule, clock: Clock) -> Cloud:
+    """A cloud that charges by the schedule."""
+    if schedule is CONSTANT:
+        return cloud
+    from boa.clouds.by_calendar import PricedByCalendar
+
+    return PricedByCalendar(cloud, schedule, clock)
 
 
 def aws_cloud(

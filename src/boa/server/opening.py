@@ -105,7 +105,7 @@ def _opened(config: ServiceConfig, folder: DataFolder, *, accept: bool) -> tuple
             seen = replace(seen, faults=[other, *seen.faults])
         if seen.faults:
             return _open_knowingly(config, folder, backend, seen, accept)
-        store: Store = SqlStore(backend, FolderMemory(folder.path))
+        store: Store = SqlStore(backend, FolderMemory(folder.path), config.history_kept)
         if seen.found.there and seen.found.version < len(MIGRATIONS):
             store = _looked_through(config, folder, backend, store, accept)
     except BaseException:
@@ -174,7 +174,7 @@ def _open_knowingly(
     own_way = any(fault.kind == "foreign" for fault in faults)
     unknown = seen.seen if own_way else seen.seen - seen.found.jobs
     moved = folder.move_away(unknown, aside)
-    store = SqlStore(backend, FolderMemory(folder.path))
+    store = SqlStore(backend, FolderMemory(folder.path), config.history_kept)
     told = [fault.text for fault in faults]
     if seen.doubtful:
         told.append(

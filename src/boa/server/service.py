@@ -3,7 +3,7 @@
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +18,7 @@ from boa.model.service import ServiceConfig
 from boa.runtime.loop import ControlLoop
 from boa.runtime.vault import Vault
 from boa.scheduler.observe.commands import check_cap
+from boa.scheduler.words.of_limits import calendar_scaled, set_at_run_time
 from boa.server import engine_and_cloud, keys
 from boa.server.app import create_app
 from boa.server.files import JobFiles
@@ -116,6 +117,8 @@ class Ready:
     """Where the service keeps the token that it has made."""
     told: bool
     """Whether commands of the same user find the token by themselves, or need none."""
+    notices: Sequence[str] = ()
+    """Lines that whoever starts it should know: limits that were set at run time."""
 
 
 def run(
@@ -166,15 +169,23 @@ def run(
         files = undo.enter_context(publishing(url, token if choice.told else None))
 
         def ready() -> None:
+            money = parts.control.snapshot.money
+            notices = set_at_run_time(money)
+            if money.budget_set is None:
+                notices = [*calendar_scaled(config.budget, config.calendar_scaled), *notices]
             on_ready(
                 Ready(
                     url=url,
-                    budget=parts.control.snapshot.money.budget,
+                    budget=money.budget,
+                    notices=notices,
                     token=token,
                     token_file=parts.folder.path / TOKEN if choice.own else None,
                     told=bool(files) or not choice.told,
                 )
             )
+            if not sys.stderr.isatty():  # there `on_ready` tells a person
+                for line in notices:
+                    logs.log("warning", line)
 
         parts.control.on_overtaken = lambda: give_way(GaveWay())
         if parts.lease is not None:
@@ -211,7 +222,10 @@ def build(config: ServiceConfig, url: str, *, accept_store: bool = False) -> Par
             if kube is not None:
                 lease = engine_and_cloud.lease(config, kube)
                 undo.callback(lease.close)
-            cloud = engine_and_cloud.cloud(config, clock, owner, kube)
+            schedule = engine_and_cloud.schedule(config)
+            cloud = engine_and_cloud.priced(
+                engine_and_cloud.cloud(config, clock, owner, kube), schedule, clock
+            )
             check_cap(config.max_spend, cloud.offers())
             engine = engine_and_cloud.engine(config, owner, kube)
         control = assemble(
@@ -228,6 +242,7 @@ def build(config: ServiceConfig, url: str, *, accept_store: bool = False) -> Par
             report_ca=report_ca(config),
             log=logs.log,
             vault=Vault(keys.secret_key_file(config), saved.meta),
+            schedule=schedule,
         )
         folder.belongs_to(control.state.cluster)
         files = JobFiles.of(config)
@@ -238,7 +253,7 @@ def build(config: ServiceConfig, url: str, *, accept_store: bool = False) -> Par
     control.notices.on_new = couriers.wake
     return Parts(
         couriers=couriers,
-        month=MonthWatch(control, store),
+        month=MonthWatch(control, store, config.speed),
         control=control,
         store=store,
         engine=engine,

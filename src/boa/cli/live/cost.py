@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
-from boa.cli import options, shell
+from boa.cli import shell
 from boa.cli.console import console, emit_json
 from boa.cli.live.service import connect, dollars, rate
 from boa.cli.markup import escape
@@ -15,19 +15,34 @@ from boa.errors import InputError
 from boa.plots.words import duration, percent
 
 if TYPE_CHECKING:
-    from boa.api.answers import Budget, Cost, CostRow, Grouping, Unused
+    from boa.api.answers import Budget, Cost, CostRow, Unused
 
-GROUPINGS = ("day", "class", "job")
+GROUPINGS = ("day", "class", "job", "team", "user", "payer", "tag:KIND")
+TAG = "tag:"
 FIGURES = ("jobs", "idle", "provisioning", "total", "GPU-hours")
 FIRST_TO_GO = ("provisioning", "idle", "jobs", "GPU-hours")
 """Columns that go first on a terminal too narrow for all."""
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
 
+def grouping(given: str) -> str:
+    """One of `GROUPINGS`, a tag's kind named."""
+    known = given in GROUPINGS[:-1] or (given.startswith(TAG) and given != TAG)
+    if not known or given == GROUPINGS[-1]:
+        expected = f"one of {', '.join(GROUPINGS[:-1])} or tag:KIND, such as tag:project"
+        raise InputError("--by", given, expected)
+    return given
+
+
 def cost(
     by: Annotated[
         str | None,
-        options.choice("--by", GROUPINGS, "List it by day (UTC), class or job."),
+        shell.Option(
+            "--by",
+            metavar="|".join(GROUPINGS),
+            parser=grouping,
+            help="List it by day (UTC), class, job, team, user, part of the budget, or tag.",
+        ),
     ] = None,
     since: Annotated[
         str | None,
@@ -48,12 +63,12 @@ def cost(
     [bold]Examples[/bold]
     [dim]$[/dim] boa cost
     [dim]$[/dim] boa cost --by class --since 7d
+    [dim]$[/dim] boa cost --by tag:project
     [dim]$[/dim] boa cost --json | jq .forecast_month_usd
     """
     with connect() as client:
-        grouping: Grouping | None = by  # type: ignore[assignment]  # the parser has checked it
         begin = None if since is None else moment(since, lambda: client.health()["now"])
-        found = client.cost(by=grouping, since=begin)
+        found = client.cost(by=by, since=begin)
     if json:
         emit_json({key: value for key, value in found.items() if key not in ("now", "until")})
         return
@@ -83,6 +98,12 @@ def billed_words(found: "Cost | Budget") -> str:
     return words.get(found.get("billing", ""), "")
 
 
+def limits_set(found: "Cost | Budget") -> list[str]:
+    """A line for the budget and for the cap, where they were set at run time."""
+    changed = (found.get("budget_set"), found.get("max_spend_set"))
+    return [one["words"] for one in changed if one is not None]
+
+
 def headline(found: "Cost", since: str | None) -> Iterator[tuple[str, str]]:
     budget, cap = found["budget_per_hour"], found["max_spend_per_hour"]
     limits = "" if cap is None else f", never more than {rate(cap)}"
@@ -91,12 +112,18 @@ def headline(found: "Cost", since: str | None) -> Iterator[tuple[str, str]]:
         f"{rate(budget)}{billed_words(found)}{limits}; "
         f"planned with {rate(found['effective_budget_per_hour'])}",
     )
+    if (calendar := found.get("calendar")) is not None:
+        yield "", escape(calendar["words"])
+    for said in limits_set(found):
+        yield "", f"[yellow]{escape(said)}[/yellow]"
     yield "spend now", rate(found["spend_now_per_hour"])
     for one in found.get("unused", []):
         yield "", f"[dim]{rate(one['per_hour'])} of it {unused_words(one)}[/dim]"
     average = found["average_spend_per_hour"]
     over = found["until"] - found["since"]
-    share = f"{rate(average)} over {duration(over)}: {percent(average / budget)} of the budget"
+    due = found["allowed_per_hour"] if "calendar" in found else budget
+    share = f"{rate(average)} over {duration(over)}"
+    share += f": {percent(average / due)} of the budget" if due else ""
     yield "average", share if over >= 1 else "too soon to say"
     parts = ", ".join(
         f"{name} {dollars(amount)}"
@@ -108,10 +135,23 @@ def headline(found: "Cost", since: str | None) -> Iterator[tuple[str, str]]:
     )
     when = "" if since is None else f" since {since}"
     yield "spent", f"[bold green]{dollars(found['total_usd'])}[/bold green]{when}: {parts}"
-    yield (
-        "this month",
-        f"{dollars(found['forecast_month_usd'])} by its end, if it goes on like this",
-    )
+    yield "this month", month_words(found)
+
+
+def month_words(found: "Cost") -> str:
+    """The month's forecast, and the pace that it goes by."""
+    basis, amount = found.get("forecast_basis"), dollars(found["forecast_month_usd"])
+    if basis is None:
+        return f"{amount} by its end"  # an older service, which does not say why
+    if basis == "none":
+        return "nothing spent so far, so there is no forecast yet"
+    pace, over = rate(found["forecast_pace_per_hour"]), duration(found["forecast_over_s"])
+    little = ": little to go on yet" if basis == "short" else ""
+    low, high = found.get("forecast_low_usd"), found.get("forecast_high_usd")
+    band = ""
+    if low is not None and high is not None:
+        band = f"; in 80 % of all cases {dollars(low)} to {dollars(high)}"
+    return f"{amount} by its end, at the pace of the last {over} ({pace}){little}{band}"
 
 
 UNUSED = {
@@ -139,7 +179,8 @@ def unused_words(one: "Unused") -> str:
 
 
 def rows_table(by: str, rows: "list[CostRow]", width: int) -> Table:
-    named = (by, "name", "class") if by == "job" else (by,)
+    named = (by, "name", "class") if by == "job" else (by.partition(":")[0],)
+    heads = named if named != ("tag",) else (by.removeprefix(TAG),)
     shown = []
     for row in rows:
         said: dict[str, Any] = {**row}
@@ -155,4 +196,4 @@ def rows_table(by: str, rows: "list[CostRow]", width: int) -> Table:
             )
         )
     cut = ("name", "class")
-    return listing((*named, *FIGURES), shown, width, right=FIGURES, cut=cut, drop=FIRST_TO_GO)
+    return listing((*heads, *FIGURES), shown, width, right=FIGURES, cut=cut, drop=FIRST_TO_GO)

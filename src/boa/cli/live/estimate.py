@@ -1,17 +1,23 @@
 """`boa submit --estimate`: what a job would take, before it is submitted."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from boa.cli.console import console, emit_json, note
 from boa.cli.live.service import connect, dollars, span
 from boa.cli.markup import escape
-from boa.cli.tables import listing
+from boa.cli.tables import Table, listing
 from boa.model.job_spec import JobSpec
 from boa.plots.words import unit_for
 
 if TYPE_CHECKING:
-    from boa.api.estimates import EstimateRange, EstimateStage, EstimateWay, JobEstimate
+    from boa.api.estimates import (
+        EstimateRange,
+        EstimateStage,
+        EstimateWay,
+        JobEstimate,
+        PriorityCost,
+    )
 
 
 def show_estimate(spec: JobSpec, *, probe: bool, json: bool) -> None:
@@ -34,6 +40,25 @@ def show_estimate(spec: JobSpec, *, probe: bool, json: bool) -> None:
         rows = [row for way in found["ways"] for row in _rows(way, len(found["ways"]) > 1)]
         columns = ("epochs", "GPUs", "time", "cost")
         out.print(listing(columns, rows, out.width, right=("time", "cost"), cut=("epochs",)))
+    if found.get("priorities"):  # an older service has none
+        out.print(priority_table(found["priorities"], out.width))
+
+
+def priority_table(found: "Sequence[PriorityCost]", width: int) -> Table:
+    """Costs of each priority, to the job and to all others."""
+    rows = [
+        (
+            one["priority"],
+            "when GPUs are empty" if one["jct_s"] is None else lasting(one["jct_s"]),
+            dollars(one["cost_usd"]),
+            lasting(one["others_s"]) if one["others_s"] else "nothing",
+            f"{dollars(one['class_usd_per_hour'])}/h",
+            lasting(one["class_others_s"]) if one["class_others_s"] else "nothing",
+        )
+        for one in found
+    ]
+    columns = ("priority", "takes", "costs", "costs others", "all of the class", "and everybody")
+    return listing(columns, rows, width, right=columns[1:])
 
 
 def lines(found: "JobEstimate") -> list[str]:

@@ -10,6 +10,7 @@ from boa.cli.live.submit import variables
 from boa.cli.live.term_options import seconds_until, usd
 from boa.cli.options import Json
 from boa.errors import UsageError
+from boa.model.priorities import PRIORITIES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,6 +44,15 @@ def _changed(value: Any) -> Any:
 def set_fields(
     job: Job,
     name: Annotated[str | None, shell.Option("--name", metavar="N", help="For people.")] = None,
+    priority: Annotated[
+        str | None,
+        shell.Option(
+            "--priority",
+            metavar="urgent|normal|background",
+            parser=parsers.one_of("--priority", PRIORITIES),
+            help="How much it counts; background: only on GPUs that are paid for and empty.",
+        ),
+    ] = None,
     weight: Annotated[
         float | None,
         shell.Option(
@@ -80,13 +90,13 @@ def set_fields(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Change weight and limits of a job that has not ended.
+    """Change priority, weight and limits of a job that has not ended.
 
     They are in force at once: a job that may have fewer GPUs is moved, one that
     counts more gets more of them. A limit that is none is no limit.
 
     [bold]Examples[/bold]
-    [dim]$[/dim] boa job set 17 --weight 3
+    [dim]$[/dim] boa job set 17 --priority urgent
     [dim]$[/dim] boa job set 17 --max-gpus 4 --max-cost 60
     [dim]$[/dim] boa job set 17 --deadline none
     """
@@ -94,11 +104,12 @@ def set_fields(
     limits = {"min": min_gpus, "max": max_gpus, "types": types}
     limits = {key: value for key, value in limits.items() if value is not None}
     fields = {"name": name, "weight": weight, "gpus": limits or None, "retries": retries}
+    fields["priority"] = priority
     bounds = {"max_time_s": max_time, "max_cost": max_cost, "deadline_s": deadline}
     changes = {key: value for key, value in fields.items() if value is not None}
     changes |= {key: _changed(value) for key, value in bounds.items() if value is not None}
     if not changes:
-        raise UsageError("nothing to change: boa job set JOB --weight 3, or another option.")
+        raise UsageError("nothing to change: boa job set JOB --priority urgent, or another option.")
     with connect() as client:
         found = client.change(job, **changes)
     if json:

@@ -28,6 +28,7 @@ CONTRACT = (
     "epoch",
     "owner",
     "team",
+    "priority",
     "submitted_at",
     "started_at",
     "ended_at",
@@ -38,13 +39,15 @@ CONTRACT = (
 )
 """Keys of a job in the JSON, in this order."""
 COLUMNS = (
-    *("job", "name", "class", "owner", "state", "GPUs", "epoch", "submitted", "ran", "took"),
-    *("rescalings", "restarts", "cost"),
+    *("job", "name", "class", "owner", "priority", "state", "GPUs", "epoch", "submitted"),
+    *("ran", "took", "rescalings", "restarts", "cost"),
 )
-"""`owner`: if there are several; `ran`: since its first start; `took`: from its submission to its
-end, if any has ended."""
+"""`owner`: if there are several; `priority`: if any is not normal; `ran`: since its first start;
+`took`: from its submission to its end, if any has ended."""
 NUMBERS = ("epoch", "ran", "took", "rescalings", "restarts", "cost")
-FIRST_TO_GO = ("restarts", "rescalings", "epoch", "submitted", "ran", "took", "owner", "GPUs")
+FIRST_TO_GO = (
+    *("restarts", "rescalings", "epoch", "submitted", "ran", "took", "owner", "priority", "GPUs"),
+)
 """Columns that go first on a terminal too narrow for all."""
 MOST_ASKED = 20
 """Waiting jobs that are asked for what they wait for, one request each."""
@@ -98,6 +101,7 @@ def ps(
 
 def contract(job: "Job") -> dict[str, Any]:
     said: dict[str, Any] = {**job}
+    said.setdefault("priority", "normal")
     return {key: said[key] for key in CONTRACT}
 
 
@@ -131,6 +135,7 @@ def job_table(found: "JobList", width: int) -> Table:
                 escape(job["name"]),
                 escape(job["class"]),
                 escape(job["owner"]),
+                _priority(job),
                 _state(job) + (f" ({job['exit_code']})" if failed else ""),
                 escape(gpus(job)),
                 str(job["epoch"] + 1),
@@ -147,6 +152,8 @@ def job_table(found: "JobList", width: int) -> Table:
         unused.append("took")
     if len({job["owner"] for job in found["jobs"]}) < 2:
         unused.append("owner")
+    if all(_priority(job) == "normal" for job in found["jobs"]):
+        unused.append("priority")
     return listing(
         COLUMNS,
         rows,
@@ -156,6 +163,10 @@ def job_table(found: "JobList", width: int) -> Table:
         drop=FIRST_TO_GO,
         without=unused,
     )
+
+
+def _priority(job: "JobRow") -> str:
+    return str({**job}.get("priority", "normal"))  # an older service has none
 
 
 def _state(job: "JobRow") -> str:

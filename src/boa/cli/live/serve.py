@@ -205,15 +205,28 @@ def _tell_ready(settings: "ServiceConfig", json: bool, ready: "Ready") -> None:
     )
     if ready.token is not None and sys.stderr.isatty() and not json:
         note(f"boa: its dashboard, signed in: {signed_in(ready.url, ready.token)}")
+    from boa.formats.machine import slot_words
+
+    if slots := slot_words(settings.gpu_types, settings.max_nodes):
+        note(f"boa: {slots}")
+    for line in ready.notices:
+        if sys.stderr.isatty():  # elsewhere it is in the log, which is there, too
+            note(f"boa: {line}")
     if not ready.told:
         note(
             "boa: commands do not find the token by themselves, as no folder for that can be "
             f"written: export BOA_TOKEN=$(cat {ready.token_file or settings.token_file})"
         )
     if json:
-        said = {"url": ready.url, "pid": os.getpid(), "budget_per_hour": ready.budget}
+        said: dict[str, object] = {
+            "url": ready.url,
+            "pid": os.getpid(),
+            "budget_per_hour": ready.budget,
+        }
         if ready.token_file is not None:
             said["token_file"] = str(ready.token_file)
+        if ready.notices:
+            said["notices"] = list(ready.notices)
         emit_json(said)
         sys.stdout.flush()
 

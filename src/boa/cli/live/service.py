@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from boa.cli import shell
+from boa.cli.console import note
 from boa.plots.words import Money, unit_for
 from boa.units import Usd, UsdPerHour
 
@@ -35,6 +36,23 @@ def connect() -> "Iterator[Client]":
 
     with Client() as client:
         yield client
+
+
+def page_of(client: "Client", of: str = "") -> str | None:
+    """Where a browser shows a job, a sweep or, by default, all jobs; None: there is no dashboard,
+    or nobody says so now."""
+    from boa.errors import BoaError
+
+    try:
+        built = client.health().get("page", False)
+    except BoaError:  # what was asked before has been done all the same
+        return None
+    return f"{client.url}/#/jobs{f'/{of}' if of else ''}" if built else None
+
+
+def where_to_look(what: str, *places: str | None) -> None:
+    """A line on stderr: results are for other programs."""
+    note(f"{what}: {', '.join(place for place in places if place)}")
 
 
 def span(seconds: float) -> str:

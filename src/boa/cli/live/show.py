@@ -186,6 +186,8 @@ def described(job: "JobDetails", now: float, stays: bool) -> Iterator[tuple[str,
 def _terms(job: "JobDetails", now: float) -> Iterator[str]:
     """Terms of a job: others that it waits for, its limits, its deadline."""
     spec = job["spec"]
+    if job["priority"] != "normal":
+        yield f"priority {job['priority']}"
     if job["awaits"]:
         yield f"after {', '.join(job['awaits'])}"
     if "max_cost" in spec:

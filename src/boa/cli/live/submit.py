@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from boa.cli import options, shell
-from boa.cli.console import emit_json, note
-from boa.cli.live.service import connect
+from boa.cli.console import console, emit_json, note
+from boa.cli.live.service import connect, page_of, where_to_look
 from boa.cli.live.sweep_options import SweepOptions
 from boa.cli.live.sweep_submit import has_sweep, submit_sweep
-from boa.cli.live.term_options import TermOptions
+from boa.cli.live.term_options import TermOptions, with_terms
 from boa.cli.options import Json
 from boa.errors import FileError, InputError, UsageError, shown
 from boa.model.job_spec import PACK, JobSpec
@@ -174,6 +174,8 @@ def submit(
 ) -> None:
     """Submit a job, and print its id.
 
+    The id is all that is on stdout; stderr says where to look: the commands
+    that show the job and its log, and its page where there is a dashboard.
     Several job files are submitted at once, all of them or none; an id a line.
 
     The job is a command and its class. It starts when the GPUs that the plan
@@ -193,8 +195,8 @@ def submit(
     the class was learned; for a class that nobody knows it offers a short
     probe, which --probe runs: on the fewest GPUs, stopped when it has told
     enough of itself, and thrown away.
-    --after, --max-time, --max-cost, --deadline and --key also go with a job
-    file. What limits and a deadline come to is said before; --terms says it and
+    --priority, --after, --max-time, --max-cost, --deadline, --key and --tag also
+    go with a job file. What limits and a deadline come to is said before; --terms says it and
     submits nothing.
 
     --sweep submits a job for every combination of values, in one class and one
@@ -212,6 +214,7 @@ def submit(
     [dim]$[/dim] boa submit job.yaml --wait
     [dim]$[/dim] boa submit job.yaml --after 12,13 --max-cost 40 --key nightly-0711
     [dim]$[/dim] boa submit job.yaml --deadline 6h --terms
+    [dim]$[/dim] boa submit job.yaml --priority background
     [dim]$[/dim] boa submit job.yaml --sweep lr=1e-4,3e-4 --sweep seed=1..5 --halving loss
     [dim]$[/dim] boa submit sweep/*.yaml
     [dim]$[/dim] boa submit --class a --package --environment conda:torch -- python train.py
@@ -230,7 +233,7 @@ def submit(
         return
     if job_class is None and len(words) > 1 and all(Path(w).suffix in JOB_FILES for w in words):
         if bounds or terms:
-            raise UsageError("--after, --max-…, --deadline, --key and --terms go with one job.")
+            raise UsageError("--after, --max-…, --deadline, --key, --tag, --terms go with one job.")
         _submit_files(words, given, wait=wait, json=json)
         return
     sweep = sweeps.given()
@@ -245,9 +248,9 @@ def submit(
     if terms:
         print_terms(spec, json=json)
         return
-    job = _submitted(spec, wait=wait, json=json)
+    job, page = _submitted(spec, wait=wait, json=json)
     if json:
-        emit_json({"job": job})
+        emit_json({"job": job, **({"url": page} if page else {})})
     if wait:
         raise shell.Exit(mirrored(job))
 
@@ -258,31 +261,42 @@ def _submit_files(words: list[str], given: dict[str, Any], *, wait: bool, json: 
     specs = [_from_file([word], given) for word in words]
     with connect() as client:
         ids = client.submit_many(specs)
+        page = page_of(client)
     if json:
-        emit_json({"ids": ids})
+        emit_json({"ids": ids, **({"url": page} if page else {})})
     else:
         print("\n".join(ids), flush=True)
+        where_to_look(f"{len(ids):,} jobs", "boa ps", f"boa show {ids[0]}", page)
 
 
-def _submitted(spec: JobSpec, *, wait: bool, json: bool) -> "JobDetails":
-    """The job as the service has it, once it has ended if that is waited for."""
+def _submitted(spec: JobSpec, *, wait: bool, json: bool) -> "tuple[JobDetails, str | None]":
+    """The job as the service has it, once it has ended if that is waited for; its page."""
     with connect() as client:
         if spec.max_cost or spec.max_time_s or spec.deadline_s:  # told before the money
             for said in client.terms(spec)["words"]:
                 note(said)
         job = client.submit(spec)
+        name = job["id"]
         if not json:
-            print(job["id"], flush=True)
+            print(name, flush=True)
+        page = page_of(client, name)
         if wait:
-            return _follow(client, job["id"], sys.stderr if json else sys.stdout)
-        return job
+            return _follow(client, name, sys.stderr if json else sys.stdout), page
+        if not json:
+            where_to_look(f"job {name}", f"boa show {name}", f"boa logs -f {name}", page)
+        return job, page
 
 
 def bounded(spec: JobSpec, terms: dict[str, Any]) -> JobSpec:
     """The job with these terms, which go before those of its file."""
     from boa.formats.job import job_document, read_job_spec
 
-    return read_job_spec({**job_document(spec), **terms}) if terms else spec
+    if not terms:
+        return spec
+    given = job_document(spec)
+    if "priority" in terms and (given.get("weight") == 1.0 or "priority" in given):
+        given.pop("weight", None)  # nobody said that one
+    return read_job_spec(with_terms(given, terms))
 
 
 def print_terms(spec: JobSpec, *, json: bool) -> None:
@@ -291,7 +305,12 @@ def print_terms(spec: JobSpec, *, json: bool) -> None:
     if json:
         emit_json(found)
     else:
+        from boa.cli.live.estimate import priority_table
+
         print("\n".join(found["words"]))
+        if found.get("priorities"):  # an older service has none
+            out = console()
+            out.print(priority_table(found["priorities"], out.width))
 
 
 def variables(given: list[str]) -> dict[str, str]:

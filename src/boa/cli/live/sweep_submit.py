@@ -4,8 +4,9 @@ from pathlib import Path
 from typing import Any
 
 from boa.cli import options
-from boa.cli.console import emit_json, note
-from boa.cli.live.service import connect
+from boa.cli.console import emit_json
+from boa.cli.live.service import connect, page_of, where_to_look
+from boa.cli.live.term_options import with_terms
 from boa.errors import BoaError, UsageError
 from boa.model.job_spec import JobSpec
 
@@ -38,7 +39,7 @@ def submit_sweep(
     else:
         job = options.read(load_job, Path(of))
     if terms:
-        job = read_job_spec({**job_document(job), **terms})
+        job = read_job_spec(with_terms(job_document(job), terms))
     spec = read_sweep({"job": job_document(job), **sweep})
     with connect() as client:
         made = client.submit_sweep(
@@ -49,13 +50,14 @@ def submit_sweep(
             halving=sweep.get("halving"),
             name=spec.name or None,
         )
+        page = page_of(client, made["id"])
     if json:
-        emit_json({"sweep": made})
+        emit_json({"sweep": made, **({"url": page} if page else {})})
         return
     print(made["id"])
     count = made["jobs"]
     jobs = "1 job" if count == 1 else f"{count:,} jobs"
-    note(f"{jobs}: boa sweep show {made['id']}, boa sweep stop {made['id']}")
+    where_to_look(jobs, f"boa sweep show {made['id']}", f"boa sweep stop {made['id']}", page)
 
 
 def _as_given(path: Path) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from boa.cli import parsers, shell
 from boa.errors import InputError
+from boa.model.priorities import PRIORITIES
 
 
 def seconds_until(text: Any) -> float:
@@ -38,10 +39,36 @@ def after(given: list[str]) -> list[dict[str, str]]:
     return found
 
 
+def tags(given: list[str]) -> dict[str, str]:
+    """By kind, as project=cats has them."""
+    found = {}
+    for text in given:
+        kind, equals, value = text.partition("=")
+        if not equals:
+            raise InputError("--tag", text, "K=V, such as project=cats")
+        found[kind] = value
+    return found
+
+
+def with_terms(job: dict[str, Any], terms: dict[str, Any]) -> dict[str, Any]:
+    """A job's document with these terms, which go before its own; of tags, kind by kind."""
+    own = {"tags": {**job.get("tags", {}), **terms["tags"]}} if "tags" in terms else {}
+    return {**job, **terms, **own}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TermOptions:
     """Terms of a job, for a command or beside a job file."""
 
+    priority: Annotated[
+        str | None,
+        shell.Option(
+            "--priority",
+            metavar="urgent|normal|background",
+            parser=parsers.one_of("--priority", PRIORITIES),
+            help="How much it counts; background: only on GPUs that are paid for and empty.",
+        ),
+    ] = None
     after: Annotated[
         list[str] | None,
         shell.Option(
@@ -84,13 +111,24 @@ class TermOptions:
         ),
     ] = None
 
+    tag: Annotated[
+        list[str] | None,
+        shell.Option(
+            "--tag",
+            metavar="K=V",
+            help="Whom it is charged to (project=cats); may be repeated. See boa cost --by.",
+        ),
+    ] = None
+
     def given(self) -> dict[str, Any]:
         """Those that were given, by the file's names."""
         fields = {
+            "priority": self.priority,
             "after": after(self.after) if self.after else None,
             "max_time_s": self.max_time,
             "max_cost": self.max_cost,
             "deadline_s": self.deadline,
             "key": self.key,
+            "tags": tags(self.tag) if self.tag else None,
         }
         return {name: value for name, value in fields.items() if value is not None}

@@ -4,16 +4,19 @@ import math
 from typing import TYPE_CHECKING, Annotated, Any
 
 from boa.cli import options, parsers, shell
-from boa.cli.console import console, emit_json, working
-from boa.cli.live.cost import billed_words
-from boa.cli.live.service import connect, rate
+from boa.cli.console import console, emit_json, note, working
+from boa.cli.live.cost import billed_words, limits_set
+from boa.cli.live.service import connect, dollars, rate
+from boa.cli.markup import escape
 from boa.cli.options import Json, WorkloadPath
 from boa.cli.plan.planning_rules import PlanningRules
+from boa.cli.tables import Table
 from boa.errors import InputError
 from boa.plots.words import duration, percent
 
 if TYPE_CHECKING:
     from boa.api.answers import Budget
+    from boa.api.money import BudgetPart, BudgetStretch
     from boa.model.workload import Workload
     from boa.solver.solution import Solution
 
@@ -114,7 +117,11 @@ def set_budget(
     """Change the budget of the running service, its cap or both.
 
     It plans anew at once; the average that is steered to counts from now,
-    unless only the cap changes.
+    unless only the cap changes. Where a calendar changes the budget by the
+    hour, all its periods are scaled to come to this over a week. What is set
+    so outlives a restart, until the configuration is changed. Less than the
+    jobs need is set all the same: a warning on stderr says what they need,
+    and what will happen.
 
     [bold]Examples[/bold]
     [dim]$[/dim] boa budget set 14
@@ -126,6 +133,8 @@ def set_budget(
     with connect() as client:
         found = client.set_budget(budget, max_spend)
     _show(found, json)
+    for warning in found.get("warnings", []):
+        note(f"warning: {warning}.")
 
 
 @live.add("show")
@@ -138,6 +147,56 @@ def show_budget(json: Json = False) -> None:
     with connect() as client:
         found = client.budget()
     _show(found, json)
+    if not json:
+        if (calendar := found.get("calendar")) is not None:
+            console().print(escape(calendar["words"]))
+            for name, average in calendar["average_per_hour"].items():
+                console().print(f"  in {escape(name)} {rate(average)} on average")
+        if parts := found.get("parts"):
+            console().print()
+            console().print(parts_table(parts))
+        for said in (*limits_set(found), *found.get("warnings", [])):
+            console().print(f"[yellow]{escape(said)}[/yellow]")
+
+
+def parts_table(parts: "list[BudgetPart]") -> Table:
+    """Those who share the budget, one row each, below the one they are a part of."""
+    table = Table()
+    table.add_column("team", no_wrap=True, max_width=24)
+    columns = ["by right", "now", "at most", "spends now", "has lent"]
+    capped = any(part["max_spend_per_hour"] is not None for part in parts)
+    on_terms = any("stretch" in part for part in parts)
+    columns += ["hard cap"] * capped + ["left of"] * on_terms
+    for column in columns:
+        table.add_column(column, justify="right", no_wrap=True)
+    depth: dict[str | None, int] = {None: -1}
+    for part in parts:
+        depth[part["name"]] = depth[part["above"]] + 1
+        most, cap = part["max_per_hour"], part["max_spend_per_hour"]
+        if most is None and not part["borrows"]:
+            most = part["right_now_per_hour"]
+        more = ["" if cap is None else rate(cap)] * capped
+        more += [stretch_words(part["stretch"]) if "stretch" in part else ""] * on_terms
+        table.add_row(
+            "  " * depth[part["name"]] + escape(part["name"]),
+            rate(part["budget_per_hour"]),
+            rate(part["right_now_per_hour"]),
+            "" if most is None else rate(most),
+            rate(part["spend_now_per_hour"]),
+            lent_words(part["lent_usd"]),
+            *more,
+        )
+    return table
+
+
+def stretch_words(stretch: "BudgetStretch") -> str:
+    """Such as $120 of $500, 2026-11."""
+    left, allowed = dollars(stretch["left_usd"]), dollars(stretch["allowed_usd"])
+    return "used up, " * stretch["used_up"] + f"{left} of {allowed}, {stretch['name']}"
+
+
+def lent_words(lent: float) -> str:
+    return f"owes {dollars(-lent)}" if lent < 0 else dollars(lent)
 
 
 def _show(found: "Budget", json: bool) -> None:
@@ -152,8 +211,12 @@ def _show(found: "Budget", json: bool) -> None:
         f"{billed_words(found)}{limit}"
     )
     over = found["now"] - found["since"]
-    share = percent(average / found["budget_per_hour"])
-    said = f"{rate(average)} over {duration(over)}: {share} of it"
+    calendar = found.get("calendar")
+    due = found["budget_per_hour"] if calendar is None else calendar["allowed_per_hour"]
+    share = f": {percent(average / due)} of it" if due else ""
+    said = f"{rate(average)} over {duration(over)}{share}"
+    if "stretch" in found:
+        out.print(f"[bold]left[/bold]     {stretch_words(found['stretch'])}")
     out.print(f"[bold]average[/bold]  {said if over >= 1 else 'too soon to say'}")
     out.print(f"[bold]now[/bold]      {rate(found['spend_now_per_hour'])}")
     out.print(f"[bold]planned[/bold]  with {rate(found['effective_budget_per_hour'])}")

@@ -10,7 +10,8 @@ from boa.cli.live.service import DOLLARS, connect, rate, rebuilt
 from boa.cli.options import Json
 from boa.cli.plan.foretelling import NodeTimes
 from boa.cli.plan.planning_rules import PlanningRules
-from boa.errors import UsageError
+from boa.cli.plan.week import tell_week
+from boa.errors import InputError, UsageError
 from boa.units import Seconds, UsdPerHour
 
 if TYPE_CHECKING:
@@ -28,10 +29,32 @@ class Goal:
         UsdPerHour | None,
         options.dollars("--budget", "Average spend per hour. With every price 1 it counts GPUs."),
     ] = None
+    budgets: Annotated[
+        Path | None,
+        shell.Option(
+            "--budgets",
+            metavar="FILE",
+            help="Teams that share a budget, instead of --budget: what each has by right, and "
+            "which classes it pays for (YAML or JSON).",
+        ),
+    ] = None
+    calendar: Annotated[
+        Path | None,
+        shell.Option(
+            "--calendar",
+            metavar="FILE",
+            help="Budgets and prices by the hour of the week, instead of --budget: work may wait "
+            "for cheap hours (YAML or JSON).",
+        ),
+    ] = None
     live: Annotated[
         bool,
         shell.Option("--live", help="Show the plan that the running service follows instead."),
     ] = False
+
+    @property
+    def given(self) -> bool:
+        return any(one is not None for one in (self.budget, self.budgets, self.calendar))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +142,8 @@ def plan(
     [dim]$[/dim] boa plan jobs.yaml --budget 40 --plot widths.svg
     [dim]$[/dim] boa plan jobs.yaml --budget 40 --solver milp --gap 0.05 --time-limit-s 60
     [dim]$[/dim] boa plan jobs.yaml --budget 40 --billing node --boot-s 120
+    [dim]$[/dim] boa plan jobs.yaml --budgets teams.yaml
+    [dim]$[/dim] boa plan jobs.yaml --calendar week.yaml
     [dim]$[/dim] boa plan --live
     """
     check_writable(results.output, "--output")
@@ -127,11 +152,20 @@ def plan(
         _check_live(context)
         _tell_live(results)
         return
-    if workload is None or goal.budget is None:
+    if workload is None or not goal.given:
         missing = "argument 'WORKLOAD'" if workload is None else "option '--budget'"
         raise UsageError(f"Missing {missing}. See 'boa plan --help'.")
     nodes.check(rules.billing)
+    if goal.budgets is not None or goal.calendar is not None:
+        _check_file(goal, solving, nodes, results)
     read = options.read_workload(workload)
+    if goal.budgets is not None:
+        _tell(read, _shared(read, goal.budgets, workload, solving, rules), results)
+        return
+    if goal.calendar is not None:
+        tell_week(read, goal.calendar, workload, rules, as_json=results.json)
+        return
+    assert goal.budget is not None
     from boa.solver.planner import plan as find_plan
 
     how: dict[str, Any] = {**asdict(solving), **rules.for_solver(), **asdict(effort)}
@@ -139,6 +173,49 @@ def plan(
         solution = find_plan(read, goal.budget, **how)
     foretold = nodes.foretell(read, [goal.budget]).get(goal.budget)
     _tell(read, solution, results, foretold=foretold)
+
+
+def _check_file(goal: Goal, solving: Solving, nodes: NodeTimes, results: Results) -> None:
+    """Refuse what does not go with money that a file tells of."""
+    file = "--budgets" if goal.calendar is None else "--calendar"
+    given = {
+        "--budget": goal.budget is not None,
+        "--budgets": goal.budgets is not None and goal.calendar is not None,
+        "--deterministic": solving.deterministic,
+        f"--solver {solving.solver}": solving.solver not in _SOLVERS[file],
+        "--boot-s": nodes.boot_s is not None,
+        "--output": results.output is not None and goal.calendar is not None,
+        "--plot": results.plot is not None and goal.calendar is not None,
+    }
+    for option, there in given.items():
+        if there:
+            raise UsageError(f"{option} does not go with {file}: see 'boa plan --help'.")
+
+
+_SOLVERS = {"--budgets": ("exact", "milp"), "--calendar": ("exact",)}
+
+
+def _shared(
+    read: "Workload", budgets: Path, workload: Path, solving: Solving, rules: PlanningRules
+) -> "Solution":
+    from boa.formats.budgets import load_budgets
+    from boa.solver.planner import plan_shared
+
+    tree = options.read(load_budgets, budgets)
+    known = {found.name for found in read.classes}
+    unknown = [name for name in tree.every_class if name not in known]
+    if unknown:
+        payer = tree.payers[unknown[0]]
+        raise InputError(
+            f"{budgets}: {payer}: classes",
+            unknown[0],
+            f"a class of {workload}: {', '.join(c.name for c in read.classes)}",
+        )
+    try:
+        with working(f"solving ({solving.solver})"), options.solving(workload):
+            return plan_shared(read, tree, solver=solving.solver, **rules.for_solver())
+    except InputError as wrong:
+        raise wrong if str(workload) in wrong.field else wrong.inside(str(budgets)) from None
 
 
 def _check_live(context: shell.Context) -> None:

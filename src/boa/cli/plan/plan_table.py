@@ -12,6 +12,7 @@ from boa.model.plan import ClassPlan
 from boa.model.workload import JobClass, Workload
 from boa.plots.words import Money, duration, percent, routed_runs, runs, significant
 from boa.solver.objective import ClassOutcome
+from boa.solver.shared import BudgetOutcome
 from boa.solver.solution import Frugal, Solution
 from boa.units import UsdPerHour
 
@@ -53,6 +54,9 @@ def print_solution(
     if foretold is not None:
         out.print(f"[bold]{'foretold':<13}[/bold] {_foretold(foretold, money)}")
     out.print()
+    if solution.budgets:
+        out.print(budget_table(solution, money))
+        out.print()
     if out.width >= WIDE:
         out.print(class_table(workload, solution, money, figures=True, widths=True))
     else:
@@ -138,6 +142,36 @@ def proof(solution: Solution) -> str:
     if solution.proven:
         return f"{above}; {bound}; the best of its kind, proven"
     return f"{above}; {bound}"
+
+
+def budget_table(solution: Solution, money: Money) -> Table:
+    """One row per budget that is shared, its parts below it."""
+    table = Table()
+    table.add_column("budget", no_wrap=True, max_width=24)
+    columns = ("by right", "at most", "spends", "JCT", "alone", f"{money.one_more} saves")
+    for column in columns:
+        table.add_column(column, justify="right")
+    depth: dict[str | None, int] = {None: -1}
+    for budget in solution.budgets:
+        depth[budget.name] = depth[budget.above] + 1
+        whole = budget.above is None
+        most = budget.per_hour if whole else budget.max_per_hour
+        table.add_row(
+            "  " * depth[budget.name] + escape(budget.name),
+            "" if whole else money.rate(budget.per_hour),
+            "" if most is None else money.rate(most),
+            money.rate(budget.spend),
+            "no jobs" if budget.average_jct is None else duration(budget.average_jct),
+            "" if whole else _alone(budget),
+            "nothing" if not budget.multiplier else duration(budget.multiplier),
+        )
+    return table
+
+
+def _alone(budget: BudgetOutcome) -> str:
+    if budget.average_jct is None:
+        return ""
+    return "cannot keep up" if budget.alone_jct is None else duration(budget.alone_jct)
 
 
 def class_table(

@@ -13,6 +13,7 @@ from boa.model.policies import live_policies
 from boa.units import GpuName, Seconds, UsdPerHour
 
 if TYPE_CHECKING:
+    from boa.model.calendar import Calendar
     from boa.sim.run import World
     from boa.sim.sweep import Asked
 
@@ -218,6 +219,15 @@ class Physics:
             "the budget: dollars over or under are made good within so many hours.",
         ),
     ] = None
+    calendar: Annotated[
+        Path | None,
+        shell.Option(
+            "--calendar",
+            metavar="FILE",
+            help="Hours of the week in which the budget, or what GPUs cost, is another, scaled to "
+            "--budget; the trace begins on a Monday.",
+        ),
+    ] = None
     billing: Annotated[
         Literal["gpu", "node"],
         options.choice(
@@ -245,6 +255,7 @@ class Physics:
             keep_warm_s=self.keep_warm_s,
             pacing_h=self.pacing_h,
             billing=self.billing,
+            calendar=None if self.calendar is None else _calendar(self.calendar),
         )
 
     def world(
@@ -260,3 +271,9 @@ class Physics:
             rescale=self.rescale_s,
             prices=renting.prices,
         )
+
+
+def _calendar(file: Path) -> "Calendar":
+    from boa.formats.calendar import load_calendar
+
+    return options.read(load_calendar, file).begun_on_a_monday()

@@ -88,10 +88,14 @@ def takes_gzip(accepted: str) -> bool:
     return False
 
 
+def is_built(folder: Path) -> bool:
+    return (folder / "index.html").is_file()
+
+
 def load(folder: Path) -> dict[str, SentFile]:
     """By path of the request; empty where nothing was built."""
     index = folder / "index.html"
-    if not index.is_file():
+    if not is_built(folder):
         return {}
     held = {"/": _read(index, ASK_AGAIN)}
     for file in sorted((folder / "assets").glob("*")):

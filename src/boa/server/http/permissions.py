@@ -27,6 +27,7 @@ RULES: Sequence[tuple[str, str, Role, str]] = (
     ("POST", r"/api/v1/secrets", "member", "setting secrets"),
     ("DELETE", r"/api/v1/secrets/[^/]+", "member", "removing secrets"),
     ("POST", r"/api/v1/what-if(/[^/]+/stop)?", "member", "asking for simulations"),
+    ("POST", r"/api/v1/saved", "member", "asking for simulations"),
     ("POST", r"/api/v1/classes/[^/]+/retry", "member", "having a class tried again"),
     ("PUT", r"/api/v1/budget", "admin", "changing the budget"),
     ("POST", r"/api/v1/tokens(/.*)?", "admin", "changing tokens"),

@@ -1,33 +1,27 @@
 """Charges of some time, read from the store."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from boa.api.answers import Grouping
-from boa.model.cluster import NodeId
-from boa.model.held import Held
+from boa.model.budgets import Budget
+from boa.model.cluster import JobId
+from boa.model.job import JobRecord
 from boa.model.records import NodeRecord
 from boa.runtime.history import average_budget
-from boa.scheduler.money.costs import bill_by_node, cost_rows, costs_by_class, month_of
+from boa.scheduler.money.costs import costs
+from boa.scheduler.money.forecast import Forecast, forecast, looks_back_to
+from boa.scheduler.money.grouping import Grouped, grouped
 from boa.scheduler.money.ledger import Bill, bill
 from boa.store.base import Store
-from boa.units import Seconds, Usd, UsdPerHour
+from boa.units import Seconds, UsdPerHour
 
 DAY_S: Seconds = 86_400.0
 """So far back the budget of a moment was noted down at the latest, unless the service was away."""
+PAGE = 1000
+"""Jobs that are read at a time where it is asked whose they are."""
 MAX_NAMED = 10_000
 """Jobs whose names a list by job can give; those before have their ids only."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Month:
-    """This month so far."""
-
-    at: Seconds
-    spent: Usd
-    first: Seconds
-    """When the first node began to cost anything; `at`, if none did."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,32 +36,40 @@ class Charged:
     allowed: UsdPerHour | None = None
     """The budget in force since then, on average; None where nobody noted it down."""
     rows: Sequence[dict[str, Any]] = ()
-    month: Month | None = None
+    month: Forecast | None = None
     """If its nodes tell of all of it."""
 
 
 def charged(
-    store: Store, since: Seconds, until: Seconds, now: Seconds, by: Grouping | None
+    store: Store,
+    since: Seconds,
+    until: Seconds,
+    now: Seconds,
+    by: Grouped | None,
+    sharing: Budget | None = None,
 ) -> Charged:
-    """`by`: with rows."""
+    """`by`: with rows. `sharing`: those who share the budget, if somebody does."""
     nodes = store.nodes_between(since, until)
-    whole, rows = _billed(store, nodes, since, until, by)
-    covers = since <= month_of(now)[0] and until >= now
+    whole, rows = _billed(store, nodes, since, until, by, sharing)
+    covers = since <= looks_back_to(now) and until >= now
     first = _first(nodes, now)
-    samples = store.samples_between(max(since, first) - DAY_S, until) if by is None else ()
+    allowed = None
+    if by is None:
+        samples = store.sampled_between(max(since, first) - DAY_S, until)
+        allowed = average_budget(samples, max(since, first), until)
     return Charged(
         since=since,
         until=until,
         bill=whole,
         first=first,
-        allowed=average_budget(samples, max(since, first), until),
+        allowed=allowed,
         rows=rows,
-        month=_month(nodes, now) if covers else None,
+        month=forecast(nodes, now) if covers else None,
     )
 
 
-def this_month(store: Store, now: Seconds) -> Month:
-    return _month(store.nodes_between(month_of(now)[0], now), now)
+def this_month(store: Store, now: Seconds) -> Forecast:
+    return forecast(store.nodes_between(looks_back_to(now), now), now)
 
 
 def _billed(
@@ -75,30 +77,31 @@ def _billed(
     nodes: Sequence[NodeRecord],
     since: Seconds,
     until: Seconds,
-    by: Grouping | None,
+    by: Grouped | None,
+    sharing: Budget | None,
 ) -> tuple[Bill, Sequence[dict[str, Any]]]:
-    if by == "class":
-        return costs_by_class(nodes, store.held_between(since, until), since, until)
-    if by is not None:
-        holds = store.holds_between(since, until)
-        jobs = {job.id: job for job in store.jobs(limit=MAX_NAMED)} if by == "job" else {}
-        rows = cost_rows(nodes, holds, jobs, by, since, until)
-        return bill(nodes, holds, since, until), rows
     if since >= until:
         return bill((), (), since, until), ()
+    held = store.held_between(since, until)
+    if by is not None and by.what not in ("day", "class", "job"):
+        records = {} if by.what == "payer" else jobs_of(store, held.job.tolist())
+        return grouped(nodes, held, since, until, by, records, sharing)
+    jobs = store.jobs(limit=MAX_NAMED) if by is not None and by.what == "job" else ()
+    names = {job.id: job.name for job in jobs}
+    return costs(nodes, held, since, until, None if by is None else by.of_ledger, names)
 
-    def apart(ids: Sequence[NodeId]) -> Held:
-        return store.held_between(since, until, nodes=ids)
 
-    held = store.held_by_node(since, until)
-    return bill_by_node(nodes, held, apart, since, until), ()
-
-
-def _month(nodes: Sequence[NodeRecord], now: Seconds) -> Month:
-    begin, _ = month_of(now)
-    here = [node for node in nodes if node.gone_at is None or node.gone_at > begin]
-    spent = bill(here, (), begin, now).total
-    return Month(at=now, spent=spent, first=max(_first(here, now), begin))
+def jobs_of(store: Store, numbers: Iterable[int]) -> Mapping[JobId, JobRecord]:
+    """Jobs of these numbers, as far as they are kept."""
+    wanted = set(numbers)
+    found: dict[JobId, JobRecord] = {}
+    before = max(wanted, default=0) + 1
+    least = min(wanted, default=0)
+    while before > least:
+        page = store.jobs(limit=PAGE, before=before)
+        found |= {job.id: job for job in page if int(job.id) in wanted}
+        before = int(page[-1].id) if page else 0
+    return found
 
 
 def _first(nodes: Sequence[NodeRecord], now: Seconds) -> Seconds:

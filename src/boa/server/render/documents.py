@@ -1,30 +1,32 @@
 """From records to the documents that the API answers with. Pure; all money is the ledger's."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, cast
 
 from boa.api import answers
+from boa.api.money import BudgetCalendar, BudgetPart, BudgetStretch, LimitSet
 from boa.formats.job import job_document
 from boa.formats.workload import dump_workload
 from boa.model.job import JobRecord
 from boa.model.records import Hold, NodeRecord
+from boa.plots.words import duration
 from boa.runtime.snapshot import Snapshot
 from boa.scheduler.learn.estimates import Estimate
-from boa.scheduler.money.costs import cost_of_job, forecast_month
+from boa.scheduler.money.costs import cost_of_job
+from boa.scheduler.money.forecast import BAND_WORDS, Forecast
 from boa.scheduler.money.ledger import Bill
-from boa.scheduler.money.money_state import MoneyState
+from boa.scheduler.money.money_state import MoneyState, PartState, StretchState
+from boa.scheduler.money.shortfall import shortfall
 from boa.scheduler.plan.plan_in_force import PlanState
+from boa.scheduler.words import of_limits
 from boa.scheduler.words.of_keeping import kept
 from boa.scheduler.words.pieces import Part
 from boa.scheduler.words.sentences import parts
-from boa.server.render.charges import Charged, Month
+from boa.server.render.charges import Charged
 from boa.server.render.watching import Standing, nodes_of
 from boa.solver.solution import as_document
 from boa.store.base import StoredEvent
 from boa.units import SECONDS_PER_HOUR, Seconds, Usd, UsdPerHour
-
-ENOUGH_H = 1.0
-"""Hours of history from which a month is forecast."""
 
 
 def holds_of(record: JobRecord, snapshot: Snapshot) -> list[Hold]:
@@ -57,6 +59,7 @@ def job(record: JobRecord, holds: Iterable[Hold], now: Seconds) -> answers.Job:
         "cost_usd": cost_of_job(record, holds, now),
         "owner": record.owner,
         "team": record.team,
+        "priority": record.spec.priority,
     }
 
 
@@ -165,37 +168,130 @@ def _unused(code: answers.UnusedCode, of: Sequence[answers.Node]) -> answers.Unu
     }
 
 
-def budget(money: MoneyState, now: Seconds) -> answers.Budget:
-    return {
+def budget(money: MoneyState) -> answers.Budget:
+    found: answers.Budget = {
         "budget_per_hour": money.budget,
         "max_spend_per_hour": money.max_spend,
         "effective_budget_per_hour": money.effective,
         "billing": money.billing,
-        "average_spend_per_hour": money.average(now),
+        "average_spend_per_hour": money.average,
         "spend_now_per_hour": money.now_per_hour,
         "since": money.since,
-        "now": now,
+        "now": money.at,
     }
+    if money.stretch is not None:
+        found["stretch"] = _stretch(money.stretch)
+    if money.parts:
+        found["parts"] = [_sharer(part) for part in money.parts]
+    return cast(answers.Budget, found | _limits_set(money) | _calendar(money))
+
+
+def _calendar(money: MoneyState) -> dict[str, BudgetCalendar]:
+    """The period that holds, and the next one, where the budget changes by the hour."""
+    calendar = money.calendar
+    if calendar is None:
+        return {}
+    return {
+        "calendar": {
+            "period": calendar.period,
+            "next_at": calendar.next_at,
+            "next_period": calendar.next_period,
+            "next_budget_per_hour": calendar.next_budget,
+            "week_budget_per_hour": calendar.week,
+            "ends_at": calendar.ends_at,
+            "time_zone": calendar.time_zone,
+            "allowed_per_hour": money.budget if money.allowed is None else money.allowed,
+            "average_per_hour": dict(calendar.averages),
+            "words": of_limits.calendar_words(money),
+            "week": [
+                {
+                    "period": one.period,
+                    "budget_per_hour": one.budget,
+                    "begins_minute": one.begins,
+                    "ends_minute": one.ends,
+                }
+                for one in calendar.hours
+            ],
+        }
+    }
+
+
+def _sharer(part: PartState) -> BudgetPart:
+    found: BudgetPart = {
+        "name": part.name,
+        "above": part.above,
+        "budget_per_hour": part.per_hour,
+        "right_now_per_hour": part.right_now,
+        "max_per_hour": part.max_per_hour,
+        "lent_usd": part.lent,
+        "spend_now_per_hour": part.now_per_hour,
+        "lends": part.lends,
+        "classes": list(part.classes),
+        "max_spend_per_hour": part.max_spend,
+        "borrows": part.borrows,
+    }
+    if part.stretch is not None:
+        found["stretch"] = _stretch(part.stretch)
+    return found
+
+
+def _stretch(stretch: StretchState) -> BudgetStretch:
+    return {
+        "name": stretch.name,
+        "each": stretch.each,
+        "usd": stretch.usd,
+        "allowed_usd": stretch.allowed,
+        "rolled_usd": stretch.rolled,
+        "spent_usd": stretch.spent,
+        "left_usd": stretch.left,
+        "since": stretch.since,
+        "ends": stretch.ends,
+        "rolls_over": stretch.rolls_over,
+        "used_up": stretch.used_up,
+    }
+
+
+def judged(money: MoneyState, snapshot: Snapshot) -> answers.Budget:
+    """The budget, and whether it is enough for the jobs of a snapshot."""
+    found = shortfall(money, snapshot.plan, snapshot.jobs.values(), snapshot.gpu_types)
+    more = {"needed_per_hour": found.needed, "warnings": list(found.warnings)}
+    return cast(answers.Budget, {**budget(money), **more})
+
+
+def _limits_set(money: MoneyState) -> dict[str, LimitSet]:
+    """Where budget and cap come from, if not from the configuration."""
+    found: dict[str, LimitSet] = {}
+    for key, changed, said in (
+        ("budget_set", money.budget_set, of_limits.budget_words(money)),
+        ("max_spend_set", money.max_spend_set, of_limits.cap_words(money)),
+    ):
+        if changed is not None:
+            found[key] = {
+                "configured_per_hour": changed.configured,
+                "at": changed.at,
+                "words": said,
+            }
+    return found
 
 
 def cost(
     money: MoneyState,
     now: Seconds,
-    forecast: Usd,
+    month: Forecast,
     window: Charged | None,
 ) -> answers.Cost:
-    """`forecast`: at the month's end. `window`: what was charged in the time that was asked for;
+    """`window`: what was charged in the time that was asked for;
     None: everything there ever was."""
     if window is None:
-        since, until, per_hour = money.since, now, money.average(now)
-        allowed: UsdPerHour | None = money.budget
+        since, until, per_hour = money.since, now, money.average
+        allowed: UsdPerHour | None = money.allowed
         charged = Bill(
             total=money.total, jobs=money.jobs, idle=money.idle, provisioning=money.provisioning
         )
     else:
         since, until, per_hour = window.since, window.until, average(window, money)
         charged, allowed = window.bill, window.allowed
-    return {
+    found: answers.Cost = {
         "budget_per_hour": money.budget,
         "max_spend_per_hour": money.max_spend,
         "effective_budget_per_hour": money.effective,
@@ -210,8 +306,16 @@ def cost(
         "jobs_usd": charged.jobs,
         "idle_usd": charged.idle,
         "provisioning_usd": charged.provisioning,
-        "forecast_month_usd": forecast,
+        "forecast_month_usd": month.amount,
+        "forecast_basis": month.basis,
+        "forecast_over_s": month.over_s,
+        "forecast_pace_per_hour": month.pace,
+        "forecast_low_usd": None if month.band is None else month.band[0],
+        "forecast_high_usd": None if month.band is None else month.band[1],
     }
+    if month.band is not None:
+        found["forecast_band_basis"] = BAND_WORDS.format(over=duration(month.over_s))
+    return cast(answers.Cost, found | _limits_set(money) | _calendar(money))
 
 
 def per_hour(amount: Usd, seconds: Seconds) -> UsdPerHour:
@@ -222,14 +326,6 @@ def average(found: Charged, money: MoneyState) -> UsdPerHour:
     """There is nothing to average over before anything was rented."""
     known = max(found.since, min(found.first, money.since, found.until))
     return per_hour(found.bill.total, found.until - known)
-
-
-def forecast(month: Month, money: MoneyState) -> Usd:
-    """At the month's end. It goes on as it went so far, or by the budget where that is too short
-    to tell."""
-    hours = (month.at - month.first) / SECONDS_PER_HOUR
-    pace = month.spent / hours if hours >= ENOUGH_H else money.budget
-    return forecast_month(month.spent, pace, month.at)
 
 
 def plan(state: PlanState, now: Seconds) -> answers.LivePlan:

@@ -3,6 +3,7 @@
 from boa.api import estimates as answers
 from boa.runtime.estimating import JobEstimate
 from boa.scheduler.plan.job_estimate import Range, Stage, Way
+from boa.scheduler.plan.priority_costs import PriorityCost
 from boa.scheduler.words.amounts import dollars, seconds
 
 
@@ -35,8 +36,21 @@ def estimate_document(found: JobEstimate) -> answers.JobEstimate:
             "seconds": probe.seconds,
             "cost_usd": probe.cost_usd,
         },
+        "priorities": [priority_document(one) for one in found.priorities],
         "plan": found.plan,
         "words": in_words(found),
+    }
+
+
+def priority_document(found: PriorityCost) -> answers.PriorityCost:
+    return {
+        "priority": found.priority,
+        "weight": found.weight,
+        "jct_s": found.jct_s,
+        "cost_usd": found.usd,
+        "others_s": found.others_s,
+        "class_others_s": found.class_others_s,
+        "class_usd_per_hour": found.class_usd_per_hour,
     }
 
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from boa.formats.calendar import CALENDAR
 from boa.formats.job import BATCH, JOB, MAX_VALUE_BYTES, SECRET_NAME
 from boa.formats.job_changes import FIXED
 from boa.formats.report import REPORT as REPORT_BODY
@@ -32,6 +33,7 @@ WHAT_IF = {
 }
 TOKEN_REQUEST = {"name": "alice", "role": "member", "team": "vision", "expires_in_s": 2592000}
 BUDGET_CHANGE = {"budget_per_hour": 14.0, "max_spend_per_hour": 30.0}
+SAVED_QUESTION = {"month": "2026-09", "width": 4}
 SECRET_VALUE = {"name": "HF_TOKEN", "value": "hf_…"}
 REPORT = {
     "attempt": 1,
@@ -80,6 +82,7 @@ def schemas() -> dict[str, Any]:
         "Report": REPORT_BODY.schema(),
         "SecretValue": _SECRET_VALUE,
         "WhatIf": _WHAT_IF,
+        "SavedQuestion": _SAVED,
         "TokenRequest": _TOKEN,
         "Sweep": _sweep(),
         **_changes(),
@@ -166,6 +169,25 @@ _SECRET_VALUE = {
         },
     },
 }
+_SAVED = {
+    "title": "What was saved",
+    "description": "Which month, and what people did before.",
+    "type": "object",
+    "additionalProperties": False,
+    "properties": {
+        "month": {
+            "type": "string",
+            "description": "YYYY-MM (UTC); the present one by default.",
+            "pattern": "^[0-9]{4}-(0[1-9]|1[0-2])$",
+        },
+        "width": {
+            "type": "integer",
+            "description": "GPUs of every job; by default the fewest that it can run on.",
+            "minimum": 1,
+        },
+        "gpu_type": {"type": "string", "description": "GPU type; by default the first."},
+    },
+}
 _WHAT_IF = {
     "type": "object",
     "required": ["policies", "budgets"],
@@ -202,6 +224,11 @@ _WHAT_IF = {
             "enum": list(BILLINGS),
             "description": "What budgets count, and policies are compared at: gpu: what jobs hold. "
             "node: the bill. By default as the service's own budget.",
+        },
+        "calendar": {
+            **CALENDAR.shape.schema,
+            "description": "Hours of the week in which the budget, or what GPUs cost, is another; "
+            "the trace begins on a Monday, and budgets are scaled to each of those asked for.",
         },
     },
 }

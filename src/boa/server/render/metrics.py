@@ -1,7 +1,9 @@
 """Prometheus metrics: read off the snapshot when asked, nothing kept."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from operator import attrgetter
+from typing import TypeAlias
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import (
@@ -14,11 +16,12 @@ from prometheus_client.core import (
 from prometheus_client.registry import Collector
 
 from boa.model.job import ENDED, State
-from boa.runtime.snapshot import Control, Snapshot
+from boa.runtime.snapshot import Snapshot
 from boa.scheduler.learn.rescaling import ORDER
+from boa.scheduler.money.forecast import Forecast
+from boa.scheduler.money.money_state import PartState
 from boa.scheduler.observe.histogram import up_to
 from boa.scheduler.observe.sampling import wanted
-from boa.units import Seconds
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 ACTIVE: tuple[State, ...] = ("waiting", "starting", "running", "rescaling")
@@ -38,22 +41,25 @@ _COUNTED = (
 
 
 class SnapshotCollector(Collector):
-    def __init__(self, control: Control) -> None:
-        self._control = control
+    def __init__(self, snapshot: Snapshot, month: Forecast | None) -> None:
+        self._snapshot, self._month = snapshot, month
 
     def collect(self) -> Iterator[Metric]:
-        snapshot = self._control.snapshot
+        snapshot = self._snapshot
         yield from _jobs(snapshot)
         yield from _training(snapshot)
-        yield from _money(snapshot, self._control.now())
+        yield from _money(snapshot)
+        if self._month is not None:
+            yield from _forecast(self._month)
         yield from _cluster(snapshot)
         yield from _plan(snapshot)
         yield from _loop(snapshot)
 
 
-def exposition(control: Control) -> bytes:
+def exposition(snapshot: Snapshot, month: Forecast | None = None) -> bytes:
+    """`month`: None where the store cannot be read: the rest is told all the same."""
     registry = CollectorRegistry()
-    registry.register(SnapshotCollector(control))
+    registry.register(SnapshotCollector(snapshot, month))
     return generate_latest(registry)
 
 
@@ -124,15 +130,28 @@ def _training(snapshot: Snapshot) -> Iterator[Metric]:
     yield noise
 
 
-def _money(snapshot: Snapshot, now: Seconds) -> Iterator[Metric]:
+_OfPart: TypeAlias = Callable[[PartState], float | None]
+_now: _OfPart = attrgetter("now_per_hour")
+_right: _OfPart = attrgetter("right_now")
+_lent: _OfPart = attrgetter("lent")
+
+
+def _left(part: PartState) -> float | None:
+    return None if part.stretch is None else part.stretch.left
+
+
+def _money(snapshot: Snapshot) -> Iterator[Metric]:
     money = snapshot.money
     for name, about, value in (
         ("boa_budget_usd_per_hour", "Average spend that is steered to.", money.budget),
         ("boa_effective_budget_usd_per_hour", "What is planned with.", money.effective),
         ("boa_spend_usd_per_hour", "What is rented now costs so much.", money.now_per_hour),
-        ("boa_average_spend_usd_per_hour", "Since the budget was set.", money.average(now)),
+        ("boa_average_spend_usd_per_hour", "Since the budget was set.", money.average),
     ):
         yield _gauge(name, about, value)
+    if money.calendar is not None:
+        about = "On average over a week, where it changes by the hour."
+        yield _gauge("boa_week_budget_usd_per_hour", about, money.calendar.week)
     if money.max_spend is not None:
         yield _gauge("boa_max_spend_usd_per_hour", "Never crossed.", money.max_spend)
     parts = CounterMetricFamily("boa_spent_usd", "Spent ever, by what for.", labels=["part"])
@@ -143,6 +162,29 @@ def _money(snapshot: Snapshot, now: Seconds) -> Iterator[Metric]:
     ):
         parts.add_metric([part], amount)
     yield parts
+    yield from _sharers(money.parts)
+
+
+def _sharers(parts: Sequence[PartState]) -> Iterator[Metric]:
+    """Those who share the budget, if somebody does."""
+    for name, about, value in (
+        ("spend_usd_per_hour", "What its jobs hold, and its part of the rest.", _now),
+        ("right_usd_per_hour", "What it has by right now.", _right),
+        ("lent_usd", "Of its money, by others; negative: it owes.", _lent),
+        ("left_usd", "Of its money for a month, a quarter or a project.", _left),
+    ):
+        family = GaugeMetricFamily(f"boa_budget_part_{name}", about, labels=["part"])
+        for part in parts:
+            if (amount := value(part)) is not None:
+                family.add_metric([part.name], amount)
+        if family.samples:
+            yield family
+
+
+def _forecast(month: Forecast) -> Iterator[Metric]:
+    about = "This month (UTC) at its end, at the pace of its history; not there before any is."
+    if month.basis != "none":
+        yield _gauge("boa_forecast_month_usd", about, month.amount)
 
 
 def _cluster(snapshot: Snapshot) -> Iterator[Metric]:

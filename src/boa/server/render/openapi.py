@@ -19,6 +19,7 @@ from boa.api import (
     history,
     notify,
     plans,
+    reports,
     secrets,
     sweeps,
     terms,
@@ -67,7 +68,7 @@ _SCHEMES = {
 }
 SHAPES = (
     *(answers, access, plans, classes, estimates, files, history, what_if, notify),
-    *(secrets, sweeps, terms),
+    *(reports, secrets, sweeps, terms),
 )
 _STRICT = ConfigDict(extra="forbid", defer_build=True)  # or a service looks at all when it starts
 _OPEN = ConfigDict(extra="allow", defer_build=True)

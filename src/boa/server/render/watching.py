@@ -175,7 +175,7 @@ def nodes_of(snapshot: Snapshot) -> dict[NodeId, NodeSeen]:
         if hold.node in held:
             held[hold.node].append(hold)
     return {
-        node: (record, held[node], _standing(snapshot, node))
+        node: (record.priced_at(snapshot.now), held[node], _standing(snapshot, node))
         for node, record in snapshot.nodes.items()
     }
 

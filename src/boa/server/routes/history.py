@@ -10,6 +10,7 @@ from boa.api import history as answers
 from boa.errors import InputError
 from boa.model.records import Point
 from boa.runtime.history import HeldRun, Noted, Rented, Stretches, noted, rates, rented, runs
+from boa.scheduler.state import priced_as
 from boa.server.context import Service, only_known_parameters
 from boa.server.http.errors import documented
 from boa.server.http.shared_answers import Shared, nearly
@@ -76,7 +77,9 @@ class HistoryRoutes:
         store, now = self._service.store, self._service.control.snapshot.now
         known = self._service.job(job)
         holds = store.holds_between(-math.inf, math.inf, job=known.id)
-        types = {node.id: node.gpu for node in store.nodes({hold.node for hold in holds})}
+        nodes = {node.id: node for node in store.nodes({hold.node for hold in holds})}
+        holds = [h if h.until else priced_as(h, nodes.get(h.node)) for h in holds]
+        types = {node.id: node.gpu for node in nodes.values()}
         points = store.points(known.id)
         return {
             "runs": [_run(run) for run in runs(holds, types, now)],
@@ -99,7 +102,7 @@ def _window(since: Seconds | None, until: Seconds | None, now: Seconds) -> tuple
 def _history(store: Store, stretches: Stretches, now: Seconds) -> answers.History:
     begin, end = stretches.since, stretches.until
     paid = rented(stretches, store.nodes_between(begin, end), store.held_between(begin, end))
-    said = noted(stretches, store.samples_between(begin - BEFORE_S, end))
+    said = noted(stretches, store.sampled_between(begin - BEFORE_S, end))
     return {
         "since": begin,
         "until": end,

@@ -18,6 +18,7 @@ from boa.server.http.access import caller_of, refusal
 from boa.server.http.bodies import read_json
 from boa.server.http.errors import documented
 from boa.server.render import examples
+from boa.server.render.estimates import priority_document
 from boa.server.routes.jobs import JobPath, JobRoutes
 
 WRONG = (400, 401, 403, 404, 413, 422, 503)
@@ -87,6 +88,7 @@ class TermRoutes:
             "deadline": None,
             "max_cost": None,
             "max_time": None,
+            "priorities": [priority_document(one) for one in estimate.priorities],
             "words": in_words(found, spec),
         }
         if usual is None or way is None:
@@ -118,8 +120,9 @@ class TermRoutes:
         return self._jobs.details(await answer(self._service.control.resume(job, by=by)), by)
 
     async def change(self, request: Request, job: JobPath) -> answers.JobAnswer:
-        """Change fields of a job that has not ended: `name`, `gpus`, `retries`, `weight`,
-        `max_time_s`, `max_cost`, `deadline_s` (from now). Null takes a limit away."""
+        """Change fields of a job that has not ended: `name`, `gpus`, `retries`,
+        `priority`, `weight`, `max_time_s`, `max_cost`, `deadline_s` (from now). Null takes a limit
+        away."""
         changes = await read_json(request)
         _, by = await self._own(request, job, "changed")
         changed = self._service.control.change(job, changes, by=by)

@@ -135,10 +135,9 @@ class JobRoutes:
             found, more = stored_jobs(service.store, snapshot, asked, limit, before)
         else:
             found, more = active_jobs(snapshot, asked, limit, before)
-        now = service.control.now()
         return {
-            "jobs": [service.job_row(record, snapshot, now) for record in found],
-            "now": now,
+            "jobs": [service.job_row(record, snapshot) for record in found],
+            "now": service.control.now(),
             "before": more,
         }
 
@@ -232,10 +231,10 @@ class JobRoutes:
 
     def details(self, record: JobRecord, to: Caller) -> answers.JobAnswer:
         """All there is to say of a job to somebody."""
-        control, snapshot = self._service.control, self._service.control.snapshot
+        snapshot = self._service.control.snapshot
         holds = documents.holds_of(record, snapshot)
         believed = self._service.believed.of(record, snapshot.plan)
-        found = documents.job_details(record, holds, control.now(), believed)
+        found = documents.job_details(record, holds, snapshot.now, believed)
         if not to.owns(record.owner):
             found["spec"].pop("env", None)  # where people put keys and passwords
         if not may_read(to, record):

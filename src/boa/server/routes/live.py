@@ -74,7 +74,7 @@ def everything(service: Service) -> answers.Live:
     snapshot = service.control.snapshot
     said = opening(service, snapshot)
     newest = sorted(snapshot.jobs.values(), key=lambda record: -int(record.id))
-    said["jobs"] = _rows(service, snapshot, newest, said["now"])
+    said["jobs"] = _rows(service, snapshot, newest)
     said["nodes"] = documents.nodes(snapshot)
     said["complete"] = True
     return said
@@ -88,7 +88,7 @@ def opening(service: Service, snapshot: Snapshot) -> answers.Live:
         "complete": False,
         "speed": service.speed,
         "version": service.version,
-        "budget": documents.budget(snapshot.money, now),
+        "budget": documents.budget(snapshot.money),
         "plan": None if snapshot.plan is None else snapshot.plan.number,
         "last_event": snapshot.last_event,
         "counts": counts_of(snapshot.jobs.values()),
@@ -252,7 +252,7 @@ class Teller:
             return None
         message = self._told(snapshot, news, complete=True)
         if heartbeat or news.nodes or news.gone or news.last_event is not None:
-            message["budget"] = documents.budget(snapshot.money, message["now"])
+            message["budget"] = documents.budget(snapshot.money)
         if heartbeat:
             message["counts"] = counts_of(snapshot.jobs.values())
         return spelled(message)
@@ -262,7 +262,7 @@ class Teller:
         message: answers.Live = {"now": now, "complete": complete}
         jobs = [*news.jobs, *self._ended(news.left)]
         if jobs:
-            message["jobs"] = _rows(self._service, snapshot, jobs, now)
+            message["jobs"] = _rows(self._service, snapshot, jobs)
         if news.nodes:
             message["nodes"] = [documents.node(*seen) for seen in news.nodes]
         if news.gone:
@@ -292,9 +292,9 @@ class Teller:
 
 
 def _rows(
-    service: Service, snapshot: Snapshot, records: Iterable[JobRecord], now: float
+    service: Service, snapshot: Snapshot, records: Iterable[JobRecord]
 ) -> list[answers.JobRow]:
-    return [service.job_row(record, snapshot, now) for record in records]
+    return [service.job_row(record, snapshot) for record in records]
 
 
 def spelled(message: answers.Live) -> bytes:

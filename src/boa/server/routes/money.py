@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+import re
 from typing import Annotated, cast
 
 from fastapi import APIRouter, Depends, Path, Query, Request
@@ -12,7 +13,8 @@ from boa.api.classes import ClassDocument, RetriedClass
 from boa.errors import InputError
 from boa.formats import checks
 from boa.formats.job import MAX_JOB_GPUS
-from boa.scheduler.money.costs import month_of
+from boa.model.budgets import Budget
+from boa.scheduler.money.grouping import TAG, WHAT, Grouped, What
 from boa.server.context import Service, answer, looked_up, only_known_parameters
 from boa.server.http.access import caller_of
 from boa.server.http.bodies import read_json
@@ -20,7 +22,7 @@ from boa.server.http.errors import NoPlanYet, NoSuchClass, documented
 from boa.server.http.log_readers import readable_by
 from boa.server.http.shared_answers import Shared, nearly
 from boa.server.render import documents, examples
-from boa.server.render.charges import Charged, Month, charged, this_month
+from boa.server.render.charges import Charged, charged
 from boa.units import Seconds
 
 NO_CAP = math.inf
@@ -31,10 +33,21 @@ Moment = Annotated[
 ]
 
 
+GROUPINGS = r"^(day|class|job|team|user|payer|tag:[A-Za-z0-9][A-Za-z0-9._+-]{0,199})$"
+
+
+def grouped_by(by: str) -> Grouped:
+    """As a parameter has it, checked."""
+    if not re.fullmatch(GROUPINGS, by):
+        expected = f"one of {', '.join(WHAT[:-1])} or tag:KIND, such as tag:project"
+        raise InputError("by", by[:60], expected)
+    return Grouped("tag", by.removeprefix(TAG)) if by.startswith(TAG) else Grouped(cast(What, by))
+
+
 class MoneyRoutes:
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._windows, self._months = Shared[Charged](), Shared[Month](most=1)
+        self._windows = Shared[Charged]()
 
     def router(self) -> APIRouter:
         router = APIRouter(dependencies=[Depends(only_known_parameters)])
@@ -70,7 +83,13 @@ class MoneyRoutes:
     async def cost(
         self,
         by: Annotated[
-            answers.Grouping | None, Query(description="List it by day (UTC), class or job.")
+            str | None,
+            Query(
+                description="List it by day (UTC), class, job, team, user, payer (part of the "
+                "budget) or tag:KIND, such as tag:project.",
+                examples=["team"],
+                json_schema_extra={"pattern": GROUPINGS},
+            ),
         ] = None,
         since: Moment = None,
         until: Moment = None,
@@ -83,44 +102,49 @@ class MoneyRoutes:
         snapshot = self._service.control.snapshot
         now = snapshot.now
         begin, end = 0.0 if since is None else since, now if until is None else min(until, now)
+        grouping = None if by is None else grouped_by(by)
         if begin > end:
             raise InputError("since", since, f"a time before {end:.0f}")
         asked = since is not None or until is not None
-        window = await self._charged(begin, end, now, by) if asked or by is not None else None
+        money = await run_in_threadpool(lambda: snapshot.money)
+        listed = grouping is not None
+        window = None
+        if asked or listed:
+            window = await self._charged(begin, end, now, grouping, money.sharing)
         month = window.month if window is not None else None
         if month is None:
-            month = await self._this_month(now)
-        money = await run_in_threadpool(lambda: snapshot.money)
-        found = documents.cost(
-            money, now, documents.forecast(month, money), window if asked else None
-        )
+            month = await asyncio.wrap_future(self._service.month(now))
+        found = documents.cost(money, now, month, window if asked else None)
         found["unused"] = documents.unused(documents.nodes(snapshot))
-        if window is not None and by is not None:
+        if window is not None and listed:
             found["rows"] = [cast(answers.CostRow, row) for row in window.rows]  # checked later
         return found
 
     async def _charged(
-        self, begin: Seconds, end: Seconds, now: Seconds, by: answers.Grouping | None
+        self,
+        begin: Seconds,
+        end: Seconds,
+        now: Seconds,
+        by: Grouped | None,
+        sharing: Budget | None,
     ) -> Charged:
         store = self._service.store
         # Rows add up to the totals of this very moment.
         key = nearly(begin, end, now) if by is None else (begin, end)
-        found = self._windows.of((by, key), lambda: charged(store, begin, end, now, by))
-        return await asyncio.wrap_future(found)
-
-    async def _this_month(self, now: Seconds) -> Month:
-        store = self._service.store
-        found = self._months.of(month_of(now), lambda: this_month(store, now))
+        found = self._windows.of(
+            (by, key, repr(sharing)), lambda: charged(store, begin, end, now, by, sharing)
+        )
         return await asyncio.wrap_future(found)
 
     def budget(self) -> answers.Budget:
-        """The budget, and how spend compares with it."""
-        control = self._service.control
-        return documents.budget(control.snapshot.money, control.now())
+        """The budget, how spend compares with it, and whether it is enough for the jobs."""
+        snapshot = self._service.control.snapshot
+        return documents.judged(snapshot.money, snapshot)
 
     async def set_budget(self, request: Request) -> answers.Budget:
         """Change the budget, the cap or both. What is left out stays as it is; a cap of null is
-        taken away. With a budget, averages count from now."""
+        taken away. With a budget, averages count from now. Too little for the jobs that are there
+        is no error: `warnings` says what will happen."""
         both = ("budget_per_hour", "max_spend_per_hour")
         given = checks.mapping(await read_json(request), "", required=(), optional=both)
         if not given:
@@ -134,7 +158,7 @@ class MoneyRoutes:
             cap = NO_CAP if wanted is None else checks.number(wanted, "max_spend_per_hour", above=0)
         control, by = self._service.control, caller_of(request)
         changed = await answer(control.set_budget(budget, cap, by=by))
-        return documents.budget(changed, control.now())
+        return await run_in_threadpool(documents.judged, changed, control.snapshot)
 
     def nodes(self) -> answers.NodeList:
         """Nodes that are paid for or about to be, and who holds their GPUs."""

@@ -76,7 +76,7 @@ class SweepRoutes:
             best = rendered.best_of_ended(sweep)
             record = None if best is None else self._service.store.job(best)
             ended = {} if record is None else {record.id: record}
-            shown.append(rendered.row(sweep, snapshot, now, ended))
+            shown.append(rendered.row(sweep, snapshot, snapshot.now, ended))
         return {"sweeps": shown, "now": now}
 
     def sweep(self, sweep: SweepPath) -> answers.SweepAnswer:
@@ -109,4 +109,4 @@ class SweepRoutes:
         for job in sweep.jobs:
             if job not in snapshot.jobs and (record := store.job(job)) is not None:
                 ended[job] = record
-        return {"sweep": rendered.details(sweep, ended, snapshot, control.now())}
+        return {"sweep": rendered.details(sweep, ended, snapshot, snapshot.now)}

@@ -10,7 +10,9 @@ from starlette.concurrency import run_in_threadpool
 from boa.api import what_if as answers
 from boa.errors import InputError
 from boa.formats import checks
-from boa.model.policies import KNOB_NAMES
+from boa.formats.calendar import check_types, parse_calendar
+from boa.model.calendar import Calendar
+from boa.model.policies import KNOB_NAMES, scheduled_policies
 from boa.model.workload import BILLINGS, Billing
 from boa.policy.registry import POLICIES
 from boa.server.context import Service, only_known_parameters
@@ -114,7 +116,7 @@ class WhatIfRoutes:
             body,
             "",
             required=("policies", "budgets"),
-            optional=("trace", "trace_file", "gpu_types", "targets", "seed", "billing"),
+            optional=("trace", "trace_file", "gpu_types", "targets", "seed", "billing", "calendar"),
         )
         policies = _listed(given, "policies", _policy)
         grid = SweepGrid(
@@ -124,16 +126,19 @@ class WhatIfRoutes:
         seed = checks.whole(given.get("seed", 0), "seed", least=0, most=2**31 - 1)
         usual = self._simulations.billing
         billing = cast(Billing, checks.choice(given.get("billing", usual), "billing", BILLINGS))
+        calendar = _calendar(given["calendar"], policies) if "calendar" in given else None
         points = _check_points(policies, grid)
         gpus = _listed(given, "gpu_types", checks.text) if "gpu_types" in given else None
         name, world = self._world(given, gpus)
         _check_types(policies, world)
+        if calendar is not None:
+            check_types(calendar, world.gpu_types, "calendar:", "this simulation")
         return SimulationQuestion(
             trace=name,
             world=world,
             policies=tuple(policies),
             grid=grid,
-            asked=self._simulations.asked(seed, billing, world.gpu_types),
+            asked=self._simulations.asked(seed, billing, world.gpu_types, calendar),
             points=points,
         )
 
@@ -173,6 +178,19 @@ def _policy_choices() -> list[answers.PolicyChoice]:
         }
         for name, facts in POLICIES.items()
     ]
+
+
+def _calendar(value: Any, policies: Sequence[str]) -> Calendar:
+    """Its week begins with the trace, on a Monday."""
+    live = scheduled_policies()
+    for name in policies:
+        if name not in live:
+            expected = f"with a calendar, a policy that the service runs: {', '.join(live)}"
+            raise InputError("policies", name, expected)
+    try:
+        return parse_calendar(value).begun_on_a_monday()
+    except InputError as wrong:
+        raise wrong.inside("calendar") from None
 
 
 def _policy(value: Any, at: str) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 
 from boa.api.what_if import Simulation
 from boa.errors import BoaError, InputError
+from boa.model.calendar import Calendar
 from boa.model.workload import Billing, GpuType
 from boa.scheduler.learn.node_times import NodeTimes
 from boa.server.what_if.shelf import Shelf
@@ -105,16 +106,23 @@ class Simulations:
         """The id of the process that simulates, while there is one."""
         return self._worker.pid
 
-    def asked(self, seed: int, billing: Billing, types: Iterable[GpuName]) -> Asked:
+    def asked(
+        self,
+        seed: int,
+        billing: Billing,
+        types: Iterable[GpuName],
+        calendar: Calendar | None = None,
+    ) -> Asked:
         """Physics of a question. Where nodes are billed they boot, as slowly as the slowest of
         the service's own on these types."""
         if billing == "gpu":
-            return Asked(seed=seed)
+            return Asked(seed=seed, calendar=calendar)
         rented = [gpu for gpu in types if gpu in self.gpu_types]
         boots, reclaims = self._node_times.boots(rented), self._node_times.reclaims(rented)
         return Asked(
             seed=seed,
             billing=billing,
+            calendar=calendar,
             provision_s=max(boots.values(), default=0.0),
             reclaim_s=max(reclaims.values(), default=0.0),
         )
@@ -135,6 +143,7 @@ class Simulations:
                 "gpu_types": list(question.world.gpu_types),
                 "billing": question.asked.billing,
                 "boot_s": question.asked.provision_s,
+                "calendar": names_of(question.asked.calendar),
                 "asked_at": self._clock(),
                 "points_done": 0,
                 "points": question.points,
@@ -237,6 +246,10 @@ class Simulations:
         with self._changed:
             if self._known[number]["state"] == "running":  # or it was stopped
                 self._change(number, state=state, **fields)
+
+
+def names_of(calendar: Calendar | None) -> list[str]:
+    return [] if calendar is None else [period.name for period in calendar.periods]
 
 
 def _work(question: SimulationQuestion, tell: Tell) -> tuple[str, dict[str, Any]]:

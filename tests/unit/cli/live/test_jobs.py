@@ -26,7 +26,7 @@ def test_ps_json_has_exactly_the_keys_of_the_contract(run: Boa, service: FakeSer
     document = run.json("ps")
     assert set(document) == {"jobs"}
     (job,) = document["jobs"]
-    assert set(job) == JOB_KEYS | {"owner", "team"}
+    assert set(job) == JOB_KEYS | {"owner", "team", "priority"}
     assert (job["id"], job["name"], job["state"], job["width"]) == ("1", "first", "running", 2)
     assert [job["id"] for job in run.json("ps", "--all")["jobs"]] == ["2", "1"]
     assert run.json("ps", "--class", "bert")["jobs"] == []

@@ -12,6 +12,7 @@ from boa.cli.live.cost import moment
 from boa.cli.live.service import rebuilt
 from boa.formats.plain_yaml import load_yaml
 from boa.policy.boa import within_reach
+from boa.scheduler.money.money_state import SetAtRunTime
 from fakes import NOW, FakeService
 from integration.runner import STRICT, WORKLOAD, Boa
 from unit.server.routes.test_money import CONTRACT as COST_KEYS
@@ -43,6 +44,8 @@ def test_nodes_of_a_cluster_are_named_as_the_cluster_names_them(
 def test_cost_json_has_the_keys_of_the_contract(run: Boa, service: FakeService) -> None:
     more = {"provisioning_usd", "max_spend_per_hour", "effective_budget_per_hour", "since"}
     more |= {"allowed_per_hour", "unused", "billing"}
+    more |= {"forecast_basis", "forecast_over_s", "forecast_pace_per_hour"}
+    more |= {"forecast_low_usd", "forecast_high_usd"}
     assert set(run.json("cost")) == COST_KEYS | more
     assert set(run.json("cost", "--by", "day")) == COST_KEYS | more | {"rows"}
 
@@ -57,6 +60,21 @@ def test_cost_is_told_in_words(run: Boa, service: FakeService) -> None:
         assert words in run("cost", "--by", by)
     run("cost", "--by", "week", code=2)
     assert "one of day, class, job" in run.err
+
+
+def test_the_forecast_says_which_pace_it_goes_by(run: Boa, service: FakeService) -> None:
+    assert "this month  nothing spent so far, so there is no forecast yet\n" in run("cost")
+    assert run.json("cost")["forecast_basis"] == "none"
+    service.control.rent(1)
+    assert "by its end, at the pace of the last 60.0 min ($4.00/h)\n" in run("cost")
+    node = service.control.nodes[1]
+    young = replace(node, billed_from=NOW - 720, ready_at=NOW - 700)
+    service.control.nodes[1] = service.control.store.kept_nodes[1] = young
+    said = run("cost")
+    assert "at the pace of the last 12.0 min ($4.00/h): little to go on yet\n" in said
+    found = run.json("cost")
+    assert (found["forecast_basis"], found["forecast_over_s"]) == ("short", 720.0)
+    assert found["forecast_month_usd"] != found["budget_per_hour"], "not the budget's"
 
 
 @pytest.mark.parametrize(
@@ -117,6 +135,35 @@ def test_the_budget_is_shown_and_set(run: Boa, service: FakeService) -> None:
     document = run.json("budget", "set", "--max-spend", 30)
     assert (document["budget_per_hour"], document["max_spend_per_hour"]) == (7.0, 30.0)
     run("budget", "set", code=2)
+
+
+def test_a_budget_that_is_too_small_is_set_with_a_warning_on_stderr(
+    run: Boa, service: FakeService
+) -> None:
+    service.submit()
+    service.control.plan = plan_state()
+    run("budget", "set", 5000)
+    assert run.err == ""
+    said = run("budget", "set", 1)
+    assert "$1.00/h" in said
+    assert run.err.startswith("warning: the budget of $1/h is less than the jobs need")
+    assert run.err.count("\n") == 1
+    found = run.json("budget", "set", 1)
+    assert found["needed_per_hour"] == pytest.approx(service.control.plan.solution.cheapest)
+    assert run.err == f"warning: {found['warnings'][0]}.\n"
+    assert "is less than the jobs need" in run("budget", "show")
+
+
+def test_limits_that_were_set_at_run_time_are_said_beside_the_figures(
+    run: Boa, service: FakeService
+) -> None:
+    changed = SetAtRunTime(configured=None, at=NOW)
+    service.control.money = replace(service.control.money, max_spend=4.0, max_spend_set=changed)
+    words = "cap $4/h, set at run time on 2026-09-21 14:13 UTC; the configuration says none"
+    assert words in run("cost").replace("\n", " ")
+    assert words in run("budget", "show").replace("\n", " ")
+    assert run.json("cost")["max_spend_set"]["configured_per_hour"] is None
+    assert run.json("budget", "show")["max_spend_set"]["at"] == NOW
 
 
 @pytest.mark.parametrize("cap", ["0", "-3", "lots", "nan", "inf", "None"])

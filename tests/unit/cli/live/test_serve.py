@@ -14,6 +14,7 @@ import httpx
 import pytest
 
 from boa.cli import main
+from boa.formats.machine import machine, slot_words
 from integration.runner import Boa
 
 
@@ -59,16 +60,23 @@ def test_a_service_runs_a_job_remembers_its_budget_and_ends_when_told(
         (job,) = run.json("ps", "--all")["jobs"]
         assert (job["state"], job["exit_code"]) == ("failed", 3)
         assert run.json("nodes")["nodes"][0]["state"] == "ready"
-        run("budget", "set", 20)
+        run("budget", "set", 20, "--max-spend", 30)
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=60) == 0
         assert process.stderr is not None
-        assert process.stderr.read() == (
-            f"boa: serving on {url}, budget $14/h, engine local, cloud local\n"
-        )
+        first, *more = process.stderr.read().splitlines()
+        assert first == f"boa: serving on {url}, budget $14/h, engine local, cloud local"
+        slots = slot_words(*machine())
+        assert more == ([] if slots is None else [f"boa: {slots}"])
     with serving(tmp_path, "--budget", "14") as (process, url):
         monkeypatch.setenv("BOA_SERVER", url)
         assert run.json("budget", "show")["budget_per_hour"] == 20
+        assert process.stderr is not None
+        lines = [process.stderr.readline() for _ in range(4 if slots else 3)]
+        logged = [json.loads(line) for line in lines[-2:]]
+        assert [line["level"] for line in logged] == ["warning", "warning"]
+        assert logged[0]["message"].startswith("budget $20/h, set at run time on 20")
+        assert logged[1]["message"].endswith("`boa budget set --max-spend none` goes back")
         assert [job["id"] for job in run.json("ps", "--all")["jobs"]] == ["1"]
 
 

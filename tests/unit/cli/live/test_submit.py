@@ -21,9 +21,29 @@ def test_submit_prints_the_id_alone(run: Boa, service: FakeService, tmp_path: Pa
     path = tmp_path / "job.yaml"
     path.write_text("class: bert\nrun: python train.py\nworkdir: src\n")
     assert run("submit", path) == "1\n"
-    assert run.err == ""
+    assert run.err == "job 1: boa show 1, boa logs -f 1\n", "and no page where none is built"
     assert service.control.active["1"].spec.workdir == str(tmp_path / "src")
-    assert run.json("submit", path)["job"]["id"] == "2"
+    document = run.json("submit", path)
+    assert (document["job"]["id"], run.err) == ("2", "")
+    assert set(document) == {"job"}
+
+
+def test_submit_says_where_to_look_with_the_page_where_there_is_one(
+    run: Boa, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "static").mkdir()
+    (tmp_path / "static" / "index.html").write_text("<!doctype html>")
+    monkeypatch.delenv("BOA_TOKEN", raising=False)
+    with FakeService(tmp_path).serving() as url:
+        monkeypatch.setenv("BOA_SERVER", url)
+        command = ["submit", "--class", "a", "--", "true"]
+        assert run(*command) == "1\n"
+        assert run.err == f"job 1: boa show 1, boa logs -f 1, {url}/#/jobs/1\n"
+        assert json.loads(run(*command[:3], "--json", "--", "true"))["url"] == f"{url}/#/jobs/2"
+        for name in ("a.yaml", "b.yaml"):
+            (tmp_path / name).write_text("{class: a, run: b}")
+        assert run("submit", tmp_path / "a.yaml", tmp_path / "b.yaml") == "3\n4\n"
+        assert run.err == f"2 jobs: boa ps, boa show 3, {url}/#/jobs\n"
 
 
 def test_submit_takes_a_command_with_its_class(

@@ -77,7 +77,7 @@ def test_a_body_of_another_kind_is_refused_even_if_it_looks_like_json(
             "unknown parameter; expected one of all, class, state, search, limit, before",
         ),
         ("nodes?x=1", "x", "unknown parameter; expected no parameters"),
-        ("cost?by=week", "by", "'day', 'class' or 'job'"),
+        ("cost?by=week", "by", "one of day, class, job, team, user, payer or tag:KIND"),
         ("cost?since=nan", "since", "a finite number"),
         ("cost?since=1e12", "since", "a time before"),
         ("events?after=-1", "after", "greater than or equal to 0"),

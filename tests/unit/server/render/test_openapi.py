@@ -63,6 +63,9 @@ REQUESTS: dict[Operation, dict[str, Any]] = {
         "headers": {"Authorization": f"Bearer {report_token(SECRET, '1', 1)}"},
     },
     ("get", "/api/v1/cost"): {"params": {"by": "job", "since": 0}},
+    ("get", "/api/v1/saved"): {"params": {"month": "2026-09"}},
+    ("post", "/api/v1/saved"): {"json": examples.SAVED_QUESTION},
+    ("get", "/api/v1/statement"): {"params": {"month": "2026-09"}},
     ("get", "/api/v1/history"): {"params": {"points": 10}},
     ("get", "/api/v1/jobs/{job}/history"): {},
     ("get", "/api/v1/budget"): {},
@@ -225,7 +228,7 @@ def test_bodies_are_described_and_their_examples_are_right(document: dict[str, A
                 continue
             check(content["example"], content["schema"], document)
             tried += 1
-    assert tried == 12
+    assert tried == 13
 
 
 def test_every_operation_and_parameter_says_what_it_is_for(document: dict[str, Any]) -> None:
@@ -305,6 +308,9 @@ def test_the_client_can_ask_everything_that_people_may(document: dict[str, Any])
         "frontier": "frontier",
         "preview": "preview",
         "why": "why",
+        "statement": "statement",
+        "saved": "saved",
+        "ask_saved": "ask_saved",
         "what_if_traces": "what_if_traces",
         "what_if": "what_if",
         "simulations": "simulations",

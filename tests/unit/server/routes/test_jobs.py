@@ -32,7 +32,7 @@ CONTRACT = {
     "cost_usd",
 }
 ROW = {"owner", "team", "epochs", "done", "left_s", "left_usd", "stop_requested", "reason"}
-ROW |= {"paused", "sweep"}
+ROW |= {"paused", "priority", "sweep"}
 """What somebody who watches wants to know as well."""
 
 

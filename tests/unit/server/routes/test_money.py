@@ -12,12 +12,14 @@ import pytest
 
 import boa
 from boa.formats.plain_yaml import load_yaml
-from boa.model.records import Hold, NodeRecord
+from boa.model.held import Held
+from boa.model.records import NodeRecord
 from boa.scheduler.plan.plan_in_force import PlanState
 from boa.server.http import shared_answers
 from fakes import NOW, FakeService
 from integration.runner import WORKLOAD
 from learned import learned, learned_on
+from reading import held
 
 CONTRACT = {
     "budget_per_hour",
@@ -86,11 +88,11 @@ def test_who_held_what_is_read_only_where_the_answer_needs_it(
     service.control.run("1", gpus=3)
     store, read = service.control.store, []
 
-    def holds_between(since: float, until: float) -> list[Hold]:
+    def held_between(since: float, until: float) -> Held:
         read.append((since, until))
-        return store.kept_holds
+        return held(store.kept_holds)
 
-    monkeypatch.setattr(store, "holds_between", holds_between)
+    monkeypatch.setattr(store, "held_between", held_between)
     assert service.get("cost")["forecast_month_usd"] > 0
     assert read == []
     service.get("cost", params={"by": "job", "since": NOW - HOUR})

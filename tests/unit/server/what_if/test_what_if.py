@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from boa.api.what_if import Comparison, Simulation
+from boa.formats.calendar import parse_calendar
 from boa.model.cluster import Shape
 from boa.model.job import JobRecord, State
 from boa.model.trace import TraceJob
@@ -28,6 +29,12 @@ from live import T4, Live, config, prior, profile, spec
 from replacing import make, promptly
 
 ASKED: dict[str, Any] = {"trace": "day", "policies": ["boa"], "budgets": [80]}
+WEEK: dict[str, Any] = {
+    "periods": [
+        {"name": "night", "hours": "20:00-08:00", "budget_per_hour": 120, "price_factor": 0.5},
+        {"name": "day", "budget_per_hour": 40},
+    ]
+}
 HEAD = "name,arrival_s,application\n"
 
 
@@ -62,6 +69,24 @@ WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
         "tiresias runs on no more",
     ),
     "too many points": ({**ASKED, "budgets": list(range(1, 62))}, "policies", "at most 60 points"),
+    "a calendar for who is not run by the service": (
+        {**ASKED, "policies": ["sia"], "calendar": WEEK},
+        "policies",
+        "a policy that the service runs",
+    ),
+    "a calendar without periods": (
+        {**ASKED, "calendar": {}},
+        "calendar: periods",
+        "the fields periods",
+    ),
+    "prices of what is not simulated": (
+        {
+            **ASKED,
+            "calendar": {"periods": [{"name": "all", "budget_per_hour": 1, "prices": {"T9": 1}}]},
+        },
+        "calendar: all: prices",
+        "T4",
+    ),
     "an unknown field": ({**ASKED, "budget": 3}, "budget", "one of "),
     "own, of nothing": ({**ASKED, "trace": "own"}, "trace", "fewer than 10 jobs"),
     "text that is no trace": (file('{"jobs": []}'), "mine.csv", "column 'name'"),
@@ -144,6 +169,24 @@ def test_budgets_count_what_the_service_s_own_does(tmp_path: Path) -> None:
         service.simulations.close()
     assert (by_itself["billing"], by_itself["boot_s"]) == ("node", 120.0)
     assert (otherwise["billing"], otherwise["boot_s"]) == ("gpu", 0.0)
+
+
+def test_a_calendar_in_the_question_changes_prices_by_the_hour(service: FakeService) -> None:
+    told = service.ask("POST", "/api/v1/what-if", json={**ASKED, "calendar": WEEK}).json()
+    assert told["simulation"]["calendar"] == ["night", "day"]
+    service.ask("POST", f"/api/v1/what-if/{told['simulation']['id']}/stop")
+    world = catalogue_world("day", generated_trace("day"), None, {})
+    jobs = world.trace.jobs[:3]
+    few = replace(world, trace=replace(world.trace, jobs=jobs))
+    calendar = parse_calendar(WEEK).begun_on_a_monday()
+    usual, changing = (
+        run_one(few, "boa", Knobs(budget=40.0), asked)
+        for asked in (Asked(max_spend=1e6), Asked(max_spend=1e6, calendar=calendar))
+    )
+    assert jobs[-1].arrival_s < 8 * 3600, "at night"
+    assert changing.bill_per_hour / changing.gpu_hours == pytest.approx(
+        usual.bill_per_hour / usual.gpu_hours / 2, rel=0.2
+    )
 
 
 def test_where_nodes_are_billed_they_boot_as_slowly_as_the_service_s_own() -> None:

@@ -1,0 +1,142 @@
+"""Shapes that answers about money share: the month's forecast, limits set at run time, warnings."""
+
+from typing import Literal, NotRequired
+
+from typing_extensions import TypedDict
+
+
+class LimitSet(TypedDict):
+    """A budget or cap that was set at run time, where the configuration says otherwise."""
+
+    configured_per_hour: float | None
+    """Null: no cap."""
+    at: float | None
+    """When it was set; null: by a version that did not note it down."""
+    words: str
+    """All of it in a sentence, with the command that goes back."""
+
+
+class LimitsSet(TypedDict):
+    """Where budget and cap come from; left out: from the configuration."""
+
+    budget_set: NotRequired[LimitSet]
+    max_spend_set: NotRequired[LimitSet]
+
+
+class MonthForecast(TypedDict):
+    """This calendar month (UTC) at its end."""
+
+    forecast_month_usd: float
+    """USD spent in it, and `forecast_pace_per_hour` for the rest of it."""
+    forecast_basis: NotRequired[Literal["none", "short", "spend"]]
+    """Ground of the forecast: nothing was spent yet, so that there is none; the pace of less than
+    an hour; the pace of an hour or more. It is never the budget."""
+    forecast_over_s: NotRequired[float]
+    """Seconds up to now that the pace is of: since the month's first charge, or of the last day
+    while the month is younger."""
+    forecast_pace_per_hour: NotRequired[float]
+    forecast_low_usd: NotRequired[float | None]
+    """With `forecast_high_usd`: the month ends between the two in 80 % of all cases, as far as one
+    can tell from how much the spend has varied of late; null while there is too little history."""
+    forecast_high_usd: NotRequired[float | None]
+    forecast_band_basis: NotRequired[str]
+    """Ground of the band, in words."""
+
+
+class Enough(TypedDict):
+    """Whether the money is enough for the jobs that are there."""
+
+    needed_per_hour: NotRequired[float | None]
+    """USD per hour, on the bill, of the cheapest plan for them; null: there is no plan yet."""
+    warnings: NotRequired[list[str]]
+    """A sentence for each limit that is too small: what is needed, and what will happen."""
+
+
+class BudgetStretch(TypedDict):
+    """Money for a month, a quarter, or for a project until a date: what is left of it."""
+
+    name: str
+    """The stretch of time that is now, such as 2026-11, 2026-Q4, until 2027-03-31."""
+    each: Literal["month", "quarter", "once"]
+    usd: float
+    """As configured …"""
+    allowed_usd: float
+    """… and for this stretch: with what an earlier one left, and of the first only a part, if it
+    began in its middle."""
+    rolled_usd: float
+    """Left by the stretch before; negative: owed."""
+    spent_usd: float
+    left_usd: float
+    since: float
+    ends: float
+    rolls_over: bool
+    """Whether what is left, or owed, at its end goes into the next."""
+    used_up: bool
+
+
+class BudgetPart(TypedDict):
+    """One of those who share the budget."""
+
+    name: str
+    above: str | None
+    """Name of the part that it is a part of; null: of the whole."""
+    budget_per_hour: float
+    """Average spend that it has by right …"""
+    right_now_per_hour: float
+    """… and while loans are paid back."""
+    max_per_hour: float | None
+    lent_usd: float
+    """Part of its share that others have had; negative: it had theirs."""
+    spend_now_per_hour: float
+    """Cost of what its jobs hold, and its part of what nobody does."""
+    lends: bool
+    """Whether others may have what it does not want."""
+    classes: list[str]
+    """Job classes that it pays for itself, not through a part. The whole pays for those that none
+    names."""
+    max_spend_per_hour: float | None
+    """Hard cap: the most that its jobs hold at any moment. Null: none."""
+    borrows: bool
+    """Whether it may have what others do not want, beyond its own."""
+    stretch: NotRequired[BudgetStretch]
+    """Month, quarter or time until a date that its money is for. Left out: it is by the hour."""
+
+
+class BudgetHours(TypedDict):
+    """A stretch of the week, by the clocks of the calendar's time zone."""
+
+    period: str
+    budget_per_hour: float
+    begins_minute: int
+    """Minutes since Monday, 00:00 …"""
+    ends_minute: int
+    """… and that of its end; 10080 is that of the week."""
+
+
+class BudgetCalendar(TypedDict):
+    """A budget that changes by the hour. `budget_per_hour` beside it is the one in force now."""
+
+    period: str | None
+    """Name of the one that holds; null: the budget has ended."""
+    next_at: float | None
+    """When another begins, or the budget ends; null: never."""
+    next_period: str | None
+    next_budget_per_hour: float
+    week_budget_per_hour: float
+    """On average over a week."""
+    ends_at: float | None
+    """When the budget ends; null: never."""
+    time_zone: str
+    allowed_per_hour: float
+    """The budget on average from `since` until now."""
+    average_per_hour: dict[str, float]
+    """By period: what was spent per hour while it held, since the budget was set."""
+    words: str
+    """The period and the next one, in a sentence."""
+    week: list[BudgetHours]
+    """The whole week, from Monday on."""
+
+
+class FollowsCalendar(TypedDict):
+    calendar: NotRequired[BudgetCalendar]
+    """Left out where the budget is the same at all hours."""

@@ -1,0 +1,152 @@
+"""`boa statement`: a month's bill, and whose it is."""
+
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, cast
+
+from boa.cli import shell
+from boa.cli.console import console, emit_json, note
+from boa.cli.live.service import connect, dollars
+from boa.cli.markup import escape
+from boa.cli.options import Json
+from boa.cli.tables import Table, listing
+from boa.errors import FileError, InputError, UsageError
+from boa.plots.words import percent
+
+if TYPE_CHECKING:
+    from boa.api.reports import Statement, StatementAmounts
+
+KINDS = ("csv", "json", "html")
+FIGURES = ("jobs", "GPU-hours", "held", "idle", "booting", "total")
+FIRST_TO_GO = ("booting", "idle", "GPU-hours", "jobs", "held")
+Month = Annotated[
+    str | None,
+    shell.Option("--month", metavar="YYYY-MM", help="Which (UTC); default: the present one."),
+]
+
+
+def statement(
+    month: Month = None,
+    csv: Annotated[
+        bool, shell.Option("--csv", help="Print it as CSV, a row per payer, team, user, class.")
+    ] = False,
+    out: Annotated[
+        Path | None,
+        shell.Option("-o", "--out", metavar="FILE", help="Write FILE.csv, FILE.json or FILE.html."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Show a month's bill, and who spent what on which class.
+
+    What no job held (idle GPUs, nodes that boot or go) is shared out in
+    proportion to what was held in the same month, and shown apart. Lines add up
+    to the bill to the cent. A page (-o FILE.html) is made to be printed.
+
+    [bold]Examples[/bold]
+    [dim]$[/dim] boa statement
+    [dim]$[/dim] boa statement --month 2026-10 -o october.html
+    [dim]$[/dim] boa statement --csv > this-month.csv
+    """
+    kind = _kind(out, csv=csv, json=json)
+    with connect() as client:
+        text = client.statement_file(kind, month) if kind in ("csv", "html") else None
+        found = None if text is not None else client.statement(month)
+    if out is not None:
+        _write(out, text, found)
+        note(f"written to {out}")
+    elif text is not None:
+        sys.stdout.write(text)
+    elif found is not None and json:
+        emit_json({key: value for key, value in found.items() if key != "now"})
+    elif found is not None:
+        _show(found)
+
+
+def _kind(out: Path | None, *, csv: bool, json: bool) -> 'Literal["csv", "html", "json", ""]':
+    if csv + json + (out is not None) > 1:
+        raise UsageError("one of --csv, --json and -o: a file's ending says what is in it.")
+    if out is None:
+        return "csv" if csv else "json" if json else ""
+    kind = out.suffix.removeprefix(".").lower()
+    if kind not in KINDS:
+        raise InputError("-o", str(out), "a file whose name ends in .csv, .json or .html")
+    return cast('Literal["csv", "html", "json"]', kind)
+
+
+def _write(out: Path, text: str | None, found: "Statement | None") -> None:
+    from json import dumps
+
+    from boa.atomic_file import replace_file
+
+    if text is None:
+        text = dumps(found, indent=2, ensure_ascii=False) + "\n"
+    try:
+        replace_file(out, text.encode())
+    except OSError as trouble:
+        problem = f"cannot be written ({trouble.strerror})"
+        raise FileError(str(out), problem, "a file that can be written") from None
+
+
+def _show(found: "Statement") -> None:
+    out = console()
+    for name, said in _headline(found):
+        out.print(f"[bold]{name:<9}[/bold] {said}")
+    for what, groups in (("team", found["by_team"]), ("class", found["by_class"])):
+        out.print()
+        rows = [(escape(group["name"] or "–"), *_cells(group)) for group in groups]
+        out.print(_table((what,), rows, out.width))
+    if found["by_payer"][1:]:
+        out.print()
+        out.print(_payers(found, out.width))
+    out.print()
+    lines = [
+        (
+            *(escape(line["payer"] or "–"), escape(line["team"] or "–")),
+            *(escape(line["user"] or "–"), escape(line["job_class"] or "–")),
+            *_cells(line),
+        )
+        for line in found["lines"]
+    ]
+    out.print(_table(("payer", "team", "user", "class"), lines, out.width))
+    out.print()
+    out.print(f"[dim]{found['rule']}[/dim]")
+
+
+def _headline(found: "Statement") -> list[tuple[str, str]]:
+    month = datetime.fromtimestamp(found["since"], UTC)
+    until = datetime.fromtimestamp(found["until"], UTC)
+    how = "complete" if found["complete"] else f"in progress, up to {until:%Y-%m-%d %H:%M} UTC"
+    bill, budget = found["total_usd"], found["budget_usd"]
+    parts = (("jobs", "held_usd"), ("idle", "idle_usd"), ("booting", "booting_usd"))
+    apart = ", ".join(f"{name} {dollars(found[key])}" for name, key in parts)  # type: ignore[literal-required]
+    return [
+        ("month", f"{month:%B %Y} ({found['days_in_month']} days): {how}"),
+        ("bill", f"[bold green]{dollars(bill)}[/bold green]: {apart}"),
+        ("budget", f"{dollars(budget)} for the whole month; {percent(bill / budget)} is spent"),
+    ]
+
+
+def _cells(of: "StatementAmounts") -> tuple[str, ...]:
+    money = (of["held_usd"], of["idle_usd"], of["booting_usd"], of["total_usd"])
+    return (f"{of['jobs']:,}", f"{of['gpu_hours']:,.1f}", *map(dollars, money))
+
+
+def _table(names: tuple[str, ...], rows: list[tuple[str, ...]], width: int) -> Table:
+    return listing((*names, *FIGURES), rows, width, right=FIGURES, cut=names, drop=FIRST_TO_GO)
+
+
+def _payers(found: "Statement", width: int) -> Table:
+    rows = []
+    for payer in found["by_payer"]:
+        right, spent = payer["budget_usd"], payer["with_parts_usd"]
+        rows.append(
+            (
+                *(escape(payer["name"] or "–"), escape(payer["above"] or "–")),
+                *("–" if right is None else dollars(right), dollars(spent)),
+                percent(spent / right) if right else "–",
+            )
+        )
+    right_hand = ("by right", "spent", "of its right")
+    names = ("part of the budget", "of")
+    return listing((*names, *right_hand), rows, width, right=right_hand, cut=names, drop=("of",))

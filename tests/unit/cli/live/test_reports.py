@@ -1,0 +1,119 @@
+"""A month's statement and what was saved in it, from the command line."""
+
+import csv
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from boa.model.calendar import Calendar, Period
+from boa.model.notices import MonthSpent
+from boa.scheduler.money import accounts
+from boa.scheduler.money.costs import month_of
+from boa.scheduler.money.money_state import PartState, StretchState
+from boa.server.render.statements import month_spent
+from fakes import NOW, FakeService
+from integration.runner import Boa
+from unit.server.routes.test_reports import SEPTEMBER, TREE
+
+STRETCH = StretchState(
+    name="2026-09",
+    each="month",
+    usd=4000.0,
+    allowed=3600.0,
+    rolled=0.0,
+    spent=4.0,
+    since=SEPTEMBER,
+    ends=month_of(NOW)[1],
+    rolls_over=False,
+    used_up=False,
+)
+PART = PartState(
+    name="",
+    above=None,
+    per_hour=1.0,
+    right_now=1.0,
+    max_per_hour=None,
+    lent=0.0,
+    now_per_hour=0.0,
+)
+
+
+def test_a_statement_is_told_in_words_and_says_its_rule(run: Boa, service: FakeService) -> None:
+    service.submit()
+    service.control.run("1", gpus=3)
+    said = run("statement")
+    assert "September 2026 (30 days): in progress, up to" in said
+    assert "bill      $4.00" in said
+    assert "resnet18" in said
+    assert "shared out in proportion" in said.replace("\n", " ")
+
+
+def test_a_statement_goes_to_a_file_whose_ending_says_what_is_in_it(
+    run: Boa, service: FakeService, tmp_path: Path
+) -> None:
+    service.submit()
+    service.control.run("1", gpus=3)
+    run("statement", "-o", str(tmp_path / "a.csv"))
+    (row,) = csv.DictReader(io.StringIO((tmp_path / "a.csv").read_text()))
+    assert (row["class"], row["total_usd"]) == ("resnet18", "4.00")
+    run("statement", "-o", str(tmp_path / "a.html"), "--month", "2026-09")
+    assert (tmp_path / "a.html").read_text().startswith("<!doctype html>")
+    run("statement", "-o", str(tmp_path / "a.json"))
+    assert json.loads((tmp_path / "a.json").read_text())["total_usd"] == 4.0
+    assert run("statement", "--csv").startswith("month,state,payer")
+    run("statement", "-o", str(tmp_path / "a.pdf"), code=2)
+    run("statement", "--csv", "--json", code=2)
+    run("statement", "--month", "2026-10", code=2)
+
+
+def test_what_was_saved_is_not_said_of_too_few_jobs(run: Boa, service: FakeService) -> None:
+    assert "it takes 10 to say anything" in run("saved").replace("\n", " ")
+    assert run.json("saved")["state"] == "none"
+    run("saved", "--width", "0", code=2)
+
+
+def test_cost_is_listed_by_tag(run: Boa, service: FakeService) -> None:
+    service.submit(tags={"project": "zoo"})
+    service.control.run("1", gpus=3)
+    said = run("cost", "--by", "tag:project")
+    assert "project" in said
+    assert "zoo" in said
+    run("cost", "--by", "tag:", code=2)
+
+
+def test_a_part_has_spent_what_its_parts_have_with_their_share_of_idle_gpus(
+    service: FakeService,
+) -> None:
+    control = service.control
+    service.submit()
+    control.run("1", gpus=3)
+    control.money = replace(control.money, sharing=TREE)
+    whole, vision, cats, language = month_spent(control.store, control.money, NOW)
+    assert whole.part == ""
+    assert whole.allowed == control.money.budget * 720
+    assert vision == MonthSpent(month=SEPTEMBER, part="vision", spent=4.0, allowed=6.0 * 720)
+    assert (cats.part, cats.spent) == ("cats", 4.0)
+    assert (language.part, language.spent) == ("language", 0.0)
+
+
+def test_a_months_budget_is_what_its_calendar_still_allows(service: FakeService) -> None:
+    control = service.control
+    by_day = Period(name="day", budget=30.0, begins=480, ends=1200)
+    calendar = Calendar(periods=(by_day, Period(name="night", budget=10.0)))
+    state = accounts.state(accounts.Accounts(), calendar, NOW)
+    control.money = replace(control.money, budget=10.0, sharing=TREE, calendar=state)
+    whole, vision, *_ = month_spent(control.store, control.money, NOW)
+    to_come = calendar.allowed(NOW, month_of(NOW)[1])
+    assert whole.allowed == pytest.approx(10.0 * (NOW - SEPTEMBER) / 3600 + to_come)
+    assert vision.allowed == pytest.approx(6.0 / 10.0 * whole.allowed)
+
+
+def test_money_for_a_month_is_the_months_budget(service: FakeService) -> None:
+    control, stretch = service.control, STRETCH
+    parts = (replace(PART, name="vision", stretch=replace(stretch, allowed=123.0)),)
+    control.money = replace(control.money, sharing=TREE, stretch=stretch, parts=parts)
+    whole, vision, *_ = month_spent(control.store, control.money, NOW)
+    assert (whole.allowed, vision.allowed) == (stretch.allowed, 123.0)
