@@ -1,6 +1,9 @@
 """A service that has just been set up, and words that somebody else has chosen."""
 
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
@@ -35,6 +38,22 @@ def test_a_view_with_nothing_to_show_says_so(
     expect(page.get_by_text(EMPTY[view])).to_be_visible()
     expect(page.get_by_text("Loading")).to_have_count(0)
     expect(page.get_by_text("NaN")).to_have_count(0)
+
+
+def test_the_steps_to_a_first_job_work_as_they_stand_and_go_with_it(
+    window: Window, service: OwnService, tmp_path: Path
+) -> None:
+    page = window.open(service.url)
+    steps = page.get_by_text("Your first job, in three steps")
+    expect(steps).to_be_visible()
+    file, submit, _ = page.locator(".command pre").all_inner_texts()
+    boa = f'boa() {{ {sys.executable} -m boa "$@"; }}'
+    script = "\n".join([boa, file, submit])
+    subprocess.run(["bash", "-ec", script], cwd=tmp_path, check=True, capture_output=True)
+    expect(steps).to_have_count(0)
+    page.reload()
+    expect(page.get_by_text("Spend now")).to_be_visible()
+    expect(steps).to_have_count(0)
 
 
 def test_a_name_is_shown_as_it_is_and_never_run(window: Window, service: OwnService) -> None:

@@ -2,7 +2,7 @@
 
 from playwright.sync_api import Page, expect
 
-from browser.conftest import Window
+from browser.conftest import PHONE, Window
 from browser.lab import Lab, until
 
 GIVE_BACK_MS = 11_000
@@ -11,7 +11,14 @@ SEEN = """(state) => {
   document.dispatchEvent(new Event("visibilitychange"));
 }"""
 """Headless tabs are never hidden by others."""
-VIEWS = ["Budget", "Jobs", "Cluster", "Classes", "What-if", "Events", "Audit"]
+BITS_PER_S, ROUND_TRIP_S = 1.6e6, 0.15
+"""A phone far from its mast."""
+SIZES = """() => [
+  ...performance.getEntriesByType('navigation'),
+  ...performance.getEntriesByType('resource').filter(({ name }) => !/api.v1.(?!budget)/.test(name)),
+].map(({ transferSize }) => transferSize)"""
+"""Bytes of what the page needs before it shows money: itself, and its first question."""
+VIEWS = ["Budget", "Month", "Jobs", "Cluster", "Classes", "What-if", "Events", "Audit"]
 
 
 def test_the_page_comes_up_and_is_live(page: Page) -> None:
@@ -26,6 +33,18 @@ def test_everything_comes_from_the_service_itself(page: Page) -> None:
     fetched = page.evaluate("performance.getEntriesByType('resource').map((entry) => entry.name)")
     assert fetched
     assert all(name.startswith(home) for name in fetched), fetched
+
+
+def test_a_phone_on_a_slow_line_has_the_page_within_three_seconds(window: Window, lab: Lab) -> None:
+    """By what goes over the line, as if nothing went at the same time: a busy machine is no slow
+    line."""
+    page = window.open(lab.url, viewport=PHONE, phone=True)
+    expect(page.get_by_role("status").filter(has_text="live")).to_be_visible()
+    expect(page.get_by_text("Spend now")).to_be_visible()
+    sizes: list[int] = page.evaluate(SIZES)
+    assert sum(sizes) > 50_000, "the page itself is among them"
+    line_s = (1 + len(sizes)) * ROUND_TRIP_S + 8 * sum(sizes) / BITS_PER_S
+    assert line_s < 3.0, sizes
 
 
 def test_many_tabs_can_be_open_since_those_behind_let_go(window: Window, lab: Lab) -> None:

@@ -19,7 +19,7 @@ STORY_S = 270.0
 """Of the wall: what pictures that are kept have to tell."""
 SHOWN = {"budget-desktop-dark", "jobs-phone-light"}
 """That the documents show beside every view on a desk, light."""
-VIEWS = ("budget", "jobs", "job", "cluster", "classes", "class", "what-if", "events")
+VIEWS = ("budget", "month", "jobs", "job", "cluster", "classes", "class", "what-if", "events")
 POLICIES = ("boa", "sia-autoscale", "rubick-autoscale")
 
 

@@ -6,6 +6,8 @@ import { usdPerHour } from "./format";
 import { Boundary } from "./parts/Boundary";
 import { Login } from "./parts/Login";
 import { Loading, Problem } from "./parts/basics";
+import type { Target } from "./parts/found";
+import { Palette } from "./parts/Palette";
 import { useLookedAt } from "./state/attention";
 import { live, linkTo, useAnswer, usePicture, useRoute } from "./state/hooks";
 import { session, useAccess } from "./state/session";
@@ -17,7 +19,11 @@ import { Budget } from "./views/Budget";
 import { Classes } from "./views/Classes";
 import { Cluster } from "./views/Cluster";
 import { Events } from "./views/Events";
+import { FirstRun } from "./views/FirstRun";
 import { Jobs } from "./views/Jobs";
+import { Month } from "./views/Month";
+import { Teams } from "./views/Teams";
+import { useIsShared } from "./views/teams/Payer";
 import { WhatIf } from "./views/WhatIf";
 
 /** A view gets what follows its own name in the address. */
@@ -25,6 +31,8 @@ export type View = ComponentType<{ rest: string[] }>;
 
 const VIEWS: readonly (readonly [key: string, name: string, view: View])[] = [
   ["budget", "Budget", Budget],
+  ["month", "Month", Month],
+  ["teams", "Teams", Teams],
   ["jobs", "Jobs", Jobs],
   ["cluster", "Cluster", Cluster],
   ["classes", "Classes", Classes],
@@ -34,6 +42,11 @@ const VIEWS: readonly (readonly [key: string, name: string, view: View])[] = [
 ];
 /** Views that others would only be refused. */
 const FOR_ADMINS = ["audit"];
+/** Views that say something only where several share the budget. */
+const FOR_TEAMS = ["teams"];
+
+/** Views that somebody with an empty service looks at first. */
+const BEGINNINGS = ["budget", "jobs"];
 
 const RETRY_MS = 2000;
 /** Until a service that was not there is asked again. */
@@ -83,7 +96,11 @@ function Shell() {
   const nav = useRef<HTMLElement>(null);
   const who = useAnswer<WhoAmI>("/whoami").data;
   const isAdmin = who?.role === "admin";
-  useEffect(() => showCurrent(nav.current), [current, isAdmin]);
+  const isShared = useIsShared();
+  const shown = VIEWS.filter(
+    ([name]) => (isAdmin || !FOR_ADMINS.includes(name)) && (isShared || !FOR_TEAMS.includes(name)),
+  );
+  useEffect(() => showCurrent(nav.current), [current, shown.length]);
   return (
     <div className="shell">
       <a className="skip" href="#main" onClick={(event) => skip(event)}>
@@ -96,19 +113,18 @@ function Shell() {
             <img src="/favicon.svg" alt="" width="26" height="26" /> BOA
           </a>
           <nav aria-label="Views" ref={nav}>
-            {VIEWS.filter(([name]) => isAdmin || !FOR_ADMINS.includes(name)).map(
-              ([name, title]) => (
-                <a
-                  key={name}
-                  href={linkTo(name)}
-                  aria-current={name === current ? "page" : undefined}
-                >
-                  {title}
-                </a>
-              ),
-            )}
+            {shown.map(([name, title]) => (
+              <a
+                key={name}
+                href={linkTo(name)}
+                aria-current={name === current ? "page" : undefined}
+              >
+                {title}
+              </a>
+            ))}
           </nav>
           <div className="top-tools">
+            <Palette views={shown.map(([name, title]) => targetOf(name, title))} />
             <ConnectionPill />
             <ThemeButton />
             {session.hasToken && (
@@ -127,11 +143,18 @@ function Shell() {
       </div>
       <main id="main" tabIndex={-1}>
         <Who value={who}>
-          <Boundary key={current}>{Current && <Current rest={rest} />}</Boundary>
+          <Boundary key={current}>
+            {BEGINNINGS.includes(current ?? "") && <FirstRun />}
+            {Current && <Current rest={rest} />}
+          </Boundary>
         </Who>
       </main>
     </div>
   );
+}
+
+function targetOf(name: string, title: string): Target {
+  return { kind: "view", name: title, href: linkTo(name) };
 }
 
 /** On a phone not all of them fit beside each other. */
@@ -160,7 +183,7 @@ export function titleOf(view: string, [first]: string[], budget: Money | null): 
   if (view === "jobs" && first !== undefined) {
     return `${first.startsWith("s") ? "sweep" : "job"} ${first} · BOA`;
   }
-  if (view === "classes" && first !== undefined) return `${first} · BOA`;
+  if ((view === "classes" || view === "teams") && first !== undefined) return `${first} · BOA`;
   return `${name} · BOA`;
 }
 

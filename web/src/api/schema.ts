@@ -88,8 +88,9 @@ export interface paths {
         head?: never;
         /**
          * Change
-         * @description Change fields of a job that has not ended: `name`, `gpus`, `retries`, `weight`,
-         *     `max_time_s`, `max_cost`, `deadline_s` (from now). Null takes a limit away.
+         * @description Change fields of a job that has not ended: `name`, `gpus`, `retries`,
+         *     `priority`, `weight`, `max_time_s`, `max_cost`, `deadline_s` (from now). Null takes a limit
+         *     away.
          */
         patch: operations["change"];
         trace?: never;
@@ -441,13 +442,14 @@ export interface paths {
         };
         /**
          * Budget
-         * @description The budget, and how spend compares with it.
+         * @description The budget, how spend compares with it, and whether it is enough for the jobs.
          */
         get: operations["budget"];
         /**
          * Set Budget
          * @description Change the budget, the cap or both. What is left out stays as it is; a cap of null is
-         *     taken away. With a budget, averages count from now.
+         *     taken away. With a budget, averages count from now. Too little for the jobs that are there
+         *     is no error: `warnings` says what will happen.
          */
         put: operations["set_budget"];
         post?: never;
@@ -552,6 +554,53 @@ export interface paths {
          *     fail was mended where the service does not see it.
          */
         post: operations["retry_class"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/statement": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Statement
+         * @description A calendar month's bill to the cent, and who spent what on which class.
+         *
+         *     Of a month in progress, up to now: the answer may be some seconds old then.
+         */
+        get: operations["statement"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/saved": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Saved
+         * @description Savings of a month against fixed widths, as far as they were simulated.
+         */
+        get: operations["saved"];
+        put?: never;
+        /**
+         * Ask Saved
+         * @description Have simulated what BOA saved in a month; what was simulated already is told again, but
+         *     of a month in progress it is made anew. Answers at once: `state` says how far it is.
+         */
+        post: operations["ask_saved"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1141,6 +1190,13 @@ export interface components {
          * @description Budget that the service steers to, and what it spends.
          */
         Budget: {
+            budget_set?: components["schemas"]["LimitSet"];
+            max_spend_set?: components["schemas"]["LimitSet"];
+            /** Needed Per Hour */
+            needed_per_hour?: number | null;
+            /** Warnings */
+            warnings?: string[];
+            calendar?: components["schemas"]["BudgetCalendar"];
             /**
              * Budget Per Hour
              * @description Average spend per hour.
@@ -1166,6 +1222,13 @@ export interface components {
             average_spend_per_hour: number;
             /** Spend Now Per Hour */
             spend_now_per_hour: number;
+            /** @description Months, quarter or time until a date that the budget is for: `budget_per_hour` is what is left of it, by the hour. Left out: it is by the hour. */
+            stretch?: components["schemas"]["BudgetStretch"];
+            /**
+             * Parts
+             * @description Those who share it, from the top down; left out where nobody does.
+             */
+            parts?: components["schemas"]["BudgetPart"][];
             /**
              * Since
              * @description Beginning of the average: the first start, or the last change of the budget.
@@ -1173,6 +1236,110 @@ export interface components {
             since: number;
             /** Now */
             now: number;
+        };
+        /**
+         * BudgetCalendar
+         * @description A budget that changes by the hour. `budget_per_hour` beside it is the one in force now.
+         */
+        BudgetCalendar: {
+            /** Period */
+            period: string | null;
+            /** Next At */
+            next_at: number | null;
+            /** Next Period */
+            next_period: string | null;
+            /** Next Budget Per Hour */
+            next_budget_per_hour: number;
+            /** Week Budget Per Hour */
+            week_budget_per_hour: number;
+            /** Ends At */
+            ends_at: number | null;
+            /** Time Zone */
+            time_zone: string;
+            /** Allowed Per Hour */
+            allowed_per_hour: number;
+            /** Average Per Hour */
+            average_per_hour: {
+                [key: string]: number;
+            };
+            /** Words */
+            words: string;
+            /** Week */
+            week: components["schemas"]["BudgetHours"][];
+        };
+        /**
+         * BudgetHours
+         * @description A stretch of the week, by the clocks of the calendar's time zone.
+         */
+        BudgetHours: {
+            /** Period */
+            period: string;
+            /** Budget Per Hour */
+            budget_per_hour: number;
+            /** Begins Minute */
+            begins_minute: number;
+            /** Ends Minute */
+            ends_minute: number;
+        };
+        /**
+         * BudgetPart
+         * @description One of those who share the budget.
+         */
+        BudgetPart: {
+            /** Name */
+            name: string;
+            /** Above */
+            above: string | null;
+            /** Budget Per Hour */
+            budget_per_hour: number;
+            /** Right Now Per Hour */
+            right_now_per_hour: number;
+            /** Max Per Hour */
+            max_per_hour: number | null;
+            /** Lent Usd */
+            lent_usd: number;
+            /** Spend Now Per Hour */
+            spend_now_per_hour: number;
+            /** Lends */
+            lends: boolean;
+            /** Classes */
+            classes: string[];
+            /** Max Spend Per Hour */
+            max_spend_per_hour: number | null;
+            /** Borrows */
+            borrows: boolean;
+            stretch?: components["schemas"]["BudgetStretch"];
+        };
+        /**
+         * BudgetStretch
+         * @description Money for a month, a quarter, or for a project until a date: what is left of it.
+         */
+        BudgetStretch: {
+            /** Name */
+            name: string;
+            /**
+             * Each
+             * @enum {string}
+             */
+            each: "month" | "quarter" | "once";
+            /** Usd */
+            usd: number;
+            /** Allowed Usd */
+            allowed_usd: number;
+            /** Rolled Usd */
+            rolled_usd: number;
+            /** Spent Usd */
+            spent_usd: number;
+            /** Left Usd */
+            left_usd: number;
+            /** Since */
+            since: number;
+            /** Ends */
+            ends: number;
+            /** Rolls Over */
+            rolls_over: boolean;
+            /** Used Up */
+            used_up: boolean;
         };
         /**
          * ClassChange
@@ -1459,6 +1626,26 @@ export interface components {
          * @description Money: spent, being spent, and to come.
          */
         Cost: {
+            budget_set?: components["schemas"]["LimitSet"];
+            max_spend_set?: components["schemas"]["LimitSet"];
+            /** Forecast Month Usd */
+            forecast_month_usd: number;
+            /**
+             * Forecast Basis
+             * @enum {string}
+             */
+            forecast_basis?: "none" | "short" | "spend";
+            /** Forecast Over S */
+            forecast_over_s?: number;
+            /** Forecast Pace Per Hour */
+            forecast_pace_per_hour?: number;
+            /** Forecast Low Usd */
+            forecast_low_usd?: number | null;
+            /** Forecast High Usd */
+            forecast_high_usd?: number | null;
+            /** Forecast Band Basis */
+            forecast_band_basis?: string;
+            calendar?: components["schemas"]["BudgetCalendar"];
             /** Budget Per Hour */
             budget_per_hour: number;
             /** Max Spend Per Hour */
@@ -1516,11 +1703,6 @@ export interface components {
              */
             provisioning_usd: number;
             /**
-             * Forecast Month Usd
-             * @description Cost of this calendar month (UTC), if the rest of it costs what it cost on average.
-             */
-            forecast_month_usd: number;
-            /**
              * Unused
              * @description Money of this moment that no job uses, by why.
              */
@@ -1533,7 +1715,8 @@ export interface components {
         };
         /**
          * CostRow
-         * @description Cost of one day, class or job; job or class null: of what no job held.
+         * @description Cost of one day, class, job, team, user, payer (a part of the budget) or value of a tag;
+         *     null: of what no job held. An empty name: of jobs without a team, a user or such a tag.
          */
         CostRow: {
             /**
@@ -1550,6 +1733,17 @@ export interface components {
             job?: string | null;
             /** Name */
             name?: string;
+            /** Team */
+            team?: string | null;
+            /** User */
+            user?: string | null;
+            /** Payer */
+            payer?: string | null;
+            /**
+             * Tag
+             * @description Value of the tag that was asked for.
+             */
+            tag?: string | null;
             /** Total Usd */
             total_usd: number;
             /** Jobs Usd */
@@ -1698,7 +1892,7 @@ export interface components {
              * Kind
              * @enum {string}
              */
-            kind: "submitted" | "started" | "rescaled" | "restarted" | "stop" | "stopped" | "succeeded" | "failed" | "retry" | "paused" | "resumed" | "changed" | "limit" | "deadline" | "node_rented" | "node_ready" | "node_released" | "node_leaving" | "node_gone" | "node_lost" | "orphan" | "shortage" | "planned" | "budget" | "clock" | "trouble" | "other";
+            kind: "submitted" | "started" | "rescaled" | "restarted" | "stop" | "stopped" | "succeeded" | "failed" | "retry" | "paused" | "resumed" | "changed" | "limit" | "deadline" | "node_rented" | "node_ready" | "node_released" | "node_leaving" | "node_gone" | "node_lost" | "orphan" | "shortage" | "planned" | "budget" | "period" | "used_up" | "clock" | "trouble" | "other";
             /**
              * Text
              * @description Sentence that says what happened.
@@ -1916,6 +2110,11 @@ export interface components {
              * @description When the control loop last looked at everything.
              */
             stepped_at: number;
+            /**
+             * Page
+             * @description Whether the dashboard is there: that of job 17 is /#/jobs/17.
+             */
+            page?: boolean;
         };
         /**
          * History
@@ -2034,6 +2233,12 @@ export interface components {
              * @description The owner's, at that moment.
              */
             team: string;
+            /**
+             * Priority
+             * @description How much it counts; `background`: it lives on GPUs that are paid for and empty.
+             * @enum {string}
+             */
+            priority: "urgent" | "normal" | "background";
             /**
              * Epochs
              * @description How many there are; one more than the last that was seen, at least.
@@ -2191,6 +2396,11 @@ export interface components {
             /** @description Where nobody knows the class. */
             probe: components["schemas"]["ProbeOffer"] | null;
             /**
+             * Priorities
+             * @description From urgent to background; empty where it is not known.
+             */
+            priorities: components["schemas"]["PriorityCost"][];
+            /**
              * Plan
              * @description Number of the plan that the widths are from; null: it would get its least.
              */
@@ -2328,6 +2538,12 @@ export interface components {
              */
             team: string;
             /**
+             * Priority
+             * @description How much it counts; `background`: it lives on GPUs that are paid for and empty.
+             * @enum {string}
+             */
+            priority: "urgent" | "normal" | "background";
+            /**
              * Epochs
              * @description How many there are; one more than the last that was seen, at least.
              */
@@ -2405,6 +2621,11 @@ export interface components {
             max_cost: components["schemas"]["LimitTerms"] | null;
             max_time: components["schemas"]["LimitTerms"] | null;
             /**
+             * Priorities
+             * @description Time and cost of each priority, and its cost to all others; empty where it is not known.
+             */
+            priorities: components["schemas"]["PriorityCost"][];
+            /**
              * Words
              * @description The same in sentences.
              */
@@ -2460,6 +2681,18 @@ export interface components {
             value: number | string | null;
             /** Why */
             why: string;
+        };
+        /**
+         * LimitSet
+         * @description A budget or cap that was set at run time, where the configuration says otherwise.
+         */
+        LimitSet: {
+            /** Configured Per Hour */
+            configured_per_hour: number | null;
+            /** At */
+            at: number | null;
+            /** Words */
+            words: string;
         };
         /**
          * LimitTerms
@@ -2900,8 +3133,58 @@ export interface components {
             cluster: {
                 [key: string]: components["schemas"]["ClusterSize"];
             };
+            /**
+             * Budgets
+             * @description Where a budget is shared: the whole and all parts, from the top down.
+             */
+            budgets?: components["schemas"]["PlanBudget"][];
             /** Classes */
             classes: components["schemas"]["PlanClass"][];
+        };
+        /**
+         * PlanBudget
+         * @description A budget that is shared, or a part of it, under a plan.
+         */
+        PlanBudget: {
+            /** Name */
+            name: string;
+            /**
+             * Above
+             * @description Name of the budget that it is a part of; null: it is the whole.
+             */
+            above: string | null;
+            /**
+             * Budget Per Hour
+             * @description Average spend: of the whole the most, of a part what it has by right.
+             */
+            budget_per_hour: number;
+            /**
+             * Max Per Hour
+             * @description Null: what there is.
+             */
+            max_per_hour: number | null;
+            /** Spend Per Hour */
+            spend_per_hour: number;
+            /**
+             * Wanted Per Hour
+             * @description Spend of its fastest plan: more buys it nothing.
+             */
+            wanted_per_hour: number;
+            /**
+             * Average Jct S
+             * @description Mean over its jobs; null where none come.
+             */
+            average_jct_s: number | null;
+            /**
+             * Alone Jct S
+             * @description The same if it had its share and nobody else's; null: that cannot keep up.
+             */
+            alone_jct_s: number | null;
+            /**
+             * Shadow Price S
+             * @description Seconds of the plan's objective that one more dollar per hour of its own buys.
+             */
+            shadow_price_s: number;
         };
         /**
          * PlanClass
@@ -3062,6 +3345,47 @@ export interface components {
             now: number;
         };
         /**
+         * PriorityCost
+         * @description One priority that the job could have, by the plan in force.
+         */
+        PriorityCost: {
+            /**
+             * Priority
+             * @enum {string}
+             */
+            priority: "urgent" | "normal" | "background";
+            /**
+             * Weight
+             * @description Times a normal job's that a second of it counts.
+             */
+            weight: number;
+            /**
+             * Jct S
+             * @description From its start to its end, if its GPUs are there; null: it takes what is paid for and empty, whenever that is.
+             */
+            jct_s: number | null;
+            /**
+             * Cost Usd
+             * @description Dollars that are paid for it, and would not be without it.
+             */
+            cost_usd: number;
+            /**
+             * Others S
+             * @description Seconds that all others end later by it, together, with the budget as it is.
+             */
+            others_s: number;
+            /**
+             * Class Others S
+             * @description Seconds of everybody's average JCT that the class costs, if all its jobs were so.
+             */
+            class_others_s: number;
+            /**
+             * Class Usd Per Hour
+             * @description Dollars per hour that it then takes: so many more, and nobody else would be later.
+             */
+            class_usd_per_hour: number;
+        };
+        /**
          * ProbeOffer
          * @description A short run that would show what nobody knows of the class.
          */
@@ -3198,6 +3522,101 @@ export interface components {
             measured_speedup: number | null;
         };
         /**
+         * Saved
+         * @description Dollars and seconds saved in a month, as far as a simulation can say.
+         */
+        Saved: {
+            /** Month */
+            month: string;
+            /**
+             * State
+             * @description `none`: nobody has asked for it yet (POST).
+             * @enum {string}
+             */
+            state: "none" | "waiting" | "running" | "done" | "failed" | "stopped";
+            /**
+             * Jobs
+             * @description Jobs that ended in the month and count.
+             */
+            jobs: number;
+            /**
+             * Left Out
+             * @description Jobs that ended in it, of classes that too little is known of.
+             */
+            left_out: number;
+            /**
+             * Widths
+             * @description By class: the GPU type and width that it is taken to have run at before.
+             */
+            widths: {
+                [key: string]: string;
+            };
+            /**
+             * Assumes
+             * @description Things that the simulation takes to be so.
+             */
+            assumes: string[];
+            /**
+             * Too Thin
+             * @description Why nothing can be said; empty: it can.
+             */
+            too_thin: string;
+            /**
+             * Error
+             * @description Why the simulation failed; empty: it did not.
+             */
+            error: string;
+            result?: components["schemas"]["SavedResult"];
+        };
+        /**
+         * SavedResult
+         * @description BOA against the widths that people used before; all of it simulated.
+         */
+        SavedResult: {
+            /** @description Fixed widths, on nodes that come as they are needed. */
+            before: components["schemas"]["SavedRun"];
+            /** @description BOA at the budget in force. */
+            boa: components["schemas"]["SavedRun"];
+            /**
+             * Jct At Same Cost S
+             * @description BOA's average JCT for what fixed widths cost, at most: between two simulated budgets, or the least of them where all cost less; null: all cost more.
+             */
+            jct_at_same_cost_s: number | null;
+            /**
+             * Cost At Same Jct Usd
+             * @description Bill of BOA for the average JCT of fixed widths; at most; null: likewise.
+             */
+            cost_at_same_jct_usd: number | null;
+            /**
+             * Saved Usd
+             * @description Dollars at the same JCT: `before.cost_usd` − `cost_at_same_jct_usd`.
+             */
+            saved_usd: number | null;
+            /**
+             * Sooner S
+             * @description Seconds per job at the same dollars.
+             */
+            sooner_s: number | null;
+            /**
+             * Words
+             * @description The same in sentences.
+             */
+            words: string[];
+        };
+        /**
+         * SavedRun
+         * @description The same jobs under a policy, simulated.
+         */
+        SavedRun: {
+            /** Average Jct S */
+            average_jct_s: number;
+            /**
+             * Cost Usd
+             * @description Bill of the whole simulation.
+             */
+            cost_usd: number;
+        };
+        /**
          * Secret
          * @description A secret, without its value.
          */
@@ -3285,6 +3704,11 @@ export interface components {
              */
             boot_s?: number;
             /**
+             * Calendar
+             * @description Names of the periods of the calendar that it was simulated by; empty: the same at all hours.
+             */
+            calendar?: string[];
+            /**
              * Asked At
              * @description Unix seconds, by the wall's clock.
              */
@@ -3312,6 +3736,255 @@ export interface components {
              * @description Newest first, without results.
              */
             simulations: components["schemas"]["Simulation"][];
+        };
+        /**
+         * Statement
+         * @description A calendar month (UTC): the bill, and who spent what on which class.
+         */
+        Statement: {
+            /** Total Usd */
+            total_usd: number;
+            /**
+             * Held Usd
+             * @description USD of GPUs that jobs held …
+             */
+            held_usd: number;
+            /**
+             * Idle Usd
+             * @description … of GPUs that were paid for and empty …
+             */
+            idle_usd: number;
+            /**
+             * Booting Usd
+             * @description … and of nodes that booted, or had been given back and were still charged for.
+             */
+            booting_usd: number;
+            /**
+             * Gpu Hours
+             * @description GPU-hours that jobs held; of a day, all that were rented.
+             */
+            gpu_hours: number;
+            /**
+             * Jobs
+             * @description Jobs that held GPUs; of a day, 0: nobody counts them.
+             */
+            jobs: number;
+            /**
+             * Month
+             * @description YYYY-MM.
+             */
+            month: string;
+            /** Since */
+            since: number;
+            /**
+             * Until
+             * @description The month's end, or now while it is in progress.
+             */
+            until: number;
+            /** Days In Month */
+            days_in_month: number;
+            /**
+             * Complete
+             * @description Whether the month is over.
+             */
+            complete: boolean;
+            /**
+             * Budget Usd
+             * @description Budget of the whole month: as it was noted down, and the present one for the rest.
+             */
+            budget_usd: number;
+            /**
+             * Rule
+             * @description How what no job held is shared out.
+             */
+            rule: string;
+            /**
+             * Lines
+             * @description They add up to the totals, and so does each of the lists below.
+             */
+            lines: components["schemas"]["StatementLine"][];
+            /** By Payer */
+            by_payer: components["schemas"]["StatementPayer"][];
+            /** By Team */
+            by_team: components["schemas"]["StatementGroup"][];
+            /** By User */
+            by_user: components["schemas"]["StatementGroup"][];
+            /** By Class */
+            by_class: components["schemas"]["StatementGroup"][];
+            /** By Day */
+            by_day: components["schemas"]["StatementDay"][];
+            /** Now */
+            now: number;
+        };
+        /**
+         * StatementDay
+         * @description One UTC day.
+         */
+        StatementDay: {
+            /** Total Usd */
+            total_usd: number;
+            /**
+             * Held Usd
+             * @description USD of GPUs that jobs held …
+             */
+            held_usd: number;
+            /**
+             * Idle Usd
+             * @description … of GPUs that were paid for and empty …
+             */
+            idle_usd: number;
+            /**
+             * Booting Usd
+             * @description … and of nodes that booted, or had been given back and were still charged for.
+             */
+            booting_usd: number;
+            /**
+             * Gpu Hours
+             * @description GPU-hours that jobs held; of a day, all that were rented.
+             */
+            gpu_hours: number;
+            /**
+             * Jobs
+             * @description Jobs that held GPUs; of a day, 0: nobody counts them.
+             */
+            jobs: number;
+            /**
+             * Day
+             * @description YYYY-MM-DD.
+             */
+            day: string;
+        };
+        /**
+         * StatementGroup
+         * @description All lines of one payer, team, user or class.
+         */
+        StatementGroup: {
+            /** Total Usd */
+            total_usd: number;
+            /**
+             * Held Usd
+             * @description USD of GPUs that jobs held …
+             */
+            held_usd: number;
+            /**
+             * Idle Usd
+             * @description … of GPUs that were paid for and empty …
+             */
+            idle_usd: number;
+            /**
+             * Booting Usd
+             * @description … and of nodes that booted, or had been given back and were still charged for.
+             */
+            booting_usd: number;
+            /**
+             * Gpu Hours
+             * @description GPU-hours that jobs held; of a day, all that were rented.
+             */
+            gpu_hours: number;
+            /**
+             * Jobs
+             * @description Jobs that held GPUs; of a day, 0: nobody counts them.
+             */
+            jobs: number;
+            /** Name */
+            name: string | null;
+        };
+        /**
+         * StatementLine
+         * @description Jobs with the same payer, user, team and class; null or empty: nobody's that is known.
+         */
+        StatementLine: {
+            /** Total Usd */
+            total_usd: number;
+            /**
+             * Held Usd
+             * @description USD of GPUs that jobs held …
+             */
+            held_usd: number;
+            /**
+             * Idle Usd
+             * @description … of GPUs that were paid for and empty …
+             */
+            idle_usd: number;
+            /**
+             * Booting Usd
+             * @description … and of nodes that booted, or had been given back and were still charged for.
+             */
+            booting_usd: number;
+            /**
+             * Gpu Hours
+             * @description GPU-hours that jobs held; of a day, all that were rented.
+             */
+            gpu_hours: number;
+            /**
+             * Jobs
+             * @description Jobs that held GPUs; of a day, 0: nobody counts them.
+             */
+            jobs: number;
+            /**
+             * Payer
+             * @description The innermost part of the budget that pays for the class.
+             */
+            payer: string | null;
+            /**
+             * User
+             * @description The owner, by the name of the token that the jobs were submitted with.
+             */
+            user: string | null;
+            /** Team */
+            team: string | null;
+            /** Job Class */
+            job_class: string | null;
+        };
+        /**
+         * StatementPayer
+         * @description A part of the budget: what it pays for itself, and with its parts.
+         */
+        StatementPayer: {
+            /** Total Usd */
+            total_usd: number;
+            /**
+             * Held Usd
+             * @description USD of GPUs that jobs held …
+             */
+            held_usd: number;
+            /**
+             * Idle Usd
+             * @description … of GPUs that were paid for and empty …
+             */
+            idle_usd: number;
+            /**
+             * Booting Usd
+             * @description … and of nodes that booted, or had been given back and were still charged for.
+             */
+            booting_usd: number;
+            /**
+             * Gpu Hours
+             * @description GPU-hours that jobs held; of a day, all that were rented.
+             */
+            gpu_hours: number;
+            /**
+             * Jobs
+             * @description Jobs that held GPUs; of a day, 0: nobody counts them.
+             */
+            jobs: number;
+            /** Name */
+            name: string | null;
+            /**
+             * Above
+             * @description The part that it is a part of; null: the whole, or not known.
+             */
+            above: string | null;
+            /**
+             * With Parts Usd
+             * @description `total_usd`, and that of all parts within it.
+             */
+            with_parts_usd: number;
+            /**
+             * Budget Usd
+             * @description Money that it has by right in the month; null: nothing of its own.
+             */
+            budget_usd: number | null;
         };
         /**
          * Submitted
@@ -3804,7 +4477,12 @@ export interface components {
             grace_s?: number;
             /** @description How often it is started again after it failed by itself. */
             retries?: number;
-            /** @description How much a second of this job's JCT counts. */
+            /**
+             * @description `urgent`: it counts several times as much as a normal job (`priorities` in boa.yaml). `background`: it runs on GPUs that are paid for and empty, and makes room at once.
+             * @enum {unknown}
+             */
+            priority?: "urgent" | "normal" | "background";
+            /** @description How much a second of this job's JCT counts, as a number instead of a priority. */
             weight?: number;
             /**
              * @description Jobs or sweeps that must have ended first: well (`on: success`, which a plain id means), badly (`failure`), or at all (`end`).
@@ -3840,6 +4518,16 @@ export interface components {
              * @example nightly-2026-11-16
              */
             key?: string;
+            /**
+             * @description Whom or what it is charged to: `boa cost --by tag:project` adds up by them.
+             * @example {
+             *       "project": "cats",
+             *       "cost_center": "4711"
+             *     }
+             */
+            tags?: {
+                [key: string]: string;
+            };
         };
         /**
          * BOA jobs
@@ -3977,7 +4665,52 @@ export interface components {
              * @enum {unknown}
              */
             billing?: "gpu" | "node";
+            /** @description Hours of the week in which the budget, or what GPUs cost, is another; the trace begins on a Monday, and budgets are scaled to each of those asked for. */
+            calendar?: {
+                /**
+                 * @description The version of this format.
+                 * @default 1
+                 * @constant
+                 */
+                version?: 1;
+                /** @description Periods, in the order in which they are looked for. */
+                periods: {
+                    /** @description A name that no other period has. */
+                    name: string;
+                    /** @description Average spend per hour while it lasts. */
+                    budget_per_hour: number;
+                    /** @description Days on which it begins. */
+                    days?: ("mon" | "tue" | "wed" | "thu" | "fri" | "sat" | "sun")[];
+                    /** @description From when to when. */
+                    hours?: string;
+                    /** @description What GPUs cost then, over the workload's prices. */
+                    price_factor?: number;
+                    /** @description USD per GPU and hour then, of the types whose price is another. */
+                    prices?: {
+                        [key: string]: number;
+                    };
+                }[];
+                /**
+                 * @description Where clocks show these hours.
+                 * @default UTC
+                 */
+                time_zone?: string;
+                /** @description When the budget ends; a day is meant whole. Plans for a week look at one before it. */
+                until?: string | null;
+            };
         } & (unknown | unknown);
+        /**
+         * What was saved
+         * @description Which month, and what people did before.
+         */
+        SavedQuestion: {
+            /** @description YYYY-MM (UTC); the present one by default. */
+            month?: string;
+            /** @description GPUs of every job; by default the fewest that it can run on. */
+            width?: number;
+            /** @description GPU type; by default the first. */
+            gpu_type?: string;
+        };
         TokenRequest: {
             /** @description Whose it is: of jobs too. */
             name: string;
@@ -4079,7 +4812,12 @@ export interface components {
             };
             /** @description How often it is started again after it failed by itself. */
             retries?: number;
-            /** @description How much a second of this job's JCT counts. */
+            /**
+             * @description `urgent`: it counts several times as much as a normal job (`priorities` in boa.yaml). `background`: it runs on GPUs that are paid for and empty, and makes room at once.
+             * @enum {unknown}
+             */
+            priority?: "urgent" | "normal" | "background";
+            /** @description How much a second of this job's JCT counts, as a number instead of a priority. */
             weight?: number;
             /** @description The most that its runs may take, all together; then it is stopped, with a checkpoint. */
             max_time_s?: number | null;
@@ -4184,7 +4922,12 @@ export interface components {
                 grace_s?: number;
                 /** @description How often it is started again after it failed by itself. */
                 retries?: number;
-                /** @description How much a second of this job's JCT counts. */
+                /**
+                 * @description `urgent`: it counts several times as much as a normal job (`priorities` in boa.yaml). `background`: it runs on GPUs that are paid for and empty, and makes room at once.
+                 * @enum {unknown}
+                 */
+                priority?: "urgent" | "normal" | "background";
+                /** @description How much a second of this job's JCT counts, as a number instead of a priority. */
                 weight?: number;
                 /**
                  * @description Jobs or sweeps that must have ended first: well (`on: success`, which a plain id means), badly (`failure`), or at all (`end`).
@@ -4220,6 +4963,16 @@ export interface components {
                  * @example nightly-2026-11-16
                  */
                 key?: string;
+                /**
+                 * @description Whom or what it is charged to: `boa cost --by tag:project` adds up by them.
+                 * @example {
+                 *       "project": "cats",
+                 *       "cost_center": "4711"
+                 *     }
+                 */
+                tags?: {
+                    [key: string]: string;
+                };
             };
             /**
              * @description From the checkpoints of the first, which must have ended.
@@ -4279,6 +5032,10 @@ export type ArtifactList = components['schemas']['ArtifactList'];
 export type AuditLine = components['schemas']['AuditLine'];
 export type AuditList = components['schemas']['AuditList'];
 export type Budget = components['schemas']['Budget'];
+export type BudgetCalendar = components['schemas']['BudgetCalendar'];
+export type BudgetHours = components['schemas']['BudgetHours'];
+export type BudgetPart = components['schemas']['BudgetPart'];
+export type BudgetStretch = components['schemas']['BudgetStretch'];
 export type ClassChange = components['schemas']['ClassChange'];
 export type ClassDocument = components['schemas']['ClassDocument'];
 export type ClassList = components['schemas']['ClassList'];
@@ -4319,6 +5076,7 @@ export type JobRun = components['schemas']['JobRun'];
 export type JobTerms = components['schemas']['JobTerms'];
 export type LastNotice = components['schemas']['LastNotice'];
 export type LeftOut = components['schemas']['LeftOut'];
+export type LimitSet = components['schemas']['LimitSet'];
 export type LimitTerms = components['schemas']['LimitTerms'];
 export type Live = components['schemas']['Live'];
 export type LivePlan = components['schemas']['LivePlan'];
@@ -4337,17 +5095,22 @@ export type PackageList = components['schemas']['PackageList'];
 export type Part = components['schemas']['Part'];
 export type PartTimes = components['schemas']['PartTimes'];
 export type Plan = components['schemas']['Plan'];
+export type PlanBudget = components['schemas']['PlanBudget'];
 export type PlanClass = components['schemas']['PlanClass'];
 export type PlanRoute = components['schemas']['PlanRoute'];
 export type PlanVariant = components['schemas']['PlanVariant'];
 export type PolicyChoice = components['schemas']['PolicyChoice'];
 export type Preview = components['schemas']['Preview'];
+export type PriorityCost = components['schemas']['PriorityCost'];
 export type ProbeOffer = components['schemas']['ProbeOffer'];
 export type QueueAhead = components['schemas']['QueueAhead'];
 export type RetriedClass = components['schemas']['RetriedClass'];
 export type RetriedWidth = components['schemas']['RetriedWidth'];
 export type RivalPoint = components['schemas']['RivalPoint'];
 export type Sample = components['schemas']['Sample'];
+export type Saved = components['schemas']['Saved'];
+export type SavedResult = components['schemas']['SavedResult'];
+export type SavedRun = components['schemas']['SavedRun'];
 export type Secret = components['schemas']['Secret'];
 export type SecretAnswer = components['schemas']['SecretAnswer'];
 export type SecretList = components['schemas']['SecretList'];
@@ -4356,6 +5119,11 @@ export type SimulatedType = components['schemas']['SimulatedType'];
 export type Simulation = components['schemas']['Simulation'];
 export type SimulationAnswer = components['schemas']['SimulationAnswer'];
 export type SimulationList = components['schemas']['SimulationList'];
+export type Statement = components['schemas']['Statement'];
+export type StatementDay = components['schemas']['StatementDay'];
+export type StatementGroup = components['schemas']['StatementGroup'];
+export type StatementLine = components['schemas']['StatementLine'];
+export type StatementPayer = components['schemas']['StatementPayer'];
 export type Submitted = components['schemas']['Submitted'];
 export type SweepAnswer = components['schemas']['SweepAnswer'];
 export type SweepDetails = components['schemas']['SweepDetails'];
@@ -4379,6 +5147,7 @@ export type BudgetChange = components['schemas']['BudgetChange'];
 export type Report = components['schemas']['Report'];
 export type SecretValue = components['schemas']['SecretValue'];
 export type WhatIf = components['schemas']['WhatIf'];
+export type SavedQuestion = components['schemas']['SavedQuestion'];
 export type TokenRequest = components['schemas']['TokenRequest'];
 export type Sweep = components['schemas']['Sweep'];
 export type JobChanges = components['schemas']['JobChanges'];
@@ -6090,8 +6859,8 @@ export interface operations {
     cost: {
         parameters: {
             query?: {
-                /** @description List it by day (UTC), class or job. */
-                by?: ("day" | "class" | "job") | null;
+                /** @description List it by day (UTC), class, job, team, user, payer (part of the budget) or tag:KIND, such as tag:project. */
+                by?: string | null;
                 /** @description Unix seconds. */
                 since?: number | null;
                 /** @description Unix seconds. */
@@ -6554,6 +7323,216 @@ export interface operations {
             };
             /** @description There is no such thing. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A field or parameter is wrong: the error names it, and what would be accepted. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not now: the database or the control loop is in trouble. Nothing has changed. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    statement: {
+        parameters: {
+            query?: {
+                /** @description YYYY-MM (UTC); the present month by default. */
+                month?: string | null;
+                /** @description As JSON, or as a file. */
+                format?: "json" | "csv" | "html";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The statement: JSON, or the file that `format` names. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Statement"];
+                    "text/csv": unknown;
+                    "text/html": unknown;
+                };
+            };
+            /** @description No token, or a wrong one. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not within the role of who asks; or sent by another site's page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A field or parameter is wrong: the error names it, and what would be accepted. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not now: the database or the control loop is in trouble. Nothing has changed. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    saved: {
+        parameters: {
+            query?: {
+                /** @description YYYY-MM (UTC); the present month by default. */
+                month?: string | null;
+                /** @description GPUs of every job before; by default the fewest it can run on. */
+                width?: number | null;
+                /** @description GPU type of jobs before. */
+                gpu_type?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Saved"];
+                };
+            };
+            /** @description No token, or a wrong one. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not within the role of who asks; or sent by another site's page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A field or parameter is wrong: the error names it, and what would be accepted. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not now: the database or the control loop is in trouble. Nothing has changed. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    ask_saved: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "month": "2026-09",
+                 *       "width": 4
+                 *     }
+                 */
+                "application/json": components["schemas"]["SavedQuestion"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Saved"];
+                };
+            };
+            /** @description The body is not JSON. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description No token, or a wrong one. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not within the role of who asks; or sent by another site's page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -2,6 +2,7 @@ import { area, curveLinear, curveStepAfter, line } from "d3-shape";
 import { useState, type KeyboardEvent, type PointerEvent, type ReactNode } from "react";
 
 import { useWidth } from "../state/hooks";
+import { Axes } from "./Axes";
 import {
   holding,
   nearest,
@@ -13,7 +14,9 @@ import {
   type Series,
 } from "./data";
 import { Frame } from "./Frame";
-import { scaleOf, shown, type Axis, type Scale } from "./scale";
+import { fitted, type Drawn, type Fitted } from "./margins";
+import { textWidth } from "./measure";
+import { shown, type Axis } from "./scale";
 
 export interface LineChartProps {
   title: string;
@@ -30,14 +33,12 @@ export interface LineChartProps {
   onPick?: (x: number) => void;
 }
 
-const MARGIN = { top: 24, right: 14, bottom: 34, left: 58 };
-
 /** Lines, steps, bands and dots over one pair of axes; reads out with the mouse and the arrows. */
 export function LineChart(props: LineChartProps) {
   const { title, note, x, y, series, marks = [], levels = [], height = 240, controls } = props;
   const [ref, measured] = useWidth<HTMLDivElement>();
   const width = Math.max(measured, 200);
-  const scales = scalesOf(props, width, height);
+  const scales = fitted(drawnOf(props, width, height), textWidth);
   return (
     <Frame
       title={title}
@@ -65,7 +66,7 @@ function withMarks(series: readonly Series[], marks: readonly Mark[]): Series[] 
   return [...series, ...named];
 }
 
-function scalesOf(props: LineChartProps, width: number, height: number): { sx: Scale; sy: Scale } {
+function drawnOf(props: LineChartProps, width: number, height: number): Drawn {
   const { x, y, series, marks = [], levels = [] } = props;
   const xs = [...series.flatMap((one) => one.points.map(([at]) => at)), ...marks.map((m) => m.x)];
   const ys = [
@@ -73,24 +74,16 @@ function scalesOf(props: LineChartProps, width: number, height: number): { sx: S
     ...marks.map((mark) => mark.y),
     ...levels.map((level) => level.y),
   ];
-  const { top, right, bottom, left } = MARGIN;
-  const across = Math.max(2, Math.floor((width - left - right) / 75));
-  const up = Math.max(2, Math.floor((height - top - bottom) / 45));
-  return {
-    sx: scaleOf(x, xs, [left, width - right], across),
-    sy: scaleOf({ zero: !y.log, ...y }, ys, [height - bottom, top], up),
-  };
+  return { x, y, xs, ys, width, height };
 }
 
-interface PlotProps extends LineChartProps {
-  sx: Scale;
-  sy: Scale;
+interface PlotProps extends LineChartProps, Fitted {
   width: number;
   height: number;
 }
 
 function Plot(props: PlotProps) {
-  const { title, series, sx, width, height, onPick } = props;
+  const { title, series, sx, margin, width, height, onPick } = props;
   const [cursor, setCursor] = useState<number | null>(null);
   const point = (event: PointerEvent<SVGSVGElement>) => {
     const box = event.currentTarget.getBoundingClientRect();
@@ -127,8 +120,8 @@ function Plot(props: PlotProps) {
             className="cursor"
             x1={sx(cursor)}
             x2={sx(cursor)}
-            y1={MARGIN.top}
-            y2={height - MARGIN.bottom}
+            y1={margin.top}
+            y2={height - margin.bottom}
           />
         )}
       </svg>
@@ -162,36 +155,8 @@ function summary({ series, x, y }: LineChartProps): string {
   return parts.filter(Boolean).join(", ") || "no data yet";
 }
 
-function Axes({ x, y, sx, sy, width, height }: PlotProps) {
-  const bottom = height - MARGIN.bottom;
-  return (
-    <g className="axes">
-      {sy.ticks.map(({ value, text }) => (
-        <g key={value} transform={`translate(0 ${sy(value)})`}>
-          <line className="grid" x1={MARGIN.left} x2={width - MARGIN.right} />
-          <text x={MARGIN.left - 6} dy="0.32em" textAnchor="end">
-            {text}
-          </text>
-        </g>
-      ))}
-      {sx.ticks.map(({ value, text }) => (
-        <text key={value} x={sx(value)} y={bottom + 15} textAnchor="middle">
-          {text}
-        </text>
-      ))}
-      <line className="base" x1={MARGIN.left} x2={width - MARGIN.right} y1={bottom} y2={bottom} />
-      <text className="axis-label" x={width - MARGIN.right} y={height - 4} textAnchor="end">
-        {x.label}
-      </text>
-      <text className="axis-label" x={MARGIN.left - 6} y={11} textAnchor="start">
-        {y.label}
-      </text>
-    </g>
-  );
-}
-
-function Lines({ series, sx, sy, height }: PlotProps) {
-  const floor = height - MARGIN.bottom;
+function Lines({ series, sx, sy, margin, height }: PlotProps) {
+  const floor = height - margin.bottom;
   return series.map((one) => {
     const there = ([, value]: Point) => value !== null;
     const px = ([at]: Point) => sx(at);
@@ -248,19 +213,19 @@ function Extras(props: PlotProps) {
   );
 }
 
-function Levels({ levels = [], sy, width }: PlotProps) {
+function Levels({ levels = [], sy, margin, width }: PlotProps) {
   return levels.map((level) => (
     <g key={level.text} transform={`translate(0 ${sy(level.y)})`}>
       <line
-        x1={MARGIN.left}
-        x2={width - MARGIN.right}
+        x1={margin.left}
+        x2={width - margin.right}
         stroke={level.color}
         strokeWidth="1.5"
         strokeDasharray="6 4"
       />
       <text
         className="chart-word"
-        x={width - MARGIN.right}
+        x={width - margin.right}
         dy="-5"
         textAnchor="end"
         fill={level.color}
@@ -271,14 +236,14 @@ function Levels({ levels = [], sy, width }: PlotProps) {
   ));
 }
 
-function Moments({ moments = [], sx, height }: PlotProps) {
+function Moments({ moments = [], sx, margin, height }: PlotProps) {
   return moments.map((moment) => (
     <line
       key={`${moment.x} ${moment.text}`}
       x1={sx(moment.x)}
       x2={sx(moment.x)}
-      y1={MARGIN.top}
-      y2={height - MARGIN.bottom}
+      y1={margin.top}
+      y2={height - margin.bottom}
       stroke={moment.color}
       strokeDasharray="2 3"
     >

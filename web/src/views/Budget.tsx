@@ -1,14 +1,18 @@
 import { useCallback, useState } from "react";
 
-import type { Frontier } from "../api/types";
+import type { Budget as Money, Frontier } from "../api/types";
 import { usdExactly } from "../format";
 import { Card, Empty, Loading, Shown } from "../parts/basics";
-import { useAnswer, usePicture } from "../state/hooks";
+import { linkTo, useAnswer, usePicture } from "../state/hooks";
 import { noted, type Applied } from "./budget/applied";
 import { Cap } from "./budget/Cap";
 import { Headline, Stats } from "./budget/Stats";
 import { Spend } from "./budget/Spend";
 import { TradeOff } from "./budget/TradeOff";
+import { Week } from "./budget/Week";
+import { MoneyEvents } from "./events/MoneyEvents";
+import { stretchWords } from "./teams/terms";
+import { Shares, Tree } from "./teams/Tree";
 import "./budget/budget.css";
 
 /** Are we on budget, what runs, what would more money buy. */
@@ -28,7 +32,10 @@ export function Budget() {
     <>
       <h1 className="unseen">Budget</h1>
       <Headline budget={budget} frontier={frontier.data} />
+      {budget.stretch && <p className="note">{stretchWords(budget.stretch)}</p>}
       <Stats budget={budget} />
+      {budget.calendar && <Week calendar={budget.calendar} />}
+      <SharedBy budget={budget} />
       {applied && <AppliedNote applied={applied} close={() => setApplied(null)} />}
       {plan === null ? (
         <NoPlan complete={complete} />
@@ -47,8 +54,21 @@ export function Budget() {
         </Shown>
       )}
       <Spend budget={budget.budget_per_hour} cap={budget.max_spend_per_hour} />
+      <MoneyEvents />
       <Cap budget={budget.budget_per_hour} cap={budget.max_spend_per_hour} />
     </>
+  );
+}
+
+/** Where teams share it: who spends it, and what each has. */
+function SharedBy({ budget }: { budget: Money }) {
+  const parts = budget.parts ?? [];
+  if (parts.length === 0) return null;
+  return (
+    <Card title="Who shares it" tools={<a href={linkTo("teams")}>More about teams</a>}>
+      <Shares budget={budget} parts={parts} />
+      <Tree parts={parts} label="Teams" />
+    </Card>
   );
 }
 

@@ -4,6 +4,8 @@ import type { Node } from "../api/types";
 import { percent, plural, usdPerHour } from "../format";
 import { Card, Empty, Loading, Stat } from "../parts/basics";
 import { linkTo, usePicture } from "../state/hooks";
+import { useCost } from "../state/ranges";
+import { Unused } from "./budget/Unused";
 import { Cells } from "./cluster/Cells";
 import { byType, shareInUse, stateWords, total, type Sums, type TypeGroup } from "./cluster/model";
 import { Nodes } from "./cluster/Nodes";
@@ -26,6 +28,7 @@ export function Cluster({ rest = [] }: { rest?: string[] }) {
       ) : (
         <>
           <Totals sums={total(groups)} />
+          <PaidForNothing />
           <Legend />
           {groups.map((group) => (
             <Card key={group.gpuType}>
@@ -114,6 +117,13 @@ function Totals({ sums }: { sums: Sums }) {
       <Stat label="Cost now" value={usdPerHour(sums.usdPerHour)} note="of all that is charged" />
     </div>
   );
+}
+
+/** Why GPUs that no job holds are there, in money. */
+function PaidForNothing() {
+  const { budget } = usePicture();
+  const cost = useCost("day", budget?.budget_per_hour ?? 0).data;
+  return cost && <Unused cost={cost} />;
 }
 
 function typeWords(group: TypeGroup): string {

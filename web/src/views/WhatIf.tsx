@@ -1,6 +1,6 @@
 import { useState } from "react";
 
-import type { Simulation, SimulationList, TraceChoices } from "../api/types";
+import type { Frontier, Simulation, SimulationList, TraceChoices } from "../api/types";
 import { Card, Empty, Loading, Problem, Progress, Shown } from "../parts/basics";
 import { linkTo, useAnswer, usePicture, type Answer } from "../state/hooks";
 import { Ask } from "./what-if/Ask";
@@ -16,7 +16,9 @@ const SELDOM_MS = 15_000;
 /** Other policies and budgets, simulated: which would have been faster for the same money. */
 export function WhatIf({ rest }: { rest: string[] }) {
   const chosen = (rest[0] ?? "").split(",").filter(Boolean);
-  const choices = useAnswer<TraceChoices>("/what-if/traces", usePicture().connection);
+  const { connection, plan, budget } = usePicture();
+  const choices = useAnswer<TraceChoices>("/what-if/traces", connection);
+  const frontier = useAnswer<Frontier>(plan === null ? null : "/frontier", plan);
   const list = useSimulations();
   const choose = (ids: string[]) => {
     window.location.hash = linkTo("what-if", ...(ids.length > 0 ? [ids.join(",")] : []));
@@ -36,7 +38,14 @@ export function WhatIf({ rest }: { rest: string[] }) {
       </header>
       <div className="what-if">
         <Shown answer={choices} what="traces">
-          {(found) => <Ask choices={found} onAsked={asked} />}
+          {(found) => (
+            <Ask
+              choices={found}
+              sensible={frontier.data}
+              today={budget?.budget_per_hour ?? null}
+              onAsked={asked}
+            />
+          )}
         </Shown>
         <div className="stack">
           <Shown answer={list} what="simulations">

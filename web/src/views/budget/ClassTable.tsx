@@ -26,7 +26,7 @@ export function ClassTable({ changes, tried, same }: ClassTableProps) {
     <section aria-label="Classes" className="stack">
       <h3>{headingOf(count, changes.length, same ? null : tried)}</h3>
       <div className="scroll-x">
-        <table className="plain class-changes">
+        <table className="plain folding">
           <thead>
             <tr>
               <th scope="col">Class</th>

@@ -6,8 +6,9 @@ import { LineChart } from "../../charts/LineChart";
 import { percent, usd, usdPerHour } from "../../format";
 import { Card, Shown } from "../../parts/basics";
 import { Ranges } from "../../parts/Ranges";
+import { linkTo } from "../../state/hooks";
 import { useCost, useHistory, type Range } from "../../state/ranges";
-import { unusedWords } from "./money";
+import { Unused } from "./Unused";
 
 const OFFERED = ["day", "week", "month"] as const;
 
@@ -21,7 +22,12 @@ export const Spend = memo(function Spend({ budget, cap }: SpendProps) {
   const [range, setRange] = useState<Range>("day");
   const history = useHistory(range, budget);
   const cost = useCost(range, budget);
-  const buttons = <Ranges of={OFFERED} range={range} onRange={setRange} />;
+  const buttons = (
+    <>
+      <a href={linkTo("month")}>This month, by who and what for</a>
+      <Ranges of={OFFERED} range={range} onRange={setRange} />
+    </>
+  );
   return (
     <Card title="What was spent" tools={buttons}>
       <Shown answer={history} what="what was spent">
@@ -107,15 +113,7 @@ function Parts({ cost }: { cost: Cost }) {
           </li>
         ))}
       </ul>
-      {cost.unused && cost.unused.length > 0 && (
-        <ul className="unused faint small" aria-label="Paid for now, and used by no job">
-          {cost.unused.map((one) => (
-            <li key={one.why}>
-              Now {usdPerHour(one.per_hour)} {unusedWords(one)}.
-            </li>
-          ))}
-        </ul>
-      )}
+      <Unused cost={cost} />
     </div>
   );
 }

@@ -5,7 +5,8 @@ import { clock, duration, moment, plural, trimmed, usd, usdPerHour } from "../..
 import { Stat } from "../../parts/basics";
 import { usePicture, type Answer } from "../../state/hooks";
 import { useCost } from "../../state/ranges";
-import { forecastOf, HOUR_S, hoursOf, moreWords, pacingWords, verdict } from "./money";
+import { distinct, isShort } from "./averages";
+import { bandWords, forecastOf, HOUR_S, hoursOf, moreWords, pacingWords, verdict } from "./money";
 
 /** The answer in one line; the figures behind it follow. */
 export function Headline({ budget, frontier }: { budget: Budget; frontier: Frontier | null }) {
@@ -42,12 +43,17 @@ function capital(words: string): string {
 export function Stats({ budget }: { budget: Budget }) {
   const version = budget.budget_per_hour;
   const month = useCost("calendar month", version);
+  const averages = distinct([
+    { label: "Average of 24 hours", cost: useCost("day", version) },
+    { label: "Average of 7 days", cost: useCost("week", version) },
+    { label: "Average this month", cost: month },
+  ]);
   return (
     <div className="stats">
       <SpendNow budget={budget} />
-      <Average label="Average of 24 hours" cost={useCost("day", version)} />
-      <Average label="Average of 7 days" cost={useCost("week", version)} />
-      <Average label="Average this month" cost={month} />
+      {averages.map(({ label, cost }) => (
+        <Average key={label} label={label} cost={cost} />
+      ))}
       <ForecastStat cost={month} />
       <CapStat budget={budget} />
       <JobsStat />
@@ -91,7 +97,7 @@ function Average({ label, cost: answer }: { label: string; cost: Answer<Cost> })
   if (!cost) return <Unknown label={label} cost={answer} />;
   const hours = hoursOf(cost);
   const { tone, words } = verdict(cost.average_spend_per_hour, cost.allowed_per_hour, hours);
-  const short = hours > 0 && cost.now - cost.since > (hours + 0.1) * HOUR_S;
+  const short = hours > 0 && isShort(cost);
   return (
     <Stat
       label={label}
@@ -111,14 +117,18 @@ function Average({ label, cost: answer }: { label: string; cost: Answer<Cost> })
 function ForecastStat({ cost }: { cost: Answer<Cost> }) {
   if (!cost.data) return <Unknown label="Forecast of the month" cost={cost} />;
   const { amount, allowed, tone, words } = forecastOf(cost.data);
+  const known = cost.data.forecast_basis !== "none";
   return (
     <Stat
       label="Forecast of the month"
-      value={usd(amount)}
+      value={known ? usd(amount) : "–"}
       tone={tone}
       note={
         <>
           {words}
+          {bandWords(cost.data) && (
+            <div title={cost.data.forecast_band_basis}>{bandWords(cost.data)}</div>
+          )}
           {tone !== "plain" && <div>it allows {usd(allowed)}</div>}
           <Old cost={cost} />
         </>
@@ -129,9 +139,22 @@ function ForecastStat({ cost }: { cost: Answer<Cost> }) {
 
 function CapStat({ budget }: { budget: Budget }) {
   const cap = budget.max_spend_per_hour;
-  if (cap === null) return <Stat label="Hard cap" value="no cap" note="only the average counts" />;
-  const used = Math.round((budget.spend_now_per_hour / cap) * 100);
-  return <Stat label="Hard cap" value={usdPerHour(cap)} note={`${used} % of it in use now`} />;
+  const origin = budget.max_spend_set && (
+    <div title={budget.max_spend_set.words}>set at run time: boa.yaml says otherwise</div>
+  );
+  const used = cap === null ? 0 : Math.round((budget.spend_now_per_hour / cap) * 100);
+  return (
+    <Stat
+      label="Hard cap"
+      value={cap === null ? "no cap" : usdPerHour(cap)}
+      note={
+        <>
+          {cap === null ? "only the average counts" : `${used} % of it in use now`}
+          {origin}
+        </>
+      }
+    />
+  );
 }
 
 function JobsStat() {

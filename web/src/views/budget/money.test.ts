@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 
 import type { Cost, Frontier } from "../../api/types";
 import {
+  bandWords,
   moreWords,
   dollarWords,
   forecastOf,
@@ -32,6 +33,7 @@ function cost(fields: Partial<Cost>): Cost {
     idle_usd: 0,
     provisioning_usd: 0,
     forecast_month_usd: 7200,
+    forecast_basis: "spend",
     ...fields,
   };
 }
@@ -94,11 +96,15 @@ describe("the forecast of a month", () => {
     expect(forecastOf(late)).toMatchObject({ allowed: 3600 + 720, words: "2× the budget" });
   });
 
-  it("says so where it is only the budget's", () => {
-    const early = cost({ total_usd: 2, average_spend_per_hour: 20, forecast_month_usd: 3602 });
+  it("says of how little it is, and that there is none before anything was spent", () => {
+    const early = cost({ forecast_basis: "short", forecast_over_s: 720, forecast_month_usd: 3602 });
     expect(forecastOf(early)).toMatchObject({
       tone: "plain",
-      words: "by the budget: less than an hour to go on",
+      words: "at the pace of the last 12 min only",
+    });
+    expect(forecastOf(cost({ forecast_basis: "none", forecast_month_usd: 0 }))).toMatchObject({
+      tone: "plain",
+      words: "no forecast yet: nothing spent so far",
     });
   });
 
@@ -202,4 +208,12 @@ describe("money that no job uses", () => {
       "for 2 nodes given back and not gone yet",
     );
   });
+});
+
+it("says the forecast's band where there is one", () => {
+  const cost = { forecast_low_usd: null, forecast_high_usd: null } as unknown as Cost;
+  expect(bandWords(cost)).toBe("");
+  expect(bandWords({ ...cost, forecast_low_usd: 80, forecast_high_usd: 120 })).toBe(
+    "four of five times $80.00 to $120.00",
+  );
 });

@@ -8,8 +8,7 @@ export const HOUR_S = 3600;
 const ON_BUDGET = 0.02;
 const FAR_OVER = 0.1;
 const LEAST_HOURS = 1;
-/** Of shorter averages nothing is said: one node more or less would decide. The service forecasts by
- * the budget before that. */
+/** Of shorter averages nothing is said: one node more or less would decide. */
 
 export interface Verdict {
   tone: Tone;
@@ -49,11 +48,22 @@ export function forecastOf(cost: Cost): Forecast {
   const left = ((end - cost.now) / HOUR_S) * cost.budget_per_hour;
   const counted = Math.min(hoursOf(cost), (cost.now - begin) / HOUR_S);
   const allowed = left + counted * cost.allowed_per_hour;
-  if (hoursOf(cost) < LEAST_HOURS) {
-    return { amount, allowed, tone: "plain", words: "by the budget: less than an hour to go on" };
+  if (cost.forecast_basis === "none") {
+    return { amount, allowed, tone: "plain", words: "no forecast yet: nothing spent so far" };
+  }
+  if (cost.forecast_basis === "short") {
+    const over = duration(cost.forecast_over_s ?? 0);
+    return { amount, allowed, tone: "plain", words: `at the pace of the last ${over} only` };
   }
   const { tone, words } = verdict(amount, allowed, LEAST_HOURS);
   return { amount, allowed, tone, words };
+}
+
+/** Between what the month ends in four of five cases; empty: too little is known. */
+export function bandWords(cost: Cost): string {
+  const [low, high] = [cost.forecast_low_usd ?? null, cost.forecast_high_usd ?? null];
+  if (low === null || high === null) return "";
+  return `four of five times ${usd(low)} to ${usd(high)}`;
 }
 
 /** The best average JCT for a budget, by the frontier; null below the cheapest. */

@@ -30,6 +30,17 @@ const FOUND = {
   ],
   before: { waiting: 2, gpus: 6, jobs: ["3", "4"], wait_s: 600, boot_s: 0 },
   probe: null,
+  priorities: [
+    {
+      priority: "background",
+      weight: 1,
+      jct_s: null,
+      cost_usd: 0,
+      others_s: 0,
+      class_others_s: 0,
+      class_usd_per_hour: 0,
+    },
+  ],
   plan: 7,
   words: "About 7,200 s for $5. It would start in about 0.4 s.",
 };
@@ -42,7 +53,12 @@ test("an estimate shows time, cost, who waits, and the width of every epoch", as
   fireEvent.click(screen.getByRole("button", { name: "Estimate" }));
   expect(await screen.findByText("About 2 h for $5. It would start in about 0.4 s.")).toBeTruthy();
   expect(screen.getByText("in 10 min")).toBeTruthy();
-  expect(screen.getByText("2 before it wait for 6 GPUs")).toBeTruthy();
+  expect(screen.getByText(/2 jobs wait before it for 6 GPUs/).textContent).toContain("3, 4");
+  expect(screen.getByRole("link", { name: "4" }).getAttribute("href")).toBe("#/jobs/4");
+  expect(screen.getByText("12 jobs")).toBeTruthy();
+  const priorities = screen.getByRole("table", { name: "What each priority costs" });
+  expect(priorities.textContent).toContain("backgroundas GPUs are empty$0.00–");
+  expect(screen.getByText(/the range is that of 12 jobs; GPUs as in plan 7/)).toBeTruthy();
   expect(screen.getByText("1–2")).toBeTruthy();
   expect(screen.getByText("4×T4")).toBeTruthy();
   expect(asked.mock.calls[0]?.[0]).toBe("/jobs/estimate");

@@ -8,8 +8,9 @@ import type {
   EstimateStage,
   JobEstimate,
 } from "../../api/types";
-import { duration, gpus, usd } from "../../format";
+import { duration, gpus, plural, usd } from "../../format";
 import { Card, Stat } from "../../parts/basics";
+import { linkTo } from "../../state/hooks";
 import { client } from "../../state/session";
 
 /** What a job of the class would take, before anybody submits one. */
@@ -98,10 +99,12 @@ function Found({ found }: { found: JobEstimate }) {
             note={between(found.time_range, duration)}
           />
           <Stat label="Cost" value={usd(found.cost_usd)} note={between(found.cost_range, usd)} />
-          <Stat label="Starts" value={startWords(found)} note={waitingWords(found)} />
+          <Stat label="Starts" value={startWords(found)} note={<Waiting found={found} />} />
+          <Stat label="Known from" value={basisText(found)} note={basisNote(found)} />
         </div>
       )}
       {found.ways.length > 0 && <Ways found={found} />}
+      {found.priorities.length > 0 && <Priorities found={found} />}
     </div>
   );
 }
@@ -117,9 +120,42 @@ function startWords({ before }: JobEstimate): string {
   return wait <= 0 ? "at once" : `in ${duration(wait)}`;
 }
 
-function waitingWords({ before }: JobEstimate): string {
-  if (!before || before.waiting === 0) return "nobody waits before it";
-  return `${before.waiting} before it wait for ${before.gpus} GPUs`;
+/** What waits before it, with a link to each of the first. */
+function Waiting({ found: { before } }: { found: JobEstimate }) {
+  if (!before || before.waiting === 0) {
+    const boots = before && before.boot_s > 0;
+    return boots ? `a node boots for ${duration(before.boot_s)}` : "nobody waits before it";
+  }
+  const more = before.waiting - before.jobs.length;
+  return (
+    <>
+      {plural(before.waiting, "job waits", "jobs wait")} before it for {plural(before.gpus, "GPU")}:{" "}
+      {before.jobs.map((job, n) => (
+        <span key={job}>
+          {n > 0 && ", "}
+          <a href={linkTo("jobs", job)}>{job}</a>
+        </span>
+      ))}
+      {more > 0 && ` and ${more} more`}
+    </>
+  );
+}
+
+/** What the figures are taken from. */
+function basisText({ basis, succeeded }: JobEstimate): string {
+  if (basis === "jobs") return plural(succeeded, "job");
+  return basis === "profile" ? "a profile" : "reports so far";
+}
+
+function basisNote({ basis, plan, spread_jobs: spread }: JobEstimate): string {
+  const from =
+    basis === "jobs"
+      ? `that succeeded${spread > 0 ? `; the range is that of ${plural(spread, "job")}` : ""}`
+      : basis === "profile"
+        ? "which no job has shown yet"
+        : "of jobs under way";
+  const widths = plan === null ? "on the fewest GPUs: no plan knows it" : `GPUs as in plan ${plan}`;
+  return `${from}; ${widths}`;
 }
 
 function Ways({ found }: { found: JobEstimate }) {
@@ -157,6 +193,39 @@ function Ways({ found }: { found: JobEstimate }) {
           )}
         </tbody>
       </table>
+    </div>
+  );
+}
+
+/** What each priority would cost the job, and what it would cost all others. */
+function Priorities({ found }: { found: JobEstimate }) {
+  return (
+    <div className="scroll-x">
+      <table className="plain" aria-label="What each priority costs">
+        <thead>
+          <tr>
+            <th scope="col">Priority</th>
+            {["It takes", "It costs", "All others end later by"].map((head) => (
+              <th key={head} scope="col" className="numeric">
+                {head}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {found.priorities.map((one) => (
+            <tr key={one.priority}>
+              <th scope="row">{one.priority}</th>
+              <td className="numeric">
+                {one.jct_s === null ? "as GPUs are empty" : duration(one.jct_s)}
+              </td>
+              <td className="numeric">{usd(one.cost_usd)}</td>
+              <td className="numeric">{one.others_s > 0 ? duration(one.others_s) : "–"}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      <p className="faint small">Together, with the budget as it is.</p>
     </div>
   );
 }

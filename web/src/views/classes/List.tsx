@@ -4,7 +4,8 @@ import type { ClassDocument, Plan } from "../../api/types";
 import { duration, figure, percent, usd } from "../../format";
 import { sorted, Table, type Column, type Order } from "../../parts/Table";
 import { linkTo } from "../../state/hooks";
-import { ofPlan, plannedWords, shareOfSpend, sizeOf, sizeWords } from "./model";
+import { plannedWords } from "../planned";
+import { ofPlan, shareOfSpend, sizeOf, sizeWords } from "./model";
 
 interface Row {
   known: ClassDocument;

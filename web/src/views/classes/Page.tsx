@@ -4,10 +4,12 @@ import { ChartsOf } from "../../charts/Frame";
 import { duration, figure, plural, usd, usdPerHour } from "../../format";
 import { Card, Empty, Shown, Stat } from "../../parts/basics";
 import { linkTo, useAnswer, usePicture } from "../../state/hooks";
+import { NOT_PLANNED, plannedWords } from "../planned";
+import { Payer, useIsShared, usePayer } from "../teams/Payer";
 import { NoiseScale, PlannedWidths, Work } from "./EpochCharts";
 import { Estimate } from "./Estimate";
 import { Layouts } from "./Layouts";
-import { ofPlan, plannedWords, sizeOf } from "./model";
+import { ofPlan, sizeOf } from "./model";
 import { Rescaling } from "./Rescaling";
 import { Speedup } from "./Speedup";
 import { WhyWidth } from "./WhyWidth";
@@ -65,6 +67,7 @@ interface KnownProps {
 }
 
 function Known({ known, plan, number }: KnownProps) {
+  const [isShared, payer] = [useIsShared(), usePayer(known.class)];
   return (
     <>
       <p className="faint">
@@ -72,6 +75,12 @@ function Known({ known, plan, number }: KnownProps) {
         {known.gpus.max} GPUs
         {known.gpus.types.length > 0 && ` of ${known.gpus.types.join(" or ")}`}
         {known.weight !== 1 && `, and count ${figure(known.weight)} times in the average`}.
+        {isShared && (
+          <>
+            {" "}
+            Its jobs are paid for by <Payer of={payer} />.
+          </>
+        )}
       </p>
       <Figures known={known} plan={plan} />
       <div className="two">
@@ -116,12 +125,12 @@ function Figures({ known, plan }: { known: ClassDocument; plan: PlanClass | null
       <Stat
         label="Planned JCT"
         value={plan ? duration(plan.average_jct_s) : "–"}
-        note={plan ? "average, submission to end" : "not planned yet"}
+        note={plan ? "average, submission to end" : NOT_PLANNED}
       />
       <Stat
         label="Planned cost"
         value={plan ? `${usd(plan.cost_per_job)} a job` : "–"}
-        note={plan ? usdPerHour(plan.spend_per_hour) : "not planned yet"}
+        note={plan ? usdPerHour(plan.spend_per_hour) : NOT_PLANNED}
       />
       <Stat label="Planned GPUs" value={<Planned plan={plan} />} />
     </div>

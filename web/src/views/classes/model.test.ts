@@ -2,7 +2,8 @@
 import { expect, test } from "vitest";
 
 import type { Plan } from "../../api/types";
-import { byEpoch, plannedOn, plannedWords, shareOfSpend, sizeWords, widthLines } from "./model";
+import { plannedWords } from "../planned";
+import { byEpoch, plannedOn, shareOfSpend, sizeWords, widthLines } from "./model";
 import { known, onType, planned } from "./sample";
 
 const STEP = planned(

@@ -1,17 +1,7 @@
 /** What was learned of a class, and what the plan has for it, as figures and words. */
 import type { ClassDocument, ClassOnType, Plan, PlanClass } from "../../api/types";
 import { duration, figure, gpus } from "../../format";
-import { stretches, words } from "../budget/widths";
-
-const MOST_STRETCHES = 3;
-
-/** "4×A100, then 16×A100"; of many stretches the first, the last, and how many there are. */
-export function plannedWords(plan: PlanClass | null): string {
-  if (!plan) return "not planned yet";
-  const found = stretches(null, plan).map((stretch) => words(stretch.after));
-  if (found.length <= MOST_STRETCHES) return found.join(", then ");
-  return `${found[0] ?? ""}, … ${found.at(-1) ?? ""} (${found.length} stretches)`;
-}
+import { stretches } from "../budget/widths";
 
 /** Widths that the plan has on a type, rising. */
 export function plannedOn(plan: PlanClass | null, type: string): number[] {

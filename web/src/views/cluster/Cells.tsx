@@ -141,7 +141,7 @@ const Drawn = memo(function Drawn({ drawing, layout }: { drawing: Drawing; layou
       <path className="cell-booting" d={drawing.booting} fill={`url(#${hatch})`} />
       <path className="cell-leaving" d={drawing.leaving} />
       {[...drawing.jobs].map(([job, path]) => (
-        <path key={job} data-job={job} aria-label={`job ${job}`} d={path} fill={colorOfJob(job)} />
+        <path key={job} data-job={job} d={path} fill={colorOfJob(job)} />
       ))}
       <path className="cell-booting" d={drawing.heldBooting} fill={`url(#${hatch})`} />
       {readable && <JobNumbers layout={layout} />}

@@ -11,7 +11,13 @@ import { since, stateWords } from "./model";
 const MOST_LINKS = 4;
 
 const COLUMNS: readonly Column<Node>[] = [
-  { key: "id", head: "Node", track: "3.8rem", cell: (node) => node.id, value: (node) => node.id },
+  {
+    key: "id",
+    head: "Node",
+    track: "3.8rem",
+    cell: ({ id }) => <a href={linkTo("cluster", String(id))}>{id}</a>,
+    value: (node) => node.id,
+  },
   {
     key: "type",
     head: "Type",

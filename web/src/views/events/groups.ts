@@ -30,6 +30,8 @@ const KINDS: Readonly<Record<Exclude<Event["kind"], "other">, Group>> = {
   node_gone: "nodes",
   planned: "money",
   budget: "money",
+  period: "money",
+  used_up: "money",
   trouble: "trouble",
   failed: "trouble",
   retry: "trouble",

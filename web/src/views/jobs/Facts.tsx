@@ -1,10 +1,12 @@
 import type { ReactNode } from "react";
 
-import type { JobDetails } from "../../api/types";
+import type { JobDetails, PlanClass } from "../../api/types";
 import { duration, figure, gpus, moment, plural, usd } from "../../format";
 import { Card, Progress, Stat } from "../../parts/basics";
 import { linkTo, useNow } from "../../state/hooks";
 import { hasEnded, type SeenJob } from "../../state/live";
+import { jobPlannedWords } from "../planned";
+import { Payer, useIsShared, usePayer } from "../teams/Payer";
 import { rescaleParts } from "./timeline";
 import {
   capital,
@@ -20,14 +22,15 @@ import {
 
 export type SeenDetails = JobDetails & SeenJob;
 
-/** The figures that one looks for first. */
-export function Figures({
-  job,
-  prices,
-}: {
+interface FiguresProps {
   job: SeenDetails;
   prices: ReadonlyMap<string, number>;
-}) {
+  /** Of its class. */
+  plan: PlanClass | null;
+}
+
+/** The figures that one looks for first. */
+export function Figures({ job, prices, plan }: FiguresProps) {
   const now = useNow();
   const over = hasEnded(job.state);
   const left = leftNow(job, now);
@@ -51,7 +54,7 @@ export function Figures({
       <Stat
         label="GPUs"
         value={gpus(job.width, job.gpu_type)}
-        note={over ? "given back" : wantedNote(job)}
+        note={over ? "given back" : jobPlannedWords(job, plan)}
       />
       <Stat
         label={over ? "Cost" : "Cost so far"}
@@ -70,13 +73,6 @@ function unknownEnd(job: SeenDetails): string {
   return silent ? "it has reported no progress" : "not known yet";
 }
 
-function wantedNote(job: JobDetails): string {
-  if (!job.wanted) return "no plan for it yet";
-  const { width, gpu_type: type } = job.wanted;
-  const planned = gpus(width, type);
-  return planned === gpus(job.width, job.gpu_type) ? "as planned" : `planned: ${planned}`;
-}
-
 type Fact = [name: string, value: ReactNode];
 
 /** Metrics of `boa.train.torch` that count samples. */
@@ -84,6 +80,7 @@ const IN_SAMPLES = new Set(["batch_size", "noise_scale"]);
 
 export function Facts({ job }: { job: SeenDetails }) {
   const { total } = job.rescale_s;
+  const [isShared, payer] = [useIsShared(), usePayer(job.class)];
   const ran = ranOf(job, useNow());
   const waited = job.started_at === null ? null : job.started_at - job.submitted_at;
   const running: Fact[] = [
@@ -93,6 +90,7 @@ export function Facts({ job }: { job: SeenDetails }) {
   const owner = job.team ? `${job.owner}, of team ${job.team}` : job.owner;
   const facts: Fact[] = [
     ...(job.owner ? [["Submitted by", owner] satisfies Fact] : []),
+    ...(isShared ? [["Paid for by", <Payer key="payer" of={payer} />] satisfies Fact] : []),
     ["Submitted", moment(job.submitted_at)],
     ["Started", job.started_at === null ? "not yet" : moment(job.started_at)],
     ["Waited for its start", waited === null ? "–" : duration(waited)],

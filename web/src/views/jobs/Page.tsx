@@ -1,12 +1,13 @@
 import { useEffect, useMemo, useRef, useState } from "react";
 
 import { ApiError } from "../../api/client";
-import type { JobAnswer, JobDetails, JobHistory } from "../../api/types";
+import type { JobAnswer, JobDetails, JobHistory, LivePlan } from "../../api/types";
 import { ChartsOf } from "../../charts/Frame";
 import { Empty, Loading, Problem, Shown, StateBadge } from "../../parts/basics";
 import { linkTo, useAnswer, usePicture } from "../../state/hooks";
 import { hasEnded } from "../../state/live";
 import { useMayStop } from "../../state/who";
+import { ofPlan } from "../classes/model";
 import { JobEvents } from "../events/JobEvents";
 import { Artifacts } from "./Artifacts";
 import { LifeCharts, TrainingCharts } from "./Charts";
@@ -122,6 +123,9 @@ function Header({ job }: { job: SeenDetails }) {
         <div className="row">
           <h1 id="job-name">{job.name}</h1>
           <StateBadge state={job.state} />
+          {job.priority !== "normal" && (
+            <span className={`badge priority ${job.priority}`}>{job.priority}</span>
+          )}
           <span className="faint">
             job {job.id} · class <a href={linkTo("classes", job.class)}>{job.class}</a>
           </span>
@@ -161,9 +165,10 @@ function hasFailed(job: SeenDetails): boolean {
 }
 
 function JobFigures({ job }: { job: SeenDetails }) {
-  const { nodes } = usePicture();
-  const prices = pricesOf(nodes);
-  return <Figures job={job} prices={prices} />;
+  const { nodes, plan: number } = usePicture();
+  const asked = number === null || hasEnded(job.state) ? null : "/plan";
+  const plan = useAnswer<LivePlan>(asked, number).data?.plan ?? null;
+  return <Figures job={job} prices={pricesOf(nodes)} plan={ofPlan(plan, job.class)} />;
 }
 
 function Charts({ job, history }: { job: SeenDetails; history: JobHistory }) {

@@ -7,8 +7,18 @@ import { hasEnded } from "../../state/live";
 import { client } from "../../state/session";
 import type { SeenDetails } from "./Facts";
 import { changesOf, type Wishes } from "./jobChanges";
+import { capital } from "./words";
 
 type Fact = [name: string, value: ReactNode];
+
+/** What each means for the job, and for others. */
+const PRIORITIES: Readonly<Record<SeenDetails["priority"], string>> = {
+  urgent:
+    "a second of it counts several times as much: it gets more GPUs, sooner, and costs more; others have less",
+  normal: "a second of it counts once",
+  background:
+    "no money is spent for it: it runs on GPUs that are paid for and empty, and makes room for others at once",
+};
 
 /** What the job starts after, may take and cost, and by when it is due. */
 export function TermsCard({ job }: { job: SeenDetails }) {
@@ -43,6 +53,9 @@ export function TermsCard({ job }: { job: SeenDetails }) {
 function termsOf(job: SeenDetails): Fact[] {
   const { max_cost: cost, max_time_s: time, key } = job.spec as Record<string, unknown>;
   const facts: Fact[] = [];
+  if (job.priority !== "normal") {
+    facts.push(["Priority", `${job.priority}: ${PRIORITIES[job.priority]}`]);
+  }
   if (job.awaits.length > 0) facts.push(["Starts after", job.awaits.join(", ")]);
   if (typeof cost === "number") facts.push(["May cost", usd(cost)]);
   if (typeof time === "number") {
@@ -58,6 +71,7 @@ function termsOf(job: SeenDetails): Fact[] {
 function ChangeDialog({ job, onClose }: { job: SeenDetails; onClose: () => void }) {
   const spec = job.spec as Record<string, unknown>;
   const [wishes, setWishes] = useState<Wishes>({
+    priority: job.priority,
     weight: shown(spec.weight),
     max_gpus: shown((spec.gpus as Record<string, unknown> | undefined)?.max),
     max_cost: shown(spec.max_cost),
@@ -69,7 +83,9 @@ function ChangeDialog({ job, onClose }: { job: SeenDetails; onClose: () => void 
     }
   };
   const fields: [keyof Wishes, string][] = [
-    ["weight", "Weight"],
+    ...(wishes.priority === "normal" && job.priority === "normal"
+      ? [["weight", "Weight"] satisfies [keyof Wishes, string]]
+      : []),
     ["max_gpus", "Most GPUs"],
     ["max_cost", "May cost (USD; empty: any)"],
   ];
@@ -81,6 +97,20 @@ function ChangeDialog({ job, onClose }: { job: SeenDetails; onClose: () => void 
       onClose={onClose}
     >
       <p>It is in force at once: a job that may have fewer GPUs moves.</p>
+      <label className="field">
+        Priority
+        <select
+          value={wishes.priority}
+          onChange={(event) => setWishes({ ...wishes, priority: event.target.value })}
+        >
+          {Object.keys(PRIORITIES).map((name) => (
+            <option key={name}>{name}</option>
+          ))}
+        </select>
+      </label>
+      <p className="faint small" role="status">
+        {capital(PRIORITIES[wishes.priority as SeenDetails["priority"]])}.
+      </p>
       {fields.map(([name, label]) => (
         <label key={name} className="field">
           {label}

@@ -37,6 +37,9 @@ export function NameCell({ row }: { row: ListRow }) {
     return (
       <span className={row.inside === undefined ? undefined : "of-sweep"}>
         {link}
+        {row.priority !== "normal" && (
+          <span className={`badge priority ${row.priority}`}>{row.priority}</span>
+        )}
         <span className="below-name faint">{`job ${row.id}${held}`}</span>
       </span>
     );

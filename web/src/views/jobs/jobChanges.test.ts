@@ -3,17 +3,25 @@ import { expect, test } from "vitest";
 import { changesOf } from "./jobChanges";
 
 const SPEC = { weight: 1, gpus: { min: 1, max: 8 }, max_cost: 40 };
-const AS_IT_IS = { weight: "1", max_gpus: "8", max_cost: "40" };
+const AS_IT_IS = { priority: "normal", weight: "1", max_gpus: "8", max_cost: "40" };
 
 test("what is as it was is not sent", () => {
   expect(changesOf(AS_IT_IS, SPEC)).toEqual({});
 });
 
 test("an empty limit is taken away, others are changed", () => {
-  const wishes = { weight: "3", max_gpus: "4", max_cost: "" };
+  const wishes = { ...AS_IT_IS, weight: "3", max_gpus: "4", max_cost: "" };
   expect(changesOf(wishes, SPEC)).toEqual({ weight: 3, gpus: { max: 4 }, max_cost: null });
 });
 
 test("fields that are left empty stay as they are", () => {
-  expect(changesOf({ weight: "", max_gpus: "", max_cost: "40" }, SPEC)).toEqual({});
+  expect(changesOf({ ...AS_IT_IS, weight: "", max_gpus: "", max_cost: "40" }, SPEC)).toEqual({});
+});
+
+test("another priority takes the place of a weight", () => {
+  const wishes = { ...AS_IT_IS, priority: "urgent", weight: "3" };
+  expect(changesOf(wishes, SPEC)).toEqual({ priority: "urgent" });
+  const urgent = { ...SPEC, priority: "urgent" };
+  expect(changesOf(wishes, urgent)).toEqual({});
+  expect(changesOf({ ...wishes, priority: "normal" }, urgent)).toEqual({ priority: "normal" });
 });

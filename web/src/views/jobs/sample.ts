@@ -21,6 +21,7 @@ export function job(id: number, with_: Partial<SeenJob> = {}): SeenJob {
     cost_usd: 1.5,
     owner: "mia",
     team: "vision",
+    priority: "normal",
     done: 0.25,
     left_s: 600,
     left_usd: 2.25,

@@ -6,6 +6,7 @@ import { ApiError } from "../../api/client";
 import type { TraceChoices } from "../../api/types";
 import { client } from "../../state/session";
 import { Ask } from "./Ask";
+import type { Sensible } from "./question";
 
 const TRACES = { about: "", jobs: 160, hours: 20 };
 const CHOICES: TraceChoices = {
@@ -23,9 +24,9 @@ const CHOICES: TraceChoices = {
   billing: "node",
 };
 
-function shown() {
+function shown(sensible: Sensible | null = null) {
   const onAsked = vi.fn();
-  render(<Ask choices={CHOICES} onAsked={onAsked} />);
+  render(<Ask choices={CHOICES} sensible={sensible} today={30} onAsked={onAsked} />);
   return onAsked;
 }
 
@@ -51,6 +52,15 @@ it("asks about one's own jobs at sensible budgets unless told otherwise", async 
     gpu_types: ["T4", "A100"],
   });
   expect(onAsked).toHaveBeenCalledWith(simulation);
+});
+
+it("asks about budgets that the workload can make use of, until somebody types others", async () => {
+  shown({ cheapest_per_hour: 20, fastest_per_hour: 60 });
+  expect(budgets().value).toBe("21, 30, 35, 46, 60");
+  await userEvent.clear(budgets());
+  expect(budgets().value).toBe("");
+  await userEvent.click(screen.getByRole("radio", { name: /^own/ }));
+  expect(budgets().value).toBe("");
 });
 
 it("takes the budgets and a type of the trace that is picked", async () => {

@@ -8,12 +8,15 @@ import { FieldProblem } from "./FieldProblem";
 import { firstPolicies } from "./policies";
 import {
   bodyOf,
+  firstBudgets,
   firstTypes,
   ownFirst,
   problemsOf,
   refusal,
+  type Draft,
   type Problems,
   type Question,
+  type Sensible,
 } from "./question";
 import { TraceField } from "./TraceField";
 
@@ -24,17 +27,25 @@ const COUNTED: Record<TraceChoices["billing"], string> = {
 
 interface AskProps {
   choices: TraceChoices;
+  /** Between which budgets the workload is; null: not known. */
+  sensible: Sensible | null;
+  /** The service's budget; null: not known yet. */
+  today: number | null;
   onAsked: (simulation: Simulation) => void;
 }
 
 /** The form: a trace, policies, budgets, GPU types. */
-export function Ask({ choices, onAsked }: AskProps) {
+export function Ask({ choices, sensible, today, onAsked }: AskProps) {
   const traces = ownFirst(choices.traces);
-  const [question, setQuestion] = useState<Question>(() => started(choices, traces[0]));
+  const [draft, setDraft] = useState<Draft>(() => started(choices, traces[0]));
   const [problems, setProblems] = useState<Problems>({});
   const [working, setWorking] = useState(false);
-  const change = (part: Partial<Question>) => {
-    setQuestion((was) => ({ ...was, ...part }));
+  // A file's jobs are as those that are not one's own: what the service says of the last of them.
+  const picked = traces.find((trace) => trace.name === draft.trace) ?? traces.at(-1);
+  const budgets = draft.budgets ?? firstBudgets(picked, sensible, today);
+  const question: Question = { ...draft, budgets };
+  const change = (part: Partial<Draft>) => {
+    setDraft((was) => ({ ...was, ...part }));
     setProblems({});
   };
   const submit = (event: SyntheticEvent) => {
@@ -87,12 +98,12 @@ export function Ask({ choices, onAsked }: AskProps) {
   );
 }
 
-function started(choices: TraceChoices, first: TraceChoice | undefined): Question {
+function started(choices: TraceChoices, first: TraceChoice | undefined): Draft {
   return {
     trace: first?.name ?? null,
     upload: null,
     policies: firstPolicies(choices.policy_choices),
-    budgets: first?.budgets.join(", ") ?? "",
+    budgets: null,
     gpuTypes: firstTypes(first),
   };
 }
@@ -108,7 +119,7 @@ interface BudgetsProps {
   text: string;
   billing: TraceChoices["billing"];
   problem: string | undefined;
-  change: (part: Partial<Question>) => void;
+  change: (part: Partial<Draft>) => void;
 }
 
 function BudgetsField({ text, billing, problem, change }: BudgetsProps) {

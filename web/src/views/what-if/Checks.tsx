@@ -1,7 +1,7 @@
 import type { PolicyChoice } from "../../api/types";
 import { FieldProblem } from "./FieldProblem";
 import { groupsOf } from "./policies";
-import type { Question } from "./question";
+import type { Draft } from "./question";
 
 interface ChecksProps {
   names: readonly string[];
@@ -31,7 +31,7 @@ function Checks({ names, chosen, onChange }: ChecksProps) {
 interface FieldProps {
   chosen: readonly string[];
   problem: string | undefined;
-  change: (part: Partial<Question>) => void;
+  change: (part: Partial<Draft>) => void;
 }
 
 export function PolicyField(props: FieldProps & { policies: readonly PolicyChoice[] }) {

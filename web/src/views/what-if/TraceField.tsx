@@ -2,13 +2,13 @@ import { wordsOf } from "../../api/client";
 import type { TraceChoice } from "../../api/types";
 import { duration, plural } from "../../format";
 import { FieldProblem } from "./FieldProblem";
-import { firstTypes, OWN, taken, type Question } from "./question";
+import { firstTypes, OWN, taken, type Draft, type Question } from "./question";
 
 interface TraceFieldProps {
   traces: readonly TraceChoice[];
   question: Question;
   problem: string | undefined;
-  change: (part: Partial<Question>) => void;
+  change: (part: Partial<Draft>) => void;
 }
 
 /** Which jobs are simulated: what the service has seen, a made-up day, or a file. */
@@ -16,7 +16,7 @@ export function TraceField({ traces, question, problem, change }: TraceFieldProp
   const pick = (trace: TraceChoice) =>
     change({
       trace: trace.name,
-      budgets: trace.budgets.join(", "),
+      budgets: null,
       gpuTypes: firstTypes(trace),
     });
   const upload = () => change({ trace: null, gpuTypes: firstTypes(traces.at(-1)) });
@@ -56,7 +56,7 @@ function FileField({
   change,
   upload,
 }: {
-  change: (part: Partial<Question>) => void;
+  change: (part: Partial<Draft>) => void;
   upload: string | undefined;
 }) {
   const take = async (file: File | undefined) => {

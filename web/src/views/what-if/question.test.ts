@@ -5,6 +5,7 @@ import type { TraceChoice } from "../../api/types";
 import {
   bodyOf,
   budgetsOf,
+  firstBudgets,
   firstTypes,
   fits,
   ownFirst,
@@ -133,5 +134,43 @@ describe("what is chosen at first", () => {
 
   it("is one type for other traces, which every policy can run on", () => {
     expect(firstTypes(trace("day"))).toEqual(["T4"]);
+  });
+});
+
+describe("budgets to begin with", () => {
+  const of = (cheapest: number, fastest: number, today: number) =>
+    budgetsOf(
+      firstBudgets(trace("own"), { cheapest_per_hour: cheapest, fastest_per_hour: fastest }, today),
+    );
+
+  it("are around today's, which is one of them", () => {
+    expect(of(1, 1000, 75).values).toEqual([30, 47, 75, 119, 188]);
+  });
+
+  it.each([
+    [20, 60, 30],
+    [20, 60, 200],
+    [20, 60, 3],
+    [0.02, 0.5, 0.1],
+    [50, 50, 50],
+    [900, 2500, 1400],
+  ])(
+    "lie between what $%d and $%d an hour buy, but for today's $%d",
+    (cheapest, fastest, today) => {
+      const { values, problem } = of(cheapest, fastest, today);
+      expect(problem).toBe("");
+      expect(values).toContain(today);
+      expect(values.length).toBeGreaterThanOrEqual(3);
+      const others = values.filter((each) => each !== today);
+      expect(Math.min(...others)).toBeGreaterThanOrEqual(cheapest);
+      expect(Math.max(...others)).toBeLessThanOrEqual(Math.max(fastest, cheapest * 1.3) * 1.05);
+    },
+  );
+
+  it("are the service's where nothing is known of the workload, or of other traces", () => {
+    expect(firstBudgets(trace("own"), null, 30)).toBe("60");
+    const sensible = { cheapest_per_hour: 20, fastest_per_hour: 60 };
+    expect(firstBudgets(trace("day"), sensible, 30)).toBe("60");
+    expect(firstBudgets(undefined, sensible, 30)).toBe("");
   });
 });

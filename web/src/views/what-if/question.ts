@@ -1,6 +1,6 @@
 /** What is asked of the simulator: read from the form, and held against what is allowed. */
 import { ApiError, wordsOf } from "../../api/client";
-import type { TraceChoice, WhatIf } from "../../api/types";
+import type { Frontier, TraceChoice, WhatIf } from "../../api/types";
 import { amount } from "../budget/scale";
 
 export const OWN = "own";
@@ -26,6 +26,12 @@ export interface Question {
   /** As typed: amounts with commas between them. */
   budgets: string;
   gpuTypes: readonly string[];
+}
+
+/** One that is being written. */
+export interface Draft extends Omit<Question, "budgets"> {
+  /** Null: nothing was typed, and those are asked about that say most of the trace. */
+  budgets: string | null;
 }
 
 /** Amounts with commas between them, or what is wrong with them. */
@@ -94,6 +100,53 @@ export function taken(name: string, text: string): Pick<Question, "upload" | "up
 /** Whether a file fits into a request, where quotes and line ends take two bytes. */
 export function fits(text: string, most = MOST_BYTES - FOR_THE_REST): boolean {
   return new Blob([JSON.stringify(text)]).size <= most;
+}
+
+/** What the workload can make use of: less than the cheapest keeps up with nothing, more than the
+ * fastest buys nothing. */
+export type Sensible = Pick<Frontier, "cheapest_per_hour" | "fastest_per_hour">;
+
+const TRIED = 5;
+const ABOVE_CHEAPEST = 1.05;
+const AROUND = 2.5;
+
+/** Budgets to begin with: of one's own jobs some between the cheapest and the fastest, around today's
+ * and with it among them; of other traces what the service says. */
+export function firstBudgets(
+  trace: TraceChoice | undefined,
+  sensible: Sensible | null,
+  today: number | null,
+): string {
+  if (!trace) return "";
+  if (trace.name !== OWN || !sensible || !today) return trace.budgets.join(", ");
+  const least = sensible.cheapest_per_hour * ABOVE_CHEAPEST;
+  const most = Math.max(sensible.fastest_per_hour, least * 1.2);
+  const inside = (each: number) => Math.min(Math.max(each, least), most);
+  const [low, high] = [inside(today / AROUND), inside(today * AROUND)];
+  const [from, to] = low < high ? [low, high] : [least, most];
+  const spread = Array.from(
+    { length: TRIED },
+    (_, n) => from * (to / from) ** (n / (TRIED - 1)),
+  ).map(round);
+  return [...new Set(withToday(spread, today))].sort((a, b) => a - b).join(", ");
+}
+
+/** Today's in place of the one that is nearest to it, or beyond them where it is. */
+function withToday(spread: readonly number[], today: number): number[] {
+  if (today < Math.min(...spread) || today > Math.max(...spread)) return [...spread, today];
+  const away = spread.map((each) => Math.abs(Math.log(each / today)));
+  const nearest = away.indexOf(Math.min(...away));
+  return spread.map((each, n) => (n === nearest ? today : each));
+}
+
+/** To two digits that count, three where it begins with a 1: an amount that somebody would type. */
+function round(each: number): number {
+  const digits = String(each)
+    .replace(/^[0.]+/, "")
+    .startsWith("1")
+    ? 3
+    : 2;
+  return Number(each.toPrecision(digits));
 }
 
 /** One's own jobs first: they say most. */

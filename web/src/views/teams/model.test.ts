@@ -1,0 +1,90 @@
+// @vitest-environment node
+import { expect, test } from "vitest";
+
+import {
+  classesWithin,
+  colorsOf,
+  depthsOf,
+  loanText,
+  loanWords,
+  payerOf,
+  scaleOf,
+  spendWords,
+  withinTeam,
+} from "./model";
+import { part } from "./sample";
+
+const TREE = [
+  part("vision", { max_per_hour: 30 }),
+  part("research", { above: "vision", classes: ["resnet50"] }),
+  part("eve", { above: "research", classes: ["vit"] }),
+  part("speech", { classes: ["deepspeech2"] }),
+];
+
+test("each stands below the one that it is a part of", () => {
+  expect([...depthsOf(TREE)]).toEqual([
+    ["vision", 0],
+    ["research", 1],
+    ["eve", 2],
+    ["speech", 0],
+  ]);
+  expect(withinTeam(TREE, "vision").map(({ name }) => name)).toEqual(["vision", "research", "eve"]);
+  expect(withinTeam(TREE, "speech")).toHaveLength(1);
+  expect(withinTeam(TREE, "nobody")).toEqual([]);
+});
+
+test("a class has one payer, the innermost, or none", () => {
+  expect(payerOf(TREE, "vit")).toBe("eve");
+  expect(payerOf(TREE, "bert")).toBeNull();
+  expect(payerOf(undefined, "bert")).toBeNull();
+  expect(classesWithin(TREE, "vision")).toEqual(["resnet50", "vit"]);
+});
+
+test("a part has its team's colour, and every team its own", () => {
+  const colors = TREE.map(({ name }) => colorsOf(TREE).get(name));
+  expect(colors).toEqual(["var(--c1)", "var(--c1)", "var(--c1)", "var(--c2)"]);
+});
+
+test("all bars are drawn to the same scale, in which every mark has its place", () => {
+  expect(scaleOf(TREE)).toBe(30);
+  expect(scaleOf([part("idle", { budget_per_hour: 0, right_now_per_hour: 0 })])).toBeGreaterThan(0);
+});
+
+test.each([
+  [
+    { spend_now_per_hour: 10 },
+    "leaves $5.00/h of the $15.00/h it has by right, which others may have",
+  ],
+  [{ spend_now_per_hour: 0 }, "leaves all of the $15.00/h it has by right, which others may have"],
+  [
+    { spend_now_per_hour: 0, lends: false },
+    "leaves all of the $15.00/h it has by right, which stays unspent",
+  ],
+  [{ spend_now_per_hour: 15.1 }, "spends what it has by right, $15.00/h"],
+  [
+    { spend_now_per_hour: 20 },
+    "spends $5.00/h more than the $15.00/h it has by right, of what others leave",
+  ],
+  [{ budget_per_hour: 0, spend_now_per_hour: 3 }, "spends what others leave"],
+  [{ budget_per_hour: 0, spend_now_per_hour: 0 }, "has nothing by right, and spends nothing"],
+  [
+    { spend_now_per_hour: 35, max_per_hour: 30 },
+    "spends $5.00/h more than its ceiling, which holds on average: it gets less until the average is kept",
+  ],
+])("what a team spends is said beside its right: %o", (with_, words) => {
+  expect(spendWords(part("vision", with_))).toBe(words);
+});
+
+test("a loan is said with what it changes, and in no word where there is none", () => {
+  expect(loanWords(part("vision"))).toBe("");
+  expect(loanText(part("vision"))).toBe("–");
+  const lent = part("vision", { lent_usd: 12, right_now_per_hour: 15.5 });
+  expect(loanWords(lent)).toBe("has lent $12.00: until it is back, $15.50/h is its right");
+  expect(loanText(lent)).toBe("lent $12.00");
+  const owes = part("vision", { lent_usd: -3 });
+  expect(loanWords(owes)).toBe("owes $3.00");
+  expect(loanText(owes)).toBe("owes $3.00");
+  const keeps = part("vision", { lent_usd: 5, lends: false, right_now_per_hour: 16 });
+  expect(loanWords(keeps)).toBe("has not spent $5.00: until it is, $16.00/h is its right");
+  expect(loanText(keeps)).toBe("kept $5.00");
+});
