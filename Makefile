@@ -20,7 +20,7 @@ BROWSERS := chromium chromium-browser google-chrome google-chrome-stable
 # Programs of ours start hundreds of times in the tests: each is compiled once.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo web test lint lint-python lint-web test-web tables matrix audit screenshots clean node chromium kubernetes
+.PHONY: demo web test lint lint-python lint-web test-web tables docs matrix audit screenshots clean node chromium kubernetes
 .DEFAULT_GOAL := demo
 
 $(VENV)/.base: pyproject.toml requirements.lock hatch_build.py $(wildcard src/boa/*/_*.[ch] src/boa/*/*/_*.[ch])
@@ -103,12 +103,21 @@ test: node chromium
 	$(BIN)/python -m pytest tests/integration/test_*ray*.py -m ray  # alone: Ray gives its processes 30 s to come up
 	$(BIN)/python -m pytest tests/integration/test_kube*.py -m kubernetes -n 2  # alone: a node that is silent for long is taken for dead
 
-tables: $(VENV)/.dev  # the field tables in docs/, as the formats declare them, and the gallery's
+tables: $(VENV)/.dev  # the field tables in docs/, as the formats declare them, the gallery's, and docs/reference/
 	$(BIN)/python tests/field_tables.py
 	$(BIN)/python tests/changed_lines.py
+	$(BIN)/python tests/reference_pages.py
+
+docs: $(VENV)/.docs  # the documentation as a site: site/index.html
+	@$(BIN)/python tests/doc_site.py
+
+$(VENV)/.docs: $(VENV)/.base
+	@echo "adding what builds the documentation to $(VENV) (once)"
+	$(call INSTALL,.[docs])
+	@touch $@
 
 screenshots: node chromium $(VENV)/.dev web
-	$(BIN)/python -m pytest tests/browser/test_screenshots.py --screenshots docs/dashboard
+	$(BIN)/python -m pytest tests/browser/test_screenshots.py tests/browser/test_teams.py --screenshots docs/dashboard
 
 clean:
-	rm -rf $(VENV) .venv-* demo bench/out $(STATIC) web/node_modules
+	rm -rf $(VENV) .venv-* demo site build bench/out $(STATIC) web/node_modules

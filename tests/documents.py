@@ -65,11 +65,30 @@ JOB: dict[str, Any] = {
     "max_cost": 40,
     "deadline_s": 172800,
     "key": "nightly-1",
+    "tags": {"project": "cats", "cost_center": "4711"},
+}
+CALENDAR: dict[str, Any] = {
+    "version": 1,
+    "time_zone": "Europe/Berlin",
+    "until": "2026-12-31",
+    "periods": [
+        {
+            "name": "day",
+            "days": ["mon", "tue", "wed", "thu", "fri"],
+            "hours": "08:00-20:00",
+            "budget_per_hour": 12,
+            "prices": {"T4": 1.5},
+        },
+        {"name": "night", "hours": "20:00-06:00", "budget_per_hour": 30, "price_factor": 0.7},
+        {"name": "other", "budget_per_hour": 20},
+    ],
 }
 CONFIG: dict[str, Any] = {
     "version": 1,
     "budget_per_hour": 12,
     "max_spend_per_hour": 40,
+    "calendar": CALENDAR,
+    "parts": {"vision": {"budget_per_hour": 2, "classes": ["resnet18"]}, "others": None},
     "policy": "boa",
     "target_efficiency": 0.5,
     "knob": 2.0,
@@ -92,6 +111,7 @@ CONFIG: dict[str, Any] = {
     "keep_warm_s": 0,
     "pacing_h": 12,
     "billing": "gpu",
+    "priorities": {"urgent": 8},
     "refused_s": 10,
     "backoff_s": 1,
     "warm_parents": 2,
@@ -102,6 +122,7 @@ CONFIG: dict[str, Any] = {
     "secret_key_file": "keys/secret.key",
     "url": "http://10.0.0.5:8420",
     "snapshots": {"every_h": 6, "keep": 10},
+    "keep": {"events": 5000, "samples_days": 30, "jobs_days": 365},
     "local": {"provision_s": 30, "release_s": 5},
     "ray": {"address": "10.0.0.5:6379", "nodes": "fixed"},
     "aws": {
@@ -180,8 +201,26 @@ REPORT: dict[str, Any] = {
     "metrics": {"accuracy": 0.41},
     "rescale": {"start": 1.5, "first_step": 0},
 }
+BUDGETS: dict[str, Any] = {
+    "version": 1,
+    "name": "lab",
+    "budget_per_hour": 40,
+    "parts": {
+        "vision": {
+            "budget_per_hour": 15,
+            "max_per_hour": 30,
+            "lends": False,
+            "classes": ["resnet18"],
+            "parts": {"eve": {"budget_per_hour": 5, "parts": {"thesis": {"classes": ["bert"]}}}},
+        },
+        "language": {"max_per_hour": None},
+        "guests": None,
+    },
+}
 DOCUMENTS = {
     "workload": WORKLOAD,
+    "budgets": BUDGETS,
+    "calendar": CALENDAR,
     "plan": PLAN,
     "job": JOB,
     "config": CONFIG,

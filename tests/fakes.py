@@ -19,7 +19,7 @@ from boa.model.access import Caller, TokenRecord
 from boa.model.cluster import Allocation, JobId, NodeId
 from boa.model.events import EventKind
 from boa.model.job import JobRecord, JobSpec, Run, State
-from boa.model.notices import Notice, NotifyTarget
+from boa.model.notices import MonthSpent, Notice, NotifyTarget
 from boa.model.placements import FailedPlacement
 from boa.model.profile import ClassProfile
 from boa.model.records import Event, Hold, NodeRecord, Report
@@ -54,6 +54,7 @@ _T = TypeVar("_T")
 
 
 MONEY = MoneyState(
+    at=NOW,
     budget=14.0,
     max_spend=None,
     effective=13.5,
@@ -164,6 +165,9 @@ class FakeControl(FakeAccess, FakeTerms):
         return done(None)
 
     def foretell_month(self, forecast: float) -> "Future[None]":
+        return done(None)
+
+    def tell_spent(self, spent: Sequence[MonthSpent]) -> "Future[None]":
         return done(None)
 
     def _write_down(self, by: Caller | None, what: str, subject: str = "") -> None:

@@ -13,9 +13,11 @@ import pytest
 
 from boa.clock import VirtualClock
 from boa.clouds.base import Cloud
+from boa.clouds.by_calendar import PricedByCalendar
 from boa.clouds.local import LocalCloud
 from boa.model.cluster import Policy
 from boa.model.job import GpuLimits, JobRecord, JobSpec
+from boa.model.prices import CONSTANT, PriceSchedule
 from boa.model.profile import ClassProfile
 from boa.model.service import ClassPrior, ServiceConfig
 from boa.model.workload import GpuType
@@ -101,6 +103,8 @@ class Live:
     clock: VirtualClock = field(default_factory=lambda: VirtualClock(START))
     cloud: Cloud | None = None
     store: Store | None = None
+    schedule: PriceSchedule = CONSTANT
+    """Prices over time: the cloud charges them, and the service knows them ahead."""
 
     def __post_init__(self) -> None:
         self.engine = SimulatedEngine(self.clock, acting_out(self.profiles))
@@ -117,13 +121,16 @@ class Live:
             provision_s=self.config.provision_s,
             release_s=self.config.release_s,
         )
+        cloud = self.cloud
+        if self.schedule is not CONSTANT:
+            cloud = PricedByCalendar(cloud, self.schedule, self.clock)
         loop = assemble(
             self.config,
             url="http://127.0.0.1:8420",
             store=self.store,
             saved=self.store.load(),
             engine=self.engine,
-            cloud=self.cloud,
+            cloud=cloud,
             clock=self.clock,
             calculator=InlineCalculator(),
             policy=self.policy or policy_of(self.config),
@@ -131,6 +138,7 @@ class Live:
             log=lambda level, text: self.logged.append(f"{level}: {text}"),
             inline=True,
             cluster="test",
+            schedule=self.schedule,
         )
         self.engine.report = loop.report
         return loop

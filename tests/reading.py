@@ -11,39 +11,27 @@ import numpy as np
 from boa.model.access import AuditEntry, TokenRecord
 from boa.model.changes import Changes
 from boa.model.cluster import JobId, NodeId
-from boa.model.held import Held, HeldOnNodes
+from boa.model.held import Held
 from boa.model.job import JobRecord
 from boa.model.notices import Notice
 from boa.model.records import Event, Hold, NodeRecord, Point, Sample
 from boa.model.runs import Launch, LogFile, RunEvent, RunKey
+from boa.model.sampled import Sampled
 from boa.store.base import Saved, StoredAudit, StoredEvent, StoreTrouble
 from boa.units import Seconds
 
 
 def held(holds: Sequence[Hold]) -> Held:
     """Holds by column, as a store gives them."""
+    classes = sorted({hold.job_class for hold in holds})
     return Held(
-        job_class=[hold.job_class for hold in holds],
+        classes=classes,
+        which=np.array([classes.index(hold.job_class) for hold in holds], dtype=np.int64),
+        job=np.array([int(hold.job) for hold in holds], dtype=np.int64),
         node=np.array([hold.node for hold in holds], dtype=np.int64),
         gpus=np.array([hold.gpus for hold in holds], dtype=float),
         since=np.array([hold.since for hold in holds], dtype=float),
         until=np.array([math.inf if h.until is None else h.until for h in holds], dtype=float),
-    )
-
-
-def held_on_nodes(holds: Sequence[Hold], since: Seconds, until: Seconds) -> HeldOnNodes:
-    """Holds added up by node, as a store gives them."""
-    found: dict[NodeId, list[tuple[float, float, float]]] = {}
-    for hold in holds:
-        end = math.inf if hold.until is None else hold.until
-        if end > since and hold.since < until:
-            amount = hold.gpus * (min(end, until) - max(hold.since, since))
-            found.setdefault(hold.node, []).append((amount, hold.since, end))
-    return HeldOnNodes(
-        node=np.array(list(found), dtype=np.int64),
-        gpu_seconds=np.array([sum(amount for amount, _, _ in f) for f in found.values()]),
-        since=np.array([min(begin for _, begin, _ in f) for f in found.values()]),
-        until=np.array([max(end for _, _, end in f) for f in found.values()]),
     )
 
 
@@ -156,15 +144,9 @@ class FakeStore:
         self._check()
         return [hold for hold in self.kept_holds if job in (None, hold.job)]
 
-    def held_between(
-        self, since: Seconds, until: Seconds, *, nodes: Collection[NodeId] | None = None
-    ) -> Held:
+    def held_between(self, since: Seconds, until: Seconds) -> Held:
         self._check()
-        return held([h for h in self.kept_holds if nodes is None or h.node in nodes])
-
-    def held_by_node(self, since: Seconds, until: Seconds) -> HeldOnNodes:
-        self._check()
-        return held_on_nodes(self.kept_holds, since, until)
+        return held(self.kept_holds)
 
     def nodes(self, ids: Collection[NodeId]) -> Sequence[NodeRecord]:
         self._check()
@@ -173,6 +155,9 @@ class FakeStore:
     def samples_between(self, since: Seconds, until: Seconds) -> Sequence[Sample]:
         self._check()
         return [sample for sample in self.kept_samples if since <= sample.at <= until]
+
+    def sampled_between(self, since: Seconds, until: Seconds) -> Sampled:
+        return Sampled.of(self.samples_between(since, until))
 
     def points(self, job: JobId) -> Sequence[Point]:
         self._check()

@@ -318,6 +318,11 @@ SAID: list[tuple[EventKind, dict[str, Any], str]] = [
     ),
     (
         "shortage",
+        {**SHORT, "why": "part_cap", "detail": "vision's cap of $8/h leaves no more"},
+        "job 3 (net): waits for 8×T4: vision's cap of $8/h leaves no more",
+    ),
+    (
+        "shortage",
         {**SHORT, "why": "no_such_type"},
         "job 3 (net): waits for 8×T4: T4 cannot be rented here",
     ),
@@ -339,6 +344,26 @@ SAID: list[tuple[EventKind, dict[str, Any], str]] = [
     ),
     ("budget", {"budget": 12.0, "before": 12.0}, "the budget is $12/h from now on"),
     ("budget", {"budget": 12.0, "max_spend": None}, "no hard cap"),
+    (
+        "period",
+        {"budget": 30.0, "period": "night"},
+        "period night begins: the budget is $30/h",
+    ),
+    (
+        "period",
+        {"budget": 0.0, "period": None},
+        "the budget has ended: no node is rented, and jobs stop and wait",
+    ),
+    (
+        "used_up",
+        {"each": "month", "usd": 499.99, "last_day": "2026-11-30"},
+        "the budget for the month is used up: $499.99, meant to last through 2026-11-30",
+    ),
+    (
+        "used_up",
+        {"part": "vision", "each": "once", "usd": 1000.0, "last_day": "2027-03-31"},
+        "vision's money in total is used up: $1,000.00, meant to last through 2027-03-31",
+    ),
     (
         "clock",
         {"by_s": -7200.4},

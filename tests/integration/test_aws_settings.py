@@ -18,6 +18,7 @@ from boa.clouds.aws.dry_run import dry_run
 from boa.clouds.base import CloudTrouble
 from boa.errors import InputError
 from boa.model.cloud import CloudNode
+from boa.model.prices import paid
 from integration.runner import Boa
 
 
@@ -46,7 +47,7 @@ def _market(aws: Aws, price: float, kind: str = "g4dn.12xlarge") -> None:
         aws.sky.prices.setdefault((kind, zone), []).append((aws.clock.now(), price))
 
 
-def test_a_spot_node_costs_the_average_since_it_began(aws: Aws) -> None:
+def test_a_spot_node_costs_what_aws_listed_from_when_it_did(aws: Aws) -> None:
     _market(aws, 2.0)
     _market(aws, 8.0, "p4d.24xlarge")
     cloud = aws.cloud(spot=True, unpriced=frozenset({"T4", "A100"}))
@@ -58,13 +59,19 @@ def test_a_spot_node_costs_the_average_since_it_began(aws: Aws) -> None:
     assert _node(cloud, f"{aws.owner}-1").price == pytest.approx(0.5)
     _market(aws, 4.0)
     aws.after(900.0)
-    assert _node(cloud, f"{aws.owner}-1").price == pytest.approx(0.75)
+    began = aws.clock.now() - 1800.0
+    node = _node(cloud, f"{aws.owner}-1")
+    assert paid(node.price, node.changes, began, began + 1800.0) == pytest.approx(1800 * 0.75)
+    assert cloud.offers()["T4"].price == 1.0, "planned by from now on"
     asked = len(aws.sky.asked("DescribeSpotPriceHistory"))
     aws.after(100.0)
     cloud.nodes()
     assert len(aws.sky.asked("DescribeSpotPriceHistory")) == asked, "not asked for all the time"
     anew = aws.cloud(spot=True, unpriced=frozenset({"T4", "A100"}))
-    assert _node(anew, f"{aws.owner}-1").price == pytest.approx((900 * 0.5 + 1000 * 1.0) / 1900)
+    node = _node(anew, f"{aws.owner}-1")
+    assert paid(node.price, node.changes, began, began + 1900.0) == pytest.approx(
+        900 * 0.5 + 1000 * 1.0
+    )
 
 
 def test_the_users_price_is_above_all_others(aws: Aws) -> None:

@@ -39,6 +39,11 @@ def boa(own: OwnService, *words: str, where: Path, code: int = 0) -> str:
     return done.stdout + done.stderr
 
 
+def _submitted(said: str) -> str:
+    """The job's id, which is all of stdout."""
+    return said.splitlines()[0]
+
+
 @pytest.fixture
 def code(tmp_path: Path) -> Path:
     code = tmp_path / "code"
@@ -58,9 +63,9 @@ def test_a_packed_job_runs_as_it_was_and_its_results_are_fetched(
     tmp_path: Path, code: Path
 ) -> None:
     with OwnService(tmp_path / "service", CONFIG) as own, own.client() as client:
-        first = boa(own, "submit", "job.yaml", where=code).strip()
+        first = _submitted(boa(own, "submit", "job.yaml", where=code))
         (code / "word").write_text("changed since")  # which is another package
-        second = boa(own, "submit", "job.yaml", where=code).strip()
+        second = _submitted(boa(own, "submit", "job.yaml", where=code))
         assert client.wait(first)["state"] == "succeeded", "".join(client.logs(first))
         assert client.wait(second)["state"] == "succeeded"
         assert "".join(client.logs(first)) == "word submitted 41 False\n"

@@ -1,16 +1,14 @@
 """Whatever can be asked for is described: commands, policies, engines, clouds, files, rooms."""
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from boa.cli import root
 from boa.formats.kinds import KINDS
 from boa.model.provider_settings import CLOUDS_OF
 from boa.policy.registry import POLICIES
+from reference_pages import commands
 
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS = sorted(path.parent for path in (ROOT / "src" / "boa").glob("*/__init__.py"))
@@ -21,27 +19,13 @@ def words(path: str) -> set[str]:
     return set(re.findall(r"[\w-]+", (ROOT / path).read_text("utf-8")))
 
 
-def commands() -> Iterator[tuple[str, Any]]:
-    def inside(group: Any, path: str, context: Any) -> Iterator[tuple[str, Any]]:
-        for name in group.list_commands(context):
-            command = group.get_command(context, name)
-            within = command.make_context(name, [], parent=context, resilient_parsing=True)
-            if hasattr(command, "list_commands"):
-                yield from inside(command, f"{path} {name}", within)
-            else:
-                yield f"{path} {name}", command
-
-    boa = root()
-    yield from inside(boa, "boa", boa.make_context("boa", [], resilient_parsing=True))
-
-
 def test_every_command_is_described() -> None:
     described = (ROOT / "docs" / "cli.md").read_text("utf-8")
-    assert [path for path, _ in commands() if path not in described] == []
+    assert [path for path, *_ in commands() if path not in described] == []
 
 
 def test_every_command_teaches_with_examples() -> None:
-    silent = [path for path, command in commands() if f"$[/dim] {path}" not in command.help]
+    silent = [path for path, said, _ in commands() if f"$[/dim] {path}" not in said.help]
     assert silent == []
 
 

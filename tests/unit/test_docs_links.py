@@ -6,17 +6,11 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-PAGES = sorted(
-    [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "src").rglob("README.md")]
-)
-FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+from doc_links import ELSEWHERE, LINK, PAGES, ROOT, anchors, prose
+
 QUOTED = re.compile(r"`[^`\n]*`")
-LINK = re.compile(r"\]\(([^)\s]+)\)")
-HEADING = re.compile(r"^#+ +(.*)$", re.MULTILINE)
 WHOLE = re.compile(r"(?<![\w./-])(?:src/boa|tests|bench|docs|examples|web)/[\w./*-]*\w")
 SHORT = re.compile(r"`((?!src/|tests/|bench/|docs/|examples/|web/)(?:\w+/)+\w+\.py)`")
-ELSEWHERE = ("http://", "https://", "mailto:")
 BUILT = ("src/boa/server/static", "web/node_modules", "bench/out")
 """Folders that are made on the spot, and not in git."""
 PLACEHOLDER = "NAME"
@@ -24,19 +18,6 @@ PLACEHOLDER = "NAME"
 every_page = pytest.mark.parametrize(
     "page", PAGES, ids=[page.relative_to(ROOT).as_posix() for page in PAGES]
 )
-
-
-def prose(page: Path) -> str:
-    """The text without fenced blocks, in which nothing is a link."""
-    return FENCED.sub("", page.read_text("utf-8"))
-
-
-def anchors(page: Path) -> set[str]:
-    """Headings' names in links, as GitHub makes them."""
-    return {
-        re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
-        for heading in HEADING.findall(prose(page))
-    }
 
 
 def broken(page: Path) -> Iterator[str]:
