@@ -77,7 +77,7 @@ class Past:
                 until = None if end > self.now and node.gone_at is None else min(end, last)
                 yield Hold(
                     job="1",
-                    job_class=name,
+                    stream=name,
                     node=node.id,
                     gpus=width,
                     price=node.price,
@@ -121,7 +121,7 @@ def _node(
 def _of(hold: Hold, job: int) -> Hold:
     return Hold(
         job=str(job),
-        job_class=hold.job_class,
+        stream=hold.stream,
         node=hold.node,
         gpus=hold.gpus,
         price=hold.price,
@@ -134,7 +134,7 @@ def _job(hold: Hold) -> JobRecord:
     ended = hold.until is not None
     return JobRecord(
         id=hold.job,
-        spec=JobSpec(job_class=hold.job_class, run=("train",), name=f"job {hold.job}"),
+        spec=JobSpec(job_class=hold.stream, run=("train",), name=f"job {hold.job}"),
         serial=int(hold.job),
         submitted_at=hold.since,
         started_at=hold.since,

@@ -15,7 +15,7 @@ from fastapi import FastAPI
 
 from boa.api.classes import ClassDocument
 from boa.errors import BoaError, InputError
-from boa.model.access import Caller, TokenRecord
+from boa.model.access import NOBODY, Caller, TokenRecord
 from boa.model.cluster import Allocation, JobId, NodeId
 from boa.model.events import EventKind
 from boa.model.job import JobRecord, JobSpec, Run, State
@@ -218,7 +218,7 @@ class FakeControl(FakeAccess, FakeTerms):
     def class_document(self, job_class: str) -> ClassDocument | None:
         return self.documents.get(job_class)
 
-    def estimate(self, spec: JobSpec) -> JobEstimate:
+    def estimate(self, spec: JobSpec, by: Caller = NOBODY) -> JobEstimate:
         return replace(self.estimated, job_class=spec.job_class)
 
     def classes(self) -> list[str]:
@@ -270,9 +270,7 @@ class FakeControl(FakeAccess, FakeTerms):
             decided_at=began,
             started_at=began,
         )
-        hold = Hold(
-            job=job, job_class=record.job_class, node=node, gpus=gpus, price=1.0, since=began
-        )
+        hold = Hold(job=job, stream=record.stream, node=node, gpus=gpus, price=1.0, since=began)
         self.holds[(job, node, began)] = hold
         self.store.kept_holds.append(hold)
         return self.put(

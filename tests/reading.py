@@ -23,10 +23,10 @@ from boa.units import Seconds
 
 def held(holds: Sequence[Hold]) -> Held:
     """Holds by column, as a store gives them."""
-    classes = sorted({hold.job_class for hold in holds})
+    classes = sorted({hold.stream for hold in holds})
     return Held(
-        classes=classes,
-        which=np.array([classes.index(hold.job_class) for hold in holds], dtype=np.int64),
+        streams=classes,
+        which=np.array([classes.index(hold.stream) for hold in holds], dtype=np.int64),
         job=np.array([int(hold.job) for hold in holds], dtype=np.int64),
         node=np.array([hold.node for hold in holds], dtype=np.int64),
         gpus=np.array([hold.gpus for hold in holds], dtype=float),

@@ -50,7 +50,7 @@ def node(number: int, **fields: Any) -> NodeRecord:
 def hold(job_number: int, node_number: int, since: float, until: float | None = None) -> Hold:
     return Hold(
         job=str(job_number),
-        job_class="resnet18",
+        stream="resnet18",
         node=node_number,
         gpus=2,
         price=1.088,

@@ -72,7 +72,7 @@ def holds_of(draw: st.DrawFn, node: NodeRecord, ready: float, end: float) -> lis
             holds.append(
                 Hold(
                     job=str(10 * node.id + slot),
-                    job_class=draw(st.sampled_from(["bert", "gpt"])),
+                    stream=draw(st.sampled_from(["bert", "gpt"])),
                     node=node.id,
                     gpus=1,
                     price=node.price,
@@ -197,16 +197,16 @@ def test_a_row_of_a_class_or_job_is_the_bill_of_its_holds_alone(
     history: History, by: By, since: float, until: float
 ) -> None:
     nodes, holds = history
-    lost = Hold(job="1", job_class="gpt", node=99, gpus=2, price=1.0, since=BEGIN)
+    lost = Hold(job="1", stream="gpt", node=99, gpus=2, price=1.0, since=BEGIN)
     _, rows = costs(nodes, held([*holds, lost]), since, until, by)
     for row in (row for row in rows if row[by] is not None):
-        its = [h for h in holds if row[by] == (h.job if by == "job" else h.job_class)]
+        its = [h for h in holds if row[by] == (h.job if by == "job" else h.stream)]
         alone = bill(nodes, its, since, until)
         assert [row["jobs_usd"], row["total_usd"]] == near([alone.jobs] * 2)
     told = {row[by] for row in rows}
     for hold in holds:
         if bill(nodes, [hold], since, until).jobs > 1e-9:
-            assert (hold.job if by == "job" else hold.job_class) in told
+            assert (hold.job if by == "job" else hold.stream) in told
 
 
 @given(history=histories(), since=moments, until=moments)

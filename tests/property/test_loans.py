@@ -23,7 +23,7 @@ debts = st.fixed_dictionaries(dict.fromkeys(("a", "u", "b"), amounts))
 
 
 def hold(job_class: str, gpus: int) -> Hold:
-    return Hold(job="1", job_class=job_class, node=1, gpus=gpus, price=0.5, since=0.0)
+    return Hold(job="1", stream=job_class, node=1, gpus=gpus, price=0.5, since=0.0)
 
 
 def after(hours: float, shares: dict[str, float], bill: float = 10.0) -> Loans:

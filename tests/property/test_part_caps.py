@@ -40,7 +40,7 @@ class Watched(Live):
     def check(self) -> None:
         for name, cap in CAPS.items():
             holds = self.loop.state.holds.values()
-            held = sum(h.price * h.gpus for h in holds if h.job_class in UNDER[name])
+            held = sum(h.price * h.gpus for h in holds if h.stream in UNDER[name])
             assert held <= cap * (1 + 1e-9), name
 
 

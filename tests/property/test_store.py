@@ -367,11 +367,11 @@ def end(hold: Hold) -> float:
 
 
 def columns(hold: Hold) -> tuple[Any, ...]:
-    return hold.job_class, int(hold.job), hold.node, hold.gpus, hold.since, end(hold)
+    return hold.stream, int(hold.job), hold.node, hold.gpus, hold.since, end(hold)
 
 
 def columns_of(held: Held) -> list[tuple[Any, ...]]:
-    found = (held.job_class, held.job, held.node, held.gpus, held.since, held.until)
+    found = (held.stream, held.job, held.node, held.gpus, held.since, held.until)
     return sorted(zip(*found, strict=True))
 
 

@@ -70,6 +70,8 @@ class Job(_OfClass):
     """Who submitted it, by the name of the token; empty where none was wanted."""
     team: str
     """The owner's, at that moment."""
+    payer: str | None
+    """Part of the budget that pays because of who submitted it; null: its class says who."""
     priority: Priority
     """How much it counts; `background`: it lives on GPUs that are paid for and empty."""
 

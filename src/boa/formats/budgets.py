@@ -8,7 +8,7 @@ from typing import Any
 from boa.formats.budget_terms import TERMS, WAYS, average, terms_of
 from boa.formats.containers import list_of, mapping_of, object_of
 from boa.formats.files import read_document
-from boa.formats.parts import NAME, VERSION_1
+from boa.formats.parts import LINE, NAME, VERSION_1
 from boa.formats.shapes import (
     FLAG,
     BeyondSchema,
@@ -28,6 +28,23 @@ from boa.model.terms import Terms
 DEEPEST = 3
 """Parts within parts: teams of an organisation, projects of a team, users of a project."""
 _ROUNDING = 1e-9
+
+
+_PEOPLE = (
+    Field(
+        "users",
+        list_of(LINE, least=0, unique="each user once"),
+        "Whose jobs it is for, by the names of their tokens. The first part that fits a job pays "
+        "for it.",
+        otherwise="everybody",
+    ),
+    Field(
+        "teams",
+        list_of(LINE, least=0, unique="each team once"),
+        "Likewise, by the teams of their tokens.",
+        otherwise="everybody",
+    ),
+)
 
 
 def _part(depth: int) -> Shape[Budget]:
@@ -74,9 +91,11 @@ def _part(depth: int) -> Shape[Budget]:
             Field(
                 "classes",
                 list_of(NAME, least=0, unique="each class once"),
-                "Job classes that it pays for itself, not through a part.",
+                "Job classes that it pays for itself, not through a part. With `users` or `teams`: "
+                "of theirs alone, and all of theirs where no class is named.",
                 otherwise="none",
             ),
+            *_PEOPLE,
             *within,
             make=_unnamed,
         )
@@ -126,23 +145,41 @@ def _whole(*, name: str, parts: dict[str, Budget], **values: Any) -> Budget:
 
 
 def _check_names(whole: Budget) -> None:
-    """Everyone has a name of their own, and every class one payer."""
+    """Everyone has a name of their own, and every class one payer among those that are for
+    everybody."""
     names, payers = {whole.name}, dict[str, str]()
 
-    def check(budget: Budget, at: str) -> None:
+    def check(budget: Budget, at: str, for_some: bool) -> None:
         for part in budget.parts:
             here = f"{at}.parts{step(part.name)}"
             if part.name in names:
                 raise BeyondSchema(part.name, "a name that no other part has", at=here)
             names.add(part.name)
-            for i, job_class in enumerate(part.classes):
+            some = for_some or part.for_some
+            for i, job_class in enumerate(() if some else part.classes):
                 if job_class in payers:
                     expected = f"a class that nobody else pays for: {payers[job_class]} does"
                     raise BeyondSchema(job_class, expected, at=f"{here}.classes[{i}]")
                 payers[job_class] = part.name
-            check(part, here)
+            check(part, here, some)
 
-    check(whole, "")
+    check(whole, "", False)
+    _check_people(whole, "")
+
+
+def _check_people(budget: Budget, at: str) -> None:
+    """Of parts beside each other, none is for people whose jobs all go to one before it."""
+    taken: dict[tuple[str, str], str] = {}
+    for part in budget.parts:
+        here = f"{at}.parts{step(part.name)}"
+        for field, names in (("users", part.users), ("teams", part.teams)):
+            for i, name in enumerate(names):
+                if (first := taken.get((field, name))) is not None:
+                    expected = f"someone else: {first}, which comes first, pays for all their jobs"
+                    raise BeyondSchema(name, expected, at=f"{here}.{field}[{i}]")
+                if not part.classes:
+                    taken[field, name] = part.name
+        _check_people(part, here)
 
 
 def _check_money(budget: Budget, most: float, at: str) -> None:

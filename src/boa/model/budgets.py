@@ -1,8 +1,9 @@
 """Whose money: a budget, those who share it, and the classes of jobs that each of them pays for."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from boa.model.streams import class_of, payer_in
 from boa.model.terms import Terms
 from boa.units import UsdPerHour
 
@@ -30,7 +31,12 @@ class Budget:
     """Whether it may have what others do not want, beyond its own."""
     parts: tuple["Budget", ...] = ()
     classes: tuple[str, ...] = ()
-    """Classes that it pays for itself, not through a part."""
+    """Classes that it pays for itself, not through a part; where it is for some people, of theirs
+    alone, and none: all of theirs."""
+    users: tuple[str, ...] = ()
+    """People whose jobs it is for, by the names of their tokens …"""
+    teams: tuple[str, ...] = ()
+    """… and by their teams. None of both: everybody's."""
 
     @property
     def every(self) -> Iterator["Budget"]:
@@ -44,9 +50,48 @@ class Budget:
         return tuple(name for budget in self.every for name in budget.classes)
 
     @property
+    def for_some(self) -> bool:
+        """Whether it is for the jobs of some people alone."""
+        return bool(self.users or self.teams)
+
+    @property
     def payers(self) -> Mapping[str, str]:
-        """By class: the name of the innermost budget that pays for it."""
-        return {name: budget.name for budget in self.every for name in budget.classes}
+        """By class: the name of the innermost budget that pays for it, whoever submits it; by
+        stream in a tree that is `paying_for` them."""
+        return dict(self._payers())
+
+    def _payers(self) -> Iterator[tuple[str, str]]:
+        if not self.for_some:
+            yield from ((name, self.name) for name in self.classes)
+            for part in self.parts:
+                yield from part._payers()
+
+    def who_pays(self) -> Callable[[str], str]:
+        """By stream: the name of the innermost budget that pays for it; the whole, if no part
+        does."""
+        payers, names = self.payers, {budget.name for budget in self.every}
+
+        def payer(stream: str) -> str:
+            named = payer_in(stream)
+            return named if named in names else payers.get(class_of(stream), self.name)
+
+        return payer
+
+    def payer_by_people(self, job_class: str, user: str, team: str) -> str:
+        """The same of a new job, where that follows from who submits it: the first part that fits,
+        and within it likewise. Empty: its class says who pays."""
+        path = self._path(job_class, user, team) or ()
+        return path[-1].name if any(budget.for_some for budget in path) else ""
+
+    def _path(self, job_class: str, user: str, team: str) -> "tuple[Budget, ...] | None":
+        """From it to whoever pays for a job; None: neither it nor a part of it does."""
+        if self.for_some and user not in self.users and team not in self.teams:
+            return None
+        for part in self.parts:
+            if (found := part._path(job_class, user, team)) is not None:
+                return (self, *found)
+        pays = job_class in self.classes or (self.for_some and not self.classes)
+        return (self,) if pays else None
 
     def scaled(self, factor: float) -> "Budget":
         """All of its money by the hour, that many times; hard caps stay, and amounts on terms."""
@@ -59,16 +104,18 @@ class Budget:
         )
 
     def paying_for(self, classes: tuple[str, ...]) -> "Budget":
-        """The same tree for these classes: the whole pays for those that nobody names, and nobody
-        for those that do not come."""
-        named = set(self.every_class)
-        others = tuple(name for name in classes if name not in named)
-        found = self._keeping(frozenset(classes))
-        return replace(found, classes=found.classes + others)
+        """The same tree for these classes or streams: the whole pays for those that nobody names,
+        and nobody for those that do not come."""
+        pays, paid = self.who_pays(), dict[str, list[str]]()
+        for name in classes:
+            paid.setdefault(pays(name), []).append(name)
+        return self._paying(paid)
 
-    def _keeping(self, classes: frozenset[str]) -> "Budget":
+    def _paying(self, paid: Mapping[str, Sequence[str]]) -> "Budget":
         return replace(
             self,
-            parts=tuple(part._keeping(classes) for part in self.parts),
-            classes=tuple(name for name in self.classes if name in classes),
+            parts=tuple(part._paying(paid) for part in self.parts),
+            classes=tuple(paid.get(self.name, ())),
+            users=(),
+            teams=(),
         )

@@ -15,8 +15,8 @@ Ids: TypeAlias = NDArray[np.int64]
 class Held:
     """Holds by column: there can be millions."""
 
-    classes: Sequence[str]
-    """Names of classes, each once …"""
+    streams: Sequence[str]
+    """Classes, with who pays for them, each once …"""
     which: Ids
     """… and the place among them of each hold's."""
     job: Ids
@@ -28,6 +28,6 @@ class Held:
     """Infinity: still held."""
 
     @property
-    def job_class(self) -> list[str]:
-        """The class of each hold."""
-        return [self.classes[place] for place in self.which.tolist()]
+    def stream(self) -> list[str]:
+        """The stream of each hold."""
+        return [self.streams[place] for place in self.which.tolist()]

@@ -14,6 +14,7 @@ from boa.model.job_spec import Launcher as Launcher
 from boa.model.job_spec import SecretUse as SecretUse
 from boa.model.job_spec import State as State
 from boa.model.placements import FailedPlacement, Placement
+from boa.model.streams import stream_of
 from boa.units import Seconds, Usd
 
 RunState: TypeAlias = Literal["requested", "running", "stopping"]
@@ -54,6 +55,8 @@ class JobRecord:
     """Who submitted it, by the name of the token; empty where there was none."""
     team: str = ""
     """The owner's, at that moment."""
+    payer: str = ""
+    """Part of the budget that pays for it because of who submitted it; empty: its class says."""
     state: State = "waiting"
     submitted_at: Seconds
     started_at: Seconds | None = None
@@ -150,6 +153,11 @@ class JobRecord:
     @property
     def job_class(self) -> str:
         return self.spec.job_class
+
+    @property
+    def stream(self) -> str:
+        """Its class, as it is planned and paid for."""
+        return stream_of(self.spec.job_class, self.payer)
 
     @property
     def name(self) -> str:

@@ -76,7 +76,8 @@ class Hold:
     """GPUs of one ready node that a job held: the unit that jobs are charged by."""
 
     job: JobId
-    job_class: str
+    stream: str
+    """Its class, and who pays for it."""
     node: NodeId
     gpus: int
     price: UsdPerHour

@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 from boa.clock import Clock
 from boa.clouds.base import Cloud
 from boa.engines.base import Engine
+from boa.model.budgets import Budget
 from boa.model.changes import Changes
 from boa.model.cluster import Policy
 from boa.model.prices import CONSTANT, PriceSchedule
@@ -72,6 +73,7 @@ def assemble(
     vault = vault or Vault(config.data_dir / "secret.key", saved.meta)
     now = clock.now()
     state = _state(saved, store, now, cluster or new_cluster(config.data_dir))
+    _pay_as_configured(state, config.sharing)
     times = _node_times(config)
     purse = Purse(
         config.budget,
@@ -134,6 +136,15 @@ def assemble(
         keys=SubmitKeys(saved.meta),
         sweeps=_sweeps(saved),
     )
+
+
+def _pay_as_configured(state: State, sharing: Budget | None) -> None:
+    """Parts may pay for other people than when jobs were submitted."""
+    for job in list(state.jobs.values()):
+        told = (job.job_class, job.owner, job.team)
+        payer = "" if sharing is None else sharing.payer_by_people(*told)
+        if payer != job.payer:
+            state.jobs[job.id] = replace(job, payer=payer)
 
 
 def _zone(config: ServiceConfig) -> tzinfo:

@@ -3,9 +3,11 @@
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from boa.model.access import Caller
 from boa.model.cluster import Allocation, Share
 from boa.model.job import JobRecord, JobSpec
 from boa.model.plan import ClassPlan, Variant
+from boa.model.streams import stream_of
 from boa.policy.boa import Planned
 from boa.scheduler.learn.class_knowledge import Known
 from boa.scheduler.observe import commands
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobEstimate:
     job_class: str
+    payer: str = ""
+    """Part of the budget that would pay because of who asks; empty: the class says."""
     basis: Basis | None = None
     """None: nobody knows the class."""
     jobs: int = 0
@@ -44,28 +48,37 @@ class JobEstimate:
     """Costs of each priority that it could have; none where they are not known."""
     now: Seconds
 
+    @property
+    def stream(self) -> str:
+        return stream_of(self.job_class, self.payer)
 
-def estimated(loop: "ControlLoop", spec: JobSpec, spread: Spread, draft: Draft) -> JobEstimate:
-    """On the loop's own thread. Raises InputError of a spec that would be refused."""
+
+def estimated(
+    loop: "ControlLoop", spec: JobSpec, by: Caller, spread: Spread, draft: Draft
+) -> JobEstimate:
+    """On the loop's own thread, of a job of this caller's. Raises InputError of a spec that would
+    be refused."""
     decider, now = loop.scheduler.decider, draft.now
     commands.check(spec, decider.gpu_types, loop.config.max_nodes)
     serial = draft.state.serials.get(spec.job_class, 0)
-    job = JobRecord(id="0", spec=spec, serial=serial, submitted_at=now)
+    payer = loop.scheduler.purse.payer_of(spec.job_class, by.name, by.team)
+    job = JobRecord(id="0", spec=spec, serial=serial, payer=payer, submitted_at=now)
     least = decider.least(job)
     state = loop.scheduler.planner.plan
     rules = Rules(billing=loop.config.billing) if state is None else state.solution.rules
     known = loop.profiler.supposed(spec, now)
     basis = basis_of(known, spec)
     if least is None:
-        return JobEstimate(job_class=spec.job_class, now=now)
+        return JobEstimate(job_class=spec.job_class, payer=payer, now=now)
     if basis is None:
         return JobEstimate(
             job_class=spec.job_class,
+            payer=payer,
             queue=_queue(loop, draft, least.gpu, least.width),
             probe=job_estimate.probe(least.gpu, least.width, decider.gpu_types, rules),
             now=now,
         )
-    planned = () if state is None else _planned(state.solution.plan.by_class(), spec.job_class)
+    planned = () if state is None else _planned(state.solution.plan.by_class(), job.stream)
     variants = planned or (Variant(1.0, (least.gpu,), (float(least.width),)),)
     allowed = [_within(loop, variant, job, now) for variant in variants]
     job_class = known.as_class(now)
@@ -79,6 +92,7 @@ def estimated(loop: "ControlLoop", spec: JobSpec, spread: Spread, draft: Draft) 
     first = (least.gpu, least.width) if main is None else (main.stages[0].gpu, main.stages[0].width)
     return JobEstimate(
         job_class=spec.job_class,
+        payer=payer,
         basis=basis,
         jobs=known.ended,
         time_s=None if mean is None else mean[0],
@@ -89,7 +103,7 @@ def estimated(loop: "ControlLoop", spec: JobSpec, spread: Spread, draft: Draft) 
         ways=found,
         queue=_queue(loop, draft, *first),
         plan=state.number if state is not None and planned else None,
-        priorities=priority_costs(memory, spec, decider.priorities, mean),
+        priorities=priority_costs(memory, job.stream, spec.gpus, decider.priorities, mean),
         now=now,
     )
 

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from boa.api.classes import ClassDocument
 from boa.clock import Clock
-from boa.model.access import TokenRecord
+from boa.model.access import NOBODY, Caller, TokenRecord
 from boa.model.job import JobSpec
 from boa.model.profile import ClassProfile
 from boa.model.records import Cell, ClassRecord, Report
@@ -134,10 +134,10 @@ class ControlLoop(Requests):
         found: Mapping[str, ClassProfile] = self._learned(lambda draft: self.profiler.profiles())
         return found
 
-    def estimate(self, spec: JobSpec) -> JobEstimate:
+    def estimate(self, spec: JobSpec, by: Caller = NOBODY) -> JobEstimate:
         jobs = self.store.jobs(ended=True, job_class=spec.job_class, limit=2 * LAST)
         spread = spread_of(jobs)
-        found: JobEstimate = self._learned(lambda draft: estimated(self, spec, spread, draft))
+        found: JobEstimate = self._learned(lambda draft: estimated(self, spec, by, spread, draft))
         return found
 
     def _learned(self, look: Callable[[Draft], Any]) -> Any:

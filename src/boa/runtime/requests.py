@@ -64,6 +64,7 @@ class Requests(SweepRequests):
                 team=team,
                 code=code,
                 known=self.outcome,
+                payer_of=self.scheduler.purse.payer_of,
             )
             self.keys.note(draft, owner, spec, job.id)
             return job
@@ -100,6 +101,7 @@ class Requests(SweepRequests):
                 team=team,
                 codes=[codes[number] for number in new],
                 known=self.outcome,
+                payer_of=self.scheduler.purse.payer_of,
             )
             for number, job in zip(new, made, strict=True):
                 self.keys.note(draft, owner, specs[number], job.id)

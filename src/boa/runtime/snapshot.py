@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from boa.api.classes import ClassDocument
 from boa.formats.sweep import SweepSpec
-from boa.model.access import AuditEntry, Caller, TokenRecord
+from boa.model.access import NOBODY, AuditEntry, Caller, TokenRecord
 from boa.model.cluster import JobId, NodeId, NodeReason
 from boa.model.job import JobRecord, JobSpec
 from boa.model.notices import MonthSpent, Notice
@@ -197,7 +197,7 @@ class Control(Protocol):
 
     def classes(self) -> list[str]: ...
 
-    def estimate(self, spec: JobSpec) -> JobEstimate:
+    def estimate(self, spec: JobSpec, by: Caller = NOBODY) -> JobEstimate:
         """Time, dollars and widths of a job that is not submitted. Blocks."""
         ...
 

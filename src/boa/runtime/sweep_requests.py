@@ -37,6 +37,7 @@ class SweepRequests(JobRequests):
                     team=team,
                     codes=codes,
                     known=self.outcome,
+                    payer_of=self.scheduler.purse.payer_of,
                 )
             except InputError as wrong:  # of the first job, which is as wrong as all others
                 field = f"job.{wrong.field.partition('].')[2]}"

@@ -152,7 +152,7 @@ class Draft:
         for node, slots in run.slots.items():
             hold = Hold(
                 job=job.id,
-                job_class=job.job_class,
+                stream=job.stream,
                 node=node,
                 gpus=len(slots),
                 price=self.nodes[node].price,

@@ -64,8 +64,8 @@ class Tally:
         sums = self.background_gpu_seconds if background else self.gpu_seconds
         sums[gpu] = sums.get(gpu, 0.0) + gpu_seconds
 
-    def paid(self, job_class: str, usd: float) -> None:
-        self.class_usd[job_class] = self.class_usd.get(job_class, 0.0) + usd
+    def paid(self, stream: str, usd: float) -> None:
+        self.class_usd[stream] = self.class_usd.get(stream, 0.0) + usd
 
 
 @dataclass(frozen=True, slots=True)

@@ -335,7 +335,7 @@ class ScheduledSimulation:
                 gpu, background = self._types[hold.node], self._is_background(hold.job)
                 self.recording.tally.held(gpu, held_s, background=background)
                 if not background:
-                    self.recording.tally.paid(hold.job_class, hold_cost(hold, hold.until))
+                    self.recording.tally.paid(hold.stream, hold_cost(hold, hold.until))
         for job in draft.changes.jobs.values():
             acted = self.active[job.id]
             if job.ended:

@@ -234,7 +234,7 @@ def hold_row(hold: Hold) -> Row:
         "node": hold.node,
         "since": hold.since,
         "until": math.inf if hold.until is None else hold.until,
-        "job_class": to_text(hold.job_class),
+        "job_class": to_text(hold.stream),
         "gpus": hold.gpus,
         "price": hold.price,
     }
@@ -243,7 +243,7 @@ def hold_row(hold: Hold) -> Row:
 def hold_of(row: Stored) -> Hold:
     return Hold(
         job=str(row["job"]),
-        job_class=from_text(row["job_class"]),
+        stream=from_text(row["job_class"]),
         node=row["node"],
         gpus=row["gpus"],
         price=row["price"],

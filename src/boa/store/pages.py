@@ -228,7 +228,7 @@ def held_of(
     packed = np.concatenate(parts, axis=1)
     column: Callable[[str], NDArray[Any]] = lambda name: column_of(packed, name)  # noqa: E731
     return Held(
-        classes=[from_text(name) for name in names],
+        streams=[from_text(name) for name in names],
         which=column("job_class"),
         job=column("job"),
         node=column("node"),

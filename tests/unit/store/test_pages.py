@@ -32,13 +32,13 @@ def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def columns(held: Held) -> list[tuple[object, ...]]:
-    names = (held.job_class, held.job, held.node, held.gpus, held.since, held.until)
+    names = (held.stream, held.job, held.node, held.gpus, held.since, held.until)
     return sorted(zip(*names, strict=True))
 
 
 def told(holds: Iterable[Hold]) -> list[tuple[object, ...]]:
     return sorted(
-        (h.job_class, int(h.job), h.node, h.gpus, h.since, math.inf if h.until is None else h.until)
+        (h.stream, int(h.job), h.node, h.gpus, h.since, math.inf if h.until is None else h.until)
         for h in holds
     )
 

@@ -280,7 +280,7 @@ def test_text_that_databases_refuse_is_kept(store: Store) -> None:
     key = CellKey(odd, odd, False, 1, 1)
     written = changes(
         jobs=(job(1, spec=spec(odd, env={odd: odd}), reason=odd),),
-        holds=(replace(hold(1, 1, 0.0), job_class=odd),),
+        holds=(replace(hold(1, 1, 0.0), stream=odd),),
         cells=[Cell(key, 1.0, 1.0, 1)],
         classes=[ClassRecord(name=odd, document={odd: odd})],
         events=[event(odd)],

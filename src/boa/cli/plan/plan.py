@@ -16,6 +16,7 @@ from boa.units import Seconds, UsdPerHour
 
 if TYPE_CHECKING:
     from boa.cli.plan.plan_table import FollowingService
+    from boa.model.budgets import Budget
     from boa.model.workload import Workload
     from boa.sim.foretold import Foretold
     from boa.solver.solution import Solution
@@ -195,6 +196,15 @@ def _check_file(goal: Goal, solving: Solving, nodes: NodeTimes, results: Results
 _SOLVERS = {"--budgets": ("exact", "milp"), "--calendar": ("exact",)}
 
 
+def _check_nobody_is_named(tree: "Budget", budgets: Path) -> None:
+    """A workload has classes, and says nothing of who submits them."""
+    for part in tree.every:
+        field, names = ("users", part.users) if part.users else ("teams", part.teams)
+        if names:
+            expected = "classes: a workload does not say whose jobs are (the service knows)"
+            raise InputError(f"{budgets}: {part.name}: {field}", names[0], expected)
+
+
 def _shared(
     read: "Workload", budgets: Path, workload: Path, solving: Solving, rules: PlanningRules
 ) -> "Solution":
@@ -202,6 +212,7 @@ def _shared(
     from boa.solver.planner import plan_shared
 
     tree = options.read(load_budgets, budgets)
+    _check_nobody_is_named(tree, budgets)
     known = {found.name for found in read.classes}
     unknown = [name for name in tree.every_class if name not in known]
     if unknown:

@@ -76,7 +76,7 @@ class AtOnce(Decider):
         return job.submitted_at + self.unplanned_s
 
     def _is_planned(self, job: JobRecord) -> bool:
-        return isinstance(self.memory, Planned) and job.job_class in self.memory.by_class
+        return isinstance(self.memory, Planned) and job.stream in self.memory.by_class
 
     def _round(self, draft: Draft, room: Room) -> None:
         now = draft.now

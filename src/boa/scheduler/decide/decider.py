@@ -178,7 +178,7 @@ class Decider(ABC):
             to_go=to_go(jobs, worths, self.memory.facts),
             promised=coming.dollars,
             variance=coming.variance,
-            came=sum(coming.each.get(job.job_class, 0.0) for job in new),
+            came=sum(coming.each.get(job.stream, 0.0) for job in new),
         )
 
     def least(self, job: JobRecord) -> Share | None:

@@ -59,19 +59,19 @@ class _Purses:
     def __post_init__(self) -> None:
         self.left = {cap.name: cap.most for cap in self.caps}
 
-    def over(self, job_class: str) -> Caps:
-        found = self._of.get(job_class)
+    def over(self, stream: str) -> Caps:
+        found = self._of.get(stream)
         if found is None:
-            found = tuple(cap for cap in self.caps if job_class in cap.classes)
-            self._of[job_class] = found
+            found = tuple(cap for cap in self.caps if cap.is_over(stream))
+            self._of[stream] = found
         return found
 
-    def tightest(self, job_class: str) -> PartCap:
-        return min(self.over(job_class), key=lambda cap: self.left[cap.name])
+    def tightest(self, stream: str) -> PartCap:
+        return min(self.over(stream), key=lambda cap: self.left[cap.name])
 
-    def take(self, job_class: str, rate: UsdPerHour) -> bool:
+    def take(self, stream: str, rate: UsdPerHour) -> bool:
         """Whether there is so much."""
-        caps = self.over(job_class)
+        caps = self.over(stream)
         if any(rate > self.left[cap.name] + ROUNDING * cap.most for cap in caps):
             return False
         for cap in caps:
@@ -89,7 +89,7 @@ def allowances(
     """By job that a cap is over. `wished`: by the policy, as if there were no caps; `usable`: types
     that jobs can have. Whoever may hold nothing waits."""
     purses = _Purses(caps)
-    under = [job for job in jobs if purses.over(job.job_class) and not job.background]
+    under = [job for job in jobs if purses.over(job.stream) and not job.background]
     under.sort(key=lambda job: (job.submitted_at, job.serial))
     least = {job.id: _least(job, usable[job.id], gpu_types) for job in under}
     given: dict[JobId, UsdPerHour] = {}
@@ -98,14 +98,14 @@ def allowances(
         for job in some:
             wish = wished.get(job.id)
             ways = [] if wish is None else [gpu_types[wish.gpu].price * job.spec.gpus.min]
-            fits = (rate for rate in (*ways, least[job.id]) if purses.take(job.job_class, rate))
+            fits = (rate for rate in (*ways, least[job.id]) if purses.take(job.stream, rate))
             given[job.id] = next(fits, 0.0)
 
     seat(job for job in under if job.id in wished)
     _widen(under, wished, given, purses, gpu_types)
     seat(job for job in under if job.id not in wished)  # nobody else is the poorer for them
     return {
-        job.id: Allowance(given[job.id], least[job.id], purses.tightest(job.job_class))
+        job.id: Allowance(given[job.id], least[job.id], purses.tightest(job.stream))
         for job in under
     }
 
@@ -131,7 +131,7 @@ def _widen(
         price = gpu_types[wish.gpu].price
         width = math.floor(had / price + ROUNDING)
         wider = min(max(2 * width, job.spec.gpus.min), wish.width)
-        if wider <= width or not purses.take(job.job_class, price * wider - had):
+        if wider <= width or not purses.take(job.stream, price * wider - had):
             growing.pop(0)
             continue
         given[job.id] = price * wider
@@ -198,13 +198,13 @@ class Held:
         self._purses, self._prices = _Purses(caps), prices
         for job in jobs:
             if job.run is not None and not job.background:
-                for cap in self._purses.over(job.job_class):
+                for cap in self._purses.over(job.stream):
                     self._purses.left[cap.name] -= self._rate(job.run.slots)
 
     def starts(self, job: JobRecord, slots: Mapping[int, Sequence[int]]) -> bool:
         """Whether a run may begin; if so, it holds them from now on."""
-        caps = self._purses.over(job.job_class)
-        return not caps or job.background or self._purses.take(job.job_class, self._rate(slots))
+        caps = self._purses.over(job.stream)
+        return not caps or job.background or self._purses.take(job.stream, self._rate(slots))
 
     def _rate(self, slots: Mapping[int, Sequence[int]]) -> UsdPerHour:
         return sum(self._prices.get(node, 0.0) * len(on) for node, on in slots.items())

@@ -63,7 +63,7 @@ def reason(
     if gained is None:
         return found
     if change is not None:
-        found["pause_s"] = memory.rests.course(job.job_class, _all_on(*step)).rescale_s
+        found["pause_s"] = memory.rests.course(job.stream, _all_on(*step)).rescale_s
     return {**found, "saves_s": gained[0], "extra_usd": gained[1]}
 
 
@@ -128,11 +128,9 @@ def _gained(
     memory: Planned, job: JobRecord, held: Step, step: Step, left: float
 ) -> tuple[Seconds, Usd] | None:
     """Seconds saved and dollars more; None where the plan does not know."""
-    if job.job_class not in memory.by_class:
+    if job.stream not in memory.by_class:
         return None
-    stay, go = (
-        memory.rests.course(job.job_class, _all_on(gpu, width)) for gpu, width in (held, step)
-    )
+    stay, go = (memory.rests.course(job.stream, _all_on(gpu, width)) for gpu, width in (held, step))
     epoch = min(job.epoch, len(go.times) - 1)
     until = None if job.share is None else job.share.until
     if until is not None and until <= epoch:

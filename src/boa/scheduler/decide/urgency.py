@@ -60,7 +60,7 @@ def _wanted(
     if in_s <= 0:
         return own, _told(draft, job, "missed", in_s=in_s)
     way, kept = in_time(
-        planned.urgent.ways(job.job_class, planned.price, job.spec.gpus, _at(draft, decider, job)),
+        planned.urgent.ways(job.stream, planned.price, job.spec.gpus, _at(draft, decider, job)),
         in_s - _boot_s(decider, job),
     )
     if way is None:
@@ -80,7 +80,7 @@ def own_weight(job: JobRecord, planned: Planned, priorities: Priorities) -> floa
     if "weight" not in job.amended or job.spec.priority != "normal":
         return priorities.weight(job.spec.priority)
     classes = planned.solution.workload.classes
-    usual = next((known.weight for known in classes if known.name == job.job_class), None)
+    usual = next((known.weight for known in classes if known.name == job.stream), None)
     return 1.0 if not usual else job.spec.weight / usual
 
 

@@ -163,7 +163,7 @@ def _job_view(
     open_s = (now - running.requested_at) * running.allocation.width if running else 0.0
     return JobView(
         id=job.id,
-        job_class=job.job_class,
+        job_class=job.stream,
         arrival=job.submitted_at,
         serial=job.serial,
         epoch=min(job.epoch, known.epochs - 1),

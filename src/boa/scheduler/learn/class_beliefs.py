@@ -8,6 +8,7 @@ from boa.model.job import JobRecord
 from boa.model.placements import Placement
 from boa.model.service import ClassPrior
 from boa.model.speedup import Floats
+from boa.model.streams import class_of
 from boa.model.workload import GpuType
 from boa.scheduler.learn.bars import NO_BARS
 from boa.scheduler.learn.beliefs import Believed
@@ -98,9 +99,9 @@ class ClassBeliefs:
         known = self._known.get(job_class)
         return 1 if known is None else known.epochs
 
-    def units(self, job_class: str) -> tuple[float, ...]:
+    def units(self, stream: str) -> tuple[float, ...]:
         """Expected of every epoch; none of an unknown class."""
-        known = self._known.get(job_class)
+        known = self._known.get(class_of(stream))
         return () if known is None else known.picture.units
 
     def work(self, job: JobRecord) -> tuple[float, ...]:

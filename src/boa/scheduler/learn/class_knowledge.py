@@ -26,6 +26,7 @@ from boa.scheduler.learn.curves import (
 )
 from boa.scheduler.learn.fading_means import Arrivals, Mean
 from boa.scheduler.learn.measurements import MOST_EPOCHS, Stretch, added, is_news
+from boa.scheduler.learn.payers import Payers
 from boa.scheduler.learn.picture import Picture
 from boa.scheduler.learn.placements_tried import PlacementsTried
 from boa.scheduler.learn.rescaling import Rescalings, Told
@@ -49,6 +50,7 @@ class Known:
     gpu_types: Mapping[GpuName, GpuType]
     prior: ClassPrior | None
     arrivals: Arrivals
+    payers: Payers = field(default_factory=Payers)
     engine: str = "local"
     """The engine that starts jobs now."""
     gpus: GpuLimits = field(default_factory=GpuLimits)

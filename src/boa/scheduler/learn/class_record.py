@@ -13,6 +13,7 @@ from boa.model.layouts import trials_of
 from boa.model.records import ClassRecord
 from boa.scheduler.learn.class_knowledge import Known
 from boa.scheduler.learn.fading_means import Arrivals, Mean
+from boa.scheduler.learn.payers import Payers
 from boa.scheduler.learn.placements_tried import PlacementsTried
 from boa.scheduler.learn.rescaling import Rescalings, stored_before_engines
 
@@ -28,6 +29,7 @@ def record_of(known: Known) -> ClassRecord:
             "epochs_seen": known.epochs_seen,
             "total_work": known.total_work,
             "arrivals": [arrivals.jobs, arrivals.hours, arrivals.at],
+            "payers": dict(known.payers.weights),
             "work": {str(epoch): _pair(mean) for epoch, mean in known.work.items()},
             "rescalings": {
                 engine: found.as_document() for engine, found in known.rescalings.items()
@@ -54,6 +56,7 @@ def restore(known: Known, document: Mapping[str, Any]) -> None:
     known.weight, known.total_work = document["weight"], document["total_work"]
     known.epochs_said, known.epochs_seen = document["epochs_said"], document["epochs_seen"]
     known.arrivals = Arrivals(*document["arrivals"])
+    known.payers = Payers(document.get("payers", {}))
     known.work = {int(epoch): Mean(*pair) for epoch, pair in document["work"].items()}
     known.gpu_s = Mean(*document["gpu_s"])
     known.serial = document.get("serial", SERIAL)

@@ -79,7 +79,7 @@ class Estimates:
         self._fixed: dict[tuple[str, Step], _Ahead] = {}
 
     def of(self, job: JobRecord) -> Estimate:
-        work = self._work.get(job.job_class)
+        work = self._work.get(job.stream)
         if work is None:
             return unplanned(job)
         epochs = max(job.spec.epochs, len(work.units), _seen(job))
@@ -105,7 +105,7 @@ class Estimates:
         planned, at = self._planned(job), job.epoch
         steps, given = planned.course.steps, _given(job)
         step = steps[at] if given is None else given
-        here = planned if step == steps[at] else self._at(job.job_class, step)
+        here = planned if step == steps[at] else self._at(job.stream, step)
         part = left * scale
         run, later, moves = here.runs[at], planned.later[at], planned.moves[at]
         seconds, dollars = scale * later[0] + moves[0], scale * later[1] + moves[1]
@@ -123,10 +123,10 @@ class Estimates:
         """As the policy has it for this job, or will have once it is asked."""
         note = None if job.share is None else job.share.note
         if isinstance(note, Variant):
-            course = self._rests.course(job.job_class, note)
+            course = self._rests.course(job.stream, note)
         else:
-            dealt = dealt_to(self._variants[job.job_class], job.serial)
-            course = self._rests.course(job.job_class, dealt)
+            dealt = dealt_to(self._variants[job.stream], job.serial)
+            course = self._rests.course(job.stream, dealt)
         known = self._ahead.get(id(course))
         if known is None:
             known = self._ahead[id(course)] = _ahead(course)

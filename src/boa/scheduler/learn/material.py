@@ -24,12 +24,18 @@ class Mark:
     times: Mapping[GpuName, Floats]
     per_hour: PerHour
     rescale_s: Seconds
+    payers: Mapping[str, float]
+    """Parts of its jobs by who pays for them."""
 
     def differs(self, other: "Mark") -> bool:
         return (
             self.shape != other.shape
             or _apart(self.per_hour, other.per_hour) > MATERIAL_COUNTED
             or _apart(self.rescale_s, other.rescale_s) > MATERIAL_COUNTED
+            or any(
+                abs(share - other.payers.get(payer, 0.0)) > MATERIAL_COUNTED
+                for payer, share in self.payers.items()
+            )
             or any(
                 float(np.abs(times / other.times[gpu] - 1.0).max()) > MATERIAL
                 for gpu, times in self.times.items()
@@ -47,8 +53,9 @@ def mark_of(known: Known, at: Seconds) -> Mark:
         (gpu, curve.widths, picture.hoped[gpu].widths) for gpu, curve in picture.curves.items()
     )
     return Mark(
-        (offered, known.epochs, known.weight),
+        (offered, known.epochs, known.weight, tuple(sorted(known.payers.weights))),
         picture.times,
         known.arrivals.per_hour(at),
         known.rescale_s,
+        known.payers.shares(),
     )

@@ -20,7 +20,8 @@ from boa.model.placements import FailedPlacement, Placement
 from boa.model.profile import ClassProfile
 from boa.model.records import Cell, CellKey, ClassRecord, Report
 from boa.model.service import ClassPrior
-from boa.model.workload import GpuType, Workload
+from boa.model.streams import class_of
+from boa.model.workload import GpuType, JobClass, Workload
 from boa.scheduler.learn.class_beliefs import ClassBeliefs
 from boa.scheduler.learn.class_document import document_of
 from boa.scheduler.learn.class_knowledge import Known
@@ -91,7 +92,7 @@ class Profiler(ClassBeliefs):
             return
         if not known.jobs and name not in self._priors:  # it came in the background until now
             known.arrivals, new = self._new(name, now).arrivals, True
-        known.jobs += 1
+        known.jobs, known.payers = known.jobs + 1, known.payers.arrived(job.payer)
         if not new or self._stated(name) is not None:
             known.arrivals = known.arrivals.arrived(now)
         self._suspects[name] = now
@@ -278,21 +279,26 @@ class Profiler(ClassBeliefs):
         return self._version
 
     def workload(self, now: Seconds, active: Collection[str] | None = None) -> Workload | None:
-        """All classes that can run; None if there is none.
+        """All classes that can run, by who pays for them; None if there is none.
 
         Of a class whose jobs have all failed, and that has none now (`active`: those that have),
         nothing is known but a name: it is not planned for, unless a prior says that it comes.
         """
-        names = [name for name in sorted(self._known) if self._comes(name, active)]
-        found = [self._known[name].as_class(now) for name in names]
-        classes = tuple(job_class for job_class in found if job_class is not None)
-        hopes = {one.name: self._known[one.name].as_hoped(now) for one in classes}
-        trials = {name: hoped for name, hoped in hopes.items() if hoped is not None}
+        there = None if active is None else set(map(class_of, active))
+        known = [self._known[name] for name in sorted(self._known) if self._comes(name, there)]
+        classes, hopes = list[JobClass](), dict[str, JobClass]()
+        for one in known:
+            if (found := one.as_class(now)) is None:
+                continue
+            classes += one.payers.streams(found, active or ())
+            if (hoped := one.as_hoped(now)) is not None:
+                hopes |= {by.name: by for by in one.payers.streams(hoped, active or ())}
         if not classes:
             return None
-        return Workload(gpu_types=self.gpu_types, classes=classes, hopes=trials)
+        return Workload(gpu_types=self.gpu_types, classes=tuple(classes), hopes=hopes)
 
     def _comes(self, name: str, active: Collection[str] | None) -> bool:
+        """`active`: classes."""
         known = self._known[name]  # one that has come in the background alone has no jobs
         tried = (known.ended > 0 and known.jobs > 0) or self._stated(name) is not None
         return tried or active is None or name in active

@@ -13,6 +13,7 @@ from boa.model.cluster import JobId
 from boa.model.held import Floats, Held, Ids
 from boa.model.job import JobRecord
 from boa.model.records import Hold, NodeRecord
+from boa.model.streams import class_of, classes_of
 from boa.scheduler.money.hold_columns import charged_spans, one_price_each
 from boa.scheduler.money.ledger import Bill, bill, charged_between, hold_cost, usable_between
 from boa.units import SECONDS_PER_HOUR, Seconds, Usd, UsdPerHour
@@ -53,16 +54,16 @@ def costs(
         return charged, _by_day(nodes, begin, end, gpus * price, since, until)
     which, job = held.which[charged_at_all][whose], held.job[charged_at_all][whose]
     if by == "class":
-        rows = _class_rows(held.classes, which, price * hours, hours)
+        rows = _class_rows(held.streams, which, price * hours, hours)
     else:
-        rows = _job_rows(held.classes, which, job, price * hours, hours, names or {})
+        rows = _job_rows(held.streams, which, job, price * hours, hours, names or {})
     return charged, [*rows, *_not_held(nodes, charged, by, float(hours.sum()), since, until)]
 
 
 def spent_on_holds(
     nodes: Sequence[NodeRecord], held: Held, since: Seconds, until: Seconds
 ) -> tuple[Ids, Ids, Floats, Floats]:
-    """By column, for every hold that was charged: the place of its class, the number of its job,
+    """By column, for every hold that was charged: the place of its stream, the number of its job,
     USD and GPU-hours. There is at least one node."""
     place, begin, end = charged_spans(nodes, held, since, until)
     real = np.flatnonzero(begin < end)
@@ -79,8 +80,11 @@ def _held_of(whole: Bill, jobs: Usd) -> Bill:
     return Bill(total=whole.total, jobs=jobs, idle=idle, provisioning=whole.provisioning)
 
 
-def _class_rows(classes: Sequence[str], which: Ids, usd: Floats, hours: Floats) -> Rows:
-    sums = [np.bincount(which, weights, len(classes)).tolist() for weights in (usd, hours)]
+def _class_rows(streams: Sequence[str], which: Ids, usd: Floats, hours: Floats) -> Rows:
+    """Whoever pays for them."""
+    classes = {name: place for place, name in enumerate(classes_of(streams))}
+    whose = np.array([classes[class_of(name)] for name in streams], np.int64)[which]
+    sums = [np.bincount(whose, weights, len(classes)).tolist() for weights in (usd, hours)]
     rows = [
         {"class": name, **_held_figures(dollars, spent)}
         for name, dollars, spent in sorted(zip(classes, *sums, strict=True))
@@ -90,7 +94,7 @@ def _class_rows(classes: Sequence[str], which: Ids, usd: Floats, hours: Floats) 
 
 
 def _job_rows(
-    classes: Sequence[str],
+    streams: Sequence[str],
     which: Ids,
     job: Ids,
     usd: Floats,
@@ -102,7 +106,7 @@ def _job_rows(
     order = np.argsort(-dollars, kind="stable")
     columns = (numbers[order], which[first[order]], dollars[order], spent[order])
     return [
-        {"job": str(number), "name": names.get(str(number), ""), "class": classes[of]}
+        {"job": str(number), "name": names.get(str(number), ""), "class": class_of(streams[of])}
         | _held_figures(cost, gpu_hours)
         for number, of, cost, gpu_hours in zip(*(c.tolist() for c in columns), strict=True)
     ]

@@ -6,6 +6,7 @@ from datetime import UTC, tzinfo
 from typing import Any
 
 from boa.model.budgets import Budget
+from boa.model.streams import payer_in
 from boa.model.terms import Terms
 from boa.scheduler.money import stretches
 from boa.scheduler.money.money_state import PartState, StretchState
@@ -20,9 +21,15 @@ class PartCap:
     name: str
     most: UsdPerHour
     classes: frozenset[str]
-    """Those that it pays for, also through its parts."""
+    """Those that it pays for, also through its parts, whoever submits them."""
+    payers: frozenset[str] = frozenset()
+    """It and its parts, where they pay for some people's jobs."""
     used_up: str = ""
     """Words for money that is used up; else it is a cap that was configured."""
+
+    def is_over(self, stream: str) -> bool:
+        payer = payer_in(stream)
+        return payer in self.payers if payer else stream in self.classes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,13 +120,19 @@ class Grants:
         for part in self.root.every if self.shared else ():
             if part is self.root:
                 continue
-            classes, account = frozenset(part.every_class), self.accounts.get(part.name)
+            account = self.accounts.get(part.name)
             if account is not None and not part.borrows and account.over(self.at):
-                gone = self._gone(part, account)
-                found.append(PartCap(name=part.name, most=0.0, classes=classes, used_up=gone))
+                found.append(self._cap(part, 0.0, self._gone(part, account)))
             elif part.max_spend is not None:
-                found.append(PartCap(name=part.name, most=part.max_spend, classes=classes))
+                found.append(self._cap(part, part.max_spend))
         return tuple(found)
+
+    def _cap(self, part: Budget, most: UsdPerHour, used_up: str = "") -> PartCap:
+        within = frozenset(budget.name for budget in part.every)
+        classes = (name for name, payer in self.root.payers.items() if payer in within)
+        return PartCap(
+            name=part.name, most=most, classes=frozenset(classes), payers=within, used_up=used_up
+        )
 
     def _gone(self, part: Budget, account: Account) -> str:
         assert part.terms is not None, "only those have accounts"

@@ -33,11 +33,8 @@ class Grouped:
 
 
 def payer_of(sharing: Budget | None) -> Callable[[str], str]:
-    """By class: the innermost part of the budget that pays for it."""
-    if sharing is None:
-        return lambda job_class: WHOLE
-    payers, whole = sharing.payers, sharing.name
-    return lambda job_class: payers.get(job_class, whole)
+    """By stream: the innermost part of the budget that pays for it."""
+    return (lambda stream: WHOLE) if sharing is None else sharing.who_pays()
 
 
 def grouped(

@@ -28,7 +28,7 @@ class Holding:
 
 
 Of: TypeAlias = tuple[JobId, str]
-"""A job, and its class."""
+"""A job, and its stream: class and payer."""
 _Label = TypeVar("_Label")
 
 
@@ -39,15 +39,16 @@ def by_job(
     if not nodes:
         return {}
     which, job, usd, hours = spent_on_holds(nodes, held, since, until)
-    numbers, first, place = np.unique(job, return_index=True, return_inverse=True)
+    key = job * len(held.streams) + which  # a job whose payer has changed has two streams
+    numbers, first, place = np.unique(key, return_index=True, return_inverse=True)
     columns = (
-        numbers,
+        job[first],
         which[first],
         np.bincount(place, usd, len(numbers)),
         np.bincount(place, hours, len(numbers)),
     )
     return {
-        (str(number), held.classes[of]): Holding(dollars, gpu_hours, 1)
+        (str(number), held.streams[of]): Holding(dollars, gpu_hours, 1)
         for number, of, dollars, gpu_hours in zip(*(c.tolist() for c in columns), strict=True)
     }
 

@@ -53,11 +53,11 @@ def shares_of(
     """By budget: its part of what jobs hold now, those of its parts with it; none if nobody holds
     anything. What nobody holds is shared out by the same parts, but up to hard caps only: beyond
     them it is the budget's above. `rented`: what all nodes cost; None: no cap is looked at."""
-    payers, rates = tree.payers, dict[str, UsdPerHour]()
+    pays, rates = tree.who_pays(), dict[str, UsdPerHour]()
     total = 0.0
     for hold in holds:
         rate = hold_rate(hold, now)
-        payer = payers.get(hold.job_class, tree.name)
+        payer = pays(hold.stream)
         rates[payer] = rates.get(payer, 0.0) + rate
         total += rate
     if not total:

@@ -267,6 +267,10 @@ class Purse:
         """Hard caps of those who share it."""
         return self._grants.caps()
 
+    def payer_of(self, job_class: str, user: str, team: str) -> str:
+        """The part that pays for a new job because of who submits it; empty: its class says."""
+        return self._grants.root.payer_by_people(job_class, user, team)
+
     @property
     def _loan_h(self) -> float:
         return min(self.horizon_h, loans.HORIZON_H)

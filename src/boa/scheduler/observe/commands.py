@@ -1,7 +1,8 @@
 """Users' commands: each changes the draft, or raises what they did wrong. All pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from typing import NamedTuple, TypeAlias
 
 from boa.errors import InputError
 from boa.model.cluster import JobId
@@ -15,6 +16,18 @@ from boa.units import GpuName, UsdPerHour
 
 UNLIMITED = 1_000_000
 """Nodes of a type that has no limit."""
+PayerOf: TypeAlias = Callable[[str, str, str], str]
+
+
+class Whose(NamedTuple):
+    owner: str
+    team: str
+    payer: str
+
+
+def nobody(job_class: str, owner: str, team: str) -> str:
+    """No part of the budget pays because of who submits: the class says who does."""
+    return ""
 
 
 def submit(
@@ -28,12 +41,15 @@ def submit(
     team: str = "",
     code: str = "",
     known: Known = unknown,
+    payer_of: PayerOf = nobody,
 ) -> JobRecord:
     """`one_machine`: all nodes are this one, so that one process sees the GPUs of several.
-    `code`: fingerprint of what is run. `known`: what is stored of a job that has ended."""
+    `code`: fingerprint of what is run. `known`: what is stored of a job that has ended.
+    `payer_of`: class, owner and team to the part of the budget that pays because of them."""
     check(spec, gpu_types, max_nodes)
     awaits = still_awaited(draft, spec.after, known)
-    return _add(draft, spec, one_machine, owner, team, code, awaits)
+    payer = payer_of(spec.job_class, owner, team)
+    return _add(draft, spec, one_machine, Whose(owner, team, payer), code, awaits)
 
 
 def submit_many(
@@ -47,6 +63,7 @@ def submit_many(
     team: str = "",
     codes: Sequence[str] = (),
     known: Known = unknown,
+    payer_of: PayerOf = nobody,
 ) -> list[JobRecord]:
     """All of them or, where one is wrong, none: the error names which."""
     awaits, known = [], cache(known)  # thousands of jobs may wait for the same thousand others
@@ -58,8 +75,9 @@ def submit_many(
             field = f"jobs[{number}].{wrong.field}"
             raise InputError(field, wrong.value, wrong.expected, wrong.problem) from None
     codes = codes or [""] * len(specs)
+    payers = {name: payer_of(name, owner, team) for name in {spec.job_class for spec in specs}}
     return [
-        _add(draft, spec, one_machine, owner, team, code, others)
+        _add(draft, spec, one_machine, Whose(owner, team, payers[spec.job_class]), code, others)
         for spec, code, others in zip(specs, codes, awaits, strict=True)
     ]
 
@@ -79,8 +97,7 @@ def _add(
     draft: Draft,
     spec: JobSpec,
     one_machine: bool,
-    owner: str,
-    team: str,
+    whose: Whose,
     code: str,
     awaits: tuple[After, ...],
 ) -> JobRecord:
@@ -90,8 +107,9 @@ def _add(
         id=str(state.next_job),
         spec=spec,
         serial=serial,
-        owner=owner,
-        team=team,
+        owner=whose.owner,
+        team=whose.team,
+        payer=whose.payer,
         code=code,
         submitted_at=draft.now,
         reason=waits(awaits) if awaits else "new",

@@ -26,6 +26,7 @@ class Priced(NamedTuple):
 def priced(
     planned: Planned | None,
     spec: JobSpec,
+    stream: str,
     boot_s: Seconds,
     estimated: tuple[Seconds, Usd] | None = None,
 ) -> Priced:
@@ -34,7 +35,7 @@ def priced(
     if planned is None:
         return Priced(None)
     price = planned.price
-    usual = next(planned.urgent.ways(spec.job_class, price, spec.gpus, Position()), None)
+    usual = next(planned.urgent.ways(stream, price, spec.gpus, Position()), None)
     if usual is None:
         return Priced(None)
     longer, dearer = _ratios(usual, estimated)
@@ -44,7 +45,7 @@ def priced(
 
     if spec.deadline_s is None:
         return Priced(its_own(usual))
-    ways = planned.urgent.ways(spec.job_class, price, spec.gpus, Position())
+    ways = planned.urgent.ways(stream, price, spec.gpus, Position())
     way, kept = in_time(ways, (spec.deadline_s - boot_s) / longer)
     return Priced(its_own(usual), None if way is None else its_own(way), kept)
 

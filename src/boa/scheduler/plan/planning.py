@@ -44,11 +44,11 @@ class Forecast(Protocol):
         ...
 
     def workload(self, now: Seconds, active: Collection[str] | None = None) -> Workload | None:
-        """None while no class can be planned for. `active`: classes that have jobs now."""
+        """None while no class can be planned for. `active`: streams that have jobs now."""
         ...
 
-    def units(self, job_class: str) -> tuple[float, ...]:
-        """Units of progress that every epoch of the class is expected to take."""
+    def units(self, stream: str) -> tuple[float, ...]:
+        """Units of progress that every epoch of its jobs is expected to take."""
         ...
 
 
@@ -166,7 +166,7 @@ class Planner:
             why = "rights have changed"
         if not why and not (version != asked.version and self._newcomers(now, jobs)):
             return
-        workload = self._forecast.workload(now, {job.job_class for job in jobs})
+        workload = self._forecast.workload(now, {job.stream for job in jobs})
         if workload is None:
             return
         workload = self._priced(workload)
@@ -204,7 +204,7 @@ class Planner:
         many = max(len(planned) - FEW_CLASSES, 0)
         if self._asked.at is not None and now < self._asked.at + many * CLASS_S:
             return False
-        return any(job.share is None and job.job_class not in planned for job in jobs)
+        return any(job.share is None and job.stream not in planned for job in jobs)
 
     def _take(self, now: Seconds, answer: PlanAnswer) -> PlanState | str:
         asked = self._asked

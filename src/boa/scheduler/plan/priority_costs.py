@@ -7,7 +7,7 @@ nothing is paid for it that is not paid anyway.
 
 from dataclasses import dataclass
 
-from boa.model.job_spec import JobSpec
+from boa.model.job import GpuLimits
 from boa.model.priorities import Priorities, Priority
 from boa.policy.boa import Planned
 from boa.policy.market.urgency import Position, to_go, within
@@ -38,7 +38,8 @@ class PriorityCost:
 
 def priority_costs(
     planned: Planned | None,
-    spec: JobSpec,
+    stream: str,
+    limits: GpuLimits,
     priorities: Priorities,
     estimated: tuple[Seconds, Usd] | None,
 ) -> tuple[PriorityCost, ...]:
@@ -47,8 +48,8 @@ def priority_costs(
     if planned is None or estimated is None:
         return ()
     price = planned.price
-    usual = planned.worths(price).get(spec.job_class)
-    course = None if usual is None else within(usual.course, spec.gpus)
+    usual = planned.worths(price).get(stream)
+    course = None if usual is None else within(usual.course, limits)
     if usual is None or course is None:
         return ()
     ways = {
@@ -59,7 +60,7 @@ def priority_costs(
     if min(normal_s, normal_usd, *estimated) <= 0:
         return ()
     longer, dearer = estimated[0] / normal_s, estimated[1] / normal_usd
-    per_hour, everybody = _arrivals(planned, spec.job_class)
+    per_hour, everybody = _arrivals(planned, stream)
 
     def cost(name: Priority, jct_s: Seconds | None, usd: Usd) -> PriorityCost:
         return PriorityCost(
@@ -76,8 +77,8 @@ def priority_costs(
     return (*paid, cost("background", None, 0.0))
 
 
-def _arrivals(planned: Planned, job_class: str) -> tuple[PerHour, PerHour]:
-    """Jobs per hour of the class, and of all."""
+def _arrivals(planned: Planned, stream: str) -> tuple[PerHour, PerHour]:
+    """Jobs per hour of the stream, and of all."""
     workload = planned.solution.workload
-    mine = (c.arrivals_per_hour for c in workload.classes if c.name == job_class)
+    mine = (c.arrivals_per_hour for c in workload.classes if c.name == stream)
     return next(mine, 0.0), workload.arrivals_per_hour

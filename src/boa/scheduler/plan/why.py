@@ -19,6 +19,7 @@ import numpy as np
 
 from boa.model.plan import Variant
 from boa.model.speedup import Floats
+from boa.model.streams import class_of
 from boa.model.workload import JobClass
 from boa.scheduler.words.amounts import dollars, per_dollar, seconds
 from boa.solver.objective import cost_rates, rescale_time, run_times
@@ -69,11 +70,13 @@ class Why:
 
 
 def why(solution: Solution, name: str) -> Why | None:
-    """None of a class that the plan does not know."""
-    job_class = next((c for c in solution.workload.classes if c.name == name), None)
+    """Of a class, or of a stream; where several pay for a class, of the jobs that come most often.
+    None of a class that the plan does not know."""
+    streams = [c for c in solution.workload.classes if name in (c.name, class_of(c.name))]
+    job_class = max(streams, key=lambda stream: stream.arrivals_per_hour, default=None)
     if job_class is None:
         return None
-    rate = exchange_rate(solution, job_class)
+    name, rate = job_class.name, exchange_rate(solution, job_class)
     variants, words = [], []
     told = [v for v in solution.plan[name].variants if v.share >= WORTH_A_WORD]
     for variant in solution.plan[name].variants:

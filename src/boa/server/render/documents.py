@@ -59,6 +59,7 @@ def job(record: JobRecord, holds: Iterable[Hold], now: Seconds) -> answers.Job:
         "cost_usd": cost_of_job(record, holds, now),
         "owner": record.owner,
         "team": record.team,
+        "payer": record.payer or None,
         "priority": record.spec.priority,
     }
 

@@ -9,6 +9,7 @@ from boa.api import reports as answers
 from boa.errors import InputError
 from boa.model.budgets import Budget
 from boa.model.notices import MonthSpent
+from boa.model.streams import class_of
 from boa.runtime.history import average_budget
 from boa.scheduler.money.costs import month_of
 from boa.scheduler.money.grouping import WHOLE, payer_of
@@ -52,7 +53,7 @@ def read_statement(
     def whose(of: Of) -> Whose:
         record = records.get(of[0])
         user, team = ("", "") if record is None else (record.owner, record.team)
-        return Whose(pays(of[1]), user, team, of[1])
+        return Whose(pays(of[1]), user, team, class_of(of[1]))
 
     found = statement(nodes, held, first, until, whose)
     budget = month_budget(store, money, first, end, now)

@@ -6,6 +6,7 @@ from starlette.concurrency import run_in_threadpool
 from boa.api import estimates as answers
 from boa.formats.job import read_job_spec
 from boa.server.context import Service, looked_up, only_known_parameters
+from boa.server.http.access import caller_of
 from boa.server.http.bodies import read_json
 from boa.server.http.errors import documented
 from boa.server.render import examples
@@ -32,6 +33,7 @@ class EstimateRoutes:
 
         Nothing is submitted, and no folder or command is looked for.
         """
-        spec, control = read_job_spec(await read_json(request)), self._service.control
-        found = await run_in_threadpool(looked_up, lambda: control.estimate(spec))
+        spec, by = read_job_spec(await read_json(request)), caller_of(request)
+        control = self._service.control
+        found = await run_in_threadpool(looked_up, lambda: control.estimate(spec, by))
         return {"estimate": estimate_document(found), "now": found.now}

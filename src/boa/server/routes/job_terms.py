@@ -68,19 +68,19 @@ class TermRoutes:
         GPUs is not in it.
         """
         spec = read_job_spec(await read_json(request))
-        return await run_in_threadpool(self._priced, spec)
+        return await run_in_threadpool(self._priced, spec, caller_of(request))
 
-    def _priced(self, spec: JobSpec) -> JobTerms:
+    def _priced(self, spec: JobSpec, by: Caller) -> JobTerms:
         plan = self._service.control.snapshot.plan
         if plan is not self._planned[0]:
             made = None if plan is None else planned_of(plan.solution, 0, plan.at)
             self._planned = (plan, made)
-        estimate = looked_up(lambda: self._service.control.estimate(spec))
+        estimate = looked_up(lambda: self._service.control.estimate(spec, by))
         time_s, usd = estimate.time_s, estimate.cost_usd
         known = None if time_s is None or usd is None else (time_s, usd)
         # A plan has figures for every class, those that nobody knows included: they are a guess.
         told = None if estimate.basis is None else self._planned[1]
-        found = priced(told, spec, 0.0, known)
+        found = priced(told, spec, estimate.stream, 0.0, known)
         usual, way = found.usual, found.foreseen
         said: JobTerms = {
             "known": usual is not None,

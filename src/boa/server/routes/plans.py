@@ -155,7 +155,7 @@ def _compared(
 def _changes(
     state: PlanState, asked: Previewed, after: list[answers.PlanClass], snapshot: Snapshot
 ) -> list[answers.ClassChange]:
-    active = Counter(job.job_class for job in snapshot.jobs.values())
+    active = Counter(job.stream for job in snapshot.jobs.values())
     before = {found["name"]: found for found in as_document(state.solution)["classes"]}
     old, new = state.solution.plan.by_class(), asked.solution.plan.by_class()
     return [

@@ -51,7 +51,7 @@ def hold(since: float, until: float | None, gpus: int = 2, **changes: Any) -> Ho
     """Times in hours."""
     made = Hold(
         job="7",
-        job_class="bert",
+        stream="bert",
         node=1,
         gpus=gpus,
         price=2.0,
@@ -239,7 +239,7 @@ def test_a_day_that_only_begins_when_the_node_ends_has_no_row() -> None:
 
 
 def test_classes_and_jobs_come_dearest_first_and_what_nobody_held_last() -> None:
-    holds = [hold(3, 5), hold(3, 6, job="8", job_class="gpt"), hold(6, 7, job="9")]
+    holds = [hold(3, 5), hold(3, 6, job="8", stream="gpt"), hold(6, 7, job="9")]
     by_class = rows_of([node()], holds, "class", 0, 24 * H)
     assert [(row["class"], row["total_usd"]) for row in by_class] == [
         ("bert", pytest.approx(12)),
