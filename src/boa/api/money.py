@@ -94,6 +94,10 @@ class BudgetPart(TypedDict):
     classes: list[str]
     """Job classes that it pays for itself, not through a part. The whole pays for those that none
     names."""
+    users: list[str]
+    """Users whose jobs it is for …"""
+    teams: list[str]
+    """… and teams; none of both: everybody's."""
     max_spend_per_hour: float | None
     """Hard cap: the most that its jobs hold at any moment. Null: none."""
     borrows: bool

@@ -1304,6 +1304,10 @@ export interface components {
             lends: boolean;
             /** Classes */
             classes: string[];
+            /** Users */
+            users: string[];
+            /** Teams */
+            teams: string[];
             /** Max Spend Per Hour */
             max_spend_per_hour: number | null;
             /** Borrows */
@@ -2234,6 +2238,11 @@ export interface components {
              */
             team: string;
             /**
+             * Payer
+             * @description Part of the budget that pays because of who submitted it; null: its class says who.
+             */
+            payer: string | null;
+            /**
              * Priority
              * @description How much it counts; `background`: it lives on GPUs that are paid for and empty.
              * @enum {string}
@@ -2537,6 +2546,11 @@ export interface components {
              * @description The owner's, at that moment.
              */
             team: string;
+            /**
+             * Payer
+             * @description Part of the budget that pays because of who submitted it; null: its class says who.
+             */
+            payer: string | null;
             /**
              * Priority
              * @description How much it counts; `background`: it lives on GPUs that are paid for and empty.

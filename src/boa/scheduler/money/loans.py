@@ -121,6 +121,8 @@ def states(
                 now_per_hour=shares.get(part.name, 0.0) * now_per_hour,
                 lends=part.lends,
                 classes=part.classes,
+                users=part.users,
+                teams=part.teams,
             )
             yield from within(part, part.name)
 

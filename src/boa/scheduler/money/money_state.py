@@ -62,6 +62,10 @@ class PartState:
     lends: bool = True
     classes: tuple[str, ...] = ()
     """Job classes that it pays for itself, not through a part."""
+    users: tuple[str, ...] = ()
+    """Users whose jobs it is for …"""
+    teams: tuple[str, ...] = ()
+    """… and teams; none of both: everybody's."""
     max_spend: UsdPerHour | None = None
     """The most that its jobs hold at any moment. None: no cap."""
     borrows: bool = True

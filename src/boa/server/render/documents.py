@@ -228,6 +228,8 @@ def _sharer(part: PartState) -> BudgetPart:
         "spend_now_per_hour": part.now_per_hour,
         "lends": part.lends,
         "classes": list(part.classes),
+        "users": list(part.users),
+        "teams": list(part.teams),
         "max_spend_per_hour": part.max_spend,
         "borrows": part.borrows,
     }

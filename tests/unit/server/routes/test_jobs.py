@@ -31,7 +31,7 @@ CONTRACT = {
     "exit_code",
     "cost_usd",
 }
-ROW = {"owner", "team", "epochs", "done", "left_s", "left_usd", "stop_requested", "reason"}
+ROW = {"owner", "team", "payer", "epochs", "done", "left_s", "left_usd", "stop_requested", "reason"}
 ROW |= {"paused", "priority", "sweep"}
 """What somebody who watches wants to know as well."""
 

@@ -3,6 +3,7 @@ import { useMemo } from "react";
 import type { ClassChange } from "../../api/types";
 import { duration, plural, usd, usdPerHour } from "../../format";
 import { linkTo } from "../../state/hooks";
+import { classOf, streamWords } from "../../streams";
 import { changeWords, epochWords, differs, stretches } from "./widths";
 
 interface ClassTableProps {
@@ -66,7 +67,7 @@ function Row({ change, moved }: { change: ClassChange; moved: boolean }) {
   return (
     <tr className={moved ? "" : "faint"}>
       <th scope="row">
-        <a href={linkTo("classes", change.name)}>{change.name}</a>
+        <a href={linkTo("classes", classOf(change.name))}>{streamWords(change.name)}</a>
         {!moved && <div className="small">unchanged</div>}
         {!before && <div className="small">new to the plan</div>}
       </th>

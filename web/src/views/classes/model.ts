@@ -1,6 +1,7 @@
 /** What was learned of a class, and what the plan has for it, as figures and words. */
 import type { ClassDocument, ClassOnType, Plan, PlanClass } from "../../api/types";
 import { duration, figure, gpus } from "../../format";
+import { classOf } from "../../streams";
 import { stretches } from "../budget/widths";
 
 /** Widths that the plan has on a type, rising. */
@@ -27,15 +28,30 @@ export function sizeWords(known: ClassDocument): string {
   return size ? `${duration(size.seconds)} on ${size.on}` : "not known yet";
 }
 
+/** The plan of a class, or of a stream; where several pay for a class, of what is spent most on. */
 export function ofPlan(plan: Plan | null, name: string): PlanClass | null {
-  return plan?.classes.find((one) => one.name === name) ?? null;
+  const exact = plan?.classes.find((one) => one.name === name);
+  return exact ?? streamsOf(plan, name).toSorted(dearestFirst)[0] ?? null;
+}
+
+/** A class by who pays for it. */
+export function streamsOf(plan: Plan | null, name: string): readonly PlanClass[] {
+  return plan?.classes.filter((one) => classOf(one.name) === name) ?? [];
+}
+
+function dearestFirst(one: PlanClass, other: PlanClass): number {
+  return other.spend_per_hour - one.spend_per_hour;
 }
 
 /** Part of all that the plan spends. */
 export function shareOfSpend(plan: Plan | null, name: string): number | null {
-  const mine = ofPlan(plan, name);
-  const all = plan?.classes.reduce((sum, one) => sum + one.spend_per_hour, 0) ?? 0;
-  return mine && all > 0 ? mine.spend_per_hour / all : null;
+  const mine = streamsOf(plan, name);
+  const all = spendOf(plan?.classes ?? []);
+  return mine.length > 0 && all > 0 ? spendOf(mine) / all : null;
+}
+
+function spendOf(streams: readonly PlanClass[]): number {
+  return streams.reduce((sum, one) => sum + one.spend_per_hour, 0);
 }
 
 /** A share of jobs that is not worth a word. */

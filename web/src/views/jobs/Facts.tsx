@@ -80,7 +80,7 @@ const IN_SAMPLES = new Set(["batch_size", "noise_scale"]);
 
 export function Facts({ job }: { job: SeenDetails }) {
   const { total } = job.rescale_s;
-  const [isShared, payer] = [useIsShared(), usePayer(job.class)];
+  const [isShared, payer] = [useIsShared(), usePayer(job.class, job.payer)];
   const ran = ranOf(job, useNow());
   const waited = job.started_at === null ? null : job.started_at - job.submitted_at;
   const running: Fact[] = [

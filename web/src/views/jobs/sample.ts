@@ -21,6 +21,7 @@ export function job(id: number, with_: Partial<SeenJob> = {}): SeenJob {
     cost_usd: 1.5,
     owner: "mia",
     team: "vision",
+    payer: null,
     priority: "normal",
     done: 0.25,
     left_s: 600,

@@ -3,15 +3,17 @@ import { duration, gpus, plural, trimmed, usd, usdPerHour } from "../../format";
 import { Card, Empty, Stat, StateBadge } from "../../parts/basics";
 import { linkTo, useAnswer, usePicture } from "../../state/hooks";
 import type { SeenJob } from "../../state/live";
+import { classOf } from "../../streams";
 import { ofPlan } from "../classes/model";
 import { plannedWords } from "../planned";
 import {
   capital,
-  classesWithin,
   loanText,
   loanWords,
+  paysFor,
   same,
   spendWords,
+  streamsWithin,
   withinTeam,
   type Part,
 } from "./model";
@@ -30,7 +32,7 @@ export function Page({ name, parts }: PageProps) {
   const plan = useAnswer<LivePlan>(number === null ? null : "/plan", number).data?.plan ?? null;
   const mine = parts.find((part) => part.name === name);
   const inside = withinTeam(parts, name);
-  const classes = classesWithin(parts, name);
+  const planned = plan?.classes.map((one) => one.name) ?? [];
   return (
     <>
       <p>
@@ -50,8 +52,8 @@ export function Page({ name, parts }: PageProps) {
             />
           </Card>
           <UnderThePlan name={name} plan={plan} />
-          <Classes classes={classes} plan={plan} />
-          <Running classes={classes} />
+          <Classes classes={streamsWithin(parts, name, planned)} plan={plan} />
+          <Running name={name} parts={parts} />
         </>
       ) : (
         <Card>
@@ -173,7 +175,7 @@ function Classes({ classes, plan }: { classes: readonly string[]; plan: Plan | n
               return (
                 <tr key={name}>
                   <th scope="row">
-                    <a href={linkTo("classes", name)}>{name}</a>
+                    <a href={linkTo("classes", classOf(name))}>{classOf(name)}</a>
                   </th>
                   <td>{plannedWords(planned)}</td>
                   <td className="numeric">{planned ? duration(planned.average_jct_s) : "–"}</td>
@@ -190,9 +192,9 @@ function Classes({ classes, plan }: { classes: readonly string[]; plan: Plan | n
 
 const MOST_JOBS = 20;
 
-function Running({ classes }: { classes: readonly string[] }) {
+function Running({ name, parts }: { name: string; parts: readonly Part[] }) {
   const { jobs } = usePicture();
-  const mine = [...jobs.values()].filter((job) => classes.includes(job.class));
+  const mine = [...jobs.values()].filter((job) => paysFor(parts, name, job));
   mine.sort((one, other) => other.width - one.width || Number(one.id) - Number(other.id));
   return (
     <Card title="Its jobs now">

@@ -1,9 +1,11 @@
 import { linkTo, usePicture } from "../../state/hooks";
 import { payerOf } from "./model";
 
-/** Who pays for jobs of a class, where the budget is shared; null: it is not, or nobody is named. */
-export function usePayer(jobClass: string): string | null {
-  return payerOf(usePicture().budget?.parts, jobClass);
+/** Who pays for jobs of a class, where the budget is shared; null: it is not, or nobody is named.
+ * `named`: who pays because of who submitted them. */
+export function usePayer(jobClass: string, named: string | null = null): string | null {
+  const { budget } = usePicture();
+  return named ?? payerOf(budget?.parts, jobClass);
 }
 
 /** Whether anybody shares the budget. */
@@ -13,7 +15,7 @@ export function useIsShared(): boolean {
 
 /** "team vision", or that no team does. */
 export function Payer({ of }: { of: string | null }) {
-  if (of === null) return "the whole budget: no team names its class";
+  if (of === null) return "the whole budget: no team names it";
   return (
     <>
       team <a href={linkTo("teams", of)}>{of}</a>

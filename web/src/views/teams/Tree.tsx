@@ -7,6 +7,7 @@ import {
   loanText,
   loanWords,
   othersPerHour,
+  paidFor,
   same,
   scaleOf,
   spendWords,
@@ -72,9 +73,7 @@ function Row({ part, depth, scale, color }: BarProps & { depth: number }) {
     <tr>
       <th scope="row" style={{ paddingLeft: `${depth * 1.1}rem` }}>
         <a href={linkTo("teams", part.name)}>{part.name}</a>
-        {part.classes.length > 0 && (
-          <span className="small faint team-classes">{part.classes.join(", ")}</span>
-        )}
+        {paidFor(part) && <span className="small faint team-classes">{paidFor(part)}</span>}
       </th>
       <td className="team-now">
         <Bar part={part} scale={scale} color={color} />

@@ -2,14 +2,16 @@
 import { expect, test } from "vitest";
 
 import {
-  classesWithin,
   colorsOf,
   depthsOf,
   loanText,
   loanWords,
+  paidFor,
   payerOf,
+  paysFor,
   scaleOf,
   spendWords,
+  streamsWithin,
   withinTeam,
 } from "./model";
 import { part } from "./sample";
@@ -37,7 +39,7 @@ test("a class has one payer, the innermost, or none", () => {
   expect(payerOf(TREE, "vit")).toBe("eve");
   expect(payerOf(TREE, "bert")).toBeNull();
   expect(payerOf(undefined, "bert")).toBeNull();
-  expect(classesWithin(TREE, "vision")).toEqual(["resnet50", "vit"]);
+  expect(streamsWithin(TREE, "vision", [])).toEqual(["resnet50", "vit"]);
 });
 
 test("a part has its team's colour, and every team its own", () => {
@@ -87,4 +89,20 @@ test("a loan is said with what it changes, and in no word where there is none", 
   const keeps = part("vision", { lent_usd: 5, lends: false, right_now_per_hour: 16 });
   expect(loanWords(keeps)).toBe("has not spent $5.00: until it is, $16.00/h is its right");
   expect(loanText(keeps)).toBe("kept $5.00");
+});
+
+test("a part that is for some people pays for their jobs, whatever the class", () => {
+  const people = [
+    part("cats", { teams: ["cats"], users: ["eve"] }),
+    part("thesis", { above: "cats", classes: ["bert"] }),
+    part("speech", { classes: ["bert"] }),
+  ];
+  expect(payerOf(people, "bert")).toBe("speech");
+  expect(streamsWithin(people, "cats", ["bert", "bert@thesis", "vit@cats"])).toEqual([
+    "bert@thesis",
+    "vit@cats",
+  ]);
+  expect(paysFor(people, "cats", { class: "bert", payer: "thesis" })).toBe(true);
+  expect(paysFor(people, "cats", { class: "bert", payer: null })).toBe(false);
+  expect(people.map(paidFor)).toEqual(["eve, team cats", "bert", "bert"]);
 });

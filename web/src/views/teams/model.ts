@@ -1,6 +1,7 @@
 /** Those who share the budget: who is within whom, who pays for what, and how they stand in words. */
 import type { Budget, BudgetPart } from "../../api/types";
 import { usd, usdPerHour } from "../../format";
+import { payerIn } from "../../streams";
 
 export type Part = BudgetPart;
 
@@ -37,14 +38,48 @@ export function withinTeam(parts: readonly Part[], name: string): Part[] {
   });
 }
 
-/** Who pays for jobs of a class; null: nobody but the whole. */
-export function payerOf(parts: readonly Part[] | undefined, jobClass: string): string | null {
-  return parts?.find(({ classes }) => classes.includes(jobClass))?.name ?? null;
+/** Parts that are for some people's jobs alone, also as they are within such a part. */
+function forSome(parts: readonly Part[]): ReadonlySet<string> {
+  const found = new Set<string>();
+  for (const { name, above, users, teams } of parts) {
+    if (users.length + teams.length > 0 || found.has(above ?? "")) found.add(name);
+  }
+  return found;
 }
 
-/** Classes of a team and of all within it. */
-export function classesWithin(parts: readonly Part[], name: string): string[] {
-  return withinTeam(parts, name).flatMap(({ classes }) => classes);
+/** Who pays for jobs of a class, whoever submits them; null: nobody but the whole. */
+export function payerOf(parts: readonly Part[] | undefined, jobClass: string): string | null {
+  const some = forSome(parts ?? []);
+  const payer = parts?.find(({ name, classes }) => !some.has(name) && classes.includes(jobClass));
+  return payer?.name ?? null;
+}
+
+/** Classes of a team and of all within it, and streams of theirs that are planned for. */
+export function streamsWithin(
+  parts: readonly Part[],
+  name: string,
+  planned: readonly string[],
+): string[] {
+  const [inside, some] = [withinTeam(parts, name), forSome(parts)];
+  const names = new Set(inside.map((part) => part.name));
+  const theirs = planned.filter((stream) => names.has(payerIn(stream) ?? ""));
+  return [...inside.flatMap((part) => (some.has(part.name) ? [] : part.classes)), ...theirs];
+}
+
+/** Whether a team, or a part of it, pays for a job. */
+export function paysFor(
+  parts: readonly Part[],
+  name: string,
+  job: { class: string; payer: string | null },
+): boolean {
+  const payer = job.payer ?? payerOf(parts, job.class);
+  return withinTeam(parts, name).some((part) => part.name === payer);
+}
+
+/** Whose jobs a part pays for: people, and classes. */
+export function paidFor({ users, teams, classes }: Part): string {
+  const people = [...users, ...teams.map((team) => `team ${team}`)];
+  return [people.join(", "), classes.join(", ")].filter(Boolean).join(": ");
 }
 
 /** Spend of the whole that is no team's. */

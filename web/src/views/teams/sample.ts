@@ -14,6 +14,8 @@ export function part(name: string, with_: Partial<BudgetPart> = {}): BudgetPart 
     max_spend_per_hour: null,
     borrows: true,
     classes: [],
+    users: [],
+    teams: [],
     ...with_,
   };
 }
