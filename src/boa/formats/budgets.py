@@ -168,7 +168,7 @@ def _check_names(whole: Budget) -> None:
 
 
 def _check_people(budget: Budget, at: str) -> None:
-    """Of parts beside each other, none is for people whose jobs all go to one before it."""
+    """No part is for people whose jobs all go to one before it."""
     taken: dict[tuple[str, str], str] = {}
     for part in budget.parts:
         here = f"{at}.parts{step(part.name)}"

@@ -70,8 +70,8 @@ class Why:
 
 
 def why(solution: Solution, name: str) -> Why | None:
-    """Of a class, or of a stream; where several pay for a class, of the jobs that come most often.
-    None of a class that the plan does not know."""
+    """Reasons for the widths of a class or a stream; where several pay for a class, those of the
+    jobs that come most often. None: the plan does not know it."""
     streams = [c for c in solution.workload.classes if name in (c.name, class_of(c.name))]
     job_class = max(streams, key=lambda stream: stream.arrivals_per_hour, default=None)
     if job_class is None:
