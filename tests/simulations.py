@@ -17,9 +17,10 @@ from hypothesis import strategies as st
 
 from boa.errors import BudgetTooSmall
 from boa.goodput.efficiency import Convergence
-from boa.goodput.measured import Curve, MeasuredTimes
+from boa.goodput.measured import MeasuredTimes
 from boa.goodput.plans import PlanTimes
 from boa.goodput.throughput import Throughput, accumulation_time, step_time
+from boa.goodput.timing import Curve
 from boa.goodput.tuning import Limits
 from boa.model.cluster import Shape
 from boa.model.trace import Trace, TraceJob

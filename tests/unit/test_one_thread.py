@@ -10,7 +10,8 @@ from boa.one_thread import THREADS, for_one_thread
 
 TOLD = """
 import os
-from boa.goodput.measured import Curve, MeasuredTimes
+from boa.goodput.measured import MeasuredTimes
+from boa.goodput.timing import Curve
 curve = Curve((1.0, 2.0), (1.0, 2.0), (0.5, 1.0))
 counts = {n: {g: curve for g in (n, 2 * n, 4 * n)} for n in (1, 2, 4)}
 MeasuredTimes(placements={}, counts=counts).published((2, 1), 1)

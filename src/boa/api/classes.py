@@ -6,6 +6,8 @@ type as it is believed to run.
 
 from typing_extensions import TypedDict
 
+from boa.api.of_class import OfClass
+
 
 class GpuLimits(TypedDict):
     """GPUs that jobs of a class can use."""
@@ -125,10 +127,7 @@ class ClassOnType(TypedDict):
     """By width, nodes and name."""
 
 
-_OfClass = TypedDict("_OfClass", {"class": str})
-
-
-class ClassDocument(_OfClass):
+class ClassDocument(OfClass):
     """Knowledge of a class: curves, work, arrivals, rescaling times."""
 
     prior: str

@@ -4,6 +4,7 @@ from typing import Literal
 
 from typing_extensions import TypedDict
 
+from boa.api.of_class import OfClass
 from boa.model.priorities import Priority
 
 
@@ -81,10 +82,7 @@ class PriorityCost(TypedDict):
     """Dollars per hour that it then takes: so many more, and nobody else would be later."""
 
 
-_OfClass = TypedDict("_OfClass", {"class": str})
-
-
-class JobEstimate(_OfClass):
+class JobEstimate(OfClass):
     """Time, dollars and widths of a job that was not submitted."""
 
     basis: Literal["jobs", "profile", "measured"] | None

@@ -1,8 +1,11 @@
-"""Shapes that answers about money share: the month's forecast, limits set at run time, warnings."""
+"""Money: what was spent and on what, the budget, and what answers about both share."""
 
 from typing import Literal, NotRequired
 
 from typing_extensions import TypedDict
+
+from boa.api.of_class import PerhapsOfClass
+from boa.model.workload import Billing
 
 
 class LimitSet(TypedDict):
@@ -144,3 +147,99 @@ class BudgetCalendar(TypedDict):
 class FollowsCalendar(TypedDict):
     calendar: NotRequired[BudgetCalendar]
     """Left out where the budget is the same at all hours."""
+
+
+class CostRow(PerhapsOfClass):
+    """Cost of one day, class, job, team, user, payer (a part of the budget) or value of a tag;
+    null: of what no job held. An empty name: of jobs without a team, a user or such a tag."""
+
+    day: NotRequired[str]
+    """UTC, YYYY-MM-DD."""
+    job: NotRequired[str | None]
+    name: NotRequired[str]
+    team: NotRequired[str | None]
+    user: NotRequired[str | None]
+    payer: NotRequired[str | None]
+    tag: NotRequired[str | None]
+    """Value of the tag that was asked for."""
+    total_usd: float
+    jobs_usd: float
+    idle_usd: float
+    provisioning_usd: float
+    gpu_hours: float
+
+
+UnusedCode = Literal["booting", "idle", "draining", "leaving"]
+"""Why GPUs are paid for that no job holds: their nodes boot; are kept; go as soon as they are
+empty; were given back and are not gone yet."""
+
+
+class Unused(TypedDict):
+    """GPUs that are paid for now, and that no job holds."""
+
+    why: UnusedCode
+    nodes: int
+    """Nodes that they are on."""
+    gpus: int
+    per_hour: float
+    """Price of these GPUs."""
+    nodes_per_hour: float
+    """Price of the whole nodes …"""
+    nodes_worth_per_hour: float | None
+    """… and their worth to jobs, where all of them were weighed."""
+
+
+class Cost(LimitsSet, MonthForecast, FollowsCalendar):
+    """Money: spent, being spent, and to come."""
+
+    budget_per_hour: float
+    max_spend_per_hour: float | None
+    effective_budget_per_hour: float
+    """Budget that is planned with, so that the average comes out at the one that was set."""
+    billing: NotRequired[Billing]
+    """Count that the budget is for: whole nodes, or GPUs that jobs hold."""
+    allowed_per_hour: float
+    """The budget that was in force, on average over the same time as the spend; today's where it
+    was not noted down."""
+    average_spend_per_hour: float
+    """From `since` until `until`."""
+    spend_now_per_hour: float
+    """Price of everything that is rented at this moment."""
+    since: float
+    """As asked for; else the first start of the service, or the last change of the budget."""
+    until: float
+    now: float
+    total_usd: float
+    """The sum of jobs, idle and provisioning: ever, or between `since` and `until` if asked for."""
+    jobs_usd: float
+    idle_usd: float
+    """GPUs that were ready and that no job held."""
+    provisioning_usd: float
+    """From the beginning of the charge until ready, and from release until gone."""
+    unused: NotRequired[list[Unused]]
+    """Money of this moment that no job uses, by why."""
+    rows: NotRequired[list[CostRow]]
+    """Where `by` was asked for."""
+
+
+class Budget(LimitsSet, Enough, FollowsCalendar):
+    """Budget that the service steers to, and what it spends."""
+
+    budget_per_hour: float
+    """Average spend per hour."""
+    max_spend_per_hour: float | None
+    """Never more than this at any moment."""
+    effective_budget_per_hour: float
+    """Budget that is planned with, so that the average comes out at the one that was set."""
+    billing: NotRequired[Billing]
+    """Count that the budget is for: whole nodes, or GPUs that jobs hold."""
+    average_spend_per_hour: float
+    spend_now_per_hour: float
+    stretch: NotRequired[BudgetStretch]
+    """Months, quarter or time until a date that the budget is for: `budget_per_hour` is what is
+    left of it, by the hour. Left out: it is by the hour."""
+    parts: NotRequired[list[BudgetPart]]
+    """Those who share it, from the top down; left out where nobody does."""
+    since: float
+    """Beginning of the average: the first start, or the last change of the budget."""
+    now: float

@@ -2,6 +2,8 @@
 
 from typing_extensions import TypedDict
 
+from boa.api.of_class import OfClass
+
 
 class HalvingRule(TypedDict):
     """Jobs that do worse than others end early."""
@@ -28,10 +30,7 @@ class Member(TypedDict):
     reason: str
 
 
-_OfClass = TypedDict("_OfClass", {"class": str})
-
-
-class SweepRow(_OfClass):
+class SweepRow(OfClass):
     """A sweep in a list."""
 
     id: str

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
@@ -13,13 +12,9 @@ from boa.catalogue.calibration import (
     rescale_s,
     slowdown_factor,
 )
-from boa.catalogue.figures import OFFLOAD, AdaptiveFigures, Figures, PlanFigures, known_figures
-from boa.catalogue.formats import RUBICK_GPU, read_profiles
-from boa.catalogue.notes import notes_for
+from boa.catalogue.figures import OFFLOAD, AdaptiveFigures, Figures, PlanFigures
 from boa.catalogue.offers import gpu_types
-from boa.catalogue.reading import WHOLE, Reading
 from boa.catalogue.rounding import rounded, rounded_one
-from boa.catalogue.traces import read_trace
 from boa.errors import InputError
 from boa.formats import checks
 from boa.goodput.speedup import progress_rates
@@ -39,45 +34,6 @@ class Curves:
     widths: tuple[int, ...]
     rates: Floats
     """Epochs × widths, per second."""
-
-
-def workload_from_files(
-    trace: str | Path,
-    profiles: str | Path | None,
-    gpus: Sequence[GpuName],
-    *,
-    slowdown: Slowdown | None = None,
-    rescale: Seconds | None = None,
-    prices: Mapping[GpuName, UsdPerHour] | None = None,
-    reading: Reading = WHOLE,
-) -> Workload:
-    """The workload of `boa workload from-trace`. Without profiles the catalogue's figures serve."""
-    from boa.catalogue.class_profiles import class_profiles, workload_from_profiles  # uses this one
-
-    arrived = read_trace(trace, reading)
-    if profiles is not None and (own := class_profiles(profiles)):
-        if slowdown is not None:
-            raise InputError("slowdown", slowdown, "none: profiles of classes are true as they are")
-        return workload_from_profiles(arrived, own, gpus, rescale=rescale, prices=prices)
-    if profiles is None:
-        learned = known_figures("rubick" if set(gpus) == {RUBICK_GPU} else "sia")
-    else:
-        learned = read_profiles(profiles, applications=arrived.counts(), gpus=gpus)
-    workload = workload_from_trace(
-        arrived, learned, gpus, slowdown=slowdown, rescale=rescale, prices=prices
-    )
-    notes = notes_for(
-        arrived,
-        learned,
-        workload,
-        trace=Path(trace),
-        profiles=None if profiles is None else Path(profiles),
-        slowdown=slowdown,
-        rescale=rescale,
-        prices=prices,
-        reading=reading,
-    )
-    return Workload(gpu_types=workload.gpu_types, classes=workload.classes, notes=notes)
 
 
 def workload_from_trace(

@@ -27,8 +27,9 @@ from boa.catalogue.tables import Row, read_csv
 from boa.errors import FileError, InputError
 from boa.goodput.efficiency import Convergence
 from boa.goodput.fit import Measurements, fit_throughput
-from boa.goodput.measured import Curve, MeasuredTimes, smallest_rotation
+from boa.goodput.measured import MeasuredTimes, smallest_rotation
 from boa.goodput.speedup import DeviceProfile
+from boa.goodput.timing import Curve
 from boa.model.cluster import Shape
 from boa.units import GpuName, Seconds
 

@@ -17,8 +17,9 @@ from boa.catalogue.formats import (
 from boa.catalogue.offers import OFFERS
 from boa.catalogue.plan_times import read_plan_times
 from boa.goodput.efficiency import Convergence
-from boa.goodput.measured import FittedTimes, MeasuredTimes, Timing
+from boa.goodput.measured import FittedTimes, MeasuredTimes
 from boa.goodput.plans import PlanTimes
+from boa.goodput.timing import Timing
 from boa.goodput.tuning import Limits
 from boa.units import GpuName
 

@@ -6,7 +6,7 @@ cannot run in that arrangement. It is what `Prediction.rates` and `ClassProfile.
 
 import numpy as np
 
-from boa.goodput.measured import Timing
+from boa.goodput.timing import Timing
 from boa.goodput.tuning import Gains, Limits, grid
 from boa.model.cluster import Shape
 from boa.model.speedup import Floats

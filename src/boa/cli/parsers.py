@@ -1,7 +1,7 @@
 """Parsers of words: each makes a value, or one clear error that names the option."""
 
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -120,6 +120,17 @@ def listed(option: str, each: Callable[[Any], _T], expected: str) -> Callable[[A
         return values
 
     return parse
+
+
+def pairs(option: str, given: Iterable[str], example: str) -> dict[str, str]:
+    """By the key of each K=V; the last of several counts."""
+    found = {}
+    for text in given:
+        key, equals, value = text.partition("=")
+        if not equals:
+            raise InputError(option, text, f"K=V, such as {example}")
+        found[key] = value
+    return found
 
 
 def by_type(option: str, each: Callable[[Any], _T], expected: str) -> Callable[[Any], Any]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 from boa.client.access import AccessQuestions
 from boa.client.documents import document_of, job_path
 from boa.client.notify import NotifyQuestions
+from boa.client.probing import probed
 from boa.client.reports import ReportQuestions
 from boa.client.sweeps import SweepQuestions
 from boa.client.terms import TermQuestions
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from boa.api import answers, estimates
     from boa.api import files as file_answers
     from boa.api import history as history_answers
+    from boa.api import money as money_answers
     from boa.api import plans as plan_answers
     from boa.api.classes import ClassDocument, RetriedClass
 
@@ -107,8 +109,6 @@ class Client(
         """An estimate, after a short run of a class that nobody knows: the job is submitted on its
         fewest GPUs, stopped once it has told enough of itself, or after the time that the estimate
         offers, and its work is thrown away. A class that is known is not probed."""
-        from boa.client.probing import probed
-
         return probed(self, spec)
 
     def jobs(
@@ -232,10 +232,10 @@ class Client(
         by: str | None = None,
         since: float | None = None,
         until: float | None = None,
-    ) -> answers.Cost:
+    ) -> money_answers.Cost:
         """`by`: day, class, job, team, user, payer or tag:KIND."""
         asked = {"by": by, "since": since, "until": until}
-        return cast("answers.Cost", self._wire.ask("GET", "cost", asked))
+        return cast("money_answers.Cost", self._wire.ask("GET", "cost", asked))
 
     def cluster_history(
         self,
@@ -248,19 +248,19 @@ class Client(
         asked: Parameters = {"since": since, "until": until, "points": points}
         return cast("history_answers.History", self._wire.ask("GET", "history", asked))
 
-    def budget(self) -> answers.Budget:
-        return cast("answers.Budget", self._wire.ask("GET", "budget"))
+    def budget(self) -> money_answers.Budget:
+        return cast("money_answers.Budget", self._wire.ask("GET", "budget"))
 
     def set_budget(
         self, budget: float | None = None, max_spend: float | None = None
-    ) -> answers.Budget:
+    ) -> money_answers.Budget:
         """USD per hour; None: as it is. `max_spend` math.inf: none."""
         body: dict[str, float | None] = {}
         if budget is not None:
             body["budget_per_hour"] = budget
         if max_spend is not None:
             body["max_spend_per_hour"] = None if max_spend == math.inf else max_spend
-        return cast("answers.Budget", self._wire.ask("PUT", "budget", body=body))
+        return cast("money_answers.Budget", self._wire.ask("PUT", "budget", body=body))
 
     # Planning
 

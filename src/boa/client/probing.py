@@ -4,20 +4,30 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from boa.client.documents import document_of
 from boa.model.job_spec import ENDED, ITS_OWN, JobSpec
 
 if TYPE_CHECKING:
+    from boa.api.answers import Health, JobDetails
     from boa.api.estimates import JobEstimate
-    from boa.client.api import Client
 
 PAUSE_S = 0.5
 
 
+class Asked(Protocol):
+    """The part of a `Client` that a probe needs."""
+
+    def health(self) -> Health: ...
+    def estimate(self, spec: JobSpec | Mapping[str, Any]) -> JobEstimate: ...
+    def submit(self, spec: JobSpec | Mapping[str, Any]) -> JobDetails: ...
+    def job(self, job: str) -> JobDetails: ...
+    def stop(self, job: str) -> JobDetails: ...
+
+
 def probed(
-    client: Client, spec: JobSpec | Mapping[str, Any], pause_s: float = PAUSE_S
+    client: Asked, spec: JobSpec | Mapping[str, Any], pause_s: float = PAUSE_S
 ) -> JobEstimate:
     """See `Client.probe`. Whatever happens, the probe is stopped."""
     found = client.estimate(spec)

@@ -1,13 +1,11 @@
 """Fields of `boa.yaml` that say what jobs see of the service, and as whom they run."""
 
 from boa.formats.containers import either, list_of, mapping_of, object_of
-from boa.formats.parts import CLASS, MAX_NAME
+from boa.formats.parts import CLASS, FILE, MAX_NAME
 from boa.formats.shapes import Field, needed, text, then, whole
 from boa.model.service import RunAs
 
 MAX_PASSED = 200
-PATH = r"^(?=[\s\S]*\S)[^\x00]*$"
-"""Any path."""
 _PASSED = text(
     "the name of a variable, or its beginning and a * (PREFIX_*); none of the service's own, "
     "BOA_…, which never pass",
@@ -68,7 +66,7 @@ ISOLATION = (
     ),
     Field(
         "secret_key_file",
-        text("a file", pattern=PATH, words="path, relative to this file"),
+        FILE,
         "The key that secrets are encrypted with, for its owner alone (0600); made if it is not "
         "there.",
         otherwise="`$BOA_SECRET_KEY_FILE`, or `secret.key` in the data folder",

@@ -1,18 +1,14 @@
 """Fields of `boa.yaml` on how long things are kept: details in the store, packages, artifacts."""
 
-import dataclasses
-from typing import Any
-
 from boa.formats.containers import as_given, object_of
+from boa.formats.settings import DEFAULTS
 from boa.formats.shapes import Field, nullable, number, then, whole
 from boa.model.history_kept import HistoryKept
-from boa.model.service import ServiceConfig
 
 MAX_PACKAGE_MB = 1024.0
 MAX_GB = 1e6
 MAX_DAYS = 36_500.0
 MAX_EVENTS = 100_000_000
-_DEFAULTS: dict[str, Any] = {part.name: part.default for part in dataclasses.fields(ServiceConfig)}
 _DAYS = number(least=0, most=MAX_DAYS)
 
 _PACKAGES = object_of(
@@ -20,7 +16,7 @@ _PACKAGES = object_of(
         "max_mb",
         then(number(above=0, most=MAX_PACKAGE_MB), lambda size: max(1, round(size * 1024**2))),
         "MB that one may have, packed.",
-        otherwise=f"{_DEFAULTS['package_bytes'] / 1024**2:g}",
+        otherwise=f"{DEFAULTS['package_bytes'] / 1024**2:g}",
         to="package_bytes",
     ),
     Field(
@@ -28,7 +24,7 @@ _PACKAGES = object_of(
         _DAYS,
         "Days that one is kept after it was last submitted with; while an active job uses it, it "
         "stays.",
-        default=_DEFAULTS["packages_kept_days"],
+        default=DEFAULTS["packages_kept_days"],
         to="packages_kept_days",
     ),
     make=as_given,
@@ -38,7 +34,7 @@ _ARTIFACTS = object_of(
         "keep_days",
         _DAYS,
         "Days that they are kept after the end of their job.",
-        default=_DEFAULTS["artifacts_kept_days"],
+        default=DEFAULTS["artifacts_kept_days"],
         to="artifacts_kept_days",
     ),
     Field(

@@ -10,8 +10,7 @@ from typing import Any
 from boa.errors import FileError, InputError
 from boa.formats.containers import as_given, either, list_of, mapping_of, object_of
 from boa.formats.files import read_document
-from boa.formats.isolation import PATH
-from boa.formats.parts import LINE, MAX_NAME
+from boa.formats.parts import LINE, MAX_NAME, PATH
 from boa.formats.shapes import (
     FLAG,
     Field,

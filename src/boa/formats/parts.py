@@ -38,6 +38,9 @@ def printable(most: int = MAX_NAME) -> Shape[str]:
 
 
 LINE = printable()
+PATH = r"^(?=[\s\S]*\S)[^\x00]*$"
+"""Any path, as a pattern."""
+FILE = text("a file", pattern=PATH, words="path, relative to this file")
 
 
 def class_name(value: Any, path: str) -> str:

@@ -4,21 +4,22 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
+from boa.formats.access import ACCESS
 from boa.formats.budget_terms import TERMS
 from boa.formats.budgets import PARTS
 from boa.formats.calendar import CALENDAR
-from boa.formats.containers import as_given, list_of, mapping_of, object_of
+from boa.formats.containers import as_given, mapping_of, object_of
 from boa.formats.isolation import ISOLATION
 from boa.formats.keeping import KEEPING
 from boa.formats.kubernetes import KUBERNETES
 from boa.formats.notify import NOTIFY
-from boa.formats.parts import CLASS, LINE, VERSION_1, printable
+from boa.formats.parts import CLASS, LINE, PATH, VERSION_1, printable
 from boa.formats.priorities import PRIORITY_WEIGHTS
 from boa.formats.providers import AWS, RAY
+from boa.formats.settings import DEFAULTS, setting
 from boa.formats.shapes import (
     Field,
     Format,
-    Shape,
     choice,
     nullable,
     number,
@@ -27,10 +28,9 @@ from boa.formats.shapes import (
     then,
     whole,
 )
-from boa.model.access import ROLES
 from boa.model.policies import live_policies
 from boa.model.provider_settings import CLOUDS_OF
-from boa.model.service import ClassPrior, ServiceConfig
+from boa.model.service import ClassPrior
 from boa.model.workload import BILLINGS
 from boa.units import UsdPerHour
 
@@ -49,9 +49,7 @@ PRIOR_WEIGHTS: Mapping[str, float] = {"measured_weight": 1e12, "arrivals_weight_
 """How sure a prior may be of itself, at the most."""
 _CLOUDS = list(dict.fromkeys(cloud for clouds in CLOUDS_OF.values() for cloud in clouds))
 _PAIRS = "; ".join(f"with engine {name}: {' or '.join(of)}" for name, of in CLOUDS_OF.items())
-_DEFAULTS: Values = {part.name: part.default for part in dataclasses.fields(ServiceConfig)}
 _PRIOR: Values = {part.name: part.default for part in dataclasses.fields(ClassPrior)}
-_PATH = r"^(?=[\s\S]*\S)[^\x00]*$"
 
 _GPU_TYPE = or_empty(
     object_of(
@@ -127,13 +125,13 @@ _LOCAL = object_of(
         "provision_s",
         number(least=0, most=WEEK_S),
         "From renting a node until jobs can start on it.",
-        default=_DEFAULTS["provision_s"],
+        default=DEFAULTS["provision_s"],
     ),
     Field(
         "release_s",
         number(least=0, most=WEEK_S),
         "How long a node is charged for after it was given back.",
-        default=_DEFAULTS["release_s"],
+        default=DEFAULTS["release_s"],
     ),
     make=as_given,
 )
@@ -142,36 +140,22 @@ _SNAPSHOTS = object_of(
         "every_h",
         number(least=0, most=YEAR_H),
         "Hours between two copies; 0: none are taken.",
-        default=_DEFAULTS["snapshot_every_h"],
+        default=DEFAULTS["snapshot_every_h"],
         to="snapshot_every_h",
     ),
     Field(
         "keep",
         whole(least=1, most=MAX_SNAPSHOTS),
         "The newest so many are kept.",
-        default=_DEFAULTS["snapshots_kept"],
+        default=DEFAULTS["snapshots_kept"],
         to="snapshots_kept",
     ),
     make=as_given,
 )
 
 
-def _is_network(value: str) -> bool:
-    from ipaddress import ip_network
-
-    try:
-        return bool(ip_network(value))
-    except ValueError:
-        return False
-
-
 def _log_bytes(megabytes: float) -> int:
     return max(1, round(megabytes * 1024**2))
-
-
-def _setting(name: str, shape: Shape[Any], meaning: str) -> Field:
-    """A field that is called the same in `ServiceConfig`, which has its default."""
-    return Field(name, shape, meaning, default=_DEFAULTS[name])
 
 
 _MONEY = (
@@ -198,7 +182,7 @@ _MONEY = (
         otherwise="the same at all hours",
     ),
     dataclasses.replace(PARTS, meaning=f"{PARTS.meaning} See [teams.md](teams.md)."),
-    _setting(
+    setting(
         "billing",
         choice(BILLINGS),
         "What the budget counts: whole nodes from request to gone, booting and idle included, or "
@@ -213,7 +197,7 @@ _PLACES = (
         otherwise="this machine's",
         example={"T4": {"price": 0.526, "gpus_per_node": 4, "max_nodes": 8}},
     ),
-    Field("engine", choice(list(CLOUDS_OF)), "What starts jobs.", default=_DEFAULTS["engine"]),
+    Field("engine", choice(list(CLOUDS_OF)), "What starts jobs.", default=DEFAULTS["engine"]),
     Field(
         "cloud",
         choice(_CLOUDS, expected=_PAIRS),
@@ -223,13 +207,13 @@ _PLACES = (
     ),
     Field(
         "data_dir",
-        text("a folder", pattern=_PATH, words="path, relative to this file"),
+        text("a folder", pattern=PATH, words="path, relative to this file"),
         "Where it keeps its database, logs and checkpoints.",
         otherwise="see below",
     ),
     Field("db", _DB, "SQLAlchemy's URL of the database.", otherwise="`sqlite:///DATA_DIR/boa.db`"),
-    _setting("host", LINE, "Where it listens. Without a token or TLS of yours, loopback only."),
-    _setting("port", whole(least=0, most=MAX_PORT), "Where it listens; 0: any free one."),
+    setting("host", LINE, "Where it listens. Without a token or TLS of yours, loopback only."),
+    setting("port", whole(least=0, most=MAX_PORT), "Where it listens; 0: any free one."),
     Field(
         "url",
         then(_URL, lambda url: url.rstrip("/")),
@@ -237,72 +221,19 @@ _PLACES = (
         otherwise="where it listens",
     ),
 )
-_FILE = text("a file", pattern=_PATH, words="path, relative to this file")
-_ACCESS = (
-    Field(
-        "token_file",
-        _FILE,
-        "A file with the token that requests need, closed to other users.",
-        otherwise="`$BOA_TOKEN`, else one that the service makes: `DATA_DIR/token`",
-    ),
-    Field(
-        "tls_cert",
-        _FILE,
-        "Certificate and chain (PEM): the service is then reached over https.",
-        otherwise="no TLS",
-    ),
-    Field(
-        "tls_key",
-        _FILE,
-        "The certificate's private key (PEM).",
-        otherwise="in `tls_cert`",
-    ),
-    Field(
-        "trust_user_header",
-        text(
-            "the name of a header, such as X-Forwarded-User",
-            pattern=r"^[A-Za-z0-9-]{1,100}$",
-            words="name of a header",
-        ),
-        "Where a reverse proxy says who asks; see [proxy.md](proxy.md).",
-        otherwise="no proxy is believed",
-    ),
-    Field(
-        "trust_proxy",
-        then(
-            list_of(
-                text(
-                    "an address or a network, such as 10.0.0.7 or 10.0.0.0/24",
-                    pattern=r"^[0-9A-Fa-f.:]+(/[0-9]{1,3})?$",
-                    words="address or network",
-                    fits=_is_network,
-                ),
-                unique="an address",
-            ),
-            tuple,
-        ),
-        "Proxies that are believed. One on this machine has to send the service's token too.",
-        otherwise="none",
-    ),
-    _setting(
-        "trust_role",
-        choice(ROLES),
-        "What users may do whom a proxy names, and who have no token of that name.",
-    ),
-)
 _HABITS = (
-    _setting(
+    setting(
         "speed",
         number(above=0, most=1e6),
         "Server seconds per second of the wall: compressed time, for demos and tests.",
     ),
-    _setting(
+    setting(
         "round_s",
         number(above=0, most=DAY_S),
         "How often a policy is asked that looks at all jobs at once.",
     ),
-    _setting("replan_s", number(above=0, most=WEEK_S), "How often the plan is made anew."),
-    _setting(
+    setting("replan_s", number(above=0, most=WEEK_S), "How often the plan is made anew."),
+    setting(
         "keep_warm_s",
         number(least=0, most=WEEK_S),
         "How long an empty node is kept before it is given back; with `boa` and `billing: node`, "
@@ -314,22 +245,22 @@ _HABITS = (
         "Over how many hours an overspent or underspent dollar is made good.",
         otherwise="24; with `billing: node` up to 720, by how large and bursty jobs are",
     ),
-    _setting(
+    setting(
         "refused_s",
         number(least=0, most=DAY_S),
         "After the cloud said no: how long until it is asked again.",
     ),
-    _setting(
+    setting(
         "backoff_s",
         number(least=0, most=DAY_S),
         "Before the first restart of a job that failed; doubles each time.",
     ),
-    _setting(
+    setting(
         "warm_parents",
         whole(least=0, most=MAX_WARM_PARENTS),
         "Processes kept that have imported what jobs import, to fork jobs from, at most; 0: none.",
     ),
-    _setting(
+    setting(
         "memory_share",
         number(least=0, most=0.9),
         "Share of a node's memory, at most, for training state that stays there between two runs; "
@@ -339,7 +270,7 @@ _HABITS = (
         "log_mb",
         then(number(above=0, most=MAX_LOG_MB), _log_bytes),
         "MB kept of every worker's log, per attempt.",
-        otherwise=f"{_DEFAULTS['log_bytes'] / 1024**2:g}",
+        otherwise=f"{DEFAULTS['log_bytes'] / 1024**2:g}",
         to="log_bytes",
     ),
     Field(
@@ -373,7 +304,7 @@ CONFIG: Format[Values] = Format(
     object_of(
         VERSION_1,
         *_MONEY,
-        _setting(
+        setting(
             "policy",
             choice(live_policies()),
             "Who decides. All but `boa` need `target_efficiency`, a `knob`, or, for a fixed "
@@ -395,7 +326,7 @@ CONFIG: Format[Values] = Format(
         PRIORITY_WEIGHTS,
         *_PLACES,
         *ISOLATION,
-        *_ACCESS,
+        *ACCESS,
         NOTIFY,
         *KEEPING,
         *_HABITS,

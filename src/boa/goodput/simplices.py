@@ -8,17 +8,13 @@ end in the very second in which they ended there. What lies outside of all goes 
 import math
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from boa.goodput.timing import Curve, Times, Timing
 from boa.model.cluster import Shape
+from boa.model.speedup import Floats
 from boa.one_thread import for_one_thread
-from boa.units import Seconds
-
-if TYPE_CHECKING:
-    from boa.goodput.measured import Curve, Timing
-    from boa.model.speedup import Floats
 
 MOST_NODES = 16
 """Beyond, nodes count as these: nobody measured more."""
@@ -27,11 +23,11 @@ MOST_NODES = 16
 class SimplexTimes:
     """`counts`: nodes -> GPUs -> curve."""
 
-    def __init__(self, counts: "Mapping[int, Mapping[int, Curve]]", others: "Timing") -> None:
+    def __init__(self, counts: Mapping[int, Mapping[int, Curve]], others: Timing) -> None:
         self._counts, self._others = counts, others
-        self._known: dict[tuple[int, int, int], tuple[Seconds, Seconds]] = {}
+        self._known: dict[tuple[int, int, int], Times] = {}
 
-    def times(self, shape: Shape, local_batch: int) -> tuple[Seconds, Seconds]:
+    def times(self, shape: Shape, local_batch: int) -> Times:
         key = (min(len(shape), MOST_NODES), sum(shape), local_batch)
         found = self._known.get(key)
         if found is None:
@@ -42,7 +38,7 @@ class SimplexTimes:
         return found
 
     @cached_property
-    def _between(self) -> "Callable[[Floats], Floats]":
+    def _between(self) -> Callable[[Floats], Floats]:
         with for_one_thread():  # half a second that few need
             from scipy.interpolate import LinearNDInterpolator
 

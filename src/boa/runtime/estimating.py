@@ -1,26 +1,26 @@
 """The estimate of a job that was not submitted, from all that the loop knows. Changes nothing."""
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
 
 from boa.model.access import Caller
 from boa.model.cluster import Allocation, Share
 from boa.model.job import JobRecord, JobSpec
 from boa.model.plan import ClassPlan, Variant
+from boa.model.service import ServiceConfig
 from boa.model.streams import stream_of
 from boa.policy.boa import Planned
 from boa.scheduler.learn.class_knowledge import Known
+from boa.scheduler.learn.estimates import EstimatesOfPlan
+from boa.scheduler.learn.profiler import Profiler
 from boa.scheduler.observe import commands
 from boa.scheduler.plan import job_estimate
 from boa.scheduler.plan.job_estimate import Basis, Probe, Range, Spread, Way
 from boa.scheduler.plan.priority_costs import PriorityCost, priority_costs
 from boa.scheduler.plan.queue_ahead import Ahead, Queue, free_gpus, most_gpus, queue_for
+from boa.scheduler.scheduler import Scheduler
 from boa.scheduler.state import Draft
 from boa.solver.objective import Rules
 from boa.units import GpuName, Seconds, Usd
-
-if TYPE_CHECKING:
-    from boa.runtime.loop import ControlLoop
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,59 +53,119 @@ class JobEstimate:
         return stream_of(self.job_class, self.payer)
 
 
-def estimated(
-    loop: "ControlLoop", spec: JobSpec, by: Caller, spread: Spread, draft: Draft
-) -> JobEstimate:
-    """On the loop's own thread, of a job of this caller's. Raises InputError of a spec that would
-    be refused."""
-    decider, now = loop.scheduler.decider, draft.now
-    commands.check(spec, decider.gpu_types, loop.config.max_nodes)
-    serial = draft.state.serials.get(spec.job_class, 0)
-    payer = loop.scheduler.purse.payer_of(spec.job_class, by.name, by.team)
-    job = JobRecord(id="0", spec=spec, serial=serial, payer=payer, submitted_at=now)
-    least = decider.least(job)
-    state = loop.scheduler.planner.plan
-    rules = Rules(billing=loop.config.billing) if state is None else state.solution.rules
-    known = loop.profiler.supposed(spec, now)
-    basis = basis_of(known, spec)
-    if least is None:
-        return JobEstimate(job_class=spec.job_class, payer=payer, now=now)
-    if basis is None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimator:
+    """Material of an estimate, asked for on the loop's own thread."""
+
+    scheduler: Scheduler
+    profiler: Profiler
+    config: ServiceConfig
+    believed: EstimatesOfPlan = field(default_factory=EstimatesOfPlan)
+
+    def estimated(self, spec: JobSpec, by: Caller, spread: Spread, draft: Draft) -> JobEstimate:
+        """A job of this caller's. Raises InputError of a spec that would be refused."""
+        decider, now = self.scheduler.decider, draft.now
+        commands.check(spec, decider.gpu_types, self.config.max_nodes)
+        serial = draft.state.serials.get(spec.job_class, 0)
+        payer = self.scheduler.purse.payer_of(spec.job_class, by.name, by.team)
+        job = JobRecord(id="0", spec=spec, serial=serial, payer=payer, submitted_at=now)
+        least = decider.least(job)
+        state = self.scheduler.planner.plan
+        rules = Rules(billing=self.config.billing) if state is None else state.solution.rules
+        known = self.profiler.supposed(spec, now)
+        basis = basis_of(known, spec)
+        if least is None:
+            return JobEstimate(job_class=spec.job_class, payer=payer, now=now)
+        if basis is None:
+            return JobEstimate(
+                job_class=spec.job_class,
+                payer=payer,
+                queue=self._queue(draft, least.gpu, least.width),
+                probe=job_estimate.probe(least.gpu, least.width, decider.gpu_types, rules),
+                now=now,
+            )
+        planned = () if state is None else _planned(state.solution.plan.by_class(), job.stream)
+        variants = planned or (Variant(1.0, (least.gpu,), (float(least.width),)),)
+        found = self._ways(known, job, variants, rules, now)
+        mean = job_estimate.means(found)
+        memory = decider.memory if planned and isinstance(decider.memory, Planned) else None
+        main = max(found, key=lambda way: way.share, default=None)
+        first = least if main is None else main.stages[0]
         return JobEstimate(
             job_class=spec.job_class,
             payer=payer,
-            queue=_queue(loop, draft, least.gpu, least.width),
-            probe=job_estimate.probe(least.gpu, least.width, decider.gpu_types, rules),
+            basis=basis,
+            jobs=known.ended,
+            time_s=None if mean is None else mean[0],
+            cost_usd=None if mean is None else mean[1],
+            times=None if mean is None else spread.around(mean[0], spread.times),
+            costs=None if mean is None else spread.around(mean[1], spread.costs),
+            spread_jobs=spread.jobs,
+            ways=found,
+            queue=self._queue(draft, first.gpu, first.width),
+            plan=state.number if state is not None and planned else None,
+            priorities=priority_costs(memory, job.stream, spec.gpus, decider.priorities, mean),
             now=now,
         )
-    planned = () if state is None else _planned(state.solution.plan.by_class(), job.stream)
-    variants = planned or (Variant(1.0, (least.gpu,), (float(least.width),)),)
-    allowed = [_within(loop, variant, job, now) for variant in variants]
-    job_class = known.as_class(now)
-    scale = _scale(known, spec)
-    found: tuple[Way, ...] = ()
-    if job_class is not None:
-        found = job_estimate.ways(job_class, allowed, decider.gpu_types, rules, scale)
-    mean = job_estimate.means(found)
-    memory = decider.memory if planned and isinstance(decider.memory, Planned) else None
-    main = max(found, key=lambda way: way.share, default=None)
-    first = (least.gpu, least.width) if main is None else (main.stages[0].gpu, main.stages[0].width)
-    return JobEstimate(
-        job_class=spec.job_class,
-        payer=payer,
-        basis=basis,
-        jobs=known.ended,
-        time_s=None if mean is None else mean[0],
-        cost_usd=None if mean is None else mean[1],
-        times=None if mean is None else spread.around(mean[0], spread.times),
-        costs=None if mean is None else spread.around(mean[1], spread.costs),
-        spread_jobs=spread.jobs,
-        ways=found,
-        queue=_queue(loop, draft, *first),
-        plan=state.number if state is not None and planned else None,
-        priorities=priority_costs(memory, job.stream, spec.gpus, decider.priorities, mean),
-        now=now,
-    )
+
+    def _ways(
+        self,
+        known: Known,
+        job: JobRecord,
+        variants: tuple[Variant, ...],
+        rules: Rules,
+        now: Seconds,
+    ) -> tuple[Way, ...]:
+        """None, where not enough is known of the class."""
+        job_class = known.as_class(now)
+        if job_class is None:
+            return ()
+        allowed = [self._within(variant, job, now) for variant in variants]
+        scale, gpu_types = _scale(known, job.spec), self.scheduler.decider.gpu_types
+        return job_estimate.ways(job_class, allowed, gpu_types, rules, scale)
+
+    def _within(self, variant: Variant, job: JobRecord, now: Seconds) -> Variant:
+        """As the job's own limits, and widths that failed, let it be."""
+        pairs = zip(variant.gpu_types, variant.widths, strict=True)
+        wanted = [Share(gpu, int(width)) for gpu, width in pairs]
+        steps = [self.scheduler.decider.within(step, job, now) or step for step in wanted]
+        return replace(
+            variant,
+            gpu_types=tuple(step.gpu for step in steps),
+            widths=tuple(float(step.width) for step in steps),
+        )
+
+    def _queue(self, draft: Draft, gpu: GpuName, width: int) -> Queue:
+        decider, estimates = self.scheduler.decider, self.believed
+        plan, kind = self.scheduler.planner.plan, decider.gpu_types[gpu]
+        ahead: list[Ahead] = []
+        held: dict[GpuName, int] = {}
+        for job in draft.paying:
+            given = job.allocation
+            wanted: Allocation | Share | None = given or job.share
+            if given is not None:
+                held[given.gpu] = held.get(given.gpu, 0) + given.width
+            if wanted is None and not job.stop_requested:
+                wanted = decider.least(job)
+            if wanted is not None and wanted.gpu == gpu:
+                left_s = estimates.of(job, plan).left_s
+                runs = given is not None
+                if runs or not (job.stop_requested or job.held_back):
+                    ahead.append(Ahead(job.id, wanted.gpu, wanted.width, left_s, runs))
+        ready = [(n.gpu, n.gpus) for n in draft.usable_nodes() if n.state == "ready"]
+        return queue_for(
+            gpu,
+            width,
+            sorted(ahead, key=lambda one: int(one.job)),
+            most=most_gpus(
+                kind.gpus_per_node,
+                kind.node_price,
+                self.config.max_nodes.get(gpu),
+                self.scheduler.purse.max_spend,
+            ),
+            free=free_gpus(gpu, ready, held),
+            boot_s=decider.node_times.boots([gpu])[gpu],
+        )
 
 
 def basis_of(known: Known, spec: JobSpec) -> Basis | None:
@@ -127,49 +187,3 @@ def _scale(known: Known, spec: JobSpec) -> float:
 def _planned(plans: dict[str, ClassPlan], name: str) -> tuple[Variant, ...]:
     found = plans.get(name)
     return () if found is None else found.variants
-
-
-def _within(loop: "ControlLoop", variant: Variant, job: JobRecord, now: Seconds) -> Variant:
-    """As the job's own limits, and widths that failed, let it be."""
-    steps = [
-        loop.scheduler.decider.within(Share(gpu, int(width)), job, now) or Share(gpu, int(width))
-        for gpu, width in zip(variant.gpu_types, variant.widths, strict=True)
-    ]
-    return replace(
-        variant,
-        gpu_types=tuple(step.gpu for step in steps),
-        widths=tuple(float(step.width) for step in steps),
-    )
-
-
-def _queue(loop: "ControlLoop", draft: Draft, gpu: GpuName, width: int) -> Queue:
-    decider, estimates = loop.scheduler.decider, loop.believed
-    plan, kind = loop.scheduler.planner.plan, decider.gpu_types[gpu]
-    ahead: list[Ahead] = []
-    held: dict[GpuName, int] = {}
-    for job in draft.paying:
-        given = job.allocation
-        wanted: Allocation | Share | None = given or job.share
-        if given is not None:
-            held[given.gpu] = held.get(given.gpu, 0) + given.width
-        if wanted is None and not job.stop_requested:
-            wanted = decider.least(job)
-        if wanted is not None and wanted.gpu == gpu:
-            left_s = estimates.of(job, plan).left_s
-            runs = given is not None
-            if runs or not (job.stop_requested or job.held_back):
-                ahead.append(Ahead(job.id, wanted.gpu, wanted.width, left_s, runs))
-    ready = [(n.gpu, n.gpus) for n in draft.usable_nodes() if n.state == "ready"]
-    return queue_for(
-        gpu,
-        width,
-        sorted(ahead, key=lambda one: int(one.job)),
-        most=most_gpus(
-            kind.gpus_per_node,
-            kind.node_price,
-            loop.config.max_nodes.get(gpu),
-            loop.scheduler.purse.max_spend,
-        ),
-        free=free_gpus(gpu, ready, held),
-        boot_s=decider.node_times.boots([gpu])[gpu],
-    )

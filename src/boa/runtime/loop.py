@@ -23,15 +23,14 @@ from boa.model.records import Cell, ClassRecord, Report
 from boa.model.service import ServiceConfig
 from boa.model.sweep import Sweep
 from boa.runtime.actor import Actor
-from boa.runtime.estimating import JobEstimate, estimated
+from boa.runtime.estimating import Estimator, JobEstimate
 from boa.runtime.inbox import AwaitedCommand, Message, Reply
 from boa.runtime.requests import Requests
 from boa.runtime.snapshot import Snapshot
 from boa.runtime.submit_keys import SubmitKeys
 from boa.runtime.vault import Vault
-from boa.scheduler.learn.estimates import EstimatesOfPlan
 from boa.scheduler.learn.profiler import Profiler
-from boa.scheduler.money.purse import Remembered
+from boa.scheduler.money.contents import Contents
 from boa.scheduler.notices import Notices
 from boa.scheduler.observe.messages import CloudRefused, EngineSaid, Said
 from boa.scheduler.plan.job_estimate import LAST, spread_of
@@ -85,7 +84,7 @@ class ControlLoop(Requests):
         self.scheduler, self.profiler, self.actor = scheduler, profiler, actor
         self.state, self.vault = state, vault
         self.notices = notices or Notices((), None)
-        self.believed = EstimatesOfPlan()
+        self._estimator = Estimator(scheduler=scheduler, profiler=profiler, config=config)
         self.inbox: queue.SimpleQueue[Message] = queue.SimpleQueue()
         self.counters: dict[str, float] = {}
         self._incoming: deque[Report] = deque(maxlen=100_000)
@@ -137,7 +136,9 @@ class ControlLoop(Requests):
     def estimate(self, spec: JobSpec, by: Caller = NOBODY) -> JobEstimate:
         jobs = self.store.jobs(ended=True, job_class=spec.job_class, limit=2 * LAST)
         spread = spread_of(jobs)
-        found: JobEstimate = self._learned(lambda draft: estimated(self, spec, by, spread, draft))
+        found: JobEstimate = self._learned(
+            lambda draft: self._estimator.estimated(spec, by, spread, draft)
+        )
         return found
 
     def _learned(self, look: Callable[[Draft], Any]) -> Any:
@@ -292,7 +293,7 @@ class ControlLoop(Requests):
         if isinstance(message, CloudRefused):
             self.actor.log("warning", f"node {message.node}: {message.reason}")
 
-    def _undo(self, said: list[Said], purse: Remembered) -> None:
+    def _undo(self, said: list[Said], purse: Contents) -> None:
         """The step was not stored, so it has not happened. Who asked is told; what was said is
         looked at again, unless it will be said again: ends of runs, and lists of nodes."""
         for message in said:

@@ -21,8 +21,9 @@ from boa.scheduler.decide.decider import Decider
 from boa.scheduler.decide.room import room_for
 from boa.scheduler.ending import wind_down
 from boa.scheduler.learn.beliefs import Beliefs
+from boa.scheduler.money.contents import Contents
 from boa.scheduler.money.prices_in_force import LEAVE_S, PricesInForce
-from boa.scheduler.money.purse import Purse, Remembered
+from boa.scheduler.money.purse import Purse
 from boa.scheduler.moving import move
 from boa.scheduler.observe.messages import CloudListed, CloudRefused, EngineSaid, Said
 from boa.scheduler.observe.nodes import (
@@ -251,7 +252,7 @@ class Scheduler:
             if job.ended:
                 self.beliefs.ended(job, draft.now)
 
-    def undo(self, purse: Remembered) -> None:
+    def undo(self, purse: Contents) -> None:
         """The draft was not stored: nothing of it has happened."""
         self.purse.restore(purse)
         self.decider.forget_round()

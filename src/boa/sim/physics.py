@@ -9,8 +9,8 @@ import numpy as np
 
 from boa.catalogue.rates import best_rates, iteration_times, widest_measured
 from boa.goodput.efficiency import Convergence, gain
-from boa.goodput.measured import Timing
 from boa.goodput.plans import PlanTimes
+from boa.goodput.timing import Timing
 from boa.goodput.tuning import Limits, Setting, gains_of, grid
 from boa.model.cluster import Shape
 from boa.model.job import GpuLimits

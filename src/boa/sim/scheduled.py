@@ -24,24 +24,13 @@ from boa.model.records import Report as JobReport
 from boa.model.runs import Launch, NodeSlots
 from boa.model.service import ClassPrior
 from boa.model.trace import TraceJob
-from boa.model.workload import cheapest_node
-from boa.policy.registry import ROUND_S
-from boa.scheduler.decide.decider import UNPLANNED_S
-from boa.scheduler.decide.deciders import decider_for
-from boa.scheduler.learn.beliefs import Beliefs
-from boa.scheduler.learn.node_times import NodeTimes
-from boa.scheduler.learn.profiler import Profiler
 from boa.scheduler.money.ledger import committed, hold_cost
-from boa.scheduler.money.prices_in_force import PricesInForce
-from boa.scheduler.money.purse import Purse
 from boa.scheduler.observe.commands import submit
 from boa.scheduler.observe.messages import CloudListed, EngineSaid
-from boa.scheduler.observe.sampling import Sampling
-from boa.scheduler.plan.calculator import QUIET_S, InlineCalculator
-from boa.scheduler.plan.planning import REPLAN_S, Planner
-from boa.scheduler.scheduler import NodeLimits, Scheduler
+from boa.scheduler.plan.planning import REPLAN_S
 from boa.scheduler.state import Draft, State
 from boa.scheduler.wishes import RentNode, StartRun, StopRun, Wish, wishes
+from boa.sim.assemble import scheduler_of
 from boa.sim.beliefs import LearnerBeliefs
 from boa.sim.engine import EVERY_EPOCH, SimulatedEngine
 from boa.sim.jobs import NEVER, ActiveJob
@@ -57,8 +46,6 @@ from boa.units import GpuName, Seconds, UsdPerHour
 if TYPE_CHECKING:
     from boa.sim.simulator import Progress
 
-NO_BUDGET: UsdPerHour = 1.0
-"""Budget of a purse whose policy follows none: it is never planned with."""
 MOST_STEPS = 100
 """In which everything that follows from one moment must have come to rest."""
 
@@ -114,51 +101,15 @@ class ScheduledSimulation:
             release_s=settings.reclaim_s,
         )
         self.cloud = PricedByCalendar(local, self.prices, self.clock)
-        self.scheduler = self._scheduler(priors or {})
-
-    def _scheduler(self, priors: Mapping[str, ClassPrior]) -> Scheduler:
-        settings, now = self.settings, self.clock.now()
-        types = self.knowledge.gpu_types
-        beliefs: Beliefs = LearnerBeliefs(self.knowledge, self.active)
-        replan_s, quiet_s = math.inf, REPLAN_S
-        if self._learns:
-            beliefs = Profiler(types, priors, began=now)
-            replan_s, quiet_s = REPLAN_S, QUIET_S
-        elif settings.pacing_h is not None or settings.billing == "node" or settings.calendar:
-            quiet_s = QUIET_S  # pacing moves the budget, and what it is planned with
-        horizon_h = settings.pacing_h
-        if horizon_h is None and settings.billing == "gpu":
-            horizon_h = math.inf
-        return Scheduler(
-            NodeLimits(
-                max_nodes=settings.max_nodes,
-                keep_warm_s=settings.keep_warm_s,
-                provision_s=settings.provision_s,
-            ),
-            decider=decider_for(
-                self.policy,
-                gpu_types=types,
-                beliefs=beliefs,
-                round_s=settings.interval_s or ROUND_S,
-                unplanned_s=UNPLANNED_S,
-                node_times=NodeTimes(boot_s=settings.provision_s, reclaim_s=settings.reclaim_s),
-            ),
-            beliefs=beliefs,
-            planner=Planner(InlineCalculator(), beliefs, replan_s, quiet_s),
-            purse=Purse(
-                self._budget or NO_BUDGET,
-                settings.max_spend,
-                horizon_h,
-                now,
-                settings.billing,
-                ends_at=self.span_s or math.inf,
-                node=cheapest_node(types.values()),
-                lost_s=settings.provision_s + settings.reclaim_s,
-                sharing=settings.sharing,
-                calendar=settings.calendar,
-            ),
-            sampling=Sampling(1.0, {}),
-            prices=PricesInForce(types, self.prices),
+        self.scheduler = scheduler_of(
+            policy,
+            settings,
+            knowledge.gpu_types,
+            LearnerBeliefs(knowledge, self.active),
+            self.prices,
+            budget=budget,
+            ends_at=span_s or math.inf,
+            priors=priors or {},
         )
 
     def run(self, progress: "Progress | None" = None) -> SimulationReport:

@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boa.goodput.measured import Curve, FittedTimes, MeasuredTimes, smallest_rotation
+from boa.goodput.measured import FittedTimes, MeasuredTimes, smallest_rotation
 from boa.goodput.throughput import Throughput
+from boa.goodput.timing import Curve
 
 ONE = Curve.of([(8, 1.0, 0.8), (16, 1.5, 1.3), (32, 3.0, 2.8)])
 

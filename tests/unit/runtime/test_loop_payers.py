@@ -13,9 +13,10 @@ from boa.model.job import JobRecord
 from boa.policy.boa import Planned
 from boa.runtime.estimating import JobEstimate
 from boa.scheduler.learn.payers import Payers
+from boa.scheduler.money.costs import month_of
 from boa.scheduler.money.grouping import Grouped, What
 from boa.server.render.charges import charged
-from boa.server.render.statements import month_of, read_statement
+from boa.server.render.statements import read_statement
 from live import BILLINGS, Live, config, prior, profile, spec
 
 NET = profile("net", work=(7200.0,), alpha=0.8)

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from boa.catalogue.rates import typical_shape
-from boa.goodput.measured import Curve, MeasuredTimes
+from boa.goodput.measured import MeasuredTimes
+from boa.goodput.timing import Curve
 from boa.goodput.tuning import first_setting
 from boa.model.cluster import Shape
 from boa.sim.class_learner import ClassLearner, widths_tried

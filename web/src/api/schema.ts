@@ -1192,10 +1192,17 @@ export interface components {
         Budget: {
             budget_set?: components["schemas"]["LimitSet"];
             max_spend_set?: components["schemas"]["LimitSet"];
-            /** Needed Per Hour */
+            /**
+             * Needed Per Hour
+             * @description USD per hour, on the bill, of the cheapest plan for them; null: there is no plan yet.
+             */
             needed_per_hour?: number | null;
-            /** Warnings */
+            /**
+             * Warnings
+             * @description A sentence for each limit that is too small: what is needed, and what will happen.
+             */
             warnings?: string[];
+            /** @description Left out where the budget is the same at all hours. */
             calendar?: components["schemas"]["BudgetCalendar"];
             /**
              * Budget Per Hour
@@ -1242,29 +1249,53 @@ export interface components {
          * @description A budget that changes by the hour. `budget_per_hour` beside it is the one in force now.
          */
         BudgetCalendar: {
-            /** Period */
+            /**
+             * Period
+             * @description Name of the one that holds; null: the budget has ended.
+             */
             period: string | null;
-            /** Next At */
+            /**
+             * Next At
+             * @description When another begins, or the budget ends; null: never.
+             */
             next_at: number | null;
             /** Next Period */
             next_period: string | null;
             /** Next Budget Per Hour */
             next_budget_per_hour: number;
-            /** Week Budget Per Hour */
+            /**
+             * Week Budget Per Hour
+             * @description On average over a week.
+             */
             week_budget_per_hour: number;
-            /** Ends At */
+            /**
+             * Ends At
+             * @description When the budget ends; null: never.
+             */
             ends_at: number | null;
             /** Time Zone */
             time_zone: string;
-            /** Allowed Per Hour */
+            /**
+             * Allowed Per Hour
+             * @description The budget on average from `since` until now.
+             */
             allowed_per_hour: number;
-            /** Average Per Hour */
+            /**
+             * Average Per Hour
+             * @description By period: what was spent per hour while it held, since the budget was set.
+             */
             average_per_hour: {
                 [key: string]: number;
             };
-            /** Words */
+            /**
+             * Words
+             * @description The period and the next one, in a sentence.
+             */
             words: string;
-            /** Week */
+            /**
+             * Week
+             * @description The whole week, from Monday on.
+             */
             week: components["schemas"]["BudgetHours"][];
         };
         /**
@@ -1276,9 +1307,15 @@ export interface components {
             period: string;
             /** Budget Per Hour */
             budget_per_hour: number;
-            /** Begins Minute */
+            /**
+             * Begins Minute
+             * @description Minutes since Monday, 00:00 …
+             */
             begins_minute: number;
-            /** Ends Minute */
+            /**
+             * Ends Minute
+             * @description … and that of its end; 10080 is that of the week.
+             */
             ends_minute: number;
         };
         /**
@@ -1288,30 +1325,64 @@ export interface components {
         BudgetPart: {
             /** Name */
             name: string;
-            /** Above */
+            /**
+             * Above
+             * @description Name of the part that it is a part of; null: of the whole.
+             */
             above: string | null;
-            /** Budget Per Hour */
+            /**
+             * Budget Per Hour
+             * @description Average spend that it has by right …
+             */
             budget_per_hour: number;
-            /** Right Now Per Hour */
+            /**
+             * Right Now Per Hour
+             * @description … and while loans are paid back.
+             */
             right_now_per_hour: number;
             /** Max Per Hour */
             max_per_hour: number | null;
-            /** Lent Usd */
+            /**
+             * Lent Usd
+             * @description Part of its share that others have had; negative: it had theirs.
+             */
             lent_usd: number;
-            /** Spend Now Per Hour */
+            /**
+             * Spend Now Per Hour
+             * @description Cost of what its jobs hold, and its part of what nobody does.
+             */
             spend_now_per_hour: number;
-            /** Lends */
+            /**
+             * Lends
+             * @description Whether others may have what it does not want.
+             */
             lends: boolean;
-            /** Classes */
+            /**
+             * Classes
+             * @description Job classes that it pays for itself, not through a part. The whole pays for those that none names.
+             */
             classes: string[];
-            /** Users */
+            /**
+             * Users
+             * @description Users whose jobs it is for …
+             */
             users: string[];
-            /** Teams */
+            /**
+             * Teams
+             * @description … and teams; none of both: everybody's.
+             */
             teams: string[];
-            /** Max Spend Per Hour */
+            /**
+             * Max Spend Per Hour
+             * @description Hard cap: the most that its jobs hold at any moment. Null: none.
+             */
             max_spend_per_hour: number | null;
-            /** Borrows */
+            /**
+             * Borrows
+             * @description Whether it may have what others do not want, beyond its own.
+             */
             borrows: boolean;
+            /** @description Month, quarter or time until a date that its money is for. Left out: it is by the hour. */
             stretch?: components["schemas"]["BudgetStretch"];
         };
         /**
@@ -1319,18 +1390,30 @@ export interface components {
          * @description Money for a month, a quarter, or for a project until a date: what is left of it.
          */
         BudgetStretch: {
-            /** Name */
+            /**
+             * Name
+             * @description The stretch of time that is now, such as 2026-11, 2026-Q4, until 2027-03-31.
+             */
             name: string;
             /**
              * Each
              * @enum {string}
              */
             each: "month" | "quarter" | "once";
-            /** Usd */
+            /**
+             * Usd
+             * @description As configured …
+             */
             usd: number;
-            /** Allowed Usd */
+            /**
+             * Allowed Usd
+             * @description … and for this stretch: with what an earlier one left, and of the first only a part, if it began in its middle.
+             */
             allowed_usd: number;
-            /** Rolled Usd */
+            /**
+             * Rolled Usd
+             * @description Left by the stretch before; negative: owed.
+             */
             rolled_usd: number;
             /** Spent Usd */
             spent_usd: number;
@@ -1340,7 +1423,10 @@ export interface components {
             since: number;
             /** Ends */
             ends: number;
-            /** Rolls Over */
+            /**
+             * Rolls Over
+             * @description Whether what is left, or owed, at its end goes into the next.
+             */
             rolls_over: boolean;
             /** Used Up */
             used_up: boolean;
@@ -1632,23 +1718,37 @@ export interface components {
         Cost: {
             budget_set?: components["schemas"]["LimitSet"];
             max_spend_set?: components["schemas"]["LimitSet"];
-            /** Forecast Month Usd */
+            /**
+             * Forecast Month Usd
+             * @description USD spent in it, and `forecast_pace_per_hour` for the rest of it.
+             */
             forecast_month_usd: number;
             /**
              * Forecast Basis
+             * @description Ground of the forecast: nothing was spent yet, so that there is none; the pace of less than an hour; the pace of an hour or more. It is never the budget.
              * @enum {string}
              */
             forecast_basis?: "none" | "short" | "spend";
-            /** Forecast Over S */
+            /**
+             * Forecast Over S
+             * @description Seconds up to now that the pace is of: since the month's first charge, or of the last day while the month is younger.
+             */
             forecast_over_s?: number;
             /** Forecast Pace Per Hour */
             forecast_pace_per_hour?: number;
-            /** Forecast Low Usd */
+            /**
+             * Forecast Low Usd
+             * @description With `forecast_high_usd`: the month ends between the two in 80 % of all cases, as far as one can tell from how much the spend has varied of late; null while there is too little history.
+             */
             forecast_low_usd?: number | null;
             /** Forecast High Usd */
             forecast_high_usd?: number | null;
-            /** Forecast Band Basis */
+            /**
+             * Forecast Band Basis
+             * @description Ground of the band, in words.
+             */
             forecast_band_basis?: string;
+            /** @description Left out where the budget is the same at all hours. */
             calendar?: components["schemas"]["BudgetCalendar"];
             /** Budget Per Hour */
             budget_per_hour: number;
@@ -2701,11 +2801,20 @@ export interface components {
          * @description A budget or cap that was set at run time, where the configuration says otherwise.
          */
         LimitSet: {
-            /** Configured Per Hour */
+            /**
+             * Configured Per Hour
+             * @description Null: no cap.
+             */
             configured_per_hour: number | null;
-            /** At */
+            /**
+             * At
+             * @description When it was set; null: by a version that did not note it down.
+             */
             at: number | null;
-            /** Words */
+            /**
+             * Words
+             * @description All of it in a sentence, with the command that goes back.
+             */
             words: string;
         };
         /**

@@ -1,5 +1,5 @@
 import { BELOW, BESIDE, EDGE, type Fitted } from "./margins";
-import type { Axis } from "./scale";
+import type { Axis } from "./axis";
 
 interface AxesProps extends Fitted {
   x: Axis;

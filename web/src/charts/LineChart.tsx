@@ -3,6 +3,7 @@ import { useState, type KeyboardEvent, type PointerEvent, type ReactNode } from 
 
 import { useWidth } from "../state/hooks";
 import { Axes } from "./Axes";
+import type { Axis } from "./axis";
 import {
   holding,
   nearest,
@@ -16,7 +17,7 @@ import {
 import { Frame } from "./Frame";
 import { fitted, type Drawn, type Fitted } from "./margins";
 import { textWidth } from "./measure";
-import { shown, type Axis } from "./scale";
+import { shown } from "./scale";
 
 export interface LineChartProps {
   title: string;

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { colorOfJob } from "./colors";
 import { columnOf, csv, holding, nearest, tableOf, type Point } from "./data";
 import { fileName } from "./export";
-import type { Axis } from "./scale";
+import type { Axis } from "./axis";
 
 test("CSV quotes what would break it, and leaves empty what is not known", () => {
   const text = csv([

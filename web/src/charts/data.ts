@@ -1,6 +1,6 @@
 /** What a chart shows, and the same as a table of figures. */
 
-import type { Axis, Unit } from "./scale";
+import type { Axis, Unit } from "./axis";
 
 export type Point = readonly [x: number, y: number | null];
 

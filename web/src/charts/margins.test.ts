@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 
 import { fitted, type Drawn } from "./margins";
-import type { Unit } from "./scale";
+import type { Unit } from "./axis";
 
 const measure = (text: string) => text.length * 6.6;
 const UNITS: readonly Unit[] = ["number", "usd", "seconds", "time"];

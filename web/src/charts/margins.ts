@@ -1,5 +1,6 @@
 /** Room around a plot, as wide as the words of its axes, and no more ticks than have room. */
-import { scaleOf, type Axis, type Scale } from "./scale";
+import type { Axis } from "./axis";
+import { scaleOf, type Scale } from "./scale";
 import type { Tick } from "./ticks";
 
 export interface Margin {

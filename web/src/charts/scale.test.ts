@@ -1,7 +1,8 @@
 // @vitest-environment node
 import { afterEach, expect, test, vi } from "vitest";
 
-import { scaleOf, type Axis } from "./scale";
+import type { Axis } from "./axis";
+import { scaleOf } from "./scale";
 
 const RANGE = [0, 400] as const;
 

@@ -2,21 +2,8 @@
 import { scaleLinear, scaleLog } from "d3-scale";
 
 import { duration, figure, usd } from "../format";
+import type { Axis, Unit } from "./axis";
 import { ticksOf, type Tick } from "./ticks";
-
-export type Unit = "number" | "usd" | "seconds" | "time" | "hours";
-
-export interface Axis {
-  label: string;
-  unit?: Unit;
-  log?: boolean;
-  /** Begin at zero. Default for y. */
-  zero?: boolean;
-  /** Ticks at whole numbers only: half a GPU means nothing. */
-  whole?: boolean;
-  /** Fixed ends, instead of those of the data. */
-  domain?: readonly [number, number];
-}
 
 export interface Scale {
   (value: number): number;

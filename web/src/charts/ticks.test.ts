@@ -1,7 +1,7 @@
 // @vitest-environment node
 import { expect, test } from "vitest";
 
-import type { Unit } from "./scale";
+import type { Unit } from "./axis";
 import { textsOf, ticksOf } from "./ticks";
 
 const NOW = 1_795_000_000;

@@ -1,7 +1,7 @@
 /** One rule for the ticks of every axis: round values, and words of which no two are equal. */
 import { scaleLinear, scaleLog } from "d3-scale";
 
-import type { Axis, Unit } from "./scale";
+import type { Axis, Unit } from "./axis";
 
 export interface Tick {
   value: number;

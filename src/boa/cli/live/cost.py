@@ -15,7 +15,7 @@ from boa.errors import InputError
 from boa.plots.words import duration, percent
 
 if TYPE_CHECKING:
-    from boa.api.answers import Budget, Cost, CostRow, Unused
+    from boa.api.money import Budget, Cost, CostRow, Unused
 
 GROUPINGS = ("day", "class", "job", "team", "user", "payer", "tag:KIND")
 TAG = "tag:"

@@ -5,12 +5,11 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 from boa.cli import options, parsers, shell
 from boa.cli.console import emit_json
 from boa.cli.live.each import each
+from boa.cli.live.job_options import variables
 from boa.cli.live.service import connect
-from boa.cli.live.submit import variables
-from boa.cli.live.term_options import seconds_until, usd
+from boa.cli.live.term_options import PRIORITY, seconds_until, usd
 from boa.cli.options import Json
 from boa.errors import UsageError
-from boa.model.priorities import PRIORITIES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,15 +43,7 @@ def _changed(value: Any) -> Any:
 def set_fields(
     job: Job,
     name: Annotated[str | None, shell.Option("--name", metavar="N", help="For people.")] = None,
-    priority: Annotated[
-        str | None,
-        shell.Option(
-            "--priority",
-            metavar="urgent|normal|background",
-            parser=parsers.one_of("--priority", PRIORITIES),
-            help="How much it counts; background: only on GPUs that are paid for and empty.",
-        ),
-    ] = None,
+    priority: Annotated[str | None, PRIORITY] = None,
     weight: Annotated[
         float | None,
         shell.Option(
@@ -172,7 +163,10 @@ def resubmit(
     }
     with connect() as client:
         if env:
-            changes["env"] = {**client.job(job)["spec"].get("env", {}), **variables(env)}
+            changes["env"] = {
+                **client.job(job)["spec"].get("env", {}),
+                **variables(env),
+            }
         found = client.resubmit(job, changes, from_checkpoint=from_checkpoint)
     if json:
         emit_json({"job": found})

@@ -9,6 +9,13 @@ from boa.cli import parsers, shell
 from boa.errors import InputError
 from boa.model.priorities import PRIORITIES
 
+PRIORITY = shell.Option(
+    "--priority",
+    metavar="|".join(PRIORITIES),
+    parser=parsers.one_of("--priority", PRIORITIES),
+    help="How much it counts; background: only on GPUs that are paid for and empty.",
+)
+
 
 def seconds_until(text: Any) -> float:
     """Seconds until a deadline: a span, or a time by the clock."""
@@ -39,17 +46,6 @@ def after(given: list[str]) -> list[dict[str, str]]:
     return found
 
 
-def tags(given: list[str]) -> dict[str, str]:
-    """By kind, as project=cats has them."""
-    found = {}
-    for text in given:
-        kind, equals, value = text.partition("=")
-        if not equals:
-            raise InputError("--tag", text, "K=V, such as project=cats")
-        found[kind] = value
-    return found
-
-
 def with_terms(job: dict[str, Any], terms: dict[str, Any]) -> dict[str, Any]:
     """A job's document with these terms, which go before its own; of tags, kind by kind."""
     own = {"tags": {**job.get("tags", {}), **terms["tags"]}} if "tags" in terms else {}
@@ -60,15 +56,7 @@ def with_terms(job: dict[str, Any], terms: dict[str, Any]) -> dict[str, Any]:
 class TermOptions:
     """Terms of a job, for a command or beside a job file."""
 
-    priority: Annotated[
-        str | None,
-        shell.Option(
-            "--priority",
-            metavar="urgent|normal|background",
-            parser=parsers.one_of("--priority", PRIORITIES),
-            help="How much it counts; background: only on GPUs that are paid for and empty.",
-        ),
-    ] = None
+    priority: Annotated[str | None, PRIORITY] = None
     after: Annotated[
         list[str] | None,
         shell.Option(
@@ -129,6 +117,6 @@ class TermOptions:
             "max_cost": self.max_cost,
             "deadline_s": self.deadline,
             "key": self.key,
-            "tags": tags(self.tag) if self.tag else None,
+            "tags": parsers.pairs("--tag", self.tag, "project=cats") if self.tag else None,
         }
         return {name: value for name, value in fields.items() if value is not None}

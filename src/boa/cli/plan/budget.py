@@ -15,8 +15,7 @@ from boa.errors import InputError
 from boa.plots.words import duration, percent
 
 if TYPE_CHECKING:
-    from boa.api.answers import Budget
-    from boa.api.money import BudgetPart, BudgetStretch
+    from boa.api.money import Budget, BudgetPart, BudgetStretch
     from boa.model.workload import Workload
     from boa.solver.solution import Solution
 

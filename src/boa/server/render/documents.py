@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 from boa.api import answers
+from boa.api import money as money_answers
 from boa.api.money import BudgetCalendar, BudgetPart, BudgetStretch, LimitSet
 from boa.formats.job import job_document
 from boa.formats.workload import dump_workload
@@ -139,11 +140,11 @@ def node(record: NodeRecord, holds: Sequence[Hold], standing: Standing) -> answe
     }
 
 
-def unused(found: Sequence[answers.Node]) -> list[answers.Unused]:
+def unused(found: Sequence[answers.Node]) -> list[money_answers.Unused]:
     """Money that is being paid for GPUs which no job holds, by why."""
-    groups: dict[answers.UnusedCode, list[answers.Node]] = {}
+    groups: dict[money_answers.UnusedCode, list[answers.Node]] = {}
     for one in found:
-        code: answers.UnusedCode = "idle"
+        code: money_answers.UnusedCode = "idle"
         if one["state"] in ("requested", "releasing"):
             code = "booting" if one["state"] == "requested" else "leaving"
         elif one["draining"]:
@@ -154,7 +155,7 @@ def unused(found: Sequence[answers.Node]) -> list[answers.Unused]:
     return [_unused(code, of) for code, of in groups.items()]
 
 
-def _unused(code: answers.UnusedCode, of: Sequence[answers.Node]) -> answers.Unused:
+def _unused(code: money_answers.UnusedCode, of: Sequence[answers.Node]) -> money_answers.Unused:
     held = 0 if code in ("booting", "leaving") else 1
     free = [one["gpus"] - held * one["used_gpus"] for one in of]
     worths = [one["worth_per_hour"] for one in of]
@@ -169,8 +170,8 @@ def _unused(code: answers.UnusedCode, of: Sequence[answers.Node]) -> answers.Unu
     }
 
 
-def budget(money: MoneyState) -> answers.Budget:
-    found: answers.Budget = {
+def budget(money: MoneyState) -> money_answers.Budget:
+    found: money_answers.Budget = {
         "budget_per_hour": money.budget,
         "max_spend_per_hour": money.max_spend,
         "effective_budget_per_hour": money.effective,
@@ -184,7 +185,7 @@ def budget(money: MoneyState) -> answers.Budget:
         found["stretch"] = _stretch(money.stretch)
     if money.parts:
         found["parts"] = [_sharer(part) for part in money.parts]
-    return cast(answers.Budget, found | _limits_set(money) | _calendar(money))
+    return cast(money_answers.Budget, found | _limits_set(money) | _calendar(money))
 
 
 def _calendar(money: MoneyState) -> dict[str, BudgetCalendar]:
@@ -254,11 +255,11 @@ def _stretch(stretch: StretchState) -> BudgetStretch:
     }
 
 
-def judged(money: MoneyState, snapshot: Snapshot) -> answers.Budget:
+def judged(money: MoneyState, snapshot: Snapshot) -> money_answers.Budget:
     """The budget, and whether it is enough for the jobs of a snapshot."""
     found = shortfall(money, snapshot.plan, snapshot.jobs.values(), snapshot.gpu_types)
     more = {"needed_per_hour": found.needed, "warnings": list(found.warnings)}
-    return cast(answers.Budget, {**budget(money), **more})
+    return cast(money_answers.Budget, {**budget(money), **more})
 
 
 def _limits_set(money: MoneyState) -> dict[str, LimitSet]:
@@ -282,7 +283,7 @@ def cost(
     now: Seconds,
     month: Forecast,
     window: Charged | None,
-) -> answers.Cost:
+) -> money_answers.Cost:
     """`window`: what was charged in the time that was asked for;
     None: everything there ever was."""
     if window is None:
@@ -294,7 +295,7 @@ def cost(
     else:
         since, until, per_hour = window.since, window.until, average(window, money)
         charged, allowed = window.bill, window.allowed
-    found: answers.Cost = {
+    found: money_answers.Cost = {
         "budget_per_hour": money.budget,
         "max_spend_per_hour": money.max_spend,
         "effective_budget_per_hour": money.effective,
@@ -318,7 +319,7 @@ def cost(
     }
     if month.band is not None:
         found["forecast_band_basis"] = BAND_WORDS.format(over=duration(month.over_s))
-    return cast(answers.Cost, found | _limits_set(money) | _calendar(money))
+    return cast(money_answers.Cost, found | _limits_set(money) | _calendar(money))
 
 
 def per_hour(amount: Usd, seconds: Seconds) -> UsdPerHour:

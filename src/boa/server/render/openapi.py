@@ -17,6 +17,7 @@ from boa.api import (
     estimates,
     files,
     history,
+    money,
     notify,
     plans,
     reports,
@@ -68,7 +69,7 @@ _SCHEMES = {
 }
 SHAPES = (
     *(answers, access, plans, classes, estimates, files, history, what_if, notify),
-    *(reports, secrets, sweeps, terms),
+    *(money, reports, secrets, sweeps, terms),
 )
 _STRICT = ConfigDict(extra="forbid", defer_build=True)  # or a service looks at all when it starts
 _OPEN = ConfigDict(extra="allow", defer_build=True)

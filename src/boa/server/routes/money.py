@@ -9,6 +9,7 @@ from fastapi import APIRouter, Depends, Path, Query, Request
 from starlette.concurrency import run_in_threadpool
 
 from boa.api import answers
+from boa.api import money as money_answers
 from boa.api.classes import ClassDocument, RetriedClass
 from boa.errors import InputError
 from boa.formats import checks
@@ -93,7 +94,7 @@ class MoneyRoutes:
         ] = None,
         since: Moment = None,
         until: Moment = None,
-    ) -> answers.Cost:
+    ) -> money_answers.Cost:
         """Money spent, being spent, and to be spent by the month's end.
 
         Totals are over everything, or between `since` and `until` if either is given. Of a time
@@ -117,7 +118,9 @@ class MoneyRoutes:
         found = documents.cost(money, now, month, window if asked else None)
         found["unused"] = documents.unused(documents.nodes(snapshot))
         if window is not None and listed:
-            found["rows"] = [cast(answers.CostRow, row) for row in window.rows]  # checked later
+            found["rows"] = [
+                cast(money_answers.CostRow, row) for row in window.rows
+            ]  # checked later
         return found
 
     async def _charged(
@@ -136,12 +139,12 @@ class MoneyRoutes:
         )
         return await asyncio.wrap_future(found)
 
-    def budget(self) -> answers.Budget:
+    def budget(self) -> money_answers.Budget:
         """The budget, how spend compares with it, and whether it is enough for the jobs."""
         snapshot = self._service.control.snapshot
         return documents.judged(snapshot.money, snapshot)
 
-    async def set_budget(self, request: Request) -> answers.Budget:
+    async def set_budget(self, request: Request) -> money_answers.Budget:
         """Change the budget, the cap or both. What is left out stays as it is; a cap of null is
         taken away. With a budget, averages count from now. Too little for the jobs that are there
         is no error: `warnings` says what will happen."""

@@ -18,6 +18,8 @@ def part(name: str, above: str | None, most: float | None, lent: float) -> Budge
         "spend_now_per_hour": 1.0,
         "lends": True,
         "classes": [],
+        "users": [],
+        "teams": [],
         "max_spend_per_hour": None,
         "borrows": True,
     }

@@ -2,6 +2,8 @@
 
 import gzip
 import hashlib
+import importlib
+import pkgutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,7 +11,9 @@ from typing import Any
 import jsonschema
 import pytest
 from jsonschema.validators import validator_for
+from typing_extensions import is_typeddict
 
+import boa.api
 from boa.api import answers
 from boa.api.what_if import Simulation
 from boa.client import Client
@@ -22,7 +26,7 @@ from boa.runtime.places import Anywhere
 from boa.runtime.report_tokens import report_token
 from boa.runtime.vault import Secret
 from boa.server.files import JobFiles
-from boa.server.render import examples
+from boa.server.render import examples, openapi
 from boa.server.what_if.shelf import Shelf
 from fakes import NOW, SECRET, FakeService
 from learned import learned, learned_on
@@ -331,3 +335,14 @@ def test_the_client_can_ask_everything_that_people_may(document: dict[str, Any])
     found = {operation["operationId"] for operation in operations(document).values()}
     assert found - {"report", "prometheus"} == set(asked)
     assert all(hasattr(Client, method) for method in asked.values())
+
+
+def test_every_shape_is_explained_and_held_to_the_letter() -> None:
+    named = [module.name for module in pkgutil.iter_modules(boa.api.__path__, "boa.api.")]
+    modules = [importlib.import_module(name) for name in named if not name.endswith(".of_class")]
+    with_shapes = {
+        module.__name__
+        for module in modules
+        if any(is_typeddict(a) and a.__module__ == module.__name__ for a in vars(module).values())
+    }
+    assert with_shapes == {module.__name__ for module in openapi.SHAPES}

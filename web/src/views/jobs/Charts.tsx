@@ -1,7 +1,7 @@
 import { useState } from "react";
 
 import type { JobHistory } from "../../api/types";
-import type { Axis } from "../../charts/scale";
+import type { Axis } from "../../charts/axis";
 import { LineChart } from "../../charts/LineChart";
 import { Card } from "../../parts/basics";
 import {

@@ -1,0 +1,146 @@
+"""Contents of the purse: all about money that a step may change, as one value. Pure."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+
+from boa.model.calendar import Calendar
+from boa.model.workload import Billing
+from boa.scheduler.money import pacing, steering
+from boa.scheduler.money.accounts import Accounts
+from boa.scheduler.money.grants import Grants
+from boa.scheduler.money.ledger import NOTHING, Bill
+from boa.scheduler.money.loans import Loans
+from boa.units import Seconds, UsdPerHour
+
+Times: TypeAlias = Mapping[str, Seconds]
+"""When budget (`budget`) and cap (`max_spend`) were set at run time, as far as was noted down."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Configured:
+    """Money as the configuration has it: what is set at run time is compared with this."""
+
+    budget: UsdPerHour
+    """Where it changes by the hour, that of a week on average."""
+    max_spend: UsdPerHour | None
+    horizon_h: float | None
+    """Hours in which dollars are made good; None: a day, or where nodes are billed as long as luck
+    asks for."""
+    billing: Billing
+    node: UsdPerHour
+    """USD per hour of the cheapest."""
+    lost_s: Seconds
+    """Seconds that a node takes to boot and to be reclaimed."""
+    calendar: Calendar | None
+    """None: the budget is the same at all hours."""
+
+    def as_document(self) -> dict[str, Any]:
+        """For later starts to compare."""
+        money = {"configured": [self.budget, self.max_spend]}
+        return money if self.calendar is None else {**money, "calendar": repr(self.calendar)}
+
+    def same_budget(self, saved: Mapping[str, Any]) -> bool:
+        words = self.as_document().get("calendar")
+        return (saved["configured"][0], saved.get("calendar")) == (self.budget, words)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contents:
+    pace: pacing.Pace
+    max_spend: UsdPerHour | None
+    steered: steering.Steered
+    calendar: Calendar | None
+    """As scaled at run time."""
+    grants: Grants
+    accounts: Accounts = field(default_factory=Accounts)
+    """Those of the calendar's periods."""
+    loans: Loans = field(default_factory=Loans)
+    set_at: Times = field(default_factory=dict)
+
+    @classmethod
+    def begun(cls, configured: Configured, grants: Grants, now: Seconds) -> "Contents":
+        """At the first start."""
+        calendar = configured.calendar
+        usual = configured.budget if calendar is None else calendar.budget_at(now)
+        return cls(
+            pace=pacing.begun(grants.whole or usual, NOTHING, now),
+            max_spend=configured.max_spend,
+            steered=steering.Steered(at=now, billed=0.0),
+            calendar=calendar,
+            grants=grants,
+        )
+
+    def as_document(self) -> dict[str, Any]:
+        calendar = self.calendar
+        changing = (
+            {}
+            if calendar is None
+            else {"week": calendar.average, "accounts": self.accounts.as_document()}
+        )
+        return {
+            **changing,
+            "max_spend": self.max_spend,
+            "set_at": dict(self.set_at),
+            "pace": self.pace.as_document(),
+            "steered": self.steered.as_document(),
+            "loans": self.loans.as_document(),
+            **self.grants.as_document(),
+        }
+
+    def with_budget(
+        self, budget: UsdPerHour, bill: Bill, now: Seconds, *, by_hand: bool
+    ) -> "Contents":
+        """Another counts from now on: what was over or under before is forgiven. Where it changes
+        by the hour it is what a week comes to. `by_hand`: other than its terms say."""
+        calendar = self.calendar
+        if calendar is not None:
+            calendar = calendar.scaled(budget / calendar.average)
+            budget = calendar.budget_at(now)
+        return replace(
+            self,
+            pace=pacing.with_budget(self.pace, budget, bill, now),
+            steered=steering.forgiven(self.steered),
+            calendar=calendar,
+            grants=replace(self.grants, by_hand=by_hand),
+            accounts=Accounts(),
+            set_at={**self.set_at, "budget": now},
+        )
+
+    def with_cap(self, max_spend: UsdPerHour, now: Seconds) -> "Contents":
+        """Infinity: none."""
+        cap = None if math.isinf(max_spend) else max_spend
+        return replace(self, max_spend=cap, set_at={**self.set_at, "max_spend": now})
+
+    def loaded(
+        self, saved: Mapping[str, Any], configured: Configured, bill: Bill, now: Seconds
+    ) -> "Contents":
+        """Go on from what was stored; a budget that the configuration has changed counts now."""
+        same = configured.same_budget(saved)
+        pace = pacing.Pace.from_document(saved["pace"], bill)
+        unchanged_cap = saved["configured"][1] == configured.max_spend
+        found = replace(
+            self,
+            pace=pace if same else pacing.with_budget(pace, self.pace.budget, bill, now),
+            max_spend=saved["max_spend"] if unchanged_cap else self.max_spend,
+            steered=_steered(saved, bill, now, same=same),
+            grants=self.grants.loaded(saved, pace.at, same=same),
+            loans=Loans.from_document(saved["loans"]) if "loans" in saved else self.loans,
+            set_at=saved.get("set_at", {}),
+        )
+        if not same or self.calendar is None:
+            return found
+        return replace(
+            found,
+            calendar=self.calendar.scaled(saved["week"] / self.calendar.average),
+            accounts=Accounts.from_document(saved["accounts"]),
+        )
+
+
+def _steered(saved: Mapping[str, Any], bill: Bill, now: Seconds, *, same: bool) -> steering.Steered:
+    """Older documents have none: it begins now."""
+    if "steered" not in saved:
+        return steering.Steered(at=now, billed=bill.total)
+    found = steering.Steered.from_document(saved["steered"])
+    return found if same else steering.forgiven(found)
