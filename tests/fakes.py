@@ -31,6 +31,7 @@ from boa.runtime.snapshot import Snapshot
 from boa.runtime.vault import Vault
 from boa.scheduler.learn.node_times import NodeTimes
 from boa.scheduler.money.money_state import MoneyState
+from boa.scheduler.money.purse import AS_CONFIGURED
 from boa.scheduler.notices import Notices
 from boa.scheduler.plan.plan_in_force import PlanState
 from boa.scheduler.refusals import NoSuchJob, NotNow
@@ -188,6 +189,7 @@ class FakeControl(FakeAccess, FakeTerms):
         cap = None if cap == math.inf else cap
         self.money = replace(self.money, max_spend=cap)
         if budget is not None:
+            budget = 8.0 if budget == AS_CONFIGURED else budget
             self.money = replace(
                 self.money, budget=budget, effective=budget, since=self.clock, spent=0.0
             )

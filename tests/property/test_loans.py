@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from boa.model.budgets import Budget
 from boa.model.records import Hold
-from boa.scheduler.money import loans
+from boa.scheduler.money import loans, tally
 from boa.scheduler.money.loans import MOST_RIGHT, Loans
 
 TREE = Budget(
@@ -75,9 +75,9 @@ def test_old_loans_are_forgiven_beyond_half_a_horizon_of_money() -> None:
 
 def test_what_nobody_holds_is_shared_out_as_what_jobs_hold() -> None:
     held = [hold("x", 2), hold("y", 5), hold("unknown", 1)]
-    shares = loans.shares_of(TREE, held, 0.0)
+    shares = loans.shares_of(TREE, tally.rates(held, 0.0))
     assert shares == pytest.approx({"lab": 1.0, "a": 0.25, "u": 0.0, "b": 0.625, "c": 0.0})
-    assert loans.shares_of(TREE, [], 0.0) == {}
+    assert loans.shares_of(TREE, {}) == {}
 
 
 def test_loans_survive_being_written_down() -> None:

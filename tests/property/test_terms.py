@@ -189,3 +189,55 @@ def test_accounts_are_stored_and_go_on_with_other_amounts() -> None:
     account: Account = after.accounts["all"]
     assert account.left(replace(terms, usd=600.0)) == pytest.approx(560.0)
     assert grants.loaded({}, moment(2026, 11), same=True).accounts == grants.accounts
+
+
+def test_whoever_changes_month_to_quarter_gets_what_is_left_of_the_quarter_alone() -> None:
+    month, quarter = Terms(usd=300.0, each="month"), Terms(usd=920.0, each="quarter")
+    grants = Grants.of(1.0, None, month, UTC, moment(2026, 10))
+    half = moment(2026, 11, 16)
+    spent = grants.looked(Spell(moment(2026, 10), half, 450.0))
+    changed = Grants.of(1.0, None, quarter, UTC, half).loaded(spent.as_document(), half, same=False)
+    assert changed.accounts["all"].allowed(quarter) == pytest.approx(460.0)
+
+
+def test_debts_outlive_a_change_of_the_time_zone_at_a_month_s_end() -> None:
+    terms = Terms(usd=300.0, each="month", rolls_over=True)
+    begins, late = moment(2026, 10), moment(2026, 10, 31, 22)
+    grants = Grants.of(1.0, None, terms, UTC, begins)
+    owing = grants.looked(Spell(begins, late, 400.0)).as_document()
+    later = moment(2026, 10, 31, 23) + 1800.0  # in Berlin November has begun, in UTC it has not
+    berlin = Grants.of(1.0, None, terms, ZoneInfo("Europe/Berlin"), later)
+    assert berlin.loaded(owing, later, same=True).accounts["all"].rolled == pytest.approx(-100.0)
+
+
+def test_who_owes_more_than_a_month_s_money_pays_it_in_those_that_follow() -> None:
+    terms = Terms(usd=300.0, each="month", rolls_over=True)
+    begins = moment(2026, 10)
+    grants = Grants.of(1.0, None, terms, UTC, begins)
+    november = grants.looked(Spell(begins, moment(2026, 11) - 1.0, 1000.0)).looked(
+        Spell(moment(2026, 11) - 1.0, moment(2026, 11, 2))
+    )
+    assert november.accounts["all"].rolled == pytest.approx(-700.0)
+    assert november.used_up
+    assert (november.whole or 0.0) > 0.0, "plans need a little"
+    december = november.looked(Spell(moment(2026, 11, 2), moment(2026, 12, 2)))
+    assert december.accounts["all"].rolled == pytest.approx(-400.0)
+    assert december.used_up
+    january = december.looked(Spell(moment(2026, 12, 2), moment(2027, 1, 2)))
+    assert january.accounts["all"].allowed(terms) == pytest.approx(200.0)
+    assert not january.used_up
+
+
+def test_a_part_that_was_taken_out_and_comes_back_has_spent_what_it_had() -> None:
+    terms = Terms(usd=300.0, each="month")
+    tree, begins, later = vision(terms), moment(2026, 11), moment(2026, 11, 10)
+    spent = Grants.of(100.0, tree, None, UTC, begins).looked(
+        Spell(begins, later, 200.0, {"vision": 1.0})
+    )
+    without = Grants.of(100.0, replace(tree, parts=()), None, UTC, later)
+    meanwhile = without.loaded(spent.as_document(), later, same=True)
+    assert not meanwhile.any
+    back = Grants.of(100.0, tree, None, UTC, later).loaded(
+        meanwhile.as_document(), later, same=True
+    )
+    assert back.accounts["vision"].spent == pytest.approx(200.0)

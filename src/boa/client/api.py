@@ -254,10 +254,11 @@ class Client(
     def set_budget(
         self, budget: float | None = None, max_spend: float | None = None
     ) -> money_answers.Budget:
-        """USD per hour; None: as it is. `max_spend` math.inf: none."""
+        """USD per hour; None: as it is. `budget` math.inf: the configured one; `max_spend`
+        math.inf: none."""
         body: dict[str, float | None] = {}
         if budget is not None:
-            body["budget_per_hour"] = budget
+            body["budget_per_hour"] = None if budget == math.inf else budget
         if max_spend is not None:
             body["max_spend_per_hour"] = None if max_spend == math.inf else max_spend
         return cast("money_answers.Budget", self._wire.ask("PUT", "budget", body=body))

@@ -30,6 +30,7 @@ from boa.scheduler.learn.profiler import Profiler
 from boa.scheduler.money.ledger import Totals
 from boa.scheduler.money.prices_in_force import PricesInForce
 from boa.scheduler.money.purse import Purse
+from boa.scheduler.money.tally import Tally
 from boa.scheduler.notices import META as TOLD
 from boa.scheduler.notices import Notices
 from boa.scheduler.observe.nodes import DAY_S
@@ -212,7 +213,8 @@ def _offers(config: ServiceConfig, cloud: Cloud) -> dict[GpuName, GpuType]:
 
 def _store_first(store: Store, saved: Saved, purse: Purse, state: State, began: Seconds) -> None:
     """Tokens must be known before the first node is rented under one."""
-    first = {"money": purse.document(), "cluster": state.cluster, "began": began}
+    money = {"money": purse.document(), "tally": state.tally.as_document()}
+    first = {**money, "cluster": state.cluster, "began": began}
     if any(saved.meta.get(key) != value for key, value in first.items()):
         store.commit(Changes(meta=first))
 
@@ -230,7 +232,7 @@ def _sweeps(saved: Saved) -> dict[str, Sweep]:
 
 
 def _state(saved: Saved, store: Store, now: Seconds, cluster: str) -> State:
-    totals = saved.meta.get("totals")
+    totals, tally = saved.meta.get("totals"), saved.meta.get("tally")
     lately = store.nodes_between(now - DAY_S, float("inf"))
     nodes = {node.id: node for node in saved.nodes}
     holds = [priced_as(hold, nodes.get(hold.node)) for hold in saved.holds]
@@ -239,6 +241,7 @@ def _state(saved: Saved, store: Store, now: Seconds, cluster: str) -> State:
         nodes=nodes,
         holds={(hold.job, hold.node, hold.since): hold for hold in holds},
         totals=Totals() if totals is None else Totals.from_document(totals),
+        tally=Tally(since=now) if tally is None else Tally.from_document(tally),
         serials=dict(saved.meta.get("serials", {})),
         next_job=saved.next_job,
         next_node=max(saved.next_node, 1),

@@ -12,6 +12,7 @@ from boa.model.placements import FailedPlacement
 from boa.model.records import Event, Hold, NodeRecord
 from boa.model.sweep import Sweep
 from boa.scheduler.money.ledger import Totals, closed_hold, closed_node, ended_hold, hold_cost
+from boa.scheduler.money.tally import Tally
 from boa.scheduler.words.sentences import sentence
 from boa.units import Seconds
 
@@ -42,6 +43,8 @@ class State:
     """Open holds."""
     totals: Totals = field(default_factory=Totals)
     """Cost of closed nodes and closed holds, added up."""
+    tally: Tally = field(default_factory=Tally)
+    """Dollars that jobs that are paid for have held since money was last looked at."""
     serials: dict[str, int] = field(default_factory=dict)
     """How many jobs of each class there have been."""
     next_job: int = 1
@@ -63,6 +66,7 @@ class State:
             nodes=dict(self.nodes),
             holds=dict(self.holds),
             totals=self.totals,
+            tally=self.tally,
             serials=dict(self.serials),
             next_job=self.next_job,
             next_node=self.next_node,
@@ -183,7 +187,10 @@ class Draft:
             held = self.state.holds.pop(key, None)
             if held is None:  # its node was lost before
                 continue
-            hold = ended_hold(held, min(max(at, held.since), self.now))
+            until = min(max(at, held.since), self.now)
+            if not job.background:
+                self.state.tally = self.state.tally.with_closed(held, until)
+            hold = ended_hold(held, until)
             self.changes.holds[key] = hold
             self.state.totals = closed_hold(self.state.totals, hold, background=job.background)
             job = replace(
@@ -192,6 +199,7 @@ class Draft:
                 held_gpu_s=job.held_gpu_s + ((hold.until or at) - hold.since) * hold.gpus,
             )
         self.put_meta("totals", self.state.totals.as_document())
+        self.put_meta("tally", self.state.tally.as_document())
         return job
 
     def put_sweep(self, sweep: Sweep) -> None:

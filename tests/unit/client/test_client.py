@@ -92,6 +92,7 @@ def test_cluster_money_and_plan(client: Client, service: FakeService) -> None:
     cap_alone = client.set_budget(max_spend=30.0)
     assert (cap_alone["budget_per_hour"], cap_alone["max_spend_per_hour"]) == (20.0, 30.0)
     assert client.budget()["budget_per_hour"] == 20.0
+    assert client.set_budget(math.inf)["budget_per_hour"] == 8.0, "the configured one"
     assert client.plan()["number"] == 3
     assert client.classes() == ["bert"]
     assert client.job_class("bert") == learned("bert")

@@ -447,9 +447,9 @@ export interface paths {
         get: operations["budget"];
         /**
          * Set Budget
-         * @description Change the budget, the cap or both. What is left out stays as it is; a cap of null is
-         *     taken away. With a budget, averages count from now. Too little for the jobs that are there
-         *     is no error: `warnings` says what will happen.
+         * @description Change the budget, the cap or both. What is left out stays as it is; a budget of null is
+         *     the configured one, a cap of null is taken away. With a budget, averages count from now. Too
+         *     little for the jobs that are there is no error: `warnings` says what will happen.
          */
         put: operations["set_budget"];
         post?: never;
@@ -4661,8 +4661,8 @@ export interface components {
             jobs: components["schemas"]["JobSpec"][];
         };
         BudgetChange: {
-            /** @description Average spend per hour, USD. Left out: as it is, and averages go on. */
-            budget_per_hour?: number;
+            /** @description Average spend per hour, USD. Left out: as it is, and averages go on; null: the configured one. */
+            budget_per_hour?: number | null;
             /** @description Never more than this at any moment. Left out: as it is; null: no such cap. */
             max_spend_per_hour?: number | null;
         };

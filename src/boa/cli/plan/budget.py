@@ -91,14 +91,19 @@ def _cap(text: Any) -> float:
     return parsers.number("--max-spend", "USD per hour > 0, such as 40, or none")(text)
 
 
+def _budget(text: Any) -> float:
+    return math.inf if text == "configured" else parsers.money("USD")(text)
+
+
 @live.add("set")
 def set_budget(
     budget: Annotated[
         float | None,
         shell.Argument(
-            metavar="[USD]",
-            parser=parsers.money("USD"),
-            help="Average spend per hour that is steered to; left out: as it is.",
+            metavar="[USD|configured]",
+            parser=_budget,
+            help="Average spend per hour that is steered to; configured: back to what the "
+            "configuration says; left out: as it is.",
         ),
     ] = None,
     max_spend: Annotated[
@@ -118,14 +123,15 @@ def set_budget(
     It plans anew at once; the average that is steered to counts from now,
     unless only the cap changes. Where a calendar changes the budget by the
     hour, all its periods are scaled to come to this over a week. What is set
-    so outlives a restart, until the configuration is changed. Less than the
-    jobs need is set all the same: a warning on stderr says what they need,
-    and what will happen.
+    so outlives a restart, until the configuration is changed or "configured"
+    is set. Less than the jobs need is set all the same: a warning on stderr
+    says what they need, and what will happen.
 
     [bold]Examples[/bold]
     [dim]$[/dim] boa budget set 14
     [dim]$[/dim] boa budget set 14 --max-spend 30
     [dim]$[/dim] boa budget set --max-spend none
+    [dim]$[/dim] boa budget set configured
     """
     if budget is None and max_spend is None:
         raise InputError("USD", None, "USD per hour, --max-spend or both", "missing")

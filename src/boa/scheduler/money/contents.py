@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from boa.model.calendar import Calendar
+from boa.model.terms import Terms
 from boa.model.workload import Billing
 from boa.scheduler.money import pacing, steering
 from boa.scheduler.money.accounts import Accounts
@@ -35,15 +36,31 @@ class Configured:
     """Seconds that a node takes to boot and to be reclaimed."""
     calendar: Calendar | None
     """None: the budget is the same at all hours."""
+    terms: Terms | None = None
+    """Those of the whole; None: it is by the hour."""
 
     def as_document(self) -> dict[str, Any]:
         """For later starts to compare."""
-        money = {"configured": [self.budget, self.max_spend]}
-        return money if self.calendar is None else {**money, "calendar": repr(self.calendar)}
+        document: dict[str, Any] = {"configured": [self.budget, self.max_spend]}
+        if self.calendar is not None:
+            document["calendar"] = repr(self.calendar)
+        if self.terms is not None:
+            document["terms"] = repr(self.terms)
+        return document
 
     def same_budget(self, saved: Mapping[str, Any]) -> bool:
-        words = self.as_document().get("calendar")
-        return (saved["configured"][0], saved.get("calendar")) == (self.budget, words)
+        """Older documents do not say what the terms were."""
+        now = self.as_document()
+        terms = now.get("terms")
+        return (saved["configured"][0], saved.get("calendar"), saved.get("terms", terms)) == (
+            self.budget,
+            now.get("calendar"),
+            terms,
+        )
+
+    def at(self, now: Seconds) -> UsdPerHour:
+        """The budget then, where it is not on terms."""
+        return self.budget if self.calendar is None else self.calendar.budget_at(now)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,13 +79,11 @@ class Contents:
     @classmethod
     def begun(cls, configured: Configured, grants: Grants, now: Seconds) -> "Contents":
         """At the first start."""
-        calendar = configured.calendar
-        usual = configured.budget if calendar is None else calendar.budget_at(now)
         return cls(
-            pace=pacing.begun(grants.whole or usual, NOTHING, now),
+            pace=pacing.begun(grants.whole or configured.at(now), NOTHING, now),
             max_spend=configured.max_spend,
             steered=steering.Steered(at=now, billed=0.0),
-            calendar=calendar,
+            calendar=configured.calendar,
             grants=grants,
         )
 
@@ -89,11 +104,9 @@ class Contents:
             **self.grants.as_document(),
         }
 
-    def with_budget(
-        self, budget: UsdPerHour, bill: Bill, now: Seconds, *, by_hand: bool
-    ) -> "Contents":
-        """Another counts from now on: what was over or under before is forgiven. Where it changes
-        by the hour it is what a week comes to. `by_hand`: other than its terms say."""
+    def with_budget(self, budget: UsdPerHour, bill: Bill, now: Seconds) -> "Contents":
+        """Another counts from now on, whatever the configuration says: what was over or under
+        before is forgiven. Where it changes by the hour it is what a week comes to."""
         calendar = self.calendar
         if calendar is not None:
             calendar = calendar.scaled(budget / calendar.average)
@@ -103,9 +116,23 @@ class Contents:
             pace=pacing.with_budget(self.pace, budget, bill, now),
             steered=steering.forgiven(self.steered),
             calendar=calendar,
-            grants=replace(self.grants, by_hand=by_hand),
+            grants=replace(self.grants, by_hand=True),
             accounts=Accounts(),
             set_at={**self.set_at, "budget": now},
+        )
+
+    def as_configured(self, configured: Configured, bill: Bill, now: Seconds) -> "Contents":
+        """The configured budget counts from now on."""
+        grants = replace(self.grants, by_hand=False)
+        budget = grants.whole or configured.at(now)
+        return replace(
+            self,
+            pace=pacing.with_budget(self.pace, budget, bill, now),
+            steered=steering.forgiven(self.steered),
+            calendar=configured.calendar,
+            grants=grants,
+            accounts=Accounts(),
+            set_at={name: at for name, at in self.set_at.items() if name != "budget"},
         )
 
     def with_cap(self, max_spend: UsdPerHour, now: Seconds) -> "Contents":
@@ -116,15 +143,15 @@ class Contents:
     def loaded(
         self, saved: Mapping[str, Any], configured: Configured, bill: Bill, now: Seconds
     ) -> "Contents":
-        """Go on from what was stored; a budget that the configuration has changed counts now."""
+        """Go on from what was stored, also where the configuration has changed since."""
         same = configured.same_budget(saved)
         pace = pacing.Pace.from_document(saved["pace"], bill)
         unchanged_cap = saved["configured"][1] == configured.max_spend
         found = replace(
             self,
-            pace=pace if same else pacing.with_budget(pace, self.pace.budget, bill, now),
+            pace=pace,
             max_spend=saved["max_spend"] if unchanged_cap else self.max_spend,
-            steered=_steered(saved, bill, now, same=same),
+            steered=_steered(saved, bill, now),
             grants=self.grants.loaded(saved, pace.at, same=same),
             loans=Loans.from_document(saved["loans"]) if "loans" in saved else self.loans,
             set_at=saved.get("set_at", {}),
@@ -138,9 +165,8 @@ class Contents:
         )
 
 
-def _steered(saved: Mapping[str, Any], bill: Bill, now: Seconds, *, same: bool) -> steering.Steered:
+def _steered(saved: Mapping[str, Any], bill: Bill, now: Seconds) -> steering.Steered:
     """Older documents have none: it begins now."""
     if "steered" not in saved:
         return steering.Steered(at=now, billed=bill.total)
-    found = steering.Steered.from_document(saved["steered"])
-    return found if same else steering.forgiven(found)
+    return steering.Steered.from_document(saved["steered"])

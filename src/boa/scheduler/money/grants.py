@@ -8,10 +8,10 @@ from typing import Any
 from boa.model.budgets import Budget
 from boa.model.streams import payer_in
 from boa.model.terms import Terms
-from boa.scheduler.money import stretches
+from boa.scheduler.money import loans, stretches
 from boa.scheduler.money.money_state import PartState, StretchState
-from boa.scheduler.money.stretches import LEAST, Account, Accounts, Spell
-from boa.units import Seconds, UsdPerHour
+from boa.scheduler.money.stretches import Account, Accounts, Spell
+from boa.units import Seconds, Usd, UsdPerHour
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,21 +56,26 @@ class Grants:
     ) -> "Grants":
         root = sharing or Budget(name="all", per_hour=budget, terms=terms)
         new = cls(root=root, shared=sharing is not None, zone=zone, at=now)
-        return new.looked(Spell(now, now, 0.0, {}, 0.0))
+        return new.looked(Spell(now, now))
 
     def loaded(self, saved: Mapping[str, Any], at: Seconds, *, same: bool) -> "Grants":
         """Go on with what was stored; `same`: the budget is configured as it was then."""
         before = stretches.from_document(saved.get("stretches", {}))
         by_hand = same and saved.get("by_hand", False)
         loaded = replace(self, accounts=before, by_hand=by_hand)
-        return loaded.looked(Spell(at, at, 0.0, {}, 0.0))
+        return loaded.looked(Spell(at, at))
 
     def as_document(self) -> dict[str, Any]:
         return {"stretches": stretches.as_document(self.accounts), "by_hand": self.by_hand}
 
     @property
     def any(self) -> bool:
-        return bool(self.accounts)
+        return any(True for _ in stretches.on_terms(self.root))
+
+    def charged(self, spell: Spell, held: Mapping[str, Usd], rate: UsdPerHour) -> "Grants":
+        """After a spell in which jobs held so much, by stream; `rate`: what all spend now."""
+        shares = loans.shares_of(self.root, held, spell.billed, spell.hours)
+        return self.looked(spell._replace(shares=shares, rate=rate))
 
     def looked(self, spell: Spell) -> "Grants":
         found = stretches.looked(self.accounts, self.root, spell, self.zone)
@@ -83,7 +88,7 @@ class Grants:
         terms, account = self.root.terms, self.accounts.get(self.root.name)
         if terms is None or account is None or self.by_hand:
             return None
-        return max(account.pace(terms, self.at), LEAST * account.even(terms))
+        return max(account.pace(terms, self.at), account.least(terms))
 
     def tree(self, budget: UsdPerHour) -> Budget | None:
         """Those who share it, of the budget in force. Amounts on terms are what they are."""

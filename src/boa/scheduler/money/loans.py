@@ -10,15 +10,13 @@ that boot or go.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from boa.model.budgets import Budget
-from boa.model.records import Hold
-from boa.scheduler.money.ledger import hold_rate
 from boa.scheduler.money.money_state import PartState
-from boa.units import Seconds, Usd, UsdPerHour
+from boa.units import Usd, UsdPerHour
 
 HORIZON_H = 24.0
 """Hours over which what was lent or borrowed is paid back, at most."""
@@ -48,26 +46,24 @@ class Loans:
 
 
 def shares_of(
-    tree: Budget, holds: Iterable[Hold], now: Seconds, rented: UsdPerHour | None = None
+    tree: Budget, held: Mapping[str, float], rented: float | None = None, hours: float = 1.0
 ) -> dict[str, float]:
-    """By budget: its part of what jobs hold now, those of its parts with it; none if nobody holds
-    anything. What nobody holds is shared out by the same parts, but up to hard caps only: beyond
-    them it is the budget's above. `rented`: what all nodes cost; None: no cap is looked at."""
-    pays, rates = tree.who_pays(), dict[str, UsdPerHour]()
-    total = 0.0
-    for hold in holds:
-        rate = hold_rate(hold, now)
-        payer = pays(hold.stream)
-        rates[payer] = rates.get(payer, 0.0) + rate
-        total += rate
+    """By budget: its part of what jobs held, those of its parts with it; none if nobody held
+    anything. What nobody held is shared out by the same parts, but up to hard caps only: beyond
+    them it is the budget's above. `held`: dollars by stream; `rented`: what all nodes cost in the
+    same time, which was so many hours. None: no cap is looked at."""
+    pays, paid, total = tree.who_pays(), dict[str, float](), sum(held.values())
     if not total:
         return {}
+    for stream, usd in held.items():
+        payer = pays(stream)
+        paid[payer] = paid.get(payer, 0.0) + usd
     found = {}
     for budget in tree.every:
-        held = sum(rates.get(inner.name, 0.0) for inner in budget.every)
-        found[budget.name] = held / total
+        own = sum(paid.get(inner.name, 0.0) for inner in budget.every)
+        found[budget.name] = own / total
         if rented and budget.max_spend is not None:
-            most = max(budget.max_spend, held) / rented
+            most = max(budget.max_spend * hours, own) / rented
             found[budget.name] = min(found[budget.name], most)
     return found
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from boa.model.budgets import Budget
 from boa.model.calendar import Calendar
 from boa.model.workload import Billing
-from boa.scheduler.money import accounts, loans, pacing
+from boa.scheduler.money import accounts, loans, pacing, tally
 from boa.scheduler.money.grants import Grants
 from boa.scheduler.money.money_state import MoneyState, PartState, SetAtRunTime
 from boa.scheduler.money.paid_for import bill, paying_holds, rate
@@ -61,6 +61,7 @@ class Look:
     def _parts(self, state: State, now: Seconds, now_per_hour: UsdPerHour) -> tuple[PartState, ...]:
         if self.tree is None or self.sharing is None:
             return ()
-        shares = loans.shares_of(self.tree, paying_holds(state), now, now_per_hour)
+        held = tally.rates(paying_holds(state), now)
+        shares = loans.shares_of(self.tree, held, now_per_hour)
         of = loans.states(self.loans, self.tree, self.sharing, shares, now_per_hour)
         return self.grants.told(of)

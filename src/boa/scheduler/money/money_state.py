@@ -17,6 +17,8 @@ class SetAtRunTime:
     """USD per hour that the configuration says instead; None: no cap."""
     at: Seconds | None
     """When it was set; None: nobody noted it down."""
+    terms: str = ""
+    """Terms that the configuration has for the budget, in words, where it is not by the hour."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

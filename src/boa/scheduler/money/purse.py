@@ -20,13 +20,16 @@ from boa.scheduler.money.look import Look
 from boa.scheduler.money.money_state import MoneyState, SetAtRunTime
 from boa.scheduler.money.paid_for import paid_for, paying_holds, rate
 from boa.scheduler.money.stretches import Spell
+from boa.scheduler.money.tally import Tally
 from boa.scheduler.plan.plan_in_force import PlanState
 from boa.scheduler.state import Draft, State
 from boa.scheduler.words.of_limits import named_cap
-from boa.units import SECONDS_PER_HOUR, Seconds, Usd, UsdPerHour
+from boa.units import Seconds, Usd, UsdPerHour
 
 LOOK_S: Seconds = 60.0
 """How often the effective budget is worked out anew."""
+AS_CONFIGURED: UsdPerHour = math.inf
+"""The budget to set that stands for the configured one."""
 BACK = 1e-4
 """Whoever sets a budget so near to what its terms come to on average goes back to them."""
 
@@ -54,6 +57,7 @@ class Purse:
         somebody does. `terms`: of a budget for months, or until a date, by the clocks of `zone`.
         The rest is told at `Configured`."""
         self.ends_at = ends_at
+        grants = Grants.of(budget, sharing, terms, zone, now)
         self._configured = Configured(
             budget=budget,
             max_spend=max_spend,
@@ -62,13 +66,17 @@ class Purse:
             node=node,
             lost_s=lost_s,
             calendar=calendar,
+            terms=grants.root.terms,
         )
-        grants = Grants.of(budget, sharing, terms, zone, now)
         self._in = Contents.begun(self._configured, grants, now)
 
     def load(self, saved: Mapping[str, Any], state: State, now: Seconds) -> None:
-        """Go on with what was in force."""
-        self._in = self._in.loaded(saved, self._configured, paid_for(state, now), now)
+        """Go on with what was in force; until now it was, also where another is configured."""
+        bill = paid_for(state, now)
+        self._in = self._in.loaded(saved, self._configured, bill, now)
+        if not self._configured.same_budget(saved):
+            self._charge(state, bill, now)
+            self._in = self._in.as_configured(self._configured, bill, now)
 
     def remembered(self) -> Contents:
         """Everything that a step may change, to be restored if it is not stored."""
@@ -113,7 +121,10 @@ class Purse:
         """Where the budget comes from; None: it is the configured one. Likewise the cap."""
         if self._in.grants.whole is not None:  # it is as its terms say
             return None
-        return self._changed("budget", self.week, self._configured.budget or None)
+        if (terms := self._configured.terms) is not None:
+            at = self._in.set_at.get("budget")
+            return SetAtRunTime(configured=None, at=at, terms=terms.words)
+        return self._changed("budget", self.week, self._configured.budget)
 
     @property
     def max_spend_set(self) -> SetAtRunTime | None:
@@ -231,19 +242,30 @@ class Purse:
         before, before_cap = self.week, self.max_spend
         told: dict[str, Any] = {}
         if budget is not None:
-            bill = paid_for(draft.state, draft.now)
-            back = math.isclose(budget, self._configured.budget or 0.0, rel_tol=BACK)
-            self._in = self._in.with_budget(budget, bill, draft.now, by_hand=not back)
+            self._set_budget(draft, budget)
             told["before"] = before
         if max_spend is not None:
             self._in = self._in.with_cap(max_spend, draft.now)
         if before_cap != self.max_spend:
             told["max_spend"] = self.max_spend
         draft.replan = True
-        draft.put_meta("money", self.document())
+        self._put(draft)
         if told:
             draft.tell("budget", budget=self.week, **told)
         return self.state(draft.state, draft.now)
+
+    def _set_budget(self, draft: Draft, budget: UsdPerHour) -> None:
+        """What was spent under the old one is on everybody's account before the new one counts."""
+        bill = paid_for(draft.state, draft.now)
+        self._charge_and_tell(draft, bill)
+        if math.isclose(budget, self._configured.budget, rel_tol=BACK) or budget == AS_CONFIGURED:
+            self._in = self._in.as_configured(self._configured, bill, draft.now)
+        else:
+            self._in = self._in.with_budget(budget, bill, draft.now)
+
+    def _put(self, draft: Draft) -> None:
+        draft.put_meta("money", self.document())
+        draft.put_meta("tally", draft.state.tally.as_document())
 
     def steer(
         self,
@@ -262,11 +284,7 @@ class Purse:
             pacing.HORIZON_H if self._configured.horizon_h is None else self._configured.horizon_h
         )
         schedule, before = self._scheduled(draft.now), self._in.pace.at
-        if (tree := self._tree_now) is not None:
-            self._lend(draft, tree, bill)
-        if self._in.calendar is not None:
-            self._account(self._in.calendar, bill, draft.now)
-        self._grant(draft, bill)
+        self._charge_and_tell(draft, bill)
         pace = pacing.advanced(self._in.pace, bill, planned, draft.now, paced_h, schedule)
         if (whole := self._in.grants.whole) is not None:  # it makes good what was over or under
             pace = replace(pace, budget=whole, credit=0.0)
@@ -276,7 +294,7 @@ class Purse:
             self._steer_bill(commitments(draft, self._in.steered.at), bill, draft.now, allowed)
         calendar = self._in.calendar
         changed = calendar is not None and self._tell_of_change(draft, calendar, before)
-        draft.put_meta("money", self.document())
+        self._put(draft)
         return changed
 
     def _steer_bill(
@@ -305,18 +323,6 @@ class Purse:
         allowed = calendar.allowed(self._in.pace.at, max(min(now, self.ends_at), self._in.pace.at))
         return pacing.Schedule(allowed, calendar.budget_at(now), calendar.average)
 
-    def _account(self, calendar: Calendar, bill: Bill, now: Seconds) -> None:
-        looked = accounts.looked(
-            self._in.accounts,
-            calendar,
-            self._in.pace.at,
-            now,
-            billed=bill.total - self._in.pace.total,
-            horizon_h=self.horizon_h,
-            bound=pacing.BOUND if self._configured.billing == "gpu" else steering.MOST_HORIZONS,
-        )
-        self._in = replace(self._in, accounts=looked)
-
     def _tell_of_change(self, draft: Draft, calendar: Calendar, before: Seconds) -> bool:
         """Whether another period has begun, or the budget has ended: all is planned anew."""
         if calendar.next_change(before) > draft.now:
@@ -331,34 +337,58 @@ class Purse:
         )
         return True
 
-    def _lend(self, draft: Draft, tree: Budget, bill: Bill) -> None:
-        per_hour = rate(draft.state, draft.now)
-        looked = loans.looked(
-            self._in.loans,
-            tree,
-            hours=(draft.now - self._in.pace.at) / SECONDS_PER_HOUR,
-            billed=bill.total - self._in.pace.total,
-            shares=loans.shares_of(tree, paying_holds(draft.state), draft.now, per_hour),
-            horizon_h=self._loan_h,
-            usual=tree.per_hour if self._in.calendar is None else self.week,
-        )
-        self._in = replace(self._in, loans=looked)
-
-    def _grant(self, draft: Draft, bill: Bill) -> None:
-        """Charge money on terms, and say whose is used up; what waited for a new month may go."""
+    def _charge_and_tell(self, draft: Draft, bill: Bill) -> None:
+        """Say whose money is used up; what waited for a new month may go."""
         before = self._in.grants
-        if not before.any:
-            return
-        billed, per_hour = bill.total - self._in.pace.total, rate(draft.state, draft.now)
-        shares = loans.shares_of(before.root, paying_holds(draft.state), draft.now, per_hour)
-        after = before.looked(Spell(self._in.pace.at, draft.now, billed, shares, per_hour))
-        self._in = replace(self._in, grants=after)
+        self._charge(draft.state, bill, draft.now)
+        after = self._in.grants
         for whose, terms, account in after.ended(before):
             told: dict[str, Any] = {"part": whose} if whose else {}
             told |= {"usd": account.spent, "last_day": account.last_day(after.zone)}
             draft.tell("used_up", each=terms.each, **told)
         if after.used_up != before.used_up or after.caps() != before.caps():
             draft.replan = True
+
+    def _charge(self, state: State, bill: Bill, now: Seconds) -> None:
+        """Charge everybody for what was billed since the last look, by what their jobs held in that
+        time. A clock that was set back stands still."""
+        since = self._in.pace.at
+        if now <= since:
+            return
+        spell = Spell(since, now, bill.total - self._in.pace.total)
+        held = state.tally.held(paying_holds(state), now)
+        state.tally = Tally(since=now)
+        if (tree := self._tree_now) is not None:
+            self._lend(tree, spell, held)
+        if self._in.calendar is not None:
+            self._account(self._in.calendar, spell)
+        if self._in.grants.any:
+            grants = self._in.grants.charged(spell, held, rate(state, now))
+            self._in = replace(self._in, grants=grants)
+
+    def _lend(self, tree: Budget, spell: Spell, held: Mapping[str, Usd]) -> None:
+        looked = loans.looked(
+            self._in.loans,
+            tree,
+            hours=spell.hours,
+            billed=spell.billed,
+            shares=loans.shares_of(tree, held, spell.billed, spell.hours),
+            horizon_h=self._loan_h,
+            usual=tree.per_hour if self._in.calendar is None else self.week,
+        )
+        self._in = replace(self._in, loans=looked)
+
+    def _account(self, calendar: Calendar, spell: Spell) -> None:
+        looked = accounts.looked(
+            self._in.accounts,
+            calendar,
+            spell.begins,
+            spell.ends,
+            billed=spell.billed,
+            horizon_h=self.horizon_h,
+            bound=pacing.BOUND if self._configured.billing == "gpu" else steering.MOST_HORIZONS,
+        )
+        self._in = replace(self._in, accounts=looked)
 
     def state(self, state: State, now: Seconds) -> MoneyState:
         return self.state_of(state, now)()

@@ -45,14 +45,26 @@ class Account:
     """All of the money, when it was."""
 
     def allowed(self, terms: Terms) -> Usd:
-        return max(terms.usd * self.whole + self.rolled, 0.0)
+        return max(self._with_debts(terms), 0.0)
 
     def left(self, terms: Terms) -> Usd:
-        return self.allowed(terms) - self.spent
+        """Negative: owed, also by the next stretch where money rolls over."""
+        return self._with_debts(terms) - self.spent
+
+    def _with_debts(self, terms: Terms) -> Usd:
+        return terms.usd * self.whole + self.rolled
+
+    @property
+    def _hours(self) -> float:
+        return max(self.ends - self.since, LEAST_S) / SECONDS_PER_HOUR
 
     def even(self, terms: Terms) -> UsdPerHour:
         """All of it, spread over all of the stretch."""
-        return self.allowed(terms) / (max(self.ends - self.since, LEAST_S) / SECONDS_PER_HOUR)
+        return self.allowed(terms) / self._hours
+
+    def least(self, terms: Terms) -> UsdPerHour:
+        """USD per hour that is planned with also where nothing is left, or all is owed."""
+        return LEAST * terms.usd * self.whole / self._hours
 
     def pace(self, terms: Terms, now: Seconds) -> UsdPerHour:
         """Money that is left, by the hour; none once it is used up or its time is over."""
@@ -84,11 +96,15 @@ class Spell(NamedTuple):
 
     begins: Seconds
     ends: Seconds
-    billed: Usd
-    shares: Mapping[str, float]
+    billed: Usd = 0.0
+    shares: Mapping[str, float] = {}
     """By the name of a budget: its part of them."""
-    rate: UsdPerHour
+    rate: UsdPerHour = 0.0
     """USD per hour that all together spend now."""
+
+    @property
+    def hours(self) -> float:
+        return (self.ends - self.begins) / SECONDS_PER_HOUR
 
 
 def on_terms(tree: Budget) -> Iterator[tuple[Budget, Terms]]:
@@ -100,8 +116,9 @@ def on_terms(tree: Budget) -> Iterator[tuple[Budget, Terms]]:
 def looked(
     accounts: Accounts, tree: Budget, spell: Spell, zone: tzinfo = UTC
 ) -> dict[str, Account]:
-    """After a look at the ledger; the whole's part of everything is all of it."""
-    found = {}
+    """After a look at the ledger; the whole's part of everything is all of it. Whoever is on terms
+    no longer keeps its account: it may be again."""
+    found = dict(accounts)
     for budget, terms in on_terms(tree):
         share = 1.0 if budget is tree else spell.shares.get(budget.name, 0.0)
         had = accounts.get(budget.name)
@@ -120,8 +137,8 @@ def _current(had: Account | None, terms: Terms, now: Seconds, zone: tzinfo) -> A
     if terms.each == "once":  # its end was moved: what was spent was spent
         old = had.stretch.startswith("until ")
         return replace(had, stretch=span.name, ends=span.ends) if old else _opened(terms, span, now)
-    if had.ends != span.begins:  # what it was is no longer known, or was something else
-        return _opened(terms, span, span.begins)
+    if had.stretch != terms.span(span.begins - 1.0, zone).name:  # something else, or long ago
+        return _opened(terms, span, now)
     rolled = had.left(terms) if terms.rolls_over else 0.0
     return replace(_opened(terms, span, span.begins), rolled=rolled)
 
@@ -152,7 +169,7 @@ def _judged(account: Account, terms: Terms, now: Seconds, rate: UsdPerHour) -> A
     if account.used_up and allowed <= account.used_up_of * (1 + ROUNDING):
         return account  # what was kept back is for no new start
     last_s = min(LAST_S, max(account.ends - now, 0.0))
-    up = allowed - account.spent <= rate * last_s / SECONDS_PER_HOUR
+    up = account.left(terms) <= rate * last_s / SECONDS_PER_HOUR
     return replace(account, used_up=up, used_up_of=allowed if up else 0.0)
 
 
@@ -167,7 +184,7 @@ def in_force(accounts: Accounts, tree: Budget, now: Seconds) -> Budget:
             return replace(budget, parts=parts)
         pace, most = account.pace(terms, now), budget.max_per_hour
         if not budget.borrows:
-            least = max(pace, LEAST * account.even(terms))
+            least = max(pace, account.least(terms))
             most = least if most is None else min(most, least)
         return replace(budget, per_hour=pace, max_per_hour=most, parts=parts)
 

@@ -39,8 +39,13 @@ def calendar_scaled(week: UsdPerHour, times: float) -> list[str]:
 
 def budget_words(money: MoneyState) -> str:
     changed = money.budget_set
-    if changed is None or changed.configured is None:
+    if changed is None or (changed.configured is None and not changed.terms):
         return ""
+    if changed.terms:
+        return (
+            f"budget ${money.budget:g}/h, set at run time{_on(changed.at)}; the configuration says "
+            f"{changed.terms}: `boa budget set configured` goes back"
+        )
     says, calendar = _configured(changed.configured), money.calendar
     if calendar is not None:
         return (

@@ -64,9 +64,9 @@ def schemas() -> dict[str, Any]:
         "additionalProperties": False,
         "properties": {
             "budget_per_hour": {
-                **_RATE,
+                "anyOf": [_RATE, {"type": "null"}],
                 "description": "Average spend per hour, USD. Left out: as it is, and averages go "
-                "on.",
+                "on; null: the configured one.",
             },
             "max_spend_per_hour": {
                 "anyOf": [_RATE, {"type": "null"}],

@@ -16,6 +16,7 @@ from boa.formats import checks
 from boa.formats.job import MAX_JOB_GPUS
 from boa.model.budgets import Budget
 from boa.scheduler.money.grouping import TAG, WHAT, Grouped, What
+from boa.scheduler.money.purse import AS_CONFIGURED
 from boa.server.context import Service, answer, looked_up, only_known_parameters
 from boa.server.http.access import caller_of
 from boa.server.http.bodies import read_json
@@ -145,9 +146,9 @@ class MoneyRoutes:
         return documents.judged(snapshot.money, snapshot)
 
     async def set_budget(self, request: Request) -> money_answers.Budget:
-        """Change the budget, the cap or both. What is left out stays as it is; a cap of null is
-        taken away. With a budget, averages count from now. Too little for the jobs that are there
-        is no error: `warnings` says what will happen."""
+        """Change the budget, the cap or both. What is left out stays as it is; a budget of null is
+        the configured one, a cap of null is taken away. With a budget, averages count from now. Too
+        little for the jobs that are there is no error: `warnings` says what will happen."""
         both = ("budget_per_hour", "max_spend_per_hour")
         given = checks.mapping(await read_json(request), "", required=(), optional=both)
         if not given:
@@ -155,7 +156,12 @@ class MoneyRoutes:
             raise InputError("budget_per_hour", None, expected, "missing")
         budget = cap = None
         if "budget_per_hour" in given:
-            budget = checks.number(given["budget_per_hour"], "budget_per_hour", above=0)
+            set_to = given["budget_per_hour"]
+            budget = (
+                AS_CONFIGURED
+                if set_to is None
+                else checks.number(set_to, "budget_per_hour", above=0)
+            )
         if "max_spend_per_hour" in given:
             wanted = given["max_spend_per_hour"]
             cap = NO_CAP if wanted is None else checks.number(wanted, "max_spend_per_hour", above=0)

@@ -1,0 +1,64 @@
+"""Tally: dollars that jobs have held since money was last looked at, by who is to pay. Pure.
+
+Looks are a minute apart, or days if the service was away. Whoever held GPUs in between is charged
+for them, whether or not anything of theirs is still there at the next look.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from boa.model.prices import paid
+from boa.model.records import Hold
+from boa.scheduler.money.ledger import hold_rate
+from boa.units import SECONDS_PER_HOUR, Seconds, Usd, UsdPerHour
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tally:
+    since: Seconds = 0.0
+    """Moment of the last look."""
+    closed: Mapping[str, Usd] = field(default_factory=dict)
+    """By stream: of holds that have ended since. Negative: a look has charged a hold for time after
+    its end, which was not known yet."""
+
+    def with_closed(self, hold: Hold, until: Seconds) -> "Tally":
+        """With an open hold that ended then."""
+        usd = _held(hold, self.since, until) - _held(hold, until, self.since)
+        if not usd:
+            return self
+        return Tally(since=self.since, closed=_more(self.closed, hold.stream, usd))
+
+    def held(self, open_holds: Iterable[Hold], now: Seconds) -> dict[str, Usd]:
+        """By stream, up to now."""
+        found = dict(self.closed)
+        for hold in open_holds:
+            usd = _held(hold, self.since, now)
+            found[hold.stream] = found.get(hold.stream, 0.0) + usd
+        return {stream: usd for stream, usd in found.items() if usd > 0}
+
+    def as_document(self) -> dict[str, Any]:
+        return {"since": self.since, "closed": dict(self.closed)}
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> "Tally":
+        return cls(since=document["since"], closed=document["closed"])
+
+
+def rates(holds: Iterable[Hold], now: Seconds) -> dict[str, UsdPerHour]:
+    """By stream: USD per hour of what its jobs hold at this moment."""
+    found: dict[str, UsdPerHour] = {}
+    for hold in holds:
+        found[hold.stream] = found.get(hold.stream, 0.0) + hold_rate(hold, now)
+    return found
+
+
+def _held(hold: Hold, begin: Seconds, end: Seconds) -> Usd:
+    begin = max(begin, hold.since)
+    if end <= begin:
+        return 0.0
+    return hold.gpus * paid(hold.price, hold.changes, begin, end) / SECONDS_PER_HOUR
+
+
+def _more(sums: Mapping[str, Usd], name: str, usd: Usd) -> dict[str, Usd]:
+    return {**sums, name: sums.get(name, 0.0) + usd}
