@@ -255,7 +255,7 @@ class Purse:
         return self.state(draft.state, draft.now)
 
     def _set_budget(self, draft: Draft, budget: UsdPerHour) -> None:
-        """What was spent under the old one is on everybody's account before the new one counts."""
+        """Another budget from now on; all that was spent under the old one is charged before."""
         bill = paid_for(draft.state, draft.now)
         self._charge_and_tell(draft, bill)
         if math.isclose(budget, self._configured.budget, rel_tol=BACK) or budget == AS_CONFIGURED:
