@@ -131,6 +131,8 @@ class BudgetCalendar(TypedDict):
     next_budget_per_hour: float
     week_budget_per_hour: float
     """On average over a week."""
+    month_left_usd: float
+    """USD that it allows from now to the end of the month, UTC."""
     ends_at: float | None
     """When the budget ends; null: never."""
     time_zone: str

@@ -2,7 +2,12 @@
 
 from pathlib import Path
 
+from boa.model.budgets import Budget
 from boa.model.calendar import Calendar, Period
+from boa.scheduler.money.costs import month_of
+from boa.scheduler.money.grouping import Grouped
+from boa.server.render.charges import charged
+from boa.server.render.statements import read_statement
 from live import BILLINGS, START, Live, config, prior, profile, spec
 
 KNOWN = profile("known", work=(360_000.0,))
@@ -38,4 +43,31 @@ def test_after_the_end_of_the_budget_jobs_wait_and_nothing_is_rented(
     live.advance(3600.0)
     assert (live.job(later).run, live.job(later).reason) == (None, ended)
     assert not live.loop.snapshot.nodes
+    live.close()
+
+
+def test_who_paid_is_known_after_the_end_of_the_budget(tmp_path: Path) -> None:
+    mine = Budget(name="mine", per_hour=2.0, classes=("known",))
+    lab = Budget(name="all", per_hour=CALENDAR.average, parts=(mine,))
+    settings = config(
+        tmp_path,
+        priors={"known": prior(KNOWN, per_hour=0.01)},
+        calendar=CALENDAR,
+        budget=CALENDAR.average,
+        sharing=lab,
+    )
+    live = Live(settings, {"known": KNOWN})
+    live.submit(spec("known"))
+    live.advance(7200.0)
+    money, now = live.loop.snapshot.money, live.clock.now()
+    assert money.budget == 0.0
+    assert [(part.name, part.right_now) for part in money.parts] == [("mine", 0.0)]
+    assert live.store is not None
+    rows = charged(live.store, 0.0, now, now, Grouped("payer"), money.sharing).rows
+    assert next(row["payer"] for row in rows) == "mine"
+    first, end = month_of(now)
+    found = read_statement(live.store, money, first, end, now)
+    (row,) = [row for row in found["by_payer"] if row["name"] == "mine"]
+    assert row["total_usd"] > 0
+    assert row["budget_usd"] is not None
     live.close()

@@ -1269,6 +1269,11 @@ export interface components {
              */
             week_budget_per_hour: number;
             /**
+             * Month Left Usd
+             * @description USD that it allows from now to the end of the month, UTC.
+             */
+            month_left_usd: number;
+            /**
              * Ends At
              * @description When the budget ends; null: never.
              */

@@ -13,6 +13,7 @@ from boa.model.job import JobRecord
 from boa.model.terms import Terms
 from boa.model.workload import Billing
 from boa.scheduler.money import accounts, loans, luck, pacing, steering
+from boa.scheduler.money.charging import charged
 from boa.scheduler.money.contents import Configured, Contents
 from boa.scheduler.money.grants import Grants, PartCap
 from boa.scheduler.money.ledger import Bill
@@ -209,6 +210,14 @@ class Purse:
         return None if tree is None else loans.effective(self._in.loans, tree, self._loan_h)
 
     @property
+    def _tree_shown(self) -> tuple[Budget | None, Budget | None]:
+        """Those who share it and what each has by right now: nothing, once the budget has ended."""
+        if self.budget:
+            return self._tree_now, self.sharing
+        tree = self._in.grants.tree(self.week)
+        return tree, None if tree is None else tree.scaled(0.0)
+
+    @property
     def _tree_now(self) -> Budget | None:
         """As configured, of the budget in force."""
         return self._in.grants.tree(self.budget) if self.budget else None
@@ -358,43 +367,22 @@ class Purse:
         spell = Spell(since, now, bill.total - self._in.pace.total)
         held = state.tally.held(paying_holds(state), now)
         state.tally = Tally(since=now)
-        if (tree := self._tree_now) is not None:
-            self._lend(tree, spell, held)
-        if self._in.calendar is not None:
-            self._account(self._in.calendar, spell)
-        if self._in.grants.any:
-            grants = self._in.grants.charged(spell, held, rate(state, now))
-            self._in = replace(self._in, grants=grants)
-
-    def _lend(self, tree: Budget, spell: Spell, held: Mapping[str, Usd]) -> None:
-        looked = loans.looked(
-            self._in.loans,
-            tree,
-            hours=spell.hours,
-            billed=spell.billed,
-            shares=loans.shares_of(tree, held, spell.billed, spell.hours),
-            horizon_h=self._loan_h,
-            usual=tree.per_hour if self._in.calendar is None else self.week,
-        )
-        self._in = replace(self._in, loans=looked)
-
-    def _account(self, calendar: Calendar, spell: Spell) -> None:
-        looked = accounts.looked(
-            self._in.accounts,
-            calendar,
-            spell.begins,
-            spell.ends,
-            billed=spell.billed,
+        self._in = charged(
+            self._in,
+            self._tree_now,
+            spell,
+            held,
+            rate=rate(state, now),
             horizon_h=self.horizon_h,
             bound=pacing.BOUND if self._configured.billing == "gpu" else steering.MOST_HORIZONS,
         )
-        self._in = replace(self._in, accounts=looked)
 
     def state(self, state: State, now: Seconds) -> MoneyState:
         return self.state_of(state, now)()
 
     def state_of(self, state: State, now: Seconds) -> Callable[[], MoneyState]:
         """The same for whoever may look later, from any thread; `state` does not change."""
+        tree, sharing = self._tree_shown
         look = Look(
             pace=self._in.pace,
             max_spend=self.max_spend,
@@ -403,8 +391,8 @@ class Purse:
             budget_set=self.budget_set,
             max_spend_set=self.max_spend_set,
             loans=self._in.loans,
-            tree=self._tree_now,
-            sharing=self.sharing,
+            tree=tree,
+            sharing=sharing,
             grants=self._in.grants,
             calendar=self._in.calendar,
             accounts=self._in.accounts,

@@ -200,6 +200,7 @@ def _calendar(money: MoneyState) -> dict[str, BudgetCalendar]:
             "next_period": calendar.next_period,
             "next_budget_per_hour": calendar.next_budget,
             "week_budget_per_hour": calendar.week,
+            "month_left_usd": calendar.month_left,
             "ends_at": calendar.ends_at,
             "time_zone": calendar.time_zone,
             "allowed_per_hour": money.budget if money.allowed is None else money.allowed,

@@ -11,14 +11,16 @@ from boa.model.budgets import Budget
 from boa.model.notices import MonthSpent
 from boa.model.streams import class_of
 from boa.runtime.history import average_budget
+from boa.scheduler.money import rights
 from boa.scheduler.money.costs import month_of
 from boa.scheduler.money.grouping import WHOLE, payer_of
 from boa.scheduler.money.holders import Of
 from boa.scheduler.money.money_state import MoneyState
+from boa.scheduler.money.rights import Month
 from boa.scheduler.money.statement import RULE, Amounts, Statement, Whose, statement
 from boa.server.render.charges import DAY_S, jobs_of
 from boa.store.base import Store
-from boa.units import SECONDS_PER_HOUR, Seconds, Usd
+from boa.units import Seconds, Usd
 
 _MONTH = re.compile(r"([0-9]{4})-(0[1-9]|1[0-2])", re.ASCII)
 _EXPECTED = "a month that has begun, such as 2026-11"
@@ -56,35 +58,15 @@ def read_statement(
         return Whose(pays(of[1]), user, team, class_of(of[1]))
 
     found = statement(nodes, held, first, until, whose)
-    budget = month_budget(store, money, first, end, now)
-    return document(found, money, budget, end, now)
+    return document(found, money, month_of_budget(store, first, end, now))
 
 
-def month_budget(
-    store: Store, money: MoneyState, first: Seconds, end: Seconds, now: Seconds
-) -> Usd:
-    """As it was noted down, the present one where nobody did, and for what is to come what is in
-    force: the calendar's hours, or what there is for this month."""
+def month_of_budget(store: Store, first: Seconds, end: Seconds, now: Seconds) -> Month:
+    """With what was noted down of its budget."""
     until = min(end, now)
-    if until < end and money.stretch is not None and money.stretch.each == "month":
-        return money.stretch.allowed
     samples = store.sampled_between(first - DAY_S, until)
     noted = average_budget(samples, first, until)
-    so_far = money.budget if noted is None else noted
-    to_come = money.budget * (end - until) / SECONDS_PER_HOUR
-    if until < end and money.calendar is not None:
-        to_come = money.calendar.month_left
-    return so_far * (until - first) / SECONDS_PER_HOUR + to_come
-
-
-def _right(part: Budget, money: MoneyState, hours: float, budget: Usd) -> Usd:
-    """Dollars that a part has by right in a month of so many hours; `budget`: that of the whole."""
-    stretch = next((one.stretch for one in money.parts if one.name == part.name), None)
-    if stretch is not None and stretch.each == "month":
-        return stretch.allowed
-    if money.calendar is not None and money.budget:
-        return part.per_hour / money.budget * budget
-    return part.per_hour * hours
+    return Month(first, end, now, noted, float(samples.at[0]) if len(samples.at) else first)
 
 
 def month_spent(store: Store, money: MoneyState, now: Seconds) -> list[MonthSpent]:
@@ -95,21 +77,19 @@ def month_spent(store: Store, money: MoneyState, now: Seconds) -> list[MonthSpen
     pays = payer_of(money.sharing)
     found = statement(nodes, held, first, now, lambda of: Whose(pays(of[1]), "", "", None))
     by_payer = found.added_up(lambda whose: whose.payer)
-    budget = month_budget(store, money, first, end, now)
-    hours = (end - first) / SECONDS_PER_HOUR
+    month = month_of_budget(store, first, end, now)
+    budget = rights.of_whole(money, month)
     spent = [MonthSpent(month=first, part="", spent=found.bill.total / 100, allowed=budget)]
     for part in [] if money.sharing is None else list(money.sharing.every)[1:]:
         within = sum(by_payer.get(inner.name, Amounts()).total for inner in part.every)
-        allowed = _right(part, money, hours, budget)
+        allowed = rights.of_part(part, money, month, budget)
         if allowed > 0:
             one = MonthSpent(month=first, part=part.name, spent=within / 100, allowed=allowed)
             spent.append(one)
     return spent
 
 
-def document(
-    found: Statement, money: MoneyState, budget: Usd, end: Seconds, now: Seconds
-) -> answers.Statement:
+def document(found: Statement, money: MoneyState, month: Month) -> answers.Statement:
     first = datetime.fromtimestamp(found.since, UTC)
     return {
         **_amounts(found.bill),
@@ -117,8 +97,8 @@ def document(
         "since": found.since,
         "until": found.until,
         "days_in_month": calendar.monthrange(first.year, first.month)[1],
-        "complete": now >= end,
-        "budget_usd": budget,
+        "complete": month.over,
+        "budget_usd": rights.of_whole(money, month),
         "rule": RULE,
         "lines": [
             {
@@ -130,12 +110,12 @@ def document(
             }
             for whose, amounts in sorted(found.lines.items(), key=lambda one: -one[1].total)
         ],
-        "by_payer": _payers(found, money, (end - found.since) / SECONDS_PER_HOUR, budget),
+        "by_payer": _payers(found, money, month),
         "by_team": _groups(found, lambda whose: whose.team),
         "by_user": _groups(found, lambda whose: whose.user),
         "by_class": _groups(found, lambda whose: whose.job_class),
         "by_day": [{"day": day, **_amounts(amounts)} for day, amounts in found.days.items()],
-        "now": now,
+        "now": month.now,
     }
 
 
@@ -154,17 +134,15 @@ def _groups(found: Statement, name: Callable[[Whose], str | None]) -> list[answe
     return [{"name": named, **_amounts(amounts)} for named, amounts in found.added_up(name).items()]
 
 
-def _payers(
-    found: Statement, money: MoneyState, hours: float, budget: Usd
-) -> list[answers.StatementPayer]:
+def _payers(found: Statement, money: MoneyState, month: Month) -> list[answers.StatementPayer]:
     """All parts of the budget from the top down, then whoever paid and is no part of it."""
     spent = found.added_up(lambda whose: whose.payer)
     tree = money.sharing or Budget(name=WHOLE)
     above = {part.name: inner.name for inner in tree.every for part in inner.parts}
-    rows = []
+    rows, whole = [], rights.of_whole(money, month)
     for part in tree.every:
         within = sum(spent.get(inner.name, Amounts()).total for inner in part.every)
-        right = budget if part is tree else _right(part, money, hours, budget)
+        right = whole if part is tree else rights.of_part(part, money, month, whole)
         rows.append(_payer(part.name, spent, above, within, right or None))
     known = {part.name for part in tree.every}
     others = [name for name in spent if name not in known]

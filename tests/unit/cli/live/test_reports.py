@@ -10,9 +10,10 @@ import pytest
 
 from boa.model.calendar import Calendar, Period
 from boa.model.notices import MonthSpent
-from boa.scheduler.money import accounts
+from boa.scheduler.money import accounts, rights
 from boa.scheduler.money.costs import month_of
 from boa.scheduler.money.money_state import PartState, StretchState
+from boa.scheduler.money.rights import Month
 from boa.server.render.statements import month_spent
 from fakes import NOW, FakeService
 from integration.runner import Boa
@@ -103,8 +104,8 @@ def test_a_months_budget_is_what_its_calendar_still_allows(service: FakeService)
     control = service.control
     by_day = Period(name="day", budget=30.0, begins=480, ends=1200)
     calendar = Calendar(periods=(by_day, Period(name="night", budget=10.0)))
-    state = accounts.state(accounts.Accounts(), calendar, NOW)
-    control.money = replace(control.money, budget=10.0, sharing=TREE, calendar=state)
+    state, tree = accounts.state(accounts.Accounts(), calendar, NOW), replace(TREE, per_hour=10.0)
+    control.money = replace(control.money, budget=10.0, sharing=tree, calendar=state)
     whole, vision, *_ = month_spent(control.store, control.money, NOW)
     to_come = calendar.allowed(NOW, month_of(NOW)[1])
     assert whole.allowed == pytest.approx(10.0 * (NOW - SEPTEMBER) / 3600 + to_come)
@@ -117,3 +118,29 @@ def test_money_for_a_month_is_the_months_budget(service: FakeService) -> None:
     control.money = replace(control.money, sharing=TREE, stretch=stretch, parts=parts)
     whole, vision, *_ = month_spent(control.store, control.money, NOW)
     assert (whole.allowed, vision.allowed) == (stretch.allowed, 123.0)
+
+
+def test_money_for_longer_than_a_month_is_a_months_by_its_even_pace_and_does_not_vanish(
+    service: FakeService,
+) -> None:
+    control, day = service.control, 86_400.0
+    quarter = replace(
+        STRETCH, each="quarter", allowed=9200.0, since=SEPTEMBER - 62 * day, used_up=True
+    )
+    project = replace(STRETCH, each="once", allowed=300.0, since=SEPTEMBER + 15 * day)
+    parts = (
+        replace(PART, name="vision", stretch=quarter),
+        replace(PART, name="cats", stretch=project),
+    )
+    control.money = replace(control.money, sharing=TREE, parts=parts)
+    _, vision, cats, _ = month_spent(control.store, control.money, NOW)
+    assert vision.allowed == pytest.approx(9200.0 * 30 / 92)
+    assert cats.allowed == pytest.approx(300.0)
+
+
+def test_before_there_was_a_service_there_was_no_budget(service: FakeService) -> None:
+    money = service.control.money
+    august = Month(SEPTEMBER - 31 * 86_400.0, SEPTEMBER, NOW)
+    assert rights.of_whole(money, august) == 0.0
+    half = august._replace(noted=10.0, noted_from=SEPTEMBER - 5 * 86_400.0)
+    assert rights.of_whole(money, half) == pytest.approx(10.0 * 5 * 24)

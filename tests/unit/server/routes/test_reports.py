@@ -18,7 +18,7 @@ from fakes import NOW, FakeService
 SEPTEMBER, OCTOBER = 1_788_220_800.0, 1_790_812_800.0
 TREE = Budget(
     name="lab",
-    per_hour=10.0,
+    per_hour=14.0,
     parts=(
         Budget(
             name="vision",

@@ -21,6 +21,7 @@ const CALENDAR: BudgetCalendar = {
   next_period: "day",
   next_budget_per_hour: 12,
   week_budget_per_hour: 28.71,
+  month_left_usd: 9000,
   ends_at: null,
   time_zone: "Asia/Kolkata",
   allowed_per_hour: 20,

@@ -96,6 +96,11 @@ describe("the forecast of a month", () => {
     expect(forecastOf(late)).toMatchObject({ allowed: 3600 + 720, words: "2× the budget" });
   });
 
+  it("allows for the hours to come what a calendar does, whatever holds now", () => {
+    const calendar = { month_left_usd: 500 } as NonNullable<Cost["calendar"]>;
+    expect(forecastOf(cost({ total_usd: 3600, calendar })).allowed).toBe(3600 + 500);
+  });
+
   it("says of how little it is, and that there is none before anything was spent", () => {
     const early = cost({ forecast_basis: "short", forecast_over_s: 720, forecast_month_usd: 3602 });
     expect(forecastOf(early)).toMatchObject({

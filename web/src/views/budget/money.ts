@@ -45,7 +45,8 @@ export interface Forecast {
 export function forecastOf(cost: Cost): Forecast {
   const { begin, end } = monthOf(cost.now);
   const amount = cost.forecast_month_usd;
-  const left = ((end - cost.now) / HOUR_S) * cost.budget_per_hour;
+  const byHour = ((end - cost.now) / HOUR_S) * cost.budget_per_hour;
+  const left = cost.calendar?.month_left_usd ?? byHour;
   const counted = Math.min(hoursOf(cost), (cost.now - begin) / HOUR_S);
   const allowed = left + counted * cost.allowed_per_hour;
   if (cost.forecast_basis === "none") {
