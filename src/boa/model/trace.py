@@ -130,7 +130,7 @@ class Trace:
 
     @property
     def paying(self) -> "Trace":
-        """Without the jobs in the background, which no money is spent for."""
+        """Without the jobs in the background, which nothing is rented for."""
         if not self.has_priorities:
             return self
         jobs = tuple(job for job in self.jobs if job.priority != "background")

@@ -109,12 +109,14 @@ def budget_ended(at: Seconds | None, zone: tzinfo) -> str:
 # Too little
 
 
-def budget_too_small(budget: UsdPerHour, needed: UsdPerHour, billing: Billing) -> str:
+def budget_too_small(
+    budget: UsdPerHour, needed: UsdPerHour, billing: Billing, *, weekly: bool = False
+) -> str:
     waits = ", and newcomers may wait for up to half an hour" if billing == "node" else ""
     return (
-        f"the budget of ${budget:g}/h is less than the jobs need: the cheapest plan for them takes "
-        f"${needed:.2f}/h. They run all the same, as cheaply as they can: about that much is "
-        f"spent, more than the budget{waits}"
+        f"the budget of ${budget:.4g}/h{' over a week' * weekly} is less than the jobs need: the "
+        f"cheapest plan for them takes ${needed:.2f}/h. They run all the same, as cheaply as they "
+        f"can: about that much is spent, more than the budget{waits}"
     )
 
 

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
+from boa.model.calendar import Calendar, Period
 from boa.model.job import GpuLimits
 from boa.scheduler.money.shortfall import Shortfall, least_spend, shortfall
 from boa.scheduler.words.of_limits import calendar_scaled, set_at_run_time
@@ -49,6 +50,20 @@ def test_a_budget_below_the_cheapest_plan_is_overspent_and_that_is_said(
         live.submit(spec("known"))
         live.advance(600.0)
     assert live.loop.snapshot.money.average > 2.0, "four times the budget, as was said"
+    live.close()
+
+
+def test_a_calendar_is_enough_where_its_week_is_whatever_the_night_has(tmp_path: Path) -> None:
+    night = Calendar(
+        periods=(Period(name="day", budget=40.0, begins=900, ends=1200), Period(name="n", budget=1))
+    )
+    live = begun(tmp_path, calendar=night, budget=night.average)
+    live.submit(spec("known"))
+    assert live.loop.snapshot.money.budget == 1.0
+    assert judged(live).warnings == ()
+    asked(live, live.loop.set_budget(2.0))
+    (said,) = judged(live).warnings
+    assert said.startswith("the budget of $2/h over a week is less than the jobs need")
     live.close()
 
 

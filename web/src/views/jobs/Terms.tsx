@@ -17,7 +17,7 @@ const PRIORITIES: Readonly<Record<SeenDetails["priority"], string>> = {
     "a second of it counts several times as much: it gets more GPUs, sooner, and costs more; others have less",
   normal: "a second of it counts once",
   background:
-    "no money is spent for it: it runs on GPUs that are paid for and empty, and makes room for others at once",
+    "nothing is rented for it: it runs on GPUs that are paid for and empty, whose cost is shown as its own, and makes room for others at once",
 };
 
 /** What the job starts after, may take and cost, and by when it is due. */
