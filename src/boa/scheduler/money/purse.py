@@ -21,7 +21,6 @@ from boa.scheduler.money.look import Look
 from boa.scheduler.money.money_state import MoneyState, SetAtRunTime
 from boa.scheduler.money.paid_for import paid_for, paying_holds, rate
 from boa.scheduler.money.stretches import Spell
-from boa.scheduler.money.tally import Tally
 from boa.scheduler.plan.plan_in_force import PlanState
 from boa.scheduler.state import Draft, State
 from boa.scheduler.words.of_limits import named_cap
@@ -365,8 +364,7 @@ class Purse:
         if now <= since:
             return
         spell = Spell(since, now, bill.total - self._in.pace.total)
-        held = state.tally.held(paying_holds(state), now)
-        state.tally = Tally(since=now)
+        state.tally, held = state.tally.looked(paying_holds(state), now)
         self._in = charged(
             self._in,
             self._tree_now,

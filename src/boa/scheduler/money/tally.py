@@ -29,13 +29,15 @@ class Tally:
             return self
         return Tally(since=self.since, closed=_more(self.closed, hold.stream, usd))
 
-    def held(self, open_holds: Iterable[Hold], now: Seconds) -> dict[str, Usd]:
-        """By stream, up to now."""
+    def looked(self, open_holds: Iterable[Hold], now: Seconds) -> "tuple[Tally, dict[str, Usd]]":
+        """Another tally, from now on, and dollars by stream up to now. Whoever was charged too much
+        gets it back from what it holds later."""
         found = dict(self.closed)
         for hold in open_holds:
-            usd = _held(hold, self.since, now)
-            found[hold.stream] = found.get(hold.stream, 0.0) + usd
-        return {stream: usd for stream, usd in found.items() if usd > 0}
+            found[hold.stream] = found.get(hold.stream, 0.0) + _held(hold, self.since, now)
+        owed = {stream: usd for stream, usd in found.items() if usd < 0}
+        held = {stream: usd for stream, usd in found.items() if usd > 0}
+        return Tally(since=now, closed=owed), held
 
     def as_document(self) -> dict[str, Any]:
         return {"since": self.since, "closed": dict(self.closed)}
