@@ -74,14 +74,18 @@ class UsageError(BoaError):
 class BudgetTooSmall(BoaError):
     exit_code = 3
 
-    def __init__(self, budget: UsdPerHour, needed: UsdPerHour, whose: str = "") -> None:
-        """`whose`: the name of the part of a shared budget, if it is not the whole."""
+    def __init__(
+        self, budget: UsdPerHour, needed: UsdPerHour, whose: str = "", field: str = ""
+    ) -> None:
+        """`whose`: the name of the part of a shared budget, or of the period, if it is not the
+        whole; `field`: of that part, which bounds what it spends."""
         self.budget, self.needed, self.whose = budget, needed, whose
         said = f"{whose}: a" if whose else "a"
+        what, jobs = (f"limit ({field})", "its jobs") if field else ("budget", "this workload")
         super().__init__(
-            f"{said} budget of {budget:.6g} per hour cannot keep up with this workload: the "
-            f"cheapest plan spends {no_less(needed)} per hour. Raise the budget to at least that, "
-            "or drop a job class."
+            f"{said} {what} of {budget:.6g} per hour cannot keep up with {jobs}: the "
+            f"cheapest plan spends {no_less(needed)} per hour. Raise the {what.split()[0]} to at "
+            "least that, or drop a job class."
         )
 
 

@@ -1772,9 +1772,14 @@ export interface components {
             allowed_per_hour: number;
             /**
              * Average Spend Per Hour
-             * @description From `since` until `until`.
+             * @description From `average_since` until `until`.
              */
             average_spend_per_hour: number;
+            /**
+             * Average Since
+             * @description `since`, but not before anything was rented.
+             */
+            average_since?: number;
             /**
              * Spend Now Per Hour
              * @description Price of everything that is rented at this moment.
