@@ -17,11 +17,29 @@ CloudTrouble (1), and those of `boa.server.http.errors`.
 
 import math
 import reprlib
+from datetime import date
 
 from boa.units import Seconds, UsdPerHour
 
 _SHOWN = 60
-_REPR = reprlib.Repr()  # bounded work, however much an alias in YAML may stand for
+
+
+class _Repr(reprlib.Repr):
+    """Values as files spell them. Bounded work, however much an alias in YAML may stand for."""
+
+    def repr_bool(self, value: bool, level: int) -> str:
+        return "true" if value else "false"
+
+    def repr_NoneType(self, value: None, level: int) -> str:  # noqa: N802
+        return "null"
+
+    def repr_date(self, value: date, level: int) -> str:
+        return value.isoformat()
+
+    repr_datetime = repr_date
+
+
+_REPR = _Repr()
 _REPR.maxstring = _REPR.maxother = _REPR.maxlong = 2 * _SHOWN
 
 
