@@ -2468,7 +2468,8 @@ export interface components {
         };
         /**
          * JobEstimate
-         * @description Time, dollars and widths of a job that was not submitted.
+         * @description Time, dollars and widths of a job that was not submitted, as a normal one; `priorities` has
+         *     others.
          */
         JobEstimate: {
             /**
@@ -2734,7 +2735,7 @@ export interface components {
              * @description Whether anything is known of the class; without that, all else is null.
              */
             known: boolean;
-            /** @description Without a deadline. */
+            /** @description Without a deadline, as a normal job. */
             usual: components["schemas"]["Foreseen"] | null;
             deadline: components["schemas"]["DeadlineTerms"] | null;
             max_cost: components["schemas"]["LimitTerms"] | null;
@@ -3512,6 +3513,11 @@ export interface components {
              * @description Dollars per hour that it then takes: so many more, and nobody else would be later.
              */
             class_usd_per_hour: number;
+            /**
+             * Note
+             * @description Why an urgent job takes as long as a normal one, where it does.
+             */
+            note?: string;
         };
         /**
          * ProbeOffer
@@ -4807,9 +4813,9 @@ export interface components {
                     name: string;
                     /** @description Average spend per hour while it lasts. */
                     budget_per_hour: number;
-                    /** @description Days on which it begins. */
+                    /** @description Days on which it begins. Not of the last period, which has all hours that are left. */
                     days?: ("mon" | "tue" | "wed" | "thu" | "fri" | "sat" | "sun")[];
-                    /** @description From when to when. */
+                    /** @description From when to when; likewise. */
                     hours?: string;
                     /** @description What GPUs cost then, over the workload's prices. */
                     price_factor?: number;
