@@ -17,11 +17,29 @@ CloudTrouble (1), and those of `boa.server.http.errors`.
 
 import math
 import reprlib
+from datetime import date
 
 from boa.units import Seconds, UsdPerHour
 
 _SHOWN = 60
-_REPR = reprlib.Repr()  # bounded work, however much an alias in YAML may stand for
+
+
+class _Repr(reprlib.Repr):
+    """Values as files spell them. Bounded work, however much an alias in YAML may stand for."""
+
+    def repr_bool(self, value: bool, level: int) -> str:
+        return "true" if value else "false"
+
+    def repr_NoneType(self, value: None, level: int) -> str:  # noqa: N802
+        return "null"
+
+    def repr_date(self, value: date, level: int) -> str:
+        return value.isoformat()
+
+    repr_datetime = repr_date
+
+
+_REPR = _Repr()
 _REPR.maxstring = _REPR.maxother = _REPR.maxlong = 2 * _SHOWN
 
 
@@ -74,14 +92,18 @@ class UsageError(BoaError):
 class BudgetTooSmall(BoaError):
     exit_code = 3
 
-    def __init__(self, budget: UsdPerHour, needed: UsdPerHour, whose: str = "") -> None:
-        """`whose`: the name of the part of a shared budget, if it is not the whole."""
+    def __init__(
+        self, budget: UsdPerHour, needed: UsdPerHour, whose: str = "", field: str = ""
+    ) -> None:
+        """`whose`: the name of the part of a shared budget, or of the period, if it is not the
+        whole; `field`: of that part, which bounds what it spends."""
         self.budget, self.needed, self.whose = budget, needed, whose
         said = f"{whose}: a" if whose else "a"
+        what, jobs = (f"limit ({field})", "its jobs") if field else ("budget", "this workload")
         super().__init__(
-            f"{said} budget of {budget:.6g} per hour cannot keep up with this workload: the "
-            f"cheapest plan spends {no_less(needed)} per hour. Raise the budget to at least that, "
-            "or drop a job class."
+            f"{said} {what} of {budget:.6g} per hour cannot keep up with {jobs}: the "
+            f"cheapest plan spends {no_less(needed)} per hour. Raise the {what.split()[0]} to at "
+            "least that, or drop a job class."
         )
 
 

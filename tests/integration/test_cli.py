@@ -446,7 +446,7 @@ def test_a_ceiling_below_what_a_team_needs_exits_with_3_and_names_the_team(
     teams = tmp_path / "teams.yaml"
     teams.write_text("{budget_per_hour: 10, parts: {one: {max_per_hour: 1e-6, classes: [small]}}}")
     run("plan", workload, "--budgets", str(teams), code=3)
-    assert run.err.startswith("error: one: a budget of 1e-06 per hour cannot keep up")
+    assert run.err.startswith("error: one: a limit (max_per_hour) of 1e-06 per hour cannot keep up")
 
 
 def test_a_week_is_planned_with_work_that_waits_for_cheap_hours(

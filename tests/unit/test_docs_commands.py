@@ -11,9 +11,11 @@ import pytest
 
 from boa.cli import root
 from doc_links import PAGES, ROOT
-from shown_commands import blocks
+from shown_commands import blocks, shell
 
 SHOWN = [page for page in PAGES if page.name != "CHANGELOG.md"]
+PLANS = ("docs/teams.md", "docs/calendars.md")
+"""Pages of files to plan with: they are run as they stand there."""
 ENDS = ";|&<>()"
 """Signs of the shell that end a command."""
 
@@ -58,6 +60,15 @@ def unknown(words: list[str]) -> str | None:
 def test_every_command_and_option_that_a_page_shows_is_there(page: Path) -> None:
     wrong = [(" ".join(said), word) for said in shown(page) if (word := unknown(said))]
     assert wrong == []
+
+
+@pytest.mark.parametrize("page", PLANS)
+def test_plans_that_a_page_shows_come_out_as_shown(page: str, tmp_path: Path) -> None:
+    found = blocks((ROOT / page).read_text("utf-8"))
+    assert any(block.word == "file" for block in found)
+    with shell(tmp_path) as terminal:
+        for block in found:
+            terminal.run(block)
 
 
 def test_pages_show_commands() -> None:

@@ -1,6 +1,6 @@
 """Shapes of the estimate of a job before it is submitted."""
 
-from typing import Literal
+from typing import Literal, NotRequired
 
 from typing_extensions import TypedDict
 
@@ -80,10 +80,13 @@ class PriorityCost(TypedDict):
     """Seconds of everybody's average JCT that the class costs, if all its jobs were so."""
     class_usd_per_hour: float
     """Dollars per hour that it then takes: so many more, and nobody else would be later."""
+    note: NotRequired[str]
+    """Why an urgent job takes as long as a normal one, where it does."""
 
 
 class JobEstimate(OfClass):
-    """Time, dollars and widths of a job that was not submitted."""
+    """Time, dollars and widths of a job that was not submitted, as a normal one; `priorities` has
+    others."""
 
     basis: Literal["jobs", "profile", "measured"] | None
     """Jobs of the class that succeeded; a profile of it; reports of jobs under way. Null: nobody

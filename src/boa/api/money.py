@@ -204,7 +204,9 @@ class Cost(LimitsSet, MonthForecast, FollowsCalendar):
     """The budget that was in force, on average over the same time as the spend; today's where it
     was not noted down."""
     average_spend_per_hour: float
-    """From `since` until `until`."""
+    """From `average_since` until `until`."""
+    average_since: NotRequired[float]
+    """`since`, but not before anything was rented."""
     spend_now_per_hour: float
     """Price of everything that is rented at this moment."""
     since: float

@@ -40,7 +40,7 @@ class JobTerms(TypedDict):
     known: bool
     """Whether anything is known of the class; without that, all else is null."""
     usual: Foreseen | None
-    """Without a deadline."""
+    """Without a deadline, as a normal job."""
     deadline: DeadlineTerms | None
     max_cost: LimitTerms | None
     max_time: LimitTerms | None

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from datetime import date
 from typing import Any
 
+from boa.formats.parts import YEARS
 from boa.formats.shapes import FLAG, BeyondSchema, Field, Shape, Wrong, number
 from boa.model.terms import Each, Terms
 from boa.units import UsdPerHour
@@ -17,18 +18,21 @@ AMOUNTS: Mapping[str, Each] = {
 """Fields that say it otherwise than by the hour."""
 WAYS = ("budget_per_hour", *AMOUNTS)
 _DAY = r"^\d{4}-\d{2}-\d{2}$"
-_EXPECTED = "a day, such as 2027-03-31"
+_EXPECTED = f"a day of the years {YEARS[0]} to {YEARS[-1]}, such as 2027-03-31"
+NO_DAY = "which is on no calendar"
 
 
 def _day(value: Any) -> date:
-    if isinstance(value, date):  # as YAML reads it
-        return date(value.year, value.month, value.day)
-    if not isinstance(value, str) or not re.fullmatch(_DAY[1:-1], value, re.ASCII):
+    said = value.isoformat()[:10] if isinstance(value, date) else value  # as YAML reads it
+    if not isinstance(said, str) or not re.fullmatch(_DAY[1:-1], said, re.ASCII):
         raise Wrong(value, _EXPECTED)
     try:
-        return date.fromisoformat(value)
+        day = date.fromisoformat(said)
     except ValueError:
-        raise BeyondSchema(value, _EXPECTED) from None
+        raise BeyondSchema(value, _EXPECTED, f"got {said}, {NO_DAY}") from None
+    if day.year not in YEARS:
+        raise BeyondSchema(said, _EXPECTED)
+    return day
 
 
 _UNTIL: Shape[date] = Shape(_day, {"type": "string", "pattern": _DAY}, "day, such as `2027-03-31`")
@@ -36,20 +40,20 @@ _UNTIL: Shape[date] = Shape(_day, {"type": "string", "pattern": _DAY}, "day, suc
 TERMS = (
     Field(
         "budget_per_month",
-        number(above=0),
+        number(above=0, of="USD"),
         "Or what it has by the calendar month, whose hours are counted: what is left of it is "
         "spread over those that are left.",
         otherwise="by the hour",
     ),
     Field(
         "budget_per_quarter",
-        number(above=0),
+        number(above=0, of="USD"),
         "Or by the quarter.",
         otherwise="by the hour",
     ),
     Field(
         "budget_total",
-        number(above=0),
+        number(above=0, of="USD"),
         "Or in total, for a project, until a date. After it there is nothing by right.",
         otherwise="by the hour",
     ),

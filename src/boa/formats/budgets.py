@@ -8,7 +8,7 @@ from typing import Any
 from boa.formats.budget_terms import TERMS, WAYS, average, terms_of
 from boa.formats.containers import list_of, mapping_of, object_of
 from boa.formats.files import read_document
-from boa.formats.parts import LINE, NAME, VERSION_1
+from boa.formats.parts import LABEL, LINE, NAME, VERSION_1
 from boa.formats.shapes import (
     FLAG,
     BeyondSchema,
@@ -28,7 +28,8 @@ from boa.model.terms import Terms
 DEEPEST = 3
 """Parts within parts: teams of an organisation, projects of a team, users of a project."""
 _ROUNDING = 1e-9
-
+_RATE = "USD per hour"
+_PARTS = "a mapping from names to parts, such as {vision: {budget_per_hour: 15, classes: [bert]}}"
 
 _PEOPLE = (
     Field(
@@ -54,7 +55,7 @@ def _part(depth: int) -> Shape[Budget]:
         object_of(
             Field(
                 "budget_per_hour",
-                number(least=0),
+                number(least=0, of=_RATE),
                 "Average spend that it has by right, whenever it wants it. What it does not want, "
                 "others may have.",
                 otherwise="0",
@@ -63,13 +64,13 @@ def _part(depth: int) -> Shape[Budget]:
             *TERMS,
             Field(
                 "max_per_hour",
-                nullable(number(above=0)),
+                nullable(number(above=0, of=_RATE)),
                 "The most that it spends on average, with what others leave it.",
                 otherwise="what there is",
             ),
             Field(
                 "max_spend_per_hour",
-                nullable(number(above=0)),
+                nullable(number(above=0, of=_RATE)),
                 "A hard cap: its jobs never hold more than this at any moment. Those that would "
                 "are narrowed, or wait.",
                 otherwise="no cap",
@@ -98,6 +99,7 @@ def _part(depth: int) -> Shape[Budget]:
             *_PEOPLE,
             *within,
             make=_unnamed,
+            expected="a mapping such as {budget_per_hour: 15, classes: [bert]}",
         )
     )
 
@@ -105,7 +107,7 @@ def _part(depth: int) -> Shape[Budget]:
 def _parts(depth: int) -> Field:
     return Field(
         "parts",
-        mapping_of(NAME, _part(depth), called="NAME", least=0),
+        mapping_of(LABEL, _part(depth), called="NAME", least=0, expected=_PARTS),
         "Those who share it, by name: teams, projects, users.",
         otherwise="nobody",
     )
@@ -135,9 +137,9 @@ def _whole(*, name: str, parts: dict[str, Budget], **values: Any) -> Budget:
     terms = terms_of(values)
     per_hour = average(terms, values.get("per_hour"))
     if not per_hour:
-        value = None if terms is None else "budget_total"
-        ways = ", ".join(WAYS[:-1])
-        raise BeyondSchema(value, f"one of {ways}: a plan is for a while", at=".budget_per_hour")
+        problem = "missing" if terms is None else "missing beside budget_total"
+        expected = f"one of {', '.join(WAYS[:-1])}: a plan is for a while"
+        raise BeyondSchema(None, expected, problem, at=".budget_per_hour")
     whole = Budget(name=name, per_hour=per_hour, terms=terms, parts=_named(parts))
     _check_names(whole)
     _check_money(whole, per_hour or math.inf, "")
@@ -186,16 +188,17 @@ def _check_money(budget: Budget, most: float, at: str) -> None:
     """Nobody has by right what is not there."""
     shares = sum(part.per_hour for part in budget.parts)
     if shares > most * (1 + _ROUNDING):
-        expected = f"parts that have at most {most:g} by right, all together"
-        raise BeyondSchema(f"{shares:g}", expected, at=f"{at}.parts")
+        problem = f"they have {shares:g} USD per hour by right, all together"
+        expected = f"at most the {most:g} that they share"
+        raise BeyondSchema(shares, expected, problem, at=f"{at}.parts")
     for part in budget.parts:
         here = f"{at}.parts{step(part.name)}"
         ceiling = most if part.max_per_hour is None else part.max_per_hour
         if part.per_hour > ceiling * (1 + _ROUNDING):
-            expected = f"at least its budget_per_hour, {part.per_hour:g}"
+            expected = f"at least what it has by right, {part.per_hour:g} USD per hour"
             raise BeyondSchema(ceiling, expected, at=f"{here}.max_per_hour")
         if part.max_spend is not None and part.per_hour > part.max_spend * (1 + _ROUNDING):
-            expected = f"at least what it has by right on average, {part.per_hour:g}"
+            expected = f"at least what it has by right on average, {part.per_hour:g} USD per hour"
             raise BeyondSchema(part.max_spend, expected, at=f"{here}.max_spend_per_hour")
         _check_money(part, max(part.per_hour, min(ceiling, most)), here)
 
@@ -206,10 +209,10 @@ BUDGETS = Format(
     "classes of jobs they pay for. Money is in USD.",
     object_of(
         VERSION_1,
-        Field("name", NAME, "Of the whole.", default="all"),
+        Field("name", LABEL, "Of the whole.", default="all"),
         Field(
             "budget_per_hour",
-            number(above=0),
+            number(above=0, of=_RATE),
             "Average spend of all together.",
             otherwise="as one of the next three says",
             to="per_hour",
@@ -217,7 +220,7 @@ BUDGETS = Format(
         *TERMS,
         needed(
             "parts",
-            mapping_of(NAME, _part(1), called="NAME"),
+            mapping_of(LABEL, _part(1), called="NAME", expected=_PARTS),
             "Those who share it, by name: teams, projects, users. The whole pays for classes that "
             "none of them names.",
         ),

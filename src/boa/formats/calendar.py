@@ -8,9 +8,10 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from boa.errors import InputError
+from boa.formats.budget_terms import NO_DAY
 from boa.formats.containers import list_of, mapping_of, object_of
 from boa.formats.files import read_document
-from boa.formats.parts import NAME, VERSION_1
+from boa.formats.parts import LABEL, NAME, VERSION_1, YEARS
 from boa.formats.shapes import (
     BeyondSchema,
     Field,
@@ -32,7 +33,9 @@ _EXPECTED = "hours such as 08:00-20:00 (or 20:00-06:00, into the next day)"
 _TIME = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2})?(Z|[+-][0-9]{2}:[0-9]{2})?)?"
 )
-_MOMENT = "a day or time such as 2026-12-31 or 2026-12-31T18:00"
+_MOMENT = (
+    f"a day or time of the years {YEARS[0]} to {YEARS[-1]}, such as 2026-12-31 or 2026-12-31T18:00"
+)
 MOST_PERIODS = 20
 
 
@@ -77,19 +80,18 @@ def _moment(value: Any) -> datetime:
         raise Wrong(value, _MOMENT)
     try:
         moment = datetime.fromisoformat(said.replace("Z", "+00:00"))
-        return moment + timedelta(days=1) if len(said) == len("2026-12-31") else moment
-    except (ValueError, OverflowError):
-        raise BeyondSchema(value, _MOMENT) from None
+    except ValueError:
+        raise BeyondSchema(value, _MOMENT, f"got {said}, {NO_DAY}") from None
+    if moment.year not in YEARS:
+        raise BeyondSchema(said, _MOMENT)
+    return moment + timedelta(days=1) if len(said) == len("2026-12-31") else moment
 
 
 def _unix(said: datetime | None, time_zone: str) -> Seconds | None:
     if said is None:
         return None
-    try:
-        zone = UTC if time_zone == "UTC" else ZoneInfo(time_zone)
-        return (said if said.tzinfo else said.replace(tzinfo=zone)).timestamp()
-    except (ValueError, OverflowError, OSError):
-        raise BeyondSchema(str(said), _MOMENT, at=".until") from None
+    zone = UTC if time_zone == "UTC" else ZoneInfo(time_zone)
+    return (said if said.tzinfo else said.replace(tzinfo=zone)).timestamp()
 
 
 _UNTIL: Shape[datetime] = Shape(
@@ -113,7 +115,19 @@ def _calendar(
         if not found.share(n):
             expected = "hours that no period before it has, and some that none after it needs"
             raise BeyondSchema(period.name, expected, at=f".periods[{n}]")
+    _check_last(found)
     return found
+
+
+def _check_last(calendar: Calendar) -> None:
+    """The last period has all hours that are left: what it says of itself is to be so."""
+    last, said = len(calendar.periods) - 1, calendar.periods[-1].minutes()
+    more = (at for at, period in enumerate(calendar.week) if period == last and at not in said)
+    if (first := next(more, None)) is not None:
+        day, minute = divmod(first, MINUTES_PER_DAY)
+        problem = f"leaves {DAYS[day]} {minute // 60:02}:{minute % 60:02} to nobody"
+        expected = "a last period without days and hours: it has all that are left"
+        raise BeyondSchema(None, expected, problem, at=f".periods[{last}]")
 
 
 CALENDAR = Format(
@@ -126,20 +140,21 @@ CALENDAR = Format(
             "periods",
             list_of(
                 object_of(
-                    needed("name", NAME, "A name that no other period has."),
+                    needed("name", LABEL, "A name that no other period has."),
                     needed(
                         "budget_per_hour",
-                        number(above=0),
+                        number(above=0, of="USD per hour"),
                         "Average spend per hour while it lasts.",
                         to="budget",
                     ),
                     Field(
                         "days",
                         list_of(choice(DAYS), unique="each day once"),
-                        "Days on which it begins.",
+                        "Days on which it begins. Not of the last period, which has all hours that "
+                        "are left.",
                         otherwise="every day",
                     ),
-                    Field("hours", _SPAN, "From when to when.", otherwise="all day"),
+                    Field("hours", _SPAN, "From when to when; likewise.", otherwise="all day"),
                     Field(
                         "price_factor",
                         number(above=0),
@@ -180,9 +195,10 @@ def load_calendar(path: str | Path) -> Calendar:
     return parse_calendar(read_document(path))
 
 
-def parse_calendar(document: Any) -> Calendar:
-    """A calendar from plain mappings and lists, as YAML and JSON give them."""
-    return CALENDAR.shape.read(document)
+def parse_calendar(document: Any, at: str = "") -> Calendar:
+    """A calendar from plain mappings and lists, as YAML and JSON give them. `at`: where it
+    stands, if it is no file of its own."""
+    return CALENDAR.shape.read(document, at)
 
 
 def check_types(

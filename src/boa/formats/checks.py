@@ -33,9 +33,16 @@ def text(value: Any, path: str) -> str:
     return parts.NAME.read(value, path)
 
 
-def number(value: Any, path: str, **bounds: float) -> float:
-    """A finite number within bounds: `above` (exclusive), `least`, `most`."""
-    return shapes.number(**bounds).read(value, path)
+def number(
+    value: Any,
+    path: str,
+    *,
+    above: float | None = None,
+    least: float | None = None,
+    most: float | None = None,
+) -> float:
+    """A finite number within bounds; `above` is exclusive."""
+    return shapes.number(above=above, least=least, most=most).read(value, path)
 
 
 def whole(value: Any, path: str, *, least: int = 1, most: int | None = None) -> int:

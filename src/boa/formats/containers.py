@@ -93,6 +93,7 @@ def object_of(
     one_of: Sequence[str] = (),
     at_most_one: Sequence[str] = (),
     open_to_more: bool = False,
+    expected: str = "a mapping",
     words: str = "mapping",
 ) -> Shape[T]:
     """An object with exactly these fields, made into a value by their names. `open_to_more`: it may
@@ -105,7 +106,7 @@ def object_of(
 
     def take(value: Any) -> T:
         if not isinstance(value, dict):
-            raise Wrong(value, "a mapping")
+            raise Wrong(value, expected)
         given = value.keys()
         if not (given <= known or open_to_more) or not required <= given:
             raise misfit(value, fields, open_to_more)

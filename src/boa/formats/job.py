@@ -190,6 +190,7 @@ _GPUS = object_of(
         otherwise="any",
     ),
     make=_limits,
+    expected="a mapping such as {min: 1, max: 4}",
 )
 _PRELOAD = list_of(
     text(

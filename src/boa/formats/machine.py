@@ -52,8 +52,9 @@ def slot_words(
         return None
     kind = gpu_types[SLOT]
     slots = kind.gpus_per_node * max_nodes[SLOT]
+    each = ", one for a core" if slots == _cores() else ""
     return (
-        f"no GPUs here: {slots} slots stand for them, one for a core. A slot runs one process of a "
+        f"no GPUs here: {slots} slots stand for them{each}. A slot runs one process of a "
         f"job and counts ${kind.price:g}/h, which nobody is paid; no core is reserved for it"
     )
 

@@ -38,6 +38,10 @@ def printable(most: int = MAX_NAME) -> Shape[str]:
 
 
 LINE = printable()
+LABEL = printable(100)
+"""A name that people give and that tables have a column for: of a part, of a period."""
+YEARS = range(1970, 2201)
+"""Years of days that a file may name: clocks of every zone can tell them."""
 PATH = r"^(?=[\s\S]*\S)[^\x00]*$"
 """Any path, as a pattern."""
 FILE = text("a file", pattern=PATH, words="path, relative to this file")

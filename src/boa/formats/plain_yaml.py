@@ -20,7 +20,14 @@ _MERGE = "tag:yaml.org,2002:merge"
 
 
 class _Loader(_Base):  # type: ignore[misc]
-    """PyYAML's safe loader, but 1e-6 is a number (as in YAML 1.2) and no key may occur twice."""
+    """PyYAML's safe loader, but 1e-6 is a number (as in YAML 1.2), no key may occur twice, and a
+    day that is on no calendar is text: whoever reads the field says so."""
+
+    def construct_yaml_timestamp(self, node: Any) -> Any:
+        try:
+            return super().construct_yaml_timestamp(node)
+        except ValueError:
+            return node.value
 
     def construct_mapping(self, node: Any, deep: bool = False) -> Any:
         keys = [k.value for k, _ in node.value if k.tag != _MERGE and not isinstance(k.value, list)]
@@ -28,6 +35,7 @@ class _Loader(_Base):  # type: ignore[misc]
         return super().construct_mapping(node, deep)
 
 
+_Loader.add_constructor("tag:yaml.org,2002:timestamp", _Loader.construct_yaml_timestamp)
 _Loader.add_implicit_resolver(
     "tag:yaml.org,2002:float",
     re.compile(r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)[eE][-+]?[0-9]+$"),

@@ -161,7 +161,7 @@ def _log_bytes(megabytes: float) -> int:
 _MONEY = (
     Field(
         "budget_per_hour",
-        number(above=0),
+        number(above=0, of="USD per hour"),
         "Average spend per hour that is steered to.",
         otherwise=f"{DEFAULT_BUDGET:g}",
         to="budget",
@@ -169,7 +169,7 @@ _MONEY = (
     *TERMS,
     Field(
         "max_spend_per_hour",
-        nullable(number(above=0)),
+        nullable(number(above=0, of="USD per hour")),
         "Never spend more than this at any moment.",
         otherwise="no limit",
         to="max_spend",

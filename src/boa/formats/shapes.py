@@ -122,14 +122,19 @@ def cut(key: object) -> str:
 
 
 def number(
-    *, above: float | None = None, least: float | None = None, most: float | None = None
+    *,
+    above: float | None = None,
+    least: float | None = None,
+    most: float | None = None,
+    of: str = "",
 ) -> Shape[float]:
-    """A finite number within bounds; `above` is exclusive."""
+    """A finite number within bounds; `above` is exclusive. `of`: its unit, as an error names it."""
     low = next((bound for bound in (above, least) if bound is not None), -inf)
     high = inf if most is None else most
     bounds = {">": above, ">=": least, "<=": most}
     said = [f"{sign} {bound:g}" for sign, bound in bounds.items() if bound is not None]
-    expected = " and ".join([" ".join(["a finite number", *said[:1]]), *said[1:]])
+    what = f"a finite number of {of}" if of else "a finite number"
+    expected = " and ".join([" ".join([what, *said[:1]]), *said[1:]])
 
     def take(value: Any) -> float:
         kind = type(value)

@@ -103,6 +103,25 @@ class Budget:
             parts=tuple(part.scaled(factor) for part in self.parts),
         )
 
+    @property
+    def on_average(self) -> "Budget":
+        """The tree over months, whatever was spent before: a hard cap bounds an average too, and
+        whoever does not borrow spends no more than their own."""
+        own = None if self.borrows else self.per_hour
+        bounds = [most for most in (self.max_per_hour, self.max_spend, own) if most is not None]
+        return replace(
+            self,
+            max_per_hour=min(bounds, default=None),
+            parts=tuple(part.on_average for part in self.parts),
+        )
+
+    @property
+    def ceiling_field(self) -> str:
+        """The field of its file that bounds its average, in a tree that is `on_average`."""
+        if self.max_per_hour is not None and self.max_per_hour == self.max_spend:
+            return "max_spend_per_hour"
+        return "max_per_hour" if self.borrows else "borrows: false"
+
     def paying_for(self, classes: tuple[str, ...]) -> "Budget":
         """The same tree for these classes or streams: the whole pays for those that nobody names,
         and nobody for those that do not come."""

@@ -6,6 +6,7 @@ from boa.model.access import Caller
 from boa.model.cluster import Allocation, Share
 from boa.model.job import JobRecord, JobSpec
 from boa.model.plan import ClassPlan, Variant
+from boa.model.priorities import Priority
 from boa.model.service import ServiceConfig
 from boa.model.streams import stream_of
 from boa.policy.boa import Planned
@@ -28,6 +29,8 @@ class JobEstimate:
     job_class: str
     payer: str = ""
     """Part of the budget that would pay because of who asks; empty: the class says."""
+    priority: Priority = "normal"
+    """As asked for: time, cost and widths are a normal job's."""
     basis: Basis | None = None
     """None: nobody knows the class."""
     jobs: int = 0
@@ -105,6 +108,7 @@ class Estimator:
             queue=self._queue(draft, first.gpu, first.width),
             plan=state.number if state is not None and planned else None,
             priorities=priority_costs(memory, job.stream, spec.gpus, decider.priorities, mean),
+            priority=spec.priority,
             now=now,
         )
 

@@ -120,9 +120,13 @@ def looked_up(look: Callable[[], _T]) -> _T:
 
 
 async def only_known_parameters(request: Request) -> None:  # on no thread: that takes longer
-    """A misspelt parameter is an error, not silently another question."""
+    """A misspelt parameter is an error, not silently another question, and so is a second value."""
     known = [parameter.alias for parameter in request.scope["route"].dependant.query_params]
-    for name in request.query_params:
+    seen = set[str]()
+    for name, _ in request.query_params.multi_items():
         if name not in known:
             expected = f"one of {', '.join(known)}" if known else "no parameters"
             raise InputError(name[:_LONGEST], None, expected, "unknown parameter")
+        if name in seen:
+            raise InputError(name, None, "it once", "occurs twice")
+        seen.add(name)

@@ -48,6 +48,11 @@ class BudgetOutcome:
     alone_jct: Seconds | None = None
     """The same if it had its share and nobody else's; None: that cannot keep up."""
 
+    @property
+    def would_spend_more(self) -> bool:
+        """Whether money would buy it anything."""
+        return self.multiplier > 0 and self.spend < self.wanted * (1 - ROUNDING)
+
 
 @dataclass(frozen=True, slots=True)
 class SharedOptimum:
@@ -203,14 +208,12 @@ def _too_small(
     paid = [index[name] for name in budget.every_class]
     least = sum(arrivals[i] * pricing.chains[i].points()[-1].cost for i in paid)
     ceiling = budget.per_hour if top else budget.max_per_hour or 0.0
+    field = "budget_per_hour" if top else budget.ceiling_field
     if least > ceiling * (1 + ROUNDING):
-        return BudgetTooSmall(ceiling, least, "" if top else budget.name)
-    field = "per_hour" if top else "max_per_hour"
-    return InputError(
-        f"{budget.name}: {field}",
-        ceiling,
-        f"at least {no_less(needed)}: what its parts have by right, and its other jobs need",
-    )
+        return BudgetTooSmall(ceiling, least, *(() if top else (budget.name, field)))
+    needs = "what its parts have by right, and its other jobs need"
+    expected = f"at least {no_less(needed)} USD per hour: {needs}"
+    return InputError(f"{budget.name}: {field}", f"{ceiling:.6g} USD per hour", expected)
 
 
 def _multipliers(top: _Level) -> dict[str, float]:

@@ -9,6 +9,7 @@ import pytest
 
 from boa.errors import InputError
 from boa.formats.budgets import parse_budgets
+from boa.formats.plain_yaml import load_yaml
 from boa.model.budgets import Budget
 from boa.model.terms import Terms
 from documents import BUDGETS
@@ -65,11 +66,13 @@ def test_every_class_has_one_payer_and_the_whole_pays_for_the_rest() -> None:
     [
         (
             {"language": {"budget_per_hour": 26}},
-            "parts: got '41'; expected parts that have at most 40 by right",
+            "parts: they have 41 USD per hour by right, all together; expected at most the 40 "
+            "that they share",
         ),
         (
             {"vision": {"budget_per_hour": 15, "max_per_hour": 14}},
-            "parts.vision.max_per_hour: got 14.0; expected at least its budget_per_hour, 15",
+            "parts.vision.max_per_hour: got 14.0; expected at least what it has by right, 15 USD "
+            "per hour",
         ),
         (
             {"language": {"classes": ["resnet18"]}},
@@ -83,7 +86,8 @@ def test_every_class_has_one_payer_and_the_whole_pays_for_the_rest() -> None:
         ({"lab": {}}, "parts.lab: got 'lab'; expected a name that no other part has"),
         (
             {"vision": {"max_per_hour": 10, "parts": {"eve": {"budget_per_hour": 11}}}},
-            "parts.vision.parts: got '11'; expected parts that have at most 10",
+            "parts.vision.parts: they have 11 USD per hour by right, all together; expected at "
+            "most the 10",
         ),
         (
             {"vision": {"parts": {"a": {"parts": {"b": {"parts": {"c": {}}}}}}}},
@@ -100,15 +104,16 @@ def test_every_class_has_one_payer_and_the_whole_pays_for_the_rest() -> None:
         ),
         (
             {"vision": {"budget_total": 300, "until": "2027-02-30"}},
-            "parts.vision.until: got '2027-02-30'; expected a day, such as 2027-03-31",
+            "parts.vision.until: got 2027-02-30, which is on no calendar; expected a day of the "
+            "years",
         ),
         (
             {"vision": {"budget_per_hour": 5, "rolls_over": True}},
-            "parts.vision.rolls_over: got True; expected budget_per_month or budget_per_quarter",
+            "parts.vision.rolls_over: got true; expected budget_per_month or budget_per_quarter",
         ),
         (
             {"vision": {"budget_per_month": 40 * 731}},
-            "parts: got '40.0274'; expected parts that have at most 40 by right",
+            "parts: they have 40.0274 USD per hour by right, all together",
         ),
         (
             {"vision": {"budget_per_hour": 5, "max_spend_per_hour": 4}},
@@ -118,14 +123,52 @@ def test_every_class_has_one_payer_and_the_whole_pays_for_the_rest() -> None:
             {"vision": {"budget_per_hour": 5, "max_per_hour": 6, "borrows": False}},
             "parts.vision.borrows: got 'max_per_hour and borrows: false'; expected one of them",
         ),
-        ({"vision": {"borrows": False}}, "parts.vision.borrows: got False; expected money of its"),
-        ({"vision": {"budget_per_hour": -1}}, "parts.vision.budget_per_hour: got -1"),
+        ({"vision": {"borrows": False}}, "parts.vision.borrows: got false; expected money of its"),
+        (
+            {"vision": {"budget_per_hour": -1}},
+            "parts.vision.budget_per_hour: got -1; expected a finite number of USD per hour >= 0",
+        ),
+        (
+            {"vision": {"budget_total": 300, "until": date(9999, 12, 31)}},
+            "parts.vision.until: got '9999-12-31'; expected a day of the years 1970 to 2200",
+        ),
+        (
+            {"vision": {"budget_total": 300, "until": "0001-01-01"}},
+            "parts.vision.until: got '0001-01-01'; expected a day of the years 1970 to 2200",
+        ),
+        (
+            {"vision": 135},
+            "parts.vision: got 135; expected a mapping such as {budget_per_hour: 15, classes: [",
+        ),
+        (
+            {"vi\x1bsion": {}},
+            "parts.vi\\x1bsion: got 'vi\\x1bsion'; expected 1 to 100 printable characters",
+        ),
+        ({"v" * 101: {}}, "expected 1 to 100 printable characters"),
         ({"vision": {"budget_per_hour": float("nan")}}, "parts.vision.budget_per_hour: got nan"),
     ],
 )
 def test_a_mistake_is_named_at_its_place(parts: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError, match=re.escape(said)):
         parse_budgets(changed(**parts))
+
+
+@pytest.mark.parametrize("parts", [135, ["vision"], "vision"])
+def test_parts_that_are_no_mapping_are_told_what_one_is(parts: Any) -> None:
+    with pytest.raises(InputError, match=r"a mapping from names to parts, such as \{vision"):
+        parse_budgets({**BUDGETS, "parts": parts})
+
+
+def test_a_day_on_no_calendar_is_named_as_yaml_has_it_too() -> None:
+    file = "{budget_per_hour: 4, parts: {thesis: {budget_total: 3, until: 2027-02-31}}}"
+    with pytest.raises(InputError, match="until: got 2027-02-31, which is on no calendar"):
+        parse_budgets(load_yaml(file))
+
+
+def test_a_total_alone_is_no_money_for_a_while() -> None:
+    document = {"budget_total": 12, "until": "2027-02-01", "parts": {"a": {}}}
+    with pytest.raises(InputError, match="budget_per_hour: missing beside budget_total; expected"):
+        parse_budgets(document)
 
 
 def test_a_whole_without_money_is_refused() -> None:

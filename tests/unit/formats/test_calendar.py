@@ -2,7 +2,7 @@
 
 import copy
 import re
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
 import pytest
@@ -44,13 +44,38 @@ def test_a_day_at_which_the_budget_ends_is_meant_whole() -> None:
     [
         ({"time_zone": "Berlin"}, "time_zone: got 'Berlin'; expected a time zone such as"),
         ({"time_zone": "../etc"}, "time_zone: got '../etc'"),
-        ({"until": "tomorrow"}, "until: got 'tomorrow'; expected a day or time such as"),
-        ({"until": "2026-02-30"}, "until: got '2026-02-30'"),
+        ({"until": "tomorrow"}, "until: got 'tomorrow'; expected a day or time of the years"),
+        ({"until": "2026-02-30"}, "until: got 2026-02-30, which is on no calendar; expected"),
+        ({"until": date(9999, 12, 31)}, "until: got '9999-12-31'; expected a day or time of the"),
+        ({"until": "9999-12-31T18:00"}, "until: got '9999-12-31T18:00'"),
+        ({"until": "0001-01-01"}, "until: got '0001-01-01'"),
     ],
 )
 def test_zones_and_ends_that_do_not_exist_are_named(fields: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError, match=re.escape(said)):
         parse_calendar({**CALENDAR, **fields})
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"hours": "08:00-20:00"}, {"days": ["sat"]}, {"days": ["sat"], "hours": "20:00-06:00"}],
+)
+def test_the_last_period_may_not_leave_hours_to_nobody(fields: dict[str, Any]) -> None:
+    said = "periods[2]: leaves mon 06:00 to nobody; expected a last period without days and hours"
+    with pytest.raises(InputError, match=re.escape(said)):
+        parse_calendar(changed(2, **fields))
+
+
+def test_the_last_period_may_name_the_hours_that_are_left() -> None:
+    day = {"name": "day", "hours": "08:00-20:00", "budget_per_hour": 1}
+    night = {"name": "night", "hours": "20:00-08:00", "budget_per_hour": 2}
+    assert parse_calendar({"periods": [day, night]}).share(1) == 0.5
+
+
+@pytest.mark.parametrize("name", ["a\nb", "\x1b[31m", "x" * 101])
+def test_names_of_periods_are_short_and_printable(name: str) -> None:
+    with pytest.raises(InputError, match=r"name: .*expected 1 to 100 printable characters"):
+        parse_calendar(changed(0, name=name))
 
 
 @pytest.mark.parametrize(

@@ -253,6 +253,12 @@ def test_an_empty_list_of_gpu_types_is_refused_and_any_is_left_out() -> None:
     assert job_document(read_job_spec({"class": "a", "run": "b"}))["gpus"] == {"min": 1, "max": 64}
 
 
+def test_limits_that_are_no_mapping_are_told_what_one_is() -> None:
+    wrong = r"gpus: got '1-4'; expected a mapping such as \{min: 1, max: 4\}"
+    with pytest.raises(InputError, match=wrong):
+        read_job_spec(changed("gpus", "1-4"))
+
+
 def test_a_misspelt_field_is_named_with_the_one_that_was_meant() -> None:
     with pytest.raises(InputError, match="gpu: unknown field, perhaps gpus is meant; expected one"):
         read_job_spec({**JOB, "gpu": {"min": 1}})

@@ -121,7 +121,7 @@ def test_a_template_that_is_not_there_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("machines", "said"),
     [
-        ({}, r"machines: got None; .*T4 has none"),
+        ({}, r"machines: got null; .*T4 has none"),
         ({"H100": {"instance_types": ["p5"]}}, r"machines.H100: .*one of the gpu_types: T4"),
         ({"T4": {"capacity": "spot"}}, r"machines.T4: .*instance_types, or requirements"),
     ],

@@ -177,6 +177,7 @@ def test_without_anything_there_is_a_slot_for_every_core_at_a_budget_of_four(
     said = slot_words(config.gpu_types, config.max_nodes)
     assert said is not None
     assert said.startswith(f"no GPUs here: {per_node * nodes} slots stand for them")
+    assert (", one for a core." in said) == (per_node * nodes == cores)
     assert config.data_dir == tmp_path / "home"
     assert config.db == f"sqlite:///{tmp_path}/home/boa.db"
 
@@ -419,5 +420,5 @@ def test_those_who_share_a_budget_need_a_policy_that_follows_one(tmp_path: Path)
 def test_more_by_right_than_the_budget_is_refused_with_its_place(tmp_path: Path) -> None:
     file = tmp_path / "boa.yaml"
     file.write_text("{budget_per_hour: 4, parts: {vision: {budget_per_hour: 5}}}")
-    with pytest.raises(InputError, match="parts: got '5'; expected parts that have at most 4"):
+    with pytest.raises(InputError, match="parts: they have 5 USD per hour by right"):
         load(file)

@@ -93,7 +93,7 @@ CONFIG: dict[str, Any] = {
 
 def test_a_fixed_cluster_has_to_be_told_how_large_it_is() -> None:
     config = {**CONFIG, "policy": "gavel", "gpu_types": {"T4": GpuType(name="T4")}}
-    with pytest.raises(InputError, match=r"gpu_types.T4.max_nodes: got None; expected a number of"):
+    with pytest.raises(InputError, match=r"gpu_types.T4.max_nodes: got null; expected a number of"):
         service._policy(ServiceConfig(**config))
     policy = service._policy(ServiceConfig(**config | {"max_nodes": {"T4": 3}}))
     job = JobView(

@@ -22,7 +22,8 @@ from reading import FakeEngine
 NARROW, WIDE = profile("narrow", work=(1800.0,)), profile("wide", work=(36_000.0,), alpha=0.9)
 UNSEEN_S = 27.0
 """Seconds that the clock has gone on since the loop last looked: nobody may count them."""
-PARTS = ("jobs", "idle", "provisioning")
+PARTS = {"jobs": "jobs", "idle": "idle", "provisioning": "booting"}
+"""Parts of what was spent, as programs read them and as people do."""
 STREAM = {"Accept": "text/event-stream"}
 
 
@@ -126,12 +127,12 @@ def test_terminal_api_metrics_and_page_agree_to_the_cent(
         assert f"{cents(cost['spend_now_per_hour'])}/h" in run("nodes")
         # Spend and its parts; the page asks for the month, which all of it is in
         month = get(f"cost?since={month_of(cost['now'])[0]}")
-        for part in PARTS:
+        for part, word in PARTS.items():
             amount = cents(cost[f"{part}_usd"])
             assert (
                 amount == cents(told[f"boa_spent_usd_total{part}"]) == cents(month[f"{part}_usd"])
             )
-            assert f"{part} {amount}" in said
+            assert f"{word} {amount}" in said
         total = sum(told[f"boa_spent_usd_total{part}"] for part in PARTS)
         assert cents(cost["total_usd"]) == cents(total) == cents(month["total_usd"])
         assert f"spent       {cents(total)}: " in said

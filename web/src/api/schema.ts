@@ -1777,9 +1777,14 @@ export interface components {
             allowed_per_hour: number;
             /**
              * Average Spend Per Hour
-             * @description From `since` until `until`.
+             * @description From `average_since` until `until`.
              */
             average_spend_per_hour: number;
+            /**
+             * Average Since
+             * @description `since`, but not before anything was rented.
+             */
+            average_since?: number;
             /**
              * Spend Now Per Hour
              * @description Price of everything that is rented at this moment.
@@ -2468,7 +2473,8 @@ export interface components {
         };
         /**
          * JobEstimate
-         * @description Time, dollars and widths of a job that was not submitted.
+         * @description Time, dollars and widths of a job that was not submitted, as a normal one; `priorities` has
+         *     others.
          */
         JobEstimate: {
             /**
@@ -2734,7 +2740,7 @@ export interface components {
              * @description Whether anything is known of the class; without that, all else is null.
              */
             known: boolean;
-            /** @description Without a deadline. */
+            /** @description Without a deadline, as a normal job. */
             usual: components["schemas"]["Foreseen"] | null;
             deadline: components["schemas"]["DeadlineTerms"] | null;
             max_cost: components["schemas"]["LimitTerms"] | null;
@@ -3512,6 +3518,11 @@ export interface components {
              * @description Dollars per hour that it then takes: so many more, and nobody else would be later.
              */
             class_usd_per_hour: number;
+            /**
+             * Note
+             * @description Why an urgent job takes as long as a normal one, where it does.
+             */
+            note?: string;
         };
         /**
          * ProbeOffer
@@ -4807,9 +4818,9 @@ export interface components {
                     name: string;
                     /** @description Average spend per hour while it lasts. */
                     budget_per_hour: number;
-                    /** @description Days on which it begins. */
+                    /** @description Days on which it begins. Not of the last period, which has all hours that are left. */
                     days?: ("mon" | "tue" | "wed" | "thu" | "fri" | "sat" | "sun")[];
-                    /** @description From when to when. */
+                    /** @description From when to when; likewise. */
                     hours?: string;
                     /** @description What GPUs cost then, over the workload's prices. */
                     price_factor?: number;

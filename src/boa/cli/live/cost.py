@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 GROUPINGS = ("day", "class", "job", "team", "user", "payer", "tag:KIND")
 TAG = "tag:"
-FIGURES = ("jobs", "idle", "provisioning", "total", "GPU-hours")
-FIRST_TO_GO = ("provisioning", "idle", "jobs", "GPU-hours")
+FIGURES = ("jobs", "idle", "booting", "total", "GPU-hours")
+FIRST_TO_GO = ("booting", "idle", "jobs", "GPU-hours")
 """Columns that go first on a terminal too narrow for all."""
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
@@ -56,9 +56,10 @@ def cost(
 ) -> None:
     """Show what was spent, what is being spent, and what the month will cost.
 
-    Money goes to jobs, to GPUs that were ready but idle, and to provisioning
-    (nodes booting, or given back and still charged). What no job uses at this
-    moment is shown with its reason, and with what its nodes are worth.
+    Money goes to jobs, to GPUs that were ready but idle, and to booting (nodes
+    that boot, or were given back and are still charged). What no job uses at
+    this moment is shown with its reason, and with what its nodes are worth.
+    "planned with": see boa budget show --help.
 
     [bold]Examples[/bold]
     [dim]$[/dim] boa cost
@@ -120,7 +121,7 @@ def headline(found: "Cost", since: str | None) -> Iterator[tuple[str, str]]:
     for one in found.get("unused", []):
         yield "", f"[dim]{rate(one['per_hour'])} of it {unused_words(one)}[/dim]"
     average = found["average_spend_per_hour"]
-    over = found["until"] - found["since"]
+    over = found["until"] - found.get("average_since", found["since"])
     due = found["allowed_per_hour"] if "calendar" in found else budget
     share = f"{rate(average)} over {duration(over)}"
     share += f": {percent(average / due)} of the budget" if due else ""
@@ -130,7 +131,7 @@ def headline(found: "Cost", since: str | None) -> Iterator[tuple[str, str]]:
         for name, amount in (
             ("jobs", found["jobs_usd"]),
             ("idle", found["idle_usd"]),
-            ("provisioning", found["provisioning_usd"]),
+            ("booting", found["provisioning_usd"]),
         )
     )
     when = "" if since is None else f" since {since}"

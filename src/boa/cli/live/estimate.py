@@ -8,6 +8,7 @@ from boa.cli.live.service import connect, dollars, span
 from boa.cli.markup import escape
 from boa.cli.tables import Table, listing
 from boa.model.job_spec import JobSpec
+from boa.model.priorities import Priority
 from boa.plots.words import unit_for
 
 if TYPE_CHECKING:
@@ -34,14 +35,23 @@ def show_estimate(spec: JobSpec, *, probe: bool, json: bool) -> None:
         emit_json({"estimate": found})
         return
     out = console()
-    for line in lines(found):
+    for line in lines(found, spec.priority):
         out.print(line)
-    if found["ways"]:
+    if found["ways"] and spec.priority != "background":  # whose widths nobody plans
         rows = [row for way in found["ways"] for row in _rows(way, len(found["ways"]) > 1)]
-        columns = ("epochs", "GPUs", "time", "cost")
-        out.print(listing(columns, rows, out.width, right=("time", "cost"), cut=("epochs",)))
+        epochs = "epochs" if spec.priority == "normal" else "epochs, if normal"
+        columns = (epochs, "GPUs", "time", "cost")
+        out.print(listing(columns, rows, out.width, right=("time", "cost"), cut=(epochs,)))
     if found.get("priorities"):  # an older service has none
-        out.print(priority_table(found["priorities"], out.width))
+        print_priorities(found["priorities"])
+
+
+def print_priorities(found: "Sequence[PriorityCost]") -> None:
+    out = console()
+    out.print(priority_table(found, out.width))
+    for one in found:
+        if said := one.get("note"):
+            out.print(f"[dim]{escape(said)}[/dim]")
 
 
 def priority_table(found: "Sequence[PriorityCost]", width: int) -> Table:
@@ -61,8 +71,8 @@ def priority_table(found: "Sequence[PriorityCost]", width: int) -> Table:
     return listing(columns, rows, width, right=columns[1:])
 
 
-def lines(found: "JobEstimate") -> list[str]:
-    """The estimate in words."""
+def lines(found: "JobEstimate", asked: Priority = "normal") -> list[str]:
+    """The estimate in words. `asked`: the priority that the job is to have."""
     name, offer = escape(found["class"]), found["probe"]
     if offer is not None:
         return [
@@ -74,12 +84,28 @@ def lines(found: "JobEstimate") -> list[str]:
     time_s, cost = found["time_s"], found["cost_usd"]
     if time_s is None or cost is None:
         return [f"no GPU type that can be rented here runs {name} within its limits"]
+    time_said, cost_said = _as_asked(found, asked)
+    waits = [_EMPTY] if asked == "background" else _before(found)
     return [
-        f"time  {lasting(time_s)}{_between(found['time_range'], lasting)}",
-        f"cost  {dollars(cost)}{_between(found['cost_range'], dollars)}",
+        f"time  {time_said}{lasting(time_s)}{_between(found['time_range'], lasting)}",
+        f"cost  {cost_said}{dollars(cost)}{_between(found['cost_range'], dollars)}",
         f"from  {_basis(found)}",
-        *_before(found),
+        *waits,
     ]
+
+
+_EMPTY = "wait  until GPUs are paid for and empty, whenever that is; it makes room for who pays"
+
+
+def _as_asked(found: "JobEstimate", asked: Priority) -> tuple[str, str]:
+    """Words before a normal job's time and cost, where another priority was asked for."""
+    normal = "as a normal job "
+    if asked == "background":
+        return f"on empty GPUs, however long these last; {normal}", f"nothing is paid; {normal}"
+    one = next((one for one in found.get("priorities", ()) if one["priority"] == asked), None)
+    if asked == "normal" or one is None or one["jct_s"] is None:
+        return "", ""
+    return f"{lasting(one['jct_s'])}; {normal}", f"{dollars(one['cost_usd'])}; {normal}"
 
 
 def lasting(seconds: float) -> str:

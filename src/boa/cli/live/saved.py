@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from boa.cli import parsers, shell
 from boa.cli.console import console, emit_json, note
-from boa.cli.live.service import connect
-from boa.cli.live.statement import Month
+from boa.cli.live.statement import Month, for_month
 from boa.cli.markup import escape
 from boa.cli.options import Json
 
@@ -46,7 +45,7 @@ def saved(
     [dim]$[/dim] boa saved
     [dim]$[/dim] boa saved --month 2026-10 --width 4 --gpu-type T4
     """
-    with connect() as client:
+    with for_month(month) as client:
         found = client.ask_saved(month, width=width, gpu_type=gpu_type)
         if found["state"] in ("waiting", "running") and not json:
             note("simulating …")

@@ -1,6 +1,8 @@
 """`boa statement`: a month's bill, and whose it is."""
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, cast
@@ -11,11 +13,12 @@ from boa.cli.live.service import connect, dollars
 from boa.cli.markup import escape
 from boa.cli.options import Json
 from boa.cli.tables import Table, listing
-from boa.errors import FileError, InputError, UsageError
+from boa.errors import FileError, InputError, Refused, UsageError
 from boa.plots.words import percent
 
 if TYPE_CHECKING:
     from boa.api.reports import Statement, StatementAmounts
+    from boa.client import Client
 
 KINDS = ("csv", "json", "html")
 FIGURES = ("jobs", "GPU-hours", "held", "idle", "booting", "total")
@@ -24,6 +27,18 @@ Month = Annotated[
     str | None,
     shell.Option("--month", metavar="YYYY-MM", help="Which (UTC); default: the present one."),
 ]
+
+
+@contextmanager
+def for_month(month: str | None) -> "Iterator[Client]":
+    """The service; a month that it refuses is the option's value."""
+    with connect() as client:
+        try:
+            yield client
+        except Refused as refused:
+            if refused.field != "month" or month is None:
+                raise
+            raise InputError("--month", month, refused.expected) from None
 
 
 def statement(
@@ -49,7 +64,7 @@ def statement(
     [dim]$[/dim] boa statement --csv > this-month.csv
     """
     kind = _kind(out, csv=csv, json=json)
-    with connect() as client:
+    with for_month(month) as client:
         text = client.statement_file(kind, month) if kind in ("csv", "html") else None
         found = None if text is not None else client.statement(month)
     if out is not None:

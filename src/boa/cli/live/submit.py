@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from boa.cli import options, shell
-from boa.cli.console import console, emit_json, note
+from boa.cli.console import emit_json, note
 from boa.cli.live.job_options import JobOptions, absolute
 from boa.cli.live.service import connect, page_of, where_to_look
 from boa.cli.live.sweep_options import SweepOptions
@@ -193,12 +193,11 @@ def print_terms(spec: JobSpec, *, json: bool) -> None:
     if json:
         emit_json(found)
     else:
-        from boa.cli.live.estimate import priority_table
+        from boa.cli.live.estimate import print_priorities
 
         print("\n".join(found["words"]))
         if found.get("priorities"):  # an older service has none
-            out = console()
-            out.print(priority_table(found["priorities"], out.width))
+            print_priorities(found["priorities"])
 
 
 def _from_file(words: list[str], given: dict[str, Any]) -> JobSpec:

@@ -26,7 +26,11 @@ def add(
     ],
     team: Annotated[
         str | None,
-        shell.Option("--team", metavar="NAME", help="Members of a team read each other's logs."),
+        shell.Option(
+            "--team",
+            metavar="NAME",
+            help="Members of a team read each other's logs; a part of the budget may pay for them.",
+        ),
     ] = None,
     expires: Annotated[
         float | None,

@@ -146,6 +146,10 @@ def set_budget(
 def show_budget(json: Json = False) -> None:
     """Show the budget of the running service, and how spend compares with it.
 
+    "planned with" is the budget that the plan in force was made for: more or
+    less than the one that was set, by what was left or overspent so far and by
+    what idle and booting nodes add, so that the bill averages to it.
+
     [bold]Example[/bold]
     [dim]$[/dim] boa budget show
     """
@@ -167,7 +171,7 @@ def show_budget(json: Json = False) -> None:
 def parts_table(parts: "list[BudgetPart]") -> Table:
     """Those who share the budget, one row each, below the one they are a part of."""
     table = Table()
-    table.add_column("team", no_wrap=True, max_width=24)
+    table.add_column("part", no_wrap=True, max_width=24)
     columns = ["by right", "now", "at most", "spends now", "has lent"]
     capped = any(part["max_spend_per_hour"] is not None for part in parts)
     on_terms = any("stretch" in part for part in parts)

@@ -35,8 +35,8 @@ class Goal:
         shell.Option(
             "--budgets",
             metavar="FILE",
-            help="Teams that share a budget, instead of --budget: what each has by right, and "
-            "which classes it pays for (YAML or JSON).",
+            help="Parts of a budget (teams, projects), instead of --budget: what each has by "
+            "right, and which classes it pays for (YAML or JSON).",
         ),
     ] = None
     calendar: Annotated[
@@ -205,14 +205,26 @@ def _check_nobody_is_named(tree: "Budget", budgets: Path) -> None:
             raise InputError(f"{budgets}: {part.name}: {field}", names[0], expected)
 
 
+def _check_projects(tree: "Budget", budgets: Path) -> None:
+    """Whoever spends its own money alone needs some on average, or no plan has its jobs run."""
+    for part in tree.every:
+        if part.max_per_hour == 0 and part.every_class:
+            expected = (
+                "true, or money by the hour, the month or the quarter: a plan is for a while, and "
+                "on average a total comes to nothing"
+            )
+            raise InputError(f"{budgets}: {part.name}: borrows", "false", expected)
+
+
 def _shared(
     read: "Workload", budgets: Path, workload: Path, solving: Solving, rules: PlanningRules
 ) -> "Solution":
     from boa.formats.budgets import load_budgets
     from boa.solver.planner import plan_shared
 
-    tree = options.read(load_budgets, budgets)
+    tree = options.read(load_budgets, budgets).on_average
     _check_nobody_is_named(tree, budgets)
+    _check_projects(tree, budgets)
     known = {found.name for found in read.classes}
     unknown = [name for name in tree.every_class if name not in known]
     if unknown:

@@ -14,7 +14,7 @@ from boa.plots.words import Money, duration, percent, routed_runs, runs, signifi
 from boa.solver.objective import ClassOutcome
 from boa.solver.shared import BudgetOutcome
 from boa.solver.solution import Frugal, Solution
-from boa.units import UsdPerHour
+from boa.units import Seconds, UsdPerHour
 
 if TYPE_CHECKING:
     from boa.sim.foretold import Foretold
@@ -55,7 +55,7 @@ def print_solution(
         out.print(f"[bold]{'foretold':<13}[/bold] {_foretold(foretold, money)}")
     out.print()
     if solution.budgets:
-        out.print(budget_table(solution, money))
+        out.print(budget_table(workload, solution, money))
         out.print()
     if out.width >= WIDE:
         out.print(class_table(workload, solution, money, figures=True, widths=True))
@@ -144,8 +144,8 @@ def proof(solution: Solution) -> str:
     return f"{above}; {bound}"
 
 
-def budget_table(solution: Solution, money: Money) -> Table:
-    """One row per budget that is shared, its parts below it."""
+def budget_table(workload: Workload, solution: Solution, money: Money) -> Table:
+    """One row per budget that is shared, its parts below it, and what no part of it pays for."""
     table = Table()
     table.add_column("budget", no_wrap=True, max_width=24)
     columns = ("by right", "at most", "spends", "JCT", "alone", f"{money.one_more} saves")
@@ -163,9 +163,27 @@ def budget_table(solution: Solution, money: Money) -> Table:
             money.rate(budget.spend),
             "no jobs" if budget.average_jct is None else duration(budget.average_jct),
             "" if whole else _alone(budget),
-            "nothing" if not budget.multiplier else duration(budget.multiplier),
+            duration(budget.multiplier) if budget.would_spend_more else "nothing",
         )
+        if own := _own(workload, solution, budget):
+            spend, jct = own
+            name = f"{'  ' * (depth[budget.name] + 1)}[dim]in no part[/dim]"
+            table.add_row(name, "", "", money.rate(spend), duration(jct), "", "")
     return table
+
+
+def _own(
+    workload: Workload, solution: Solution, budget: BudgetOutcome
+) -> tuple[UsdPerHour, Seconds] | None:
+    """Spend and average JCT of classes that it pays for itself, beside its parts'."""
+    parts = [part for part in solution.budgets if part.above == budget.name]
+    own = set(budget.classes).difference(*(part.classes for part in parts))
+    jobs = sum(workload.classes[i].arrivals_per_hour for i in own)
+    if not (parts and jobs):
+        return None
+    got = {i: solution.outcome.classes[i] for i in own}
+    seconds = sum(workload.classes[i].arrivals_per_hour * got[i].jct for i in own)
+    return sum(one.spend for one in got.values()), seconds / jobs
 
 
 def _alone(budget: BudgetOutcome) -> str:

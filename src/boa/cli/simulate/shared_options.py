@@ -224,8 +224,9 @@ class Physics:
         shell.Option(
             "--calendar",
             metavar="FILE",
-            help="Hours of the week in which the budget, or what GPUs cost, is another, scaled to "
-            "--budget; the trace begins on a Monday.",
+            help="Hours of the week in which the budget, or what GPUs cost, is another. Amounts "
+            "are what --budget is, USD per hour or (one GPU type) GPUs, and are scaled to it; "
+            "without it boa simulate takes them as they are. The trace begins on a Monday.",
         ),
     ] = None
     billing: Annotated[

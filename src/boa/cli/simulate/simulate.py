@@ -19,6 +19,7 @@ from boa.model.policies import POLICIES, knob_meanings, policies_with
 from boa.units import GpuName, UsdPerHour
 
 if TYPE_CHECKING:
+    from boa.model.calendar import Calendar
     from boa.policy.registry import Knobs
     from boa.sim.recording import Listener
     from boa.sim.report import SimulationReport
@@ -93,12 +94,16 @@ class PolicyKnobs:
         ),
     ] = False
 
-    def turned(self, seed: int) -> "Knobs":
-        """The knobs, once it is known that the policy has its own: before a trace is read."""
+    def turned(self, seed: int, calendar: "Calendar | None" = None) -> "Knobs":
+        """The knobs, once it is known that the policy has its own: before a trace is read. A
+        calendar says a budget too."""
         from boa.policy.registry import Knobs, choose
 
+        budget = self.budget
+        if budget is None and calendar is not None and POLICIES[self.policy].knob == "budget":
+            budget = calendar.average
         knobs = Knobs(
-            budget=self.budget,
+            budget=budget,
             target=self.target_efficiency,
             nodes=self.nodes,
             width=self.width,
@@ -192,7 +197,7 @@ def simulate(
         [trace], ((files.events, "--events"), (files.jcts, "--jcts"), (files.plot, "--plot"))
     )
     asked = physics.asked(known)
-    run = RunOptions(knobs.policy, knobs.turned(known.seed), asked)
+    run = RunOptions(knobs.policy, knobs.turned(known.seed, asked.calendar), asked)
     world = physics.world(trace, renting, knobs.nodes)
     with naming_flags(trace):
         report = _run(world, run, files.events, keep_jcts=files.jcts is not None)

@@ -1,10 +1,12 @@
 """The price of a job's terms, before it is submitted: by the plan in force. Pure."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from boa.model.job_spec import JobSpec
 from boa.policy.boa import Planned
 from boa.policy.market.urgency import Position, Way, in_time
+from boa.scheduler.plan.priority_costs import PriorityCost, asked_in_words
 from boa.scheduler.words.amounts import dollars, seconds
 from boa.units import Seconds, Usd
 
@@ -57,12 +59,14 @@ def _ratios(usual: Way, estimated: tuple[Seconds, Usd] | None) -> tuple[float, f
     return estimated[0] / usual.seconds, estimated[1] / usual.usd
 
 
-def in_words(found: Priced, spec: JobSpec) -> list[str]:
-    """For whoever is about to submit it."""
+def in_words(found: Priced, spec: JobSpec, priorities: Sequence[PriorityCost] = ()) -> list[str]:
+    """For whoever is about to submit it. `priorities`: what each would cost, if that is known."""
     usual, way = found.usual, found.foreseen
     if usual is None or way is None:
         return [f"nothing is known of class {spec.job_class} yet: no time and no cost can be told"]
-    said = [f"takes {seconds(usual.seconds)} and {dollars(usual.usd)} if its GPUs are there"]
+    takes = f"takes {seconds(usual.seconds)} and {dollars(usual.usd)} if its GPUs are there"
+    asked = asked_in_words(spec.priority, priorities)
+    said = [asked, f"as a normal job it {takes}"] if asked else [takes]
     if spec.deadline_s is not None and found.way is not None:
         said.append(_deadline_words(found.way, usual, spec.deadline_s, found.kept))
     if spec.max_cost is not None:

@@ -5,13 +5,15 @@ have saved them so many seconds. That is what the job costs them: nothing in the
 nothing is paid for it that is not paid anyway.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from boa.model.job import GpuLimits
 from boa.model.priorities import Priorities, Priority
 from boa.policy.boa import Planned
-from boa.policy.market.urgency import Position, to_go, within
+from boa.policy.market.urgency import AS_FAST, LADDER, Position, to_go, within
 from boa.policy.market.worth import at_weight
+from boa.scheduler.words.amounts import dollars, seconds
 from boa.units import PerHour, Seconds, Usd, UsdPerHour
 
 PAID: tuple[Priority, ...] = ("urgent", "normal")
@@ -34,6 +36,8 @@ class PriorityCost:
     """Everybody's average JCT: by how much it is longer for the class, were all of it so."""
     class_usd_per_hour: UsdPerHour
     """Dollars per hour that the class then takes; with so many more, nobody else is later."""
+    note: str = ""
+    """Why an urgent job takes as long as a normal one, where it does."""
 
 
 def priority_costs(
@@ -62,6 +66,11 @@ def priority_costs(
     longer, dearer = estimated[0] / normal_s, estimated[1] / normal_usd
     per_hour, everybody = _arrivals(planned, stream)
 
+    note = ""
+    if ways["urgent"][0] * AS_FAST >= normal_s:
+        most = at_weight(course, price, usual.weight * LADDER[-1])
+        note = _as_long(normal_s <= AS_FAST * to_go(most, Position())[0])
+
     def cost(name: Priority, jct_s: Seconds | None, usd: Usd) -> PriorityCost:
         return PriorityCost(
             priority=name,
@@ -71,10 +80,33 @@ def priority_costs(
             others_s=price * usd,
             class_others_s=price * usd * per_hour / everybody if everybody else 0.0,
             class_usd_per_hour=usd * per_hour,
+            note=note if name == "urgent" else "",
         )
 
     paid = [cost(name, ways[name][0] * longer, ways[name][1] * dearer) for name in PAID]
     return (*paid, cost("background", None, 0.0))
+
+
+def _as_long(fastest: bool) -> str:
+    why = (
+        "no other GPUs that it may have make it faster"
+        if fastest
+        else "what more GPUs would save is not worth their price even so"
+    )
+    return f"urgent takes as long as normal: {why}; where GPUs are short it still counts more"
+
+
+def asked_in_words(asked: Priority, found: Sequence[PriorityCost]) -> str:
+    """How a job of this priority goes; empty of a normal one, and where nothing is known."""
+    if asked == "background":
+        return (
+            "in the background it runs on GPUs that are paid for and empty, whenever there are "
+            "any, and nothing is paid for it"
+        )
+    one = next((one for one in found if one.priority == asked), None)
+    if asked == "normal" or one is None or one.jct_s is None:
+        return ""
+    return f"{asked}, it takes {seconds(one.jct_s)} and {dollars(one.usd)} if its GPUs are there"
 
 
 def _arrivals(planned: Planned, stream: str) -> tuple[PerHour, PerHour]:

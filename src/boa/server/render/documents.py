@@ -288,13 +288,15 @@ def cost(
     """`window`: what was charged in the time that was asked for;
     None: everything there ever was."""
     if window is None:
-        since, until, per_hour = money.since, now, money.average
+        since, until, known = money.since, now, money.since
+        per_hour = money.average
         allowed: UsdPerHour | None = money.allowed
         charged = Bill(
             total=money.total, jobs=money.jobs, idle=money.idle, provisioning=money.provisioning
         )
     else:
-        since, until, per_hour = window.since, window.until, average(window, money)
+        since, until, known = window.since, window.until, known_since(window, money)
+        per_hour = average(window, money)
         charged, allowed = window.bill, window.allowed
     found: money_answers.Cost = {
         "budget_per_hour": money.budget,
@@ -303,6 +305,7 @@ def cost(
         "billing": money.billing,
         "allowed_per_hour": money.budget if allowed is None else allowed,
         "average_spend_per_hour": per_hour,
+        "average_since": known,
         "spend_now_per_hour": money.now_per_hour,
         "since": since,
         "until": until,
@@ -328,9 +331,12 @@ def per_hour(amount: Usd, seconds: Seconds) -> UsdPerHour:
 
 
 def average(found: Charged, money: MoneyState) -> UsdPerHour:
-    """There is nothing to average over before anything was rented."""
-    known = max(found.since, min(found.first, money.since, found.until))
-    return per_hour(found.bill.total, found.until - known)
+    return per_hour(found.bill.total, found.until - known_since(found, money))
+
+
+def known_since(found: Charged, money: MoneyState) -> Seconds:
+    """Beginning of the average: there is none of the time before anything was rented."""
+    return max(found.since, min(found.first, money.since, found.until))
 
 
 def plan(state: PlanState, now: Seconds) -> answers.LivePlan:

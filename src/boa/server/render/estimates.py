@@ -3,7 +3,7 @@
 from boa.api import estimates as answers
 from boa.runtime.estimating import JobEstimate
 from boa.scheduler.plan.job_estimate import Range, Stage, Way
-from boa.scheduler.plan.priority_costs import PriorityCost
+from boa.scheduler.plan.priority_costs import PriorityCost, asked_in_words
 from boa.scheduler.words.amounts import dollars, seconds
 
 
@@ -43,7 +43,7 @@ def estimate_document(found: JobEstimate) -> answers.JobEstimate:
 
 
 def priority_document(found: PriorityCost) -> answers.PriorityCost:
-    return {
+    said: answers.PriorityCost = {
         "priority": found.priority,
         "weight": found.weight,
         "jct_s": found.jct_s,
@@ -52,6 +52,9 @@ def priority_document(found: PriorityCost) -> answers.PriorityCost:
         "class_others_s": found.class_others_s,
         "class_usd_per_hour": found.class_usd_per_hour,
     }
+    if found.note:
+        said["note"] = found.note
+    return said
 
 
 def in_words(found: JobEstimate) -> str:
@@ -64,7 +67,9 @@ def in_words(found: JobEstimate) -> str:
         )
     if found.time_s is None or found.cost_usd is None:
         return f"No GPU type that can be rented here runs {name} within its limits."
-    said = f"About {seconds(found.time_s)} for {dollars(found.cost_usd)}"
+    asked = asked_in_words(found.priority, found.priorities)
+    said = f"{asked[0].upper()}{asked[1:]}. As a normal job about" if asked else "About"
+    said += f" {seconds(found.time_s)} for {dollars(found.cost_usd)}"
     if found.times is not None and found.costs is not None:
         said += (
             f"; four of five take {seconds(found.times.low)} to {seconds(found.times.high)} and "

@@ -89,7 +89,7 @@ class TermRoutes:
             "max_cost": None,
             "max_time": None,
             "priorities": [priority_document(one) for one in estimate.priorities],
-            "words": in_words(found, spec),
+            "words": in_words(found, spec, estimate.priorities),
         }
         if usual is None or way is None:
             return said

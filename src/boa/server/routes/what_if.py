@@ -187,10 +187,7 @@ def _calendar(value: Any, policies: Sequence[str]) -> Calendar:
         if name not in live:
             expected = f"with a calendar, a policy that the service runs: {', '.join(live)}"
             raise InputError("policies", name, expected)
-    try:
-        return parse_calendar(value).begun_on_a_monday()
-    except InputError as wrong:
-        raise wrong.inside("calendar") from None
+    return parse_calendar(value, "calendar").begun_on_a_monday()
 
 
 def _policy(value: Any, at: str) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from boa.api.reports import Saved, SavedResult, SavedRun
-from boa.api.what_if import Simulation
+from boa.api.what_if import LeftOut, Simulation
 from boa.errors import InputError
 from boa.model.profile import ClassProfile
 from boa.model.trace import Trace, TraceJob
@@ -78,7 +78,7 @@ def too_thin(own: Own) -> str:
     known = "1 job" if number == 1 else f"{number} jobs"
     return (
         f"{known} of classes with measured speeds ended in the month ({own.left_out} others did): "
-        f"it takes {LEAST_JOBS} to say anything"
+        f"it takes {LEAST_JOBS} to say anything, which did not come all at once"
     )
 
 
@@ -114,10 +114,25 @@ def document(month: str, own: Own, found: Simulation | None, budget: UsdPerHour)
         result = result_of(found["result"]["points"], budget)
         if result is None:
             saved["state"] = "failed"
-            saved["error"] = "fixed widths, or BOA at the budget in force, could not be simulated"
+            saved["error"] = _not_simulated(own, found["result"]["left_out"], budget)
         else:
             saved["result"] = result
     return saved
+
+
+def _not_simulated(own: Own, left_out: Sequence[LeftOut], budget: UsdPerHour) -> str:
+    """Which side could not be simulated, why, and what would help."""
+    why = {
+        "fixed widths" if one["policy"] == BEFORE else "BOA at the budget in force": one["why"]
+        for one in left_out
+        if one["policy"] == BEFORE or math.isclose(float(one["value"] or 0.0), budget)
+    }
+    said = [f"{who} could not be simulated: {reason.rstrip('.')}." for who, reason in why.items()]
+    said.append(
+        f"These jobs came within {duration(own.trace.span_s)}, and the simulation has as many come "
+        "all the time: where that was a burst, ask again once the month has jobs of more hours."
+    )
+    return " ".join(said)
 
 
 def _widths(own: Own) -> dict[str, str]:

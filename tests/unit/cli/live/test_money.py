@@ -43,7 +43,7 @@ def test_nodes_of_a_cluster_are_named_as_the_cluster_names_them(
 
 def test_cost_json_has_the_keys_of_the_contract(run: Boa, service: FakeService) -> None:
     more = {"provisioning_usd", "max_spend_per_hour", "effective_budget_per_hour", "since"}
-    more |= {"allowed_per_hour", "unused", "billing"}
+    more |= {"allowed_per_hour", "average_since", "unused", "billing"}
     more |= {"forecast_basis", "forecast_over_s", "forecast_pace_per_hour"}
     more |= {"forecast_low_usd", "forecast_high_usd"}
     assert set(run.json("cost")) == COST_KEYS | more
@@ -55,7 +55,7 @@ def test_cost_is_told_in_words(run: Boa, service: FakeService) -> None:
     service.control.run("1", gpus=3)
     said = run("cost")
     assert "$10.00/h over 2.00 h: 71 % of the budget" in said
-    assert "$26.00: jobs $20.00, idle $4.00, provisioning $2.00" in said
+    assert "$26.00: jobs $20.00, idle $4.00, booting $2.00" in said
     for by, words in (("day", "2026-09-21"), ("class", "resnet18"), ("job", "first")):
         assert words in run("cost", "--by", by)
     run("cost", "--by", "week", code=2)
@@ -97,6 +97,17 @@ def test_cost_counts_from_there(run: Boa, service: FakeService) -> None:
     assert "since 30m: jobs" in run("cost", "--since", "30m")
 
 
+def test_an_average_is_of_no_time_before_anything_was_rented(
+    run: Boa, service: FakeService
+) -> None:
+    service.control.rent(1)
+    found = run.json("cost", "--since", "30d")
+    assert found["since"] == NOW - 30 * 86_400
+    assert found["average_since"] == service.control.money.since
+    assert "/h over 2.00 h" in run("cost", "--since", "30d")
+    assert "/h over 30.0 min" in run("cost", "--since", "30m")
+
+
 def test_an_average_over_no_time_is_none(run: Boa, service: FakeService) -> None:
     service.control.money = replace(service.control.money, since=NOW - 0.003)
     assert "average     too soon to say\n" in run("cost")
@@ -110,7 +121,7 @@ def test_cost_by_job_shows_ids_and_totals_on_any_terminal(
     monkeypatch.setenv("COLUMNS", "80")
     head, row, *_ = run("cost", "--by", "job").partition("\n\n")[2].splitlines()
     assert head.split() == [
-        *("job", "name", "class", "jobs", "idle", "provisioning", "total", "GPU-hours")
+        *("job", "name", "class", "jobs", "idle", "booting", "total", "GPU-hours")
     ]
     assert row.split()[0] == "1"
     assert row.split()[3:] == ["$2.92", "$0.00", "$0.00", "$2.92", "2.92"]

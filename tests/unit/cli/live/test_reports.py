@@ -67,7 +67,15 @@ def test_a_statement_goes_to_a_file_whose_ending_says_what_is_in_it(
     assert run("statement", "--csv").startswith("month,state,payer")
     run("statement", "-o", str(tmp_path / "a.pdf"), code=2)
     run("statement", "--csv", "--json", code=2)
-    run("statement", "--month", "2026-10", code=2)
+
+
+@pytest.mark.parametrize("command", ["statement", "saved"])
+@pytest.mark.parametrize("month", ["2026-10", "2026-13", "October"])
+def test_a_month_that_has_not_begun_is_named_as_it_was_given(
+    run: Boa, service: FakeService, command: str, month: str
+) -> None:
+    run(command, "--month", month, code=2)
+    assert f"--month: got '{month}'; expected a month that has begun, such as" in run.err
 
 
 def test_what_was_saved_is_not_said_of_too_few_jobs(run: Boa, service: FakeService) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from boa.model.job import GpuLimits
 from boa.scheduler.plan.preview import for_budget
+from boa.scheduler.plan.priority_costs import asked_in_words
 from live import Live, config, prior, profile, spec
 
 KNOWN = profile("known", work=(36_000.0,), alpha=0.5, rescale_s=0.0, widest=64)
@@ -34,6 +35,26 @@ def test_an_urgent_job_takes_half_the_time_for_twice_the_money_where_speed_is_a_
     assert urgent.usd / normal.usd == pytest.approx(2.0, rel=0.2)
     assert urgent.others_s / normal.others_s == pytest.approx(urgent.usd / normal.usd)
     assert (background.jct_s, background.usd, background.others_s) == (None, 0.0, 0.0)
+    live.close()
+
+
+def test_why_urgent_is_no_faster_is_said_where_it_is_not(tmp_path: Path) -> None:
+    live = begun(tmp_path)
+    faster, *_ = live.loop.estimate(spec("known", gpus=LIMITS)).priorities
+    held, *others = live.loop.estimate(spec("known", gpus=GpuLimits(max=1))).priorities
+    assert faster.note == ""
+    assert "no other GPUs that it may have make it faster" in held.note
+    assert {one.note for one in others} == {""}
+    live.close()
+
+
+def test_words_are_of_the_priority_that_was_asked_for(tmp_path: Path) -> None:
+    live = begun(tmp_path)
+    found = live.loop.estimate(spec("known", gpus=LIMITS)).priorities
+    assert asked_in_words("normal", found) == ""
+    assert asked_in_words("urgent", ()) == "", "where nothing is known"
+    assert asked_in_words("urgent", found).startswith("urgent, it takes ")
+    assert "nothing is paid for it" in asked_in_words("background", found)
     live.close()
 
 

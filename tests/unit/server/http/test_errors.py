@@ -77,6 +77,8 @@ def test_a_body_of_another_kind_is_refused_even_if_it_looks_like_json(
             "unknown parameter; expected one of all, class, state, search, limit, before",
         ),
         ("nodes?x=1", "x", "unknown parameter; expected no parameters"),
+        ("statement?month=2026-08&month=2026-09", "month", "occurs twice; expected it once"),
+        ("jobs?limit=1&limit=1", "limit", "occurs twice; expected it once"),
         ("cost?by=week", "by", "one of day, class, job, team, user, payer or tag:KIND"),
         ("cost?since=nan", "since", "a finite number"),
         ("cost?since=1e12", "since", "a time before"),

@@ -1,13 +1,16 @@
 """Estimates over the API, the client and the command line."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from boa.client import Client
 from boa.model.job import JobSpec
+from boa.model.priorities import Priority
 from boa.runtime.estimating import JobEstimate
 from boa.scheduler.plan.job_estimate import Probe, Range, Stage, Way
+from boa.scheduler.plan.priority_costs import PriorityCost
 from boa.scheduler.plan.queue_ahead import Queue
 from fakes import NOW, FakeService
 from integration.runner import Boa
@@ -104,6 +107,64 @@ def test_the_command_shows_it_in_a_few_lines(run: Boa, service: FakeService) -> 
     assert service.control.active == {}
     found = run.json("submit", "--class", "net", "--estimate", "true")
     assert found["estimate"]["cost_usd"] == 5.0
+
+
+@pytest.mark.parametrize(
+    ("priority", "time", "cost", "wait"),
+    [
+        ("normal", "time  2 h, four", "cost  $5.00, four", "it would start in about 10 min"),
+        (
+            "urgent",
+            "time  60 min; as a normal job 2 h, four",
+            "cost  $9.00; as a normal job $5.00, four",
+            "it would start in about 10 min",
+        ),
+        (
+            "background",
+            "time  on empty GPUs, however long these last; as a normal job 2 h, four",
+            "cost  nothing is paid; as a normal job $5.00, four",
+            "wait  until GPUs are paid for and empty, whenever that is",
+        ),
+    ],
+)
+def test_the_head_is_of_the_priority_that_was_asked_for(
+    run: Boa, service: FakeService, priority: str, time: str, cost: str, wait: str
+) -> None:
+    priorities = (
+        priority_cost("urgent", 3600.0, 9.0, "urgent takes as long as normal: it is as wide"),
+        priority_cost("normal", 7200.0, 5.0),
+        priority_cost("background", None, 0.0),
+    )
+    service.control.estimated = replace(KNOWN, priorities=priorities)
+    how = ("submit", "--class", "net", "--estimate", "--priority", priority, "--", "true")
+    said = run(*how)
+    assert all(words in said for words in (time, cost, wait))
+    assert "urgent takes as long as normal: it is as wide" in said.splitlines()[-1]
+    assert ("4×T4" in said) == (priority != "background")
+
+
+def test_words_are_of_the_priority_that_was_asked_for(service: FakeService) -> None:
+    urgent = priority_cost("urgent", 3600.0, 9.0)
+    service.control.estimated = replace(KNOWN, priority="urgent", priorities=(urgent,))
+    found = service.ask("POST", "/api/v1/jobs/estimate", json=JOB).json()["estimate"]
+    said = "Urgent, it takes 3,600 s and $9.00 if its GPUs are there. As a normal job about 7,200 s"
+    assert found["words"].startswith(said)
+    assert "note" not in found["priorities"][0]
+
+
+def priority_cost(
+    priority: Priority, jct_s: float | None, usd: float, note: str = ""
+) -> PriorityCost:
+    return PriorityCost(
+        priority=priority,
+        weight=1.0,
+        jct_s=jct_s,
+        usd=usd,
+        others_s=0.0,
+        class_others_s=0.0,
+        class_usd_per_hour=0.0,
+        note=note,
+    )
 
 
 def test_the_command_offers_a_probe_where_nothing_is_known(run: Boa, service: FakeService) -> None:

@@ -56,6 +56,15 @@ def test_terms_and_estimates_tell_the_same_time_and_cost(planned: FakeService) -
     assert terms["cost_usd"] == pytest.approx(estimate["cost_usd"]) == 7.0
 
 
+def test_terms_say_what_the_priority_changes(planned: FakeService) -> None:
+    with Client() as client:
+        normal = client.terms(JOB)["words"]
+        found = client.terms({**JOB, "priority": "background"})["words"]
+    assert normal[0].startswith("takes ")
+    assert found[0].startswith("in the background it runs on GPUs that are paid for and empty")
+    assert found[1] == f"as a normal job it {normal[0]}"
+
+
 def test_limits_that_are_too_small_are_told_before(planned: FakeService) -> None:
     with Client() as client:
         found = client.terms({**JOB, "max_cost": 0.01, "max_time_s": 1e6})

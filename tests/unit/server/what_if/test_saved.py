@@ -117,6 +117,21 @@ def test_a_month_is_simulated_once_it_is_asked_for_with_the_widths_of_before(
     assert len(service.simulations.all()) == 1
 
 
+def test_why_a_month_cannot_be_simulated_is_said_and_what_would_help(
+    service: FakeService,
+) -> None:
+    """A dozen jobs within seconds: no budget keeps up with as many all the time."""
+    for number in range(1, 13):
+        ended(service, number, AUGUST + 3600.0 + number)
+    asked = {"month": "2026-08"}
+    service.ask("POST", "/api/v1/saved", json=asked)
+    while (found := service.get("saved", params=asked))["state"] not in OVER:
+        pass
+    assert found["state"] == "failed"
+    assert "BOA at the budget in force could not be simulated: a budget of" in found["error"]
+    assert "and the simulation has as many come all the time" in found["error"]
+
+
 @pytest.mark.parametrize(
     ("body", "field"),
     [

@@ -76,9 +76,10 @@ WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
     ),
     "a calendar without periods": (
         {**ASKED, "calendar": {}},
-        "calendar: periods",
+        "calendar.periods",
         "the fields periods",
     ),
+    "a calendar that is null": ({**ASKED, "calendar": None}, "calendar", "a mapping"),
     "prices of what is not simulated": (
         {
             **ASKED,
