@@ -3399,6 +3399,11 @@ export interface components {
              * @description Whether it uses more than one.
              */
             several_gpu_types: boolean;
+            /**
+             * Follows Calendar
+             * @description Whether it can be asked about with a calendar.
+             */
+            follows_calendar?: boolean;
         };
         /**
          * Preview
@@ -4326,6 +4331,11 @@ export interface components {
              * @enum {string}
              */
             billing: "gpu" | "node";
+            /**
+             * Calendar
+             * @description Names of the periods of the service's own calendar; empty: it follows none.
+             */
+            calendar?: string[];
         };
         /**
          * TriedLayout
@@ -4788,7 +4798,7 @@ export interface components {
              * @enum {unknown}
              */
             billing?: "gpu" | "node";
-            /** @description Hours of the week in which the budget, or what GPUs cost, is another; the trace begins on a Monday, and budgets are scaled to each of those asked for. */
+            /** @description Hours of the week in which the budget, or what GPUs cost, is another; own: those of the service's own. The trace own begins when its first job came, others on a Monday; budgets are scaled to each of those asked for. */
             calendar?: {
                 /**
                  * @description The version of this format.
@@ -4820,7 +4830,7 @@ export interface components {
                 time_zone?: string;
                 /** @description When the budget ends; a day is meant whole. Plans for a week look at one before it. */
                 until?: string | null;
-            };
+            } | "own";
         } & (unknown | unknown);
         /**
          * What was saved
