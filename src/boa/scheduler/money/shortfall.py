@@ -43,8 +43,8 @@ def shortfall(
         return Shortfall(needed=needed, warnings=tuple(found))
     if cap is not None and cap < needed * (1 - ROUNDING):
         found.append(words.cap_too_small(cap, needed))
-    elif money.budget < needed * (1 - ROUNDING):
-        found.append(words.budget_too_small(money.budget, needed, money.billing))
+    elif money.usual < needed * (1 - ROUNDING):
+        found.append(words.budget_too_small(money, needed))
     return Shortfall(needed=needed, warnings=tuple(found))
 
 

@@ -94,10 +94,10 @@ class ReportRoutes:
         if known is not None and known["state"] == "done":
             anew = snapshot.now < end
         if ask and anew and own.enough:
-            budget = snapshot.money.budget
+            budget = snapshot.money.usual
             known = simulations.ask(question_of(own, name, simulations, budget))
         budgets = [] if known is None else known["budgets"]
-        budget = budgets[IN_FORCE] if budgets else snapshot.money.budget
+        budget = budgets[IN_FORCE] if budgets else snapshot.money.usual
         return document(month_name(first), own, known, budget)
 
     async def statement(

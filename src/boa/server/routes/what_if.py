@@ -75,8 +75,7 @@ class WhatIfRoutes:
         found = [traces.generated_choice(known, rented) for known in traces.GENERATED]
         seen = own.seen_by(self._service, rented)
         if seen.enough:
-            money = control.snapshot.money
-            budget = money.budget if money.calendar is None else money.calendar.week
+            budget = control.snapshot.money.usual
             choice = own.own_choice(seen, budget, self._simulations.billing)
             found.append(choice)
         return {

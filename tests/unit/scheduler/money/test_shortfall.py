@@ -3,7 +3,9 @@
 from dataclasses import replace
 from pathlib import Path
 
+from boa.model.calendar import Calendar, Period
 from boa.model.job import GpuLimits
+from boa.scheduler.money import accounts
 from boa.scheduler.money.shortfall import Shortfall, least_spend, shortfall
 from boa.scheduler.words.of_limits import calendar_scaled, set_at_run_time
 from live import A100, BILLINGS, START, T4, Live, asked, config, prior, profile, spec
@@ -49,6 +51,27 @@ def test_a_budget_below_the_cheapest_plan_is_overspent_and_that_is_said(
         live.submit(spec("known"))
         live.advance(600.0)
     assert live.loop.snapshot.money.average > 2.0, "four times the budget, as was said"
+    live.close()
+
+
+def test_a_calendar_s_week_is_held_against_what_the_jobs_need_and_the_period_is_named(
+    tmp_path: Path,
+) -> None:
+    live = begun(tmp_path, billing="gpu")
+    live.submit(spec("known"))
+    found = live.loop.snapshot
+    rest = (found.plan, found.jobs.values(), found.gpu_types)
+    by_day = Period(name="day", budget=2.0, begins=0, ends=1200)
+
+    def said(night: float) -> tuple[str, ...]:
+        calendar = Calendar(periods=(by_day, Period(name="night", budget=night)))
+        state = accounts.state(accounts.Accounts(), calendar, 0.0)
+        money = replace(found.money, budget=2.0, calendar=state)
+        return shortfall(money, *rest).warnings
+
+    assert said(240.0) == (), "a day of too little, in a week of enough"
+    (warning,) = said(8.0)
+    assert warning.startswith("the budget of $3/h over a week ($2/h in day, now) is less")
     live.close()
 
 

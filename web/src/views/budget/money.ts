@@ -15,6 +15,17 @@ export function usualBudget({ budget_per_hour: now, calendar }: Budget): number 
   return calendar?.week_budget_per_hour ?? now;
 }
 
+/** Name of the calendar's period that holds; null: there is none, or the budget has ended. */
+export function periodOf({ calendar }: Budget): string | null {
+  return calendar?.period ?? null;
+}
+
+/** "$75.00/h", or by a calendar "$75.00/h over a week, $60.00/h in day, which holds now". */
+export function budgetWords(week: number, period: string | null, now: number): string {
+  if (period === null) return usdPerHour(week);
+  return `${usdPerHour(week)} over a week, ${usdPerHour(now)} in ${period}, which holds now`;
+}
+
 export interface Verdict {
   tone: Tone;
   words: string;
