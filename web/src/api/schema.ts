@@ -3694,6 +3694,11 @@ export interface components {
              * @description Why the simulation failed; empty: it did not.
              */
             error: string;
+            /**
+             * Gpu Types
+             * @description GPU types that jobs can be taken to have run on before.
+             */
+            gpu_types?: string[];
             result?: components["schemas"]["SavedResult"];
         };
         /**
@@ -3941,6 +3946,11 @@ export interface components {
             by_class: components["schemas"]["StatementGroup"][];
             /** By Day */
             by_day: components["schemas"]["StatementDay"][];
+            /**
+             * Tag Kinds
+             * @description Kinds of tags that its jobs have, for `GET /cost?by=tag:KIND`.
+             */
+            tag_kinds?: string[];
             /** Now */
             now: number;
         };

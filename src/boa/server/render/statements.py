@@ -57,7 +57,9 @@ def read_statement(
 
     found = statement(nodes, held, first, until, whose)
     budget = month_budget(store, money, first, end, now)
-    return document(found, money, budget, end, now)
+    said = document(found, money, budget, end, now)
+    said["tag_kinds"] = sorted({kind for record in records.values() for kind in record.spec.tags})
+    return said
 
 
 def month_budget(

@@ -98,7 +98,9 @@ class ReportRoutes:
             known = simulations.ask(question_of(own, name, simulations, budget))
         budgets = [] if known is None else known["budgets"]
         budget = budgets[IN_FORCE] if budgets else snapshot.money.usual
-        return document(month_name(first), own, known, budget)
+        found = document(month_name(first), own, known, budget)
+        found["gpu_types"] = list(simulations.gpu_types)
+        return found
 
     async def statement(
         self,
