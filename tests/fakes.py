@@ -16,6 +16,7 @@ from fastapi import FastAPI
 from boa.api.classes import ClassDocument
 from boa.errors import BoaError, InputError
 from boa.model.access import NOBODY, Caller, TokenRecord
+from boa.model.calendar import Calendar
 from boa.model.cluster import Allocation, JobId, NodeId
 from boa.model.events import EventKind
 from boa.model.job import JobRecord, JobSpec, Run, State
@@ -319,6 +320,8 @@ class FakeService:
     billing: Billing = "gpu"
     """What their budgets count."""
     node_times: NodeTimes = field(default_factory=NodeTimes)
+    calendar: Calendar | None = None
+    """What the service's own budget follows."""
     limits: Limits = field(default_factory=Limits)
     proxy: TrustedProxy | None = None
     endless_before: Seconds = 0.0
@@ -334,6 +337,7 @@ class FakeService:
             self.gpu_types,
             billing=self.billing,
             node_times=self.node_times,
+            calendar=self.calendar,
         )
         self.control.notices = Notices(self.targets, None)
         self.app: FastAPI = create_app(

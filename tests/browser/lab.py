@@ -111,9 +111,9 @@ class Lab:
             finally:
                 self._end_all()
 
-    def submit(self, job_class: str, name: str = "") -> JobDetails:
+    def submit(self, job_class: str, name: str = "", **fields: Any) -> JobDetails:
         profile, file = self._profiles[job_class], self._files[job_class]
-        return self.client.submit(replay_spec(profile, file, name=name))
+        return self.client.submit(replace(replay_spec(profile, file, name=name), **fields))
 
     def submit_talker(self, name: str, words: str = "still here") -> JobDetails:
         """A job that trains nothing: it says a line ten times a second until it is stopped."""

@@ -42,6 +42,30 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
         yield lab
 
 
+def test_a_simulation_can_follow_the_service_s_own_calendar(window: Window, lab: Lab) -> None:
+    page = window.open(f"{lab.url}/#/what-if")
+    page.get_by_role("radio", name="steady-day").check()
+    page.get_by_role("checkbox", name="By this service’s calendar: day, sunday, night").check()
+    expect(page.get_by_label("pollux", exact=True)).to_be_disabled()
+    page.get_by_label("Budgets in USD per hour").fill("110")
+    page.get_by_role("button", name="Simulate").click()
+    expect(page.get_by_text("by the week’s hours (day, sunday, night)")).to_be_visible()
+    page.get_by_role("button", name="Stop simulation").click()
+    expect(page.get_by_text("It was stopped before it was done")).to_be_visible()
+    assert lab.client.simulations()[0].get("calendar") == ["day", "sunday", "night"]
+
+
+def test_the_amount_that_is_set_is_the_average_of_a_week(window: Window, lab: Lab) -> None:
+    page = window.open(f"{lab.url}/#/budget")
+    expect(page.get_by_text("over a week, ")).to_contain_text("which holds now")
+    page.get_by_label("Budget in USD per hour").fill("90")
+    page.get_by_role("button", name="Set the budget to $90.00/h").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("from $75.00/h to $90.00/h on average over a week (+20 %)")
+    expect(dialog).to_contain_text("All periods of the calendar are scaled alike")
+    dialog.get_by_role("button", name="Cancel").click()
+
+
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("screen", [DESKTOP, PHONE], ids=["1440", "390"])
 def test_the_week_is_drawn_by_period_in_shades_that_grey_keeps_apart(

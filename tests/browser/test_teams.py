@@ -70,6 +70,27 @@ def test_the_budget_says_who_shares_it_and_leads_to_a_team_and_back(page: Page) 
     expect(page.get_by_role("heading", name="Who shares it")).to_be_visible()
 
 
+@pytest.mark.parametrize("screen", [DESKTOP, PHONE], ids=["1440", "390"])
+def test_a_month_says_what_of_its_budget_is_spent_by_which_part_and_which_project(
+    window: Window, lab: Lab, screen: dict[str, int]
+) -> None:
+    tagged = lab.submit("bert", "tagged", tags={"project": "zoo"})["id"]
+    until("it has cost something", lambda: lab.client.job(tagged)["cost_usd"] > 0.05)
+    page = window.open(f"{lab.url}/#/month", viewport=screen)
+    main = page.get_by_role("main")
+    expect(main).to_contain_text(re.compile(r"\d % of \$[\d,.]+ is spent: "))
+    expect(page.get_by_role("list", name="Alerts")).to_contain_text("100 %: not reached")
+    payers = page.locator(".card").filter(has=page.get_by_role("heading", name="By payer"))
+    mine = payers.get_by_role("row").filter(has_text="language")
+    expect(mine).to_contain_text(re.compile(r"\$[\d,]+\.\d\d: \d+ % spent"))
+    tags = page.locator(".card").filter(has=page.get_by_role("heading", name="By tag: project"))
+    expect(tags.get_by_role("row").filter(has_text="zoo")).to_contain_text("$")
+    assert page.locator(".month-axis").inner_text().startswith("$0")
+    expect(page.get_by_text("Loading")).to_have_count(0)
+    expect_to_fit(page, "month")
+    assert not found_in(page)
+
+
 def test_a_class_names_its_payer_and_the_search_finds_teams(window: Window, lab: Lab) -> None:
     page = window.open(f"{lab.url}/#/classes/deepspeech2")
     expect(page.get_by_role("main")).to_contain_text("paid for by team speech")

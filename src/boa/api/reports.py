@@ -81,6 +81,8 @@ class Statement(StatementAmounts):
     by_user: list[StatementGroup]
     by_class: list[StatementGroup]
     by_day: list[StatementDay]
+    tag_kinds: NotRequired[list[str]]
+    """Kinds of tags that its jobs have, for `GET /cost?by=tag:KIND`."""
     now: float
 
 
@@ -130,4 +132,6 @@ class Saved(TypedDict):
     """Why nothing can be said; empty: it can."""
     error: str
     """Why the simulation failed; empty: it did not."""
+    gpu_types: NotRequired[list[str]]
+    """GPU types that jobs can be taken to have run on before."""
     result: NotRequired[SavedResult]

@@ -30,6 +30,8 @@ class PolicyChoice(TypedDict):
     as each budget buys) or width; null: nothing."""
     several_gpu_types: bool
     """Whether it uses more than one."""
+    follows_calendar: NotRequired[bool]
+    """Whether it can be asked about with a calendar."""
 
 
 class TraceChoices(TypedDict):
@@ -40,6 +42,8 @@ class TraceChoices(TypedDict):
     """The same, with what tells them apart."""
     billing: Literal["gpu", "node"]
     """Money that budgets count unless a question says otherwise: as the service's own does."""
+    calendar: NotRequired[list[str]]
+    """Names of the periods of the service's own calendar; empty: it follows none."""
 
 
 class Knob(TypedDict):

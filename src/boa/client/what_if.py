@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from boa.client.wire import Wire
 from boa.errors import InputError
@@ -31,10 +31,11 @@ class WhatIfQuestions:
         targets: Collection[float] | None = None,
         seed: int = 0,
         billing: str | None = None,
-        calendar: Mapping[str, Any] | None = None,
+        calendar: Mapping[str, Any] | Literal["own"] | None = None,
     ) -> answers.Simulation:
         """Begin a simulation: of a trace by its name, or of a file's (name, text). `billing`: gpu
-        or node; by default as the service's. `calendar`: as in a calendar file."""
+        or node; by default as the service's. `calendar`: as in a calendar file, or own: the one
+        that the service's budget follows."""
         file = None if trace_file is None else dict(zip(("name", "text"), trace_file, strict=True))
         optional = {
             "trace": trace,
@@ -42,7 +43,7 @@ class WhatIfQuestions:
             "gpu_types": None if gpu_types is None else list(gpu_types),
             "targets": None if targets is None else list(targets),
             "billing": billing,
-            "calendar": None if calendar is None else dict(calendar),
+            "calendar": dict(calendar) if isinstance(calendar, Mapping) else calendar,
         }
         body = {"policies": list(policies), "budgets": list(budgets), "seed": seed}
         body |= {name: value for name, value in optional.items() if value is not None}

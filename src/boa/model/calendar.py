@@ -198,7 +198,11 @@ class Calendar:
     def begun_on_a_monday(self) -> "Calendar":
         """For a clock that begins at 0: that is the beginning of a week in the calendar's zone."""
         first = datetime(2026, 1, 5, tzinfo=self.zone)
-        return replace(self, origin=first.timestamp())
+        return self.begun_at(first.timestamp())
+
+    def begun_at(self, moment: Seconds) -> "Calendar":
+        """For a clock that begins at 0: that is this moment of Unix time."""
+        return replace(self, origin=moment)
 
     @cached_property
     def zone(self) -> tzinfo:

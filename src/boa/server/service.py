@@ -265,6 +265,7 @@ def build(config: ServiceConfig, url: str, *, accept_store: bool = False) -> Par
             control.scheduler.decider.gpu_types,
             billing=config.billing,
             node_times=control.scheduler.decider.node_times,
+            calendar=config.calendar,
         ),
         snapshots=SnapshotKeeper(
             file_at(config.db),

@@ -3410,6 +3410,11 @@ export interface components {
              * @description Whether it uses more than one.
              */
             several_gpu_types: boolean;
+            /**
+             * Follows Calendar
+             * @description Whether it can be asked about with a calendar.
+             */
+            follows_calendar?: boolean;
         };
         /**
          * Preview
@@ -3705,6 +3710,11 @@ export interface components {
              * @description Why the simulation failed; empty: it did not.
              */
             error: string;
+            /**
+             * Gpu Types
+             * @description GPU types that jobs can be taken to have run on before.
+             */
+            gpu_types?: string[];
             result?: components["schemas"]["SavedResult"];
         };
         /**
@@ -3952,6 +3962,11 @@ export interface components {
             by_class: components["schemas"]["StatementGroup"][];
             /** By Day */
             by_day: components["schemas"]["StatementDay"][];
+            /**
+             * Tag Kinds
+             * @description Kinds of tags that its jobs have, for `GET /cost?by=tag:KIND`.
+             */
+            tag_kinds?: string[];
             /** Now */
             now: number;
         };
@@ -4342,6 +4357,11 @@ export interface components {
              * @enum {string}
              */
             billing: "gpu" | "node";
+            /**
+             * Calendar
+             * @description Names of the periods of the service's own calendar; empty: it follows none.
+             */
+            calendar?: string[];
         };
         /**
          * TriedLayout
@@ -4804,7 +4824,7 @@ export interface components {
              * @enum {unknown}
              */
             billing?: "gpu" | "node";
-            /** @description Hours of the week in which the budget, or what GPUs cost, is another; the trace begins on a Monday, and budgets are scaled to each of those asked for. */
+            /** @description Hours of the week in which the budget, or what GPUs cost, is another; own: those of the service's own. The trace own begins when its first job came, others on a Monday; budgets are scaled to each of those asked for. */
             calendar?: {
                 /**
                  * @description The version of this format.
@@ -4836,7 +4856,7 @@ export interface components {
                 time_zone?: string;
                 /** @description When the budget ends; a day is meant whole. Plans for a week look at one before it. */
                 until?: string | null;
-            };
+            } | "own";
         } & (unknown | unknown);
         /**
          * What was saved

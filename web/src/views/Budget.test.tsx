@@ -2,7 +2,7 @@ import { cleanup, render, screen } from "@testing-library/react";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 
 import { ApiError } from "../api/client";
-import type { Budget as Money, Cost } from "../api/types";
+import type { Budget as Money, BudgetCalendar, Cost, Frontier } from "../api/types";
 import { NOTHING, type Picture } from "../state/live";
 import { live } from "../state/hooks";
 import { client } from "../state/session";
@@ -27,6 +27,20 @@ const COST: Cost = {
   idle_usd: 0,
   provisioning_usd: 0,
   forecast_month_usd: 4000,
+};
+
+const CALENDAR: BudgetCalendar = {
+  period: "day",
+  next_at: null,
+  next_period: "night",
+  next_budget_per_hour: 30,
+  week_budget_per_hour: 20,
+  ends_at: null,
+  time_zone: "UTC",
+  allowed_per_hour: 11.5,
+  average_per_hour: {},
+  words: "period day",
+  week: [{ period: "day", budget_per_hour: 10, begins_minute: 0, ends_minute: 10_080 }],
 };
 
 function seen(part: Partial<Picture>): void {
@@ -74,6 +88,33 @@ it("says in its first line whether the budget is kept", () => {
   const [first] = screen.getAllByRole("paragraph");
   expect(first?.textContent).toMatch(/^15 % over budget\. .*\$11\.50\/h on average/);
   expect(screen.getAllByRole("status")[0]?.textContent).toBe("15 % over budget");
+});
+
+it("holds a calendar’s week against what the jobs need, and names the period", async () => {
+  const FRONTIER: Frontier = {
+    plan: 3,
+    gain: 1,
+    points: [
+      { budget_per_hour: 15, average_jct_s: 900 },
+      { budget_per_hour: 60, average_jct_s: 300 },
+    ],
+    cheapest_per_hour: 15,
+    fastest_per_hour: 60,
+    fastest_jct_s: 300,
+    now: NOW,
+  };
+  vi.spyOn(client, "get").mockImplementation((path: string) =>
+    path.startsWith("/frontier")
+      ? Promise.resolve(FRONTIER as never)
+      : Promise.reject(new ApiError(503, "the service is busy")),
+  );
+  seen({ plan: 3, budget: { ...MONEY, calendar: CALENDAR } });
+  render(<Budget />);
+  const week = "the budget is $20.00/h over a week, $10.00/h in day, which holds now.";
+  const headline = await screen.findByText(/One more dollar per hour would save/);
+  expect(headline.textContent).toContain(week);
+  expect(headline.textContent).not.toContain("Too small");
+  expect(screen.getAllByRole("status")[0]?.textContent).toBe("on budget");
 });
 
 it("counts the jobs that run and wait", () => {

@@ -7,6 +7,7 @@ import { linkTo, useAnswer, usePicture } from "../state/hooks";
 import { noted, type Applied } from "./budget/applied";
 import { Cap } from "./budget/Cap";
 import { Headline, Stats } from "./budget/Stats";
+import { periodOf, usualBudget } from "./budget/money";
 import { Spend } from "./budget/Spend";
 import { TradeOff } from "./budget/TradeOff";
 import { Week } from "./budget/Week";
@@ -25,7 +26,7 @@ export function Budget() {
     (to: number, before: number) => setApplied({ budget: to, before, seen: false, plan: null }),
     [],
   );
-  const next = applied && budget ? noted(applied, budget.budget_per_hour, plan) : applied;
+  const next = applied && budget ? noted(applied, usualBudget(budget), plan) : applied;
   if (next !== applied) setApplied(next);
   if (!budget) return <Loading what="the budget" />;
   return (
@@ -36,7 +37,9 @@ export function Budget() {
       <Stats budget={budget} />
       {budget.calendar && <Week calendar={budget.calendar} />}
       <SharedBy budget={budget} />
-      {applied && <AppliedNote applied={applied} close={() => setApplied(null)} />}
+      {applied && (
+        <AppliedNote applied={applied} period={periodOf(budget)} close={() => setApplied(null)} />
+      )}
       {plan === null ? (
         <NoPlan complete={complete} />
       ) : (
@@ -46,7 +49,9 @@ export function Budget() {
               frontier={found}
               plan={plan}
               connected={connected}
-              budget={budget.budget_per_hour}
+              budget={usualBudget(budget)}
+              period={periodOf(budget)}
+              now={budget.budget_per_hour}
               cap={budget.max_spend_per_hour}
               onApplied={onApplied}
             />
@@ -55,7 +60,7 @@ export function Budget() {
       )}
       <Spend budget={budget.budget_per_hour} cap={budget.max_spend_per_hour} />
       <MoneyEvents />
-      <Cap budget={budget.budget_per_hour} cap={budget.max_spend_per_hour} />
+      <Cap budget={usualBudget(budget)} cap={budget.max_spend_per_hour} />
     </>
   );
 }
@@ -72,11 +77,18 @@ function SharedBy({ budget }: { budget: Money }) {
   );
 }
 
-function AppliedNote({ applied, close }: { applied: Applied; close: () => void }) {
+interface AppliedNoteProps {
+  applied: Applied;
+  period: string | null;
+  close: () => void;
+}
+
+function AppliedNote({ applied, period, close }: AppliedNoteProps) {
   return (
     <div className="note good" role="status">
       <span>
-        The budget is {usdExactly(applied.budget)}/h from now on.{" "}
+        The budget is {usdExactly(applied.budget)}/h {period !== null && "on average over a week "}
+        from now on.{" "}
         {applied.plan === null ? "Waiting for the new plan…" : `Plan ${applied.plan} follows it.`}
       </span>
       <button type="button" className="quiet" onClick={close} aria-label="Close this note">

@@ -1,14 +1,18 @@
 import { useState } from "react";
 
 import { wordsOf } from "../api/client";
-import type { Statement, StatementDay } from "../api/types";
+import type { Statement } from "../api/types";
 import { download } from "../charts/export";
 import { figure, percent, plural, usd } from "../format";
 import { Card, Empty, Loading, Shown, Stat } from "../parts/basics";
 import { linkTo, useAnswer, useNow } from "../state/hooks";
 import { client } from "../state/session";
-import { groupsOf, isMonth, later, monthWords, present, type Grouped } from "./month/model";
+import { Days } from "./month/Days";
+import { Group } from "./month/Group";
+import { groupsOf, isMonth, later, monthWords, present } from "./month/model";
 import { Saved } from "./month/Saved";
+import { Spent } from "./month/Spent";
+import { Tags } from "./month/Tags";
 import "./budget/budget.css";
 import "./month/month.css";
 
@@ -73,6 +77,7 @@ function Found({ found, name }: { found: Statement; name: string }) {
           note={part(found.booting_usd, found)}
         />
       </div>
+      <Spent found={found} />
       <Card title="Day by day" tools={<Files name={name} />}>
         <Days days={found.by_day} />
         <p className="faint small">{found.rule}</p>
@@ -82,6 +87,7 @@ function Found({ found, name }: { found: Statement; name: string }) {
           {groupsOf(found).map((group) => (
             <Group key={group.title} group={group} total={found.total_usd} />
           ))}
+          <Tags statement={found} />
         </div>
       )}
     </>
@@ -90,62 +96,6 @@ function Found({ found, name }: { found: Statement; name: string }) {
 
 function part(amount: number, { total_usd: total }: Statement): string {
   return total > 0 ? `${percent(amount / total)} of the bill` : "nothing was spent";
-}
-
-/** A bar for each day, as high as what was spent. */
-function Days({ days }: { days: readonly StatementDay[] }) {
-  const most = Math.max(0, ...days.map((day) => day.total_usd));
-  if (most === 0) return <p className="faint">Nothing was spent.</p>;
-  return (
-    <ol className="month-days" aria-label="Spend by day (UTC)">
-      {days.map((day) => (
-        <li key={day.day} title={`${day.day}: ${usd(day.total_usd, 2)}`}>
-          <span className="unseen">{`${day.day}: ${usd(day.total_usd, 2)}`}</span>
-          <span className="month-bar" aria-hidden="true">
-            <span style={{ height: `${(100 * day.total_usd) / most}%` }} />
-          </span>
-          <span className="small faint" aria-hidden="true">
-            {Number(day.day.slice(8))}
-          </span>
-        </li>
-      ))}
-    </ol>
-  );
-}
-
-function Group({ group, total }: { group: Grouped; total: number }) {
-  return (
-    <Card title={group.title}>
-      <table className="plain">
-        <thead>
-          <tr>
-            <th scope="col">Who</th>
-            <th scope="col" aria-label="Share" />
-            <th scope="col" className="numeric">
-              Jobs
-            </th>
-            <th scope="col" className="numeric">
-              Cost
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {group.rows.map((row) => (
-            <tr key={row.name ?? ""}>
-              <th scope="row">
-                {row.name === null || row.name === "" ? <i>{group.nobody}</i> : row.name}
-              </th>
-              <td className="part-bar">
-                <span style={{ width: `${(100 * row.total_usd) / total}%` }} />
-              </td>
-              <td className="numeric">{row.jobs}</td>
-              <td className="numeric">{usd(row.total_usd, 2)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </Card>
-  );
 }
 
 const FILES = [

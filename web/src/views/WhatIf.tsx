@@ -3,6 +3,7 @@ import { useState } from "react";
 import type { Frontier, Simulation, SimulationList, TraceChoices } from "../api/types";
 import { Card, Empty, Loading, Problem, Progress, Shown } from "../parts/basics";
 import { linkTo, useAnswer, usePicture, type Answer } from "../state/hooks";
+import { usualBudget } from "./budget/money";
 import { Ask } from "./what-if/Ask";
 import { useResults } from "./what-if/hooks";
 import { List } from "./what-if/List";
@@ -42,7 +43,7 @@ export function WhatIf({ rest }: { rest: string[] }) {
             <Ask
               choices={found}
               sensible={frontier.data}
-              today={budget?.budget_per_hour ?? null}
+              today={budget ? usualBudget(budget) : null}
               onAsked={asked}
             />
           )}

@@ -224,6 +224,11 @@ def _show(found: "Budget", json: bool) -> None:
     due = found["budget_per_hour"] if calendar is None else calendar["allowed_per_hour"]
     share = f": {percent(average / due)} of it" if due else ""
     said = f"{rate(average)} over {duration(over)}{share}"
+    if calendar is not None:
+        out.print(
+            f"[bold]week[/bold]     {rate(calendar['week_budget_per_hour'])} on average, which is "
+            "what `boa budget set` sets: the calendar's periods are scaled alike"
+        )
     if "stretch" in found:
         out.print(f"[bold]left[/bold]     {stretch_words(found['stretch'])}")
     out.print(f"[bold]average[/bold]  {said if over >= 1 else 'too soon to say'}")

@@ -150,6 +150,11 @@ class MoneyState:
     """Dollars on the bill per dollar planned, as measured: nodes are idle and boot."""
 
     @property
+    def usual(self) -> UsdPerHour:
+        """USD per hour that is set: by a calendar on average over a week, not that of this hour."""
+        return self.budget if self.calendar is None else self.calendar.week
+
+    @property
     def average(self) -> UsdPerHour:
         """USD per hour from `since` until `at`."""
         hours = (self.at - self.since) / SECONDS_PER_HOUR

@@ -43,16 +43,9 @@ def shortfall(
         return Shortfall(needed=needed, warnings=tuple(found))
     if cap is not None and cap < needed * (1 - ROUNDING):
         found.append(words.cap_too_small(cap, needed))
-    elif _usual(money) < needed * (1 - ROUNDING):
-        weekly = money.calendar is not None
-        found.append(words.budget_too_small(_usual(money), needed, money.billing, weekly=weekly))
+    elif money.usual < needed * (1 - ROUNDING):
+        found.append(words.budget_too_small(money, needed))
     return Shortfall(needed=needed, warnings=tuple(found))
-
-
-def _usual(money: MoneyState) -> UsdPerHour:
-    """The budget in force; where it changes by the hour, that of a week on average: what one period
-    is too small for, another makes good."""
-    return money.budget if money.calendar is None else money.calendar.week
 
 
 def least_spend(job: JobRecord, gpu_types: Mapping[GpuName, GpuType]) -> UsdPerHour:

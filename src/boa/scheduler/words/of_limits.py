@@ -6,7 +6,6 @@ from datetime import UTC, datetime, tzinfo
 from zoneinfo import ZoneInfo
 
 from boa.model.cluster import JobId
-from boa.model.workload import Billing
 from boa.scheduler.money.money_state import MoneyState, SetAtRunTime
 from boa.units import Seconds, UsdPerHour
 
@@ -109,14 +108,17 @@ def budget_ended(at: Seconds | None, zone: tzinfo) -> str:
 # Too little
 
 
-def budget_too_small(
-    budget: UsdPerHour, needed: UsdPerHour, billing: Billing, *, weekly: bool = False
-) -> str:
-    waits = ", and newcomers may wait for up to half an hour" if billing == "node" else ""
+def budget_too_small(money: MoneyState, needed: UsdPerHour) -> str:
+    """By a calendar it is the week's average that does not do; the period that holds is named."""
+    waits = ", and newcomers may wait for up to half an hour" if money.billing == "node" else ""
+    named, calendar = f"${money.budget:g}/h", money.calendar
+    if calendar is not None:
+        holds = "ended" if calendar.period is None else f"{named} in {calendar.period}, now"
+        named = f"${calendar.week:.4g}/h over a week ({holds})"
     return (
-        f"the budget of ${budget:.4g}/h{' over a week' * weekly} is less than the jobs need: the "
-        f"cheapest plan for them takes ${needed:.2f}/h. They run all the same, as cheaply as they "
-        f"can: about that much is spent, more than the budget{waits}"
+        f"the budget of {named} is less than the jobs need: the cheapest plan for them takes "
+        f"${needed:.2f}/h. They run all the same, as cheaply as they can: about that much is "
+        f"spent, more than the budget{waits}"
     )
 
 

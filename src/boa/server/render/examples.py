@@ -226,9 +226,10 @@ _WHAT_IF = {
             "node: the bill. By default as the service's own budget.",
         },
         "calendar": {
-            **CALENDAR.shape.schema,
+            "anyOf": [CALENDAR.shape.schema, {"const": "own"}],
             "description": "Hours of the week in which the budget, or what GPUs cost, is another; "
-            "the trace begins on a Monday, and budgets are scaled to each of those asked for.",
+            "own: those of the service's own. The trace own begins when its first job came, others "
+            "on a Monday; budgets are scaled to each of those asked for.",
         },
     },
 }

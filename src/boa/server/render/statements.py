@@ -58,7 +58,8 @@ def read_statement(
         return Whose(pays(of[1]), user, team, class_of(of[1]))
 
     found = statement(nodes, held, first, until, whose)
-    return document(found, money, month_of_budget(store, first, end, now))
+    tags = sorted({kind for record in records.values() for kind in record.spec.tags})
+    return document(found, money, month_of_budget(store, first, end, now), tags)
 
 
 def month_of_budget(store: Store, first: Seconds, end: Seconds, now: Seconds) -> Month:
@@ -89,7 +90,9 @@ def month_spent(store: Store, money: MoneyState, now: Seconds) -> list[MonthSpen
     return spent
 
 
-def document(found: Statement, money: MoneyState, month: Month) -> answers.Statement:
+def document(
+    found: Statement, money: MoneyState, month: Month, tag_kinds: list[str]
+) -> answers.Statement:
     first = datetime.fromtimestamp(found.since, UTC)
     return {
         **_amounts(found.bill),
@@ -115,6 +118,7 @@ def document(found: Statement, money: MoneyState, month: Month) -> answers.State
         "by_user": _groups(found, lambda whose: whose.user),
         "by_class": _groups(found, lambda whose: whose.job_class),
         "by_day": [{"day": day, **_amounts(amounts)} for day, amounts in found.days.items()],
+        "tag_kinds": tag_kinds,
         "now": month.now,
     }
 

@@ -94,11 +94,13 @@ class ReportRoutes:
         if known is not None and known["state"] == "done":
             anew = snapshot.now < end
         if ask and anew and own.enough:
-            budget = snapshot.money.budget
+            budget = snapshot.money.usual
             known = simulations.ask(question_of(own, name, simulations, budget))
         budgets = [] if known is None else known["budgets"]
-        budget = budgets[IN_FORCE] if budgets else snapshot.money.budget
-        return document(month_name(first), own, known, budget)
+        budget = budgets[IN_FORCE] if budgets else snapshot.money.usual
+        found = document(month_name(first), own, known, budget)
+        found["gpu_types"] = list(simulations.gpu_types)
+        return found
 
     async def statement(
         self,

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, Any, TypeVar, cast
 
 from fastapi import APIRouter, Depends, Path, Request
@@ -23,10 +24,10 @@ from boa.server.http.shared_answers import Shared
 from boa.server.render import examples
 from boa.server.what_if import own_trace as own
 from boa.server.what_if import traces as traces
-from boa.server.what_if.runner import SimulationQuestion, Simulations
+from boa.server.what_if.runner import SimulationQuestion, Simulations, names_of
 from boa.sim.run import World
 from boa.sim.sweep import WIDTHS, SweepGrid
-from boa.units import GpuName
+from boa.units import GpuName, Seconds
 
 MAX_BODY = 8 * 1024**2
 MOST_POINTS = 60
@@ -74,13 +75,15 @@ class WhatIfRoutes:
         found = [traces.generated_choice(known, rented) for known in traces.GENERATED]
         seen = own.seen_by(self._service, rented)
         if seen.enough:
-            choice = own.own_choice(seen, control.snapshot.money.budget, self._simulations.billing)
+            budget = control.snapshot.money.usual
+            choice = own.own_choice(seen, budget, self._simulations.billing)
             found.append(choice)
         return {
             "traces": found,
             "policies": list(POLICIES),
             "policy_choices": _policy_choices(),
             "billing": self._simulations.billing,
+            "calendar": names_of(self._simulations.calendar),
         }
 
     async def what_if(self, request: Request) -> answers.SimulationAnswer:
@@ -126,13 +129,15 @@ class WhatIfRoutes:
         seed = checks.whole(given.get("seed", 0), "seed", least=0, most=2**31 - 1)
         usual = self._simulations.billing
         billing = cast(Billing, checks.choice(given.get("billing", usual), "billing", BILLINGS))
-        calendar = _calendar(given["calendar"], policies) if "calendar" in given else None
+        calendar = self._calendar(given["calendar"], policies) if "calendar" in given else None
         points = _check_points(policies, grid)
         gpus = _listed(given, "gpu_types", checks.text) if "gpu_types" in given else None
-        name, world = self._world(given, gpus)
+        name, world, began = self._world(given, gpus)
         _check_types(policies, world)
         if calendar is not None:
-            check_types(calendar, world.gpu_types, "calendar:", "this simulation")
+            calendar = calendar.begun_on_a_monday() if began is None else calendar.begun_at(began)
+            if given["calendar"] != own.OWN:
+                check_types(calendar, world.gpu_types, "calendar:", "this simulation")
         return SimulationQuestion(
             trace=name,
             world=world,
@@ -142,7 +147,25 @@ class WhatIfRoutes:
             points=points,
         )
 
-    def _world(self, given: Mapping[str, Any], gpus: Sequence[GpuName] | None) -> tuple[str, World]:
+    def _calendar(self, value: Any, policies: Sequence[str]) -> Calendar:
+        """As given, or the service's own, without its end."""
+        live = scheduled_policies()
+        for name in policies:
+            if name not in live:
+                expected = f"with a calendar, a policy that the service runs: {', '.join(live)}"
+                raise InputError("policies", name, expected)
+        if value == own.OWN:
+            if self._simulations.calendar is None:
+                expected = "a calendar: this service's own budget follows none"
+                raise InputError("calendar", value, expected)
+            return replace(self._simulations.calendar, until=None)
+        return parse_calendar(value, "calendar")
+
+    def _world(
+        self, given: Mapping[str, Any], gpus: Sequence[GpuName] | None
+    ) -> tuple[str, World, Seconds | None]:
+        """The trace's name, what is simulated, and the Unix time of its moment 0; None: some
+        Monday."""
         if ("trace" in given) == ("trace_file" in given):
             expected = "the name of a trace (GET /api/v1/what-if/traces), or else a trace_file"
             raise InputError("trace", given.get("trace"), expected)
@@ -150,12 +173,14 @@ class WhatIfRoutes:
         if "trace" in given:
             name = checks.choice(given["trace"], "trace", [*traces.BY_NAME, own.OWN])
             if name == own.OWN:
-                return name, own.own_world(own.seen_by(self._service, rented), gpus)
-            return name, traces.catalogue_world(name, traces.generated_trace(name), gpus, rented)
+                seen = own.seen_by(self._service, rented)
+                return name, own.own_world(seen, gpus), seen.began
+            world = traces.catalogue_world(name, traces.generated_trace(name), gpus, rented)
+            return name, world, None
         file = checks.mapping(given["trace_file"], "trace_file", required=("name", "text"))
         name = _file_name(file["name"])
         trace = traces.uploaded_trace(name, checks.text(file["text"], "trace_file.text"))
-        return name, traces.catalogue_world(name, trace, gpus, rented)
+        return name, traces.catalogue_world(name, trace, gpus, rented), None
 
 
 def _listed(given: Mapping[str, Any], field: str, each: Callable[[Any, str], _T]) -> list[_T]:
@@ -169,25 +194,17 @@ def _listed(given: Mapping[str, Any], field: str, each: Callable[[Any, str], _T]
 
 
 def _policy_choices() -> list[answers.PolicyChoice]:
+    live = scheduled_policies()
     return [
         {
             "name": name,
             "about": facts.meaning,
             "knob": None if facts.knob is None else KNOB_NAMES[facts.knob],
             "several_gpu_types": facts.several_types,
+            "follows_calendar": name in live,
         }
         for name, facts in POLICIES.items()
     ]
-
-
-def _calendar(value: Any, policies: Sequence[str]) -> Calendar:
-    """Its week begins with the trace, on a Monday."""
-    live = scheduled_policies()
-    for name in policies:
-        if name not in live:
-            expected = f"with a calendar, a policy that the service runs: {', '.join(live)}"
-            raise InputError("policies", name, expected)
-    return parse_calendar(value, "calendar").begun_on_a_monday()
 
 
 def _policy(value: Any, at: str) -> str:

@@ -16,7 +16,7 @@ from boa.server.context import Service, looked_up
 from boa.server.what_if.traces import hours_of
 from boa.sim.physics import TableTruth, Truth
 from boa.sim.run import World
-from boa.units import GpuName, UsdPerHour
+from boa.units import GpuName, Seconds, UsdPerHour
 
 OWN = "own"
 LEAST_JOBS = 10
@@ -38,6 +38,8 @@ class Own:
     left_out: int
     """Jobs of classes that nothing is known of, or that got nowhere."""
     gpu_types: Mapping[GpuName, GpuType]
+    began: Seconds = 0.0
+    """Unix time of the first job's submission: the trace's moment 0."""
 
     @property
     def enough(self) -> bool:
@@ -79,6 +81,7 @@ def own_of(
             for gpu, kind in gpu_types.items()
             if any(gpu in known[name].rates for name in used)
         },
+        began=began,
     )
 
 

@@ -71,7 +71,8 @@ class Simulations:
 
     `folder`: where they are kept; None: in memory. `gpu_types`: what the service itself can rent,
     at its prices. `clock`: the wall's. `billing`: what the service's budget counts, and
-    `node_times` how long its nodes take; None: they come and go at once.
+    `node_times` how long its nodes take; None: they come and go at once. `calendar`: what its
+    budget follows; None: it is the same at all hours.
     """
 
     def __init__(
@@ -81,8 +82,10 @@ class Simulations:
         clock: Callable[[], float] = time.time,
         billing: Billing = "gpu",
         node_times: NodeTimes | None = None,
+        calendar: Calendar | None = None,
     ) -> None:
         self.gpu_types = dict(gpu_types or {})
+        self.calendar = calendar
         self.billing: Billing = billing
         self._node_times = node_times or NodeTimes()
         self._clock = clock

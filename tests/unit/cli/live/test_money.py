@@ -11,7 +11,9 @@ import boa
 from boa.cli.live.cost import moment
 from boa.cli.live.service import rebuilt
 from boa.formats.plain_yaml import load_yaml
+from boa.model.calendar import Calendar, Period
 from boa.policy.boa import within_reach
+from boa.scheduler.money import accounts
 from boa.scheduler.money.money_state import SetAtRunTime
 from fakes import NOW, FakeService
 from integration.runner import STRICT, WORKLOAD, Boa
@@ -146,6 +148,18 @@ def test_the_budget_is_shown_and_set(run: Boa, service: FakeService) -> None:
     document = run.json("budget", "set", "--max-spend", 30)
     assert (document["budget_per_hour"], document["max_spend_per_hour"]) == (7.0, 30.0)
     run("budget", "set", code=2)
+
+
+def test_the_amount_is_said_to_be_the_weeks_where_a_calendar_holds(
+    run: Boa, service: FakeService
+) -> None:
+    by_day = Period(name="day", budget=20.0, begins=0, ends=720)
+    calendar = Calendar(periods=(by_day, Period(name="night", budget=40.0)))
+    state = accounts.state(accounts.Accounts(), calendar, NOW)
+    service.control.money = replace(service.control.money, calendar=state, allowed=20.0)
+    words = "week $30.00/h on average, which is what `boa budget set` sets"
+    for command in (["set", "--max-spend", "90"], ["show"]):
+        assert words in " ".join(run("budget", *command).split())
 
 
 def test_a_budget_that_is_too_small_is_set_with_a_warning_on_stderr(

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from boa.model.calendar import Calendar, Period
 from boa.model.job import GpuLimits
+from boa.scheduler.money import accounts
 from boa.scheduler.money.shortfall import Shortfall, least_spend, shortfall
 from boa.scheduler.words.of_limits import calendar_scaled, set_at_run_time
 from live import A100, BILLINGS, START, T4, Live, asked, config, prior, profile, spec
@@ -53,17 +54,24 @@ def test_a_budget_below_the_cheapest_plan_is_overspent_and_that_is_said(
     live.close()
 
 
-def test_a_calendar_is_enough_where_its_week_is_whatever_the_night_has(tmp_path: Path) -> None:
-    night = Calendar(
-        periods=(Period(name="day", budget=40.0, begins=900, ends=1200), Period(name="n", budget=1))
-    )
-    live = begun(tmp_path, calendar=night, budget=night.average)
+def test_a_calendar_s_week_is_held_against_what_the_jobs_need_and_the_period_is_named(
+    tmp_path: Path,
+) -> None:
+    live = begun(tmp_path, billing="gpu")
     live.submit(spec("known"))
-    assert live.loop.snapshot.money.budget == 1.0
-    assert judged(live).warnings == ()
-    asked(live, live.loop.set_budget(2.0))
-    (said,) = judged(live).warnings
-    assert said.startswith("the budget of $2/h over a week is less than the jobs need")
+    found = live.loop.snapshot
+    rest = (found.plan, found.jobs.values(), found.gpu_types)
+    by_day = Period(name="day", budget=2.0, begins=0, ends=1200)
+
+    def said(night: float) -> tuple[str, ...]:
+        calendar = Calendar(periods=(by_day, Period(name="night", budget=night)))
+        state = accounts.state(accounts.Accounts(), calendar, 0.0)
+        money = replace(found.money, budget=2.0, calendar=state)
+        return shortfall(money, *rest).warnings
+
+    assert said(240.0) == (), "a day of too little, in a week of enough"
+    (warning,) = said(8.0)
+    assert warning.startswith("the budget of $3/h over a week ($2/h in day, now) is less")
     live.close()
 
 

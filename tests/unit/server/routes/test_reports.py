@@ -63,6 +63,10 @@ def test_a_statement_says_who_spent_what_and_adds_up_to_the_bill(service: FakeSe
     assert found["jobs"] == 2
 
 
+def test_a_statement_names_the_kinds_of_tags_that_its_jobs_have(service: FakeService) -> None:
+    assert service.get("statement")["tag_kinds"] == ["project"]
+
+
 def test_what_nobody_held_is_shared_out_by_what_was_held(service: FakeService) -> None:
     first, second = service.get("statement")["lines"]
     assert first["idle_usd"] == pytest.approx(2 * second["idle_usd"], abs=0.02)

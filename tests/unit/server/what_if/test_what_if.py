@@ -74,6 +74,11 @@ WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
         "policies",
         "a policy that the service runs",
     ),
+    "a calendar of its own where there is none": (
+        {**ASKED, "calendar": "own"},
+        "calendar",
+        "this service's own budget follows none",
+    ),
     "a calendar without periods": (
         {**ASKED, "calendar": {}},
         "calendar.periods",
@@ -188,6 +193,40 @@ def test_a_calendar_in_the_question_changes_prices_by_the_hour(service: FakeServ
     assert changing.bill_per_hour / changing.gpu_hours == pytest.approx(
         usual.bill_per_hour / usual.gpu_hours / 2, rel=0.2
     )
+
+
+def test_a_question_can_follow_the_service_s_own_calendar_without_its_end(tmp_path: Path) -> None:
+    week = parse_calendar({**WEEK, "until": "2020-01-01"})
+    service = FakeService(tmp_path, gpu_types={"T4": T4}, calendar=week)
+    seen: list[SimulationQuestion] = []
+    try:
+        choices = service.get("what-if/traces")
+        service.simulations.ask = lambda question: seen.append(question)  # type: ignore[assignment, return-value]
+        service.ask("POST", "/api/v1/what-if", json={**ASKED, "calendar": "own"})
+    finally:
+        service.simulations.close()
+    assert choices["calendar"] == ["night", "day"]
+    follows = {one["name"]: one["follows_calendar"] for one in choices["policy_choices"]}
+    assert (follows["boa"], follows["sia-autoscale"], follows["sia"]) == (True, True, False)
+    (question,) = seen
+    assert question.asked.calendar == replace(week, until=None).begun_on_a_monday()
+
+
+def test_own_jobs_come_at_the_hours_at_which_they_came(tmp_path: Path) -> None:
+    service = FakeService(tmp_path, gpu_types={"T4": T4}, calendar=parse_calendar(WEEK))
+    service.control.profiled = {"known": profile("known")}
+    for number in range(10):
+        service.control.put(record(number + 1, "known"))
+    seen: list[SimulationQuestion] = []
+    try:
+        service.simulations.ask = lambda question: seen.append(question)  # type: ignore[assignment, return-value]
+        question = {**ASKED, "trace": "own", "calendar": "own"}
+        service.ask("POST", "/api/v1/what-if", json=question)
+    finally:
+        service.simulations.close()
+    calendar = seen[0].asked.calendar
+    assert calendar is not None
+    assert calendar.origin == NOW + 600.0
 
 
 def test_where_nodes_are_billed_they_boot_as_slowly_as_the_service_s_own() -> None:

@@ -41,12 +41,15 @@ const PREVIEW: Preview = {
   now: 0,
 };
 
+const NO_CALENDAR = { period: null, now: 30 };
+
 function shown(part: Partial<Parameters<typeof Apply>[0]> = {}) {
   const onApplied = vi.fn();
   render(
     <Apply
       tried={42}
       budget={30}
+      {...NO_CALENDAR}
       billed=""
       cap={null}
       preview={PREVIEW}
@@ -83,6 +86,14 @@ it("says what will happen before anything does", async () => {
   expect(dialog.textContent).toContain("1 class gets other GPUs (cnn); 3 active jobs may be");
   expect(dialog.textContent).toContain("counts from now");
   expect(put).not.toHaveBeenCalled();
+});
+
+it("says of a calendar that the amount is the average of its week, and what its period gets", async () => {
+  shown({ budget: 40, period: "day", now: 20 });
+  const dialog = await ask();
+  expect(dialog.textContent).toContain("from $40.00/h to $42.00/h on average over a week (+5.0 %)");
+  expect(dialog.textContent).toContain("day, which holds now, goes from $20.00/h to $21.00/h");
+  expect(dialog.textContent).toContain("by the plan in force, that of day");
 });
 
 it("sets the budget once it is confirmed", async () => {
@@ -144,7 +155,14 @@ it("cannot be pressed before the plan for the budget is known, nor for the same 
 
 it("keeps what was asked as it was, whatever is tried meanwhile", async () => {
   const put = vi.spyOn(client, "put").mockResolvedValue({});
-  const props = { billed: "", cap: null, preview: PREVIEW, onApplied: vi.fn(), reset: vi.fn() };
+  const props = {
+    ...NO_CALENDAR,
+    billed: "",
+    cap: null,
+    preview: PREVIEW,
+    onApplied: vi.fn(),
+    reset: vi.fn(),
+  };
   const { rerender } = render(<Apply tried={42} budget={30} {...props} />);
   await userEvent.click(screen.getByRole("button", { name: "Set the budget to $42.00/h" }));
   rerender(<Apply tried={50} budget={30} {...props} preview={null} />);
@@ -155,7 +173,14 @@ it("keeps what was asked as it was, whatever is tried meanwhile", async () => {
 });
 
 it("asks again where somebody else has changed the budget meanwhile", async () => {
-  const props = { billed: "", cap: null, preview: PREVIEW, onApplied: vi.fn(), reset: vi.fn() };
+  const props = {
+    ...NO_CALENDAR,
+    billed: "",
+    cap: null,
+    preview: PREVIEW,
+    onApplied: vi.fn(),
+    reset: vi.fn(),
+  };
   const { rerender } = render(<Apply tried={42} budget={30} {...props} />);
   await userEvent.click(screen.getByRole("button", { name: "Set the budget to $42.00/h" }));
   rerender(<Apply tried={42} budget={35} {...props} />);
@@ -169,7 +194,7 @@ it("asks again where somebody else has changed the budget meanwhile", async () =
 });
 
 it("is for admins: others may try a budget, and are told who sets it", () => {
-  const given = { tried: 42, budget: 30, billed: "", cap: null, preview: PREVIEW };
+  const given = { tried: 42, budget: 30, ...NO_CALENDAR, billed: "", cap: null, preview: PREVIEW };
   render(
     <Who value={{ name: "alice", role: "member", team: "" }}>
       <Apply {...given} onApplied={vi.fn()} reset={vi.fn()} />

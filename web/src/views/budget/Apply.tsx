@@ -11,6 +11,9 @@ import { differs } from "./widths";
 interface ApplyProps {
   tried: number;
   budget: number;
+  /** The calendar's period that holds, null without one, and the budget of this hour. */
+  period: string | null;
+  now: number;
   /** What plans for it would be made with, where that is not the budget, in words. */
   billed: string;
   cap: number | null;
@@ -23,7 +26,7 @@ interface ApplyProps {
 type Asked = Omit<ApplyProps, "preview" | "onApplied" | "reset"> & { preview: Preview };
 
 export function Apply(props: ApplyProps) {
-  const { tried, budget, billed, cap, preview, onApplied, reset } = props;
+  const { tried, budget, preview, onApplied, reset, ...rest } = props;
   // What is asked stays as it was when it was: a dialog must not change under somebody's finger.
   const [asked, setAsked] = useState<Asked | null>(null);
   const may = useMaySpend();
@@ -34,7 +37,7 @@ export function Apply(props: ApplyProps) {
         type="button"
         className="primary"
         disabled={same || preview === null || !may}
-        onClick={() => preview && setAsked({ tried, budget, billed, cap, preview })}
+        onClick={() => preview && setAsked({ ...rest, tried, budget, preview })}
       >
         {same ? `The budget is ${exactly(tried)}` : `Set the budget to ${exactly(tried)}`}
       </button>
@@ -96,17 +99,25 @@ function exactly(budget: number): string {
   return `${usdExactly(budget)}/h`;
 }
 
-function WhatHappens({ tried, budget, billed, cap, preview }: Asked) {
+function WhatHappens({ tried, budget, period, now, billed, cap, preview }: Asked) {
   const { before, average_jct_s: jct, too_small_per_hour: least } = preview;
   return (
     <ul className="what-happens">
       <li>
-        The budget goes from <b>{exactly(budget)}</b> to <b>{exactly(tried)}</b> on average (
-        {change(budget, tried)}), at once.
+        The budget goes from <b>{exactly(budget)}</b> to <b>{exactly(tried)}</b> on average
+        {period !== null && " over a week"} ({change(budget, tried)}), at once.
       </li>
+      {period !== null && (
+        <li>
+          All periods of the calendar are scaled alike: {period}, which holds now, goes from{" "}
+          {usdPerHour(now)} to {usdPerHour((now * tried) / budget)}.
+        </li>
+      )}
       <li>
-        Jobs are expected to take <b>{duration(jct)}</b> on average;{" "}
-        {duration(before.average_jct_s)} by the plan in force ({change(before.average_jct_s, jct)}).
+        Jobs are expected to take <b>{duration(jct)}</b> on average
+        {period !== null && ", as if all hours had that"}; {duration(before.average_jct_s)} by the
+        plan in force{period !== null && `, that of ${period}`} ({change(before.average_jct_s, jct)}
+        ).
       </li>
       <li>{reached(preview)}</li>
       <li>The average that is steered to counts from now: what was over or under is forgiven.</li>

@@ -4,6 +4,7 @@ import type { ClassChange } from "../../api/types";
 import { duration, plural, usd, usdPerHour } from "../../format";
 import { linkTo } from "../../state/hooks";
 import { classOf, streamWords } from "../../streams";
+import { Wide } from "../../parts/Wide";
 import { changeWords, epochWords, differs, stretches } from "./widths";
 
 interface ClassTableProps {
@@ -26,7 +27,7 @@ export function ClassTable({ changes, tried, same }: ClassTableProps) {
   return (
     <section aria-label="Classes" className="stack">
       <h3>{headingOf(count, changes.length, same ? null : tried)}</h3>
-      <div className="scroll-x">
+      <Wide label="Classes">
         <table className="plain folding">
           <thead>
             <tr>
@@ -49,7 +50,7 @@ export function ClassTable({ changes, tried, same }: ClassTableProps) {
             ))}
           </tbody>
         </table>
-      </div>
+      </Wide>
     </section>
   );
 }

@@ -6,19 +6,32 @@ import { Stat } from "../../parts/basics";
 import { usePicture, type Answer } from "../../state/hooks";
 import { useCost } from "../../state/ranges";
 import { distinct, isShort } from "./averages";
-import { bandWords, forecastOf, HOUR_S, hoursOf, moreWords, pacingWords, verdict } from "./money";
+import {
+  bandWords,
+  budgetWords,
+  forecastOf,
+  HOUR_S,
+  hoursOf,
+  moreWords,
+  pacingWords,
+  periodOf,
+  usualBudget,
+  verdict,
+} from "./money";
 
 /** The answer in one line; the figures behind it follow. */
 export function Headline({ budget, frontier }: { budget: Budget; frontier: Frontier | null }) {
   const hours = (budget.now - budget.since) / HOUR_S;
-  const { budget_per_hour: allowed, average_spend_per_hour: average } = budget;
-  const { tone, words } = verdict(average, allowed, hours);
+  const { budget_per_hour: now, average_spend_per_hour: average, calendar } = budget;
+  const week = usualBudget(budget);
+  const { tone, words } = verdict(average, calendar?.allowed_per_hour ?? now, hours);
   return (
     <p className={`headline ${tone}`}>
       <strong>{capital(words)}.</strong> <Announced words={words} tone={tone} />
       <span>
         {usdPerHour(average)} on average since {moment(budget.since)}; the budget is{" "}
-        {usdPerHour(allowed)}. {frontier && moreWords(frontier, allowed, budget.max_spend_per_hour)}
+        {budgetWords(week, periodOf(budget), now)}.{" "}
+        {frontier && moreWords(frontier, week, budget.max_spend_per_hour)}
       </span>
     </p>
   );

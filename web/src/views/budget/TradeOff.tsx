@@ -1,7 +1,7 @@
 import { memo, useCallback, useMemo, useState } from "react";
 
 import type { Frontier, Preview } from "../../api/types";
-import type { Mark, Series } from "../../charts/data";
+import type { Series } from "../../charts/data";
 import { LineChart } from "../../charts/LineChart";
 import { settable, usdPerHour } from "../../format";
 import { Card, Loading } from "../../parts/basics";
@@ -9,6 +9,7 @@ import { Apply } from "./Apply";
 import { ClassTable } from "./ClassTable";
 import { Controls } from "./Controls";
 import { usePreview, type Previewing } from "./hooks";
+import { marksOf } from "./marks";
 import { billWords } from "./money";
 import { Outcome } from "./Outcome";
 import { amount, scaleFor, type BudgetScale } from "./scale";
@@ -18,7 +19,11 @@ interface TradeOffProps {
   plan: number;
   /** Whether the service answers. */
   connected: boolean;
+  /** As it is set; by a calendar, the average of a week. */
   budget: number;
+  /** The calendar's period that holds, null without one, and the budget of this hour. */
+  period: string | null;
+  now: number;
   cap: number | null;
   /** Told the budget, and the plan that was in force when it was confirmed. */
   onApplied: (budget: number, before: number) => void;
@@ -89,7 +94,8 @@ interface TriedProps extends TradeOffProps {
 
 /** What would come of a budget, and the button that makes it so. */
 function Tried(props: TriedProps) {
-  const { frontier, plan, budget, cap, onApplied, tried, wrong, preview, reset } = props;
+  const { frontier, plan, budget, period, now, cap } = props;
+  const { onApplied, tried, wrong, preview, reset } = props;
   const { data, error, settled } = preview;
   const billed = data ? billWords(data.gain, data.planned_per_hour, tried, cap) : "";
   const applied = (to: number) => {
@@ -108,12 +114,20 @@ function Tried(props: TriedProps) {
       <Apply
         tried={tried}
         budget={budget}
+        period={period}
+        now={now}
         billed={billed}
         cap={cap}
         preview={settled && !wrong ? data : null}
         onApplied={applied}
         reset={reset}
       />
+      {period !== null && (
+        <p className="faint small">
+          Budgets here are averages of a week, as if all hours had the same; the plan in force is
+          that of {period}, for {usdPerHour(now)}.
+        </p>
+      )}
       {billed && <p className="faint small">{billed}</p>}
     </>
   );
@@ -126,9 +140,6 @@ interface FrontierChartProps {
   preview: Preview | null;
   pick: (budget: number) => void;
 }
-
-const CLOSE = 0.05;
-/** Two budgets so near to each other that their words would lie on top of each other. */
 
 function FrontierChart({ frontier, scale, tried, preview, pick }: FrontierChartProps) {
   const { low, high } = scale;
@@ -157,15 +168,4 @@ function FrontierChart({ frontier, scale, tried, preview, pick }: FrontierChartP
       onPick={(x) => pick(settable(x))}
     />
   );
-}
-
-function marksOf(preview: Preview, tried: number, { low, high }: BudgetScale): Mark[] {
-  const { before } = preview;
-  const now = { x: before.budget_per_hour, y: before.average_jct_s };
-  const at = preview.too_small_per_hour ?? preview.budget_per_hour;
-  const x = Math.max(low, Math.min(high, at));
-  const near = Math.abs(Math.log(x / now.x)) < CLOSE;
-  const mine = { x, y: preview.average_jct_s, text: usdPerHour(tried), color: "var(--c2)" };
-  const here = { ...now, text: near ? "" : "now", color: "var(--c3)" };
-  return [here, mine];
 }

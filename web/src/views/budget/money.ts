@@ -1,5 +1,5 @@
 /** Money in words: on budget or not, what a month will have cost, what one more dollar buys. */
-import type { Cost, Frontier, Unused } from "../../api/types";
+import type { Budget, Cost, Frontier, Unused } from "../../api/types";
 import { duration, percent, plural, trimmed, usd, usdPerHour } from "../../format";
 import type { Tone } from "../../parts/basics";
 import { monthOf } from "../../state/ranges";
@@ -9,6 +9,22 @@ const ON_BUDGET = 0.02;
 const FAR_OVER = 0.1;
 const LEAST_HOURS = 1;
 /** Of shorter averages nothing is said: one node more or less would decide. */
+
+/** What is set, and held against a workload: by a calendar its week on average, not the hour's. */
+export function usualBudget({ budget_per_hour: now, calendar }: Budget): number {
+  return calendar?.week_budget_per_hour ?? now;
+}
+
+/** Name of the calendar's period that holds; null: there is none, or the budget has ended. */
+export function periodOf({ calendar }: Budget): string | null {
+  return calendar?.period ?? null;
+}
+
+/** "$75.00/h", or by a calendar "$75.00/h over a week, $60.00/h in day, which holds now". */
+export function budgetWords(week: number, period: string | null, now: number): string {
+  if (period === null) return usdPerHour(week);
+  return `${usdPerHour(week)} over a week, ${usdPerHour(now)} in ${period}, which holds now`;
+}
 
 export interface Verdict {
   tone: Tone;

@@ -12,6 +12,7 @@ import { duration, gpus, plural, usd } from "../../format";
 import { Card, Stat } from "../../parts/basics";
 import { linkTo } from "../../state/hooks";
 import { client } from "../../state/session";
+import { Wide } from "../../parts/Wide";
 
 /** What a job of the class would take, before anybody submits one. */
 export function Estimate({ known }: { known: ClassDocument }) {
@@ -161,7 +162,7 @@ function basisNote({ basis, plan, spread_jobs: spread }: JobEstimate): string {
 function Ways({ found }: { found: JobEstimate }) {
   const several = found.ways.length > 1;
   return (
-    <div className="scroll-x">
+    <Wide label="GPUs by epoch">
       <table className="plain">
         <thead>
           <tr>
@@ -193,14 +194,14 @@ function Ways({ found }: { found: JobEstimate }) {
           )}
         </tbody>
       </table>
-    </div>
+    </Wide>
   );
 }
 
 /** What each priority would cost the job, and what it would cost all others. */
 function Priorities({ found }: { found: JobEstimate }) {
   return (
-    <div className="scroll-x">
+    <Wide label="What each priority costs">
       <table className="plain" aria-label="What each priority costs">
         <thead>
           <tr>
@@ -226,7 +227,7 @@ function Priorities({ found }: { found: JobEstimate }) {
         </tbody>
       </table>
       <p className="faint small">Together, with the budget as it is.</p>
-    </div>
+    </Wide>
   );
 }
 

@@ -5,6 +5,7 @@ import type { Artifact, ArtifactList } from "../../api/types";
 import { download } from "../../charts/export";
 import { ago, duration, plural } from "../../format";
 import { Card } from "../../parts/basics";
+import { Wide } from "../../parts/Wide";
 import { useAnswer } from "../../state/hooks";
 import { client } from "../../state/session";
 import { bytesText, wholeArtifact } from "./artifactFiles";
@@ -30,7 +31,7 @@ export function Artifacts({ job, version }: { job: string; version: unknown }) {
           {problem}
         </p>
       )}
-      <div className="scroll-x">
+      <Wide label="Files">
         <table className="plain">
           <thead>
             <tr>
@@ -63,7 +64,7 @@ export function Artifacts({ job, version }: { job: string; version: unknown }) {
             ))}
           </tbody>
         </table>
-      </div>
+      </Wide>
     </Card>
   );
 }

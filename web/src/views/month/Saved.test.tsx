@@ -57,6 +57,21 @@ it("asks only when the button is pressed, and then says that it is simulated", a
   expect(screen.queryByRole("button")).toBeNull();
 });
 
+it("is held against the width and the GPU type that somebody chooses", async () => {
+  told = { ...NONE, gpu_types: ["T4", "A100"] };
+  const get = vi.spyOn(client, "get");
+  const post = vi.spyOn(client, "post").mockResolvedValue(told);
+  render(<Saved name="2026-07" isPresent={false} />);
+  await userEvent.type(await screen.findByLabelText("GPUs of every job before"), "4");
+  await userEvent.selectOptions(screen.getByLabelText("GPU type of jobs before"), "A100");
+  await userEvent.click(await screen.findByRole("button", { name: "Simulate it" }));
+  const question = { month: "2026-07", width: 4, gpu_type: "A100" };
+  expect(post).toHaveBeenCalledWith("/saved", question);
+  expect(get.mock.calls.map(([path]) => path)).toContain(
+    "/saved?month=2026-07&width=4&gpu_type=A100",
+  );
+});
+
 it("can be asked again of a month in progress", async () => {
   told = DONE;
   render(<Saved name="2026-02" isPresent />);

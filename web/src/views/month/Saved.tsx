@@ -1,7 +1,7 @@
 import { useState } from "react";
 
 import { wordsOf } from "../../api/client";
-import type { Saved as Answered } from "../../api/types";
+import type { Saved as Answered, SavedQuestion } from "../../api/types";
 import { plural } from "../../format";
 import { Card, Shown } from "../../parts/basics";
 import { useAnswer } from "../../state/hooks";
@@ -17,23 +17,103 @@ function isActive(saved: Answered | null): boolean {
 /** What BOA saved in a month against fixed widths: simulated, and only when somebody asks. */
 export function Saved({ name, isPresent }: { name: string; isPresent: boolean }) {
   const [everyMs, setEvery] = useState(0);
-  const answer = useAnswer<Answered>(`/saved?month=${name}`, 0, everyMs);
+  const [before, setBefore] = useState<Before>({ width: "", gpu: "" });
+  const question = questionOf(name, before);
+  const usual = useAnswer<Answered>(`/saved?month=${name}`).data;
+  const answer = useAnswer<Answered>(`/saved?${asQuery(question)}`, 0, everyMs);
   const wanted = isActive(answer.data) ? EVERY_MS : 0;
   if (wanted !== everyMs) setEvery(wanted);
   return (
     <Card title="What BOA saved">
+      {usual?.too_thin === "" && (
+        <BeforeForm types={usual.gpu_types ?? []} before={before} setBefore={setBefore} />
+      )}
       <Shown answer={answer} what="what was saved">
         {(found) => (
           <>
             <Said saved={found} />
             {found.too_thin === "" && !isActive(found) && (
-              <Asking saved={found} name={name} again={answer.again} isPresent={isPresent} />
+              <Asking
+                saved={found}
+                question={question}
+                again={answer.again}
+                isPresent={isPresent}
+              />
             )}
           </>
         )}
       </Shown>
     </Card>
   );
+}
+
+/** What people are taken to have done before, as typed; empty: the fewest GPUs, the first type. */
+interface Before {
+  width: string;
+  gpu: string;
+}
+
+/** What the service is asked, of a width that is none without it. */
+function questionOf(month: string, { width, gpu }: Before): SavedQuestion {
+  const gpus = Number(width);
+  return {
+    month,
+    ...(Number.isInteger(gpus) && gpus > 0 && { width: gpus }),
+    ...(gpu && { gpu_type: gpu }),
+  };
+}
+
+function asQuery(question: SavedQuestion): string {
+  return new URLSearchParams(
+    Object.entries(question).map(([key, of]) => [key, String(of)]),
+  ).toString();
+}
+
+interface BeforeProps {
+  types: readonly string[];
+  before: Before;
+  setBefore: (before: Before) => void;
+}
+
+function BeforeForm({ types, before, setBefore }: BeforeProps) {
+  return (
+    <div className="row">
+      <label className="with-unit">
+        Against jobs on
+        <input
+          type="number"
+          min={1}
+          step={1}
+          placeholder="fewest"
+          className="saved-width"
+          aria-label="GPUs of every job before"
+          value={before.width}
+          onChange={(event) => setBefore({ ...before, width: event.target.value })}
+        />
+        GPUs each,
+      </label>
+      <label className="with-unit">
+        of
+        <select
+          aria-label="GPU type of jobs before"
+          value={before.gpu}
+          onChange={(event) => setBefore({ ...before, gpu: event.target.value })}
+        >
+          <option value="">the first type that they run on</option>
+          {types.map((one) => (
+            <option key={one}>{one}</option>
+          ))}
+        </select>
+      </label>
+    </div>
+  );
+}
+
+/** "bert on 4 × T4, cnn on 2 × T4" */
+function widthWords({ widths }: Answered): string {
+  return Object.entries(widths)
+    .map(([name, gpus]) => `${name} on ${gpus}`)
+    .join(", ");
 }
 
 function Said({ saved }: { saved: Answered }) {
@@ -44,6 +124,7 @@ function Said({ saved }: { saved: Answered }) {
         <details>
           <summary>All of this is simulated. What it takes to be so</summary>
           <ul className="small">
+            {widthWords(saved) && <li>Before: {widthWords(saved)}.</li>}
             {saved.assumes.map((each) => (
               <li key={each}>{each}</li>
             ))}
@@ -71,13 +152,13 @@ function notYet({ state, too_thin: thin, error, jobs }: Answered): string {
 
 interface AskingProps {
   saved: Answered;
-  name: string;
+  question: SavedQuestion;
   again: () => void;
   isPresent: boolean;
 }
 
 /** A button, where asking would tell something new. */
-function Asking({ saved, name, again, isPresent }: AskingProps) {
+function Asking({ saved, question, again, isPresent }: AskingProps) {
   const [problem, setProblem] = useState("");
   const [sent, setSent] = useState(false);
   if (saved.state === "done" && !isPresent) return null;
@@ -85,7 +166,7 @@ function Asking({ saved, name, again, isPresent }: AskingProps) {
     setProblem("");
     setSent(true);
     client
-      .post("/saved", { month: name })
+      .post("/saved", question)
       .then(again, (error: unknown) => setProblem(wordsOf(error)))
       .finally(() => setSent(false));
   };

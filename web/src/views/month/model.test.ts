@@ -1,7 +1,16 @@
 import { expect, test } from "vitest";
 
-import type { Statement, StatementGroup } from "../../api/types";
-import { groupsOf, isMonth, later, monthWords, present } from "./model";
+import type { Cost, Statement, StatementGroup } from "../../api/types";
+import {
+  alertsOf,
+  dayWords,
+  groupsOf,
+  isMonth,
+  later,
+  monthWords,
+  present,
+  taggedRows,
+} from "./model";
 
 test("a month has a name that addresses keep, and neighbours over the year's end", () => {
   expect(present(Date.UTC(2026, 11, 31, 23) / 1000)).toBe("2026-12");
@@ -21,4 +30,42 @@ test("lists in which nobody is named are left out, and the dearest come first", 
   } as unknown as Statement);
   expect(found.map(({ title }) => title)).toEqual(["By user", "By class"]);
   expect(found[0]?.rows.map(({ name }) => name)).toEqual(["eve", null, "mia"]);
+});
+
+test("an alert is passed on the day that brings the month's spend to it", () => {
+  const day = (day: string, total_usd: number) => ({ day, total_usd });
+  const by_day = [day("2026-11-01", 30), day("2026-11-02", 30), day("2026-11-12", 20)];
+  const found = alertsOf({ by_day, budget_usd: 100 } as unknown as Statement);
+  expect(found).toEqual([
+    { at: 0.5, day: "2026-11-02" },
+    { at: 0.8, day: "2026-11-12" },
+    { at: 1, day: null },
+  ]);
+  expect(dayWords("2026-11-12")).toBe("12 November");
+});
+
+test("parts that have a right and spent nothing stay in the list beside those that spent", () => {
+  const payer = (name: string, total_usd: number, budget_usd: number | null) => ({
+    name,
+    total_usd,
+    budget_usd,
+  });
+  const by_payer = [payer("lab", 5, 100), payer("idle", 0, 40), payer("gone", 0, null)];
+  const [group] = groupsOf({
+    by_payer,
+    by_team: [],
+    by_user: [],
+    by_class: [],
+  } as unknown as Statement);
+  expect(group?.rows.map(({ name }) => name)).toEqual(["lab", "idle"]);
+});
+
+test("values of a tag come dearest first, what no job held among them", () => {
+  const rows = [
+    { tag: "zoo", total_usd: 1 },
+    { tag: "", total_usd: 2 },
+    { tag: null, total_usd: 3 },
+  ];
+  const found = taggedRows({ rows } as unknown as Cost).map(({ name }) => name);
+  expect(found).toEqual(["idle and booting, which no job held", "", "zoo"]);
 });

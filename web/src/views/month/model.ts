@@ -1,5 +1,5 @@
 /** Months: their names in addresses, and who a line of a statement is of. */
-import type { Statement, StatementGroup } from "../../api/types";
+import type { Cost, Statement, StatementGroup, StatementPayer } from "../../api/types";
 import { monthOf } from "../../state/ranges";
 
 const NAME = /^\d{4}-(0[1-9]|1[0-2])$/;
@@ -34,11 +34,46 @@ export function present(now: number): string {
   return monthName(monthOf(now).begin);
 }
 
+/** Parts of the budget at which somebody is told, unless a target names others. */
+const ALERTS = [0.5, 0.8, 1];
+
+export interface Alert {
+  /** Part of the month's budget. */
+  at: number;
+  /** Day (UTC) on which it was spent; null: it is not. */
+  day: string | null;
+}
+
+export function alertsOf({ by_day: days, budget_usd: budget }: Statement): Alert[] {
+  return ALERTS.map((at) => {
+    let spent = 0;
+    const passed = days.find((day) => {
+      spent += day.total_usd;
+      return spent >= at * budget;
+    });
+    return { at, day: passed?.day ?? null };
+  });
+}
+
+/** "12 November" */
+export function dayWords(day: string): string {
+  const format = new Intl.DateTimeFormat("en-GB", {
+    month: "long",
+    day: "numeric",
+    timeZone: "UTC",
+  });
+  return format.format(Date.parse(`${day}T00:00:00Z`));
+}
+
+/** Of a payer also what it has by right. */
+export type Row = Pick<StatementGroup, "name" | "total_usd" | "jobs"> &
+  Partial<Pick<StatementPayer, "with_parts_usd" | "budget_usd">>;
+
 export interface Grouped {
   title: string;
   /** Of lines that nobody has. */
   nobody: string;
-  rows: readonly StatementGroup[];
+  rows: readonly Row[];
 }
 
 /** Lists that say something: of more than those that are nobody's. */
@@ -50,11 +85,28 @@ export function groupsOf(statement: Statement): Grouped[] {
     { title: "By class", nobody: "no job", rows: statement.by_class },
   ];
   return all
-    .map((group) => ({ ...group, rows: group.rows.filter(({ total_usd: spent }) => spent > 0) }))
-    .filter(({ rows }) => rows.some(({ name }) => name))
+    .map((group) => ({ ...group, rows: group.rows.filter(says) }))
+    .filter(({ rows }) => rows.some(({ name, total_usd: spent }) => name && spent > 0))
     .map((group) => ({ ...group, rows: dearestFirst(group.rows) }));
 }
 
-function dearestFirst(rows: readonly StatementGroup[]): StatementGroup[] {
+/** Whether it spent anything, or could have. */
+function says(row: Row): boolean {
+  return row.total_usd > 0 || (row.budget_usd ?? 0) > 0;
+}
+
+function dearestFirst(rows: readonly Row[]): Row[] {
   return [...rows].sort((one, other) => other.total_usd - one.total_usd);
+}
+
+/** What the values of a tag cost; what no job held is one of them. */
+export function taggedRows({ rows = [] }: Cost): Row[] {
+  const found = rows
+    .filter((row) => row.total_usd > 0)
+    .map(({ tag, ...row }) => ({
+      name: tag === null ? "idle and booting, which no job held" : (tag ?? ""),
+      total_usd: row.total_usd,
+      jobs: 0,
+    }));
+  return dearestFirst(found);
 }

@@ -1,6 +1,7 @@
 import type { Budget, LivePlan, Plan } from "../../api/types";
 import { duration, gpus, plural, trimmed, usd, usdPerHour } from "../../format";
 import { Card, Empty, Stat, StateBadge } from "../../parts/basics";
+import { Wide } from "../../parts/Wide";
 import { linkTo, useAnswer, usePicture } from "../../state/hooks";
 import type { SeenJob } from "../../state/live";
 import { classOf } from "../../streams";
@@ -155,7 +156,7 @@ function Classes({ classes, plan }: { classes: readonly string[]; plan: Plan | n
   if (classes.length === 0) return null;
   return (
     <Card title="Classes it pays for">
-      <div className="scroll-x">
+      <Wide label="Classes">
         <table className="plain">
           <thead>
             <tr>
@@ -185,7 +186,7 @@ function Classes({ classes, plan }: { classes: readonly string[]; plan: Plan | n
             })}
           </tbody>
         </table>
-      </div>
+      </Wide>
     </Card>
   );
 }

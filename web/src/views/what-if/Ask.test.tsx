@@ -90,6 +90,33 @@ it("shows what the service says no with beside the field that it names", async (
   expect(onAsked).not.toHaveBeenCalled();
 });
 
+it("offers the service’s own calendar where it follows one, to the policies that can follow it", async () => {
+  const post = vi.spyOn(client, "post").mockResolvedValue({ simulation: { id: "6" } });
+  const policy_choices = CHOICES.policy_choices.map((one) => ({
+    ...one,
+    follows_calendar: one.knob !== "width",
+  }));
+  const choices = { ...CHOICES, policy_choices, calendar: ["day", "night"] };
+  render(<Ask choices={choices} sensible={null} today={30} onAsked={vi.fn()} />);
+  const box = () => screen.getByRole<HTMLInputElement>("checkbox", { name: /service’s calendar/ });
+  const fixed = () => screen.getByRole<HTMLInputElement>("checkbox", { name: "fixed" });
+  expect(box().checked).toBe(true);
+  expect(fixed().disabled).toBe(true);
+  await simulate();
+  expect(post.mock.lastCall?.[1]).toMatchObject({ trace: "own", calendar: "own" });
+  await userEvent.click(box());
+  await userEvent.click(fixed());
+  await simulate();
+  expect(post.mock.lastCall?.[1]).not.toHaveProperty("calendar");
+  await userEvent.click(box());
+  expect(fixed().checked).toBe(false);
+});
+
+it("speaks of no calendar where the service follows none", () => {
+  shown();
+  expect(screen.queryByText(/calendar/)).toBeNull();
+});
+
 it("sends a file along that was chosen", async () => {
   const post = vi.spyOn(client, "post").mockResolvedValue({ simulation: { id: "5" } });
   shown();

@@ -5,11 +5,12 @@ import { Card } from "../../parts/basics";
 import { client } from "../../state/session";
 import { PolicyField, TypesField } from "./Checks";
 import { FieldProblem } from "./FieldProblem";
-import { firstPolicies } from "./policies";
+import { askable, firstPolicies } from "./policies";
 import {
   bodyOf,
   firstBudgets,
   firstTypes,
+  OWN,
   ownFirst,
   problemsOf,
   refusal,
@@ -68,6 +69,7 @@ export function Ask({ choices, sensible, today, onAsked }: AskProps) {
         <TraceField traces={traces} question={question} problem={problems.trace} change={change} />
         <PolicyField
           policies={choices.policy_choices}
+          byCalendar={question.byCalendar}
           chosen={question.policies}
           problem={problems.policies}
           change={change}
@@ -76,6 +78,12 @@ export function Ask({ choices, sensible, today, onAsked }: AskProps) {
           text={question.budgets}
           billing={choices.billing}
           problem={problems.budgets}
+          change={change}
+        />
+        <CalendarField
+          choices={choices}
+          question={question}
+          problem={problems.calendar}
           change={change}
         />
         <TypesField
@@ -99,10 +107,13 @@ export function Ask({ choices, sensible, today, onAsked }: AskProps) {
 }
 
 function started(choices: TraceChoices, first: TraceChoice | undefined): Draft {
+  const byCalendar = first?.name === OWN && periodsOf(choices).length > 0;
+  const policies = firstPolicies(choices.policy_choices);
   return {
     trace: first?.name ?? null,
     upload: null,
-    policies: firstPolicies(choices.policy_choices),
+    policies: policies.filter((one) => askable(choices.policy_choices, byCalendar).includes(one)),
+    byCalendar,
     budgets: null,
     gpuTypes: firstTypes(first),
   };
@@ -137,6 +148,50 @@ function BudgetsField({ text, billing, problem, change }: BudgetsProps) {
       />
       <span className="faint small">{COUNTED[billing]}</span>
       <FieldProblem id="budgets-problem" problem={problem} />
+    </div>
+  );
+}
+
+/** Of the calendar that the service's own budget follows. */
+function periodsOf({ calendar }: TraceChoices): readonly string[] {
+  return calendar ?? [];
+}
+
+interface CalendarProps {
+  choices: TraceChoices;
+  question: Question;
+  problem: string | undefined;
+  change: (part: Partial<Draft>) => void;
+}
+
+/** Whether budgets are the same at all hours, where the service's own is not. */
+function CalendarField({ choices, question, problem, change }: CalendarProps) {
+  const periods = periodsOf(choices);
+  if (periods.length === 0) return null;
+  const toggled = () => {
+    const byCalendar = !question.byCalendar;
+    const open = askable(choices.policy_choices, byCalendar);
+    change({ byCalendar, policies: question.policies.filter((one) => open.includes(one)) });
+  };
+  return (
+    <div className="ask-field">
+      <label className="check">
+        <input
+          type="checkbox"
+          checked={question.byCalendar}
+          aria-describedby="calendar-about"
+          onChange={toggled}
+        />
+        By this service’s calendar: {periods.join(", ")}
+      </label>
+      <span id="calendar-about" className="faint small">
+        Each budget is then the average of a week, with more and less by the hour, and prices, as
+        the service’s own; only policies that the service can run follow it.
+        {question.trace === OWN
+          ? " Jobs come at the hours at which they came."
+          : " The trace begins on a Monday at midnight."}
+      </span>
+      <FieldProblem id="calendar-problem" problem={problem} />
     </div>
   );
 }

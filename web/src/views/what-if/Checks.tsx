@@ -1,15 +1,17 @@
 import type { PolicyChoice } from "../../api/types";
 import { FieldProblem } from "./FieldProblem";
-import { groupsOf } from "./policies";
+import { askable, groupsOf } from "./policies";
 import type { Draft } from "./question";
 
 interface ChecksProps {
   names: readonly string[];
   chosen: readonly string[];
+  /** Of the names; others cannot be chosen. */
+  open: readonly string[];
   onChange: (chosen: string[]) => void;
 }
 
-function Checks({ names, chosen, onChange }: ChecksProps) {
+function Checks({ names, chosen, open, onChange }: ChecksProps) {
   const toggled = (name: string) =>
     chosen.includes(name) ? chosen.filter((one) => one !== name) : [...chosen, name];
   return (
@@ -19,6 +21,7 @@ function Checks({ names, chosen, onChange }: ChecksProps) {
           <input
             type="checkbox"
             checked={chosen.includes(name)}
+            disabled={!open.includes(name)}
             onChange={() => onChange(toggled(name))}
           />
           {name}
@@ -34,8 +37,13 @@ interface FieldProps {
   change: (part: Partial<Draft>) => void;
 }
 
-export function PolicyField(props: FieldProps & { policies: readonly PolicyChoice[] }) {
-  const { policies, chosen, problem, change } = props;
+interface PolicyFieldProps extends FieldProps {
+  policies: readonly PolicyChoice[];
+  byCalendar: boolean;
+}
+
+export function PolicyField(props: PolicyFieldProps) {
+  const { policies, byCalendar, chosen, problem, change } = props;
   const names = policies.map((policy) => policy.name);
   return (
     <fieldset aria-describedby="policies-problem">
@@ -48,6 +56,7 @@ export function PolicyField(props: FieldProps & { policies: readonly PolicyChoic
           <Checks
             names={group.policies}
             chosen={chosen}
+            open={askable(policies, byCalendar)}
             onChange={(next) => change({ policies: names.filter((one) => next.includes(one)) })}
           />
         </div>
@@ -65,6 +74,7 @@ export function TypesField(props: FieldProps & { types: readonly string[] }) {
       <Checks
         names={types}
         chosen={chosen}
+        open={types}
         onChange={(next) => change({ gpuTypes: types.filter((one) => next.includes(one)) })}
       />
       <p className="faint small">Some policies run on one type only.</p>

@@ -75,13 +75,18 @@ function Row({ simulation, chosen, toggle, changed }: RowProps) {
         </div>
         <div className="small faint">
           {policies.join(", ")} at {budgets.map((budget) => usd(budget, cents(budget))).join(", ")}{" "}
-          per hour; asked {ago(simulation.asked_at)}
+          per hour{calendarWords(simulation)}; asked {ago(simulation.asked_at)}
         </div>
         {active && <Active simulation={simulation} changed={changed} />}
         {simulation.error && <div className="small bad">{simulation.error}</div>}
       </div>
     </li>
   );
+}
+
+/** That it was by the hour, and whose hours. */
+function calendarWords({ calendar }: Simulation): string {
+  return calendar && calendar.length > 0 ? ` by the week’s hours (${calendar.join(", ")})` : "";
 }
 
 const BADGES = {

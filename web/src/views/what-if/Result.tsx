@@ -4,6 +4,7 @@ import type { ComparisonPoint } from "../../api/types";
 import { LineChart } from "../../charts/LineChart";
 import { duration, figure, trimmed, usdPerHour } from "../../format";
 import { Card } from "../../parts/basics";
+import { Wide } from "../../parts/Wide";
 import {
   moneyWord,
   pointsOf,
@@ -90,7 +91,7 @@ function Points({ simulation, many }: { simulation: Finished; many: boolean }) {
           No. {simulation.id}: {simulation.trace} on {simulation.gpu_types.join(", ")}
         </h3>
       )}
-      <div className="scroll-x">
+      <Wide label={`Points of simulation ${simulation.id}, in a table`}>
         <table className="plain points">
           <thead>
             <tr>
@@ -113,7 +114,7 @@ function Points({ simulation, many }: { simulation: Finished; many: boolean }) {
             ))}
           </tbody>
         </table>
-      </div>
+      </Wide>
       {leftOut.length > 0 && (
         <div>
           <h3>Left out</h3>

@@ -39,6 +39,13 @@ export function groupsOf(policies: readonly PolicyChoice[]): PolicyGroup[] {
   return groups.filter((group) => group.policies.length > 0);
 }
 
+/** Names of those that can be asked about, where budgets are by a calendar or not. */
+export function askable(policies: readonly PolicyChoice[], byCalendar: boolean): string[] {
+  return policies
+    .filter((policy) => !byCalendar || policy.follows_calendar === true)
+    .map((policy) => policy.name);
+}
+
 /** BOA against a rival that rents by itself, on any number of GPU types. */
 export function firstPolicies(policies: readonly PolicyChoice[]): string[] {
   const found = [

@@ -24,6 +24,7 @@ const QUESTION: Question = {
   policies: ["boa"],
   budgets: "60, 87",
   gpuTypes: ["T4"],
+  byCalendar: false,
 };
 
 function trace(name: string): TraceChoice {
@@ -57,7 +58,7 @@ describe("a question", () => {
   });
 
   it("has a problem beside every field that is missing", () => {
-    const empty = { trace: null, upload: null, policies: [], budgets: "", gpuTypes: [] };
+    const empty = { ...QUESTION, trace: null, policies: [], budgets: "", gpuTypes: [] };
     expect(Object.keys(problemsOf(empty)).sort()).toEqual([
       "budgets",
       "gpu_types",

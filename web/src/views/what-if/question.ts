@@ -8,7 +8,7 @@ const MOST_BYTES = 8 * 1024 ** 2;
 const FOR_THE_REST = 4096;
 /** Of a request's bytes: what is not the trace. */
 
-export type Field = "trace" | "policies" | "budgets" | "gpu_types" | "form";
+export type Field = "trace" | "policies" | "budgets" | "gpu_types" | "calendar" | "form";
 export type Problems = Partial<Record<Field, string>>;
 
 export interface Upload {
@@ -26,6 +26,8 @@ export interface Question {
   /** As typed: amounts with commas between them. */
   budgets: string;
   gpuTypes: readonly string[];
+  /** Whether budgets are by the hours of the service's own calendar. */
+  byCalendar: boolean;
 }
 
 /** One that is being written. */
@@ -71,6 +73,7 @@ export function bodyOf(question: Question): WhatIf {
     policies: [...question.policies] as WhatIf["policies"], // as the service named them
     budgets: budgetsOf(question.budgets).values,
     gpu_types: [...question.gpuTypes],
+    ...(question.byCalendar && { calendar: OWN }),
   };
 }
 
@@ -82,7 +85,7 @@ export function refusal(error: unknown, upload: Upload | null): Problems {
   return { [fieldOf(error.field)]: message };
 }
 
-const FIELDS: readonly Field[] = ["trace", "policies", "budgets", "gpu_types"];
+const FIELDS: readonly Field[] = ["trace", "policies", "budgets", "gpu_types", "calendar"];
 
 /** "budgets[2]" is of the budgets, "trace_file.text" of the trace. */
 function fieldOf(name: string | undefined): Field {

@@ -1,0 +1,66 @@
+import type { ReactNode } from "react";
+
+import { percent, usd } from "../../format";
+import { Card } from "../../parts/basics";
+import { Wide } from "../../parts/Wide";
+import type { Grouped, Row } from "./model";
+
+interface GroupProps {
+  group: Grouped;
+  total: number;
+  tools?: ReactNode;
+}
+
+/** Who spent how much of it, and what parts of the budget have by right. */
+export function Group({ group, total, tools }: GroupProps) {
+  const rights = group.rows.some((row) => row.budget_usd);
+  const counted = group.rows.some((row) => row.jobs > 0);
+  return (
+    <Card title={group.title} tools={tools}>
+      <Wide label={group.title}>
+        <table className="plain">
+          <thead>
+            <tr>
+              <th scope="col">Who</th>
+              <th scope="col" aria-label="Share" />
+              {counted && (
+                <th scope="col" className="numeric">
+                  Jobs
+                </th>
+              )}
+              <th scope="col" className="numeric">
+                Cost
+              </th>
+              {rights && (
+                <th scope="col" className="numeric">
+                  By right
+                </th>
+              )}
+            </tr>
+          </thead>
+          <tbody>
+            {group.rows.map((row) => (
+              <tr key={row.name ?? ""}>
+                <th scope="row">
+                  {row.name === null || row.name === "" ? <i>{group.nobody}</i> : row.name}
+                </th>
+                <td className="part-bar">
+                  <span style={{ width: `${(100 * row.total_usd) / total}%` }} />
+                </td>
+                {counted && <td className="numeric">{row.jobs}</td>}
+                <td className="numeric">{usd(row.total_usd, 2)}</td>
+                {rights && <td className="numeric">{rightWords(row)}</td>}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </Wide>
+    </Card>
+  );
+}
+
+/** "$400.00: 32 % spent", with that of the parts within it. */
+function rightWords({ budget_usd: right, with_parts_usd: spent }: Row): string {
+  if (!right) return "–";
+  return `${usd(right, 2)}: ${percent((spent ?? 0) / right)} spent`;
+}

@@ -1,0 +1,39 @@
+import type { Statement } from "../../api/types";
+import { percent, usd } from "../../format";
+import { Card } from "../../parts/basics";
+import { alertsOf, dayWords } from "./model";
+
+/** How much of the month's budget is spent, and which alerts that has passed. */
+export function Spent({ found }: { found: Statement }) {
+  const { total_usd: spent, budget_usd: budget, complete } = found;
+  if (!(budget > 0)) return null;
+  const whole = Math.max(spent, budget);
+  const share = (amount: number) => `${(100 * amount) / whole}%`;
+  const alerts = alertsOf(found);
+  const left = budget - spent;
+  return (
+    <Card title="The month’s budget">
+      <p>
+        <b>{percent(spent / budget)}</b> of {usd(budget, 2)} {complete ? "was" : "is"} spent:{" "}
+        {usd(spent, 2)}, {usd(Math.abs(left), 2)} {left < 0 ? "more than there is" : "left"}.
+      </p>
+      <div
+        className="month-spent"
+        role="img"
+        aria-label={`${percent(spent / budget)} of the budget`}
+      >
+        <span className={left < 0 ? "over" : ""} style={{ width: share(spent) }} />
+        {alerts.map(({ at }) => (
+          <i key={at} style={{ left: share(at * budget) }} />
+        ))}
+      </div>
+      <ul className="legend" aria-label="Alerts">
+        {alerts.map(({ at, day }) => (
+          <li key={at}>
+            {percent(at)}: {day === null ? "not reached" : <b>passed on {dayWords(day)}</b>}
+          </li>
+        ))}
+      </ul>
+    </Card>
+  );
+}
