@@ -1,204 +1,252 @@
 """A month by a calendar: is every budget kept, and no cap crossed?
 
-Jobs of the catalogue's mix come by night more than by day, and on Sundays less; they are dealt to
-three teams that work at other hours. The budget is 1 by day, 0.6 on Sundays, when GPUs cost a fifth
-less, and 1.6 at night; three teams share it, whole nodes are billed and take two minutes to boot,
-the cap is thrice the budget. The service's own scheduler decides.
+Jobs of the catalogue's mix come by night more than by day, and on Sundays less. The budget is 1 by
+day, 0.6 on Sundays and 1.6 at night; GPUs cost a tenth less at night and a fifth less on Sundays.
+Four teams share it: two that lend and borrow, one that may not borrow (`borrows: false`), and one
+that has money for the month and no more. Whole nodes are billed and take two minutes to boot; the
+cap is thrice the budget. The service's own scheduler decides.
 
-A period's budget can only be kept where the jobs that come in it cost less at their cheapest, and
-more at their fastest: both stand beside it. With `--swing 0.5` the day's jobs cost more than its
-budget however they run, and the night's cannot use theirs.
+What was spent is counted from nodes and holds alone (`_month_books.py`), of the days that are asked
+for exactly; jobs come for two more, so that nothing ends. Kept is
 
-.venv/bin/python bench/month.py [--days 28] [--rate 4] [--factor 2] [--seed 1] [--json F]
+- the whole, a period and a month's money: within `--within` of what they are. One that cannot be
+  used is kept too: where its jobs, at their fastest, cost less than it (*wanted*, of GPUs that are
+  never idle);
+- a right (`lends and borrows`): not below it by more, but as before. Above it is what others left;
+- `borrows: false`: not above it by more;
+- a cap: at no moment crossed.
+
+.venv/bin/python bench/month.py [--days 31] [--rate 4] [--factor 1.7] [--seed 1] [--json F]
+
+Ends with 1 where a budget was not kept, or a cap crossed.
 """
 
 import argparse
 import math
-from collections import Counter
+import sys
+from dataclasses import dataclass
 from pathlib import Path
-from random import Random
-from typing import Any
+from typing import NamedTuple
 
 from rich.console import Console
 
 from _bills import BOOT_S
+from _month_books import DAY_S, Books, Seen, books_of
+from _month_world import (
+    MONTH_DAYS,
+    TEAMS,
+    Study,
+    Team,
+    Wanted,
+    calendar_of,
+    tree_of,
+    wanted,
+    world,
+)
 from _table import Measured, show, write
-from boa.catalogue.arrivals import spec_of_mix, synthetic_trace
-from boa.model.budgets import Budget
-from boa.model.calendar import DAYS, Calendar, Period
-from boa.model.trace import TraceJob
+from boa.model.calendar import Calendar
 from boa.policy.registry import Knobs, choose
 from boa.sim.report import SimulationReport
-from boa.sim.run import World, simulate, world_of
+from boa.sim.run import simulate
 from boa.sim.settings import Settings
-from boa.sim.teams import bill_of, class_of, with_teams
 from boa.solver.planner import frontier
-from boa.units import SECONDS_PER_HOUR
+from boa.units import Usd, UsdPerHour
 
 HERE = Path(__file__).resolve().parent
-MIX = {"cifar10": 0.75, "bert": 0.2, "deepspeech2": 0.05}
-TEAMS = {"day": 0.3, "night": 0.3, "steady": 0.4}
-"""By name: the part of the budget that it has by right."""
-SUNDAY, SUNDAY_PRICE = 0.6, 0.8
-"""On Sundays: times as many jobs come as else, and times as much is to be spent as by day; times
-what a GPU costs else."""
-CAP = 3.0
-"""Over the budget of a week on average."""
+WITHIN = 0.01
+ROUNDING = 1e-9
 
 
-def demand(hour: float, swing: float) -> float:
-    """Jobs that come at an hour of the month, over the most that ever do; a Monday is first."""
-    of_day = (1.0 + swing * math.sin(2 * math.pi * (hour % 24 - 8.0) / 24)) / (1.0 + abs(swing))
-    return of_day * (SUNDAY if hour % 168 >= 144 else 1.0)
+class Judged(NamedTuple):
+    """A budget, what was spent of it, and whether that keeps it."""
+
+    budget: str
+    rule: str
+    usd: Usd
+    spent: Usd
+    most: Usd
+    """That its jobs wanted."""
+    kept: bool
+    why: str
+
+    @property
+    def off(self) -> float:
+        return self.spent / self.usd - 1.0
 
 
-def works(team: str, hour: float) -> float:
-    """How much a team works then, against its own mean."""
-    swing = math.sin(2 * math.pi * (hour % 24 - 8.0) / 24)
-    return 1.0 + {"day": 0.8, "night": -0.8, "steady": 0.0}[team] * swing
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """A run of the study, with its books."""
 
+    study: Study
+    calendar: Calendar
+    books: Books
+    wants: Wanted
+    report: SimulationReport
 
-def world(days: float, rate: float, seed: int, swing: float) -> World:
-    """`rate`: jobs per hour on average; `swing`: how far a day's stray from that."""
-    most = rate / (sum(demand(hour, swing) for hour in range(168)) / 168)
-    spec = spec_of_mix(MIX, hours=24 * days, arrivals_per_hour=most)
-    trace, rng = synthetic_trace(spec, seed), Random(seed)
+    def judged(self, within: float) -> list[Judged]:
+        held = sorted({number for number, _ in self.books.spent})
+        periods = [self._period(number, within) for number in held]
+        return [self._whole(within), *periods, *(self._team(team, within) for team in TEAMS)]
 
-    def hour(job: TraceJob) -> float:
-        return job.arrival_s / SECONDS_PER_HOUR
+    def caps(self) -> list[Judged]:
+        """The whole's, of what is rented, and those of teams, of what their jobs hold."""
+        average = self.calendar.average
+        peaks = [("cap", self.study.cap, self.books.peak)]
+        peaks += [
+            (f"cap of {team.name}", team.cap, self.books.held_peaks.get(team.name, 0.0))
+            for team in TEAMS
+            if team.cap is not None
+        ]
+        rule = "at every moment"
+        return [
+            Judged(name, rule, cap * average, peak, math.inf, *_under(peak, cap * average))
+            for name, cap, peak in peaks
+        ]
 
-    jobs = tuple(job for job in trace.jobs if rng.random() < demand(hour(job), swing))
-    trace = type(trace)(**{**_fields(trace), "jobs": jobs})
-    found = world_of(trace, None, ("T4",), rescale=2.0)
-    names, rights = list(TEAMS), TEAMS.values()
-    return with_teams(
-        found,
-        lambda job: rng.choices(
-            names, [r * works(t, hour(job)) for t, r in zip(names, rights, strict=True)]
-        )[0],
-    )
+    @property
+    def allowed(self) -> Usd:
+        return self.calendar.allowed(0.0, self.study.ends)
 
+    def _whole(self, within: float) -> Judged:
+        most = sum(most for _, most in self.wants.values())
+        spent = sum(self.books.spent.values())
+        return judged("whole", "as the calendar says", self.allowed, spent, most, within)
 
-def _fields(trace: Any) -> dict[str, Any]:
-    return {name: getattr(trace, name) for name in trace.__dataclass_fields__}
-
-
-def calendar_of(budget: float, night: float) -> Calendar:
-    day = Period(name="day", budget=1.0, days=DAYS[:6], begins=480, ends=1200)
-    sunday = Period(name="sunday", budget=SUNDAY, days=DAYS[6:], price_factor=SUNDAY_PRICE)
-    shape = Calendar(
-        periods=(day, sunday, Period(name="night", budget=night)), time_zone="Europe/Berlin"
-    )
-    return shape.scaled(budget / shape.average).begun_on_a_monday()
-
-
-def tree_of(world: World, budget: float) -> Budget:
-    names = sorted(world.truths)
-    parts = tuple(
-        Budget(
-            name=team,
-            per_hour=budget * right,
-            classes=tuple(name for name in names if name.startswith(class_of(team, ""))),
+    def _period(self, number: int, within: float) -> Judged:
+        period = self.calendar.periods[number]
+        hours = sum(
+            end - begin
+            for begin, end, held in self.calendar.stretches(0.0, self.study.ends)
+            if held == number
         )
-        for team, right in TEAMS.items()
-    )
-    return Budget(name="lab", per_hour=budget, parts=parts)
+        spent = sum(usd for (of, _), usd in self.books.spent.items() if of == number)
+        most = sum(most for (_, of, _), (_, most) in self.wants.items() if of == number)
+        rule = f"${period.budget:.2f}/h"
+        return judged(period.name, rule, period.budget * hours / 3600, spent, most, within)
+
+    def _team(self, team: Team, within: float) -> Judged:
+        spent = sum(usd for (name, _), usd in self.books.teams.items() if name == team.name)
+        most = sum(most for (name, _, _), (_, most) in self.wants.items() if name == team.name)
+        right = team.part * self.allowed
+        if team.rule == "by the month":
+            right = team.part * self.calendar.average * 24 * self.study.days
+        return judged(f"team {team.name}", team.rule, right, spent, most, within)
+
+    def days(self) -> Measured:
+        """By day and period: what was spent of what there was, and what was wanted."""
+        table = Measured("By day")
+        for (number, day), spent in sorted(self.books.spent.items(), key=lambda one: one[0][::-1]):
+            begins, period = day * DAY_S, self.calendar.periods[number]
+            seconds = sum(
+                end - begin
+                for begin, end, held in self.calendar.stretches(begins, begins + DAY_S)
+                if held == number
+            )
+            wants = [both for (_, *of), both in self.wants.items() if of == [number, day]]
+            usd, (least, most) = period.budget * seconds / 3600, map(sum, zip(*wants, strict=True))
+            off = spent / usd - 1.0
+            table.add(
+                day=day + 1,
+                period=period.name,
+                usd=usd,
+                spent=spent,
+                off=off,
+                least=least,
+                most=most,
+            )
+        return table
 
 
-def run(
-    world: World,
-    budget: float,
-    night: float,
-    *,
-    pacing_h: float | None = None,
-    cap: float = CAP,
-) -> SimulationReport:
+def judged(budget: str, rule: str, usd: Usd, spent: Usd, most: Usd, within: float) -> Judged:
+    off = spent / usd - 1.0
+    above, below = off > within, off < -within
+    if above and rule == "lends and borrows":
+        verdict = True, "has its right, and what others left"
+    elif above:
+        verdict = False, "above"
+    elif below and rule == "borrows: false":
+        verdict = True, "not above"
+    elif below and most < usd:
+        verdict = True, f"wanted ${most:,.0f}"
+    else:
+        verdict = not below, "below" if below else f"within {within:.1%}"
+    return Judged(budget, rule, usd, spent, most, *verdict)
+
+
+def _under(peak: UsdPerHour, cap: UsdPerHour) -> tuple[bool, str]:
+    kept = peak <= cap * (1 + ROUNDING)
+    return kept, "never crossed" if kept else "crossed"
+
+
+def measured(study: Study) -> Measurement:
+    made = world(study)
+    budget = study.factor * frontier(made.workload).cheapest
+    Console(stderr=True).print(f"{len(made.trace.jobs)} jobs, ${budget:.2f}/h")
+    calendar, seen = calendar_of(study, budget), Seen()
     settings = Settings(
         interval_s=None,
         provision_s=BOOT_S,
         learning="perfect",
         billing="node",
-        pacing_h=pacing_h,
-        max_spend=cap * budget,
-        sharing=tree_of(world, budget),
-        calendar=calendar_of(budget, night),
+        pacing_h=study.pacing_h,
+        max_spend=study.cap * budget,
+        sharing=tree_of(study, made, budget),
+        calendar=calendar,
     )
-    return simulate(world, choose("boa", Knobs(budget=budget), "node"), settings)
+    report = simulate(made, choose("boa", Knobs(budget=budget), "node"), settings, watch=seen)
+    books = books_of(seen, calendar, made.gpu_types, study.ends)
+    return Measurement(study, calendar, books, wanted(study, made, calendar), report)
 
 
-def bounds_of(world: World, calendar: Calendar) -> dict[str, tuple[float, float]]:
-    """By period: what the jobs that come in it cost per hour at their cheapest and at their
-    fastest, if no GPU were ever idle."""
-    jobs, plans = world.trace.jobs, frontier(world.workload)
-    came = Counter(calendar.at(job.arrival_s) for job in jobs)
-    hours = Counter(calendar.at(hour * SECONDS_PER_HOUR) for hour in range(round(_hours(world))))
-    found = {}
-    for number, period in enumerate(calendar.periods):
-        usual = len(jobs) / _hours(world)
-        times = period.price_factor * came[number] / max(hours[number], 1) / usual
-        found[period.name] = (times * plans.cheapest, times * plans.fastest_budget)
-    return found
-
-
-def _hours(world: World) -> float:
-    return math.ceil(world.trace.jobs[-1].arrival_s / SECONDS_PER_HOUR)
-
-
-def table_of(report: SimulationReport, world: World, budget: float) -> Measured:
+def table_of(found: Measurement, within: float) -> Measured:
     table = Measured(
-        "A month by a calendar, three teams",
-        note="spent: per hour, on the bill; least, most: what the jobs that come then cost at "
-        "their cheapest and fastest; a team's part of the bill counts idle and booting nodes by "
-        "what jobs hold",
+        f"{found.study.days} days by a calendar, {len(TEAMS)} teams",
+        note="wanted: what the jobs that come cost at their fastest, if no GPU were idle; a team "
+        "is charged for what nobody holds by what its jobs hold",
     )
-    found = report.document()["periods"]
-    periods = {name: of for name, of in found.items() if of["hours"]}
-    hours = sum(of["hours"] for of in periods.values())
-    spent = sum(of["hours"] * of["average_spend_per_hour"] for of in periods.values()) / hours
-    due = sum(of["hours"] * of["budget_per_hour"] for of in periods.values()) / hours
-    table.add(what="whole", usd_per_hour=due, spent=spent, off=spent / due - 1.0)
-    assert report.settings.calendar is not None
-    possible = bounds_of(world, report.settings.calendar)
-    for name, of in periods.items():
-        budgeted, average = of["budget_per_hour"], of["average_spend_per_hour"]
-        least, most = possible[name]
-        off = average / budgeted - 1.0
-        table.add(what=name, usd_per_hour=budgeted, spent=average, off=off, least=least, most=most)
-    for part in tree_of(world, budget).parts:
-        bill = bill_of(report, part.classes)
-        off = bill / part.per_hour - 1.0
-        table.add(what=f"team {part.name}", usd_per_hour=part.per_hour, spent=bill, off=off)
-    peak, cap = report.rental.peak, CAP * budget
-    table.add(what="cap: the most at any moment", usd_per_hour=cap, spent=peak, off=peak / cap - 1)
+    for of in (*found.judged(within), *found.caps()):
+        verdict = ("kept: " if of.kept else "NOT KEPT: ") + of.why
+        table.add(
+            budget=of.budget,
+            rule=of.rule,
+            usd=of.usd,
+            spent=of.spent,
+            off_above=of.off,
+            wanted=of.most if math.isfinite(of.most) else None,
+            verdict=verdict,
+        )
     return table
 
 
-def main() -> None:
+def main() -> int:
     options = _arguments()
-    made = world(options.days, options.rate, options.seed, options.swing)
-    budget = options.factor * frontier(made.workload).cheapest
-    Console(stderr=True).print(f"{len(made.trace.jobs)} jobs, ${budget:.2f}/h")
-    report = run(made, budget, options.night, pacing_h=options.pacing_h)
-    table = table_of(report, made, budget)
-    show(table, Console(width=130))
-    print(f"mean JCT {report.document()['average_jct_s']:.0f} s, {report.wall_s:.0f} s of work")
-    asked = {name: str(value) for name, value in vars(options).items() if name != "json"}
-    write(options.json, [table], **asked)
+    asked = {name: getattr(options, name) for name in Study._fields if name in options}
+    found = measured(Study(**asked))
+    table = table_of(found, options.within)
+    show(table, Console(width=150))
+    document = found.report.document()
+    print(f"mean JCT {document['average_jct_s']:.0f} s, {found.report.wall_s:.0f} s of work")
+    write(
+        options.json, [table, found.days()], **{name: str(value) for name, value in asked.items()}
+    )
     print(f"written to {options.json}")
+    return 0 if all(of.kept for of in (*found.judged(options.within), *found.caps())) else 1
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--days", type=float, default=28.0)
+    parser.add_argument("--days", type=int, default=MONTH_DAYS, help=f"{MONTH_DAYS} at most")
     parser.add_argument("--rate", type=float, default=4.0, help="jobs per hour on average")
     parser.add_argument("--swing", type=float, default=-0.25, help="more jobs by day, or fewer")
     parser.add_argument("--night", type=float, default=1.6, help="budget then over the day's")
-    parser.add_argument("--factor", type=float, default=2.0, help="budget over what is needed")
+    parser.add_argument("--factor", type=float, default=1.7, help="budget over what is needed")
     parser.add_argument("--pacing-h", type=float, default=24.0, help="in which money is made good")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--within", type=float, default=WITHIN, help="of a budget: kept")
     parser.add_argument("--json", type=Path, default=HERE / "out" / "month.json")
     return parser.parse_args()
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -121,6 +121,38 @@ def test_a_day_that_comes_once_a_week_saves_up_half_of_it_and_spends_that_over_i
     assert accounts.left_at(found, WEEK, ended, 24.0) == 0.0, "no other period's to spend"
 
 
+def test_the_nearer_the_end_of_a_day_that_comes_once_a_week_the_sooner_it_makes_good() -> None:
+    """It has no other hours in the coming horizon; a period that comes every day has them."""
+    owned = accounts.Accounts(left={"sunday": 12.0, "night": 12.0})
+    sunday, quarter = 6 * 24 * 3600.0, 6 * 3600.0
+    seen = [accounts.left_at(owned, WEEK, sunday + quarter * n, 24.0) for n in range(4)]
+    assert seen == pytest.approx([12.0, 16.0, 24.0, 48.0])
+    last = accounts.left_at(owned, WEEK, sunday + 24 * 3600.0 - 60.0, 24.0)
+    assert last == pytest.approx(12.0 / accounts.LEAST_PART)
+    nights = {accounts.left_at(owned, WEEK, hour * 3600.0, 24.0) for hour in (24, 28, 31, 44)}
+    assert nights == {24.0}
+
+
+@few
+@given(seed=st.integers(0, 10_000))
+def test_a_day_that_comes_once_a_week_is_kept_though_fewer_jobs_come_then(seed: int) -> None:
+    """Three fifths of those that plans expect. Made good at a horizon's pace to its end, which is
+    over before that, it came to 0.9."""
+    plant = Changing(
+        2.0,
+        0.1,
+        0.5,
+        expected_per_hour=10.0,
+        demand=lambda hour: 0.6 if hour % 168 >= 144 else 1.0,
+        calendar=WEEK,
+        seed=seed,
+    )
+    kept = plant.run(28 * 24).kept()
+    assert kept["sunday"] == pytest.approx(1.0, abs=0.06)
+    assert kept["day"] == pytest.approx(1.0, abs=0.01)
+    assert kept["night"] == pytest.approx(1.0, abs=0.01)
+
+
 def test_what_a_period_owes_beyond_its_bounds_the_others_pay() -> None:
     """A day whose jobs cost more than its budget, whatever is planned."""
     day, night = 8 * 3600.0, 20 * 3600.0

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 from boa.catalogue.calibration import Slowdown
@@ -19,7 +19,7 @@ from boa.sim.knowledge import ExpectedArrivals, Knowledge, truths_of
 from boa.sim.physics import AdaptiveTruth, PlanTruth, Truth
 from boa.sim.recording import Listener
 from boa.sim.report import SimulationReport
-from boa.sim.scheduled import ScheduledSimulation
+from boa.sim.scheduled import ScheduledSimulation, Watch
 from boa.sim.settings import Settings
 from boa.sim.simulator import Progress, QuickSimulation
 from boa.units import GpuName, Seconds, UsdPerHour
@@ -112,8 +112,10 @@ def simulate(
     progress: Progress | None = None,
     listener: Listener | None = None,
     keep_jcts: bool = False,
+    watch: Watch | None = None,
 ) -> SimulationReport:
-    """Replay the world's trace under a policy."""
+    """Replay the world's trace under a policy. `watch`: is told every step of the service's
+    scheduler, if that is turned."""
     if not any(isinstance(world.truths[app], AdaptiveTruth) for app in world.trace.counts()):
         settings = replace(settings, learning="perfect")  # curves that are given need no learning
     settings = replace(settings, retune=settings.learning == "job")
@@ -126,7 +128,7 @@ def simulate(
         own_batch=choice.own_batch,
     )
     scheduled = takes_scheduler(choice, settings) or world.trace.has_priorities
-    kind = ScheduledSimulation if scheduled else QuickSimulation
+    kind = partial(ScheduledSimulation, watch=watch) if scheduled else QuickSimulation
     simulation = kind(
         world.trace.jobs,
         knowledge,

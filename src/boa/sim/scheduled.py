@@ -10,8 +10,8 @@ import heapq
 import math
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from boa.clock import VirtualClock
 from boa.clouds.by_calendar import PricedByCalendar
@@ -46,6 +46,8 @@ from boa.units import GpuName, Seconds, UsdPerHour
 if TYPE_CHECKING:
     from boa.sim.simulator import Progress
 
+Watch: TypeAlias = Callable[[Draft], None]
+"""Called after every step with all that it has changed."""
 MOST_STEPS = 100
 """In which everything that follows from one moment must have come to rest."""
 
@@ -63,8 +65,10 @@ class ScheduledSimulation:
         listener: Listener | None = None,
         keep_jcts: bool = False,
         priors: Mapping[str, ClassPrior] | None = None,
+        watch: Watch | None = None,
     ) -> None:
         """`priors`: what the service's profiler believes before any job has run, if it learns."""
+        self._watch = watch
         self.settings, self.policy, self.knowledge = settings, policy, knowledge
         self.clock, self.span_s = VirtualClock(), span_s
         self.recording = Recording(knowledge, span_s, listener, keep_jcts=keep_jcts)
@@ -223,6 +227,8 @@ class ScheduledSimulation:
         for key in ended:
             self.engine.forget(key)
         self._act(draft)
+        if self._watch is not None:
+            self._watch(draft)
 
     def _admit(self, draft: Draft) -> None:
         while self._next is not None and self._next.arrival_s <= draft.now:

@@ -19,6 +19,11 @@ from boa.scheduler.money.luck import LONGEST_H
 from boa.scheduler.money.money_state import CalendarState, HoursOfWeek
 from boa.units import SECONDS_PER_HOUR, Seconds, Usd, UsdPerHour
 
+WEEK_H = 168.0
+"""A horizon of more has as much of every period as a week has."""
+LEAST_PART = 1 / 6
+"""Part of a horizon in which what a period has left is made good at the soonest."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accounts:
@@ -97,11 +102,20 @@ def _part(calendar: Calendar, number: int, horizon_h: float) -> float:
 
 
 def left_at(accounts: Accounts, calendar: Calendar, moment: Seconds, horizon_h: float) -> Usd:
-    """Dollars left over in the period that holds, as if it held all the time: a horizon has only so
-    many of its hours to make them good in. With them what everybody owes, spread over all hours."""
+    """Dollars left over in the period that holds, as if it held all the time: the coming horizon
+    has only so many of its hours to make them good in, the fewer the nearer its end is, if it does
+    not come again soon. With them what everybody owes, spread over all hours."""
     number = calendar.at(moment)
     own = accounts.left.get(calendar.periods[number].name, 0.0)
-    return own / _part(calendar, number, min(horizon_h, LONGEST_H)) + accounts.common
+    return own / _coming(calendar, number, moment, min(horizon_h, WEEK_H)) + accounts.common
+
+
+def _coming(calendar: Calendar, number: int, moment: Seconds, horizon_h: float) -> float:
+    """A period's part of the horizon that begins now: none of it is made good in less than the
+    least, which jobs take to follow."""
+    stretches = calendar.stretches(moment, moment + horizon_h * SECONDS_PER_HOUR)
+    held = sum(end - begin for begin, end, period in stretches if period == number)
+    return max(held / (horizon_h * SECONDS_PER_HOUR), LEAST_PART)
 
 
 def state(accounts: Accounts, calendar: Calendar, now: Seconds) -> CalendarState:
