@@ -35,6 +35,7 @@ const CALENDAR: BudgetCalendar = {
   next_period: "night",
   next_budget_per_hour: 30,
   week_budget_per_hour: 20,
+  month_left_usd: 9000,
   ends_at: null,
   time_zone: "UTC",
   allowed_per_hour: 11.5,
