@@ -278,7 +278,7 @@ def test_a_person_reads_figures_with_units_the_promise_and_the_physics(
         "queueing",
         "efficiency",
         "at events, classes learn together",
-        "Sia's slowdown, provisioning 45.0 s; without cold starts",
+        "Sia's slowdown, booting 45.0 s; without cold starts",
         "resnet18",
     ):
         assert words in said

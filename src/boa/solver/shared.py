@@ -37,7 +37,8 @@ class BudgetOutcome:
     wanted: UsdPerHour
     """Spend of its fastest plan: more would buy it nothing."""
     multiplier: float
-    """Seconds of objective that one more dollar per hour of its own would buy."""
+    """Seconds of objective that its money is worth: what one more dollar per hour buys wherever it
+    is bought."""
     least: UsdPerHour
     most: UsdPerHour
     """Between which its spend has to lie: its share, or what it wants of it, and its ceiling."""
@@ -49,9 +50,10 @@ class BudgetOutcome:
     """The same if it had its share and nobody else's; None: that cannot keep up."""
 
     @property
-    def would_spend_more(self) -> bool:
-        """Whether money would buy it anything."""
-        return self.multiplier > 0 and self.spend < self.wanted * (1 - ROUNDING)
+    def saved_by_one_more(self) -> float:
+        """Seconds of objective that one more dollar per hour of its own saves: none, where it has
+        all that it wants, whatever money is worth above it."""
+        return self.multiplier if self.spend < self.wanted * (1 - ROUNDING) else 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -117,7 +117,7 @@ def _budget_document(budget: BudgetOutcome) -> answers.PlanBudget:
         "wanted_per_hour": budget.wanted,
         "average_jct_s": budget.average_jct,
         "alone_jct_s": budget.alone_jct,
-        "shadow_price_s": budget.multiplier,
+        "shadow_price_s": budget.saved_by_one_more,
     }
 
 

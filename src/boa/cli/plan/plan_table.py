@@ -163,7 +163,7 @@ def budget_table(workload: Workload, solution: Solution, money: Money) -> Table:
             money.rate(budget.spend),
             "no jobs" if budget.average_jct is None else duration(budget.average_jct),
             "" if whole else _alone(budget),
-            duration(budget.multiplier) if budget.would_spend_more else "nothing",
+            duration(budget.saved_by_one_more) if budget.saved_by_one_more else "nothing",
         )
         if own := _own(workload, solution, budget):
             spend, jct = own

@@ -25,7 +25,7 @@ def physics_line(asked: "Asked", world: "World", policy: str | None = None) -> s
     )
     on.append("Sia's slowdown" if world.slowdown == "sia" else "no slowdown")
     optional = {
-        "provisioning": duration(asked.provision_s) if asked.provision_s else "",
+        "booting": duration(asked.provision_s) if asked.provision_s else "",
         "cold starts": duration(asked.cold_s) if asked.cold_s else "",
         "reclaiming": duration(asked.reclaim_s) if asked.reclaim_s else "",
         "interference": f"{asked.interference:g}" if asked.interference else "",

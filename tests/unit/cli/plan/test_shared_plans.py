@@ -99,13 +99,27 @@ def test_a_project_that_may_not_borrow_has_no_average_to_plan_with(plan: Plan) -
 
 
 def test_who_wants_no_more_gains_nothing_by_one_more_dollar(plan: Plan) -> None:
-    _, out, _ = plan(
-        "{budget_per_hour: 40, parts: {rich: {budget_per_hour: 35, classes: [a]}, "
+    budgets = (
+        "{budget_per_hour: 40, parts: {rich: {classes: [a]}, "
         "poor: {max_per_hour: 2, classes: [b]}}}"
     )
+    _, out, _ = plan(budgets)
     rich, poor = (row(out, name) for name in ("rich", "poor"))
     assert rich.endswith("nothing")
     assert not poor.endswith("nothing")
+    _, out, _ = plan(budgets, "--json")
+    prices = {one["name"]: one["shadow_price_s"] for one in json.loads(out)["budgets"]}
+    assert prices["rich"] == 0 < prices["poor"]
+
+
+def test_who_has_all_it_wants_gains_nothing_where_others_would(plan: Plan) -> None:
+    """The price above is not its own."""
+    _, out, _ = plan(
+        "{budget_per_hour: 15, parts: {rich: {budget_per_hour: 11, classes: [a]}}}", "--json"
+    )
+    whole, rich = json.loads(out)["budgets"]
+    assert rich["spend_per_hour"] == pytest.approx(rich["wanted_per_hour"])
+    assert whole["shadow_price_s"] > 0 == rich["shadow_price_s"]
 
 
 def test_the_table_has_a_row_for_classes_of_no_part(plan: Plan) -> None:
