@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Hashable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args, get_origin
 
 from starlette.requests import Request
 
@@ -121,12 +121,19 @@ def looked_up(look: Callable[[], _T]) -> _T:
 
 async def only_known_parameters(request: Request) -> None:  # on no thread: that takes longer
     """A misspelt parameter is an error, not silently another question, and so is a second value."""
-    known = [parameter.alias for parameter in request.scope["route"].dependant.query_params]
+    parameters = request.scope["route"].dependant.query_params
+    known = [parameter.alias for parameter in parameters]
+    several = {one.alias for one in parameters if _is_list(one.field_info.annotation)}
     seen = set[str]()
     for name, _ in request.query_params.multi_items():
         if name not in known:
             expected = f"one of {', '.join(known)}" if known else "no parameters"
             raise InputError(name[:_LONGEST], None, expected, "unknown parameter")
-        if name in seen:
+        if name in seen - several:
             raise InputError(name, None, "it once", "occurs twice")
         seen.add(name)
+
+
+def _is_list(annotation: Any) -> bool:
+    """Also one that may be left out."""
+    return any(get_origin(one) is list for one in (annotation, *get_args(annotation)))
