@@ -7,6 +7,7 @@ step on the way out, so that a value which fits costs no path.
 
 import re
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from dataclasses import KW_ONLY, dataclass
 from math import inf
 from typing import Any, Generic, TypeAlias, TypeVar
@@ -103,11 +104,10 @@ class Format(Generic[T_co]):
     shape: Shape[T_co]
 
     def schema(self) -> Schema:
-        """JSON Schema, draft 2020-12."""
+        """JSON Schema, draft 2020-12; the caller's own, to change."""
         draft = "https://json-schema.org/draft/2020-12/schema"
-        return {"$schema": draft, "title": self.title, "description": self.about} | (
-            self.shape.schema
-        )
+        about = {"$schema": draft, "title": self.title, "description": self.about}
+        return about | deepcopy(self.shape.schema)
 
 
 def step(key: object) -> str:

@@ -152,3 +152,8 @@ def test_values_make_no_job_longer_than_one_may_be_nor_all_too_long(
     document = {"job": {**JOB, **job}, "parameters": {"a": values, "b": [1, 2]}}
     with pytest.raises(InputError, match=words):
         drawn(read_sweep(document))
+
+
+def test_whoever_changes_a_schema_changes_their_own_alone() -> None:
+    SWEEP.schema()["properties"]["job"] = None
+    assert SWEEP.schema()["properties"]["job"] is not None
