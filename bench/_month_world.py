@@ -24,7 +24,7 @@ PRICES = {"day": 1.0, "sunday": 0.8, "night": 0.9}
 """What a GPU costs in a period, over what it usually does."""
 MONTH_DAYS = 31
 """Of January 1970, at whose beginning simulations begin."""
-AFTER_DAYS = 2
+AFTER_DAYS = 1
 """Days that go on after a month, so that nothing of an end is seen in it."""
 Rule: TypeAlias = Literal["lends and borrows", "borrows: false", "by the month"]
 

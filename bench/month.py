@@ -7,16 +7,17 @@ that has money for the month and no more. Whole nodes are billed and take two mi
 cap is thrice the budget. The service's own scheduler decides.
 
 What was spent is counted from nodes and holds alone (`_month_books.py`), of the days that are asked
-for exactly; jobs come for two more, so that nothing ends. Kept is
+for exactly; of a whole month, jobs come for one more, so that nothing ends. Kept is
 
 - the whole, a period and a month's money: within `--within` of what they are. One that cannot be
   used is kept too: where its jobs, at their fastest, cost less than it (*wanted*, of GPUs that are
   never idle);
-- a right (`lends and borrows`): not below it by more, but as before. Above it is what others left;
+- a right (`lends and borrows`): not below it by more, but as before, and but for what may be lent
+  at the end, which comes back by price. Above it is what others left;
 - `borrows: false`: not above it by more;
 - a cap: at no moment crossed.
 
-.venv/bin/python bench/month.py [--days 31] [--rate 4] [--factor 1.7] [--seed 1] [--json F]
+.venv/bin/python bench/month.py [--days 31] [--rate 8] [--factor 1.7] [--seed 1] [--json F]
 
 Ends with 1 where a budget was not kept, or a cap crossed.
 """
@@ -46,6 +47,7 @@ from _month_world import (
 from _table import Measured, show, write
 from boa.model.calendar import Calendar
 from boa.policy.registry import Knobs, choose
+from boa.scheduler.money import loans
 from boa.sim.report import SimulationReport
 from boa.sim.run import simulate
 from boa.sim.settings import Settings
@@ -131,7 +133,12 @@ class Measurement:
         right = team.part * self.allowed
         if team.rule == "by the month":
             right = team.part * self.calendar.average * 24 * self.study.days
-        return judged(f"team {team.name}", team.rule, right, spent, most, within)
+        found = judged(f"team {team.name}", team.rule, right, spent, most, within)
+        horizon_h = min(self.study.pacing_h or loans.HORIZON_H, loans.HORIZON_H)
+        due = loans.MOST_HORIZONS * horizon_h * team.part * self.calendar.average
+        if found.kept or team.rule != "lends and borrows" or right - spent > due:
+            return found
+        return found._replace(kept=True, why="has lent it, and it is due back")
 
     def days(self) -> Measured:
         """By day and period: what was spent of what there was, and what was wanted."""
@@ -237,7 +244,7 @@ def main() -> int:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--days", type=int, default=MONTH_DAYS, help=f"{MONTH_DAYS} at most")
-    parser.add_argument("--rate", type=float, default=4.0, help="jobs per hour on average")
+    parser.add_argument("--rate", type=float, default=8.0, help="jobs per hour on average")
     parser.add_argument("--swing", type=float, default=-0.25, help="more jobs by day, or fewer")
     parser.add_argument("--night", type=float, default=1.6, help="budget then over the day's")
     parser.add_argument("--factor", type=float, default=1.7, help="budget over what is needed")

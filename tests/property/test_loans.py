@@ -68,9 +68,16 @@ def test_a_ceiling_that_was_crossed_is_lower_until_its_average_is_kept() -> None
     assert ceiling == pytest.approx(8.0 - 12.0 / 24.0)
 
 
-def test_old_loans_are_forgiven_beyond_half_a_horizon_of_money() -> None:
+def test_old_loans_are_forgiven_beyond_two_horizons_of_money() -> None:
     found = after(100, {"lab": 1.0, "c": 1.0})
-    assert found.lent["a"] == pytest.approx(0.5 * 24.0 * 4.0)
+    assert found.lent["a"] == pytest.approx(2.0 * 24.0 * 4.0)
+
+
+def test_a_team_that_works_by_day_has_back_what_it_lends_by_night() -> None:
+    """Most of its right every night: two of them in a row are not forgiven."""
+    found = after(24, {"lab": 1.0, "b": 0.5, "c": 0.5})
+    assert found.lent["a"] == pytest.approx(24 * 4.0)
+    assert loans.effective(found, TREE, 24.0).parts[0].per_hour > 1.5 * 4.0
 
 
 def test_what_nobody_holds_is_shared_out_as_what_jobs_hold() -> None:

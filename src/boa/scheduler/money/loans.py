@@ -20,8 +20,9 @@ from boa.units import Usd, UsdPerHour
 
 HORIZON_H = 24.0
 """Hours over which what was lent or borrowed is paid back, at most."""
-MOST_HORIZONS = 0.5
-"""Horizons of its money that are lent or borrowed at most: what is older is forgiven."""
+MOST_HORIZONS = 2.0
+"""Horizons of its money that are lent or borrowed at most: what is older is forgiven. Half of one
+is what a team that works by day lends every night."""
 MOST_RIGHT = 2.0
 """Times its share that a team has by right at most, while a loan is paid back to it."""
 LEAST_CEILING = 0.25

@@ -24,6 +24,10 @@ LEAST = 0.01
 ROUNDING = 1e-9
 LEAST_S: Seconds = 900.0
 """Seconds over which what is left is spread, at least."""
+AHEAD_H = 24.0
+"""Hours over which a part makes good what it has not spent of an even pace, or spent beyond it …"""
+MOST_AHEAD_H = 12.0
+"""… and hours of that pace that count at most: an idle week ends in no spree."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +82,15 @@ class Account:
         length = max(self.ends - self.since, LEAST_S)
         gone = min(max((now - self.since) / length, 0.0), 1.0)
         return gone * self.allowed(terms) - self.spent
+
+    def part_pace(self, terms: Terms, now: Seconds) -> UsdPerHour:
+        """The pace of a part, which has nobody else to even out what it never quite spends: what is
+        ahead is made good over a day, and not at a month's end, when jobs cannot use it all."""
+        pace, even = self.pace(terms, now), self.even(terms)
+        if not pace:
+            return pace
+        ahead = min(max(self.ahead(terms, now), -MOST_AHEAD_H * even), MOST_AHEAD_H * even)
+        return min(max(pace + ahead / AHEAD_H, 0.0), SPREE * even)
 
     def last_day(self, zone: tzinfo) -> str:
         return f"{datetime.fromtimestamp(self.ends - 1.0, zone):%Y-%m-%d}"
@@ -182,7 +195,7 @@ def in_force(accounts: Accounts, tree: Budget, now: Seconds) -> Budget:
         terms, account = budget.terms, accounts.get(budget.name)
         if terms is None or account is None:
             return replace(budget, parts=parts)
-        pace, most = account.pace(terms, now), budget.max_per_hour
+        pace, most = account.part_pace(terms, now), budget.max_per_hour
         if not budget.borrows:
             least = max(pace, account.least(terms))
             most = least if most is None else min(most, least)
