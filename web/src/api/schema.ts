@@ -4971,6 +4971,16 @@ export interface components {
             max_cost?: number | null;
             /** @description From its submission until it is to have ended: its weight rises as that takes it. */
             deadline_s?: number | null;
+            /**
+             * @description Whom or what it is charged to: `boa cost --by tag:project` adds up by them.
+             * @example {
+             *       "project": "cats",
+             *       "cost_center": "4711"
+             *     }
+             */
+            tags?: {
+                [key: string]: string | null;
+            };
         };
         Resubmission: {
             /** @description Fields of the job file that are others this time. */

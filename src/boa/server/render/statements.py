@@ -2,7 +2,7 @@
 
 import calendar
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from boa.api import reports as answers
@@ -57,9 +57,8 @@ def read_statement(
 
     found = statement(nodes, held, first, until, whose)
     budget = month_budget(store, money, first, end, now)
-    said = document(found, money, budget, end, now)
-    said["tag_kinds"] = sorted({kind for record in records.values() for kind in record.spec.tags})
-    return said
+    kinds = sorted({kind for record in records.values() for kind in record.spec.tags})
+    return document(found, money, budget, end, now, kinds)
 
 
 def month_budget(
@@ -110,7 +109,12 @@ def month_spent(store: Store, money: MoneyState, now: Seconds) -> list[MonthSpen
 
 
 def document(
-    found: Statement, money: MoneyState, budget: Usd, end: Seconds, now: Seconds
+    found: Statement,
+    money: MoneyState,
+    budget: Usd,
+    end: Seconds,
+    now: Seconds,
+    tag_kinds: Sequence[str] = (),
 ) -> answers.Statement:
     first = datetime.fromtimestamp(found.since, UTC)
     return {
@@ -137,6 +141,7 @@ def document(
         "by_user": _groups(found, lambda whose: whose.user),
         "by_class": _groups(found, lambda whose: whose.job_class),
         "by_day": [{"day": day, **_amounts(amounts)} for day, amounts in found.days.items()],
+        "tag_kinds": list(tag_kinds),
         "now": now,
     }
 
