@@ -97,6 +97,7 @@ def test_a_month_says_what_of_its_budget_is_spent_by_which_part_and_which_projec
     expect(page.get_by_text("Loading")).to_have_count(0)
     expect_to_fit(page, "month")
     assert not found_in(page)
+    lab.client.stop(tagged)
 
 
 def test_tables_that_are_wider_than_a_phone_scroll_by_themselves(window: Window, lab: Lab) -> None:
