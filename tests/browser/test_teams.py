@@ -31,6 +31,14 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
         yield lab
 
 
+OUTSIDE = """() => [...document.querySelectorAll('main table')]
+  .filter((each) => each.checkVisibility() && !each.closest('.scroll-x'))
+  .filter((each) => each.getBoundingClientRect().right >
+    each.closest('.card').getBoundingClientRect().right)
+  .map((each) => each.textContent)"""
+"""Tables that are wider than their card and do not scroll by themselves."""
+
+
 def spends(page: Page, team: str) -> float:
     row = page.get_by_role("table", name="Teams").get_by_role("row")
     mine = row.filter(has=page.get_by_role("rowheader", name=re.compile(rf"^{team}\b")))
@@ -89,6 +97,18 @@ def test_a_month_says_what_of_its_budget_is_spent_by_which_part_and_which_projec
     expect(page.get_by_text("Loading")).to_have_count(0)
     expect_to_fit(page, "month")
     assert not found_in(page)
+    lab.client.stop(tagged)
+
+
+def test_tables_that_are_wider_than_a_phone_scroll_by_themselves(window: Window, lab: Lab) -> None:
+    page = window.open(lab.url, viewport=PHONE)
+    job = lab.client.jobs(states=["running"])[0]["id"]
+    for view in ("budget", "month", "teams/vision", f"jobs/{job}", "classes/bert"):
+        page.goto(f"{lab.url}/#/{view}")
+        expect(page.get_by_role("main").get_by_role("heading").first).to_be_visible()
+        expect(page.get_by_text("Loading")).to_have_count(0)
+        expect_to_fit(page, view)
+        assert page.evaluate(OUTSIDE) == [], view
 
 
 def test_a_class_names_its_payer_and_the_search_finds_teams(window: Window, lab: Lab) -> None:

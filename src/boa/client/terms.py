@@ -32,7 +32,7 @@ class TermQuestions:
 
     def change(self, job: str, **fields: Any) -> JobDetails:
         """Other limits or weights, as a job file has them: `weight=3`, `gpus={"max": 4}`,
-        `max_cost=None`. A deadline is told from now on."""
+        `max_cost=None`, `tags={"project": "cats"}`. A deadline is told from now on."""
         return self._changed("PATCH", job_path(job), fields)
 
     def resubmit(

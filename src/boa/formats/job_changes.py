@@ -12,7 +12,8 @@ FIXED = ("version", "class")
 
 
 def read_changes(spec: JobSpec, document: Any) -> dict[str, Any]:
-    """Fields of a job's spec that change, as JSON has them; null takes a limit away."""
+    """Fields of a job's spec that change, as JSON has them; null takes a limit, or a
+    tag, away."""
     if not isinstance(document, dict) or not document:
         expected = f"a mapping of at least one of {', '.join(AMENDABLE)}"
         raise InputError("the body", document, expected)
@@ -24,6 +25,7 @@ def read_changes(spec: JobSpec, document: Any) -> dict[str, Any]:
     made = _merged(spec, document)
     changed = {**job_document(made), "priority": made.priority, "weight": made.weight}
     gpus = changed["gpus"]
+    changed["tags"] = dict(made.tags)
     changed["gpus"] = {"min": gpus["min"], "max": gpus["max"], "types": gpus.get("types", [])}
     return {name: changed.get(name) for name in document}
 
@@ -54,6 +56,9 @@ def _merged(spec: JobSpec, changes: dict[str, Any], path: str = "") -> JobSpec:
         if limits.get("types") in ([], None):
             limits.pop("types", None)
         document["gpus"] = limits
+    if isinstance(changes.get("tags"), dict):  # kind by kind; null takes one away
+        tags = {**spec.tags, **changes["tags"]}
+        document["tags"] = {kind: value for kind, value in tags.items() if value is not None}
     return read_job_spec(document, path)
 
 

@@ -104,6 +104,7 @@ class JobSpec:
 
 AMENDABLE = (
     *("name", "gpus", "retries", "priority", "weight", "max_time_s", "max_cost", "deadline_s"),
+    "tags",
 )
 """Fields that may be changed until a job has ended."""
 ITS_OWN = ("key", "after")

@@ -183,6 +183,26 @@ def test_a_limit_can_be_raised_and_taken_away(lives: Any) -> None:
     assert (job.spec.max_cost, job.spec.max_time_s, job.told) == (None, 1e6, ())
 
 
+def test_tags_are_changed_for_good_and_told_and_nothing_is_planned_anew(lives: Any) -> None:
+    live = lives(LONG)
+    job_id = live.submit(spec("long", gpus=ONE, tags={"project": "cats"}))
+    live.advance(600.0)
+    before = live.loop.snapshot.plan
+    asked(live, live.loop.change(job_id, {"tags": {"project": "zoo", "year": "2026"}}))
+    live.advance(60.0)
+    assert live.loop.snapshot.plan is before
+    assert live.store is not None
+    (told,) = [
+        one.event.data["fields"] for one in live.store.events() if one.event.kind == "changed"
+    ]
+    assert told == {"tags.project": "zoo", "tags.year": "2026"}
+    live.crash()
+    assert live.job(job_id).spec.tags == {"project": "zoo", "year": "2026"}
+    asked(live, live.loop.change(job_id, {"tags": {"project": None, "year": None}}))
+    assert live.job(job_id).spec.tags == {}
+    assert "tags.project none, tags.year none" in live.store.events()[-1].event.text
+
+
 # Keys
 
 

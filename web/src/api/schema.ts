@@ -4615,10 +4615,14 @@ export interface components {
             };
             /**
              * @description `workers`: one process per GPU. `torchrun`: one torchrun that starts them. `single`: one process that is told its width.
+             * @default workers
              * @enum {unknown}
              */
             launcher?: "workers" | "torchrun" | "single";
-            /** @description Stretches of training whose boundaries the job reports. */
+            /**
+             * @description Stretches of training whose boundaries the job reports.
+             * @default 1
+             */
             epochs?: number;
             /** @description Progress of the whole job in the units it reports (samples, say), where it is known. */
             total_work?: number | null;
@@ -4632,16 +4636,25 @@ export interface components {
             preload?: string[];
             /** @description Where it keeps its checkpoints (`$BOA_CHECKPOINT_DIR`). */
             checkpoint_dir?: string;
-            /** @description From SIGTERM to SIGKILL. */
+            /**
+             * @description From SIGTERM to SIGKILL.
+             * @default 30
+             */
             grace_s?: number;
-            /** @description How often it is started again after it failed by itself. */
+            /**
+             * @description How often it is started again after it failed by itself.
+             * @default 3
+             */
             retries?: number;
             /**
              * @description `urgent`: it counts several times as much as a normal job (`priorities` in boa.yaml). `background`: it runs on GPUs that are paid for and empty, and makes room at once.
              * @enum {unknown}
              */
             priority?: "urgent" | "normal" | "background";
-            /** @description How much a second of this job's JCT counts, as a number instead of a priority. */
+            /**
+             * @description How much a second of this job's JCT counts, as a number instead of a priority.
+             * @default 1
+             */
             weight?: number;
             /**
              * @description Jobs or sweeps that must have ended first: well (`on: success`, which a plain id means), badly (`failure`), or at all (`end`).
@@ -4987,6 +5000,16 @@ export interface components {
             max_cost?: number | null;
             /** @description From its submission until it is to have ended: its weight rises as that takes it. */
             deadline_s?: number | null;
+            /**
+             * @description Whom or what it is charged to: `boa cost --by tag:project` adds up by them.
+             * @example {
+             *       "project": "cats",
+             *       "cost_center": "4711"
+             *     }
+             */
+            tags?: {
+                [key: string]: string | null;
+            };
         };
         Resubmission: {
             /** @description Fields of the job file that are others this time. */

@@ -92,3 +92,8 @@ test("times of more than a day have their day", () => {
   expect(found.every((text) => /\D{3}/.test(text))).toBe(true);
   expect(texts("time", NOW, NOW + 7200, 4).every((text) => /^\d\d:\d\d$/.test(text))).toBe(true);
 });
+
+test("a large tick has no more digits than its neighbours ask for, where ticks are by ratios", () => {
+  const found = textsOf([3600, 7200, 14_400, 72_000, 144_000, 720_000], "seconds");
+  expect(found).toEqual(["1 h", "2 h", "4 h", "20 h", "1.7 d", "8.3 d"]);
+});

@@ -72,7 +72,10 @@ function logValues(
 export function textsOf(values: readonly number[], unit: Unit = "number", span = 1): string[] {
   const gaps = values.slice(1).map((value, n) => Math.abs(value - (values[n] ?? value)));
   const step = gaps.length > 0 ? Math.min(...gaps) : Math.abs(span);
-  const ways = unit === "time" ? timeWays(step) : figureWays(values, unit, step);
+  // On a scale by ratios large ticks are far apart: none needs more digits than its neighbours ask.
+  const steps = values.map((_, n) => Math.min(gaps[n - 1] ?? Infinity, gaps[n] ?? Infinity));
+  const near = gaps.length > 0 ? steps : values.map(() => step);
+  const ways = unit === "time" ? timeWays(step) : figureWays(values, unit, near);
   let texts: string[] = [];
   for (const way of ways) {
     texts = values.map(way);
@@ -84,14 +87,18 @@ export function textsOf(values: readonly number[], unit: Unit = "number", span =
 type Way = (value: number) => string;
 
 /** From the fewest digits that put every tick where it is. */
-function figureWays(values: readonly number[], unit: Exclude<Unit, "time">, step: number): Way[] {
+function figureWays(
+  values: readonly number[],
+  unit: Exclude<Unit, "time">,
+  steps: readonly number[],
+): Way[] {
   const write = WRITERS[unit];
   const ways: Way[] = [];
   for (let digits = 0; digits <= MOST_DIGITS; digits += 1) {
-    const enough = values.every((value) => {
+    const enough = values.every((value, n) => {
       const size = write.size(value, values);
       const kept = Number((value / size).toFixed(digits)) * size;
-      return Math.abs(kept - value) <= OFF * step;
+      return Math.abs(kept - value) <= OFF * (steps[n] ?? 0);
     });
     if (enough) ways.push((value) => write.text(value, digits, write.size(value, values)));
   }

@@ -79,17 +79,27 @@ def set_fields(
             help="When it is to have ended, from now.",
         ),
     ] = None,
+    tag: Annotated[
+        list[str] | None,
+        shell.Option(
+            "--tag",
+            metavar="K=V|none",
+            help="Whom it is charged to, all that it has cost too; may be repeated.",
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
-    """Change priority, weight and limits of a job that has not ended.
+    """Change priority, weight, limits and tags of a job that has not ended.
 
     They are in force at once: a job that may have fewer GPUs is moved, one that
-    counts more gets more of them. A limit that is none is no limit.
+    counts more gets more of them. A limit that is none is no limit, a
+    tag that is none is taken away.
 
     [bold]Examples[/bold]
     [dim]$[/dim] boa job set 17 --priority urgent
     [dim]$[/dim] boa job set 17 --max-gpus 4 --max-cost 60
     [dim]$[/dim] boa job set 17 --deadline none
+    [dim]$[/dim] boa job set 17 --tag project=cats --tag cost_center=none
     """
     types = None if gpus is None else [] if gpus == NONE else [g.strip() for g in gpus.split(",")]
     limits = {"min": min_gpus, "max": max_gpus, "types": types}
@@ -99,6 +109,9 @@ def set_fields(
     bounds = {"max_time_s": max_time, "max_cost": max_cost, "deadline_s": deadline}
     changes = {key: value for key, value in fields.items() if value is not None}
     changes |= {key: _changed(value) for key, value in bounds.items() if value is not None}
+    if tag:
+        tags = parsers.pairs("--tag", tag, "project=cats")
+        changes["tags"] = {kind: _changed(value) for kind, value in tags.items()}
     if not changes:
         raise UsageError("nothing to change: boa job set JOB --priority urgent, or another option.")
     with connect() as client:

@@ -82,7 +82,8 @@ class Estimates:
         work = self._work.get(job.stream)
         if work is None:
             return unplanned(job)
-        epochs = max(job.spec.epochs, len(work.units), _seen(job))
+        told = job.spec.epochs if job.spec.epochs > 1 else len(work.units)
+        epochs = max(told, _seen(job))
         if job.state == "succeeded":
             return Estimate(epochs, 1.0, 0.0, 0.0)
         if _silent(job):

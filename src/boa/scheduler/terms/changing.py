@@ -57,6 +57,10 @@ def _from_now(draft: Draft, job: JobRecord) -> float | None:
     return None if job.moved_at is None else draft.now
 
 
+_WORDS = {"name", "tags"}
+"""Fields that no plan depends on."""
+
+
 def amend(
     draft: Draft,
     job: JobRecord,
@@ -82,8 +86,8 @@ def amend(
         urgency = 1.0  # as it is found at the next decision
     if job.background and spec.priority != "background":
         draft.arrived.append(replace(job, spec=spec))  # from now on it is planned and paid for
-    draft.tell("changed", job=job.id, name=job.name, fields=_flat(changed))
-    draft.replan = True
+    draft.tell("changed", job=job.id, name=job.name, fields=_flat(changed, job.spec.tags))
+    draft.replan |= not changed.keys() <= _WORDS
     return draft.put_job(
         replace(
             job,
@@ -97,9 +101,12 @@ def amend(
     )
 
 
-def _flat(changed: Mapping[str, Any]) -> dict[str, str | float | None]:
-    """As events have them: limits on GPUs each by itself."""
-    found = {name: value for name, value in changed.items() if name != "gpus"}
+def _flat(changed: Mapping[str, Any], tags: Mapping[str, str]) -> dict[str, str | float | None]:
+    """As events have them: limits on GPUs, and tags, each by itself. `tags`: those before."""
+    found = {name: value for name, value in changed.items() if name not in ("gpus", "tags")}
+    if "tags" in changed:
+        for kind in {**tags, **changed["tags"]}:
+            found[f"tags.{kind}"] = changed["tags"].get(kind)
     for name, value in changed.get("gpus", {}).items():
         found[f"gpus.{name}"] = "+".join(value) or None if name == "types" else value
     return found

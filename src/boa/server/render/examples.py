@@ -101,6 +101,8 @@ def _changes() -> dict[str, Any]:
     fields = JOB.schema()["properties"]
     own = {name: dict(fields[name]) for name in AMENDABLE}
     again = {name: field for name, field in fields.items() if name not in FIXED}
+    taken_away = [own["tags"].pop("additionalProperties"), {"type": "null"}]
+    own["tags"] = {**own["tags"], "additionalProperties": {"anyOf": taken_away}}
     for field in (*own.values(), *again.values()):
         field.pop("default", None)
     changes = {"type": "object", "minProperties": 1, "additionalProperties": False}

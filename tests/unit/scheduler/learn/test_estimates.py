@@ -179,6 +179,14 @@ def test_ended_jobs_have_nothing_left() -> None:
     assert of("unheard of", state="failed") == Estimate(1)
 
 
+def test_a_job_whose_file_says_how_many_epochs_it_has_has_so_many_whatever_its_class_has() -> None:
+    longer = replace(PLAN, units={**PLAN.units, "a": (100.0,) * 400})
+    told = Estimates(longer)
+    ended = {"state": "succeeded", "epoch": 30}
+    assert told.of(job("a", spec={"epochs": 30}, **ended)).epochs == 30
+    assert told.of(job("a", **ended)).epochs == 400, "its file says nothing"
+
+
 def test_a_job_that_is_being_stopped_has_no_rest() -> None:
     assert of(stop_requested=True, **on("T4", 4)) == Estimate(2, 0.0)
 

@@ -99,6 +99,15 @@ def test_the_client_pauses_resumes_changes_and_submits_again(service: FakeServic
         assert again["spec"]["weight"] == 3.0, "as it was changed"
 
 
+def test_tags_change_kind_by_kind_and_null_takes_one_away(service: FakeService) -> None:
+    with Client() as client:
+        job = client.submit({**JOB, "tags": {"project": "cats", "grant": "7"}})["id"]
+        changed = client.change(job, tags={"project": "zoo", "grant": None, "year": "2026"})
+        assert changed["spec"]["tags"] == {"project": "zoo", "year": "2026"}
+        bare = client.change(job, tags={"project": None, "year": None})
+        assert "tags" not in bare["spec"]
+
+
 HOSTILE: list[tuple[str, str, Any, int, str]] = [
     ("PATCH", "jobs/1", {"weight": 0}, 422, "weight"),
     ("PATCH", "jobs/1", {"weight": "3"}, 422, "weight"),
@@ -106,6 +115,8 @@ HOSTILE: list[tuple[str, str, Any, int, str]] = [
     ("PATCH", "jobs/1", {"gpus": {"max": -1}}, 422, "gpus.max"),
     ("PATCH", "jobs/1", {"gpus": []}, 422, "gpus"),
     ("PATCH", "jobs/1", {"gpus": {"min": "x"}}, 422, "gpus.min"),
+    ("PATCH", "jobs/1", {"tags": {"project": 7}}, 422, "tags.project"),
+    ("PATCH", "jobs/1", {"tags": "cats"}, 422, "tags"),
     ("PATCH", "jobs/1", {"deadline_s": -3}, 422, "deadline_s"),
     ("PATCH", "jobs/1", [], 422, "at least one"),
     ("PATCH", "jobs/1", {}, 422, "at least one"),

@@ -2,6 +2,7 @@ import type { ReactNode } from "react";
 
 import type { Frontier, Preview } from "../../api/types";
 import { change, duration, trimmed, usdPerHour } from "../../format";
+import { Wide } from "../../parts/Wide";
 import { moreWords, shortWords } from "./money";
 
 interface OutcomeProps {
@@ -18,37 +19,39 @@ export function Outcome({ preview, frontier, tried, cap }: OutcomeProps) {
   return (
     <div className="outcome" aria-live="polite">
       <Notice preview={preview} tried={tried} cap={cap} />
-      <table className="plain">
-        <thead>
-          <tr>
-            <th scope="col">Predicted</th>
-            <th scope="col" className="numeric">
-              plan in force
-            </th>
-            <th scope="col" className="numeric">
-              at {usdPerHour(tried)}
-            </th>
-            <th scope="col" className="numeric">
-              change
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          <Line
-            name="average JCT"
-            now={duration(before.average_jct_s)}
-            then={duration(preview.average_jct_s)}
-            change={change(before.average_jct_s, preview.average_jct_s)}
-          />
-          <P95 preview={preview} />
-          <Line
-            name="expected spend"
-            now={usdPerHour(spend(before.budget_per_hour))}
-            then={usdPerHour(spend(preview.spend_per_hour))}
-            change={change(spend(before.budget_per_hour), spend(preview.spend_per_hour))}
-          />
-        </tbody>
-      </table>
+      <Wide label="Predicted">
+        <table className="plain">
+          <thead>
+            <tr>
+              <th scope="col">Predicted</th>
+              <th scope="col" className="numeric">
+                plan in force
+              </th>
+              <th scope="col" className="numeric">
+                at {usdPerHour(tried)}
+              </th>
+              <th scope="col" className="numeric">
+                change
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            <Line
+              name="average JCT"
+              now={duration(before.average_jct_s)}
+              then={duration(preview.average_jct_s)}
+              change={change(before.average_jct_s, preview.average_jct_s)}
+            />
+            <P95 preview={preview} />
+            <Line
+              name="expected spend"
+              now={usdPerHour(spend(before.budget_per_hour))}
+              then={usdPerHour(spend(preview.spend_per_hour))}
+              change={change(spend(before.budget_per_hour), spend(preview.spend_per_hour))}
+            />
+          </tbody>
+        </table>
+      </Wide>
       <Gpus preview={preview} />
       {preview.too_small_per_hour === null && <p>{moreWords(frontier, tried, cap)}</p>}
     </div>

@@ -1,6 +1,7 @@
 import type { ClassDocument } from "../../api/types";
 import { duration, plural } from "../../format";
 import { Card } from "../../parts/basics";
+import { Wide } from "../../parts/Wide";
 import { partWords } from "./model";
 
 /** What a change of the number of GPUs costs a job in time. */
@@ -22,26 +23,28 @@ export function Rescaling({ known }: { known: ClassDocument }) {
 function Parts({ engine, parts }: { engine: string; parts: ClassDocument["rescaling"][string] }) {
   const count = parts.total?.count ?? 0;
   return (
-    <table className="plain">
-      <caption className="chart-note">
-        Measured on the engine {engine}: means of {plural(count, "start")}
-      </caption>
-      <thead>
-        <tr>
-          <th>Part</th>
-          <th className="numeric">Mean</th>
-          <th className="numeric">Times</th>
-        </tr>
-      </thead>
-      <tbody>
-        {Object.entries(parts).map(([part, { mean_s, count: times }]) => (
-          <tr key={part}>
-            <td>{partWords(part)}</td>
-            <td className="numeric">{duration(mean_s)}</td>
-            <td className="numeric">{times.toLocaleString("en-US")}</td>
+    <Wide label="What a rescaling takes">
+      <table className="plain">
+        <caption className="chart-note">
+          Measured on the engine {engine}: means of {plural(count, "start")}
+        </caption>
+        <thead>
+          <tr>
+            <th>Part</th>
+            <th className="numeric">Mean</th>
+            <th className="numeric">Times</th>
           </tr>
-        ))}
-      </tbody>
-    </table>
+        </thead>
+        <tbody>
+          {Object.entries(parts).map(([part, { mean_s, count: times }]) => (
+            <tr key={part}>
+              <td>{partWords(part)}</td>
+              <td className="numeric">{duration(mean_s)}</td>
+              <td className="numeric">{times.toLocaleString("en-US")}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </Wide>
   );
 }

@@ -40,7 +40,9 @@ function linkOf({ job, node }: EventPart): string | null {
 /** Newest first, each day under its name. */
 export function Lines({ events, short = false }: { events: readonly Event[]; short?: boolean }) {
   return (
-    <ol className={short ? "events short" : "events"} reversed>
+    // A short list scrolls: keys do that only where it can be focused.
+    // eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex
+    <ol className={short ? "events short" : "events"} reversed tabIndex={short ? 0 : undefined}>
       {events.map((event, index) => {
         const newer = events[index - 1];
         const day = dayOf(event.at);

@@ -5,6 +5,7 @@ import { duration, figure, gpus, moment, plural, usd } from "../../format";
 import { Card, Progress, Stat } from "../../parts/basics";
 import { linkTo, useNow } from "../../state/hooks";
 import { hasEnded, type SeenJob } from "../../state/live";
+import { Wide } from "../../parts/Wide";
 import { jobPlannedWords } from "../planned";
 import { Payer, useIsShared, usePayer } from "../teams/Payer";
 import { rescaleParts } from "./timeline";
@@ -145,28 +146,30 @@ export function RescaleCard({ job }: { job: JobDetails }) {
   if (parts.length === 0) return null;
   return (
     <Card title="What its last start took">
-      <table className="plain rescale-parts">
-        <thead>
-          <tr>
-            <th scope="col">What took it</th>
-            <th scope="col" className="numeric">
-              Time
-            </th>
-            <th scope="col" aria-label="Share" />
-          </tr>
-        </thead>
-        <tbody>
-          {parts.map(({ key, words, seconds, share }) => (
-            <tr key={key}>
-              <td>{words}</td>
-              <td className="numeric">{duration(seconds)}</td>
-              <td className="part-bar">
-                <span style={{ width: `${share * 100}%` }} />
-              </td>
+      <Wide label="What the last start took">
+        <table className="plain rescale-parts">
+          <thead>
+            <tr>
+              <th scope="col">What took it</th>
+              <th scope="col" className="numeric">
+                Time
+              </th>
+              <th scope="col" aria-label="Share" />
             </tr>
-          ))}
-        </tbody>
-      </table>
+          </thead>
+          <tbody>
+            {parts.map(({ key, words, seconds, share }) => (
+              <tr key={key}>
+                <td>{words}</td>
+                <td className="numeric">{duration(seconds)}</td>
+                <td className="part-bar">
+                  <span style={{ width: `${share * 100}%` }} />
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </Wide>
     </Card>
   );
 }

@@ -8,6 +8,7 @@ import { Confirm } from "../../parts/Dialog";
 import { linkTo, useAnswer, usePicture } from "../../state/hooks";
 import { client } from "../../state/session";
 import { useMayStop } from "../../state/who";
+import { Wide } from "../../parts/Wide";
 import type { SeenDetails } from "./Facts";
 import { listAddress } from "./lastList";
 import { bestText, drawnText, statesText } from "./sweepRows";
@@ -108,44 +109,46 @@ export function SweepCard({ job, version }: { job: SeenDetails; version: unknown
 /** `here`: the job whose page it is. */
 function Members({ sweep, here = "" }: { sweep: SweepDetails; here?: string }) {
   return (
-    <table className="plain">
-      <thead>
-        <tr>
-          <th scope="col">Job</th>
-          <th scope="col">Parameters</th>
-          <th scope="col">State</th>
-          <th scope="col" className="numeric">
-            Epoch
-          </th>
-          <th scope="col" className="numeric">
-            {sweep.metric}
-          </th>
-          <th scope="col" className="numeric">
-            Cost
-          </th>
-        </tr>
-      </thead>
-      <tbody>
-        {bestFirst(sweep).map((one) => (
-          <tr key={one.job} aria-current={one.job === here || undefined}>
-            <td>
-              {one.job === here ? (
-                <b>{one.job}</b>
-              ) : (
-                <a href={linkTo("jobs", one.job)}>{one.job}</a>
-              )}
-            </td>
-            <td>{drawnText(one.parameters)}</td>
-            <td title={one.reason}>
-              <StateBadge state={one.state as SeenDetails["state"]} />
-            </td>
-            <td className="numeric">{one.epoch + 1}</td>
-            <td className="numeric">{one.value === null ? "–" : figure(one.value)}</td>
-            <td className="numeric">{usd(one.cost_usd)}</td>
+    <Wide label="Jobs of the sweep">
+      <table className="plain">
+        <thead>
+          <tr>
+            <th scope="col">Job</th>
+            <th scope="col">Parameters</th>
+            <th scope="col">State</th>
+            <th scope="col" className="numeric">
+              Epoch
+            </th>
+            <th scope="col" className="numeric">
+              {sweep.metric}
+            </th>
+            <th scope="col" className="numeric">
+              Cost
+            </th>
           </tr>
-        ))}
-      </tbody>
-    </table>
+        </thead>
+        <tbody>
+          {bestFirst(sweep).map((one) => (
+            <tr key={one.job} aria-current={one.job === here || undefined}>
+              <td>
+                {one.job === here ? (
+                  <b>{one.job}</b>
+                ) : (
+                  <a href={linkTo("jobs", one.job)}>{one.job}</a>
+                )}
+              </td>
+              <td>{drawnText(one.parameters)}</td>
+              <td title={one.reason}>
+                <StateBadge state={one.state as SeenDetails["state"]} />
+              </td>
+              <td className="numeric">{one.epoch + 1}</td>
+              <td className="numeric">{one.value === null ? "–" : figure(one.value)}</td>
+              <td className="numeric">{usd(one.cost_usd)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </Wide>
   );
 }
 

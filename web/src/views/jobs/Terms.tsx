@@ -6,7 +6,7 @@ import { Confirm } from "../../parts/Dialog";
 import { hasEnded } from "../../state/live";
 import { client } from "../../state/session";
 import type { SeenDetails } from "./Facts";
-import { changesOf, type Wishes } from "./jobChanges";
+import { changesOf, tagText, type Tags, type Wishes } from "./jobChanges";
 import { capital } from "./words";
 
 type Fact = [name: string, value: ReactNode];
@@ -63,6 +63,8 @@ function termsOf(job: SeenDetails): Fact[] {
   }
   if (job.deadline !== null) facts.push(["Due", moment(job.deadline)]);
   if (job.urgency !== 1) facts.push(["Counts", `${figure(job.urgency)} × its class`]);
+  const tags = tagText(tagsOf(job)).replaceAll("\n", ", ");
+  if (tags) facts.push(["Charged to", tags]);
   if (typeof key === "string") facts.push(["Key", key]);
   for (const [name, value] of Object.entries(job.parameters)) facts.push([name, value]);
   return facts;
@@ -75,6 +77,7 @@ function ChangeDialog({ job, onClose }: { job: SeenDetails; onClose: () => void 
     weight: shown(spec.weight),
     max_gpus: shown((spec.gpus as Record<string, unknown> | undefined)?.max),
     max_cost: shown(spec.max_cost),
+    tags: tagText(tagsOf(job)),
   });
   const confirm = async () => {
     const changes = changesOf(wishes, spec);
@@ -122,8 +125,20 @@ function ChangeDialog({ job, onClose }: { job: SeenDetails; onClose: () => void 
           />
         </label>
       ))}
+      <label className="field">
+        Tags, one in a line (project=cats; empty: none)
+        <textarea
+          rows={2}
+          value={wishes.tags}
+          onChange={(event) => setWishes({ ...wishes, tags: event.target.value })}
+        />
+      </label>
     </Confirm>
   );
+}
+
+function tagsOf(job: SeenDetails): Tags {
+  return ((job.spec as Record<string, unknown>).tags ?? {}) as Tags;
 }
 
 function shown(value: unknown): string {

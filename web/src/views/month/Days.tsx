@@ -23,9 +23,6 @@ export function Days({ days }: { days: readonly StatementDay[] }) {
           <li key={day.day} title={`${day.day}: ${usd(day.total_usd, 2)}`}>
             <span className="unseen">{`${day.day}: ${usd(day.total_usd, 2)}`}</span>
             <span className="month-bar" aria-hidden="true">
-              {ticks.map(({ value }) => (
-                <i key={value} className="month-line" style={{ bottom: part(value, most) }} />
-              ))}
               <span style={{ height: part(day.total_usd, most) }} />
             </span>
             <span className="small faint" aria-hidden="true">

@@ -202,23 +202,25 @@ function Running({ name, parts }: { name: string; parts: readonly Part[] }) {
       {mine.length === 0 ? (
         <p className="faint">None is active.</p>
       ) : (
-        <table className="plain">
-          <thead>
-            <tr>
-              <th scope="col">Job</th>
-              <th scope="col">State</th>
-              <th scope="col">GPUs</th>
-              <th scope="col" className="numeric">
-                Cost so far
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {mine.slice(0, MOST_JOBS).map((job) => (
-              <JobLine key={job.id} job={job} />
-            ))}
-          </tbody>
-        </table>
+        <Wide label="Its jobs now">
+          <table className="plain">
+            <thead>
+              <tr>
+                <th scope="col">Job</th>
+                <th scope="col">State</th>
+                <th scope="col">GPUs</th>
+                <th scope="col" className="numeric">
+                  Cost so far
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {mine.slice(0, MOST_JOBS).map((job) => (
+                <JobLine key={job.id} job={job} />
+              ))}
+            </tbody>
+          </table>
+        </Wide>
       )}
       {mine.length > MOST_JOBS && (
         <p className="faint">
