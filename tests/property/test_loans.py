@@ -1,5 +1,7 @@
 """Loans among those who share a budget: what is lent comes back; no right is beyond the money."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -90,3 +92,14 @@ def test_what_nobody_holds_is_shared_out_as_what_jobs_hold() -> None:
 def test_loans_survive_being_written_down() -> None:
     found = after(6, {"lab": 1.0, "b": 1.0})
     assert Loans.from_document(found.as_document()) == found
+
+
+def test_no_part_is_charged_more_than_the_part_above_it() -> None:
+    inner = Budget(name="thesis", classes=("x",))
+    capped = Budget(name="vision", per_hour=2.0, max_spend=2.0, parts=(inner,))
+    tree = Budget(name="lab", per_hour=20.0, parts=(capped,))
+    shares = loans.shares_of(tree, {"x": 2.0}, 20.0)
+    assert shares == pytest.approx({"lab": 1.0, "vision": 0.1, "thesis": 0.1})
+    beside = replace(capped, parts=(inner, Budget(name="eve", classes=("y",))))
+    shares = loans.shares_of(replace(tree, parts=(beside,)), {"x": 1.0, "y": 3.0}, 20.0)
+    assert shares == pytest.approx({"lab": 1.0, "vision": 0.2, "thesis": 0.05, "eve": 0.15})

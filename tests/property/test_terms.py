@@ -251,3 +251,38 @@ def test_a_part_that_was_taken_out_and_comes_back_has_spent_what_it_had() -> Non
         meanwhile.as_document(), later, same=True
     )
     assert back.accounts["vision"].spent == pytest.approx(200.0)
+
+
+def test_money_that_comes_back_is_there_to_be_spent() -> None:
+    terms = Terms(usd=300.0, each="month")
+    begins = moment(2026, 11)
+    grants = Grants.of(1.0, None, terms, UTC, begins)
+    gone = grants.looked(Spell(begins, begins + 3600.0, 400.0))
+    assert gone.used_up
+    back = gone.looked(Spell(begins + 3600.0, begins + 7200.0, -250.0))
+    assert not back.used_up
+    assert back.accounts["all"].left(terms) == pytest.approx(150.0)
+
+
+def test_money_found_used_up_at_a_start_is_told_at_the_first_look() -> None:
+    much, little = Terms(usd=300.0, each="month"), Terms(usd=50.0, each="month")
+    begins = moment(2026, 11)
+    spent = Grants.of(1.0, None, much, UTC, begins).looked(Spell(begins, begins + 3600.0, 100.0))
+    started = Grants.of(1.0, None, little, UTC, begins + 3600.0).loaded(
+        spent.as_document(), begins + 3600.0, same=False
+    )
+    looked = started.looked(Spell(begins + 3600.0, begins + 3660.0))
+    assert [who for who, _, _ in looked.ended(started)] == [""]
+
+
+def test_another_time_zone_in_a_month_s_first_hours_forgives_nothing() -> None:
+    terms = Terms(usd=300.0, each="month", rolls_over=True)
+    november, early = moment(2026, 11), moment(2026, 11, 1, 2)  # in Los Angeles it is October
+    grants = Grants.of(1.0, None, terms, UTC, moment(2026, 10))
+    owing = grants.looked(Spell(moment(2026, 10), early, 700.0)).as_document()
+    west = Grants.of(1.0, None, terms, ZoneInfo("America/Los_Angeles"), early)
+    found = west.loaded(owing, early, same=True)
+    assert found.accounts["all"].left(terms) < 0
+    later = found.looked(Spell(early, november + 86400.0))
+    assert later.accounts["all"].stretch == "2026-11"
+    assert later.accounts["all"].left(terms) < 0

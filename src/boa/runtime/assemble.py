@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, tzinfo
 from pathlib import Path
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from boa.clock import Clock
@@ -140,12 +141,15 @@ def assemble(
 
 
 def _pay_as_configured(state: State, sharing: Budget | None) -> None:
-    """Parts may pay for other people than when jobs were submitted."""
+    """Parts may pay for other people than when jobs were submitted: what these hold now, too."""
     for job in list(state.jobs.values()):
         told = (job.job_class, job.owner, job.team)
         payer = "" if sharing is None else sharing.payer_by_people(*told)
         if payer != job.payer:
             state.jobs[job.id] = replace(job, payer=payer)
+    for key, hold in state.holds.items():
+        if (holder := state.jobs.get(hold.job)) is not None:
+            state.holds[key] = replace(hold, stream=holder.stream)
 
 
 def _zone(config: ServiceConfig) -> tzinfo:
@@ -232,7 +236,9 @@ def _sweeps(saved: Saved) -> dict[str, Sweep]:
 
 
 def _state(saved: Saved, store: Store, now: Seconds, cluster: str) -> State:
-    totals, tally = saved.meta.get("totals"), saved.meta.get("tally")
+    totals = saved.meta.get("totals")
+    money = saved.meta.get("money")
+    looked: dict[str, Any] = {"since": now if money is None else money["pace"]["at"], "closed": {}}
     lately = store.nodes_between(now - DAY_S, float("inf"))
     nodes = {node.id: node for node in saved.nodes}
     holds = [priced_as(hold, nodes.get(hold.node)) for hold in saved.holds]
@@ -241,7 +247,7 @@ def _state(saved: Saved, store: Store, now: Seconds, cluster: str) -> State:
         nodes=nodes,
         holds={(hold.job, hold.node, hold.since): hold for hold in holds},
         totals=Totals() if totals is None else Totals.from_document(totals),
-        tally=Tally(since=now) if tally is None else Tally.from_document(tally),
+        tally=Tally.from_document(saved.meta.get("tally", looked)),
         serials=dict(saved.meta.get("serials", {})),
         next_job=saved.next_job,
         next_node=max(saved.next_node, 1),

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from boa.model.budgets import Budget
+from boa.model.calendar import Calendar, Period
 from boa.model.job import GpuLimits
 from boa.model.terms import Terms
 from boa.scheduler.money.grouping import Grouped
@@ -41,12 +42,17 @@ def held(live: Live) -> dict[str, float]:
     return {row["payer"]: row["jobs_usd"] for row in rows if row["payer"]}
 
 
-def test_what_ran_while_the_service_was_away_is_charged_to_whoever_ran_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("edited", [False, True])
+def test_what_ran_while_the_service_was_away_is_charged_to_whoever_ran_it(
+    tmp_path: Path, edited: bool
+) -> None:
     live = served(tmp_path)
     for name in ("short", "long"):
         live.submit(spec(name, gpus=GpuLimits(max=1)))
     live.advance(120.0)
     live.clock.advance_to(live.clock.now() + 20 * 3600.0)  # the short one ends, the long one stays
+    if edited:
+        live.config = replace(live.config, budget=12.0, sharing=replace(LAB, per_hour=12.0))
     live.crash()
     live.advance(120.0)
     money = live.loop.snapshot.money
@@ -109,9 +115,9 @@ def test_a_budget_that_was_edited_while_the_service_was_away_forgives_nothing(
     live.clock.advance_to(live.clock.now() + 10 * 3600.0)
     live.config = replace(live.config, budget=12.0, sharing=replace(LAB, per_hour=12.0))
     live.crash()
+    assert live.loop.snapshot.money.budget == 12.0
     live.advance(120.0)
     money = live.loop.snapshot.money
-    assert money.budget == 12.0
     assert money.total > 1.0
     assert sum(spent(money).values()) == pytest.approx(money.total, rel=0.02)
     live.close()
@@ -147,4 +153,68 @@ def test_terms_that_are_edited_count_whatever_was_set_before(tmp_path: Path) -> 
     live.config = replace(live.config, sharing=replace(LAB, terms=edited, per_hour=0.0))
     live.crash()
     assert total_of(live).allowed == pytest.approx(800.0)
+    live.close()
+
+
+def test_what_nodes_cost_before_anybody_holds_them_is_theirs_who_do_next(tmp_path: Path) -> None:
+    live = served(tmp_path, provision_s=900.0)
+    live.submit(spec("short", gpus=GpuLimits(max=1)))
+    live.advance(7200.0)
+    money = live.loop.snapshot.money
+    assert money.total > 2.0, "a quarter of an hour of booting, and an hour of work"
+    assert spent(money)["vision"] == pytest.approx(money.total, rel=0.1)
+    live.close()
+
+
+def test_who_pays_for_what_runs_is_as_configured_from_the_next_start_on(tmp_path: Path) -> None:
+    ana = replace(SPEECH, classes=(), users=("ana",))
+    live = served(tmp_path, replace(LAB, parts=(VISION, ana)))
+    asked(live, live.loop.submit(spec("long"), owner="ana"))
+    live.advance(600.0)
+    assert spent(live.loop.snapshot.money)["speech"] > 0
+    hers = replace(VISION, users=("ana",), classes=())
+    live.config = replace(live.config, sharing=replace(LAB, parts=(hers,)))
+    live.crash()
+    live.advance(3600.0)
+    money = live.loop.snapshot.money
+    assert spent(money)["vision"] > 0.5 * money.total
+    live.close()
+
+
+def test_a_calendar_that_has_ended_takes_a_budget_and_a_later_end(tmp_path: Path) -> None:
+    ended = Calendar(periods=(Period(name="always", budget=8.0),), until=START - 3600.0)
+    live = Live(config(tmp_path, calendar=ended, budget=8.0), {"long": LONG})
+    job = live.submit(spec("long"))
+    asked(live, live.loop.set_budget(5.0))
+    live.advance(600.0)
+    assert live.job(job).run is None
+    assert live.loop.snapshot.money.now_per_hour == 0.0
+    live.crash()
+    assert live.loop.snapshot.money.budget == 0.0
+    later = replace(ended, until=START + 86_400.0)
+    live.config = replace(live.config, calendar=later)
+    live.crash()
+    live.advance(600.0)
+    assert live.job(job).run is not None
+    live.close()
+
+
+def test_the_budget_of_a_month_is_kept_whatever_comes_later(tmp_path: Path) -> None:
+    live = served(tmp_path)
+    live.advance(31 * 86_400.0, tick=21_600.0)
+    asked(live, live.loop.set_budget(2.0))
+    live.advance(86_400.0, tick=21_600.0)
+    months = live.loop.snapshot.money.months
+    january = (31 * 86_400.0 - START) / 3600.0
+    assert months["1970-01"] == pytest.approx((START, 10.0 * january))
+    live.close()
+
+
+def test_terms_count_where_the_hour_they_come_to_was_set_before(tmp_path: Path) -> None:
+    live = served(tmp_path, replace(LAB, per_hour=10.0), budget=10.0)
+    asked(live, live.loop.set_budget(12.0))
+    monthly = Terms(usd=7305.0, each="month")
+    live.config = replace(live.config, sharing=replace(LAB, terms=monthly))
+    live.crash()
+    assert total_of(live).usd == 7305.0
     live.close()

@@ -1,55 +1,61 @@
 """Charging: what was billed since the last look, to everybody by what their jobs held. Pure."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from typing import NamedTuple
 
 from boa.model.budgets import Budget
-from boa.scheduler.money import accounts, loans
-from boa.scheduler.money.contents import Contents
+from boa.scheduler.money import loans
+from boa.scheduler.money.grants import Grants
 from boa.scheduler.money.stretches import Spell
-from boa.units import Usd, UsdPerHour
+from boa.units import Seconds, Usd, UsdPerHour
 
 
-def charged(
-    contents: Contents,
+class Charged(NamedTuple):
+    """How far parts have been charged."""
+
+    at: Seconds
+    total: Usd
+    """The ledger's, then."""
+    unheld: Usd = 0.0
+    """Dollars billed while no job held anything, as where nodes boot: of those who hold next."""
+
+
+class Charge(NamedTuple):
+    """Accounts of those who share a budget, at a moment."""
+
+    charged: Charged
+    loans: loans.Loans
+    grants: Grants
+
+
+def charge(
+    before: Charge,
     tree: Budget | None,
-    spell: Spell,
     held: Mapping[str, Usd],
     *,
+    now: Seconds,
+    total: Usd,
     rate: UsdPerHour,
     horizon_h: float,
-    bound: float,
-) -> Contents:
-    """`tree`: those who share the budget in force; `held`: dollars by stream; `rate`: USD per hour
-    of all nodes now; `bound`: as in `accounts.looked`."""
+    usual: UsdPerHour,
+) -> Charge:
+    """`tree`: those who share the budget in force; `held`: dollars by stream since the last look;
+    `total`: of the ledger; `rate`: USD per hour of all nodes; `usual`: the budget on average."""
+    (since, billed_then, unheld), lent, grants = before
+    billed = total - billed_then
+    of_parts = billed + unheld if held else 0.0
+    spell = Spell(since, now, billed, rate=rate, of_parts=of_parts)
     if tree is not None:
-        contents = replace(contents, loans=_lent(contents, tree, spell, held, horizon_h))
-    if contents.calendar is not None:
-        looked = accounts.looked(
-            contents.accounts,
-            contents.calendar,
-            spell.begins,
-            spell.ends,
-            billed=spell.billed,
-            horizon_h=horizon_h,
-            bound=bound,
+        lent = loans.looked(
+            lent,
+            tree,
+            hours=spell.hours,
+            billed=of_parts,
+            shares=loans.shares_of(tree, held, of_parts, spell.hours),
+            horizon_h=min(horizon_h, loans.HORIZON_H),
+            usual=usual,
         )
-        contents = replace(contents, accounts=looked)
-    if not contents.grants.any:
-        return contents
-    return replace(contents, grants=contents.grants.charged(spell, held, rate))
-
-
-def _lent(
-    contents: Contents, tree: Budget, spell: Spell, held: Mapping[str, Usd], horizon_h: float
-) -> loans.Loans:
-    calendar = contents.calendar
-    return loans.looked(
-        contents.loans,
-        tree,
-        hours=spell.hours,
-        billed=spell.billed,
-        shares=loans.shares_of(tree, held, spell.billed, spell.hours),
-        horizon_h=min(horizon_h, loans.HORIZON_H),
-        usual=tree.per_hour if calendar is None else calendar.average,
-    )
+    if grants.any:
+        shares = loans.shares_of(grants.root, held, of_parts, spell.hours)
+        grants = grants.looked(spell._replace(shares=shares))
+    return Charge(Charged(now, total, 0.0 if held else unheld + billed), lent, grants)

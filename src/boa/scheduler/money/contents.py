@@ -8,11 +8,13 @@ from typing import Any, TypeAlias
 from boa.model.calendar import Calendar
 from boa.model.terms import Terms
 from boa.model.workload import Billing
-from boa.scheduler.money import pacing, steering
+from boa.scheduler.money import accounts, months, pacing, steering
 from boa.scheduler.money.accounts import Accounts
+from boa.scheduler.money.charging import Charge, Charged
 from boa.scheduler.money.grants import Grants
 from boa.scheduler.money.ledger import NOTHING, Bill
 from boa.scheduler.money.loans import Loans
+from boa.scheduler.money.months import Months
 from boa.units import Seconds, UsdPerHour
 
 Times: TypeAlias = Mapping[str, Seconds]
@@ -41,7 +43,7 @@ class Configured:
 
     def as_document(self) -> dict[str, Any]:
         """For later starts to compare."""
-        document: dict[str, Any] = {"configured": [self.budget, self.max_spend]}
+        document: dict[str, Any] = {"configured": [self.budget, self.max_spend], "terms": None}
         if self.calendar is not None:
             document["calendar"] = repr(self.calendar)
         if self.terms is not None:
@@ -51,7 +53,7 @@ class Configured:
     def same_budget(self, saved: Mapping[str, Any]) -> bool:
         """Older documents do not say what the terms were."""
         now = self.as_document()
-        terms = now.get("terms")
+        terms = now["terms"]
         return (saved["configured"][0], saved.get("calendar"), saved.get("terms", terms)) == (
             self.budget,
             now.get("calendar"),
@@ -71,10 +73,13 @@ class Contents:
     calendar: Calendar | None
     """As scaled at run time."""
     grants: Grants
+    charged: Charged
     accounts: Accounts = field(default_factory=Accounts)
     """Those of the calendar's periods."""
     loans: Loans = field(default_factory=Loans)
     set_at: Times = field(default_factory=dict)
+    months: Months = field(default_factory=dict)
+    """Dollars that the budget has allowed, up to the last look."""
 
     @classmethod
     def begun(cls, configured: Configured, grants: Grants, now: Seconds) -> "Contents":
@@ -85,6 +90,7 @@ class Contents:
             steered=steering.Steered(at=now, billed=0.0),
             calendar=configured.calendar,
             grants=grants,
+            charged=Charged(now, NOTHING.total),
         )
 
     def as_document(self) -> dict[str, Any]:
@@ -101,6 +107,8 @@ class Contents:
             "pace": self.pace.as_document(),
             "steered": self.steered.as_document(),
             "loans": self.loans.as_document(),
+            "charged": list(self.charged),
+            "months": months.as_document(self.months),
             **self.grants.as_document(),
         }
 
@@ -113,6 +121,7 @@ class Contents:
             budget = calendar.budget_at(now)
         return replace(
             self,
+            months=self.months_until(now),
             pace=pacing.with_budget(self.pace, budget, bill, now),
             steered=steering.forgiven(self.steered),
             calendar=calendar,
@@ -127,6 +136,7 @@ class Contents:
         budget = grants.whole or configured.at(now)
         return replace(
             self,
+            months=self.months_until(now),
             pace=pacing.with_budget(self.pace, budget, bill, now),
             steered=steering.forgiven(self.steered),
             calendar=configured.calendar,
@@ -134,6 +144,42 @@ class Contents:
             accounts=Accounts(),
             set_at={name: at for name, at in self.set_at.items() if name != "budget"},
         )
+
+    def scheduled(self, now: Seconds, ends_at: Seconds) -> pacing.Schedule | None:
+        """Money that a calendar has allowed since the last look."""
+        calendar, at = self.calendar, self.pace.at
+        if calendar is None:
+            return None
+        allowed = calendar.allowed(at, max(min(now, ends_at), at))
+        return pacing.Schedule(allowed, calendar.budget_at(now), calendar.average)
+
+    def months_until(self, now: Seconds) -> Months:
+        """With what was allowed since the last look."""
+        return months.counted(self.months, self.pace.budget, self.calendar, self.pace.at, now)
+
+    def accounted(self, bill: Bill, now: Seconds, horizon_h: float, bound: float) -> "Contents":
+        """After a look: every period has spent what was billed while it held."""
+        counted = replace(self, months=self.months_until(now))
+        if self.calendar is None:
+            return counted
+        looked = accounts.looked(
+            self.accounts,
+            self.calendar,
+            self.pace.at,
+            now,
+            billed=bill.total - self.pace.total,
+            horizon_h=horizon_h,
+            bound=bound,
+        )
+        return replace(counted, accounts=looked)
+
+    @property
+    def charge(self) -> Charge:
+        return Charge(self.charged, self.loans, self.grants)
+
+    def with_charge(self, charge: Charge) -> "Contents":
+        charged, loans, grants = charge
+        return replace(self, charged=charged, loans=loans, grants=grants)
 
     def with_cap(self, max_spend: UsdPerHour, now: Seconds) -> "Contents":
         """Infinity: none."""
@@ -154,7 +200,9 @@ class Contents:
             steered=_steered(saved, bill, now),
             grants=self.grants.loaded(saved, pace.at, same=same),
             loans=Loans.from_document(saved["loans"]) if "loans" in saved else self.loans,
+            charged=Charged(*saved.get("charged", (pace.at, pace.total))),
             set_at=saved.get("set_at", {}),
+            months=months.from_document(saved.get("months", {})),
         )
         if not same or self.calendar is None:
             return found

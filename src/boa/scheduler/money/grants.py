@@ -8,10 +8,10 @@ from typing import Any
 from boa.model.budgets import Budget
 from boa.model.streams import payer_in
 from boa.model.terms import Terms
-from boa.scheduler.money import loans, stretches
+from boa.scheduler.money import stretches
 from boa.scheduler.money.money_state import PartState, StretchState
 from boa.scheduler.money.stretches import Account, Accounts, Spell
-from boa.units import Seconds, Usd, UsdPerHour
+from boa.units import Seconds, UsdPerHour
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,8 +62,8 @@ class Grants:
         """Go on with what was stored; `same`: the budget is configured as it was then."""
         before = stretches.from_document(saved.get("stretches", {}))
         by_hand = same and saved.get("by_hand", False)
-        loaded = replace(self, accounts=before, by_hand=by_hand)
-        return loaded.looked(Spell(at, at))
+        loaded = replace(self, accounts=before, by_hand=by_hand).looked(Spell(at, at))
+        return replace(loaded, accounts=stretches.judged_later(loaded.accounts, before))
 
     def as_document(self) -> dict[str, Any]:
         return {"stretches": stretches.as_document(self.accounts), "by_hand": self.by_hand}
@@ -71,11 +71,6 @@ class Grants:
     @property
     def any(self) -> bool:
         return any(True for _ in stretches.on_terms(self.root))
-
-    def charged(self, spell: Spell, held: Mapping[str, Usd], rate: UsdPerHour) -> "Grants":
-        """After a spell in which jobs held so much, by stream; `rate`: what all spend now."""
-        shares = loans.shares_of(self.root, held, spell.billed, spell.hours)
-        return self.looked(spell._replace(shares=shares, rate=rate))
 
     def looked(self, spell: Spell) -> "Grants":
         found = stretches.looked(self.accounts, self.root, spell, self.zone)

@@ -59,13 +59,19 @@ def shares_of(
     for stream, usd in held.items():
         payer = pays(stream)
         paid[payer] = paid.get(payer, 0.0) + usd
-    found = {}
-    for budget in tree.every:
+    found = dict[str, float]()
+
+    def share(budget: Budget, whole: float) -> None:
+        """`whole`: dollars of which what it held is its part."""
         own = sum(paid.get(inner.name, 0.0) for inner in budget.every)
-        found[budget.name] = own / total
-        if rented and budget.max_spend is not None:
-            most = max(budget.max_spend * hours, own) / rented
-            found[budget.name] = min(found[budget.name], most)
+        found[budget.name] = own / whole
+        if rented and rented > 0 and budget.max_spend is not None and own:
+            found[budget.name] = min(own / whole, max(budget.max_spend * hours, own) / rented)
+            whole = own / found[budget.name]  # its parts have no more of it than it has itself
+        for part in budget.parts:
+            share(part, whole)
+
+    share(tree, total)
     return found
 
 

@@ -8,6 +8,7 @@ from boa.model.workload import Billing
 from boa.scheduler.money import accounts, loans, pacing, tally
 from boa.scheduler.money.grants import Grants
 from boa.scheduler.money.money_state import MoneyState, PartState, SetAtRunTime
+from boa.scheduler.money.months import Months, counted
 from boa.scheduler.money.paid_for import bill, paying_holds, rate
 from boa.scheduler.state import State
 from boa.units import Seconds, UsdPerHour
@@ -31,6 +32,8 @@ class Look:
     grants: Grants
     calendar: Calendar | None
     accounts: accounts.Accounts
+    months: Months
+    """Up to the last look."""
 
     def state(self, state: State, now: Seconds) -> MoneyState:
         spent, now_per_hour = bill(state, now), rate(state, now)
@@ -52,6 +55,7 @@ class Look:
             budget_set=self.budget_set,
             max_spend_set=self.max_spend_set,
             stretch=self.grants.of_whole,
+            months=counted(self.months, pace.budget, calendar, pace.at, now),
             gain=pacing.gain(pace),
             sharing=self.tree,
             calendar=None if calendar is None else accounts.state(self.accounts, calendar, now),

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from boa.model.budgets import Budget
 from boa.model.terms import Each
 from boa.model.workload import Billing
+from boa.scheduler.money.months import Months
 from boa.units import SECONDS_PER_HOUR, Seconds, Usd, UsdPerHour
 
 
@@ -146,6 +147,8 @@ class MoneyState:
     """The budget on average from `since` until `at`, where it changes by the hour."""
     stretch: StretchState | None = None
     """Time that a budget on terms is for; None: it is by the hour."""
+    months: Months = field(default_factory=dict)
+    """Dollars that the budget has allowed in each, until `at`."""
     gain: float = 1.0
     """Dollars on the bill per dollar planned, as measured: nodes are idle and boot."""
 

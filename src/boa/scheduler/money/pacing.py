@@ -117,7 +117,7 @@ def with_budget(pace: Pace, budget: UsdPerHour, bill: Bill, now: Seconds) -> Pac
     """A new budget counts from now on; the gain belongs to the jobs, and stays."""
     return replace(
         begun(budget, bill, now),
-        held=pace.held / pace.planned * budget,
+        held=_of_plan(pace) * budget,
         charged=pace.charged,
         used=pace.used,
     )
@@ -157,7 +157,7 @@ def advanced(
 def _overhead_learned(pace: Pace, spent: Usd, held: Usd, hours: float, horizon_h: float) -> Pace:
     """Dollars are forgotten by the dollar, not by the hour: where nothing is spent, nothing is
     learned and nothing unlearned."""
-    if spent <= 0:
+    if spent <= 0 or not pace.budget:
         return pace
     counted = pace.budget * max(OVERHEAD_HORIZONS * horizon_h, OVERHEAD_LEAST_H)
     fresh = -math.expm1(-min(spent, LESSON * pace.budget * hours) / counted)
@@ -191,7 +191,13 @@ def overhead(pace: Pace) -> float:
 
 def gain(pace: Pace) -> float:
     """Dollars spent per dollar planned."""
-    return min(max(overhead(pace) * pace.held / pace.planned, GAIN[0]), GAIN[1])
+    return min(max(overhead(pace) * _of_plan(pace), GAIN[0]), GAIN[1])
+
+
+def _of_plan(pace: Pace) -> float:
+    """Dollars that jobs held per dollar planned; plans are believed where there was none, as after
+    the end of a budget."""
+    return pace.held / pace.planned if pace.planned else 1.0
 
 
 def effective(pace: Pace, horizon_h: float, credit: Usd | None = None) -> UsdPerHour:

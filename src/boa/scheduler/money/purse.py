@@ -13,14 +13,13 @@ from boa.model.job import JobRecord
 from boa.model.terms import Terms
 from boa.model.workload import Billing
 from boa.scheduler.money import accounts, loans, luck, pacing, steering
-from boa.scheduler.money.charging import charged
+from boa.scheduler.money.charging import charge
 from boa.scheduler.money.contents import Configured, Contents
 from boa.scheduler.money.grants import Grants, PartCap
 from boa.scheduler.money.ledger import Bill
 from boa.scheduler.money.look import Look
 from boa.scheduler.money.money_state import MoneyState, SetAtRunTime
 from boa.scheduler.money.paid_for import paid_for, paying_holds, rate
-from boa.scheduler.money.stretches import Spell
 from boa.scheduler.plan.plan_in_force import PlanState
 from boa.scheduler.state import Draft, State
 from boa.scheduler.words.of_limits import named_cap
@@ -69,13 +68,15 @@ class Purse:
             terms=grants.root.terms,
         )
         self._in = Contents.begun(self._configured, grants, now)
+        self._informed_at = now
+        """When what happened while the service was away is known."""
 
     def load(self, saved: Mapping[str, Any], state: State, now: Seconds) -> None:
-        """Go on with what was in force; until now it was, also where another is configured."""
+        """Go on with what was in force, unless another is configured now."""
         bill = paid_for(state, now)
+        self._informed_at = now + LOOK_S
         self._in = self._in.loaded(saved, self._configured, bill, now)
         if not self._configured.same_budget(saved):
-            self._charge(state, bill, now)
             self._in = self._in.as_configured(self._configured, bill, now)
 
     def remembered(self) -> Contents:
@@ -291,8 +292,10 @@ class Purse:
         paced_h = (
             pacing.HORIZON_H if self._configured.horizon_h is None else self._configured.horizon_h
         )
-        schedule, before = self._scheduled(draft.now), self._in.pace.at
+        schedule, before = self._in.scheduled(draft.now, self.ends_at), self._in.pace.at
         self._charge_and_tell(draft, bill)
+        bound = pacing.BOUND if self._configured.billing == "gpu" else steering.MOST_HORIZONS
+        self._in = self._in.accounted(bill, draft.now, self.horizon_h, bound)
         pace = pacing.advanced(self._in.pace, bill, planned, draft.now, paced_h, schedule)
         if (whole := self._in.grants.whole) is not None:  # it makes good what was over or under
             pace = replace(pace, budget=whole, credit=0.0)
@@ -323,14 +326,6 @@ class Purse:
         )
         self._in = replace(self._in, steered=looked)
 
-    def _scheduled(self, now: Seconds) -> pacing.Schedule | None:
-        """Money that a calendar has allowed since the last look."""
-        calendar = self._in.calendar
-        if calendar is None:
-            return None
-        allowed = calendar.allowed(self._in.pace.at, max(min(now, self.ends_at), self._in.pace.at))
-        return pacing.Schedule(allowed, calendar.budget_at(now), calendar.average)
-
     def _tell_of_change(self, draft: Draft, calendar: Calendar, before: Seconds) -> bool:
         """Whether another period has begun, or the budget has ended: all is planned anew."""
         if calendar.next_change(before) > draft.now:
@@ -359,21 +354,22 @@ class Purse:
 
     def _charge(self, state: State, bill: Bill, now: Seconds) -> None:
         """Charge everybody for what was billed since the last look, by what their jobs held in that
-        time. A clock that was set back stands still."""
-        since = self._in.pace.at
-        if now <= since:
+        time. A clock that was set back stands still; of a time when the service was away, engine
+        and cloud are given a moment to tell."""
+        if now <= self._in.charged.at or now < self._informed_at:
             return
-        spell = Spell(since, now, bill.total - self._in.pace.total)
         state.tally, held = state.tally.looked(paying_holds(state), now)
-        self._in = charged(
-            self._in,
+        charged = charge(
+            self._in.charge,
             self._tree_now,
-            spell,
             held,
+            now=now,
+            total=bill.total,
             rate=rate(state, now),
             horizon_h=self.horizon_h,
-            bound=pacing.BOUND if self._configured.billing == "gpu" else steering.MOST_HORIZONS,
+            usual=self.week,
         )
+        self._in = self._in.with_charge(charged)
 
     def state(self, state: State, now: Seconds) -> MoneyState:
         return self.state_of(state, now)()
@@ -394,6 +390,7 @@ class Purse:
             grants=self._in.grants,
             calendar=self._in.calendar,
             accounts=self._in.accounts,
+            months=self._in.months,
         )
         return cache(lambda: look.state(state, now))
 

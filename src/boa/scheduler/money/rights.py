@@ -3,23 +3,29 @@
 from typing import NamedTuple
 
 from boa.model.budgets import Budget
+from boa.model.terms import Terms
 from boa.scheduler.money.money_state import MoneyState, StretchState
-from boa.units import SECONDS_PER_HOUR, Seconds, Usd, UsdPerHour
+from boa.scheduler.money.months import Allowed
+from boa.units import SECONDS_PER_HOUR, Seconds, Usd
 
 
 class Month(NamedTuple):
-    """A month, UTC, and what was noted down of its budget."""
+    """A month, UTC, and what its budget was."""
 
     first: Seconds
     end: Seconds
     now: Seconds
-    noted: UsdPerHour | None = None
-    """The budget on average, since `noted_from`; None: nobody noted it down."""
-    noted_from: Seconds = 0.0
+    allowed: Allowed | None = None
+    """What it has allowed so far; None: nobody has counted it."""
 
     @property
     def until(self) -> Seconds:
         return min(self.end, self.now)
+
+    @property
+    def begun(self) -> Seconds:
+        """When the service was there in it for the first time."""
+        return self.first if self.allowed is None else max(self.first, self.allowed.since)
 
     @property
     def over(self) -> bool:
@@ -27,17 +33,16 @@ class Month(NamedTuple):
 
 
 def of_whole(money: MoneyState, month: Month) -> Usd:
-    """As it was noted down since the service began, and for what is to come as it is in force: by
-    the calendar's hours, or what there is for this month. Of a longer stretch it is its even
-    pace."""
-    if money.stretch is not None and not month.over:
+    """As it was since the service began, and for what is to come as it is in force: by the
+    calendar's hours, or what its terms give this month."""
+    if money.stretch is not None:
         return _of_stretch(money.stretch, month)
-    noted, begun = month.noted, max(month.first, month.noted_from)
-    if noted is None:  # of a month that is over: there was no service
-        noted, begun = (0.0 if month.over else money.budget), month.first
-    so_far = noted * (month.until - begun) / SECONDS_PER_HOUR
+    if month.allowed is not None:
+        so_far = month.allowed.usd
+    else:
+        so_far = money.budget * (month.until - month.first) / SECONDS_PER_HOUR
     if month.over:
-        return so_far
+        return 0.0 if month.allowed is None else so_far  # there was no service
     rest = money.budget * (month.end - month.until) / SECONDS_PER_HOUR
     return so_far + (rest if money.calendar is None else money.calendar.month_left)
 
@@ -49,15 +54,21 @@ def of_part(part: Budget, money: MoneyState, month: Month, whole: Usd) -> Usd:
     if stretch is not None:
         return _of_stretch(stretch, month)
     if money.stretch is not None:
-        return part.per_hour * (month.end - month.first) / SECONDS_PER_HOUR
+        return part.per_hour * (month.end - month.begun) / SECONDS_PER_HOUR
     of_all = money.sharing.per_hour if money.sharing is not None else 0.0
     return part.per_hour / of_all * whole if of_all else 0.0
 
 
 def _of_stretch(stretch: StretchState, month: Month) -> Usd:
-    """A month that is over had what is configured now."""
-    if stretch.each == "month":
-        return stretch.usd if month.over else stretch.allowed
-    length = stretch.ends - stretch.since
-    common = min(stretch.ends, month.end) - max(stretch.since, month.first)
-    return stretch.allowed * max(common, 0.0) / length if length > 0 else 0.0
+    """Of the present stretch what there is for it, of an earlier one what is configured now; of one
+    that is longer than the month, by its even pace."""
+    if month.over and month.allowed is None:
+        return 0.0
+    if stretch.each == "month" and not month.over:
+        return stretch.allowed
+    usd, begins, ends = stretch.allowed, stretch.since, stretch.ends
+    if stretch.each != "once" and month.end <= begins:
+        usd = stretch.usd
+        _, begins, ends = Terms(usd=usd, each=stretch.each).span(month.first)
+    common = min(ends, month.end) - max(begins, month.begun)
+    return usd * max(common, 0.0) / (ends - begins) if ends > begins else 0.0

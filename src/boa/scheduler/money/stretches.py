@@ -111,9 +111,11 @@ class Spell(NamedTuple):
     ends: Seconds
     billed: Usd = 0.0
     shares: Mapping[str, float] = {}
-    """By the name of a budget: its part of them."""
+    """By the name of a budget: its part of what parts are charged."""
     rate: UsdPerHour = 0.0
     """USD per hour that all together spend now."""
+    of_parts: Usd | None = None
+    """Dollars that parts are charged, where these are not what was billed."""
 
     @property
     def hours(self) -> float:
@@ -133,11 +135,24 @@ def looked(
     no longer keeps its account: it may be again."""
     found = dict(accounts)
     for budget, terms in on_terms(tree):
+        of_parts = spell.billed if spell.of_parts is None else spell.of_parts
         share = 1.0 if budget is tree else spell.shares.get(budget.name, 0.0)
-        had = accounts.get(budget.name)
-        now = _spent(_current(had, terms, spell.begins, zone), terms, spell, share, zone)
-        found[budget.name] = _judged(now, terms, spell.ends, spell.rate * share)
+        usd = spell.billed if budget is tree else of_parts * share
+        now = _current(accounts.get(budget.name), terms, spell.begins, zone)
+        now = _spent(now, terms, spell, usd, zone)
+        found[budget.name] = _judged(now, terms, spell.ends, spell.rate * share, back=usd < 0)
     return found
+
+
+def judged_later(accounts: Accounts, before: Accounts) -> dict[str, Account]:
+    """Money that was not used up when it was last looked at is not yet: who sees that it is has to
+    tell it."""
+    return {
+        name: replace(account, used_up=had.used_up, used_up_of=had.used_up_of)
+        if (had := before.get(name)) is not None and had.stretch == account.stretch
+        else account
+        for name, account in accounts.items()
+    }
 
 
 def _current(had: Account | None, terms: Terms, now: Seconds, zone: tzinfo) -> Account:
@@ -150,6 +165,8 @@ def _current(had: Account | None, terms: Terms, now: Seconds, zone: tzinfo) -> A
     if terms.each == "once":  # its end was moved: what was spent was spent
         old = had.stretch.startswith("until ")
         return replace(had, stretch=span.name, ends=span.ends) if old else _opened(terms, span, now)
+    if had.stretch == terms.span(span.ends, zone).name:  # begun by the clocks of another zone
+        return had
     if had.stretch != terms.span(span.begins - 1.0, zone).name:  # something else, or long ago
         return _opened(terms, span, now)
     rolled = had.left(terms) if terms.rolls_over else 0.0
@@ -164,22 +181,25 @@ def _opened(terms: Terms, span: Span, now: Seconds) -> Account:
     return Account(stretch=span.name, since=now, ends=span.ends, whole=whole)
 
 
-def _spent(account: Account, terms: Terms, spell: Spell, share: float, zone: tzinfo) -> Account:
+def _spent(account: Account, terms: Terms, spell: Spell, usd: Usd, zone: tzinfo) -> Account:
     """The account after a spell, by the stretches that its money was billed in."""
     length, begins = spell.ends - spell.begins, spell.begins
     while terms.each != "once" and account.ends <= spell.ends and length > 0:
         part = max(account.ends - begins, 0.0) / length
-        account = replace(account, spent=account.spent + spell.billed * share * part)
+        account = replace(account, spent=account.spent + usd * part)
         begins = account.ends
         account = _current(account, terms, begins, zone)
     part = (spell.ends - begins) / length if length > 0 else 1.0
-    return replace(account, spent=account.spent + spell.billed * share * part)
+    return replace(account, spent=account.spent + usd * part)
 
 
-def _judged(account: Account, terms: Terms, now: Seconds, rate: UsdPerHour) -> Account:
-    """Whether it is used up, but for what it takes to give GPUs back."""
+def _judged(
+    account: Account, terms: Terms, now: Seconds, rate: UsdPerHour, *, back: bool
+) -> Account:
+    """Whether it is used up, but for what it takes to give GPUs back. `back`: money came back that
+    had been taken for spent."""
     allowed = account.allowed(terms)
-    if account.used_up and allowed <= account.used_up_of * (1 + ROUNDING):
+    if account.used_up and not back and allowed <= account.used_up_of * (1 + ROUNDING):
         return account  # what was kept back is for no new start
     last_s = min(LAST_S, max(account.ends - now, 0.0))
     up = account.left(terms) <= rate * last_s / SECONDS_PER_HOUR

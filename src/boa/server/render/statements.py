@@ -16,11 +16,12 @@ from boa.scheduler.money.costs import month_of
 from boa.scheduler.money.grouping import WHOLE, payer_of
 from boa.scheduler.money.holders import Of
 from boa.scheduler.money.money_state import MoneyState
+from boa.scheduler.money.months import Allowed, month_name
 from boa.scheduler.money.rights import Month
 from boa.scheduler.money.statement import RULE, Amounts, Statement, Whose, statement
 from boa.server.render.charges import DAY_S, jobs_of
 from boa.store.base import Store
-from boa.units import Seconds, Usd
+from boa.units import SECONDS_PER_HOUR, Seconds, Usd
 
 _MONTH = re.compile(r"([0-9]{4})-(0[1-9]|1[0-2])", re.ASCII)
 _EXPECTED = "a month that has begun, such as 2026-11"
@@ -39,10 +40,6 @@ def month_from(given: str | None, now: Seconds) -> tuple[Seconds, Seconds]:
     return month_of(first)
 
 
-def month_name(first: Seconds) -> str:
-    return datetime.fromtimestamp(first, UTC).strftime("%Y-%m")
-
-
 def read_statement(
     store: Store, money: MoneyState, first: Seconds, end: Seconds, now: Seconds
 ) -> answers.Statement:
@@ -59,15 +56,23 @@ def read_statement(
 
     found = statement(nodes, held, first, until, whose)
     tags = sorted({kind for record in records.values() for kind in record.spec.tags})
-    return document(found, money, month_of_budget(store, first, end, now), tags)
+    return document(found, money, month_of_budget(store, money, first, end, now), tags)
 
 
-def month_of_budget(store: Store, first: Seconds, end: Seconds, now: Seconds) -> Month:
-    """With what was noted down of its budget."""
-    until = min(end, now)
+def month_of_budget(
+    store: Store, money: MoneyState, first: Seconds, end: Seconds, now: Seconds
+) -> Month:
+    """With what its budget has allowed: as counted, and before that, by versions that did not, as
+    it was noted down from time to time."""
+    counted = money.months.get(month_name(first))
+    until = min(end, now) if counted is None else counted.since
     samples = store.sampled_between(first - DAY_S, until)
     noted = average_budget(samples, first, until)
-    return Month(first, end, now, noted, float(samples.at[0]) if len(samples.at) else first)
+    if noted is None:
+        return Month(first, end, now, counted)
+    since = max(float(samples.at[0]), first)
+    usd = noted * (until - since) / SECONDS_PER_HOUR
+    return Month(first, end, now, Allowed(since, usd + (counted.usd if counted else 0.0)))
 
 
 def month_spent(store: Store, money: MoneyState, now: Seconds) -> list[MonthSpent]:
@@ -78,7 +83,7 @@ def month_spent(store: Store, money: MoneyState, now: Seconds) -> list[MonthSpen
     pays = payer_of(money.sharing)
     found = statement(nodes, held, first, now, lambda of: Whose(pays(of[1]), "", "", None))
     by_payer = found.added_up(lambda whose: whose.payer)
-    month = month_of_budget(store, first, end, now)
+    month = month_of_budget(store, money, first, end, now)
     budget = rights.of_whole(money, month)
     spent = [MonthSpent(month=first, part="", spent=found.bill.total / 100, allowed=budget)]
     for part in [] if money.sharing is None else list(money.sharing.every)[1:]:

@@ -9,6 +9,7 @@ from starlette.responses import Response
 
 from boa.api import reports as answers
 from boa.formats import checks
+from boa.scheduler.money.months import month_name
 from boa.server.context import Service, only_known_parameters
 from boa.server.http.access import caller_of
 from boa.server.http.bodies import read_json
@@ -17,7 +18,7 @@ from boa.server.http.shared_answers import Shared
 from boa.server.render import examples
 from boa.server.render.statement_files import as_csv
 from boa.server.render.statement_page import as_page
-from boa.server.render.statements import month_from, month_name, read_statement
+from boa.server.render.statements import month_from, read_statement
 from boa.server.what_if.runner import Simulations
 from boa.server.what_if.saved import IN_FORCE, Before, document, jobs_of_month, question_of
 

@@ -13,6 +13,7 @@ from boa.model.notices import MonthSpent
 from boa.scheduler.money import accounts, rights
 from boa.scheduler.money.costs import month_of
 from boa.scheduler.money.money_state import PartState, StretchState
+from boa.scheduler.money.months import Allowed
 from boa.scheduler.money.rights import Month
 from boa.server.render.statements import month_spent
 from fakes import NOW, FakeService
@@ -150,5 +151,11 @@ def test_before_there_was_a_service_there_was_no_budget(service: FakeService) ->
     money = service.control.money
     august = Month(SEPTEMBER - 31 * 86_400.0, SEPTEMBER, NOW)
     assert rights.of_whole(money, august) == 0.0
-    half = august._replace(noted=10.0, noted_from=SEPTEMBER - 5 * 86_400.0)
-    assert rights.of_whole(money, half) == pytest.approx(10.0 * 5 * 24)
+    half = august._replace(allowed=Allowed(SEPTEMBER - 5 * 86_400.0, 1234.0))
+    assert rights.of_whole(money, half) == 1234.0
+    on_terms = replace(money, stretch=replace(STRETCH, usd=3100.0))
+    assert rights.of_whole(on_terms, half) == pytest.approx(500.0), "five days of 31"
+    by_quarter = replace(STRETCH, each="quarter", usd=9200.0, since=SEPTEMBER + 30 * 86_400.0)
+    whole_august = half._replace(allowed=Allowed(0.0, 1.0))
+    last_quarter = rights.of_whole(replace(money, stretch=by_quarter), whole_august)
+    assert last_quarter == pytest.approx(9200.0 * 31 / 92)
