@@ -221,7 +221,7 @@ nodes = st.builds(
 holds = st.builds(
     Hold,
     job=numbers.map(str),
-    job_class=names,
+    stream=names,
     node=numbers,
     gpus=counts,
     price=amounts,

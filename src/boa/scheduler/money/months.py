@@ -10,7 +10,7 @@ from boa.units import SECONDS_PER_HOUR, Seconds, Usd, UsdPerHour
 
 
 class Allowed(NamedTuple):
-    """Of one month."""
+    """A month's, of a budget."""
 
     since: Seconds
     """When the service was there in it for the first time."""

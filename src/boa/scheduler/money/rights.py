@@ -16,7 +16,7 @@ class Month(NamedTuple):
     end: Seconds
     now: Seconds
     allowed: Allowed | None = None
-    """What it has allowed so far; None: nobody has counted it."""
+    """USD that it has allowed so far; None: nobody has counted it."""
 
     @property
     def until(self) -> Seconds:
@@ -60,8 +60,8 @@ def of_part(part: Budget, money: MoneyState, month: Month, whole: Usd) -> Usd:
 
 
 def _of_stretch(stretch: StretchState, month: Month) -> Usd:
-    """Of the present stretch what there is for it, of an earlier one what is configured now; of one
-    that is longer than the month, by its even pace."""
+    """Money of the present stretch as it is there, of an earlier one as it is configured now; of
+    one that is longer than the month, by its even pace."""
     if month.over and month.allowed is None:
         return 0.0
     if stretch.each == "month" and not month.over:
