@@ -207,7 +207,8 @@ class Purse:
     def sharing(self) -> Budget | None:
         """Those who share the budget, with what each has by right now that loans are paid back."""
         tree = self._tree_now
-        return None if tree is None else loans.effective(self._in.loans, tree, self._loan_h)
+        horizon_h = min(self.horizon_h, loans.HORIZON_H)
+        return None if tree is None else loans.effective(self._in.loans, tree, horizon_h)
 
     @property
     def _tree_shown(self) -> tuple[Budget | None, Budget | None]:
@@ -230,10 +231,6 @@ class Purse:
     def payer_of(self, job_class: str, user: str, team: str) -> str:
         """The part that pays for a new job because of who submits it; empty: its class says."""
         return self._in.grants.root.payer_by_people(job_class, user, team)
-
-    @property
-    def _loan_h(self) -> float:
-        return min(self.horizon_h, loans.HORIZON_H)
 
     @property
     def patience_s(self) -> Seconds:
