@@ -99,7 +99,7 @@ def test_another_priority_says_what_it_means_before_it_is_chosen_and_then_shows(
     page.get_by_role("button", name="Change", exact=True).click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("Priority").select_option("background")
-    expect(dialog).to_contain_text("No money is spent for it")
+    expect(dialog).to_contain_text("Nothing is rented for it")
     dialog.get_by_label("Priority").select_option("urgent")
     expect(dialog).to_contain_text("others have less")
     dialog.get_by_role("button", name="Change it").click()
