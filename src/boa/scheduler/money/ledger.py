@@ -107,8 +107,13 @@ def at(
 
 
 def hold_cost(hold: Hold, now: Seconds) -> Usd:
-    until = now if hold.until is None else min(hold.until, now)
-    return hold.gpus * paid(hold.price, hold.changes, hold.since, until) / SECONDS_PER_HOUR
+    return held_between(hold, hold.since, now if hold.until is None else min(hold.until, now))
+
+
+def held_between(hold: Hold, begin: Seconds, end: Seconds) -> Usd:
+    """Cost of a hold in that time, as far as it had begun; none if the end is before."""
+    begin = max(begin, hold.since)
+    return hold.gpus * paid(hold.price, hold.changes, begin, end) / SECONDS_PER_HOUR
 
 
 def hold_rate(hold: Hold, now: Seconds) -> UsdPerHour:

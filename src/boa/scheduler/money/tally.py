@@ -8,10 +8,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from boa.model.prices import paid
 from boa.model.records import Hold
-from boa.scheduler.money.ledger import hold_rate
-from boa.units import SECONDS_PER_HOUR, Seconds, Usd, UsdPerHour
+from boa.scheduler.money.ledger import held_between, hold_rate
+from boa.units import Seconds, Usd, UsdPerHour
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,17 +23,18 @@ class Tally:
 
     def with_closed(self, hold: Hold, until: Seconds) -> "Tally":
         """With an open hold that ended then."""
-        usd = _held(hold, self.since, until) - _held(hold, until, self.since)
+        usd = held_between(hold, self.since, until) - held_between(hold, until, self.since)
         if not usd:
             return self
-        return Tally(since=self.since, closed=_more(self.closed, hold.stream, usd))
+        had = self.closed.get(hold.stream, 0.0)
+        return Tally(since=self.since, closed={**self.closed, hold.stream: had + usd})
 
     def looked(self, open_holds: Iterable[Hold], now: Seconds) -> "tuple[Tally, dict[str, Usd]]":
         """Another tally, from now on, and dollars by stream up to now. Whoever was charged too much
         gets it back from what it holds later."""
         found = dict(self.closed)
         for hold in open_holds:
-            found[hold.stream] = found.get(hold.stream, 0.0) + _held(hold, self.since, now)
+            found[hold.stream] = found.get(hold.stream, 0.0) + held_between(hold, self.since, now)
         owed = {stream: usd for stream, usd in found.items() if usd < 0}
         held = {stream: usd for stream, usd in found.items() if usd > 0}
         return Tally(since=now, closed=owed), held
@@ -53,14 +53,3 @@ def rates(holds: Iterable[Hold], now: Seconds) -> dict[str, UsdPerHour]:
     for hold in holds:
         found[hold.stream] = found.get(hold.stream, 0.0) + hold_rate(hold, now)
     return found
-
-
-def _held(hold: Hold, begin: Seconds, end: Seconds) -> Usd:
-    begin = max(begin, hold.since)
-    if end <= begin:
-        return 0.0
-    return hold.gpus * paid(hold.price, hold.changes, begin, end) / SECONDS_PER_HOUR
-
-
-def _more(sums: Mapping[str, Usd], name: str, usd: Usd) -> dict[str, Usd]:
-    return {**sums, name: sums.get(name, 0.0) + usd}
