@@ -53,21 +53,6 @@ def test_the_names_that_are_offered_are_those_there_are() -> None:
     assert tuple(POLICIES) == tuple(RUNS)
 
 
-def test_a_calendar_says_the_budget_where_nobody_else_does(
-    run: Boa, trace: Path, tmp_path: Path
-) -> None:
-    week = tmp_path / "week.yaml"
-    week.write_text(
-        "periods: [{name: day, hours: 06:00-18:00, budget_per_hour: 8}, "
-        "{name: night, budget_per_hour: 16}]"
-    )
-    calendar = ("simulate", trace, "--policy", "boa", "--calendar", week)
-    said, scaled = run.json(*calendar), run.json(*calendar, "--budget", 12)
-    assert same(said) == same(scaled), "12 on average"
-    run("simulate", trace, *FIXED[:2], "--calendar", week, code=2)
-    assert "--policy fixed needs --width" in run.err
-
-
 @pytest.mark.parametrize("policy", RUNS)
 def test_every_policy_gives_every_key_of_the_contract(run: Boa, trace: Path, policy: str) -> None:
     got = run.json("simulate", trace, "--policy", policy, *RUNS[policy])

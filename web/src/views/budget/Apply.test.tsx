@@ -153,9 +153,9 @@ it("cannot be pressed before the plan for the budget is known, nor for the same 
   );
 });
 
-it("keeps what was asked as it was, whatever is tried meanwhile", async () => {
-  const put = vi.spyOn(client, "put").mockResolvedValue({});
-  const props = {
+/** All that is given but the budgets. */
+function rest() {
+  return {
     ...NO_CALENDAR,
     billed: "",
     cap: null,
@@ -163,6 +163,11 @@ it("keeps what was asked as it was, whatever is tried meanwhile", async () => {
     onApplied: vi.fn(),
     reset: vi.fn(),
   };
+}
+
+it("keeps what was asked as it was, whatever is tried meanwhile", async () => {
+  const put = vi.spyOn(client, "put").mockResolvedValue({});
+  const props = rest();
   const { rerender } = render(<Apply tried={42} budget={30} {...props} />);
   await userEvent.click(screen.getByRole("button", { name: "Set the budget to $42.00/h" }));
   rerender(<Apply tried={50} budget={30} {...props} preview={null} />);
@@ -173,14 +178,7 @@ it("keeps what was asked as it was, whatever is tried meanwhile", async () => {
 });
 
 it("asks again where somebody else has changed the budget meanwhile", async () => {
-  const props = {
-    ...NO_CALENDAR,
-    billed: "",
-    cap: null,
-    preview: PREVIEW,
-    onApplied: vi.fn(),
-    reset: vi.fn(),
-  };
+  const props = rest();
   const { rerender } = render(<Apply tried={42} budget={30} {...props} />);
   await userEvent.click(screen.getByRole("button", { name: "Set the budget to $42.00/h" }));
   rerender(<Apply tried={42} budget={35} {...props} />);
@@ -194,10 +192,10 @@ it("asks again where somebody else has changed the budget meanwhile", async () =
 });
 
 it("is for admins: others may try a budget, and are told who sets it", () => {
-  const given = { tried: 42, budget: 30, ...NO_CALENDAR, billed: "", cap: null, preview: PREVIEW };
+  const given = { tried: 42, budget: 30, ...rest() };
   render(
     <Who value={{ name: "alice", role: "member", team: "" }}>
-      <Apply {...given} onApplied={vi.fn()} reset={vi.fn()} />
+      <Apply {...given} />
     </Who>,
   );
   const button = screen.getByRole<HTMLButtonElement>("button", { name: /Set the budget/ });
