@@ -117,7 +117,7 @@ def print_outcome(outcome: DemoOutcome) -> None:
         f"({_off(measured, planned)})\n"
         f"spend on jobs ${paid:.2f}/h, planned ${promised:.2f}/h ({_off(paid, promised)})\n"
         f"the bill      ${cost['total_usd']:.2f}: jobs ${cost['jobs_usd']:.2f}, idle "
-        f"${cost['idle_usd']:.2f}, provisioning ${cost['provisioning_usd']:.2f}\n"
+        f"${cost['idle_usd']:.2f}, booting ${cost['provisioning_usd']:.2f}\n"
         f"real training {outcome.real['state']}, loss {_loss(outcome)}, "
         f"{outcome.real['attempts']} starts"
     )
