@@ -18,7 +18,7 @@ from boa.server.folder import KEPT, DataFolder
 from boa.server.what_if.shelf import Shelf
 from boa.store.sql import open_store
 from local_runs import Runs
-from unit.server.what_if.test_what_if import kept
+from unit.server.what_if.test_kept import kept
 
 
 @pytest.fixture(autouse=True)
