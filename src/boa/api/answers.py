@@ -125,6 +125,8 @@ class JobDetails(JobRow):
     held: list[Part]
     awaits: list[str]
     """Ids of jobs and sweeps that it starts after and that have not ended."""
+    waits_until: float | None
+    """Its start is put off until then, as money buys more from then on; null: it is not."""
     deadline: float | None
     """When it is to have ended."""
     urgency: float

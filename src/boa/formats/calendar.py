@@ -37,6 +37,8 @@ _MOMENT = (
     f"a day or time of the years {YEARS[0]} to {YEARS[-1]}, such as 2026-12-31 or 2026-12-31T18:00"
 )
 MOST_PERIODS = 20
+_LONGEST_WAIT_S = 7 * 86_400.0
+"""A week: the same hours come again."""
 
 
 def _hours(value: Any) -> tuple[int, int]:
@@ -102,7 +104,10 @@ _UNTIL: Shape[datetime] = Shape(
 
 
 def _calendar(
-    periods: tuple[Period, ...], time_zone: str = "UTC", until: datetime | None = None
+    periods: tuple[Period, ...],
+    time_zone: str = "UTC",
+    until: datetime | None = None,
+    may_wait: Seconds = 0.0,
 ) -> Calendar:
     names: set[str] = set()
     for n, period in enumerate(periods):
@@ -110,7 +115,8 @@ def _calendar(
             expected = "a name that no other period has"
             raise BeyondSchema(period.name, expected, at=f".periods[{n}].name")
         names.add(period.name)
-    found = Calendar(periods=periods, time_zone=time_zone, until=_unix(until, time_zone))
+    ends = _unix(until, time_zone)
+    found = Calendar(periods=periods, time_zone=time_zone, until=ends, may_wait=may_wait)
     for n, period in enumerate(periods):
         if not found.share(n):
             expected = "hours that no period before it has, and some that none after it needs"
@@ -184,6 +190,14 @@ CALENDAR = Format(
             nullable(_UNTIL),
             "When the budget ends; a day is meant whole. Plans for a week look at one before it.",
             otherwise="never",
+        ),
+        Field(
+            "may_wait_s",
+            number(least=0, most=_LONGEST_WAIT_S),
+            "The most that the start of a job is put off for hours in which money buys more, where "
+            "the job does not say (`may_wait_s` there). Plans for a week ask what it would bring.",
+            default=0.0,
+            to="may_wait",
         ),
         make=_calendar,
     ),

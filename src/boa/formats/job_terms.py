@@ -133,6 +133,13 @@ TERMS = (
         otherwise="none",
     ),
     Field(
+        "may_wait_s",
+        nullable(number(least=0, most=LONGEST_S)),
+        "The most that its start may be put off, from its submission on, for hours of the calendar "
+        "in which money buys more; 0: it starts as soon as it can.",
+        otherwise="as the calendar says",
+    ),
+    Field(
         "key",
         text(
             f"1 to {MAX_KEY} letters, digits and . _ : + - (a letter or digit first)",
@@ -162,6 +169,7 @@ def terms_document(spec: JobSpec) -> dict[str, Any]:
         "max_time_s": spec.max_time_s,
         "max_cost": spec.max_cost,
         "deadline_s": spec.deadline_s,
+        "may_wait_s": spec.may_wait_s,
         "key": spec.key or None,
         "tags": dict(spec.tags) or None,
     }

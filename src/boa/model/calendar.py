@@ -67,6 +67,9 @@ class Calendar:
     """When the budget ends: there is none after that. None: never."""
     origin: Seconds = 0.0
     """Unix time of moment 0: clocks of simulations begin there."""
+    may_wait: Seconds = field(default=0.0, repr=False)
+    """The most that jobs which say nothing of it wait for hours in which money buys more. It is no
+    part of what is compared with what was stored: the same budgets go on whatever it is."""
 
     @cached_property
     def week(self) -> tuple[int, ...]:

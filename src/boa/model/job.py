@@ -112,6 +112,8 @@ class JobRecord:
     """… or by its sweep, until it is known whether it goes on."""
     awaits: tuple[After, ...] = ()
     """Others that it starts after and that have not ended yet."""
+    waits_until: Seconds | None = None
+    """Its start is put off until then, as money buys more from then on; None: it is not."""
     deadline: Seconds | None = None
     """When it is to have ended."""
     urgency: float = 1.0
@@ -148,7 +150,8 @@ class JobRecord:
     @property
     def held_back(self) -> bool:
         """Whether it is not to have GPUs for now, whatever there are."""
-        return self.paused or self.parked or bool(self.awaits)
+        put_off = self.waits_until is not None
+        return self.paused or self.parked or put_off or bool(self.awaits)
 
     @property
     def job_class(self) -> str:

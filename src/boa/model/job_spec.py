@@ -96,6 +96,9 @@ class JobSpec:
     """The most that it may cost."""
     deadline_s: Seconds | None = None
     """From its submission until it is to have ended; None: whenever."""
+    may_wait_s: Seconds | None = None
+    """The most that its start is put off, from its submission on, for hours in which money buys
+    more; None: as the calendar says."""
     tags: Mapping[str, str] = field(default_factory=dict)
     """Whom or what its cost is for, by kind: a project, a cost center."""
     key: str = ""
@@ -104,7 +107,7 @@ class JobSpec:
 
 AMENDABLE = (
     *("name", "gpus", "retries", "priority", "weight", "max_time_s", "max_cost", "deadline_s"),
-    "tags",
+    *("may_wait_s", "tags"),
 )
 """Fields that may be changed until a job has ended."""
 ITS_OWN = ("key", "after")

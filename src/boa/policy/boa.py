@@ -61,13 +61,7 @@ class Planned:
     @property
     def price(self) -> float:
         """ρ: weighted job-seconds that a dollar is worth."""
-        workload = self.solution.workload
-        weighted, arrivals = workload.weighted_arrivals_per_hour, workload.arrivals_per_hour
-        found = self.solution.shadow_price * weighted
-        gpu = min(kind.price for kind in workload.gpu_types.values()) / SECONDS_PER_HOUR
-        if not gpu or not arrivals:
-            return found
-        return min(found, DEAREST * weighted / arrivals / gpu)
+        return price_of(self.solution.shadow_price, self.solution.workload)
 
     @property
     def report(self) -> dict[str, Any]:
@@ -98,6 +92,16 @@ class Boa:
             if (variants := planned.by_class.get(job.job_class))
         }
         return Decision(shares=shares, memory=planned)
+
+
+def price_of(shadow_price: float, workload: Workload) -> float:
+    """ρ of a plan for the workload, by its multiplier."""
+    weighted, arrivals = workload.weighted_arrivals_per_hour, workload.arrivals_per_hour
+    found = shadow_price * weighted
+    gpu = min(kind.price for kind in workload.gpu_types.values()) / SECONDS_PER_HOUR
+    if not gpu or not arrivals:
+        return found
+    return min(found, DEAREST * weighted / arrivals / gpu)
 
 
 def planned_of(

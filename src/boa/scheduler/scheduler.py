@@ -18,6 +18,7 @@ from boa.scheduler import lifecycle
 from boa.scheduler.decide import urgency
 from boa.scheduler.decide.background import Background
 from boa.scheduler.decide.decider import Decider
+from boa.scheduler.decide.hours import Hours
 from boa.scheduler.decide.room import room_for
 from boa.scheduler.ending import wind_down
 from boa.scheduler.learn.beliefs import Beliefs
@@ -87,6 +88,7 @@ class Scheduler:
         self.limits, self.decider, self.beliefs = limits, decider, beliefs
         self.planner, self.purse, self._sampling = planner, purse, sampling
         self.background = Background(decider)
+        self.hours = Hours(decider, purse, self.prices)
         self._reports = Reports(beliefs, sampling)
         self._quiet_until: dict[str, Seconds] = {}
         """Moments until which trouble is not told again, by who has it: it would bury all other
@@ -147,13 +149,15 @@ class Scheduler:
             self.planner.hurry()
         self.decider.patience_s = self.purse.patience_s
         plans = self.decider.follows_plan and self.purse.ended is None
-        if plans and self.planner.step(draft, self.purse.effective, self.purse.sharing):
+        week = self.hours.week(draft) if plans else None
+        if plans and self.planner.step(draft, self.purse.effective, self.purse.sharing, week):
             self.decider.planned(self.planner.memory)
         for gpu in give_up_booting(draft, self._boot_s):
             why = "the last one did not get ready"
             self.decider.believe_none(draft, gpu, self.limits.refused_s, why)
         forget_gone(draft)
         urgency.look(draft, self.decider)
+        self.hours.look(draft, self.planner)
         if (calendar := self.purse.ended) is not None:
             wind_down(draft, f"waits: {budget_ended(calendar.until, calendar.zone)}")
         else:
@@ -214,6 +218,7 @@ class Scheduler:
         moments += [said.until for said in self.decider.refused.values()]
         moments += [self.decider.wakes_at(job) for job in state.jobs.values() if not job.background]
         moments += [self.background.wakes_at]
+        moments += [job.waits_until for job in state.jobs.values() if job.waits_until is not None]
         moments += [j.retry_at for j in state.jobs.values() if j.background and j.retry_at]
         moments += [job_limits.wakes_at(job, state, now) for job in job_limits.limited(state)]
         due = (job for job in state.jobs.values() if job.deadline is not None)

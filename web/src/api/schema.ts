@@ -2447,6 +2447,11 @@ export interface components {
              */
             awaits: string[];
             /**
+             * Waits Until
+             * @description Its start is put off until then, as money buys more from then on; null: it is not.
+             */
+            waits_until: number | null;
+            /**
              * Deadline
              * @description When it is to have ended.
              */
@@ -4685,6 +4690,8 @@ export interface components {
             max_cost?: number | null;
             /** @description From its submission until it is to have ended: its weight rises as that takes it. */
             deadline_s?: number | null;
+            /** @description The most that its start may be put off, from its submission on, for hours of the calendar in which money buys more; 0: it starts as soon as it can. */
+            may_wait_s?: number | null;
             /**
              * @description Submitting it again under the same key makes no second job.
              * @example nightly-2026-11-16
@@ -4869,6 +4876,11 @@ export interface components {
                 time_zone?: string;
                 /** @description When the budget ends; a day is meant whole. Plans for a week look at one before it. */
                 until?: string | null;
+                /**
+                 * @description The most that the start of a job is put off for hours in which money buys more, where the job does not say (`may_wait_s` there). Plans for a week ask what it would bring.
+                 * @default 0
+                 */
+                may_wait_s?: number;
             } | "own";
         } & (unknown | unknown);
         /**
@@ -5000,6 +5012,8 @@ export interface components {
             max_cost?: number | null;
             /** @description From its submission until it is to have ended: its weight rises as that takes it. */
             deadline_s?: number | null;
+            /** @description The most that its start may be put off, from its submission on, for hours of the calendar in which money buys more; 0: it starts as soon as it can. */
+            may_wait_s?: number | null;
             /**
              * @description Whom or what it is charged to: `boa cost --by tag:project` adds up by them.
              * @example {
@@ -5140,6 +5154,8 @@ export interface components {
                 max_cost?: number | null;
                 /** @description From its submission until it is to have ended: its weight rises as that takes it. */
                 deadline_s?: number | null;
+                /** @description The most that its start may be put off, from its submission on, for hours of the calendar in which money buys more; 0: it starts as soon as it can. */
+                may_wait_s?: number | null;
                 /**
                  * @description Submitting it again under the same key makes no second job.
                  * @example nightly-2026-11-16

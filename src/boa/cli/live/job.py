@@ -7,7 +7,7 @@ from boa.cli.console import emit_json
 from boa.cli.live.each import each
 from boa.cli.live.job_options import variables
 from boa.cli.live.service import connect
-from boa.cli.live.term_options import PRIORITY, seconds_until, usd
+from boa.cli.live.term_options import PRIORITY, may_wait, seconds_until, usd
 from boa.cli.options import Json
 from boa.errors import UsageError
 
@@ -79,6 +79,16 @@ def set_fields(
             help="When it is to have ended, from now.",
         ),
     ] = None,
+    wait: Annotated[
+        str | None,
+        shell.Option(
+            "--may-wait",
+            metavar="SPAN|0|none",
+            parser=_or_none(may_wait),
+            help="The most that its start may be put off, from its submission on; none: as the "
+            "calendar says.",
+        ),
+    ] = None,
     tag: Annotated[
         list[str] | None,
         shell.Option(
@@ -99,6 +109,7 @@ def set_fields(
     [dim]$[/dim] boa job set 17 --priority urgent
     [dim]$[/dim] boa job set 17 --max-gpus 4 --max-cost 60
     [dim]$[/dim] boa job set 17 --deadline none
+    [dim]$[/dim] boa job set 17 --may-wait 0
     [dim]$[/dim] boa job set 17 --tag project=cats --tag cost_center=none
     """
     types = None if gpus is None else [] if gpus == NONE else [g.strip() for g in gpus.split(",")]
@@ -107,6 +118,7 @@ def set_fields(
     fields = {"name": name, "weight": weight, "gpus": limits or None, "retries": retries}
     fields["priority"] = priority
     bounds = {"max_time_s": max_time, "max_cost": max_cost, "deadline_s": deadline}
+    bounds["may_wait_s"] = wait
     changes = {key: value for key, value in fields.items() if value is not None}
     changes |= {key: _changed(value) for key, value in bounds.items() if value is not None}
     if tag:

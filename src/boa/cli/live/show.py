@@ -196,6 +196,8 @@ def _terms(job: "JobDetails", now: float) -> Iterator[str]:
         yield f"at most {span(spec['max_time_s'])} ({span(job['ran_s'])} so far)"
     if job["deadline"] is not None and job["ended_at"] is None:
         yield f"deadline {ago(now, job['deadline'])}"
+    if "may_wait_s" in spec and job["started_at"] is None:
+        yield f"may wait {span(spec['may_wait_s'])} for other hours"
     if job["urgency"] != 1.0 and job["ended_at"] is None:
         yield f"counts {job['urgency']:.3g} times as much as its class"
     if "key" in spec:

@@ -83,8 +83,8 @@ def submit(
     the class was learned; for a class that nobody knows it offers a short
     probe, which --probe runs: on the fewest GPUs, stopped when it has told
     enough of itself, and thrown away.
-    --priority, --after, --max-time, --max-cost, --deadline, --key and --tag also
-    go with a job file. What limits and a deadline come to is said before;
+    --priority, --after, --max-time, --max-cost, --deadline, --may-wait, --key
+    and --tag also go with a job file. What limits and a deadline come to is said before;
     --terms says it and submits nothing.
 
     --sweep submits a job for every combination of values, in one class and one
@@ -103,6 +103,7 @@ def submit(
     [dim]$[/dim] boa submit job.yaml --after 12,13 --max-cost 40 --key nightly-0711
     [dim]$[/dim] boa submit job.yaml --deadline 6h --terms
     [dim]$[/dim] boa submit job.yaml --priority background
+    [dim]$[/dim] boa submit job.yaml --may-wait 12h
     [dim]$[/dim] boa submit job.yaml --sweep lr=1e-4,3e-4 --sweep seed=1..5 --halving loss
     [dim]$[/dim] boa submit sweep/*.yaml
     [dim]$[/dim] boa submit --class a --package --environment conda:torch -- python train.py

@@ -33,6 +33,11 @@ def seconds_until(text: Any) -> float:
     return at - time.time()
 
 
+def may_wait(text: Any) -> float:
+    """A span, or 0: it starts as soon as it can."""
+    return 0.0 if text == "0" else parsers.span("--may-wait")(text)
+
+
 def usd(option: str) -> Any:
     return parsers.number(option, "a finite number of USD > 0, such as 40")
 
@@ -92,6 +97,15 @@ class TermOptions:
             help="When it is to have ended: it gets more GPUs if that takes it.",
         ),
     ] = None
+    may_wait: Annotated[
+        float | None,
+        shell.Option(
+            "--may-wait",
+            metavar="SPAN|0",
+            parser=may_wait,
+            help="The most that its start may be put off for hours in which money buys more.",
+        ),
+    ] = None
     key: Annotated[
         str | None,
         shell.Option(
@@ -116,6 +130,7 @@ class TermOptions:
             "max_time_s": self.max_time,
             "max_cost": self.max_cost,
             "deadline_s": self.deadline,
+            "may_wait_s": self.may_wait,
             "key": self.key,
             "tags": parsers.pairs("--tag", self.tag, "project=cats") if self.tag else None,
         }

@@ -84,6 +84,7 @@ class AtOnce(Decider):
             job
             for job in draft.jobs.values()
             if not (job.stop_requested or job.paused or job.parked or job.awaits)
+            and job.waits_until is None
             and job.spec.priority != "background"
             and (job.retry_at is None or job.retry_at <= now)
         ]

@@ -47,6 +47,19 @@ class PricesInForce:
         self._look(now)
         return self._types
 
+    @property
+    def usual(self) -> Mapping[GpuName, GpuType]:
+        """GPU types at the prices that the schedule goes out from."""
+        return self._usual
+
+    def then(self, types: Mapping[GpuName, GpuType], at: Seconds) -> dict[GpuName, GpuType]:
+        """These types at the prices of a moment to come, as far as they are known ahead."""
+        priced = types_at(self.schedule, self._usual, at)
+        return {
+            name: replace(kind, price=priced[name].price) if name in priced else kind
+            for name, kind in types.items()
+        }
+
     def coming(self, now: Seconds) -> Mapping[GpuName, Changes]:
         """Changes that are known ahead, of types that have any."""
         self._look(now)

@@ -22,5 +22,7 @@ class PlanState:
     """Where the budget cannot keep up: the least that could."""
     hopeless: bool = False
     """Nor could the budget keep up if all that is uncertain turned out well."""
+    prices: Mapping[str, float] | None = None
+    """ρ in every period of the calendar, by its name; None: nobody was to wait for any."""
     units: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     """Units of progress of every epoch, by class, as they were known when it was asked for."""

@@ -17,6 +17,7 @@ from boa.scheduler.plan.calculator import (
     InlineCalculator,
     PlanAnswer,
     PlanQuestion,
+    Week,
     due,
     rights_moved,
 )
@@ -62,6 +63,7 @@ class _Asked:
     budget: UsdPerHour = 0.0
     workload: Workload | None = None
     sharing: Budget | None = None
+    week: Week | None = None
 
 
 class Planner:
@@ -109,9 +111,16 @@ class Planner:
         """Plan anew as soon as may be: somebody has set the budget."""
         self._asked = replace(self._asked, version=NO_VERSION)
 
-    def step(self, draft: Draft, budget: UsdPerHour, sharing: Budget | None = None) -> bool:
-        """Whether a new plan is in force. `sharing`: those who share the budget."""
-        found = self.look(draft.now, budget, draft.paying, sharing)
+    def step(
+        self,
+        draft: Draft,
+        budget: UsdPerHour,
+        sharing: Budget | None = None,
+        week: Week | None = None,
+    ) -> bool:
+        """Whether a new plan is in force. `sharing`: those who share the budget. `week`: where jobs
+        may wait for others of its hours."""
+        found = self.look(draft.now, budget, draft.paying, sharing, week)
         if isinstance(found, str):
             draft.tell("trouble", why="no_plan", detail=found)
         if not isinstance(found, PlanState):
@@ -136,12 +145,13 @@ class Planner:
         budget: UsdPerHour,
         jobs: Collection[JobRecord] = (),
         sharing: Budget | None = None,
+        week: Week | None = None,
     ) -> PlanState | str | None:
         """A plan that has just come, or why none could be made; a new one is asked for if due."""
         answer = self._calculator.poll()
         found = None if answer is None else self._take(now, answer)
         if not self._calculator.busy:
-            self._ask(now, budget, jobs, sharing)
+            self._ask(now, budget, jobs, sharing, week)
         return found
 
     def _ask(
@@ -150,6 +160,7 @@ class Planner:
         budget: UsdPerHour,
         jobs: Collection[JobRecord],
         sharing: Budget | None,
+        week: Week | None,
     ) -> None:
         asked, version = self._asked, self._forecast.version
         why = due(
@@ -164,6 +175,8 @@ class Planner:
         )
         if not why and self._rights_moved(now, sharing):
             why = "rights have changed"
+        if not why and asked.week is None and week is not None and not self._quiet(now):
+            why = "jobs may wait for other hours"
         if not why and not (version != asked.version and self._newcomers(now, jobs)):
             return
         workload = self._forecast.workload(now, {job.stream for job in jobs})
@@ -177,10 +190,11 @@ class Planner:
             budget=budget,
             workload=workload,
             sharing=sharing,
+            week=week,
         )
         self._units = {found.name: self._forecast.units(found.name) for found in workload.classes}
         shared = None if sharing is None else sharing.scaled(budget / sharing.per_hour)
-        self._calculator.request(PlanQuestion(workload, budget, asked.number + 1, shared))
+        self._calculator.request(PlanQuestion(workload, budget, asked.number + 1, shared, week))
 
     def _priced(self, workload: Workload) -> Workload:
         if self._types is None:
@@ -193,9 +207,11 @@ class Planner:
         return replace(workload, gpu_types=types)
 
     def _rights_moved(self, now: Seconds, sharing: Budget | None) -> bool:
-        asked = self._asked
-        quiet = asked.at is not None and 0 <= now - asked.at < self._quiet_s
-        return not quiet and rights_moved(asked.sharing, sharing)
+        return not self._quiet(now) and rights_moved(self._asked.sharing, sharing)
+
+    def _quiet(self, now: Seconds) -> bool:
+        at = self._asked.at
+        return at is not None and 0 <= now - at < self._quiet_s
 
     def _newcomers(self, now: Seconds, jobs: Collection[JobRecord]) -> bool:
         """Whether a job waits for a plan that knows its class: that cannot wait any longer, unless
@@ -221,6 +237,7 @@ class Planner:
             wall_s=answer.wall_s,
             too_small=answer.too_small,
             hopeless=answer.hopeless,
+            prices=answer.prices,
             units=self._units,
         )
         self.memory = planned_of(answer.solution, asked.version, now, asked.number, answer.trials)

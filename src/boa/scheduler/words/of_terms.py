@@ -1,5 +1,8 @@
 """Sentences about a job's terms: pauses, changes, limits, deadlines, and why it was stopped."""
 
+from datetime import datetime
+from typing import TYPE_CHECKING
+
 from boa.model.events import (
     Changed,
     DeadlineFields,
@@ -13,8 +16,14 @@ from boa.scheduler.words.amounts import dollars
 from boa.scheduler.words.amounts import seconds as worded_s
 from boa.scheduler.words.of_jobs import ended
 from boa.scheduler.words.pieces import About, Words, named, worded
+from boa.units import Seconds
+
+if TYPE_CHECKING:  # which loads NumPy
+    from boa.model.calendar import Calendar
+    from boa.policy.market.hours import Run
 
 PAUSED = "paused: boa job resume goes on with it"
+NO_WEEK = "waits for a plan of the calendar's week"
 PARKED = "waits until others of its sweep have got as far"
 
 
@@ -99,6 +108,17 @@ def deadline(about: About, data: DeadlineFields) -> Words:
     if "takes_s" in data:
         yield ", takes "
         yield worded(data["takes_s"])
+
+
+def put_off(calendar: "Calendar", at: Seconds, now: "Run", then: "Run") -> str:
+    """Why a job has not started, where money buys more later; `at`: from when on."""
+    begins = datetime.fromtimestamp(at + calendar.origin, calendar.zone)
+    name = calendar.periods[calendar.at(at)].name
+    return (
+        f"waits for {name}, from {begins:%a %Y-%m-%d %H:%M %Z} on: it takes "
+        f"{worded_s(then.seconds)} and {dollars(then.usd)} then, {worded_s(now.seconds)} and "
+        f"{dollars(now.usd)} now"
+    )
 
 
 def waits_for(names: str) -> str:

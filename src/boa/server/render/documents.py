@@ -100,6 +100,7 @@ def job_details(
         "wanted": None if share is None else {"gpu_type": share.gpu, "width": share.width},
         "held": [part(hold) for hold in holds],
         "awaits": [one.job for one in record.awaits],
+        "waits_until": record.waits_until,
         "deadline": record.deadline,
         "urgency": record.urgency,
         "ran_s": record.ran_s + (0.0 if record.run is None else now - record.run.requested_at),

@@ -51,7 +51,8 @@ export function TermsCard({ job }: { job: SeenDetails }) {
 }
 
 function termsOf(job: SeenDetails): Fact[] {
-  const { max_cost: cost, max_time_s: time, key } = job.spec as Record<string, unknown>;
+  const spec = job.spec as Record<string, unknown>;
+  const { max_cost: cost, max_time_s: time, may_wait_s: wait, key } = spec;
   const facts: Fact[] = [];
   if (job.priority !== "normal") {
     facts.push(["Priority", `${job.priority}: ${PRIORITIES[job.priority]}`]);
@@ -60,6 +61,10 @@ function termsOf(job: SeenDetails): Fact[] {
   if (typeof cost === "number") facts.push(["May cost", usd(cost)]);
   if (typeof time === "number") {
     facts.push(["May run", `${duration(time)}; ran ${duration(job.ran_s)}`]);
+  }
+  if (job.waits_until !== null) facts.push(["Put off until", moment(job.waits_until)]);
+  if (typeof wait === "number" && job.started_at === null) {
+    facts.push(["May wait", wait === 0 ? "not at all" : `${duration(wait)} from its submission`]);
   }
   if (job.deadline !== null) facts.push(["Due", moment(job.deadline)]);
   if (job.urgency !== 1) facts.push(["Counts", `${figure(job.urgency)} × its class`]);

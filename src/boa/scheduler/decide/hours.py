@@ -1,0 +1,131 @@
+"""Jobs that wait for hours in which money buys more. Pure but for what it remembers.
+
+What a dollar is worth in every period of the calendar, ρ, comes from the plan for a week
+(`solver/by_period.py`), in which whoever gains by it waits: it is made with every plan, of the same
+workload. What is planned for the hours that hold now would not do: it knows nothing of the jobs
+that will not run in them, and money looks too dear by day for as long as anybody waits.
+
+A job is put off only before its first start, for as long as was allowed from its submission on, and
+goes as soon as it no longer gains by it.
+"""
+
+from dataclasses import replace
+
+from boa.model.calendar import MOST_AHEAD_S, Calendar
+from boa.model.job import JobRecord
+from boa.model.job_spec import GpuLimits
+from boa.policy.boa import MARGIN
+from boa.policy.market.hours import Run, starts, whole_run
+from boa.policy.market.worth import Worths
+from boa.scheduler.decide.decider import Decider
+from boa.scheduler.money.prices_in_force import PricesInForce
+from boa.scheduler.money.purse import Purse
+from boa.scheduler.plan.calculator import Week
+from boa.scheduler.plan.plan_in_force import PlanState
+from boa.scheduler.plan.planning import Planner
+from boa.scheduler.state import Draft
+from boa.scheduler.words.of_terms import NO_WEEK, put_off
+from boa.units import Seconds
+
+
+class Hours:
+    def __init__(self, decider: Decider, purse: Purse, prices: PricesInForce) -> None:
+        self._decider, self._purse, self._prices = decider, purse, prices
+        self._plan: PlanState | None = None
+        self._worths: dict[int, Worths] = {}
+        """By the number of the period …"""
+        self._runs: dict[tuple[int, str, GpuLimits, float], Run | None] = {}
+        """… both by the plan that was last looked at."""
+        self._thinking = False
+        """Whether a plan is on its way."""
+        self._freed = False
+        """Whether nobody waits any more, where there is no calendar."""
+
+    def week(self, draft: Draft) -> Week | None:
+        """Of which a plan is to be made; None: nobody would wait whatever it says."""
+        calendar = self._purse.calendar
+        if calendar is None:
+            return None
+        if not calendar.may_wait and not any(job.spec.may_wait_s for job in draft.jobs.values()):
+            return None
+        return Week(calendar, self._prices.usual)
+
+    def look(self, draft: Draft, planner: Planner) -> None:
+        """Put off whoever gains by it, and let go whoever does no longer."""
+        calendar, plan = self._purse.calendar, planner.plan
+        if calendar is None:
+            self._free(draft)
+            return
+        if plan is not self._plan:
+            self._plan, self._worths, self._runs = plan, {}, {}
+        self._thinking = planner.thinking
+        for job in list(draft.jobs.values()):
+            new = job.share is None and not job.attempts and not job.background
+            if new or job.waits_until is not None:
+                self._look_at(draft, calendar, job)
+
+    def _free(self, draft: Draft) -> None:
+        """The calendar that some wait by is no more: once, as none comes while the service runs."""
+        if not self._freed:
+            self._freed = True
+            for job in list(draft.jobs.values()):
+                _let_go(draft, job)
+
+    def _look_at(self, draft: Draft, calendar: Calendar, job: JobRecord) -> None:
+        most = calendar.may_wait if job.spec.may_wait_s is None else job.spec.may_wait_s
+        until, plan = job.submitted_at + most, self._plan
+        if job.paused or job.parked or job.awaits or job.stop_requested:
+            return
+        if until <= draft.now or job.deadline is not None or job.background:
+            _let_go(draft, job)
+        elif plan is None or plan.prices is None:
+            self._wait_for_plan(draft, job)
+        else:
+            self._weigh(draft, calendar, job, until, plan)
+
+    def _wait_for_plan(self, draft: Draft, job: JobRecord) -> None:
+        """For a moment, where the plan in force is of no week, or none has come since a restart."""
+        soon = job.submitted_at + self._decider.unplanned_s
+        if job.waits_until is None and draft.now < soon:
+            draft.put_job(replace(job, waits_until=soon, reason=NO_WEEK))
+        elif job.waits_until is not None and job.waits_until <= draft.now and not self._thinking:
+            _let_go(draft, job)
+
+    def _weigh(
+        self, draft: Draft, calendar: Calendar, job: JobRecord, until: Seconds, plan: PlanState
+    ) -> None:
+        def run_in(period: int) -> Run | None:
+            key = (period, job.stream, job.spec.gpus, job.urgency)
+            if key not in self._runs:
+                worths = self._worths_in(calendar, period, draft.now, plan)
+                price = (plan.prices or {}).get(calendar.periods[period].name)
+                self._runs[key] = (
+                    None
+                    if price is None
+                    else whole_run(worths, job.stream, price, job.spec.gpus, job.urgency)
+                )
+            return self._runs[key]
+
+        found = starts(calendar, draft.now, until, run_in)
+        best = min(found[1:], key=lambda start: start.value, default=None)
+        gains = 0.0 if job.waits_until is not None else MARGIN
+        if best is None or best.value >= (1.0 - gains) * found[0].value:
+            _let_go(draft, job)
+        elif best.at != job.waits_until:
+            said = put_off(calendar, best.at, found[0].run, best.run)
+            draft.put_job(replace(job, waits_until=best.at, reason=said))
+
+    def _worths_in(self, calendar: Calendar, period: int, now: Seconds, plan: PlanState) -> Worths:
+        """Worths at what GPUs will cost when it begins."""
+        if period not in self._worths:
+            coming = calendar.stretches(now, now + MOST_AHEAD_S)
+            begins = next(begin for begin, _, found in coming if found == period)
+            priced = self._prices.then(plan.workload.gpu_types, begins)
+            self._worths[period] = Worths(replace(plan.workload, gpu_types=priced))
+        return self._worths[period]
+
+
+def _let_go(draft: Draft, job: JobRecord) -> None:
+    if job.waits_until is not None:
+        draft.put_job(replace(job, waits_until=None, reason="new"))
+        draft.replan = True
