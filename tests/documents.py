@@ -64,6 +64,7 @@ JOB: dict[str, Any] = {
     "max_time_s": 86400,
     "max_cost": 40,
     "deadline_s": 172800,
+    "may_wait_s": 43200,
     "key": "nightly-1",
     "tags": {"project": "cats", "cost_center": "4711"},
 }

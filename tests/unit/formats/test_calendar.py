@@ -49,6 +49,8 @@ def test_a_day_at_which_the_budget_ends_is_meant_whole() -> None:
         ({"until": date(9999, 12, 31)}, "until: got '9999-12-31'; expected a day or time of the"),
         ({"until": "9999-12-31T18:00"}, "until: got '9999-12-31T18:00'"),
         ({"until": "0001-01-01"}, "until: got '0001-01-01'"),
+        ({"may_wait_s": -1}, "may_wait_s: got -1; expected"),
+        ({"may_wait_s": 8 * 86_400}, "may_wait_s: got 691200; expected"),
     ],
 )
 def test_zones_and_ends_that_do_not_exist_are_named(fields: dict[str, Any], said: str) -> None:

@@ -55,6 +55,7 @@ def test_every_field_arrives_in_the_spec() -> None:
         max_time_s=86_400.0,
         max_cost=40.0,
         deadline_s=172_800.0,
+        may_wait_s=43_200.0,
         key="nightly-1",
         tags={"project": "cats", "cost_center": "4711"},
     )
@@ -147,6 +148,7 @@ WRONG: list[tuple[str, Any]] = [
     ("max_cost", -1),
     ("max_cost", "40"),
     ("deadline_s", False),
+    ("may_wait_s", -1),
     ("key", ""),
     ("key", "two words"),
     ("tags", ["project"]),

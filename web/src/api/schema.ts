@@ -89,7 +89,7 @@ export interface paths {
         /**
          * Change
          * @description Change fields of a job that has not ended: `name`, `gpus`, `retries`,
-         *     `priority`, `weight`, `max_time_s`, `max_cost`, `deadline_s` (from now). Null takes a limit
+         *     `priority`, `weight`, `max_time_s`, `max_cost`, `deadline_s` (from now), `may_wait_s`. Null takes a limit
          *     away.
          */
         patch: operations["change"];

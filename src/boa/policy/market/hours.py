@@ -20,7 +20,7 @@ from boa.policy.market.worth import Worths, at_weight
 from boa.units import Seconds, Usd
 
 WEEK_S: Seconds = 7 * 86_400.0
-"""Of a longer run as much is looked at: all weeks are alike."""
+"""As much is looked at of a longer run: all weeks are alike."""
 
 
 class Run(NamedTuple):

@@ -42,7 +42,7 @@ class Hours:
         """Whether nobody waits any more, where there is no calendar."""
 
     def week(self, draft: Draft) -> Week | None:
-        """Of which a plan is to be made; None: nobody would wait whatever it says."""
+        """The week that a plan is to be made of; None: nobody would wait whatever it says."""
         calendar = self._purse.calendar
         if calendar is None:
             return None

@@ -121,8 +121,8 @@ class TermRoutes:
 
     async def change(self, request: Request, job: JobPath) -> answers.JobAnswer:
         """Change fields of a job that has not ended: `name`, `gpus`, `retries`,
-        `priority`, `weight`, `max_time_s`, `max_cost`, `deadline_s` (from now). Null takes a limit
-        away."""
+        `priority`, `weight`, `max_time_s`, `max_cost`, `deadline_s` (from now),
+        `may_wait_s`. Null takes a limit away."""
         changes = await read_json(request)
         _, by = await self._own(request, job, "changed")
         changed = self._service.control.change(job, changes, by=by)

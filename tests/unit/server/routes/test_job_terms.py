@@ -137,6 +137,7 @@ HOSTILE: list[tuple[str, str, Any, int, str]] = [
     ("POST", "jobs", {**JOB, "max_cost": 1e300}, 422, "max_cost"),
     ("POST", "jobs", {**JOB, "max_time_s": True}, 422, "max_time_s"),
     ("POST", "jobs", {**JOB, "deadline_s": "soon"}, 422, "deadline_s"),
+    ("POST", "jobs", {**JOB, "may_wait_s": -1}, 422, "may_wait_s"),
     ("POST", "jobs", {**JOB, "key": "a b"}, 422, "key"),
     ("POST", "jobs", {**JOB, "key": "k" * 201}, 422, "key"),
 ]
@@ -166,6 +167,9 @@ def test_the_commands_say_what_they_did(run: Boa, service: FakeService, tmp_path
     run("job", "set", 1, "--max-cost", "none", "--gpus", "T4,A100")
     spec = service.control.active["1"].spec
     assert (spec.max_cost, spec.gpus.types) == (None, ("T4", "A100"))
+    for said, seconds in (("12h", 12 * 3600.0), ("0", 0.0), ("none", None)):
+        run("job", "set", 1, "--may-wait", said)
+        assert service.control.active["1"].spec.may_wait_s == seconds
     assert run("job", "resubmit", 1, "--env", "SEED=2") == "2\n"
     assert service.control.active["2"].spec.env == {"SEED": "2"}
     assert "deadline" not in run("show", 1)
@@ -181,6 +185,7 @@ def test_the_commands_say_what_they_did(run: Boa, service: FakeService, tmp_path
         (["job", "set", 1, "--max-cost", "much"], "--max-cost"),
         (["job", "set", 1, "--max-time", "3 moons"], "--max-time"),
         (["job", "set", 1, "--deadline", "2001-01-01T00:00"], "has passed"),
+        (["job", "set", 1, "--may-wait", "-1h"], "--may-wait"),
         (["job", "set", "x", "--weight", 1], "job"),
         (["submit", "--class", "a", "--after", "12:whim", "--", "true"], "after[0].on"),
         (["submit", "--class", "a", "--key", "ä", "--", "true"], "key"),
