@@ -4,20 +4,20 @@ from dataclasses import replace
 
 import pytest
 
+from boa.catalogue.arrivals import spec_of_mix, synthetic_trace
 from boa.model.calendar import Calendar, Period
 from boa.policy.registry import Knobs, choose
 from boa.scheduler.state import Draft
-from boa.server.what_if import traces
-from boa.sim.run import World, simulate
+from boa.sim.run import World, simulate, world_of
 from boa.sim.settings import Settings
 from boa.solver.planner import frontier
 
 
 @pytest.fixture(scope="module")
 def world() -> World:
-    trace = traces.generated_trace("day")
-    some = replace(trace, jobs=trace.jobs[:80])
-    return traces.catalogue_world("some", some, None, {})
+    """One class, whose runs are long against an hour and short against a night."""
+    spec = spec_of_mix({"yolov3": 1.0}, hours=24, arrivals_per_hour=2.0)
+    return world_of(synthetic_trace(spec, 1), None, ("T4",))
 
 
 def test_whoever_is_put_off_begins_with_a_period_and_has_waited(world: World) -> None:
@@ -32,7 +32,7 @@ def test_whoever_is_put_off_begins_with_a_period_and_has_waited(world: World) ->
                 first.setdefault(job.id, draft.now)
 
     needed = frontier(world.workload).cheapest
-    night = Period(name="night", budget=4 * needed, begins=2 * 60, ends=14 * 60)
+    night = Period(name="night", budget=4 * needed, begins=9 * 60, ends=19 * 60)
     day = Period(name="day", budget=1.01 * needed)
     calendar = Calendar(periods=(night, day)).begun_on_a_monday()
     settings = Settings(calendar=replace(calendar, may_wait=6 * 3600.0), learning="perfect")
