@@ -79,6 +79,14 @@ def test_a_month_that_has_not_begun_is_named_as_it_was_given(
     assert f"--month: got '{month}'; expected a month that has begun, such as" in run.err
 
 
+def test_a_month_before_the_service_has_a_statement_without_a_budget(
+    run: Boa, service: FakeService
+) -> None:
+    said = run("statement", "--month", "2020-01")
+    assert "January 2020 (31 days): complete" in said
+    assert "budget    none: there was no service in that month" in said
+
+
 def test_what_was_saved_is_not_said_of_too_few_jobs(run: Boa, service: FakeService) -> None:
     assert "it takes 10 to say anything" in run("saved").replace("\n", " ")
     assert run.json("saved")["state"] == "none"
@@ -133,10 +141,12 @@ def test_money_for_longer_than_a_month_is_a_months_by_its_even_pace_and_does_not
     service: FakeService,
 ) -> None:
     control, day = service.control, 86_400.0
+    begun = SEPTEMBER - 62 * day
     quarter = replace(
-        STRETCH, each="quarter", allowed=9200.0, since=SEPTEMBER - 62 * day, used_up=True
+        STRETCH, name="2026-Q3", each="quarter", allowed=9200.0, since=begun, used_up=True
     )
-    project = replace(STRETCH, each="once", allowed=300.0, since=SEPTEMBER + 15 * day)
+    mid = SEPTEMBER + 15 * day
+    project = replace(STRETCH, name="until 2026-09-30", each="once", allowed=300.0, since=mid)
     parts = (
         replace(PART, name="vision", stretch=quarter),
         replace(PART, name="cats", stretch=project),
@@ -155,7 +165,8 @@ def test_before_there_was_a_service_there_was_no_budget(service: FakeService) ->
     assert rights.of_whole(money, half) == 1234.0
     on_terms = replace(money, stretch=replace(STRETCH, usd=3100.0))
     assert rights.of_whole(on_terms, half) == pytest.approx(500.0), "five days of 31"
-    by_quarter = replace(STRETCH, each="quarter", usd=9200.0, since=SEPTEMBER + 30 * 86_400.0)
+    october = SEPTEMBER + 30 * 86_400.0
+    by_quarter = replace(STRETCH, name="2026-Q4", each="quarter", usd=9200.0, since=october)
     whole_august = half._replace(allowed=Allowed(0.0, 1.0))
     last_quarter = rights.of_whole(replace(money, stretch=by_quarter), whole_august)
     assert last_quarter == pytest.approx(9200.0 * 31 / 92)
