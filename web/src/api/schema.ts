@@ -1422,7 +1422,10 @@ export interface components {
             rolled_usd: number;
             /** Spent Usd */
             spent_usd: number;
-            /** Left Usd */
+            /**
+             * Left Usd
+             * @description 0 where more is spent than was allowed.
+             */
             left_usd: number;
             /** Since */
             since: number;
