@@ -10,7 +10,7 @@ from boa.scheduler.money.stretches import Spell
 from boa.units import Seconds, Usd, UsdPerHour
 
 
-class Charged(NamedTuple):
+class LastCharge(NamedTuple):
     """How far parts have been charged."""
 
     at: Seconds
@@ -23,7 +23,7 @@ class Charged(NamedTuple):
 class Charge(NamedTuple):
     """Accounts of those who share a budget, at a moment."""
 
-    charged: Charged
+    last: LastCharge
     loans: loans.Loans
     grants: Grants
 
@@ -58,4 +58,4 @@ def charge(
     if grants.any:
         shares = loans.shares_of(grants.root, held, of_parts, spell.hours)
         grants = grants.looked(spell._replace(shares=shares))
-    return Charge(Charged(now, total, 0.0 if held else unheld + billed), lent, grants)
+    return Charge(LastCharge(now, total, 0.0 if held else unheld + billed), lent, grants)

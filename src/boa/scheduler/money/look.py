@@ -31,7 +31,7 @@ class Look:
     """… and with what each has by right now."""
     grants: Grants
     calendar: Calendar | None
-    accounts: accounts.Accounts
+    accounts: accounts.PeriodAccounts
     months: Months
     """Up to the last look."""
 

@@ -109,7 +109,7 @@ class Purse:
         return self._in.calendar
 
     @property
-    def accounts(self) -> accounts.Accounts:
+    def accounts(self) -> accounts.PeriodAccounts:
         return self._in.accounts
 
     @property
