@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, tzinfo
 from typing import Any
 
-from boa.model.budgets import Budget
+from boa.model.budgets import WHOLE, Budget
 from boa.model.streams import payer_in
 from boa.model.terms import Terms
 from boa.scheduler.money import stretches
@@ -54,7 +54,7 @@ class Grants:
         zone: tzinfo,
         now: Seconds,
     ) -> "Grants":
-        root = sharing or Budget(name="all", per_hour=budget, terms=terms)
+        root = sharing or Budget(name=WHOLE, per_hour=budget, terms=terms)
         new = cls(root=root, shared=sharing is not None, zone=zone, at=now)
         return new.looked(Spell(now, now))
 

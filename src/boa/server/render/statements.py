@@ -7,13 +7,13 @@ from datetime import UTC, datetime
 
 from boa.api import reports as answers
 from boa.errors import InputError
-from boa.model.budgets import Budget
+from boa.model.budgets import WHOLE, Budget
 from boa.model.notices import MonthSpent
 from boa.model.streams import class_of
 from boa.runtime.history import average_budget
 from boa.scheduler.money import rights
 from boa.scheduler.money.costs import month_of
-from boa.scheduler.money.grouping import WHOLE, payer_of
+from boa.scheduler.money.grouping import payer_of
 from boa.scheduler.money.holders import Of
 from boa.scheduler.money.money_state import MoneyState
 from boa.scheduler.money.months import Allowed, month_name
