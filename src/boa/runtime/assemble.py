@@ -34,14 +34,13 @@ from boa.scheduler.money.purse import Purse
 from boa.scheduler.money.tally import Tally
 from boa.scheduler.notices import META as TOLD
 from boa.scheduler.notices import Notices
-from boa.scheduler.observe.nodes import DAY_S
 from boa.scheduler.observe.sampling import Sampling
 from boa.scheduler.plan.calculator import Calculator
 from boa.scheduler.plan.planning import Planner
 from boa.scheduler.scheduler import NodeLimits, Scheduler
 from boa.scheduler.state import SWEEPS, State, priced_as
 from boa.store.base import Saved, Store
-from boa.units import GpuName, Seconds
+from boa.units import DAY_S, GpuName, Seconds
 
 BOOT_S: Seconds = 120.0
 """Seconds until a node of a real cloud is ready, before any was seen …"""

@@ -10,7 +10,7 @@ from boa.errors import InputError
 from boa.model.budgets import WHOLE, Budget
 from boa.model.notices import MonthSpent
 from boa.model.streams import class_of
-from boa.runtime.history import average_budget
+from boa.runtime.history import BEFORE_S, average_budget
 from boa.scheduler.money import rights
 from boa.scheduler.money.cents import in_usd
 from boa.scheduler.money.costs import month_of
@@ -20,7 +20,7 @@ from boa.scheduler.money.money_state import MoneyState
 from boa.scheduler.money.months import Allowed, month_name
 from boa.scheduler.money.rights import Month
 from boa.scheduler.money.statement import RULE, Amounts, Statement, Whose, statement
-from boa.server.render.charges import DAY_S, jobs_of
+from boa.server.render.charges import jobs_of
 from boa.store.base import Store
 from boa.units import SECONDS_PER_HOUR, Seconds, Usd
 
@@ -67,7 +67,7 @@ def month_of_budget(
     it was noted down from time to time."""
     counted = money.months.get(month_name(first))
     until = min(end, now) if counted is None else counted.since
-    samples = store.sampled_between(first - DAY_S, until)
+    samples = store.sampled_between(first - BEFORE_S, until)
     noted = average_budget(samples, first, until)
     if noted is None:
         return Month(first, end, now, counted)
