@@ -7,7 +7,6 @@ from dataclasses import replace
 from datetime import UTC, tzinfo
 from pathlib import Path
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from boa.clock import Clock
 from boa.clouds.base import Cloud
@@ -154,7 +153,7 @@ def _pay_as_configured(state: State, sharing: Budget | None) -> None:
 def _zone(config: ServiceConfig) -> tzinfo:
     """By whose clocks months begin."""
     calendar = config.calendar
-    return UTC if calendar is None else ZoneInfo(calendar.time_zone)
+    return UTC if calendar is None else calendar.zone
 
 
 def _last_notice(store: Store) -> int:
