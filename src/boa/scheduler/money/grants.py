@@ -165,13 +165,12 @@ class Grants:
         return None if self.by_hand else self.stretch(self.root)
 
     def told(self, parts: tuple[PartState, ...]) -> tuple[PartState, ...]:
-        """Those who share the budget, with their terms and caps."""
+        """Those who share the budget, with what they have on terms."""
         budgets = {budget.name: budget for budget in self.root.every}
 
         def told(part: PartState) -> PartState:
             budget = budgets[part.name]
             terms, account = budget.terms, self.accounts.get(part.name)
-            part = replace(part, max_spend=budget.max_spend, borrows=budget.borrows)
             if terms is None or account is None:
                 return part
             return replace(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from boa.model.budgets import Budget
 from boa.model.calendar import Calendar, Period
 from boa.model.notices import MonthSpent
 from boa.scheduler.money import accounts, rights
@@ -33,11 +34,10 @@ STRETCH = StretchState(
     used_up=False,
 )
 PART = PartState(
-    name="",
+    budget=Budget(name="vision"),
     above=None,
     per_hour=1.0,
     right_now=1.0,
-    max_per_hour=None,
     lent=0.0,
     now_per_hour=0.0,
 )
@@ -132,7 +132,7 @@ def test_a_months_budget_is_what_its_calendar_still_allows(service: FakeService)
 
 def test_money_for_a_month_is_the_months_budget(service: FakeService) -> None:
     control, stretch = service.control, STRETCH
-    parts = (replace(PART, name="vision", stretch=replace(stretch, allowed=123.0)),)
+    parts = (replace(PART, stretch=replace(stretch, allowed=123.0)),)
     control.money = replace(control.money, sharing=TREE, stretch=stretch, parts=parts)
     whole, vision, *_ = month_spent(control.store, control.money, NOW)
     assert (whole.allowed, vision.allowed) == (stretch.allowed, 123.0)
@@ -149,8 +149,8 @@ def test_money_for_longer_than_a_month_is_a_months_by_its_even_pace_and_does_not
     mid = SEPTEMBER + 15 * day
     project = replace(STRETCH, name="until 2026-09-30", each="once", allowed=300.0, since=mid)
     parts = (
-        replace(PART, name="vision", stretch=quarter),
-        replace(PART, name="cats", stretch=project),
+        replace(PART, stretch=quarter),
+        replace(PART, budget=Budget(name="cats"), stretch=project),
     )
     control.money = replace(control.money, sharing=TREE, parts=parts)
     _, vision, cats, _ = month_spent(control.store, control.money, NOW)

@@ -66,11 +66,10 @@ def test_a_month_that_is_over_keeps_its_budget_by_the_clocks_of_every_zone(
     now = first_of(7) + 3 * 86_400.0
     stretch = stretch_at(now, each, ZoneInfo(zone))
     part = PartState(
-        name="vision",
+        budget=PART,
         above=None,
         per_hour=2.0,
         right_now=2.0,
-        max_per_hour=None,
         lent=0.0,
         now_per_hour=0.0,
         stretch=stretch,
