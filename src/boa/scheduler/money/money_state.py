@@ -51,7 +51,7 @@ class PartState:
     """One of those who share the budget."""
 
     budget: Budget
-    """What it is called, whom it pays for and what it may, in the budget in force."""
+    """Name, people and classes that it pays for, and limits, in the budget in force."""
     above: str | None
     """Name of the part that it is a part of; None: of the whole."""
     per_hour: UsdPerHour
