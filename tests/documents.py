@@ -215,6 +215,9 @@ BUDGETS: dict[str, Any] = {
             "parts": {"eve": {"budget_per_hour": 5, "parts": {"thesis": {"classes": ["bert"]}}}},
         },
         "language": {"max_per_hour": None},
+        "speech": {"budget_per_month": 730.5, "rolls_over": True, "max_spend_per_hour": 8},
+        "cats": {"budget_per_quarter": 2191.5, "borrows": False, "teams": ["cats"]},
+        "study": {"budget_total": 500, "until": "2027-03-31", "users": ["ana"]},
         "guests": None,
     },
 }

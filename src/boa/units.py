@@ -9,6 +9,7 @@ PerHour: TypeAlias = float
 GpuName: TypeAlias = str
 
 SECONDS_PER_HOUR = 3600.0
+DAY_S: Seconds = 24 * SECONDS_PER_HOUR
 
 
 def wall_time(stamp: str | None) -> Seconds | None:

@@ -1,19 +1,11 @@
-"""The command line, end to end: what it prints, where, and how it exits."""
+"""Commands that plan, end to end: what they print, where, and how they exit."""
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import boa
-from boa.cli import main
 from boa.formats.kinds import KINDS
 from integration.runner import STRICT, WORKLOAD, Boa
 
@@ -258,115 +250,6 @@ def test_the_demo_runs_the_service_and_holds_the_plan_against_what_came(
     run("demo", "-o", folder / "demo.png", code=2)
 
 
-def start(*arguments: str, **options: Any) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", "import sys, boa.cli; sys.exit(boa.cli.main())", *arguments]
-    pipes: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    return subprocess.Popen(command, **{**pipes, **options})
-
-
-def test_from_the_shell_the_exit_code_is_the_process_s(workload: str) -> None:
-    for arguments, code in (
-        (["plan", workload, "--budget", "20"], 0),
-        (["plan", workload], 2),
-        (["plan", workload, "--budget", "0.01"], 3),
-    ):
-        process = start(*arguments)
-        _, err = process.communicate()
-        assert process.returncode == code
-        assert err.count("\n") == (code != 0)
-
-
-def test_a_reader_that_goes_away_is_no_error(workload: str) -> None:
-    process = start("frontier", workload, "--points", "20000", "--json")
-    assert process.stdout is not None
-    assert process.stderr is not None
-    process.stdout.readline()
-    process.stdout.close()
-    said = process.stderr.read()
-    process.stderr.close()
-    process.wait()
-    assert said == ""
-
-
-def test_an_interrupt_ends_quietly(workload: str, tmp_path: Path) -> None:
-    pipe = tmp_path / "slow.yaml"
-    os.mkfifo(pipe)  # a file that never comes: the command waits for it
-    listen = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # a shell's & would ignore it
-    process = start("plan", str(pipe), "--budget", "20", preexec_fn=listen)
-    with pipe.open("w"):  # opens once the command reads
-        time.sleep(0.1)
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=120)
-    assert (process.returncode, out, err) == (130, "", "")
-
-
-def test_a_bug_is_one_line_unless_asked_for_more(
-    run: Boa, workload: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def broken(*_: Any, **__: Any) -> None:
-        raise ZeroDivisionError("oops")
-
-    monkeypatch.setattr("boa.solver.planner.plan", broken)
-    monkeypatch.delenv("BOA_DEBUG", raising=False)
-    run("plan", workload, "--budget", 10, code=1)
-    assert "ZeroDivisionError: oops" in run.err
-    assert "BOA_DEBUG=1" in run.err
-    monkeypatch.setenv("BOA_DEBUG", "1")
-    with pytest.raises(ZeroDivisionError):
-        main(["plan", workload, "--budget", "20"])
-
-
-def test_numbers_that_json_lacks_become_null(capsys: pytest.CaptureFixture[str]) -> None:
-    from boa.cli.console import emit_json
-
-    emit_json({"a": [float("inf"), 1.5], "b": float("nan")})
-    assert json.loads(capsys.readouterr().out, **STRICT) == {"a": [None, 1.5], "b": None}
-
-
-def test_a_failed_write_leaves_the_old_file_whole(tmp_path: Path) -> None:
-    from boa.atomic_file import draft_of
-    from boa.cli.console import write_file
-    from boa.errors import FileError
-
-    path = tmp_path / "plan.json"
-    path.write_text("old")
-    draft_of(path).mkdir()
-    with pytest.raises(FileError):
-        write_file(path, "new", "--output")
-    assert path.read_text() == "old"
-
-
-class Terminal:
-    """A stderr that is a terminal."""
-
-    def __init__(self) -> None:
-        self.said = ""
-
-    def isatty(self) -> bool:
-        return True
-
-    def write(self, text: str) -> None:
-        self.said += text
-
-    def flush(self) -> None: ...
-
-
-def test_long_steps_show_progress_on_a_terminal_and_clean_up(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    from boa.cli.console import working
-
-    terminal = Terminal()
-    monkeypatch.setattr(sys, "stderr", terminal)
-    with working("solving", delay=0.0) as progress:
-        progress(3, 10)
-        deadline = time.monotonic() + 60
-        while "solving… 3/10" not in terminal.said and time.monotonic() < deadline:
-            time.sleep(0.01)
-    assert "solving… 3/10" in terminal.said
-    assert terminal.said.endswith("\r\x1b[2K")
-
-
 @pytest.mark.parametrize("options", [(), ("--routing", "migrate")])
 def test_a_frontier_that_algorithm_1_cannot_plan_is_drawn_without_it(
     run: Boa, workload: str, tmp_path: Path, options: tuple[str, ...]
@@ -391,87 +274,3 @@ def test_one_sequence_per_class_that_a_budget_cannot_pay_exits_with_3(
         run("plan", path, "--budget", 1.3, "--deterministic", "--solver", solver, code=3)
         assert "1.41422 per hour is enough" in run.err
     run("plan", path, "--budget", 1.41422, "--deterministic")
-
-
-def test_teams_that_share_a_budget_get_their_shares(
-    run: Boa, workload: str, tmp_path: Path
-) -> None:
-    teams = tmp_path / "teams.yaml"
-    teams.write_text(
-        "{name: lab, budget_per_hour: 10, parts: {one: {budget_per_hour: 4, classes: [small]}, "
-        "other: {budget_per_hour: 4}}}"
-    )
-    plan = run.json("plan", workload, "--budgets", str(teams))
-    found = {budget["name"]: budget for budget in plan["budgets"]}
-    assert list(found) == ["lab", "one", "other"]
-    assert plan["gap"] == pytest.approx(0, abs=1e-9)
-    assert found["one"]["spend_per_hour"] >= min(4, found["one"]["wanted_per_hour"]) * (1 - 1e-9)
-    assert found["lab"]["spend_per_hour"] <= 10 * (1 + 1e-9)
-    said = run("plan", workload, "--budgets", str(teams))
-    assert "by right" in said
-    assert "no jobs" in said, "nobody's classes are the other team's"
-
-
-@pytest.mark.parametrize(
-    ("flags", "said"),
-    [
-        (("--budget", "10"), "--budget does not go with --budgets"),
-        (("--deterministic",), "--deterministic does not go with --budgets"),
-        (("--solver", "glue"), "--solver glue does not go with --budgets"),
-        (("--billing", "node", "--boot-s", "60"), "--boot-s does not go with --budgets"),
-    ],
-)
-def test_what_does_not_go_with_shared_budgets_is_refused(
-    run: Boa, workload: str, tmp_path: Path, flags: tuple[str, ...], said: str
-) -> None:
-    teams = tmp_path / "teams.yaml"
-    teams.write_text("{budget_per_hour: 10, parts: {one: {classes: [small]}}}")
-    run("plan", workload, "--budgets", str(teams), *flags, code=2)
-    assert said in run.err
-
-
-def test_a_team_that_pays_for_an_unknown_class_is_an_error_that_names_it(
-    run: Boa, workload: str, tmp_path: Path
-) -> None:
-    teams = tmp_path / "teams.yaml"
-    teams.write_text("{budget_per_hour: 10, parts: {one: {classes: [smal]}}}")
-    run("plan", workload, "--budgets", str(teams), code=2)
-    assert "one: classes: got 'smal'; expected a class of" in run.err
-    assert "small, large" in run.err
-
-
-def test_a_ceiling_below_what_a_team_needs_exits_with_3_and_names_the_team(
-    run: Boa, workload: str, tmp_path: Path
-) -> None:
-    teams = tmp_path / "teams.yaml"
-    teams.write_text("{budget_per_hour: 10, parts: {one: {max_per_hour: 1e-6, classes: [small]}}}")
-    run("plan", workload, "--budgets", str(teams), code=3)
-    assert run.err.startswith("error: one: a limit (max_per_hour) of 1e-06 per hour cannot keep up")
-
-
-def test_a_week_is_planned_with_work_that_waits_for_cheap_hours(
-    run: Boa, workload: str, tmp_path: Path
-) -> None:
-    week = tmp_path / "week.yaml"
-    week.write_text(
-        "periods: [{name: dear, hours: 08:00-08:30, budget_per_hour: 10, price_factor: 50}, "
-        "{name: cheap, budget_per_hour: 12}]"
-    )
-    plan = run.json("plan", workload, "--calendar", str(week))
-    assert [period["name"] for period in plan["periods"]] == ["dear", "cheap"]
-    assert plan["gap"] == pytest.approx(0, abs=1e-6)
-    assert {one["came"] for one in plan["waiting"]} == {"dear"}
-    for period in plan["periods"]:
-        assert period["spend_per_hour"] <= period["budget_per_hour"] * (1 + 1e-6)
-    assert "waits for cheap" in run("plan", workload, "--calendar", str(week))
-    run("plan", workload, "--calendar", str(week), "--budget", 10, code=2)
-    assert "--budget does not go with --calendar" in run.err
-
-
-def test_prices_of_an_unknown_gpu_type_are_an_error_that_names_it(
-    run: Boa, workload: str, tmp_path: Path
-) -> None:
-    week = tmp_path / "week.yaml"
-    week.write_text("periods: [{name: all, budget_per_hour: 10, prices: {H100: 2}}]")
-    run("plan", workload, "--calendar", str(week), code=2)
-    assert "all: prices: got 'H100'; expected a GPU type of" in run.err

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from boa.model.prices import Changes
 from boa.model.records import Hold, NodeRecord
-from boa.scheduler.money.costs import DAY_S, By, costs
+from boa.scheduler.money.costs import By, costs
 from boa.scheduler.money.ledger import (
     Bill,
     Totals,
@@ -23,6 +23,7 @@ from boa.scheduler.money.ledger import (
     ended_hold,
     hold_cost,
 )
+from boa.units import DAY_S
 from reading import held
 
 BEGIN, SPAN = 1_767_000_000.0, 500_000.0

@@ -21,7 +21,7 @@ class Changing(Plant):
     """A plant that is paced by a calendar: looks come every quarter of an hour, as changes do."""
 
     calendar: Calendar = CALENDAR
-    owned: accounts.Accounts = field(default_factory=accounts.Accounts)
+    owned: accounts.PeriodAccounts = field(default_factory=accounts.PeriodAccounts)
 
     def run(self, hours: float) -> "Changing":
         calendar = self.calendar
@@ -98,11 +98,11 @@ def test_stretches_of_one_look_count_for_the_period_that_they_are_in() -> None:
     """The clock stood still from the last hour of a night into the second of a day."""
     since, now = 7 * 3600.0, 10 * 3600.0
     found = accounts.looked(
-        accounts.Accounts(), CALENDAR, since, now, billed=90.0, horizon_h=1e3, bound=2.0
+        accounts.PeriodAccounts(), CALENDAR, since, now, billed=90.0, horizon_h=1e3, bound=2.0
     )
     assert found.left == {"night": 60.0 - 30.0, "day": 2 * 24.0 - 60.0}
     assert accounts.left_at(found, CALENDAR, now, 1e3) == pytest.approx(-12.0 / CALENDAR.share(0))
-    again = accounts.Accounts.from_document(found.as_document())
+    again = accounts.PeriodAccounts.from_document(found.as_document())
     assert again == found
 
 
@@ -114,7 +114,7 @@ def test_a_day_that_comes_once_a_week_saves_up_half_of_it_and_spends_that_over_i
     began = 6 * 24 * 3600.0
     ended = began + 24 * 3600.0
     found = accounts.looked(
-        accounts.Accounts(), WEEK, began, ended, billed=0.0, horizon_h=24.0, bound=0.5
+        accounts.PeriodAccounts(), WEEK, began, ended, billed=0.0, horizon_h=24.0, bound=0.5
     )
     assert found.left == {"sunday": 12 * 12.0}
     assert accounts.left_at(found, WEEK, began, 24.0) == 12 * 12.0
@@ -123,7 +123,7 @@ def test_a_day_that_comes_once_a_week_saves_up_half_of_it_and_spends_that_over_i
 
 def test_the_nearer_the_end_of_a_day_that_comes_once_a_week_the_sooner_it_makes_good() -> None:
     """It has no other hours in the coming horizon; a period that comes every day has them."""
-    owned = accounts.Accounts(left={"sunday": 12.0, "night": 12.0})
+    owned = accounts.PeriodAccounts(left={"sunday": 12.0, "night": 12.0})
     sunday, quarter = 6 * 24 * 3600.0, 6 * 3600.0
     seen = [accounts.left_at(owned, WEEK, sunday + quarter * n, 24.0) for n in range(4)]
     assert seen == pytest.approx([12.0, 16.0, 24.0, 48.0])
@@ -157,7 +157,7 @@ def test_what_a_period_owes_beyond_its_bounds_the_others_pay() -> None:
     """A day whose jobs cost more than its budget, whatever is planned."""
     day, night = 8 * 3600.0, 20 * 3600.0
     found = accounts.looked(
-        accounts.Accounts(), CALENDAR, day, night, billed=900.0, horizon_h=24.0, bound=0.5
+        accounts.PeriodAccounts(), CALENDAR, day, night, billed=900.0, horizon_h=24.0, bound=0.5
     )
     most = 0.5 * 24 * 0.5 * 24.0
     assert (found.left["day"], found.common) == (-most, 12 * 24.0 - 900.0 + most)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from boa.model.history_kept import DAY_S, HistoryKept
+from boa.model.history_kept import HistoryKept
 from boa.model.records import Hold
 from boa.scheduler.money.costs import costs
 from boa.scheduler.money.ledger import bill
@@ -17,6 +17,7 @@ from boa.store import pages
 from boa.store.checking import check
 from boa.store.sql import open_store
 from boa.store.sqlite import checkers, reason_of
+from boa.units import DAY_S
 from property.test_store import Files
 from reading import held
 from stored import changes, hold, job, node, sample

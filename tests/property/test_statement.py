@@ -3,6 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from boa.model.records import Hold
 from boa.scheduler.money.cents import cents, shared_out
 from boa.scheduler.money.costs import costs
 from boa.scheduler.money.holders import Of
@@ -77,3 +78,19 @@ def test_whoever_held_twice_as_much_pays_twice_the_idle_gpus(
         spread = 1 + (found.bill.idle + found.bill.booting) / found.bill.held
         assert abs(amounts.idle - share * found.bill.idle) <= 1 + spread
         assert abs(amounts.booting - share * found.bill.booting) <= 1 + spread
+
+
+@given(history=histories(), since=moments, until=moments)
+def test_a_line_has_what_its_jobs_held_to_a_cent_or_two(
+    history: History, since: float, until: float
+) -> None:
+    nodes, holds = history
+    found = statement(nodes, held(holds), since, until, whose)
+    lines: dict[Whose, list[Hold]] = {}
+    for hold in holds:
+        lines.setdefault(whose((hold.job, hold.stream)), []).append(hold)
+    exact = {name: 100 * bill(nodes, of, since, until).jobs for name, of in lines.items()}
+    if abs(sum(exact.values()) - found.bill.held) > 1:
+        return  # holds that outlast their nodes: jobs get no more than could be used
+    for name, amount in exact.items():
+        assert abs(found.lines.get(name, Amounts()).held - amount) <= 2

@@ -70,6 +70,7 @@ class BudgetStretch(TypedDict):
     """Left by the stretch before; negative: owed."""
     spent_usd: float
     left_usd: float
+    """0 where more is spent than was allowed."""
     since: float
     ends: float
     rolls_over: bool

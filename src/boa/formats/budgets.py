@@ -22,7 +22,7 @@ from boa.formats.shapes import (
     or_empty,
     step,
 )
-from boa.model.budgets import Budget
+from boa.model.budgets import WHOLE, Budget
 from boa.model.terms import Terms
 
 DEEPEST = 3
@@ -209,7 +209,7 @@ BUDGETS = Format(
     "classes of jobs they pay for. Money is in USD.",
     object_of(
         VERSION_1,
-        Field("name", LABEL, "Of the whole.", default="all"),
+        Field("name", LABEL, "Of the whole.", default=WHOLE),
         Field(
             "budget_per_hour",
             number(above=0, of=_RATE),
@@ -236,7 +236,7 @@ PARTS = _parts(1)
 def shared(budget: float, terms: Terms | None, parts: dict[str, Budget]) -> Budget:
     """A budget, and those who share it; an error names its place in the file."""
     try:
-        _check_names(whole := Budget(name="all", per_hour=budget, terms=terms, parts=_named(parts)))
+        _check_names(whole := Budget(name=WHOLE, per_hour=budget, terms=terms, parts=_named(parts)))
         _check_money(whole, budget or math.inf, "")
         return whole
     except Wrong as wrong:

@@ -2,10 +2,9 @@
 
 import re
 from collections.abc import Iterable
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from boa.errors import InputError
 from boa.formats.budget_terms import NO_DAY
@@ -25,7 +24,7 @@ from boa.formats.shapes import (
     text,
     then,
 )
-from boa.model.calendar import DAYS, MINUTES_PER_DAY, Calendar, Period
+from boa.model.calendar import DAYS, MINUTES_PER_DAY, Calendar, Period, zone_of
 from boa.units import GpuName, Seconds
 
 _HOURS = re.compile(r"([01]\d|2[0-4]):([0-5]\d)-([01]\d|2[0-4]):([0-5]\d)")
@@ -66,10 +65,8 @@ def _period(hours: tuple[int, int] = (0, MINUTES_PER_DAY), **values: Any) -> Per
 
 
 def _zone(value: str) -> str:
-    """UTC is known even where no time zones are installed."""
     try:
-        if value != "UTC":
-            ZoneInfo(value)
+        zone_of(value)
     except (ValueError, OSError, LookupError):
         raise BeyondSchema(value, "a time zone such as Europe/Berlin, or UTC") from None
     return value
@@ -92,8 +89,7 @@ def _moment(value: Any) -> datetime:
 def _unix(said: datetime | None, time_zone: str) -> Seconds | None:
     if said is None:
         return None
-    zone = UTC if time_zone == "UTC" else ZoneInfo(time_zone)
-    return (said if said.tzinfo else said.replace(tzinfo=zone)).timestamp()
+    return (said if said.tzinfo else said.replace(tzinfo=zone_of(time_zone))).timestamp()
 
 
 _UNTIL: Shape[datetime] = Shape(

@@ -33,9 +33,8 @@ from boa.model.kubernetes_settings import (
     NodeClass,
 )
 from boa.model.workload import GpuType
-from boa.units import GpuName
+from boa.units import DAY_S, GpuName
 
-DAY_S = 86_400.0
 MAX_ENTRIES = 100
 MAX_OWNER = 40
 """Characters: names of objects begin with it."""

@@ -32,7 +32,7 @@ from boa.model.policies import live_policies
 from boa.model.provider_settings import CLOUDS_OF
 from boa.model.service import ClassPrior
 from boa.model.workload import BILLINGS
-from boa.units import UsdPerHour
+from boa.units import DAY_S, UsdPerHour
 
 Values: TypeAlias = dict[str, Any]
 
@@ -44,7 +44,7 @@ MAX_PORT = 65_535
 MAX_WARM_PARENTS = 100
 MAX_SNAPSHOTS = 10_000
 MAX_LOG_MB = 102_400.0
-WEEK_S, DAY_S, YEAR_H = 604_800.0, 86_400.0, 8760.0
+WEEK_S, YEAR_H = 7 * DAY_S, 8760.0
 PRIOR_WEIGHTS: Mapping[str, float] = {"measured_weight": 1e12, "arrivals_weight_h": 1e6}
 """How sure a prior may be of itself, at the most."""
 _CLOUDS = list(dict.fromkeys(cloud for clouds in CLOUDS_OF.values() for cloud in clouds))

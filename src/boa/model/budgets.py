@@ -7,6 +7,9 @@ from boa.model.streams import class_of, payer_in
 from boa.model.terms import Terms
 from boa.units import UsdPerHour
 
+WHOLE = "all"
+"""Name of the whole, unless a file says another."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:

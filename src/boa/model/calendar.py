@@ -27,6 +27,11 @@ MOST_AHEAD_S: Seconds = 16 * _DAY_S
 """Two weeks and the changes of clocks in them: what has not changed by then never does."""
 
 
+def zone_of(name: str) -> tzinfo:
+    """UTC is known even where no time zones are installed."""
+    return UTC if name == "UTC" else ZoneInfo(name)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Period:
     """Hours of the week in which money is alike."""
@@ -210,7 +215,7 @@ class Calendar:
     @cached_property
     def zone(self) -> tzinfo:
         """Where clocks show its hours."""
-        return UTC if self.time_zone == "UTC" else ZoneInfo(self.time_zone)
+        return zone_of(self.time_zone)
 
     @cached_property
     def _edges(self) -> tuple[list[int], list[int]]:

@@ -2,9 +2,7 @@
 
 from dataclasses import dataclass
 
-from boa.units import Seconds
-
-DAY_S: Seconds = 86_400.0
+from boa.units import DAY_S, Seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,12 +17,11 @@ from boa.errors import InputError
 from boa.model.cluster import JobId
 from boa.packing.archive import BadPackage, checked_path
 from boa.plain_file import NotPlain, open_plain, remove_folder
-from boa.units import Seconds
+from boa.units import DAY_S, Seconds
 
 MOST_LISTED = 10_000
 MOST_FOLDERS = 64
 """Folders above a file that is told of; who nests deeper would have us open thousands at once."""
-DAY_S: Seconds = 86_400.0
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 

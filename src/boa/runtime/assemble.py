@@ -7,7 +7,6 @@ from dataclasses import replace
 from datetime import UTC, tzinfo
 from pathlib import Path
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from boa.clock import Clock
 from boa.clouds.base import Cloud
@@ -34,14 +33,13 @@ from boa.scheduler.money.purse import Purse
 from boa.scheduler.money.tally import Tally
 from boa.scheduler.notices import META as TOLD
 from boa.scheduler.notices import Notices
-from boa.scheduler.observe.nodes import DAY_S
 from boa.scheduler.observe.sampling import Sampling
 from boa.scheduler.plan.calculator import Calculator
 from boa.scheduler.plan.planning import Planner
 from boa.scheduler.scheduler import NodeLimits, Scheduler
 from boa.scheduler.state import SWEEPS, State, priced_as
 from boa.store.base import Saved, Store
-from boa.units import GpuName, Seconds
+from boa.units import DAY_S, GpuName, Seconds
 
 BOOT_S: Seconds = 120.0
 """Seconds until a node of a real cloud is ready, before any was seen …"""
@@ -155,7 +153,7 @@ def _pay_as_configured(state: State, sharing: Budget | None) -> None:
 def _zone(config: ServiceConfig) -> tzinfo:
     """By whose clocks months begin."""
     calendar = config.calendar
-    return UTC if calendar is None else ZoneInfo(calendar.time_zone)
+    return UTC if calendar is None else calendar.zone
 
 
 def _last_notice(store: Store) -> int:

@@ -17,10 +17,12 @@ from boa.model.records import Hold, NodeRecord, Point
 from boa.model.sampled import Sampled
 from boa.scheduler.money.hold_columns import charged_spans, one_price_each
 from boa.scheduler.money.ledger import charged_between, hold_cost
-from boa.units import GpuName, Seconds, Usd, UsdPerHour
+from boa.units import DAY_S, GpuName, Seconds, Usd, UsdPerHour
 
 Known: TypeAlias = list[float | None]
 """One number for each stretch; None where nobody knows."""
+BEFORE_S: Seconds = DAY_S
+"""How long before a time a sample may lie that still says something of its beginning."""
 LATE = 2.5
 """A sample holds for so many times the wait for the next one, should that not come."""
 

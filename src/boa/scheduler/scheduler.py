@@ -150,7 +150,7 @@ class Scheduler:
         self.decider.patience_s = self.purse.patience_s
         plans = self.decider.follows_plan and self.purse.ended is None
         week = self.hours.week(draft) if plans else None
-        if plans and self.planner.step(draft, self.purse.effective, self.purse.sharing, week):
+        if plans and self.planner.step(draft, self.purse.effective, self.purse.rights_now, week):
             self.decider.planned(self.planner.memory)
         for gpu in give_up_booting(draft, self._boot_s):
             why = "the last one did not get ready"

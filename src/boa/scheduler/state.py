@@ -11,7 +11,14 @@ from boa.model.job import JobRecord, Run
 from boa.model.placements import FailedPlacement
 from boa.model.records import Event, Hold, NodeRecord
 from boa.model.sweep import Sweep
-from boa.scheduler.money.ledger import Totals, closed_hold, closed_node, ended_hold, hold_cost
+from boa.scheduler.money.ledger import (
+    Totals,
+    as_until_now,
+    closed_hold,
+    closed_node,
+    ended_hold,
+    hold_cost,
+)
 from boa.scheduler.money.tally import Tally
 from boa.scheduler.words.sentences import sentence
 from boa.units import Seconds
@@ -201,6 +208,14 @@ class Draft:
         self.put_meta("totals", self.state.totals.as_document())
         self.put_meta("tally", self.state.tally.as_document())
         return job
+
+    def change_background(self, job: JobRecord) -> None:
+        """It is about to go into the background, or to leave it: from now on, not before."""
+        holds = [hold for hold in self.state.holds.values() if hold.job == job.id]
+        self.state.totals = as_until_now(
+            self.state.totals, holds, self.now, background=job.background
+        )
+        self.put_meta("totals", self.state.totals.as_document())
 
     def put_sweep(self, sweep: Sweep) -> None:
         """One that is over is stored and leaves the state."""

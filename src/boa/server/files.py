@@ -12,12 +12,12 @@ from boa.engines.passing import passed
 from boa.model.cluster import JobId
 from boa.model.job_spec import JobSpec
 from boa.model.service import ServiceConfig
-from boa.runtime.artifacts import DAY_S, ArtifactFolders, Retention
+from boa.runtime.artifacts import ArtifactFolders, Retention
 from boa.runtime.packages import ARTIFACTS, PACKAGES, PackageShelf
 from boa.runtime.places import Anywhere, KnownPlaces, Places
 from boa.runtime.snapshot import Control
 from boa.store.base import Store, StoreTrouble
-from boa.units import Seconds
+from boa.units import DAY_S, Seconds
 
 EVERY_S: Seconds = 3600.0
 """Seconds of the wall between two sweeps."""

@@ -5,13 +5,13 @@ A row of their holds goes only once a page has it, in the same transaction: the 
 
 from sqlalchemy import Connection, delete, func, select
 
-from boa.model.history_kept import DAY_S, HistoryKept
+from boa.model.history_kept import HistoryKept
 from boa.store import codec, tables
 from boa.store.checksums import sealed
 from boa.store.faults import DROPPED
 from boa.store.pages import Packing
 from boa.store.writing import put
-from boa.units import Seconds
+from boa.units import DAY_S, Seconds
 
 BITE = 50
 """Jobs that are dropped with one commit, …"""

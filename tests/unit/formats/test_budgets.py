@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from boa.errors import InputError
+from boa.formats.budgets import BUDGETS as FORMAT
 from boa.formats.budgets import parse_budgets
 from boa.formats.plain_yaml import load_yaml
 from boa.model.budgets import Budget
@@ -32,8 +33,31 @@ def test_a_tree_is_read_as_it_is_written() -> None:
         parts=(eve,),
         classes=("resnet18",),
     )
-    others = (Budget(name="language"), Budget(name="guests"))
+    monthly = Terms(usd=730.5, each="month", rolls_over=True)
+    quarterly = Terms(usd=2191.5, each="quarter")
+    total = Terms(usd=500.0, each="once", until=date(2027, 3, 31))
+    others = (
+        Budget(name="language"),
+        Budget(name="speech", per_hour=1.0, terms=monthly, max_spend=8.0),
+        Budget(
+            name="cats",
+            per_hour=1.0,
+            terms=quarterly,
+            borrows=False,
+            teams=("cats",),
+        ),
+        Budget(name="study", terms=total, users=("ana",)),
+        Budget(name="guests"),
+    )
     assert parse_budgets(BUDGETS) == Budget(name="lab", per_hour=40.0, parts=(vision, *others))
+
+
+def test_every_field_of_a_part_is_in_the_document_that_is_tried() -> None:
+    schema = FORMAT.schema()
+    parts = schema["properties"]["parts"]["additionalProperties"]
+    fields = next(one for one in (parts, *parts.get("anyOf", ())) if "properties" in one)
+    said = {name for part in BUDGETS["parts"].values() for name in part or {}}
+    assert said == set(fields["properties"])
 
 
 def test_money_is_for_months_quarters_and_projects_too() -> None:
@@ -66,7 +90,7 @@ def test_every_class_has_one_payer_and_the_whole_pays_for_the_rest() -> None:
     [
         (
             {"language": {"budget_per_hour": 26}},
-            "parts: they have 41 USD per hour by right, all together; expected at most the 40 "
+            "parts: they have 43 USD per hour by right, all together; expected at most the 40 "
             "that they share",
         ),
         (
@@ -113,7 +137,7 @@ def test_every_class_has_one_payer_and_the_whole_pays_for_the_rest() -> None:
         ),
         (
             {"vision": {"budget_per_month": 40 * 731}},
-            "parts: they have 40.0274 USD per hour by right, all together",
+            "parts: they have 42.0274 USD per hour by right, all together",
         ),
         (
             {"vision": {"budget_per_hour": 5, "max_spend_per_hour": 4}},

@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from boa.runtime.artifacts import (
-    DAY_S,
     ArtifactFolders,
     NoSuchArtifact,
     Retention,
     to_remove,
 )
+from boa.units import DAY_S
 
 
 @pytest.fixture

@@ -1,6 +1,11 @@
 """A service whose budget changes by the hour, and one whose budget ends."""
 
+import sys
+import zoneinfo
+from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
 
 from boa.model.budgets import Budget
 from boa.model.calendar import Calendar, Period
@@ -43,6 +48,28 @@ def test_after_the_end_of_the_budget_jobs_wait_and_nothing_is_rented(
     live.advance(3600.0)
     assert (live.job(later).run, live.job(later).reason) == (None, ended)
     assert not live.loop.snapshot.nodes
+    live.close()
+
+
+@pytest.fixture
+def no_zones(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A machine on which no time zones are installed."""
+    monkeypatch.setitem(sys.modules, "tzdata", None)
+    zoneinfo.reset_tzpath(to=())
+    zoneinfo.ZoneInfo.clear_cache()
+    yield
+    zoneinfo.reset_tzpath()
+    zoneinfo.ZoneInfo.clear_cache()
+
+
+@pytest.mark.usefixtures("no_zones")
+def test_a_calendar_of_utc_needs_no_time_zones(tmp_path: Path) -> None:
+    with pytest.raises(zoneinfo.ZoneInfoNotFoundError):
+        zoneinfo.ZoneInfo("UTC")
+    live = begun(tmp_path, "node")
+    live.submit(spec("known"))
+    live.advance(1800.0)
+    assert live.loop.snapshot.money.budget == 8.0
     live.close()
 
 

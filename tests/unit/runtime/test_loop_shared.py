@@ -55,12 +55,12 @@ def test_loans_are_kept_over_a_crash_and_change_what_a_team_has_by_right(tmp_pat
     live.submit(spec("other"))
     live.advance(3600.0)
     purse = live.loop.scheduler.purse
-    assert purse.sharing is not None
-    rich, poor = purse.sharing.parts
+    assert purse.rights_now is not None
+    rich, poor = purse.rights_now.parts
     assert rich.per_hour > RICH.per_hour, "it has lent"
     assert poor.max_per_hour is not None
     live.crash()
-    after = live.loop.scheduler.purse.sharing
+    after = live.loop.scheduler.purse.rights_now
     assert after is not None
     assert after.parts[0].per_hour == pytest.approx(rich.per_hour, rel=1e-3)
     live.close()
@@ -70,7 +70,7 @@ def test_another_budget_is_shared_by_the_same_parts(tmp_path: Path) -> None:
     live = served(tmp_path)
     live.loop.set_budget(16.0)
     live.settle()
-    sharing = live.loop.scheduler.purse.sharing
+    sharing = live.loop.scheduler.purse.rights_now
     assert sharing is not None
     assert [part.per_hour for part in sharing.parts] == pytest.approx([12.0, 4.0])
     assert sharing.parts[1].max_per_hour == pytest.approx(5.2)

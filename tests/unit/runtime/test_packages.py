@@ -14,10 +14,10 @@ from boa.model.access import Caller
 from boa.packing.pack import Package, pack
 from boa.runtime import packages
 from boa.runtime.packages import DRAFT_S, Kept, NoSuchPackage, PackageShelf
+from boa.units import DAY_S
 
 ANN, BOB = Caller(name="ann", role="member", team="vision"), Caller(name="bob", role="member")
 EVE, ADMIN = Caller(name="eve", role="member", team="vision"), Caller(name="root", role="admin")
-DAY_S = 86_400.0
 
 
 class Shelf(PackageShelf):

@@ -89,8 +89,8 @@ export interface paths {
         /**
          * Change
          * @description Change fields of a job that has not ended: `name`, `gpus`, `retries`,
-         *     `priority`, `weight`, `max_time_s`, `max_cost`, `deadline_s` (from now), `may_wait_s`. Null takes a limit
-         *     away.
+         *     `priority`, `weight`, `max_time_s`, `max_cost`, `deadline_s` (from now),
+         *     `may_wait_s`. Null takes a limit away.
          */
         patch: operations["change"];
         trace?: never;
@@ -1422,7 +1422,10 @@ export interface components {
             rolled_usd: number;
             /** Spent Usd */
             spent_usd: number;
-            /** Left Usd */
+            /**
+             * Left Usd
+             * @description 0 where more is spent than was allowed.
+             */
             left_usd: number;
             /** Since */
             since: number;

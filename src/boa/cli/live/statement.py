@@ -138,8 +138,14 @@ def _headline(found: "Statement") -> list[tuple[str, str]]:
     return [
         ("month", f"{month:%B %Y} ({found['days_in_month']} days): {how}"),
         ("bill", f"[bold green]{dollars(bill)}[/bold green]: {apart}"),
-        ("budget", f"{dollars(budget)} for the whole month; {percent(bill / budget)} is spent"),
+        ("budget", _budget_words(bill, budget)),
     ]
+
+
+def _budget_words(bill: float, budget: float) -> str:
+    if not budget:
+        return "none: there was no service in that month"
+    return f"{dollars(budget)} for the whole month; {percent(bill / budget)} is spent"
 
 
 def _cells(of: "StatementAmounts") -> tuple[str, ...]:

@@ -26,7 +26,7 @@ LEAST_PART = 1 / 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Accounts:
+class PeriodAccounts:
     """By the name of a period; JSON by `as_document`."""
 
     left: Mapping[str, Usd] = field(default_factory=dict)
@@ -43,7 +43,7 @@ class Accounts:
         return {"common": self.common, **{name: dict(of) for name, of in by_period.items()}}
 
     @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> "Accounts":
+    def from_document(cls, document: Mapping[str, Any]) -> "PeriodAccounts":
         """Older ones may have money in common: it is forgone."""
         return cls(**{**document, "common": min(document["common"], 0.0)})
 
@@ -54,7 +54,7 @@ class Accounts:
 
 
 def looked(
-    accounts: Accounts,
+    accounts: PeriodAccounts,
     calendar: Calendar,
     since: Seconds,
     now: Seconds,
@@ -62,7 +62,7 @@ def looked(
     billed: Usd,
     horizon_h: float,
     bound: float,
-) -> Accounts:
+) -> PeriodAccounts:
     """After a look at the ledger; `bound`: horizons whose money, of the hours that a period has in
     them, it saves up or owes at most. What was billed since the last look is spread evenly over
     it."""
@@ -101,7 +101,7 @@ def _part(calendar: Calendar, number: int, horizon_h: float) -> float:
     return max(calendar.share(number), min(spell_h / horizon_h, 1.0))
 
 
-def left_at(accounts: Accounts, calendar: Calendar, moment: Seconds, horizon_h: float) -> Usd:
+def left_at(accounts: PeriodAccounts, calendar: Calendar, moment: Seconds, horizon_h: float) -> Usd:
     """Dollars left over in the period that holds, as if it held all the time: the coming horizon
     has only so many of its hours to make them good in, the fewer the nearer its end is, if it does
     not come again soon. With them what everybody owes, spread over all hours."""
@@ -118,7 +118,7 @@ def _coming(calendar: Calendar, number: int, moment: Seconds, horizon_h: float) 
     return max(held / (horizon_h * SECONDS_PER_HOUR), LEAST_PART)
 
 
-def state(accounts: Accounts, calendar: Calendar, now: Seconds) -> CalendarState:
+def state(accounts: PeriodAccounts, calendar: Calendar, now: Seconds) -> CalendarState:
     """The period that holds, and the next one."""
     change, ended = calendar.next_change(now), now >= calendar.ends
     goes_on = math.isfinite(change) and change < calendar.ends

@@ -12,6 +12,10 @@ def cents(amount: Usd) -> int:
     return round(amount * CENTS)
 
 
+def in_usd(amount: int) -> Usd:
+    return amount / CENTS
+
+
 def shared_out(total: int, weights: Sequence[float]) -> list[int]:
     """`total` cents, shared out by weights that are not negative: they add up to it exactly, and
     each is within a cent of its part. All that is wanting goes to those who lost most by rounding

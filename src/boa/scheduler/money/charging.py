@@ -7,10 +7,10 @@ from boa.model.budgets import Budget
 from boa.scheduler.money import loans
 from boa.scheduler.money.grants import Grants
 from boa.scheduler.money.stretches import Spell
-from boa.units import Seconds, Usd, UsdPerHour
+from boa.units import SECONDS_PER_HOUR, Seconds, Usd, UsdPerHour
 
 
-class Charged(NamedTuple):
+class LastCharge(NamedTuple):
     """How far parts have been charged."""
 
     at: Seconds
@@ -23,7 +23,7 @@ class Charged(NamedTuple):
 class Charge(NamedTuple):
     """Accounts of those who share a budget, at a moment."""
 
-    charged: Charged
+    last: LastCharge
     loans: loans.Loans
     grants: Grants
 
@@ -44,18 +44,18 @@ def charge(
     (since, billed_then, unheld), lent, grants = before
     billed = total - billed_then
     of_parts = billed + unheld if held else 0.0
-    spell = Spell(since, now, billed, rate=rate, of_parts=of_parts)
+    hours = (now - since) / SECONDS_PER_HOUR
+    shares = loans.shares_of(grants.root, held, of_parts, hours)
     if tree is not None:
         lent = loans.looked(
             lent,
             tree,
-            hours=spell.hours,
+            hours=hours,
             billed=of_parts,
-            shares=loans.shares_of(tree, held, of_parts, spell.hours),
+            shares=shares,
             horizon_h=min(horizon_h, loans.HORIZON_H),
             usual=usual,
         )
     if grants.any:
-        shares = loans.shares_of(grants.root, held, of_parts, spell.hours)
-        grants = grants.looked(spell._replace(shares=shares))
-    return Charge(Charged(now, total, 0.0 if held else unheld + billed), lent, grants)
+        grants = grants.looked(Spell(since, now, billed, shares, rate, of_parts))
+    return Charge(LastCharge(now, total, 0.0 if held else unheld + billed), lent, grants)

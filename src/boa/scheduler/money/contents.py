@@ -9,8 +9,8 @@ from boa.model.calendar import Calendar
 from boa.model.terms import Terms
 from boa.model.workload import Billing
 from boa.scheduler.money import accounts, months, pacing, steering
-from boa.scheduler.money.accounts import Accounts
-from boa.scheduler.money.charging import Charge, Charged
+from boa.scheduler.money.accounts import PeriodAccounts
+from boa.scheduler.money.charging import Charge, LastCharge
 from boa.scheduler.money.grants import Grants
 from boa.scheduler.money.ledger import NOTHING, Bill
 from boa.scheduler.money.loans import Loans
@@ -73,8 +73,8 @@ class Contents:
     calendar: Calendar | None
     """As scaled at run time."""
     grants: Grants
-    charged: Charged
-    accounts: Accounts = field(default_factory=Accounts)
+    charged: LastCharge
+    accounts: PeriodAccounts = field(default_factory=PeriodAccounts)
     """Those of the calendar's periods."""
     loans: Loans = field(default_factory=Loans)
     set_at: Times = field(default_factory=dict)
@@ -90,7 +90,7 @@ class Contents:
             steered=steering.Steered(at=now, billed=0.0),
             calendar=configured.calendar,
             grants=grants,
-            charged=Charged(now, NOTHING.total),
+            charged=LastCharge(now, NOTHING.total),
         )
 
     def as_document(self) -> dict[str, Any]:
@@ -126,7 +126,7 @@ class Contents:
             steered=steering.forgiven(self.steered),
             calendar=calendar,
             grants=replace(self.grants, by_hand=True),
-            accounts=Accounts(),
+            accounts=PeriodAccounts(),
             set_at={**self.set_at, "budget": now},
         )
 
@@ -141,7 +141,7 @@ class Contents:
             steered=steering.forgiven(self.steered),
             calendar=configured.calendar,
             grants=grants,
-            accounts=Accounts(),
+            accounts=PeriodAccounts(),
             set_at={name: at for name, at in self.set_at.items() if name != "budget"},
         )
 
@@ -200,7 +200,7 @@ class Contents:
             steered=_steered(saved, bill, now),
             grants=self.grants.loaded(saved, pace.at, same=same),
             loans=Loans.from_document(saved["loans"]) if "loans" in saved else self.loans,
-            charged=Charged(*saved.get("charged", (pace.at, pace.total))),
+            charged=LastCharge(*saved.get("charged", (pace.at, pace.total))),
             set_at=saved.get("set_at", {}),
             months=months.from_document(saved.get("months", {})),
         )
@@ -209,7 +209,7 @@ class Contents:
         return replace(
             found,
             calendar=self.calendar.scaled(saved["week"] / self.calendar.average),
-            accounts=Accounts.from_document(saved["accounts"]),
+            accounts=PeriodAccounts.from_document(saved["accounts"]),
         )
 
 

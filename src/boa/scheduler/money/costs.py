@@ -16,11 +16,10 @@ from boa.model.records import Hold, NodeRecord
 from boa.model.streams import class_of, classes_of
 from boa.scheduler.money.hold_columns import charged_spans, one_price_each
 from boa.scheduler.money.ledger import Bill, bill, charged_between, hold_cost, usable_between
-from boa.units import SECONDS_PER_HOUR, Seconds, Usd, UsdPerHour
+from boa.units import DAY_S, SECONDS_PER_HOUR, Seconds, Usd, UsdPerHour
 
 By: TypeAlias = Literal["day", "class", "job"]
 Rows: TypeAlias = list[dict[str, Any]]
-DAY_S: Seconds = 86_400.0
 _FIGURES = ("total_usd", "jobs_usd", "idle_usd", "provisioning_usd", "gpu_hours")
 
 

@@ -9,9 +9,9 @@ from statistics import stdev
 from typing import Literal, TypeAlias
 
 from boa.model.records import NodeRecord
-from boa.scheduler.money.costs import DAY_S, forecast_month, month_of
+from boa.scheduler.money.costs import forecast_month, month_of
 from boa.scheduler.money.ledger import bill
-from boa.units import SECONDS_PER_HOUR, Seconds, Usd, UsdPerHour
+from boa.units import DAY_S, SECONDS_PER_HOUR, Seconds, Usd, UsdPerHour
 
 Basis: TypeAlias = Literal["none", "short", "spend"]
 """Ground that a forecast stands on: nothing was spent yet; the pace of less than an hour; the pace

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, tzinfo
 from typing import Any
 
-from boa.model.budgets import Budget
+from boa.model.budgets import WHOLE, Budget
 from boa.model.streams import payer_in
 from boa.model.terms import Terms
 from boa.scheduler.money import stretches
@@ -54,7 +54,7 @@ class Grants:
         zone: tzinfo,
         now: Seconds,
     ) -> "Grants":
-        root = sharing or Budget(name="all", per_hour=budget, terms=terms)
+        root = sharing or Budget(name=WHOLE, per_hour=budget, terms=terms)
         new = cls(root=root, shared=sharing is not None, zone=zone, at=now)
         return new.looked(Spell(now, now))
 
@@ -165,13 +165,12 @@ class Grants:
         return None if self.by_hand else self.stretch(self.root)
 
     def told(self, parts: tuple[PartState, ...]) -> tuple[PartState, ...]:
-        """Those who share the budget, with their terms and caps."""
+        """Those who share the budget, with what they have on terms."""
         budgets = {budget.name: budget for budget in self.root.every}
 
         def told(part: PartState) -> PartState:
             budget = budgets[part.name]
             terms, account = budget.terms, self.accounts.get(part.name)
-            part = replace(part, max_spend=budget.max_spend, borrows=budget.borrows)
             if terms is None or account is None:
                 return part
             return replace(

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, cast, get_args
 
-from boa.model.budgets import Budget
+from boa.model.budgets import WHOLE, Budget
 from boa.model.cluster import JobId
 from boa.model.held import Held
 from boa.model.job import JobRecord
@@ -17,8 +17,6 @@ from boa.units import Seconds
 What: TypeAlias = Literal["day", "class", "job", "team", "user", "payer", "tag"]
 WHAT: tuple[What, ...] = get_args(What)
 TAG = "tag:"
-WHOLE = "all"
-"""Name of the budget where nobody shares it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,8 @@ class Totals:
     """Parts of gone nodes: holds of a node that is still there are in `jobs` already."""
     jobs: Usd = 0.0
     background: Usd = 0.0
-    """Part of `jobs` that went to jobs in the background: without them it would be idle."""
+    """Part of `jobs` that went to jobs in the background: without them it would be idle. Negative,
+    while a hold is open whose job has only gone there since."""
 
     def as_document(self) -> dict[str, Any]:
         return {
@@ -96,6 +97,15 @@ def closed_hold(totals: Totals, hold: Hold, *, background: bool = False) -> Tota
         jobs=totals.jobs + cost,
         background=totals.background + (cost if background else 0.0),
     )
+
+
+def as_until_now(
+    totals: Totals, holds: Iterable[Hold], now: Seconds, *, background: bool
+) -> Totals:
+    """When their job leaves the background, or goes there: what they cost until now stays what it
+    was. `background`: it was there."""
+    cost = sum(hold_cost(hold, now) for hold in holds)
+    return replace(totals, background=totals.background + (cost if background else -cost))
 
 
 def at(

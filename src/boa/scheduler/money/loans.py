@@ -115,17 +115,12 @@ def states(
     def within(budget: Budget, above: str | None) -> Iterator[PartState]:
         for part in budget.parts:
             yield PartState(
-                name=part.name,
+                budget=part,
                 above=above,
                 per_hour=part.per_hour,
                 right_now=rights[part.name],
-                max_per_hour=part.max_per_hour,
                 lent=loans.lent.get(part.name, 0.0),
                 now_per_hour=shares.get(part.name, 0.0) * now_per_hour,
-                lends=part.lends,
-                classes=part.classes,
-                users=part.users,
-                teams=part.teams,
             )
             yield from within(part, part.name)
 

@@ -27,11 +27,11 @@ class Look:
     loans: loans.Loans
     tree: Budget | None
     """Those who share it, as configured …"""
-    sharing: Budget | None
+    rights_now: Budget | None
     """… and with what each has by right now."""
     grants: Grants
     calendar: Calendar | None
-    accounts: accounts.Accounts
+    accounts: accounts.PeriodAccounts
     months: Months
     """Up to the last look."""
 
@@ -63,9 +63,9 @@ class Look:
         )
 
     def _parts(self, state: State, now: Seconds, now_per_hour: UsdPerHour) -> tuple[PartState, ...]:
-        if self.tree is None or self.sharing is None:
+        if self.tree is None or self.rights_now is None:
             return ()
         held = tally.rates(paying_holds(state), now)
         shares = loans.shares_of(self.tree, held, now_per_hour)
-        of = loans.states(self.loans, self.tree, self.sharing, shares, now_per_hour)
+        of = loans.states(self.loans, self.tree, self.rights_now, shares, now_per_hour)
         return self.grants.told(of)

@@ -50,30 +50,24 @@ class StretchState:
 class PartState:
     """One of those who share the budget."""
 
-    name: str
+    budget: Budget
+    """Name, people and classes that it pays for, and limits, in the budget in force."""
     above: str | None
     """Name of the part that it is a part of; None: of the whole."""
     per_hour: UsdPerHour
     """USD per hour that it has by right …"""
     right_now: UsdPerHour
     """… and while loans are paid back."""
-    max_per_hour: UsdPerHour | None
     lent: Usd
     """USD of its share that others have had; negative: it had theirs."""
     now_per_hour: UsdPerHour
     """USD per hour of what its jobs hold, and its part of what nobody does."""
-    lends: bool = True
-    classes: tuple[str, ...] = ()
-    """Job classes that it pays for itself, not through a part."""
-    users: tuple[str, ...] = ()
-    """Users whose jobs it is for …"""
-    teams: tuple[str, ...] = ()
-    """… and teams; none of both: everybody's."""
-    max_spend: UsdPerHour | None = None
-    """The most that its jobs hold at any moment. None: no cap."""
-    borrows: bool = True
     stretch: StretchState | None = None
     """Time that its money is for, where that is on terms; None: it is by the hour."""
+
+    @property
+    def name(self) -> str:
+        return self.budget.name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,5 +31,5 @@ def paid_for(state: State, now: Seconds) -> Bill:
     """The bill as if nobody were there in the background: what they hold is idle."""
     whole, paying = bill(state, now), {id(hold) for hold in paying_holds(state)}
     open_now = sum(hold_cost(h, now) for h in state.holds.values() if id(h) not in paying)
-    used = min(state.totals.background + open_now, whole.jobs)
+    used = min(max(state.totals.background + open_now, 0.0), whole.jobs)
     return replace(whole, jobs=whole.jobs - used, idle=whole.idle + used)

@@ -109,7 +109,7 @@ class Purse:
         return self._in.calendar
 
     @property
-    def accounts(self) -> accounts.Accounts:
+    def accounts(self) -> accounts.PeriodAccounts:
         return self._in.accounts
 
     @property
@@ -204,7 +204,7 @@ class Purse:
         return self.max_spend, named_cap(self.max_spend, self.max_spend_set)
 
     @property
-    def sharing(self) -> Budget | None:
+    def rights_now(self) -> Budget | None:
         """Those who share the budget, with what each has by right now that loans are paid back."""
         tree = self._tree_now
         horizon_h = min(self.horizon_h, loans.HORIZON_H)
@@ -214,7 +214,7 @@ class Purse:
     def _tree_shown(self) -> tuple[Budget | None, Budget | None]:
         """Those who share it and what each has by right now: nothing, once the budget has ended."""
         if self.budget:
-            return self._tree_now, self.sharing
+            return self._tree_now, self.rights_now
         tree = self._in.grants.tree(self.week)
         return tree, None if tree is None else tree.scaled(0.0)
 
@@ -373,7 +373,7 @@ class Purse:
 
     def state_of(self, state: State, now: Seconds) -> Callable[[], MoneyState]:
         """The same for whoever may look later, from any thread; `state` does not change."""
-        tree, sharing = self._tree_shown
+        tree, rights_now = self._tree_shown
         look = Look(
             pace=self._in.pace,
             max_spend=self.max_spend,
@@ -383,7 +383,7 @@ class Purse:
             max_spend_set=self.max_spend_set,
             loans=self._in.loans,
             tree=tree,
-            sharing=sharing,
+            rights_now=rights_now,
             grants=self._in.grants,
             calendar=self._in.calendar,
             accounts=self._in.accounts,

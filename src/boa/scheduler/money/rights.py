@@ -31,10 +31,17 @@ class Month(NamedTuple):
     def over(self) -> bool:
         return self.now >= self.end
 
+    @property
+    def before_service(self) -> bool:
+        """Nobody had anything to spend in it."""
+        return self.over and self.allowed is None
+
 
 def of_whole(money: MoneyState, month: Month) -> Usd:
     """As it was since the service began, and for what is to come as it is in force: by the
     calendar's hours, or what its terms give this month."""
+    if month.before_service:
+        return 0.0
     if money.stretch is not None:
         return _of_stretch(money.stretch, month)
     if month.allowed is not None:
@@ -42,7 +49,7 @@ def of_whole(money: MoneyState, month: Month) -> Usd:
     else:
         so_far = money.budget * (month.until - month.first) / SECONDS_PER_HOUR
     if month.over:
-        return 0.0 if month.allowed is None else so_far  # there was no service
+        return so_far
     rest = money.budget * (month.end - month.until) / SECONDS_PER_HOUR
     return so_far + (rest if money.calendar is None else money.calendar.month_left)
 
@@ -50,6 +57,8 @@ def of_whole(money: MoneyState, month: Month) -> Usd:
 def of_part(part: Budget, money: MoneyState, month: Month, whole: Usd) -> Usd:
     """`whole`: dollars of the whole. By the hour a part has the same share of them as of an hour's;
     its money on terms, and all where the whole's is, is what it is."""
+    if month.before_service:
+        return 0.0
     stretch = next((one.stretch for one in money.parts if one.name == part.name), None)
     if stretch is not None:
         return _of_stretch(stretch, month)
@@ -60,15 +69,16 @@ def of_part(part: Budget, money: MoneyState, month: Month, whole: Usd) -> Usd:
 
 
 def _of_stretch(stretch: StretchState, month: Month) -> Usd:
-    """Money of the present stretch as it is there, of an earlier one as it is configured now; of
-    one that is longer than the month, by its even pace."""
-    if month.over and month.allowed is None:
-        return 0.0
-    if stretch.each == "month" and not month.over:
-        return stretch.allowed
+    """Money of the present stretch as it is there, of another one as it is configured now; of one
+    that is longer than the month, by its even pace. The month is UTC's, and the stretch that of the
+    same name, whatever the clocks that it goes by: they are hours apart at most."""
     usd, begins, ends = stretch.allowed, stretch.since, stretch.ends
-    if stretch.each != "once" and month.end <= begins:
-        usd = stretch.usd
-        _, begins, ends = Terms(usd=usd, each=stretch.each).span(month.first)
+    if stretch.each != "once":
+        span = Terms(usd=stretch.usd, each=stretch.each).span(month.first)
+        if span.name != stretch.name:
+            usd, begins = stretch.usd, span.begins
+        elif stretch.each == "month":
+            return usd
+        begins, ends = max(begins, span.begins), span.ends
     common = min(ends, month.end) - max(begins, month.begun)
     return usd * max(common, 0.0) / (ends - begins) if ends > begins else 0.0

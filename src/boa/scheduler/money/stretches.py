@@ -117,10 +117,6 @@ class Spell(NamedTuple):
     of_parts: Usd | None = None
     """Dollars that parts are charged, where these are not what was billed."""
 
-    @property
-    def hours(self) -> float:
-        return (self.ends - self.begins) / SECONDS_PER_HOUR
-
 
 def on_terms(tree: Budget) -> Iterator[tuple[Budget, Terms]]:
     for budget in tree.every:

@@ -13,9 +13,7 @@ from boa.scheduler.lifecycle import drop_node, leave_node
 from boa.scheduler.observe.reconcile import Changed, Orphan, Release, Rent, adopted, reconcile
 from boa.scheduler.state import Draft, owner_of
 from boa.scheduler.words.of_nodes import not_ready, release_fields
-from boa.units import GpuName, Seconds
-
-DAY_S: Seconds = 86_400.0
+from boa.units import DAY_S, GpuName, Seconds
 
 
 def observe_cloud(draft: Draft, listed: Sequence[CloudNode], at: Seconds) -> list[Rent | Release]:

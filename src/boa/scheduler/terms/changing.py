@@ -86,6 +86,8 @@ def amend(
         urgency = 1.0  # as it is found at the next decision
     if job.background and spec.priority != "background":
         draft.arrived.append(replace(job, spec=spec))  # from now on it is planned and paid for
+    if job.background != (spec.priority == "background"):
+        draft.change_background(job)
     draft.tell("changed", job=job.id, name=job.name, fields=_flat(changed, job.spec.tags))
     draft.replan |= not changed.keys() <= _WORDS
     return draft.put_job(

@@ -3,8 +3,8 @@
 import math
 from collections.abc import Mapping
 from datetime import UTC, datetime, tzinfo
-from zoneinfo import ZoneInfo
 
+from boa.model.calendar import zone_of
 from boa.model.cluster import JobId
 from boa.scheduler.money.money_state import MoneyState, SetAtRunTime
 from boa.units import Seconds, UsdPerHour
@@ -85,7 +85,7 @@ def calendar_words(money: MoneyState) -> str:
     calendar = money.calendar
     if calendar is None:
         return ""
-    zone: tzinfo = UTC if calendar.time_zone == "UTC" else ZoneInfo(calendar.time_zone)
+    zone = zone_of(calendar.time_zone)
     if calendar.period is None:
         return budget_ended(calendar.ends_at, zone)
     week = f"${calendar.week:.4g}/h over a week"

@@ -8,7 +8,7 @@ from boa.model.budgets import Budget
 from boa.model.cluster import JobId
 from boa.model.job import JobRecord
 from boa.model.records import NodeRecord
-from boa.runtime.history import average_budget
+from boa.runtime.history import BEFORE_S, average_budget
 from boa.scheduler.money.costs import costs
 from boa.scheduler.money.forecast import Forecast, forecast, looks_back_to
 from boa.scheduler.money.grouping import Grouped, grouped
@@ -16,8 +16,6 @@ from boa.scheduler.money.ledger import Bill, bill
 from boa.store.base import Store
 from boa.units import Seconds, UsdPerHour
 
-DAY_S: Seconds = 86_400.0
-"""So far back the budget of a moment was noted down at the latest, unless the service was away."""
 PAGE = 1000
 """Jobs that are read at a time where it is asked whose they are."""
 MAX_NAMED = 10_000
@@ -55,7 +53,7 @@ def charged(
     first = _first(nodes, now)
     allowed = None
     if by is None:
-        samples = store.sampled_between(max(since, first) - DAY_S, until)
+        samples = store.sampled_between(max(since, first) - BEFORE_S, until)
         allowed = average_budget(samples, max(since, first), until)
     return Charged(
         since=since,

@@ -221,20 +221,21 @@ def _calendar(money: MoneyState) -> dict[str, BudgetCalendar]:
 
 
 def _sharer(part: PartState) -> BudgetPart:
+    budget = part.budget
     found: BudgetPart = {
-        "name": part.name,
+        "name": budget.name,
         "above": part.above,
         "budget_per_hour": part.per_hour,
         "right_now_per_hour": part.right_now,
-        "max_per_hour": part.max_per_hour,
+        "max_per_hour": budget.max_per_hour,
         "lent_usd": part.lent,
         "spend_now_per_hour": part.now_per_hour,
-        "lends": part.lends,
-        "classes": list(part.classes),
-        "users": list(part.users),
-        "teams": list(part.teams),
-        "max_spend_per_hour": part.max_spend,
-        "borrows": part.borrows,
+        "lends": budget.lends,
+        "classes": list(budget.classes),
+        "users": list(budget.users),
+        "teams": list(budget.teams),
+        "max_spend_per_hour": budget.max_spend,
+        "borrows": budget.borrows,
     }
     if part.stretch is not None:
         found["stretch"] = _stretch(part.stretch)

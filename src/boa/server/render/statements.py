@@ -7,19 +7,20 @@ from datetime import UTC, datetime
 
 from boa.api import reports as answers
 from boa.errors import InputError
-from boa.model.budgets import Budget
+from boa.model.budgets import WHOLE, Budget
 from boa.model.notices import MonthSpent
 from boa.model.streams import class_of
-from boa.runtime.history import average_budget
+from boa.runtime.history import BEFORE_S, average_budget
 from boa.scheduler.money import rights
+from boa.scheduler.money.cents import in_usd
 from boa.scheduler.money.costs import month_of
-from boa.scheduler.money.grouping import WHOLE, payer_of
+from boa.scheduler.money.grouping import payer_of
 from boa.scheduler.money.holders import Of
 from boa.scheduler.money.money_state import MoneyState
 from boa.scheduler.money.months import Allowed, month_name
 from boa.scheduler.money.rights import Month
 from boa.scheduler.money.statement import RULE, Amounts, Statement, Whose, statement
-from boa.server.render.charges import DAY_S, jobs_of
+from boa.server.render.charges import jobs_of
 from boa.store.base import Store
 from boa.units import SECONDS_PER_HOUR, Seconds, Usd
 
@@ -66,7 +67,7 @@ def month_of_budget(
     it was noted down from time to time."""
     counted = money.months.get(month_name(first))
     until = min(end, now) if counted is None else counted.since
-    samples = store.sampled_between(first - DAY_S, until)
+    samples = store.sampled_between(first - BEFORE_S, until)
     noted = average_budget(samples, first, until)
     if noted is None:
         return Month(first, end, now, counted)
@@ -85,12 +86,12 @@ def month_spent(store: Store, money: MoneyState, now: Seconds) -> list[MonthSpen
     by_payer = found.added_up(lambda whose: whose.payer)
     month = month_of_budget(store, money, first, end, now)
     budget = rights.of_whole(money, month)
-    spent = [MonthSpent(month=first, part="", spent=found.bill.total / 100, allowed=budget)]
+    spent = [MonthSpent(month=first, part="", spent=in_usd(found.bill.total), allowed=budget)]
     for part in [] if money.sharing is None else list(money.sharing.every)[1:]:
         within = sum(by_payer.get(inner.name, Amounts()).total for inner in part.every)
         allowed = rights.of_part(part, money, month, budget)
         if allowed > 0:
-            one = MonthSpent(month=first, part=part.name, spent=within / 100, allowed=allowed)
+            one = MonthSpent(month=first, part=part.name, spent=in_usd(within), allowed=allowed)
             spent.append(one)
     return spent
 
@@ -130,10 +131,10 @@ def document(
 
 def _amounts(amounts: Amounts) -> answers.StatementAmounts:
     return {
-        "total_usd": amounts.total / 100,
-        "held_usd": amounts.held / 100,
-        "idle_usd": amounts.idle / 100,
-        "booting_usd": amounts.booting / 100,
+        "total_usd": in_usd(amounts.total),
+        "held_usd": in_usd(amounts.held),
+        "idle_usd": in_usd(amounts.idle),
+        "booting_usd": in_usd(amounts.booting),
         "gpu_hours": amounts.gpu_hours,
         "jobs": amounts.jobs,
     }
@@ -169,6 +170,6 @@ def _payer(
         "name": name,
         "above": None if name is None else above.get(name),
         **_amounts(spent.get(name, Amounts())),
-        "with_parts_usd": within / 100,
+        "with_parts_usd": in_usd(within),
         "budget_usd": right,
     }

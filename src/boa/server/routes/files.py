@@ -12,7 +12,6 @@ from starlette.responses import StreamingResponse
 from boa.api import files as answers
 from boa.errors import InputError
 from boa.model.job import JobRecord
-from boa.runtime.artifacts import DAY_S
 from boa.runtime.packages import MAX_PART, Kept
 from boa.server.context import Service, only_known_parameters
 from boa.server.files import JobFiles
@@ -21,6 +20,7 @@ from boa.server.http.bodies import read
 from boa.server.http.errors import Malformed, documented
 from boa.server.http.streams import LiveStream
 from boa.server.routes.jobs import JobPath
+from boa.units import DAY_S
 
 CHUNK = 256 * 1024
 OCTETS = "application/octet-stream"

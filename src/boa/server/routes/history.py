@@ -9,7 +9,17 @@ from fastapi import APIRouter, Depends, Query
 from boa.api import history as answers
 from boa.errors import InputError
 from boa.model.records import Point
-from boa.runtime.history import HeldRun, Noted, Rented, Stretches, noted, rates, rented, runs
+from boa.runtime.history import (
+    BEFORE_S,
+    HeldRun,
+    Noted,
+    Rented,
+    Stretches,
+    noted,
+    rates,
+    rented,
+    runs,
+)
 from boa.scheduler.state import priced_as
 from boa.server.context import Service, only_known_parameters
 from boa.server.http.errors import documented
@@ -17,12 +27,9 @@ from boa.server.http.shared_answers import Shared, nearly
 from boa.server.routes.jobs import JobPath
 from boa.server.routes.money import Moment
 from boa.store.base import Store
-from boa.units import Seconds
+from boa.units import DAY_S, Seconds
 
-DAY_S: Seconds = 86_400.0
 LEAST_POINTS, POINTS, MOST_POINTS = 2, 120, 500
-BEFORE_S: Seconds = DAY_S
-"""How long before the beginning a sample may lie that still says something of it."""
 MOST_S: Seconds = 400 * DAY_S
 """The longest time that is asked for at once: a year, and what belongs to it."""
 

@@ -155,7 +155,7 @@ def test_the_amount_is_said_to_be_the_weeks_where_a_calendar_holds(
 ) -> None:
     by_day = Period(name="day", budget=20.0, begins=0, ends=720)
     calendar = Calendar(periods=(by_day, Period(name="night", budget=40.0)))
-    state = accounts.state(accounts.Accounts(), calendar, NOW)
+    state = accounts.state(accounts.PeriodAccounts(), calendar, NOW)
     service.control.money = replace(service.control.money, calendar=state, allowed=20.0)
     words = "week $30.00/h on average, which is what `boa budget set` sets"
     for command in (["set", "--max-spend", "90"], ["show"]):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from boa.model.budgets import Budget
 from boa.model.calendar import Calendar, Period
 from boa.model.notices import MonthSpent
 from boa.scheduler.money import accounts, rights
@@ -33,11 +34,10 @@ STRETCH = StretchState(
     used_up=False,
 )
 PART = PartState(
-    name="",
+    budget=Budget(name="vision"),
     above=None,
     per_hour=1.0,
     right_now=1.0,
-    max_per_hour=None,
     lent=0.0,
     now_per_hour=0.0,
 )
@@ -79,6 +79,14 @@ def test_a_month_that_has_not_begun_is_named_as_it_was_given(
     assert f"--month: got '{month}'; expected a month that has begun, such as" in run.err
 
 
+def test_a_month_before_the_service_has_a_statement_without_a_budget(
+    run: Boa, service: FakeService
+) -> None:
+    said = run("statement", "--month", "2020-01")
+    assert "January 2020 (31 days): complete" in said
+    assert "budget    none: there was no service in that month" in said
+
+
 def test_what_was_saved_is_not_said_of_too_few_jobs(run: Boa, service: FakeService) -> None:
     assert "it takes 10 to say anything" in run("saved").replace("\n", " ")
     assert run.json("saved")["state"] == "none"
@@ -113,7 +121,8 @@ def test_a_months_budget_is_what_its_calendar_still_allows(service: FakeService)
     control = service.control
     by_day = Period(name="day", budget=30.0, begins=480, ends=1200)
     calendar = Calendar(periods=(by_day, Period(name="night", budget=10.0)))
-    state, tree = accounts.state(accounts.Accounts(), calendar, NOW), replace(TREE, per_hour=10.0)
+    state = accounts.state(accounts.PeriodAccounts(), calendar, NOW)
+    tree = replace(TREE, per_hour=10.0)
     control.money = replace(control.money, budget=10.0, sharing=tree, calendar=state)
     whole, vision, *_ = month_spent(control.store, control.money, NOW)
     to_come = calendar.allowed(NOW, month_of(NOW)[1])
@@ -123,7 +132,7 @@ def test_a_months_budget_is_what_its_calendar_still_allows(service: FakeService)
 
 def test_money_for_a_month_is_the_months_budget(service: FakeService) -> None:
     control, stretch = service.control, STRETCH
-    parts = (replace(PART, name="vision", stretch=replace(stretch, allowed=123.0)),)
+    parts = (replace(PART, stretch=replace(stretch, allowed=123.0)),)
     control.money = replace(control.money, sharing=TREE, stretch=stretch, parts=parts)
     whole, vision, *_ = month_spent(control.store, control.money, NOW)
     assert (whole.allowed, vision.allowed) == (stretch.allowed, 123.0)
@@ -133,13 +142,15 @@ def test_money_for_longer_than_a_month_is_a_months_by_its_even_pace_and_does_not
     service: FakeService,
 ) -> None:
     control, day = service.control, 86_400.0
+    begun = SEPTEMBER - 62 * day
     quarter = replace(
-        STRETCH, each="quarter", allowed=9200.0, since=SEPTEMBER - 62 * day, used_up=True
+        STRETCH, name="2026-Q3", each="quarter", allowed=9200.0, since=begun, used_up=True
     )
-    project = replace(STRETCH, each="once", allowed=300.0, since=SEPTEMBER + 15 * day)
+    mid = SEPTEMBER + 15 * day
+    project = replace(STRETCH, name="until 2026-09-30", each="once", allowed=300.0, since=mid)
     parts = (
-        replace(PART, name="vision", stretch=quarter),
-        replace(PART, name="cats", stretch=project),
+        replace(PART, stretch=quarter),
+        replace(PART, budget=Budget(name="cats"), stretch=project),
     )
     control.money = replace(control.money, sharing=TREE, parts=parts)
     _, vision, cats, _ = month_spent(control.store, control.money, NOW)
@@ -155,7 +166,8 @@ def test_before_there_was_a_service_there_was_no_budget(service: FakeService) ->
     assert rights.of_whole(money, half) == 1234.0
     on_terms = replace(money, stretch=replace(STRETCH, usd=3100.0))
     assert rights.of_whole(on_terms, half) == pytest.approx(500.0), "five days of 31"
-    by_quarter = replace(STRETCH, each="quarter", usd=9200.0, since=SEPTEMBER + 30 * 86_400.0)
+    october = SEPTEMBER + 30 * 86_400.0
+    by_quarter = replace(STRETCH, name="2026-Q4", each="quarter", usd=9200.0, since=october)
     whole_august = half._replace(allowed=Allowed(0.0, 1.0))
     last_quarter = rights.of_whole(replace(money, stretch=by_quarter), whole_august)
     assert last_quarter == pytest.approx(9200.0 * 31 / 92)

@@ -3,8 +3,11 @@
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from boa.model.job import GpuLimits
 from boa.scheduler.decide.background import CALM, LEAST_EMPTY_S
+from boa.scheduler.money.paid_for import paid_for
 from boa.scheduler.words.of_keeping import waits_in_background
 from live import BILLINGS, Live, asked, config, prior, profile, spec
 
@@ -120,4 +123,24 @@ def test_an_urgent_job_counts_as_often_as_is_configured(tmp_path: Path) -> None:
     asked(live, live.loop.change(urgent, {"priority": "normal"}))
     live.settle()
     assert (live.job(urgent).urgency, live.job(normal).urgency) == (1.0, 4.0)
+    live.close()
+
+
+@pytest.mark.parametrize(("was", "becomes"), [("normal", "background"), ("background", "normal")])
+def test_what_it_held_before_its_priority_changed_stays_as_paid_for_as_it_was(
+    tmp_path: Path, was: str, becomes: str
+) -> None:
+    live = begun(tmp_path, max_nodes={"T4": 1})
+    live.submit(spec("known", gpus=GpuLimits(max=1)))
+    live.advance(60.0, tick=10.0)
+    job = live.submit(spec("known", gpus=GpuLimits(min=3, max=3), priority=was))
+    live.advance(1800.0, tick=10.0)
+    assert width(live, job) == 3
+    before = paid_for(live.loop.state, live.clock.now())
+    asked(live, live.loop.change(job, {"priority": becomes}))
+    assert paid_for(live.loop.state, live.clock.now()).jobs == pytest.approx(before.jobs)
+    live.advance(600.0, tick=10.0)
+    after = paid_for(live.loop.state, live.clock.now())
+    held = (1 if becomes == "background" else 4) * 600.0 / 3600.0
+    assert after.jobs - before.jobs == pytest.approx(held, rel=0.1)
     live.close()

@@ -65,7 +65,7 @@ def test_a_calendar_s_week_is_held_against_what_the_jobs_need_and_the_period_is_
 
     def said(night: float) -> tuple[str, ...]:
         calendar = Calendar(periods=(by_day, Period(name="night", budget=night)))
-        state = accounts.state(accounts.Accounts(), calendar, 0.0)
+        state = accounts.state(accounts.PeriodAccounts(), calendar, 0.0)
         money = replace(found.money, budget=2.0, calendar=state)
         return shortfall(money, *rest).warnings
 

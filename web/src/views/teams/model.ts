@@ -5,10 +5,9 @@ import { payerIn } from "../../streams";
 
 export type Part = BudgetPart;
 
+/** Rates that are no further apart, by half a cent or by this part, are the same to a reader. */
 const CENT = 0.005;
 const NEAR = 0.02;
-/** Rates that are no further apart are the same to a reader. */
-
 const MOST_COLORS = 8;
 
 /** A colour for each team, which its parts have, too. */

@@ -38,10 +38,10 @@ test("what an earlier quarter left, or spent too much, is said, and where the re
 });
 
 test("a total that is used up says what its jobs do, which is another without borrowing", () => {
-  const over = { each: "once", name: "until 2027-03-31", left_usd: -1, used_up: true } as const;
-  const stretch: BudgetStretch = { ...MONTH, ...over };
+  const over = { spent_usd: 4001, left_usd: 0, used_up: true };
+  const stretch: BudgetStretch = { ...MONTH, ...over, each: "once", name: "until 2027-03-31" };
   expect(termsOf(part("thesis", { stretch }))).toEqual([
-    `It has $4,000.00 in total: $1,200.00 is spent, $1.00 more than that until ${moment(ENDS)}. It is used up. Its jobs run on what others leave, at the least that they need.`,
+    `It has $4,000.00 in total: $4,001.00 is spent, $1.00 more than that until ${moment(ENDS)}. It is used up. Its jobs run on what others leave, at the least that they need.`,
   ]);
   expect(termsOf(part("thesis", { stretch, borrows: false }))[0]).toMatch(/Its jobs wait\.$/);
   expect(briefTerms(part("thesis", { stretch }))[0]).toMatch(/^nothing left of \$4,000\.00 until/);

@@ -13,7 +13,8 @@ function nameOf({ each, name }: BudgetStretch): string {
 /** "It has $4,000.00 for this month (2026-11): $1,200.00 is spent, $2,800.00 left until Dec 1, 00:00." */
 export function stretchWords(stretch: BudgetStretch): string {
   const { allowed_usd: allowed, spent_usd: spent, left_usd: left, ends } = stretch;
-  const rest = left < -CENT ? `${usd(-left, 2)} more than that` : `${usd(left, 2)} left`;
+  const over = spent - allowed;
+  const rest = over > CENT ? `${usd(over, 2)} more than that` : `${usd(left, 2)} left`;
   const words = [
     `It has ${usd(allowed, 2)} ${nameOf(stretch)}: ${usd(spent, 2)} is spent, ${rest} until ${moment(ends)}.`,
     rolledWords(stretch),
@@ -56,7 +57,7 @@ export function briefTerms(part: Part): string[] {
   const { stretch, max_spend_per_hour: cap, borrows } = part;
   const found: string[] = [];
   if (stretch) {
-    const left = stretch.used_up ? "nothing" : usd(Math.max(0, stretch.left_usd), 2);
+    const left = stretch.used_up ? "nothing" : usd(stretch.left_usd, 2);
     found.push(`${left} left of ${usd(stretch.allowed_usd, 2)} until ${moment(stretch.ends)}`);
   }
   if (cap !== null) found.push(`never above ${usdPerHour(cap)} at any moment`);
