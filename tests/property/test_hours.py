@@ -11,7 +11,7 @@ from boa.model.calendar import DAYS, Calendar, Period
 from boa.model.workload import Workload
 from boa.policy.boa import price_of
 from boa.policy.market.hours import Run, starts
-from boa.scheduler.plan.calculator import Week, prices_of_week
+from boa.scheduler.plan.week import Week, of_week
 from boa.solver.planner import frontier, plan
 from strategies import workloads
 
@@ -38,12 +38,12 @@ def test_where_nobody_gains_by_waiting_a_dollar_is_worth_what_it_is_in_any_plan(
     found = frontier(workload)
     budget = factor * found.cheapest
     periods = tuple(replace(period, budget=budget) for period in PERIODS)
-    prices = prices_of_week(workload, Week(Calendar(periods=periods), workload.gpu_types))
+    running, prices = of_week(workload, Week(Calendar(periods=periods), workload.gpu_types, 0))
+    assert running == workload, "whoever comes by day runs by day"
     multipliers = [
         point.shadow_price for point in (plan(workload, k * budget) for k in (1 - 1e-6, 1 + 1e-6))
     ]
     low, high = sorted(price_of(shadow, workload) for shadow in multipliers)
-    assert prices is not None
     for price in prices.values():
         assert low * (1 - 1e-6) - 1e-9 <= price <= high * (1 + 1e-6) + 1e-9
 

@@ -13,6 +13,7 @@ multipliers to ask at next, until no class has anything better: Dantzig–Wolfe,
 do not wait.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -93,9 +94,15 @@ class _Column:
     """… and its budget."""
 
 
-def plan_week(workload: Workload, calendar: Calendar, rules: Rules | None = None) -> WeekPlan:
-    """The shortest (weighted) average JCT that keeps the budget of every period."""
-    week = _Week(workload, calendar, rules or Rules())
+def plan_week(
+    workload: Workload,
+    calendar: Calendar,
+    rules: Rules | None = None,
+    most_wait_s: Seconds = math.inf,
+) -> WeekPlan:
+    """The shortest (weighted) average JCT that keeps the budget of every period. `most_wait_s`: for
+    no period that is further away, on average, does anybody wait."""
+    week = _Week(workload, calendar, rules or Rules(), most_wait_s)
     week.refuse_too_little()
     before: list[tuple[int, int, float]] = []
     for _ in range(MOST_ROUNDS):
@@ -112,8 +119,10 @@ def plan_week(workload: Workload, calendar: Calendar, rules: Rules | None = None
 class _Week:
     """Classes at the prices of every period."""
 
-    def __init__(self, workload: Workload, calendar: Calendar, rules: Rules) -> None:
-        self.workload, self.calendar = workload, calendar
+    def __init__(
+        self, workload: Workload, calendar: Calendar, rules: Rules, most_wait_s: Seconds
+    ) -> None:
+        self.workload, self.calendar, self.most_wait_s = workload, calendar, most_wait_s
         count = len(calendar.periods)
         self.shares = [calendar.share(n) for n in range(count)]
         self.used = [n for n in range(count) if self.shares[n] > 0]
@@ -147,7 +156,7 @@ class _Week:
             jobs = self.arrivals[i] * self.shares[p]
             for q in self.used:
                 chain, wait = self.pricings[q].chains[i], self.waits[p, q]
-                if wait and chain.cap is not None:
+                if wait and (chain.cap is not None or wait > self.most_wait_s):
                     continue
                 for point in _points(chain):
                     jct = point[0] + wait

@@ -20,9 +20,9 @@ from boa.policy.market.worth import Worths
 from boa.scheduler.decide.decider import Decider
 from boa.scheduler.money.prices_in_force import PricesInForce
 from boa.scheduler.money.purse import Purse
-from boa.scheduler.plan.calculator import Week
 from boa.scheduler.plan.plan_in_force import PlanState
 from boa.scheduler.plan.planning import Planner
+from boa.scheduler.plan.week import Week
 from boa.scheduler.state import Draft
 from boa.scheduler.words.of_terms import NO_WEEK, put_off
 from boa.units import Seconds
@@ -48,7 +48,7 @@ class Hours:
             return None
         if not calendar.may_wait and not any(job.spec.may_wait_s for job in draft.jobs.values()):
             return None
-        return Week(calendar, self._prices.usual)
+        return Week(calendar, self._prices.usual, calendar.at(draft.now))
 
     def look(self, draft: Draft, planner: Planner) -> None:
         """Put off whoever gains by it, and let go whoever does no longer."""
@@ -76,7 +76,8 @@ class Hours:
         until, plan = job.submitted_at + most, self._plan
         if job.paused or job.parked or job.awaits or job.stop_requested:
             return
-        if until <= draft.now or job.deadline is not None or job.background:
+        calm = job.spec.priority == "normal" and job.deadline is None
+        if until <= draft.now or not calm:
             _let_go(draft, job)
         elif plan is None or plan.prices is None:
             self._wait_for_plan(draft, job)

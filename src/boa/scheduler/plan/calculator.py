@@ -3,32 +3,22 @@
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
-from boa.errors import BoaError, BudgetTooSmall
+from boa.errors import BoaError
 from boa.model.budgets import Budget
-from boa.model.calendar import Calendar
-from boa.model.workload import GpuType, Workload
-from boa.policy.boa import price_of, within_reach
+from boa.model.workload import Workload
+from boa.policy.boa import within_reach
 from boa.policy.sharing import with_shared_trials, within_shares
 from boa.policy.trials import Trials, cheapest_hoped, with_trials
-from boa.solver.by_period import plan_week
+from boa.scheduler.plan.week import Week, of_week
 from boa.solver.solution import Solution
-from boa.units import GpuName, Seconds, UsdPerHour
+from boa.units import Seconds, UsdPerHour
 
 QUIET_S: Seconds = 5.0
 """No two plans are asked for within so short a time."""
-MOST_OF_A_WEEK = 400
-"""Classes times periods of which a plan for a week is made: that takes some two seconds."""
 BUDGET_MOVED = 0.05
 """Part by which pacing must have moved the budget for a new plan at once."""
-
-
-class Week(NamedTuple):
-    """Hours that jobs may wait for, and GPU types at the prices that these go out from."""
-
-    calendar: Calendar
-    types: Mapping[GpuName, GpuType]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,14 +110,15 @@ def solved(question: PlanQuestion) -> PlanAnswer:
     solution, needed, hopeless, trials, error = None, None, False, Trials(), ""
     prices: Mapping[str, float] | None = None
     try:
+        if question.week is not None:
+            workload, prices = of_week(question.workload, question.week)
+            question = replace(question, workload=workload)
         solution, needed = _planned(question)
         if needed is None:
             solution, trials = _tried(question, solution)
         else:
             hopes = question.workload.hopes
             hopeless = not hopes or cheapest_hoped(question.workload) > question.budget
-        if question.week is not None:
-            prices = prices_of_week(question.workload, question.week)
     except BoaError as problem:
         error = str(problem)
     except Exception as problem:  # a bug in the solver must not end its process
@@ -148,26 +139,6 @@ def _planned(question: PlanQuestion) -> tuple[Solution, UsdPerHour | None]:
     if question.sharing is None:
         return within_reach(question.workload, question.budget)
     return within_shares(question.workload, question.sharing)
-
-
-def prices_of_week(workload: Workload, week: Week) -> Mapping[str, float]:
-    """ρ by period; none where the budget of the week cannot keep up, whoever waits, or where it
-    would take too long to find out."""
-    if len(workload.classes) * len(week.calendar.periods) > MOST_OF_A_WEEK:
-        return {}
-    priced = {
-        name: replace(kind, price=week.types[name].price) if name in week.types else kind
-        for name, kind in workload.gpu_types.items()
-    }
-    usual = replace(workload, gpu_types=priced)
-    try:
-        found = plan_week(usual, week.calendar)
-    except BudgetTooSmall:
-        return {}
-    return {
-        one.name: price_of(one.multiplier / one.share, week.calendar.workload(usual, number))
-        for number, one in enumerate(found.periods)
-    }
 
 
 def _tried(question: PlanQuestion, solution: Solution) -> tuple[Solution, Trials]:

@@ -17,11 +17,11 @@ from boa.scheduler.plan.calculator import (
     InlineCalculator,
     PlanAnswer,
     PlanQuestion,
-    Week,
     due,
     rights_moved,
 )
 from boa.scheduler.plan.plan_in_force import PlanState
+from boa.scheduler.plan.week import Week
 from boa.scheduler.state import Draft
 from boa.solver.solution import as_document
 from boa.units import GpuName, Seconds, UsdPerHour

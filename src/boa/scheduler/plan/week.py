@@ -1,0 +1,81 @@
+"""The week that jobs may wait in: what a dollar is worth in its periods, and which jobs run in that
+which holds. Pure.
+
+Both come from the plan for a week (`solver/by_period.py`). Whoever may wait by the calendar is free
+to in it; single jobs that may take its prices as they are. The plan in force is then of the jobs
+that run in the period which holds: else those who wait for the night would have their part of the
+day's money, and jobs by day be too narrow for as long as anybody waits.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import NamedTuple
+
+from boa.errors import BudgetTooSmall
+from boa.model.calendar import Calendar
+from boa.model.workload import GpuType, Workload
+from boa.policy.boa import price_of
+from boa.solver.by_period import WeekPlan, plan_week
+from boa.units import GpuName
+
+MOST = 400
+"""Classes times periods of which a plan is made: that takes some two seconds."""
+RAREST = 1e-3
+"""Part of a class's jobs that is planned for where all of them are to wait: one may be in a
+hurry."""
+
+
+class Week(NamedTuple):
+    """Hours that jobs may wait for."""
+
+    calendar: Calendar
+    types: Mapping[GpuName, GpuType]
+    """GPU types at the prices that the calendar goes out from."""
+    period: int
+    """Number of the period that holds."""
+
+
+def of_week(workload: Workload, week: Week) -> tuple[Workload, Mapping[str, float]]:
+    """The jobs that run in the period which holds, and ρ by period; as they come and none, where
+    the week's budget cannot keep up, whoever waits, or where it would take too long to find out."""
+    calendar = week.calendar
+    if len(workload.classes) * len(calendar.periods) > MOST:
+        return workload, {}
+    priced = {
+        name: replace(kind, price=week.types[name].price) if name in week.types else kind
+        for name, kind in workload.gpu_types.items()
+    }
+    usual = replace(workload, gpu_types=priced)
+    try:
+        found = _planned(usual, calendar)
+    except BudgetTooSmall:
+        return workload, {}
+    prices = {
+        one.name: price_of(one.multiplier / one.share, calendar.workload(usual, number))
+        for number, one in enumerate(found.periods)
+    }
+    return _running(workload, found, calendar.periods[week.period].name), prices
+
+
+def _planned(usual: Workload, calendar: Calendar) -> WeekPlan:
+    """Where a period is too poor for all who come in it, everybody is taken to wait."""
+    try:
+        return plan_week(usual, calendar, most_wait_s=calendar.may_wait)
+    except BudgetTooSmall:
+        return plan_week(usual, calendar)
+
+
+def _running(workload: Workload, found: WeekPlan, here: str) -> Workload:
+    """With every class coming as often as it begins to run in the period."""
+    lasts = {period.name: period.share for period in found.periods}
+    begin = {known.name: 1.0 for known in workload.classes}
+    for one in found.waiting:
+        if one.came == here:
+            begin[one.job_class] -= one.share
+        elif one.runs == here:
+            begin[one.job_class] += one.share * lasts[one.came] / lasts[here]
+    classes = (
+        replace(known, arrivals_per_hour=known.arrivals_per_hour * max(begin[known.name], RAREST))
+        for known in workload.classes
+    )
+    return replace(workload, classes=tuple(classes))
