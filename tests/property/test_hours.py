@@ -2,11 +2,13 @@
 
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from boa.formats.workload import load_workload
 from boa.model.calendar import DAYS, Calendar, Period
 from boa.model.workload import Workload
 from boa.policy.boa import price_of
@@ -90,3 +92,36 @@ def test_nobody_is_put_off_beyond_the_end_of_the_budget() -> None:
     run = Run(HOUR, HOUR, 1.0)
     ended = Calendar(periods=PERIODS, until=30 * HOUR)
     assert [start.at / HOUR for start in starts(ended, 0.0, WEEK, lambda _: run)] == [0, 8, 20]
+
+
+@settings(max_examples=20)
+@given(
+    workload=workloads(max_classes=2, max_epochs=2, max_width=4),
+    night=st.floats(1.0, 4.0),
+    factor=st.floats(1.01, 2.0),
+)
+def test_over_a_week_as_many_jobs_begin_as_come(
+    workload: Workload, night: float, factor: float
+) -> None:
+    day, sunday, rest = PERIODS
+    budget = factor * frontier(workload).cheapest
+    periods = (replace(day, budget=budget), replace(sunday, budget=night * budget), rest)
+    calendar = Calendar(periods=(*periods[:2], replace(rest, budget=night * budget)), may_wait=WEEK)
+    begun = [
+        of_week(workload, Week(calendar, workload.gpu_types, number))[0] for number in range(3)
+    ]
+    for n, known in enumerate(workload.classes):
+        rates = [found.classes[n].arrivals_per_hour for found in begun]
+        mean = sum(s * rate for s, rate in zip(calendar.shares, rates, strict=True))
+        assert mean == pytest.approx(known.arrivals_per_hour, rel=2e-3), "RAREST is never left out"
+
+
+def test_nobody_is_planned_to_wait_whom_the_calendar_does_not_let(examples: Path) -> None:
+    day, _, night = PERIODS
+    workload = load_workload(examples / "newtrace-t4.yaml")
+    budget = 1.01 * frontier(workload).cheapest
+    periods = (replace(day, budget=budget), replace(night, budget=20 * budget))
+    for may_wait, moved in ((0.0, False), (WEEK, True)):
+        calendar = Calendar(periods=periods, may_wait=may_wait)
+        found, _ = of_week(workload, Week(calendar, workload.gpu_types, 0))
+        assert (found != workload) == moved
