@@ -102,7 +102,8 @@ def main() -> None:
             for hours in (0.0, options.wait_h):
                 allowed = replace(calendar, may_wait=hours * SECONDS_PER_HOUR)
                 report, waited = run(world, setting, allowed)
-                console.print(f"{setting.name}, seed {seed}, {hours:g} h")
+                jct = round(report.average_jct / 60.0, 2)
+                console.print(f"{setting.name}, seed {seed}, {hours:g} h: {jct} min")
                 periods = report.notes["periods"]
                 kept = {
                     name: round(one["average_spend_per_hour"] / one["budget_per_hour"], 3)
@@ -112,7 +113,7 @@ def main() -> None:
                     setting=setting.name,
                     seed=seed,
                     may_wait_h=hours,
-                    jct=round(report.average_jct / 60.0, 2),
+                    jct=jct,
                     jobs=report.jobs,
                     put_off=len(waited.jobs),
                     waited=round(waited.seconds / 60.0 / report.jobs, 2),

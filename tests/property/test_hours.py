@@ -40,13 +40,14 @@ def test_where_nobody_gains_by_waiting_a_dollar_is_worth_what_it_is_in_any_plan(
     found = frontier(workload)
     budget = factor * found.cheapest
     periods = tuple(replace(period, budget=budget) for period in PERIODS)
-    running, prices = of_week(workload, Week(Calendar(periods=periods), workload.gpu_types, 0))
-    assert running == workload, "whoever comes by day runs by day"
+    waited = of_week(workload, Week(Calendar(periods=periods), workload.gpu_types, 0))
+    assert waited.workload == workload, "whoever comes by day runs by day"
+    assert waited.cheapest == pytest.approx(found.cheapest)
     multipliers = [
         point.shadow_price for point in (plan(workload, k * budget) for k in (1 - 1e-6, 1 + 1e-6))
     ]
     low, high = sorted(price_of(shadow, workload) for shadow in multipliers)
-    for price in prices.values():
+    for price in waited.prices.values():
         assert low * (1 - 1e-6) - 1e-9 <= price <= high * (1 + 1e-6) + 1e-9
 
 
@@ -108,7 +109,8 @@ def test_over_a_week_as_many_jobs_begin_as_come(
     periods = (replace(day, budget=budget), replace(sunday, budget=night * budget), rest)
     calendar = Calendar(periods=(*periods[:2], replace(rest, budget=night * budget)), may_wait=WEEK)
     begun = [
-        of_week(workload, Week(calendar, workload.gpu_types, number))[0] for number in range(3)
+        of_week(workload, Week(calendar, workload.gpu_types, number)).workload
+        for number in range(3)
     ]
     for n, known in enumerate(workload.classes):
         rates = [found.classes[n].arrivals_per_hour for found in begun]
@@ -123,5 +125,5 @@ def test_nobody_is_planned_to_wait_whom_the_calendar_does_not_let(examples: Path
     periods = (replace(day, budget=budget), replace(night, budget=20 * budget))
     for may_wait, moved in ((0.0, False), (WEEK, True)):
         calendar = Calendar(periods=periods, may_wait=may_wait)
-        found, _ = of_week(workload, Week(calendar, workload.gpu_types, 0))
-        assert (found != workload) == moved
+        found = of_week(workload, Week(calendar, workload.gpu_types, 0))
+        assert (found.workload != workload) == moved

@@ -70,6 +70,8 @@ class WeekPlan:
     lower_bound: Seconds
     spend: UsdPerHour
     """Over the week."""
+    cheapest: UsdPerHour
+    """The least that would do over the week, if everybody ran where that costs the least."""
     periods: tuple[PeriodOutcome, ...]
     waiting: tuple[Waiting, ...]
 
@@ -141,14 +143,17 @@ class _Week:
     def refuse_too_little(self) -> None:
         """Even if everybody ran where it is cheapest. Which period is short, only the program
         knows; the whole is told here."""
-        allowed = self.calendar.average
-        needed = sum(
+        allowed, needed = self.calendar.average, self.cheapest
+        if allowed < needed * (1 - ROUNDING):
+            raise BudgetTooSmall(allowed, needed)
+
+    @property
+    def cheapest(self) -> UsdPerHour:
+        return sum(
             self.arrivals[i]
             * min(pricing.chains[i].points()[-1].cost for pricing in self.pricings.values())
             for i in self.coming
         )
-        if allowed < needed * (1 - ROUNDING):
-            raise BudgetTooSmall(allowed, needed)
 
     def columns(self) -> list[_Column]:
         found = []
@@ -202,6 +207,7 @@ class _Week:
             objective=objective,
             lower_bound=min(self._bound(columns, mus), objective),
             spend=sum(x * c.spend * self.shares[c.runs] for c, x in taken),
+            cheapest=self.cheapest,
             periods=tuple(self._period(n, taken, mus[n]) for n in self.used),
             waiting=tuple(self._waiting(taken)),
         )

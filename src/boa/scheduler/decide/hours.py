@@ -79,7 +79,7 @@ class Hours:
         calm = job.spec.priority == "normal" and job.deadline is None
         if until <= draft.now or not calm:
             _let_go(draft, job)
-        elif plan is None or plan.prices is None:
+        elif plan is None or plan.waited is None:
             self._wait_for_plan(draft, job)
         else:
             self._weigh(draft, calendar, job, until, plan)
@@ -95,11 +95,13 @@ class Hours:
     def _weigh(
         self, draft: Draft, calendar: Calendar, job: JobRecord, until: Seconds, plan: PlanState
     ) -> None:
+        prices = {} if plan.waited is None else plan.waited.prices
+
         def run_in(period: int) -> Run | None:
             key = (period, job.stream, job.spec.gpus, job.urgency)
             if key not in self._runs:
                 worths = self._worths_in(calendar, period, draft.now, plan)
-                price = (plan.prices or {}).get(calendar.periods[period].name)
+                price = prices.get(calendar.periods[period].name)
                 self._runs[key] = (
                     None
                     if price is None

@@ -30,7 +30,7 @@ def shortfall(
     gpu_types: Mapping[GpuName, GpuType],
 ) -> Shortfall:
     """`jobs`: active ones; `gpu_types`: all that can be rented."""
-    needed = None if plan is None else plan.solution.cheapest * money.gain
+    needed = None if plan is None else plan.cheapest * money.gain
     found, cap = [], money.max_spend
     if cap is not None:
         least = {job.id: least_spend(job, gpu_types) for job in jobs}

@@ -1,7 +1,6 @@
 """Questions to whoever solves: when to ask, what comes back, and an answer on the spot."""
 
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -11,7 +10,7 @@ from boa.model.workload import Workload
 from boa.policy.boa import within_reach
 from boa.policy.sharing import with_shared_trials, within_shares
 from boa.policy.trials import Trials, cheapest_hoped, with_trials
-from boa.scheduler.plan.week import Week, of_week
+from boa.scheduler.plan.week import Waited, Week, of_week
 from boa.solver.solution import Solution
 from boa.units import Seconds, UsdPerHour
 
@@ -41,9 +40,8 @@ class PlanAnswer:
     hopeless: bool = False
     """Nor could it keep up if all that is uncertain turned out well."""
     trials: Trials = field(default_factory=Trials)
-    prices: Mapping[str, float] | None = None
-    """ρ in every period of the week that was asked about, by its name; none where it is not
-    known."""
+    waited: Waited | None = None
+    """Of the week, where one was asked about."""
     error: str = ""
     wall_s: float = 0.0
 
@@ -108,11 +106,11 @@ def solved(question: PlanQuestion) -> PlanAnswer:
     """Every question has an answer, if only an error in words."""
     began = time.perf_counter()
     solution, needed, hopeless, trials, error = None, None, False, Trials(), ""
-    prices: Mapping[str, float] | None = None
+    waited: Waited | None = None
     try:
         if question.week is not None:
-            workload, prices = of_week(question.workload, question.week)
-            question = replace(question, workload=workload)
+            waited = of_week(question.workload, question.week)
+            question = replace(question, workload=waited.workload)
         solution, needed = _planned(question)
         if needed is None:
             solution, trials = _tried(question, solution)
@@ -129,7 +127,7 @@ def solved(question: PlanQuestion) -> PlanAnswer:
         too_small=needed,
         hopeless=hopeless,
         trials=trials,
-        prices=prices,
+        waited=waited,
         error=error,
         wall_s=time.perf_counter() - began,
     )

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from boa.model.workload import Workload
+from boa.scheduler.plan.week import Waited
 from boa.solver.solution import Solution
 from boa.units import Seconds, UsdPerHour
 
@@ -22,7 +23,15 @@ class PlanState:
     """Where the budget cannot keep up: the least that could."""
     hopeless: bool = False
     """Nor could the budget keep up if all that is uncertain turned out well."""
-    prices: Mapping[str, float] | None = None
-    """ρ in every period of the calendar, by its name; None: nobody was to wait for any."""
+    waited: Waited | None = None
+    """What waiting for other hours of a calendar comes to; None: nobody was to."""
     units: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     """Units of progress of every epoch, by class, as they were known when it was asked for."""
+
+    @property
+    def cheapest(self) -> UsdPerHour:
+        """The least that keeps up with the jobs, those that wait for other hours included."""
+        waited = self.waited
+        if waited is None or waited.cheapest is None:
+            return self.solution.cheapest
+        return waited.cheapest

@@ -237,7 +237,7 @@ class Planner:
             wall_s=answer.wall_s,
             too_small=answer.too_small,
             hopeless=answer.hopeless,
-            prices=answer.prices,
+            waited=answer.waited,
             units=self._units,
         )
         self.memory = planned_of(answer.solution, asked.version, now, asked.number, answer.trials)

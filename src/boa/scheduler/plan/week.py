@@ -16,7 +16,7 @@ from boa.model.calendar import Calendar
 from boa.model.workload import GpuType, Workload
 from boa.policy.boa import price_of
 from boa.solver.by_period import WeekPlan, plan_week
-from boa.units import GpuName
+from boa.units import GpuName, UsdPerHour
 
 MOST = 400
 """Classes times periods of which a plan is made: that takes some two seconds."""
@@ -35,12 +35,23 @@ class Week(NamedTuple):
     """Number of the period that holds."""
 
 
-def of_week(workload: Workload, week: Week) -> tuple[Workload, Mapping[str, float]]:
-    """The jobs that run in the period which holds, and ρ by period; as they come and none, where
-    the week's budget cannot keep up, whoever waits, or where it would take too long to find out."""
+class Waited(NamedTuple):
+    """What waiting comes to."""
+
+    workload: Workload
+    """The jobs that begin in the period which holds."""
+    prices: Mapping[str, float]
+    """ρ by the names of periods; empty: nobody waits."""
+    cheapest: UsdPerHour | None = None
+    """The least that all jobs of the week need; None: as much as those of the workload."""
+
+
+def of_week(workload: Workload, week: Week) -> Waited:
+    """Nobody waits where the week's budget cannot keep up, whoever does, or where it would take too
+    long to find out who."""
     calendar = week.calendar
     if len(workload.classes) * len(calendar.periods) > MOST:
-        return workload, {}
+        return Waited(workload, {})
     priced = {
         name: replace(kind, price=week.types[name].price) if name in week.types else kind
         for name, kind in workload.gpu_types.items()
@@ -49,12 +60,13 @@ def of_week(workload: Workload, week: Week) -> tuple[Workload, Mapping[str, floa
     try:
         found = _planned(usual, calendar)
     except BudgetTooSmall:
-        return workload, {}
+        return Waited(workload, {})
     prices = {
         one.name: price_of(one.multiplier / one.share, calendar.workload(usual, number))
         for number, one in enumerate(found.periods)
     }
-    return _running(workload, found, calendar.periods[week.period].name), prices
+    running = _running(workload, found, calendar.periods[week.period].name)
+    return Waited(running, prices, found.cheapest)
 
 
 def _planned(usual: Workload, calendar: Calendar) -> WeekPlan:
