@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from boa.model.records import Hold
-from boa.scheduler.money.ledger import hold_cost
+from boa.scheduler.money.ledger import held_between, hold_cost
 from boa.scheduler.money.tally import Tally, rates
 
 HOUR = 3600.0
@@ -51,6 +51,34 @@ def test_all_that_was_held_is_charged_once_to_whoever_held_it(
         to_be_given_back = tally.closed.get(stream, 0.0)
         assert charged.get(stream, 0.0) + to_be_given_back == pytest.approx(cost, abs=1e-9)
         assert to_be_given_back <= 0.0
+
+
+@given(
+    steps=st.lists(
+        st.tuples(moments, st.sampled_from(["look", "turn"])), max_size=10, unique_by=lambda s: s[0]
+    ),
+    background=st.booleans(),
+    since=moments,
+    ends=st.booleans(),
+)
+def test_a_part_pays_for_exactly_what_its_job_held_outside_the_background(
+    steps: list[tuple[float, str]], background: bool, since: float, ends: bool
+) -> None:
+    hold = Hold(job="1", stream="net", node=1, gpus=2, price=1.0, since=since, changes=CHANGES)
+    tally, charged, owed, last = Tally(), 0.0, 0.0, since
+    for now, kind in [*sorted(step for step in steps if step[0] > since), (101 * HOUR / 7, "end")]:
+        owed += 0.0 if background else held_between(hold, last, now)
+        last = now
+        if kind == "turn":
+            tally = tally.as_until_now([hold], now, background=background)
+            background = not background
+            continue
+        open_holds = [] if background or (kind == "end" and ends) else [hold]
+        if kind == "end" and ends and not background:
+            tally = tally.with_closed(hold, now)
+        tally, found = tally.looked(open_holds, now)
+        charged += found.get("net", 0.0)
+        assert charged == pytest.approx(owed, abs=1e-9)
 
 
 def test_who_holds_what_now_is_by_stream() -> None:

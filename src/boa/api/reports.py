@@ -83,6 +83,8 @@ class Statement(StatementAmounts):
     by_day: list[StatementDay]
     tag_kinds: NotRequired[list[str]]
     """Kinds of tags that its jobs have, for `GET /cost?by=tag:KIND`."""
+    alerts: NotRequired[list[float]]
+    """Percents of the budget at which somebody is told, in order (`alerts` of `notify`)."""
     now: float
 
 

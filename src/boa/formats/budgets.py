@@ -8,7 +8,7 @@ from typing import Any
 from boa.formats.budget_terms import TERMS, WAYS, average, terms_of
 from boa.formats.containers import list_of, mapping_of, object_of
 from boa.formats.files import read_document
-from boa.formats.parts import LABEL, LINE, NAME, VERSION_1
+from boa.formats.parts import LABEL, LINE, VERSION_1
 from boa.formats.shapes import (
     FLAG,
     BeyondSchema,
@@ -27,6 +27,8 @@ from boa.model.terms import Terms
 
 DEEPEST = 3
 """Parts within parts: teams of an organisation, projects of a team, users of a project."""
+MAX_CLASSES = 1000
+"""Classes that a part names."""
 _ROUNDING = 1e-9
 _RATE = "USD per hour"
 _PARTS = "a mapping from names to parts, such as {vision: {budget_per_hour: 15, classes: [bert]}}"
@@ -91,7 +93,7 @@ def _part(depth: int) -> Shape[Budget]:
             ),
             Field(
                 "classes",
-                list_of(NAME, least=0, unique="each class once"),
+                list_of(LINE, least=0, most=MAX_CLASSES, unique="each class once"),
                 "Job classes that it pays for itself, not through a part. With `users` or `teams`: "
                 "of theirs alone, and all of theirs where no class is named.",
                 otherwise="none",

@@ -1,6 +1,6 @@
 """Notices: what somebody outside is told of, whom, and how far that has come."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
@@ -18,6 +18,7 @@ NOTICE_KINDS: tuple[NoticeKind, ...] = get_args(NoticeKind)[:-1]
 TargetKind: TypeAlias = Literal["webhook", "slack", "email"]
 TARGET_KINDS: tuple[TargetKind, ...] = get_args(TargetKind)
 ALERTS = (50.0, 80.0, 100.0)
+"""Percent of a month's budget, where nobody names others."""
 Security: TypeAlias = Literal["starttls", "tls", "none"]
 SECURITIES: tuple[Security, ...] = get_args(Security)
 NoticeState: TypeAlias = Literal["waiting", "delivered", "given_up"]
@@ -74,6 +75,12 @@ class NotifyTarget:
         if not self.teams and not self.owners:
             return True
         return owner in self.owners or team in self.teams
+
+
+def alerts_of(targets: Iterable[NotifyTarget]) -> list[float]:
+    """Percents at which anybody is told of `spent`, in order; where nobody is, those by default."""
+    told = {percent for one in targets if one.wants("spent") for percent in one.alerts}
+    return sorted(told or ALERTS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

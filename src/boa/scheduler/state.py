@@ -212,10 +212,11 @@ class Draft:
     def change_background(self, job: JobRecord) -> None:
         """It is about to go into the background, or to leave it: from now on, not before."""
         holds = [hold for hold in self.state.holds.values() if hold.job == job.id]
-        self.state.totals = as_until_now(
-            self.state.totals, holds, self.now, background=job.background
-        )
+        was = job.background
+        self.state.totals = as_until_now(self.state.totals, holds, self.now, background=was)
+        self.state.tally = self.state.tally.as_until_now(holds, self.now, background=was)
         self.put_meta("totals", self.state.totals.as_document())
+        self.put_meta("tally", self.state.tally.as_document())
 
     def put_sweep(self, sweep: Sweep) -> None:
         """One that is over is stored and leaves the state."""

@@ -47,6 +47,7 @@ def loaded(*words: str) -> tuple[int, set[str]]:
     [
         (["--help"], 0),
         (["ps"], 4),
+        (["cost"], 4),
         (["submit", "--class", "bert", "--", "true"], 4),
         (["show", "1"], 4),
         (["plan", "--help"], 0),

@@ -104,6 +104,19 @@ def test_every_class_has_one_payer_and_the_whole_pays_for_the_rest() -> None:
             "for: vision does",
         ),
         (
+            {"language": {"classes": ["b" * 201]}},
+            "parts.language.classes[0]: got 'bbb",
+        ),
+        (
+            {"language": {"classes": ["bert\nresnet18"]}},
+            "parts.language.classes[0]: got 'bert\\nresnet18'; expected 1 to 200 "
+            "printable characters",
+        ),
+        (
+            {"language": {"classes": [f"net{i}" for i in range(1001)]}},
+            "net5', ...]; expected a list with 0 to 1,000 entries",
+        ),
+        (
             {"language": {"parts": {"eve": {}}}},
             "parts.language.parts.eve: got 'eve'; expected a name that no other part has",
         ),

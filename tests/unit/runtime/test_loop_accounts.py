@@ -11,6 +11,7 @@ from boa.model.calendar import Calendar, Period
 from boa.model.job import GpuLimits
 from boa.model.terms import Terms
 from boa.scheduler.money.grouping import Grouped
+from boa.scheduler.money.ledger import held_between
 from boa.scheduler.money.money_state import MoneyState, StretchState
 from boa.scheduler.money.purse import AS_CONFIGURED
 from boa.scheduler.words.of_limits import budget_words
@@ -79,6 +80,26 @@ def test_a_job_between_two_looks_is_charged_though_it_is_gone_at_both(tmp_path: 
     live.advance(300.0)
     after = live.loop.snapshot.money
     assert spent(after)["vision"] >= held(live)["vision"]
+    live.close()
+
+
+@pytest.mark.parametrize(("was", "becomes"), [("normal", "background"), ("background", "normal")])
+def test_a_change_of_priority_between_two_looks_takes_nothing_from_what_is_charged(
+    tmp_path: Path, was: str, becomes: str
+) -> None:
+    live = served(tmp_path, max_nodes={"T4": 1})
+    live.submit(spec("long", gpus=GpuLimits(max=1)))
+    live.advance(60.0, tick=10.0)
+    job = live.submit(spec("short", gpus=GpuLimits(min=3, max=3), priority=was))
+    live.advance(600.0, tick=10.0)
+    assert live.job(job).run is not None
+    live.clock.advance_to(live.clock.now() + 30.0)
+    asked(live, live.loop.change(job, {"priority": becomes}))
+    (hold,) = [hold for hold in live.loop.state.holds.values() if hold.job == job]
+    usd = held_between(hold, live.loop.state.tally.since, live.clock.now())
+    assert usd > 0, "no look has cut it"
+    signed = usd if becomes == "background" else -usd
+    assert live.loop.state.tally.closed["short"] == pytest.approx(signed)
     live.close()
 
 

@@ -9,12 +9,13 @@ import pytest
 
 from boa.model.access import Caller
 from boa.model.budgets import Budget
+from boa.model.groupings import What
 from boa.model.job import JobRecord
 from boa.policy.boa import Planned
 from boa.runtime.estimating import JobEstimate
 from boa.scheduler.learn.payers import Payers
 from boa.scheduler.money.costs import month_of
-from boa.scheduler.money.grouping import Grouped, What
+from boa.scheduler.money.grouping import Grouped
 from boa.server.render.charges import charged
 from boa.server.render.statements import read_statement
 from live import BILLINGS, Live, config, prior, profile, spec

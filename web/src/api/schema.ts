@@ -3975,6 +3975,11 @@ export interface components {
              * @description Kinds of tags that its jobs have, for `GET /cost?by=tag:KIND`.
              */
             tag_kinds?: string[];
+            /**
+             * Alerts
+             * @description Percents of the budget at which somebody is told, in order (`alerts` of `notify`).
+             */
+            alerts?: number[];
             /** Now */
             now: number;
         };

@@ -10,27 +10,25 @@ from boa.cli.console import console, emit_json
 from boa.cli.live.service import connect, dollars, rate
 from boa.cli.markup import escape
 from boa.cli.options import Json
+from boa.cli.parsers import SPANS
 from boa.cli.tables import Table, listing
 from boa.errors import InputError
+from boa.model.groupings import EXPECTED, PLAIN, TAG
 from boa.plots.words import duration, percent
 
 if TYPE_CHECKING:
     from boa.api.money import Budget, Cost, CostRow, Unused
 
-GROUPINGS = ("day", "class", "job", "team", "user", "payer", "tag:KIND")
-TAG = "tag:"
+KIND = f"{TAG}KIND"
 FIGURES = ("jobs", "idle", "booting", "total", "GPU-hours")
 FIRST_TO_GO = ("booting", "idle", "jobs", "GPU-hours")
 """Columns that go first on a terminal too narrow for all."""
-_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
 
 def grouping(given: str) -> str:
-    """One of `GROUPINGS`, a tag's kind named."""
-    known = given in GROUPINGS[:-1] or (given.startswith(TAG) and given != TAG)
-    if not known or given == GROUPINGS[-1]:
-        expected = f"one of {', '.join(GROUPINGS[:-1])} or tag:KIND, such as tag:project"
-        raise InputError("--by", given, expected)
+    """One that a service knows, a tag's kind named."""
+    if given not in PLAIN and (not given.startswith(TAG) or given in (TAG, KIND)):
+        raise InputError("--by", given, EXPECTED)
     return given
 
 
@@ -39,7 +37,7 @@ def cost(
         str | None,
         shell.Option(
             "--by",
-            metavar="|".join(GROUPINGS),
+            metavar="|".join((*PLAIN, KIND)),
             parser=grouping,
             help="List it by day (UTC), class, job, team, user, part of the budget, or tag.",
         ),
@@ -83,8 +81,8 @@ def cost(
 
 def moment(text: str, now: Callable[[], float]) -> float:
     """A time in Unix seconds: so long ago by the server's clock, or a date."""
-    if found := re.fullmatch(r"(\d{1,9})([smhdw])", text):
-        return max(now() - int(found[1]) * _SECONDS[found[2]], 0.0)
+    if found := re.fullmatch(rf"(\d{{1,9}})([{''.join(SPANS)}])", text):
+        return max(now() - int(found[1]) * SPANS[found[2]], 0.0)
     try:
         when = datetime.fromisoformat(text)
     except ValueError:

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, cast, get_args
+from typing import cast
 
 from boa.model.budgets import WHOLE, Budget
 from boa.model.cluster import JobId
+from boa.model.groupings import What
 from boa.model.held import Held
 from boa.model.job import JobRecord
 from boa.model.records import NodeRecord
@@ -13,10 +14,6 @@ from boa.scheduler.money.costs import By, Rows, costs
 from boa.scheduler.money.holders import Of, added_up, by_job
 from boa.scheduler.money.ledger import Bill
 from boa.units import Seconds
-
-What: TypeAlias = Literal["day", "class", "job", "team", "user", "payer", "tag"]
-WHAT: tuple[What, ...] = get_args(What)
-TAG = "tag:"
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,12 +71,16 @@ def of_part(part: Budget, money: MoneyState, month: Month, whole: Usd) -> Usd:
 def _of_stretch(stretch: StretchState, month: Month) -> Usd:
     """Money of the present stretch as it is there, of another one as it is configured now; of one
     that is longer than the month, by its even pace. The month is UTC's, and the stretch that of the
-    same name, whatever the clocks that it goes by: they are hours apart at most."""
+    same name, whatever the clocks that it goes by: they are hours apart at most. Behind UTC the one
+    before it still lasts in its first hours, and goes into it where money rolls over."""
     usd, begins, ends = stretch.allowed, stretch.since, stretch.ends
     if stretch.each != "once":
-        span = Terms(usd=stretch.usd, each=stretch.each).span(month.first)
+        terms = Terms(usd=stretch.usd, each=stretch.each)
+        span = terms.span(month.first)
         if span.name != stretch.name:
             usd, begins = stretch.usd, span.begins
+            if stretch.rolls_over and terms.span(stretch.ends).name == span.name:
+                usd = max(usd + stretch.allowed - stretch.spent, 0.0)
         elif stretch.each == "month":
             return usd
         begins, ends = max(begins, span.begins), span.ends

@@ -18,16 +18,29 @@ class Tally:
     since: Seconds = 0.0
     """Moment of the last look."""
     closed: Mapping[str, Usd] = field(default_factory=dict)
-    """By stream: of holds that have ended since. Negative: a look has charged a hold for time after
-    its end, which was not known yet."""
+    """By stream: of holds that have ended since, or whose job went into the background. Negative: a
+    look has charged a hold for time after its end, which was not known yet, or it has left the
+    background and is open, and nobody pays for what it held there."""
 
     def with_closed(self, hold: Hold, until: Seconds) -> "Tally":
         """With an open hold that ended then."""
         usd = held_between(hold, self.since, until) - held_between(hold, until, self.since)
+        return self._with(hold.stream, usd)
+
+    def as_until_now(self, holds: Iterable[Hold], now: Seconds, *, background: bool) -> "Tally":
+        """When the job of these open holds leaves the background, or goes there: what it held since
+        the last look is charged as it was until now. `background`: it was there."""
+        tally = self
+        for hold in holds:
+            usd = held_between(hold, self.since, now)
+            tally = tally._with(hold.stream, -usd if background else usd)
+        return tally
+
+    def _with(self, stream: str, usd: Usd) -> "Tally":
         if not usd:
             return self
-        had = self.closed.get(hold.stream, 0.0)
-        return Tally(since=self.since, closed={**self.closed, hold.stream: had + usd})
+        had = self.closed.get(stream, 0.0)
+        return Tally(since=self.since, closed={**self.closed, stream: had + usd})
 
     def looked(self, open_holds: Iterable[Hold], now: Seconds) -> "tuple[Tally, dict[str, Usd]]":
         """Another tally, from now on, and dollars by stream up to now. Whoever was charged too much

@@ -2,13 +2,13 @@
 
 import calendar
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from boa.api import reports as answers
 from boa.errors import InputError
 from boa.model.budgets import WHOLE, Budget
-from boa.model.notices import MonthSpent
+from boa.model.notices import MonthSpent, NotifyTarget, alerts_of
 from boa.model.streams import class_of
 from boa.runtime.history import BEFORE_S, average_budget
 from boa.scheduler.money import rights
@@ -42,9 +42,14 @@ def month_from(given: str | None, now: Seconds) -> tuple[Seconds, Seconds]:
 
 
 def read_statement(
-    store: Store, money: MoneyState, first: Seconds, end: Seconds, now: Seconds
+    store: Store,
+    money: MoneyState,
+    first: Seconds,
+    end: Seconds,
+    now: Seconds,
+    targets: Sequence[NotifyTarget] = (),
 ) -> answers.Statement:
-    """Blocks on the store. Up to now, of a month in progress."""
+    """Blocks on the store. Up to now, of a month in progress. `targets`: who is told of money."""
     until = min(end, now)
     nodes, held = store.nodes_between(first, until), store.held_between(first, until)
     records = jobs_of(store, held.job.tolist())
@@ -57,7 +62,8 @@ def read_statement(
 
     found = statement(nodes, held, first, until, whose)
     tags = sorted({kind for record in records.values() for kind in record.spec.tags})
-    return document(found, money, month_of_budget(store, money, first, end, now), tags)
+    month = month_of_budget(store, money, first, end, now)
+    return document(found, money, month, tags, alerts_of(targets))
 
 
 def month_of_budget(
@@ -97,7 +103,11 @@ def month_spent(store: Store, money: MoneyState, now: Seconds) -> list[MonthSpen
 
 
 def document(
-    found: Statement, money: MoneyState, month: Month, tag_kinds: list[str]
+    found: Statement,
+    money: MoneyState,
+    month: Month,
+    tag_kinds: list[str],
+    alerts: list[float],
 ) -> answers.Statement:
     first = datetime.fromtimestamp(found.since, UTC)
     return {
@@ -125,6 +135,7 @@ def document(
         "by_class": _groups(found, lambda whose: whose.job_class),
         "by_day": [{"day": day, **_amounts(amounts)} for day, amounts in found.days.items()],
         "tag_kinds": tag_kinds,
+        "alerts": alerts,
         "now": month.now,
     }
 

@@ -15,7 +15,8 @@ from boa.errors import InputError
 from boa.formats import checks
 from boa.formats.job import MAX_JOB_GPUS
 from boa.model.budgets import Budget
-from boa.scheduler.money.grouping import TAG, WHAT, Grouped, What
+from boa.model.groupings import EXPECTED, PLAIN, TAG, What
+from boa.scheduler.money.grouping import Grouped
 from boa.scheduler.money.purse import AS_CONFIGURED
 from boa.server.context import Service, answer, looked_up, only_known_parameters
 from boa.server.http.access import caller_of
@@ -35,14 +36,13 @@ Moment = Annotated[
 ]
 
 
-GROUPINGS = r"^(day|class|job|team|user|payer|tag:[A-Za-z0-9][A-Za-z0-9._+-]{0,199})$"
+GROUPINGS = rf"^({'|'.join(PLAIN)}|{TAG}[A-Za-z0-9][A-Za-z0-9._+-]{{0,199}})$"
 
 
 def grouped_by(by: str) -> Grouped:
     """As a parameter has it, checked."""
     if not re.fullmatch(GROUPINGS, by):
-        expected = f"one of {', '.join(WHAT[:-1])} or tag:KIND, such as tag:project"
-        raise InputError("by", by[:60], expected)
+        raise InputError("by", by[:60], EXPECTED)
     return Grouped("tag", by.removeprefix(TAG)) if by.startswith(TAG) else Grouped(cast(What, by))
 
 

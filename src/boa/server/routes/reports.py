@@ -117,9 +117,10 @@ class ReportRoutes:
         snapshot = self._service.control.snapshot
         first, end = month_from(month, snapshot.now)
         money = await run_in_threadpool(lambda: snapshot.money)
+        targets = self._service.control.notices.targets
         work = self._statements.of(
             (first, repr(money.sharing)),
-            lambda: read_statement(self._service.store, money, first, end, snapshot.now),
+            lambda: read_statement(self._service.store, money, first, end, snapshot.now, targets),
         )
         found = await asyncio.wrap_future(work)
         if format == "json":

@@ -8,13 +8,17 @@ from pathlib import Path
 import pytest
 
 import boa
-from boa.cli.live.cost import moment
+from boa.cli.live.cost import grouping, moment
 from boa.cli.live.service import rebuilt
+from boa.cli.parsers import SPANS
+from boa.errors import InputError
 from boa.formats.plain_yaml import load_yaml
 from boa.model.calendar import Calendar, Period
+from boa.model.groupings import PLAIN
 from boa.policy.boa import within_reach
 from boa.scheduler.money import accounts
 from boa.scheduler.money.money_state import SetAtRunTime
+from boa.server.routes.money import grouped_by
 from fakes import NOW, FakeService
 from integration.runner import STRICT, WORKLOAD, Boa
 from unit.server.routes.test_money import CONTRACT as COST_KEYS
@@ -299,3 +303,28 @@ def test_a_solution_is_rebuilt_to_the_last_digit(service: FakeService) -> None:
     assert solution.outcome == plan.solution.outcome
     assert solution.gap == plan.solution.gap
     assert solution.cluster == plan.solution.cluster
+
+
+@pytest.mark.parametrize("by", [*PLAIN, "tag:project"])
+def test_command_line_and_service_know_the_same_ways_to_list_money(by: str) -> None:
+    assert grouping(by) == by
+    assert grouped_by(by).what == by.partition(":")[0]
+
+
+@pytest.mark.parametrize("by", ["tag", "tag:", "hour", "", "days"])
+def test_command_line_and_service_refuse_another_way_in_the_same_words(by: str) -> None:
+    said = []
+    for check in (grouping, grouped_by):
+        with pytest.raises(InputError) as wrong:
+            check(by)
+        said.append(wrong.value.expected)
+    assert (
+        said[0]
+        == said[1]
+        == ("one of day, class, job, team, user, payer or tag:KIND, such as tag:project")
+    )
+
+
+@pytest.mark.parametrize("unit", SPANS)
+def test_a_time_ago_may_be_in_any_unit_of_spans(unit: str) -> None:
+    assert moment(f"2{unit}", lambda: 1e9) == 1e9 - 2 * SPANS[unit]

@@ -81,6 +81,23 @@ def test_a_month_that_is_over_keeps_its_budget_by_the_clocks_of_every_zone(
     assert rights.of_part(PART, shared, june, 7200.0) == pytest.approx(right)
 
 
+@pytest.mark.parametrize(("each", "part"), [("month", 1.0), ("quarter", 31 / 92)])
+@pytest.mark.parametrize("rolls_over", [False, True])
+def test_the_first_hours_of_a_month_have_its_own_money_by_clocks_behind_utc(
+    each: Each, part: float, rolls_over: bool
+) -> None:
+    now = first_of(7) + 2 * 3600.0
+    before = stretch_at(now, each, ZoneInfo("America/New_York"))
+    assert before.name in ("2026-06", "2026-Q2"), "there it is still June"
+    for allowed, spent in ((5000.0, 4800.0), (5000.0, 5300.0), (5000.0, 20_000.0)):
+        stretch = replace(before, allowed=allowed, spent=spent, rolls_over=rolls_over)
+        right = max(9200.0 + (allowed - spent if rolls_over else 0.0), 0.0)
+        money = replace(MONEY, stretch=stretch)
+        assert rights.of_whole(money, month(7, now)) == pytest.approx(right * part)
+        august = rights.of_whole(money, month(8, now))
+        assert each == "quarter" or august == 9200.0, "nobody knows what July will leave"
+
+
 @pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "America/New_York", "Pacific/Auckland"])
 def test_the_months_of_a_quarter_have_all_of_its_money(zone: str) -> None:
     now = first_of(6) + 3 * 86_400.0

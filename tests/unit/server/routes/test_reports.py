@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from boa.model.budgets import Budget
+from boa.model.notices import NotifyTarget
+from boa.scheduler.notices import Notices
 from boa.server.render.statement_files import HEAD, harmless
 from boa.server.render.statement_page import as_page
 from boa.server.render.statements import month_from
@@ -65,6 +67,16 @@ def test_a_statement_says_who_spent_what_and_adds_up_to_the_bill(service: FakeSe
 
 def test_a_statement_names_the_kinds_of_tags_that_its_jobs_have(service: FakeService) -> None:
     assert service.get("statement")["tag_kinds"] == ["project"]
+
+
+def test_a_statement_names_the_percents_at_which_anybody_is_told(service: FakeService) -> None:
+    assert service.get("statement")["alerts"] == [50.0, 80.0, 100.0], "nobody is told"
+    ops = NotifyTarget(name="ops", kind="slack", alerts=(90.0, 50.0))
+    lab = NotifyTarget(name="lab", kind="slack", tell=("spent",), alerts=(99.5, 50.0))
+    ends = NotifyTarget(name="ends", kind="slack", tell=("ended",), alerts=(10.0,))
+    service.control.notices = Notices((ops, lab, ends), None)
+    other = service.get("statement", params={"month": "2026-08"})
+    assert other["alerts"] == [50.0, 90.0, 99.5]
 
 
 def test_what_nobody_held_is_shared_out_by_what_was_held(service: FakeService) -> None:

@@ -10,6 +10,7 @@ export function Spent({ found }: { found: Statement }) {
   const whole = Math.max(spent, budget);
   const share = (amount: number) => `${(100 * amount) / whole}%`;
   const alerts = alertsOf(found);
+  const within = alerts.filter(({ percent }) => (percent / 100) * budget <= whole);
   const left = budget - spent;
   return (
     <Card title="The month’s budget">
@@ -23,14 +24,14 @@ export function Spent({ found }: { found: Statement }) {
         aria-label={`${percent(spent / budget)} of the budget`}
       >
         <span className={left < 0 ? "over" : ""} style={{ width: share(spent) }} />
-        {alerts.map(({ at }) => (
-          <i key={at} style={{ left: share(at * budget) }} />
+        {within.map(({ percent }) => (
+          <i key={percent} style={{ left: share((percent / 100) * budget) }} />
         ))}
       </div>
       <ul className="legend" aria-label="Alerts">
-        {alerts.map(({ at, day }) => (
-          <li key={at}>
-            {percent(at)}: {day === null ? "not reached" : <b>passed on {dayWords(day)}</b>}
+        {alerts.map(({ percent, day }) => (
+          <li key={percent}>
+            {percent} %: {day === null ? "not reached" : <b>passed on {dayWords(day)}</b>}
           </li>
         ))}
       </ul>

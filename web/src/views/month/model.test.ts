@@ -32,14 +32,18 @@ test("lists in which nobody is named are left out, and the dearest come first", 
   expect(found[0]?.rows.map(({ name }) => name)).toEqual(["eve", null, "mia"]);
 });
 
-test("an alert is passed on the day that brings the month's spend to it", () => {
+test("alerts are those that the statement names, each passed on the day that brings the month's spend to it", () => {
   const day = (day: string, total_usd: number) => ({ day, total_usd });
   const by_day = [day("2026-11-01", 30), day("2026-11-02", 30), day("2026-11-12", 20)];
-  const found = alertsOf({ by_day, budget_usd: 100 } as unknown as Statement);
+  const found = alertsOf({
+    alerts: [50, 75, 99.5],
+    by_day,
+    budget_usd: 100,
+  } as unknown as Statement);
   expect(found).toEqual([
-    { at: 0.5, day: "2026-11-02" },
-    { at: 0.8, day: "2026-11-12" },
-    { at: 1, day: null },
+    { percent: 50, day: "2026-11-02" },
+    { percent: 75, day: "2026-11-12" },
+    { percent: 99.5, day: null },
   ]);
   expect(dayWords("2026-11-12")).toBe("12 November");
 });

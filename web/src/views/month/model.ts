@@ -34,24 +34,22 @@ export function present(now: number): string {
   return monthName(monthOf(now).begin);
 }
 
-/** Parts of the budget at which somebody is told, unless a target names others. */
-const ALERTS = [0.5, 0.8, 1];
-
 export interface Alert {
-  /** Part of the month's budget. */
-  at: number;
+  /** Of the month's budget. */
+  percent: number;
   /** Day (UTC) on which it was spent; null: it is not. */
   day: string | null;
 }
 
-export function alertsOf({ by_day: days, budget_usd: budget }: Statement): Alert[] {
-  return ALERTS.map((at) => {
+/** Those at which somebody is told; a service of before does not say. */
+export function alertsOf({ alerts = [], by_day: days, budget_usd: budget }: Statement): Alert[] {
+  return alerts.map((percent) => {
     let spent = 0;
     const passed = days.find((day) => {
       spent += day.total_usd;
-      return spent >= at * budget;
+      return spent >= (percent / 100) * budget;
     });
-    return { at, day: passed?.day ?? null };
+    return { percent, day: passed?.day ?? null };
   });
 }
 
