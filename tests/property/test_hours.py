@@ -90,3 +90,11 @@ def test_nobody_is_put_off_beyond_the_end_of_the_budget() -> None:
     run = Run(HOUR, HOUR, 1.0)
     ended = Calendar(periods=PERIODS, until=30 * HOUR)
     assert [start.at / HOUR for start in starts(ended, 0.0, WEEK, lambda _: run)] == [0, 8, 20]
+
+
+def test_nobody_looks_further_ahead_than_a_week() -> None:
+    """Ten years may be allowed, and hold seven thousand nights."""
+    short, long = (Run(hours * HOUR, HOUR, 1.0) for hours in (5, 9))
+    in_days = {0: long, 1: long, 2: short}
+    ten_years = starts(CALENDAR, 9 * HOUR, 520 * WEEK, in_days.__getitem__)
+    assert ten_years == starts(CALENDAR, 9 * HOUR, 9 * HOUR + WEEK, in_days.__getitem__)

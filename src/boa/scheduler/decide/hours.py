@@ -9,13 +9,16 @@ A job is put off only before its first start, for as long as was allowed from it
 goes as soon as it no longer gains by it.
 """
 
+import math
+from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import replace
 
 from boa.model.calendar import MOST_AHEAD_S, Calendar
 from boa.model.job import JobRecord
 from boa.model.job_spec import GpuLimits
 from boa.policy.boa import MARGIN
-from boa.policy.market.hours import Run, starts, whole_run
+from boa.policy.market.hours import Run, Start, beginnings, starts, whole_run
 from boa.policy.market.worth import Worths
 from boa.scheduler.decide.decider import Decider
 from boa.scheduler.money.prices_in_force import PricesInForce
@@ -36,6 +39,11 @@ class Hours:
         """By the number of the period …"""
         self._runs: dict[tuple[int, str, GpuLimits, float], Run | None] = {}
         """… both by the plan that was last looked at."""
+        self._begin: list[Seconds] = []
+        """When periods begin in the coming week, …"""
+        self._best: dict[tuple[int, str, GpuLimits, float], tuple[Start | None, Start | None]] = {}
+        """… and what jobs that are alike come to, by how many of these they may wait for: at once,
+        and at best later. Both at the moment of the last look: thousands may wait."""
         self._thinking = False
         """Whether a plan is on its way."""
         self._freed = False
@@ -59,6 +67,7 @@ class Hours:
         if plan is not self._plan:
             self._plan, self._worths, self._runs = plan, {}, {}
         self._thinking = planner.thinking
+        self._begin, self._best = beginnings(calendar, draft.now, math.inf), {}
         for job in list(draft.jobs.values()):
             new = job.share is None and not job.attempts and not job.background
             if new or job.waits_until is not None:
@@ -106,13 +115,15 @@ class Hours:
                 )
             return self._runs[key]
 
-        found = starts(calendar, draft.now, until, run_in)
-        best = min(found[1:], key=lambda start: start.value, default=None)
-        gains = 0.0 if job.waits_until is not None else MARGIN
-        if best is None or best.value >= (1.0 - gains) * found[0].value:
+        alike = (bisect_right(self._begin, until), job.stream, job.spec.gpus, job.urgency)
+        if alike not in self._best:
+            self._best[alike] = _best(starts(calendar, draft.now, until, run_in))
+        at_once, best = self._best[alike]
+        gains = 0.0 if job.waits_until in self._begin else MARGIN
+        if at_once is None or best is None or best.value >= (1.0 - gains) * at_once.value:
             _let_go(draft, job)
         elif best.at != job.waits_until:
-            said = put_off(calendar, best.at, found[0].run, best.run)
+            said = put_off(calendar, best.at, at_once.run, best.run)
             draft.put_job(replace(job, waits_until=best.at, reason=said))
 
     def _worths_in(self, calendar: Calendar, period: int, now: Seconds, plan: PlanState) -> Worths:
@@ -123,6 +134,12 @@ class Hours:
             priced = self._prices.then(plan.workload.gpu_types, begins)
             self._worths[period] = Worths(replace(plan.workload, gpu_types=priced))
         return self._worths[period]
+
+
+def _best(found: Sequence[Start]) -> tuple[Start | None, Start | None]:
+    """The start at once, and the best of those later."""
+    at_once = found[0] if found else None
+    return at_once, min(found[1:], key=lambda start: start.value, default=None)
 
 
 def _let_go(draft: Draft, job: JobRecord) -> None:
