@@ -10,6 +10,7 @@ from boa.model.calendar import Calendar, Period
 from boa.model.calendar_prices import prices_by
 from boa.model.job import JobSpec
 from boa.policy.market.hours import Start, starts
+from boa.policy.registry import Knobs, choose
 from boa.scheduler.decide import hours
 from boa.scheduler.words.of_terms import NO_WEEK
 from live import BILLINGS, START, Live, asked, config, prior, profile, spec
@@ -197,4 +198,41 @@ def test_a_job_that_waited_for_a_plan_is_put_off_only_if_it_gains_enough(tmp_pat
     live.advance(60.0)
     for job in (first, second):
         assert (live.job(job).waits_until, live.job(job).started_at is None) == (None, False)
+    live.close()
+
+
+def test_a_job_that_was_paused_while_it_waited_says_again_what_for(tmp_path: Path) -> None:
+    live = begun(tmp_path)
+    job = live.submit(waiting())
+    live.advance(600.0)
+    asked(live, live.loop.pause(job))
+    assert live.job(job).waits_until is None, "what it waits for is to be resumed"
+    asked(live, live.loop.resume(job))
+    live.advance(60.0)
+    assert live.job(job).waits_until == NIGHT
+    assert live.job(job).reason.startswith("waits for night, from ")
+    live.close()
+
+
+def test_under_a_policy_without_a_plan_nobody_waits_for_one(tmp_path: Path) -> None:
+    live = begun(tmp_path)
+    before = live.submit(waiting())
+    live.advance(60.0)
+    live.policy = choose("fixed", Knobs(width=1)).policy
+    live.crash()
+    live.advance(1.0)
+    after = live.submit(waiting())
+    for job in (before, after):
+        assert (live.job(job).waits_until, live.job(job).run is None) == (None, False)
+    live.close()
+
+
+def test_nobody_waits_for_a_night_that_the_budget_does_not_see(tmp_path: Path) -> None:
+    live = begun(tmp_path)
+    job = live.submit(waiting())
+    live.advance(60.0)
+    live.config = replace(live.config, calendar=replace(CALENDAR, until=live.clock.now()))
+    live.crash()
+    assert live.job(job).waits_until is None
+    assert live.job(job).reason.startswith("waits: the budget ended on ")
     live.close()

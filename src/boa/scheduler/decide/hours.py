@@ -47,7 +47,7 @@ class Hours:
         self._thinking = False
         """Whether a plan is on its way."""
         self._freed = False
-        """Whether nobody waits any more, where there is no calendar."""
+        """Whether nobody waits any more, where there is no calendar or no plan."""
 
     def week(self, draft: Draft) -> Week | None:
         """The week that a plan is to be made of; None: nobody would wait whatever it says."""
@@ -58,12 +58,14 @@ class Hours:
             return None
         return Week(calendar, self._prices.usual)
 
-    def look(self, draft: Draft, planner: Planner) -> None:
-        """Put off whoever gains by it, and let go whoever does no longer."""
-        calendar, plan = self._purse.calendar, planner.plan
-        if calendar is None:
+    def look(self, draft: Draft, planner: Planner | None) -> None:
+        """Put off whoever gains by it, and let go whoever does no longer. None: nobody plans, as
+        the policy follows no plan or the budget has ended."""
+        calendar = self._purse.calendar
+        if calendar is None or planner is None:
             self._free(draft)
             return
+        plan, self._freed = planner.plan, False
         if plan is not self._plan:
             self._plan, self._worths, self._runs = plan, {}, {}
         self._thinking = planner.thinking
@@ -74,7 +76,7 @@ class Hours:
                 self._look_at(draft, calendar, job)
 
     def _free(self, draft: Draft) -> None:
-        """The calendar that some wait by is no more: once, as none comes while the service runs."""
+        """What some wait by is no more: once, as nobody is put off until it is back."""
         if not self._freed:
             self._freed = True
             for job in list(draft.jobs.values()):
@@ -84,6 +86,8 @@ class Hours:
         most = calendar.may_wait if job.spec.may_wait_s is None else job.spec.may_wait_s
         until, plan = job.submitted_at + most, self._plan
         if job.paused or job.parked or job.awaits or job.stop_requested:
+            if job.waits_until is not None:  # weighed anew, and told anew, once it goes on
+                draft.put_job(replace(job, waits_until=None))
             return
         if until <= draft.now or job.deadline is not None or job.background:
             _let_go(draft, job)
