@@ -236,3 +236,19 @@ def test_nobody_waits_for_a_night_that_the_budget_does_not_see(tmp_path: Path) -
     assert live.job(job).waits_until is None
     assert live.job(job).reason.startswith("waits: the budget ended on ")
     live.close()
+
+
+def test_what_a_job_waits_for_is_said_anew_when_its_run_comes_to_something_else(
+    tmp_path: Path,
+) -> None:
+    """On at most 14 GPUs it takes by night what it takes by day: that is no reason by itself."""
+    live = begun(tmp_path)
+    job = live.submit(waiting())
+    live.advance(600.0)
+    asked(live, live.loop.change(job, {"gpus": {"max": 14}}))
+    live.advance(60.0)
+    assert live.job(job).waits_until == NIGHT
+    assert live.job(job).reason.endswith(
+        "it takes 10,422 s and $34.74 then as now, but others gain less by the money then"
+    )
+    live.close()

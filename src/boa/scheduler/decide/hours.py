@@ -13,6 +13,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from boa.model.calendar import MOST_AHEAD_S, Calendar
 from boa.model.job import JobRecord
@@ -31,6 +32,14 @@ from boa.scheduler.words.of_terms import NO_WEEK, put_off
 from boa.units import Seconds
 
 
+class _Told(NamedTuple):
+    """What jobs say that they wait for, and what it says that a run comes to."""
+
+    now: Run
+    then: Run
+    words: str
+
+
 class Hours:
     def __init__(self, decider: Decider, purse: Purse, prices: PricesInForce) -> None:
         self._decider, self._purse, self._prices = decider, purse, prices
@@ -46,6 +55,8 @@ class Hours:
         and at best later. Both at the moment of the last look: thousands may wait."""
         self._thinking = False
         """Whether a plan is on its way."""
+        self._told: dict[tuple[Seconds, str, GpuLimits, float], _Told] = {}
+        """By when jobs are to begin, and what they are alike in."""
         self._freed = False
         """Whether nobody waits any more, where there is no calendar or no plan."""
 
@@ -68,6 +79,7 @@ class Hours:
         plan, self._freed = planner.plan, False
         if plan is not self._plan:
             self._plan, self._worths, self._runs = plan, {}, {}
+            self._told = {kind: told for kind, told in self._told.items() if kind[0] > draft.now}
         self._thinking = planner.thinking
         self._begin, self._best = beginnings(calendar, draft.now, math.inf), {}
         for job in list(draft.jobs.values()):
@@ -126,9 +138,20 @@ class Hours:
         gains = 0.0 if job.waits_until in self._begin else MARGIN
         if at_once is None or best is None or best.value >= (1.0 - gains) * at_once.value:
             _let_go(draft, job)
-        elif best.at != job.waits_until:
-            said = put_off(calendar, best.at, at_once.run, best.run)
-            draft.put_job(replace(job, waits_until=best.at, reason=said))
+        else:
+            told = self._told_of(calendar, job, at_once.run, best)
+            if best.at != job.waits_until or job.reason != told.words:
+                draft.put_job(replace(job, waits_until=best.at, reason=told.words))
+
+    def _told_of(self, calendar: Calendar, job: JobRecord, now: Run, best: Start) -> _Told:
+        """What was said already while it is about right: every plan differs a little, and
+        thousands of records would be written for it."""
+        kind = (best.at, job.stream, job.spec.gpus, job.urgency)
+        told = self._told.get(kind)
+        if told is None or _moved(told.now, now) or _moved(told.then, best.run):
+            words = put_off(calendar, best.at, now, best.run)
+            told = self._told[kind] = _Told(now, best.run, words)
+        return told
 
     def _worths_in(self, calendar: Calendar, period: int, now: Seconds, plan: PlanState) -> Worths:
         """Worths at what GPUs will cost when it begins."""
@@ -144,6 +167,13 @@ def _best(found: Sequence[Start]) -> tuple[Start | None, Start | None]:
     """The start at once, and the best of those later."""
     at_once = found[0] if found else None
     return at_once, min(found[1:], key=lambda start: start.value, default=None)
+
+
+def _moved(told: Run, found: Run) -> bool:
+    """Whether what was said of it is no longer about right."""
+    return any(
+        abs(said - now) > MARGIN * abs(said) for said, now in zip(told[1:], found[1:], strict=True)
+    )
 
 
 def _let_go(draft: Draft, job: JobRecord) -> None:
