@@ -33,7 +33,7 @@ from boa.units import Seconds
 
 
 class _Told(NamedTuple):
-    """What jobs say that they wait for, and what it says that a run comes to."""
+    """Words for what jobs wait for, and the runs that they tell of."""
 
     now: Run
     then: Run
@@ -88,7 +88,7 @@ class Hours:
                 self._look_at(draft, calendar, job)
 
     def _free(self, draft: Draft) -> None:
-        """What some wait by is no more: once, as nobody is put off until it is back."""
+        """Let all go: nothing is left that they wait by, and nobody is put off until there is."""
         if not self._freed:
             self._freed = True
             for job in list(draft.jobs.values()):
@@ -144,8 +144,8 @@ class Hours:
                 draft.put_job(replace(job, waits_until=best.at, reason=told.words))
 
     def _told_of(self, calendar: Calendar, job: JobRecord, now: Run, best: Start) -> _Told:
-        """What was said already while it is about right: every plan differs a little, and
-        thousands of records would be written for it."""
+        """Words of before while they are about right: every plan differs a little, and thousands
+        of records would be written for it."""
         kind = (best.at, job.stream, job.spec.gpus, job.urgency)
         told = self._told.get(kind)
         if told is None or _moved(told.now, now) or _moved(told.then, best.run):
