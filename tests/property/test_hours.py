@@ -127,3 +127,11 @@ def test_nobody_is_planned_to_wait_whom_the_calendar_does_not_let(examples: Path
         calendar = Calendar(periods=periods, may_wait=may_wait)
         found = of_week(workload, Week(calendar, workload.gpu_types, 0))
         assert (found.workload != workload) == moved
+
+
+def test_nobody_looks_further_ahead_than_a_week() -> None:
+    """Ten years may be allowed, and hold seven thousand nights."""
+    short, long = (Run(hours * HOUR, HOUR, 1.0) for hours in (5, 9))
+    in_days = {0: long, 1: long, 2: short}
+    ten_years = starts(CALENDAR, 9 * HOUR, 520 * WEEK, in_days.__getitem__)
+    assert ten_years == starts(CALENDAR, 9 * HOUR, 9 * HOUR + WEEK, in_days.__getitem__)

@@ -157,7 +157,7 @@ class Scheduler:
             self.decider.believe_none(draft, gpu, self.limits.refused_s, why)
         forget_gone(draft)
         urgency.look(draft, self.decider)
-        self.hours.look(draft, self.planner)
+        self.hours.look(draft, self.planner if plans else None)
         if (calendar := self.purse.ended) is not None:
             wind_down(draft, f"waits: {budget_ended(calendar.until, calendar.zone)}")
         else:

@@ -2,12 +2,17 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from boa.model.calendar import Calendar, Period
 from boa.model.calendar_prices import prices_by
 from boa.model.job import JobSpec
+from boa.policy.market.hours import Start, starts
+from boa.policy.registry import Knobs, choose
+from boa.scheduler.decide import week_runs
+from boa.scheduler.words.of_terms import NO_WEEK
 from live import BILLINGS, START, Live, asked, config, prior, profile, spec
 
 HOUR = 3600.0
@@ -20,13 +25,19 @@ the week's plan has who comes sooner run by day."""
 NIGHT = START + 22_400.0
 
 
-def begun(folder: Path, calendar: Calendar | None = CALENDAR, **fields: object) -> Live:
+def begun(
+    folder: Path,
+    calendar: Calendar | None = CALENDAR,
+    *,
+    before_s: float = 7000.0,
+    **fields: object,
+) -> Live:
     priors = {"known": prior(KNOWN, per_hour=0.2), "long": prior(LONG, per_hour=1e-6)}
     budget = 8.0 if calendar is None else calendar.average
     settings = config(folder, priors=priors, calendar=calendar, budget=budget, **fields)
     known = {"known": KNOWN, "long": LONG}
     live = Live(settings, known, schedule=prices_by(calendar))
-    live.advance(15_400.0, tick=2000.0)
+    live.advance(NIGHT - START - before_s, tick=2000.0)
     return live
 
 
@@ -154,4 +165,88 @@ def test_nobody_waits_where_all_hours_are_alike(tmp_path: Path) -> None:
     job = live.submit(waiting())
     live.advance(60.0)
     assert live.job(job).run is not None
+    live.close()
+
+
+def test_jobs_that_are_alike_are_weighed_once_however_many_wait(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live = begun(tmp_path)
+    jobs = [live.submit(waiting()) for _ in range(5)]
+    live.advance(600.0)
+    assert {live.job(job).waits_until for job in jobs} == {NIGHT}
+    weighed: list[float] = []
+
+    def counted(calendar: Calendar, now: float, *of: Any) -> list[Start]:
+        weighed.append(now)
+        return starts(calendar, now, *of)
+
+    monkeypatch.setattr(week_runs, "starts", counted)
+    live.clock.advance_to(live.clock.now() + 60.0)
+    live.loop.step()
+    assert len(weighed) == 1
+    live.close()
+
+
+def test_a_job_that_waited_for_a_plan_is_put_off_only_if_it_gains_enough(tmp_path: Path) -> None:
+    """Just before the night it gains a little: less than is asked of the next."""
+    live = begun(tmp_path, before_s=400.0)
+    first = live.submit(waiting())
+    assert live.job(first).reason == NO_WEEK
+    live.advance(60.0)
+    second = live.submit(waiting())
+    live.advance(60.0)
+    for job in (first, second):
+        assert (live.job(job).waits_until, live.job(job).started_at is None) == (None, False)
+    live.close()
+
+
+def test_a_job_that_was_paused_while_it_waited_says_again_what_for(tmp_path: Path) -> None:
+    live = begun(tmp_path)
+    job = live.submit(waiting())
+    live.advance(600.0)
+    asked(live, live.loop.pause(job))
+    assert live.job(job).waits_until is None, "what it waits for is to be resumed"
+    asked(live, live.loop.resume(job))
+    live.advance(60.0)
+    assert live.job(job).waits_until == NIGHT
+    assert live.job(job).reason.startswith("waits for night, from ")
+    live.close()
+
+
+def test_under_a_policy_without_a_plan_nobody_waits_for_one(tmp_path: Path) -> None:
+    live = begun(tmp_path)
+    before = live.submit(waiting())
+    live.advance(60.0)
+    live.policy = choose("fixed", Knobs(width=1)).policy
+    live.crash()
+    live.advance(1.0)
+    after = live.submit(waiting())
+    for job in (before, after):
+        assert (live.job(job).waits_until, live.job(job).run is None) == (None, False)
+    live.close()
+
+
+def test_nobody_waits_for_a_night_that_the_budget_does_not_see(tmp_path: Path) -> None:
+    live = begun(tmp_path)
+    job = live.submit(waiting())
+    live.advance(60.0)
+    live.config = replace(live.config, calendar=replace(CALENDAR, until=live.clock.now()))
+    live.crash()
+    assert live.job(job).waits_until is None
+    assert live.job(job).reason.startswith("waits: the budget ended on ")
+    live.close()
+
+
+def test_what_a_job_waits_for_is_said_anew_when_its_run_comes_to_something_else(
+    tmp_path: Path,
+) -> None:
+    live = begun(tmp_path)
+    job = live.submit(waiting())
+    live.advance(600.0)
+    assert "it takes 9,030 s" in live.job(job).reason
+    asked(live, live.loop.change(job, {"gpus": {"max": 14}}))
+    live.advance(60.0)
+    assert live.job(job).waits_until == NIGHT
+    assert "it takes 10,422 s" in live.job(job).reason
     live.close()

@@ -62,12 +62,22 @@ def whole_run(
 def starts(calendar: Calendar, now: Seconds, until: Seconds, run_in: RunIn) -> list[Start]:
     """At once, and at the beginnings of periods until then that are known; empty: nothing is known
     of now."""
-    found = [_start(calendar, now, now, run_in)]
-    moment = calendar.next_change(now)
-    while found[0] is not None and moment <= until and moment < calendar.ends:
-        found.append(_start(calendar, now, moment, run_in))
+    at_once = _start(calendar, now, now, run_in)
+    if at_once is None:
+        return []
+    later = (_start(calendar, now, at, run_in) for at in beginnings(calendar, now, until))
+    return [at_once, *(start for start in later if start is not None)]
+
+
+def beginnings(calendar: Calendar, now: Seconds, until: Seconds) -> list[Seconds]:
+    """When periods begin, until then and for a week at most: what comes later is the same again,
+    after a longer wait."""
+    found: list[Seconds] = []
+    moment, last = calendar.next_change(now), min(until, now + WEEK_S)
+    while moment <= last and moment < calendar.ends:
+        found.append(moment)
         moment = calendar.next_change(moment)
-    return [start for start in found if start is not None] if found[0] is not None else []
+    return found
 
 
 def _start(calendar: Calendar, now: Seconds, at: Seconds, run_in: RunIn) -> Start | None:

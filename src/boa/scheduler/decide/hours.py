@@ -1,23 +1,21 @@
 """Jobs that wait for hours in which money buys more. Pure but for what it remembers.
 
-What a dollar is worth in every period of the calendar, ρ, comes from the plan for a week
-(`solver/by_period.py`), in which whoever gains by it waits: it is made with every plan, of the same
-workload. What is planned for the hours that hold now would not do: it knows nothing of the jobs
-that will not run in them, and money looks too dear by day for as long as anybody waits.
+What a dollar is worth in every period of the calendar comes from the plan for a week
+(`plan/week.py`), and so it is known how a job is best begun (`week_runs.py`).
 
 A job is put off only before its first start, for as long as was allowed from its submission on, and
 goes as soon as it no longer gains by it.
 """
 
 from dataclasses import replace
+from typing import NamedTuple
 
-from boa.model.calendar import MOST_AHEAD_S, Calendar
+from boa.model.calendar import Calendar
 from boa.model.job import JobRecord
-from boa.model.job_spec import GpuLimits
 from boa.policy.boa import MARGIN
-from boa.policy.market.hours import Run, starts, whole_run
-from boa.policy.market.worth import Worths
+from boa.policy.market.hours import Run
 from boa.scheduler.decide.decider import Decider
+from boa.scheduler.decide.week_runs import Choice, Kind, WeekRuns, kind_of
 from boa.scheduler.money.prices_in_force import PricesInForce
 from boa.scheduler.money.purse import Purse
 from boa.scheduler.plan.plan_in_force import PlanState
@@ -28,18 +26,25 @@ from boa.scheduler.words.of_terms import NO_WEEK, put_off
 from boa.units import Seconds
 
 
+class _Told(NamedTuple):
+    """Words for what jobs wait for, and the runs that they tell of."""
+
+    now: Run
+    then: Run
+    words: str
+
+
 class Hours:
     def __init__(self, decider: Decider, purse: Purse, prices: PricesInForce) -> None:
         self._decider, self._purse, self._prices = decider, purse, prices
-        self._plan: PlanState | None = None
-        self._worths: dict[int, Worths] = {}
-        """By the number of the period …"""
-        self._runs: dict[tuple[int, str, GpuLimits, float], Run | None] = {}
-        """… both by the plan that was last looked at."""
+        self._runs: WeekRuns | None = None
+        """By the plan in force; None: it is of no week, or none has come since a restart."""
         self._thinking = False
         """Whether a plan is on its way."""
+        self._told: dict[tuple[Seconds, Kind], _Told] = {}
+        """By when jobs are to begin."""
         self._freed = False
-        """Whether nobody waits any more, where there is no calendar."""
+        """Whether nobody waits any more, where there is no calendar or no plan."""
 
     def week(self, draft: Draft) -> Week | None:
         """The week that a plan is to be made of; None: nobody would wait whatever it says."""
@@ -50,82 +55,88 @@ class Hours:
             return None
         return Week(calendar, self._prices.usual, calendar.at(draft.now))
 
-    def look(self, draft: Draft, planner: Planner) -> None:
-        """Put off whoever gains by it, and let go whoever does no longer."""
-        calendar, plan = self._purse.calendar, planner.plan
-        if calendar is None:
+    def look(self, draft: Draft, planner: Planner | None) -> None:
+        """Put off whoever gains by it, and let go whoever does no longer. None: nobody plans, as
+        the policy follows no plan or the budget has ended."""
+        calendar = self._purse.calendar
+        if calendar is None or planner is None:
             self._free(draft)
             return
-        if plan is not self._plan:
-            self._plan, self._worths, self._runs = plan, {}, {}
-        self._thinking = planner.thinking
+        self._freed, self._thinking = False, planner.thinking
+        self._take(draft, calendar, planner.plan)
         for job in list(draft.jobs.values()):
             new = job.share is None and not job.attempts and not job.background
             if new or job.waits_until is not None:
                 self._look_at(draft, calendar, job)
 
     def _free(self, draft: Draft) -> None:
-        """The calendar that some wait by is no more: once, as none comes while the service runs."""
+        """Let all go: nothing is left that they wait by, and nobody is put off until there is."""
         if not self._freed:
             self._freed = True
             for job in list(draft.jobs.values()):
                 _let_go(draft, job)
 
+    def _take(self, draft: Draft, calendar: Calendar, plan: PlanState | None) -> None:
+        """Go by the plan in force."""
+        if plan is None or plan.waited is None:
+            self._runs = None
+            return
+        if self._runs is None or self._runs.plan is not plan or self._runs.calendar != calendar:
+            self._runs = WeekRuns(calendar, plan, plan.waited.prices, self._prices)
+            self._told = {at: told for at, told in self._told.items() if at[0] > draft.now}
+        self._runs.look(draft.now)
+
     def _look_at(self, draft: Draft, calendar: Calendar, job: JobRecord) -> None:
         most = calendar.may_wait if job.spec.may_wait_s is None else job.spec.may_wait_s
-        until, plan = job.submitted_at + most, self._plan
+        until = job.submitted_at + most
         if job.paused or job.parked or job.awaits or job.stop_requested:
+            if job.waits_until is not None:  # weighed anew, and told anew, once it goes on
+                draft.put_job(replace(job, waits_until=None))
             return
         calm = job.spec.priority == "normal" and job.deadline is None
         if until <= draft.now or not calm:
             _let_go(draft, job)
-        elif plan is None or plan.waited is None:
+        elif self._runs is None:
             self._wait_for_plan(draft, job)
+        elif (choice := self._runs.choice(job, until)) is None:
+            _let_go(draft, job)
         else:
-            self._weigh(draft, calendar, job, until, plan)
+            self._choose(draft, job, choice, self._runs)
 
     def _wait_for_plan(self, draft: Draft, job: JobRecord) -> None:
-        """For a moment, where the plan in force is of no week, or none has come since a restart."""
+        """For a moment."""
         soon = job.submitted_at + self._decider.unplanned_s
         if job.waits_until is None and draft.now < soon:
             draft.put_job(replace(job, waits_until=soon, reason=NO_WEEK))
         elif job.waits_until is not None and job.waits_until <= draft.now and not self._thinking:
             _let_go(draft, job)
 
-    def _weigh(
-        self, draft: Draft, calendar: Calendar, job: JobRecord, until: Seconds, plan: PlanState
-    ) -> None:
-        prices = {} if plan.waited is None else plan.waited.prices
-
-        def run_in(period: int) -> Run | None:
-            key = (period, job.stream, job.spec.gpus, job.urgency)
-            if key not in self._runs:
-                worths = self._worths_in(calendar, period, draft.now, plan)
-                price = prices.get(calendar.periods[period].name)
-                self._runs[key] = (
-                    None
-                    if price is None
-                    else whole_run(worths, job.stream, price, job.spec.gpus, job.urgency)
-                )
-            return self._runs[key]
-
-        found = starts(calendar, draft.now, until, run_in)
-        best = min(found[1:], key=lambda start: start.value, default=None)
-        gains = 0.0 if job.waits_until is not None else MARGIN
-        if best is None or best.value >= (1.0 - gains) * found[0].value:
+    def _choose(self, draft: Draft, job: JobRecord, choice: Choice, runs: WeekRuns) -> None:
+        """Whoever waits for a period goes on doing so as long as that gains anything."""
+        at_once, later = choice
+        gain = 0.0 if job.waits_until in runs.begin else MARGIN
+        if later.value >= (1.0 - gain) * at_once.value:
             _let_go(draft, job)
-        elif best.at != job.waits_until:
-            said = put_off(calendar, best.at, found[0].run, best.run)
-            draft.put_job(replace(job, waits_until=best.at, reason=said))
+            return
+        words = self._words(runs.calendar, job, choice)
+        if (job.waits_until, job.reason) != (later.at, words):
+            draft.put_job(replace(job, waits_until=later.at, reason=words))
 
-    def _worths_in(self, calendar: Calendar, period: int, now: Seconds, plan: PlanState) -> Worths:
-        """Worths at what GPUs will cost when it begins."""
-        if period not in self._worths:
-            coming = calendar.stretches(now, now + MOST_AHEAD_S)
-            begins = next(begin for begin, _, found in coming if found == period)
-            priced = self._prices.then(plan.workload.gpu_types, begins)
-            self._worths[period] = Worths(replace(plan.workload, gpu_types=priced))
-        return self._worths[period]
+    def _words(self, calendar: Calendar, job: JobRecord, choice: Choice) -> str:
+        """Those of before while they are about right: every plan differs a little, and thousands
+        of records would be written for it."""
+        now, then, at = choice.at_once.run, choice.later.run, (choice.later.at, kind_of(job))
+        told = self._told.get(at)
+        if told is None or _moved(told.now, now) or _moved(told.then, then):
+            told = self._told[at] = _Told(now, then, put_off(calendar, at[0], now, then))
+        return told.words
+
+
+def _moved(told: Run, found: Run) -> bool:
+    """Whether what was said of it is no longer about right."""
+    return any(
+        abs(said - now) > MARGIN * abs(said) for said, now in zip(told[1:], found[1:], strict=True)
+    )
 
 
 def _let_go(draft: Draft, job: JobRecord) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from boa.errors import BudgetTooSmall
+from boa.errors import BoaError, BudgetTooSmall
 from boa.model.calendar import Calendar
 from boa.model.workload import GpuType, Workload
 from boa.policy.boa import price_of
@@ -59,7 +59,7 @@ def of_week(workload: Workload, week: Week) -> Waited:
     usual = replace(workload, gpu_types=priced)
     try:
         found = _planned(usual, calendar)
-    except BudgetTooSmall:
+    except BoaError:  # the plan in force is made all the same
         return Waited(workload, {})
     prices = {
         one.name: price_of(one.multiplier / one.share, calendar.workload(usual, number))

@@ -114,11 +114,11 @@ def put_off(calendar: "Calendar", at: Seconds, now: "Run", then: "Run") -> str:
     """Why a job has not started, where money buys more later; `at`: from when on."""
     begins = datetime.fromtimestamp(at + calendar.origin, calendar.zone)
     name = calendar.periods[calendar.at(at)].name
-    return (
-        f"waits for {name}, from {begins:%a %Y-%m-%d %H:%M %Z} on: it takes "
-        f"{worded_s(then.seconds)} and {dollars(then.usd)} then, {worded_s(now.seconds)} and "
-        f"{dollars(now.usd)} now"
-    )
+    waits = f"waits for {name}, from {begins:%a %Y-%m-%d %H:%M %Z} on"
+    later, at_once = (f"{worded_s(run.seconds)} and {dollars(run.usd)}" for run in (then, now))
+    if later == at_once:
+        return f"{waits}: it takes {later} then as now, but others gain less by the money then"
+    return f"{waits}: it takes {later} then, {at_once} now"
 
 
 def waits_for(names: str) -> str:
