@@ -20,7 +20,7 @@ from boa.units import Seconds
 
 
 class Kind(NamedTuple):
-    """What jobs are alike in."""
+    """Jobs that are alike: to begin one is worth what it is to begin another."""
 
     stream: str
     limits: GpuLimits

@@ -41,7 +41,7 @@ class PlanAnswer:
     """Nor could it keep up if all that is uncertain turned out well."""
     trials: Trials = field(default_factory=Trials)
     waited: Waited | None = None
-    """Of the week, where one was asked about."""
+    """Outcome of waiting for other hours, where a week was asked about."""
     error: str = ""
     wall_s: float = 0.0
 

@@ -24,7 +24,7 @@ class PlanState:
     hopeless: bool = False
     """Nor could the budget keep up if all that is uncertain turned out well."""
     waited: Waited | None = None
-    """What waiting for other hours of a calendar comes to; None: nobody was to."""
+    """Outcome of waiting for other hours of a calendar; None: nobody was to."""
     units: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     """Units of progress of every epoch, by class, as they were known when it was asked for."""
 

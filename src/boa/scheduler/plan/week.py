@@ -36,7 +36,7 @@ class Week(NamedTuple):
 
 
 class Waited(NamedTuple):
-    """What waiting comes to."""
+    """Outcome of waiting for other hours."""
 
     workload: Workload
     """The jobs that begin in the period which holds."""
