@@ -141,13 +141,16 @@ def as_given(**values: Any) -> dict[str, Any]:
 
 
 def either(shapes: Mapping[type, Shape[Any]], *, expected: str = "") -> Shape[Any]:
-    """A value of one type or another, each with a shape of its own."""
+    """A value of one type or another, each with a shape of its own; 3.0 is a whole number, as in
+    JSON Schema."""
     takes = {kind: shape.take for kind, shape in shapes.items()}
     parts = list({id(shape): shape for shape in shapes.values()}.values())
     words = ", or ".join(shape.words for shape in parts)
 
     def take(value: Any) -> Any:
         take_it = takes.get(type(value))
+        if take_it is None and type(value) is float and value.is_integer():
+            take_it = takes.get(int)
         if take_it is None:
             raise Wrong(value, expected or words)
         return take_it(value)

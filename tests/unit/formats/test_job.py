@@ -112,6 +112,12 @@ def test_a_class_and_a_command_are_enough() -> None:
     assert fits(job_document(spec))
 
 
+def test_an_id_that_json_wrote_with_a_point_is_the_same_id() -> None:
+    document = {"class": "a", "run": "b", "after": [12.0, {"job": 13.0, "on": "end"}]}
+    assert fits(document)
+    assert read_job_spec(document).after == (After("12"), After("13", "end"))
+
+
 def test_a_wide_minimum_lifts_the_maximum_that_was_not_given() -> None:
     assert read_job_spec({"class": "a", "run": "b", "gpus": {"min": 100}}).gpus.max == 100
 
