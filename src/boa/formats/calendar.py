@@ -25,7 +25,7 @@ from boa.formats.shapes import (
     then,
 )
 from boa.model.calendar import DAYS, MINUTES_PER_DAY, Calendar, Period, zone_of
-from boa.units import GpuName, Seconds
+from boa.units import DAY_S, GpuName, Seconds
 
 _HOURS = re.compile(r"([01]\d|2[0-4]):([0-5]\d)-([01]\d|2[0-4]):([0-5]\d)")
 _EXPECTED = "hours such as 08:00-20:00 (or 20:00-06:00, into the next day)"
@@ -36,7 +36,7 @@ _MOMENT = (
     f"a day or time of the years {YEARS[0]} to {YEARS[-1]}, such as 2026-12-31 or 2026-12-31T18:00"
 )
 MOST_PERIODS = 20
-_LONGEST_WAIT_S = 7 * 86_400.0
+_LONGEST_WAIT_S = 7 * DAY_S
 """A week: the same hours come again."""
 
 

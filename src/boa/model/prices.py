@@ -118,3 +118,13 @@ def types_at(
         name: replace(kind, price=schedule.price(name, kind.price, at))
         for name, kind in usual.items()
     }
+
+
+def at_prices_of(
+    types: "Mapping[GpuName, GpuType]", known: "Mapping[GpuName, GpuType]"
+) -> "dict[GpuName, GpuType]":
+    """GPU types at the prices of those that are known; the others at their own."""
+    return {
+        name: replace(kind, price=known[name].price) if name in known else kind
+        for name, kind in types.items()
+    }

@@ -117,8 +117,8 @@ def set_fields(
     limits = {key: value for key, value in limits.items() if value is not None}
     fields = {"name": name, "weight": weight, "gpus": limits or None, "retries": retries}
     fields["priority"] = priority
-    bounds = {"max_time_s": max_time, "max_cost": max_cost, "deadline_s": deadline}
-    bounds["may_wait_s"] = wait
+    bounds = {"max_time_s": max_time, "max_cost": max_cost}
+    bounds |= {"deadline_s": deadline, "may_wait_s": wait}
     changes = {key: value for key, value in fields.items() if value is not None}
     changes |= {key: _changed(value) for key, value in bounds.items() if value is not None}
     if tag:

@@ -17,9 +17,9 @@ from boa.model.calendar import Calendar
 from boa.model.job_spec import GpuLimits
 from boa.policy.market.urgency import Position, to_go, within
 from boa.policy.market.worth import Worths, at_weight
-from boa.units import Seconds, Usd
+from boa.units import DAY_S, Seconds, Usd
 
-WEEK_S: Seconds = 7 * 86_400.0
+WEEK_S: Seconds = 7 * DAY_S
 """As much is looked at of a longer run: all weeks are alike."""
 
 

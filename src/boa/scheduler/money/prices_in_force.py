@@ -8,6 +8,7 @@ from boa.model.prices import (
     CONSTANT,
     Changes,
     PriceSchedule,
+    at_prices_of,
     changes_of,
     dearest,
     known_until,
@@ -54,11 +55,7 @@ class PricesInForce:
 
     def then(self, types: Mapping[GpuName, GpuType], at: Seconds) -> dict[GpuName, GpuType]:
         """These types at the prices of a moment to come, as far as they are known ahead."""
-        priced = types_at(self.schedule, self._usual, at)
-        return {
-            name: replace(kind, price=priced[name].price) if name in priced else kind
-            for name, kind in types.items()
-        }
+        return at_prices_of(types, types_at(self.schedule, self._usual, at))
 
     def coming(self, now: Seconds) -> Mapping[GpuName, Changes]:
         """Changes that are known ahead, of types that have any."""

@@ -9,6 +9,7 @@ from boa.backoff import doubled
 from boa.errors import BoaError, BudgetTooSmall
 from boa.model.budgets import Budget
 from boa.model.job import JobRecord
+from boa.model.prices import at_prices_of
 from boa.model.workload import GpuType, Workload
 from boa.policy.boa import Planned, planned_of
 from boa.scheduler.plan.calculator import (
@@ -199,12 +200,7 @@ class Planner:
     def _priced(self, workload: Workload) -> Workload:
         if self._types is None:
             return workload
-        known = self._types
-        types = {
-            name: replace(kind, price=known[name].price) if name in known else kind
-            for name, kind in workload.gpu_types.items()
-        }
-        return replace(workload, gpu_types=types)
+        return replace(workload, gpu_types=at_prices_of(workload.gpu_types, self._types))
 
     def _rights_moved(self, now: Seconds, sharing: Budget | None) -> bool:
         return not self._quiet(now) and rights_moved(self._asked.sharing, sharing)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from boa.errors import BoaError, BudgetTooSmall
 from boa.model.calendar import Calendar
+from boa.model.prices import at_prices_of
 from boa.model.workload import GpuType, Workload
 from boa.policy.boa import price_of
 from boa.solver.by_period import WeekPlan, plan_week
@@ -52,11 +53,7 @@ def of_week(workload: Workload, week: Week) -> Waited:
     calendar = week.calendar
     if len(workload.classes) * len(calendar.periods) > MOST:
         return Waited(workload, {})
-    priced = {
-        name: replace(kind, price=week.types[name].price) if name in week.types else kind
-        for name, kind in workload.gpu_types.items()
-    }
-    usual = replace(workload, gpu_types=priced)
+    usual = replace(workload, gpu_types=at_prices_of(workload.gpu_types, week.types))
     try:
         found = _planned(usual, calendar)
     except BoaError:  # the plan in force is made all the same
