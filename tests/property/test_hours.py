@@ -122,11 +122,12 @@ def test_nobody_is_planned_to_wait_whom_the_calendar_does_not_let(examples: Path
     day, _, night = PERIODS
     workload = load_workload(examples / "newtrace-t4.yaml")
     budget = 1.01 * frontier(workload).cheapest
-    periods = (replace(day, budget=budget), replace(night, budget=20 * budget))
-    for may_wait, moved in ((0.0, False), (WEEK, True)):
+    for may_wait, poor, moved in ((0.0, 1.0, False), (0.0, 0.5, False), (WEEK, 1.0, True)):
+        periods = (replace(day, budget=poor * budget), replace(night, budget=20 * budget))
         calendar = Calendar(periods=periods, may_wait=may_wait)
         found = of_week(workload, Week(calendar, workload.gpu_types, 0))
         assert (found.workload != workload) == moved
+        assert found.prices, "single jobs may wait all the same"
 
 
 def test_nobody_looks_further_ahead_than_a_week() -> None:

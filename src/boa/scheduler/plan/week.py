@@ -55,23 +55,25 @@ def of_week(workload: Workload, week: Week) -> Waited:
         return Waited(workload, {})
     usual = replace(workload, gpu_types=at_prices_of(workload.gpu_types, week.types))
     try:
-        found = _planned(usual, calendar)
+        found, allowed = _planned(usual, calendar)
     except BoaError:  # the plan in force is made all the same
         return Waited(workload, {})
     prices = {
         one.name: price_of(one.multiplier / one.share, calendar.workload(usual, number))
         for number, one in enumerate(found.periods)
     }
-    running = _running(workload, found, calendar.periods[week.period].name)
+    here = calendar.periods[week.period].name
+    running = _running(workload, found, here) if allowed else workload
     return Waited(running, prices, found.cheapest)
 
 
-def _planned(usual: Workload, calendar: Calendar) -> WeekPlan:
-    """Where a period is too poor for all who come in it, everybody is taken to wait."""
+def _planned(usual: Workload, calendar: Calendar) -> tuple[WeekPlan, bool]:
+    """And whether the calendar lets everybody wait who does in it. Where a period is too poor for
+    all who run in it then, what a dollar is worth is found as if all might."""
     try:
-        return plan_week(usual, calendar, most_wait_s=calendar.may_wait)
+        return plan_week(usual, calendar, most_wait_s=calendar.may_wait), True
     except BudgetTooSmall:
-        return plan_week(usual, calendar)
+        return plan_week(usual, calendar), False
 
 
 def _running(workload: Workload, found: WeekPlan, here: str) -> Workload:
