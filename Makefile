@@ -64,7 +64,7 @@ chromium:
 	if [ "$$(id -u)" = 0 ]; then as=; elif command -v sudo >/dev/null; then as=sudo; else \
 	  echo "make test needs Chromium: ask whoever may to run apt-get install chromium" >&2; exit 1; fi; \
 	echo "installing Chromium from the system's packages (once)"; \
-	get="$$as env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium fonts-liberation"; \
+	get="$$as env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600 install -y -qq chromium fonts-liberation"; \
 	$$get >/dev/null 2>&1 || { $$as apt-get -o APT::Sandbox::User=root update -qq; $$get >/dev/null; }
 
 kubernetes:  # a control plane and a kubelet, from Debian's source, once

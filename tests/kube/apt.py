@@ -11,6 +11,7 @@ from pathlib import Path
 RELEASE = "bookworm"
 _POLICY = Path("/usr/sbin/policy-rc.d")
 _QUIET = ["-q=2", "-o", "APT::Sandbox::User=root", "-o", "Dpkg::Use-Pty=0"]
+_QUIET += ["-o", "DPkg::Lock::Timeout=600"]  # a system may be updating itself meanwhile
 
 
 class CannotInstall(Exception):
