@@ -127,7 +127,7 @@ class Hypervisor:
                     machine.off()
         finally:
             self._server.shutdown()
-            self._thread.join(10)
+            self._thread.join(300)
             self._server.server_close()
 
     def _boot(self, id: str) -> Machine:

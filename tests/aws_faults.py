@@ -158,7 +158,7 @@ class Layer:
 
     def close(self) -> None:
         self._server.shutdown()
-        self._thread.join(10)
+        self._thread.join(300)
         self._server.server_close()
 
     def answer(self, body: bytes, headers: dict[str, str]) -> tuple[int, bytes] | None:

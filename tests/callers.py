@@ -12,7 +12,7 @@ import httpx
 from boa.server.http.limits import Limits
 from fakes import FakeService
 
-SOON_S = 60.0
+SOON_S = 300.0
 HEALTH = b"GET /api/v1/health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 
 

@@ -168,7 +168,7 @@ def save_while_saving(ranks: Ranks, say: object, home: str) -> list[Any]:
     saver, allowed = checkpointer(home, ranks), threading.Event()
 
     def held() -> dict[str, float]:
-        assert allowed.wait(60)
+        assert allowed.wait(300)
         return {"save": 1.5}
 
     def save(step: int, **more: Any) -> bool:

@@ -388,9 +388,9 @@ class FakeService:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
         try:
-            assert ready.wait(60)
+            assert ready.wait(300)
             yield url_of(listening, self.tls)
         finally:
             server.end()
-            thread.join(60)
+            thread.join(300)
         assert not thread.is_alive()

@@ -12,7 +12,7 @@ from boa.engines.processes import run_supervisor
 from boa.model.job import JobSpec
 from boa.model.runs import Launch, NodeSlots, RunEvent, RunKey
 
-DEADLINE_S = 120.0
+DEADLINE_S = 600.0
 """Only what never comes takes so long, however busy the machine is."""
 
 

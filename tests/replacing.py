@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import TypeVar
 
-PATIENCE_S = 60.0
+PATIENCE_S = 300.0
 """Only a call that hangs takes so long."""
 _T = TypeVar("_T")
 

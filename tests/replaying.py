@@ -28,7 +28,7 @@ PROFILE: dict[str, Any] = {
 }
 TOTAL = 400.0
 SPEED = 400.0
-DEADLINE_S = 120.0
+DEADLINE_S = 600.0
 
 
 class Reports:

@@ -13,7 +13,7 @@ from browser.lab import STEADY, Lab, until
 
 DESKTOP = {"width": 1440, "height": 900}
 PHONE = {"width": 390, "height": 844}
-PATIENCE_MS = 40_000.0
+PATIENCE_MS = 120_000.0
 expect.set_options(timeout=PATIENCE_MS)
 _failed = pytest.StashKey[bool]()
 

@@ -35,7 +35,7 @@ With `billing: gpu` no figure moves either that is shown: plans are made anew ev
 what a planned dollar comes to, which is measured all the time and moves every figure, is averaged
 over a year. By default whole nodes are paid for, and jobs are rescaled whenever that is worth it.
 """
-PATIENCE_S = 60.0
+PATIENCE_S = 300.0
 
 
 def _profiles(times: float) -> tuple[dict[str, ClassProfile], Mapping[str, float]]:

@@ -31,7 +31,7 @@ class Api:
             context.load_cert_chain(pair.certificate, pair.key)
         head = {"Authorization": f"Bearer {token}"} if token else {}
         self._client = httpx.Client(
-            base_url=server, verify=context, headers=head, timeout=60, trust_env=False
+            base_url=server, verify=context, headers=head, timeout=300, trust_env=False
         )
 
     def close(self) -> None:
@@ -98,7 +98,7 @@ class Api:
                 raise ApiTrouble("GET", path, answer.status_code, answer.read().decode())
             yield answer.iter_lines()
 
-    def until(self, what: str, path: str, check: Callable[[Any], Any], limit_s: float = 120) -> Any:
+    def until(self, what: str, path: str, check: Callable[[Any], Any], limit_s: float = 300) -> Any:
         """What is at `path`, once `check` is true of it; None is what is not there."""
 
         def checked() -> Any:

@@ -72,7 +72,7 @@ class Child:
                     with contextlib.suppress(OSError):
                         pipe.close()
         try:
-            self._process.wait(60)
+            self._process.wait(300)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()

@@ -8,7 +8,7 @@ _What = TypeVar("_What")
 
 
 def until(
-    what: str, check: Callable[[], _What], limit_s: float = 120, pause_s: float = 0.05
+    what: str, check: Callable[[], _What], limit_s: float = 300, pause_s: float = 0.05
 ) -> _What:
     """The first answer of `check` that is true.
 

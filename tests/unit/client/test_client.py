@@ -195,7 +195,7 @@ def test_a_log_goes_on_where_it_was_when_the_server_comes_back(
 
     def resume() -> None:
         with service.serving(port):
-            ended.wait(60)
+            ended.wait(300)
 
     ended = threading.Event()
     with later(0.8, resume):
@@ -220,7 +220,7 @@ def test_events_come_in_order_and_none_is_lost_to_a_restart(
 
     def resume() -> None:
         with service.serving(port):
-            ended.wait(60)
+            ended.wait(300)
 
     with later(0.8, resume):
         assert next(events)["number"] == 2

@@ -28,7 +28,7 @@ SETTINGS = AwsSettings(
     machines={"T4": AwsMachine(instance_types=("g4dn.12xlarge",))},
     head="10.0.0.5:6379",
 )
-PATIENCE_S = 120.0
+PATIENCE_S = 300.0
 STUBS = {
     "ray": 'printf "%s\\n" "$@" > $HERE/ray.new; mv $HERE/ray.new $HERE/ray',
     "shutdown": 'echo "$@" > $HERE/shutdown',
@@ -65,7 +65,7 @@ def metadata() -> Iterator[str]:
     thread.start()
     yield f"http://127.0.0.1:{server.server_port}"
     server.shutdown()
-    thread.join(10)
+    thread.join(300)
     server.server_close()
 
 

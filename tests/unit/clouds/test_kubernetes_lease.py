@@ -129,7 +129,7 @@ def test_a_lease_is_kept_as_soon_as_a_service_has_it(
     found = engine_and_cloud.lease(config(tmp_path), cast(Kube, kube))
     try:
         for _ in range(3):  # taken, and renewed with nobody asking for it
-            assert kube.renewed.acquire(timeout=60)
+            assert kube.renewed.acquire(timeout=300)
     finally:
         found.close()
 
@@ -139,10 +139,10 @@ def test_nothing_that_goes_wrong_ends_the_keeping() -> None:
     kube = FakeKube()
     with a_lease(kube) as mine:
         mine.take()
-        assert kube.renewed.acquire(timeout=60)
+        assert kube.renewed.acquire(timeout=300)
         kube.troubles += [RuntimeError("nobody thought of it"), KubeTrouble("away")]
         mine.keep()
-        assert kube.renewed.acquire(timeout=60)
+        assert kube.renewed.acquire(timeout=300)
 
 
 @pytest.mark.usefixtures("quick")

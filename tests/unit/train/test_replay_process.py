@@ -173,9 +173,16 @@ def test_a_server_that_is_away_costs_no_time(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # and never listens: refused
         url = f"http://127.0.0.1:{taken.getsockname()[1]}/report"
-        run = Process(tmp_path, BOA_WIDTH=2, BOA_REPORT_URL=url)
-        assert run.end() == 0
-    assert run.took < as_ever(tmp_path) + replay.TIMEOUT_S
+        waits = []
+        for attempt in range(5):  # a busy machine may hold any one of them up
+            folder = tmp_path / str(attempt)
+            folder.mkdir()
+            run = Process(folder, BOA_WIDTH=2, BOA_REPORT_URL=url)
+            assert run.end() == 0
+            waits.append(run.took - as_ever(folder))
+            if waits[-1] < replay.TIMEOUT_S:
+                return
+    raise AssertionError(f"waited {waits} s for the server")
 
 
 def test_a_server_that_never_answers_is_given_up_after_a_second(tmp_path: Path) -> None:

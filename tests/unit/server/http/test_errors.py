@@ -213,7 +213,7 @@ def read_until(connection: socket.socket, end: bytes) -> bytes:
 def test_a_body_that_says_it_is_too_large_is_refused_before_it_is_sent(
     address: tuple[str, int],
 ) -> None:
-    with socket.create_connection(address, timeout=60) as connection:
+    with socket.create_connection(address, timeout=300) as connection:
         connection.sendall(
             b"POST /api/v1/jobs HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
             b"Content-Length: 10000000000\r\n\r\n"
@@ -252,8 +252,8 @@ def test_the_client_is_told_that_its_job_is_too_large(service: FakeService) -> N
 def test_nonsense_instead_of_http_does_no_harm(
     service: FakeService, address: tuple[str, int]
 ) -> None:
-    with socket.create_connection(address, timeout=60) as connection:
+    with socket.create_connection(address, timeout=300) as connection:
         connection.sendall(b"\x16\x03\x01 this is not HTTP\r\n\r\n")
         assert b"400" in read_until(connection, b"\n")
     url = f"http://{address[0]}:{address[1]}"
-    assert httpx.get(f"{url}/api/v1/health", timeout=60.0).status_code == 200
+    assert httpx.get(f"{url}/api/v1/health", timeout=300.0).status_code == 200

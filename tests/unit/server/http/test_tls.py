@@ -77,7 +77,7 @@ def test_jobs_report_over_tls_with_the_certificate_that_they_were_given(
     service.control.reports = reports = Reports()
     sender = Sender(where, token, 0.0, ca)
     sender.offer(REPORT, prompt=True)
-    assert reports.there.wait(30)
+    assert reports.there.wait(300)
     sender.close()
     reporter = Reporter(where, token, ca)
     reporter.post(REPORT)
@@ -98,7 +98,7 @@ def test_a_sender_takes_the_next_token_from_the_answer(tmp_path: Path) -> None:
     with service.serving() as url:
         sender = Sender(f"{url}/api/v1/jobs/{job}/report", nearly_over, 0.0)
         sender.offer(REPORT, prompt=True)
-        assert reports.there.wait(30)
+        assert reports.there.wait(300)
         sender.close()
     assert nearly_over not in sender._headers["Authorization"]
 

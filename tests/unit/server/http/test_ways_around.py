@@ -51,7 +51,7 @@ def test_a_stream_ends_with_the_token_that_has_opened_it(service: FakeService) -
     asked = {**SEEN, "Accept": "text/event-stream"}
     with (
         service.serving() as url,
-        httpx.stream("GET", f"{url}/api/v1/events", headers=asked, timeout=10) as answer,
+        httpx.stream("GET", f"{url}/api/v1/events", headers=asked, timeout=300) as answer,
     ):
         lines = answer.iter_lines()
         assert next(lines).startswith(":")

@@ -302,7 +302,7 @@ def test_threads_deliver_what_is_new_and_end(posts: Posts, vault: Vault) -> None
     assert control.store.noticed[0].state == "given_up", "nobody is called so any more"
     control.settle_notices([notice(10)])
     couriers.wake()
-    assert posts.arrived.acquire(timeout=10)
+    assert posts.arrived.acquire(timeout=300)
     couriers.close()
     assert not [t for t in threading.enumerate() if t.name.startswith("boa-notify-")]
 
@@ -314,13 +314,13 @@ def test_a_target_that_hangs_keeps_no_other_waiting(posts: Posts, vault: Vault) 
 
     def send(target: NotifyTarget, notices: Sequence[Notice]) -> None:
         if target.name == "slow":
-            held.wait(30)
+            held.wait(900)
         real(target, notices)
 
     control.store.noticed = [notice(1, target="slow"), notice(2)]
     couriers = Couriers([hook(posts, name="slow"), hook(posts)], store, control, send)
     couriers.start()
-    assert posts.arrived.acquire(timeout=10)
+    assert posts.arrived.acquire(timeout=300)
     assert json.loads(posts.got[0][2])["id"] == "boa-test/2.5"
     held.set()
     couriers.close()

@@ -147,7 +147,7 @@ def test_pages_that_ask_for_the_same_time_share_one_look_at_the_ledger(
 
     def slow(since: float, until: float) -> Sequence[NodeRecord]:
         read.append(since)
-        assert go.wait(60)
+        assert go.wait(300)
         return look(since, until)
 
     monkeypatch.setattr(store, "nodes_between", slow)

@@ -87,7 +87,7 @@ def test_of_many_who_ask_at_once_one_sweep_answers_all_and_the_loop_goes_on(
 
     def slow(workload: Any, rules: Any) -> Any:
         swept.append(threading.current_thread())
-        assert let_go.wait(30)
+        assert let_go.wait(300)
         return sweep(workload, rules)
 
     monkeypatch.setattr(plan_routes, "sweep", slow)

@@ -24,7 +24,7 @@ class SlowTuner(Tuner):
 
     def choose(self, *, nodes: int, gpus: int, statistics: Statistics | None) -> Setting:
         self.by = threading.current_thread()
-        assert self.allowed.wait(60)
+        assert self.allowed.wait(300)
         if statistics is CALM:
             raise ArithmeticError("no fit")
         return Setting(128, 0)
@@ -50,7 +50,7 @@ def begun(slow: Pace, statistics: Statistics) -> SlowTuner:
 def finished(job: SlowTuner) -> None:
     (thread,) = (one for one in threading.enumerate() if one.name == "boa-tuner")
     job.allowed.set()  # from here on it may be gone at any moment
-    thread.join(60)
+    thread.join(300)
 
 
 def test_training_goes_on_while_a_batch_size_is_chosen(slow: Pace) -> None:
