@@ -52,6 +52,14 @@ class QueueAhead(TypedDict):
     """Seconds of it that a new node takes to get ready."""
 
 
+class PutOff(TypedDict):
+    """Hours that it would wait for, in which money buys more."""
+
+    until: float | None
+    """Null: there is no plan yet to tell it by."""
+    why: str
+
+
 class ProbeOffer(TypedDict):
     """A short run that would show what nobody knows of the class."""
 
@@ -104,6 +112,8 @@ class JobEstimate(OfClass):
     ways: list[EstimateWay]
     """The widths by epoch, as the plan has them."""
     before: QueueAhead | None
+    put_off: PutOff | None
+    """Where it would wait for other hours first; null: it would not."""
     probe: ProbeOffer | None
     """Where nobody knows the class."""
     priorities: list[PriorityCost]

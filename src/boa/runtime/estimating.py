@@ -10,6 +10,7 @@ from boa.model.priorities import Priority
 from boa.model.service import ServiceConfig
 from boa.model.streams import stream_of
 from boa.policy.boa import Planned
+from boa.scheduler.decide.hours import PutOff
 from boa.scheduler.learn.class_knowledge import Known
 from boa.scheduler.learn.estimates import EstimatesOfPlan
 from boa.scheduler.learn.profiler import Profiler
@@ -44,6 +45,8 @@ class JobEstimate:
     """Jobs that the ranges are taken from."""
     ways: tuple[Way, ...] = ()
     queue: Queue | None = None
+    put_off: PutOff | None = None
+    """Where it would wait for other hours first."""
     probe: Probe | None = None
     plan: int | None = None
     """Number of the plan that its widths are from; None: it would get its least."""
@@ -106,6 +109,7 @@ class Estimator:
             spread_jobs=spread.jobs,
             ways=found,
             queue=self._queue(draft, first.gpu, first.width),
+            put_off=self.scheduler.hours.foreseen(now, job),
             plan=state.number if state is not None and planned else None,
             priorities=priority_costs(memory, job.stream, spec.gpus, decider.priorities, mean),
             priority=spec.priority,

@@ -12,7 +12,7 @@ from boa.model.job import JobSpec
 from boa.policy.market.hours import Start, starts
 from boa.policy.registry import Knobs, choose
 from boa.scheduler.decide import week_runs
-from boa.scheduler.words.of_terms import NO_WEEK
+from boa.scheduler.words.of_terms import NO_WEEK, UNTOLD
 from live import BILLINGS, START, Live, asked, config, prior, profile, spec
 
 HOUR = 3600.0
@@ -23,6 +23,7 @@ CALENDAR = Calendar(periods=(DAY, Period(name="night", budget=40.0)))
 """The clock begins on a Monday at 13:46 (UTC); night begins at 20:00. Jobs come two hours before:
 the week's plan has who comes sooner run by day."""
 NIGHT = START + 22_400.0
+HURRIES: list[dict[str, Any]] = [{"deadline_s": 40 * HOUR}, {"priority": "urgent"}]
 
 
 def begun(
@@ -62,6 +63,25 @@ def test_a_job_that_may_wait_begins_when_money_buys_more(tmp_path: Path, billing
     live.close()
 
 
+def test_an_estimate_says_what_then_becomes_of_the_job(tmp_path: Path) -> None:
+    live = begun(tmp_path)
+    assert live.loop.estimate(spec("known")).put_off is None
+    for hurry in HURRIES:
+        assert live.loop.estimate(waiting(**hurry)).put_off is None
+    told = live.loop.estimate(waiting()).put_off
+    assert told is not None
+    assert (told.until, told.why) == (None, UNTOLD), "the week is planned once anybody may wait"
+    live.submit(waiting())
+    live.advance(60.0)
+    told = live.loop.estimate(waiting()).put_off
+    assert told is not None
+    job = live.submit(waiting())
+    live.advance(30.0)
+    assert (told.until, told.why) == (live.job(job).waits_until, live.job(job).reason)
+    assert live.loop.estimate(waiting(may_wait_s=600.0)).put_off is None, "night is too far away"
+    live.close()
+
+
 def test_the_calendar_says_how_long_those_wait_that_do_not_say(tmp_path: Path) -> None:
     live = begun(tmp_path, replace(CALENDAR, may_wait=12 * HOUR))
     job, at_once = live.submit(spec("known")), live.submit(spec("known", may_wait_s=0.0))
@@ -90,7 +110,7 @@ def test_a_run_that_is_longer_than_the_night_does_not_wait_for_it(tmp_path: Path
     live.close()
 
 
-@pytest.mark.parametrize("terms", [{"deadline_s": 40 * HOUR}, {"priority": "urgent"}])
+@pytest.mark.parametrize("terms", HURRIES)
 def test_who_is_in_a_hurry_does_not_wait(tmp_path: Path, terms: dict[str, object]) -> None:
     live = begun(tmp_path)
     job = live.submit(waiting(**terms))

@@ -2521,6 +2521,8 @@ export interface components {
              */
             ways: components["schemas"]["EstimateWay"][];
             before: components["schemas"]["QueueAhead"] | null;
+            /** @description Where it would wait for other hours first; null: it would not. */
+            put_off: components["schemas"]["PutOff"] | null;
             /** @description Where nobody knows the class. */
             probe: components["schemas"]["ProbeOffer"] | null;
             /**
@@ -3556,6 +3558,19 @@ export interface components {
              * @description At most.
              */
             cost_usd: number;
+        };
+        /**
+         * PutOff
+         * @description Hours that it would wait for, in which money buys more.
+         */
+        PutOff: {
+            /**
+             * Until
+             * @description Null: there is no plan yet to tell it by.
+             */
+            until: number | null;
+            /** Why */
+            why: string;
         };
         /**
          * QueueAhead
@@ -5309,6 +5324,7 @@ export type PolicyChoice = components['schemas']['PolicyChoice'];
 export type Preview = components['schemas']['Preview'];
 export type PriorityCost = components['schemas']['PriorityCost'];
 export type ProbeOffer = components['schemas']['ProbeOffer'];
+export type PutOff = components['schemas']['PutOff'];
 export type QueueAhead = components['schemas']['QueueAhead'];
 export type RetriedClass = components['schemas']['RetriedClass'];
 export type RetriedWidth = components['schemas']['RetriedWidth'];

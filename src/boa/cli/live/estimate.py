@@ -136,7 +136,9 @@ def _basis(found: "JobEstimate") -> str:
 
 
 def _before(found: "JobEstimate") -> list[str]:
-    queue = found["before"]
+    queue, put_off = found["before"], found.get("put_off")  # an older service has none
+    if put_off is not None:
+        return [f"wait  it {escape(put_off['why'])}"]
     if queue is None:
         return []
     who = f"{queue['waiting']} job{'s' if queue['waiting'] != 1 else ''}"

@@ -22,7 +22,7 @@ from boa.scheduler.plan.plan_in_force import PlanState
 from boa.scheduler.plan.planning import Planner
 from boa.scheduler.plan.week import Week
 from boa.scheduler.state import Draft
-from boa.scheduler.words.of_terms import NO_WEEK, put_off
+from boa.scheduler.words.of_terms import NO_WEEK, UNTOLD, put_off
 from boa.units import Seconds
 
 
@@ -32,6 +32,14 @@ class _Told(NamedTuple):
     now: Run
     then: Run
     words: str
+
+
+class PutOff(NamedTuple):
+    """A start that waits for other hours."""
+
+    until: Seconds | None
+    """None: there is no plan yet to tell it by."""
+    why: str
 
 
 class Hours:
@@ -69,6 +77,20 @@ class Hours:
             if new or job.waits_until is not None:
                 self._look_at(draft, calendar, job)
 
+    def foreseen(self, now: Seconds, job: JobRecord) -> PutOff | None:
+        """Hours that a job would wait for if it were submitted now; None: none."""
+        calendar = self._purse.calendar
+        until = None if calendar is None or self._freed else self._until(calendar, job)
+        if until is None or until <= now:
+            return None
+        if self._runs is None:
+            return PutOff(None, UNTOLD)
+        choice = self._runs.choice(job, until)
+        if choice is None or not _gains(choice, MARGIN):
+            return None
+        now_run, then, at = choice.at_once.run, choice.later.run, choice.later.at
+        return PutOff(at, put_off(self._runs.calendar, at, now_run, then))
+
     def _free(self, draft: Draft) -> None:
         """Let all go: nothing is left that they wait by, and nobody is put off until there is."""
         if not self._freed:
@@ -87,14 +109,12 @@ class Hours:
         self._runs.look(draft.now)
 
     def _look_at(self, draft: Draft, calendar: Calendar, job: JobRecord) -> None:
-        most = calendar.may_wait if job.spec.may_wait_s is None else job.spec.may_wait_s
-        until = job.submitted_at + most
         if job.paused or job.parked or job.awaits or job.stop_requested:
             if job.waits_until is not None:  # weighed anew, and told anew, once it goes on
                 draft.put_job(replace(job, waits_until=None))
             return
-        calm = job.spec.priority == "normal" and job.deadline is None
-        if until <= draft.now or not calm:
+        until = self._until(calendar, job)
+        if until is None or until <= draft.now:
             _let_go(draft, job)
         elif self._runs is None:
             self._wait_for_plan(draft, job)
@@ -102,6 +122,13 @@ class Hours:
             _let_go(draft, job)
         else:
             self._choose(draft, job, choice, self._runs)
+
+    def _until(self, calendar: Calendar, job: JobRecord) -> Seconds | None:
+        """The last moment that it may wait for; None: it waits for none, whatever they are."""
+        if job.spec.priority != "normal" or job.spec.deadline_s is not None:
+            return None
+        most = calendar.may_wait if job.spec.may_wait_s is None else job.spec.may_wait_s
+        return job.submitted_at + most
 
     def _wait_for_plan(self, draft: Draft, job: JobRecord) -> None:
         """For a moment."""
@@ -113,14 +140,12 @@ class Hours:
 
     def _choose(self, draft: Draft, job: JobRecord, choice: Choice, runs: WeekRuns) -> None:
         """Whoever waits for a period goes on doing so as long as that gains anything."""
-        at_once, later = choice
-        gain = 0.0 if job.waits_until in runs.begin else MARGIN
-        if later.value >= (1.0 - gain) * at_once.value:
+        if not _gains(choice, 0.0 if job.waits_until in runs.begin else MARGIN):
             _let_go(draft, job)
             return
-        words = self._words(runs.calendar, job, choice)
-        if (job.waits_until, job.reason) != (later.at, words):
-            draft.put_job(replace(job, waits_until=later.at, reason=words))
+        at, words = choice.later.at, self._words(runs.calendar, job, choice)
+        if (job.waits_until, job.reason) != (at, words):
+            draft.put_job(replace(job, waits_until=at, reason=words))
 
     def _words(self, calendar: Calendar, job: JobRecord, choice: Choice) -> str:
         """Those of before while they are about right: every plan differs a little, and thousands
@@ -130,6 +155,11 @@ class Hours:
         if told is None or _moved(told.now, now) or _moved(told.then, then):
             told = self._told[at] = _Told(now, then, put_off(calendar, at[0], now, then))
         return told.words
+
+
+def _gains(choice: Choice, part: float) -> bool:
+    """Whether beginning later saves more than this part of what it comes to."""
+    return choice.later.value < (1.0 - part) * choice.at_once.value
 
 
 def _moved(told: Run, found: Run) -> bool:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # which loads NumPy
 
 PAUSED = "paused: boa job resume goes on with it"
 NO_WEEK = "waits for a plan of the calendar's week"
+UNTOLD = "may wait for other hours: for which, nobody knows before there is a plan of the week"
 PARKED = "waits until others of its sweep have got as far"
 
 

@@ -28,6 +28,9 @@ def estimate_document(found: JobEstimate) -> answers.JobEstimate:
             "wait_s": queue.wait_s,
             "boot_s": queue.boot_s,
         },
+        "put_off": None
+        if found.put_off is None
+        else {"until": found.put_off.until, "why": found.put_off.why},
         "probe": None
         if probe is None
         else {
@@ -89,6 +92,8 @@ def _from(found: JobEstimate) -> str:
 
 def _waits(found: JobEstimate) -> str:
     queue = found.queue
+    if found.put_off is not None:
+        return f" It {found.put_off.why}."
     if queue is None:
         return ""
     who = f"{queue.waiting} jobs wait" if queue.waiting != 1 else "1 job waits"

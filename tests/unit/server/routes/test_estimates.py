@@ -9,6 +9,7 @@ from boa.client import Client
 from boa.model.job import JobSpec
 from boa.model.priorities import Priority
 from boa.runtime.estimating import JobEstimate
+from boa.scheduler.decide.hours import PutOff
 from boa.scheduler.plan.job_estimate import Probe, Range, Stage, Way
 from boa.scheduler.plan.priority_costs import PriorityCost
 from boa.scheduler.plan.queue_ahead import Queue
@@ -49,9 +50,20 @@ def test_an_estimate_has_time_cost_widths_spread_and_who_waits(service: FakeServ
     assert found["time_range"] == {"low": 6000.0, "high": 9000.0}
     assert [stage["width"] for stage in found["ways"][0]["stages"]] == [1, 4]
     assert found["before"]["jobs"] == ["3", "4"]
-    assert found["probe"] is None
+    assert (found["probe"], found["put_off"]) == (None, None)
     assert "7,200 s for $5.00" in found["words"]
     assert service.control.active == {}, "nothing is submitted"
+
+
+def test_a_job_that_would_wait_for_other_hours_says_so(run: Boa, service: FakeService) -> None:
+    why = "waits for night, from Mon 2026-11-16 20:00 CET on: it takes 1 h and $2.00 then, 2 h now"
+    service.control.estimated = replace(KNOWN, put_off=PutOff(NOW + 600.0, why))
+    found = service.ask("POST", "/api/v1/jobs/estimate", json=JOB).json()["estimate"]
+    assert found["put_off"] == {"until": NOW + 600.0, "why": why}
+    assert found["words"].endswith(f". It {why}.")
+    said = run("submit", "--class", "net", "--estimate", "true")
+    assert f"wait  it {why}" in " ".join(said.split("\n")).replace("wait it", "wait  it")
+    assert "it would start in" not in said
 
 
 def test_of_a_class_that_nobody_knows_a_probe_is_offered(service: FakeService) -> None:

@@ -2,6 +2,7 @@ import { cleanup, fireEvent, render, screen } from "@testing-library/react";
 import { afterEach, expect, test, vi } from "vitest";
 
 import { ApiError } from "../../api/client";
+import { moment } from "../../format";
 import { client } from "../../state/session";
 import { bodyOf, Estimate } from "./Estimate";
 import { known } from "./sample";
@@ -29,6 +30,7 @@ const FOUND = {
     },
   ],
   before: { waiting: 2, gpus: 6, jobs: ["3", "4"], wait_s: 600, boot_s: 0 },
+  put_off: null,
   probe: null,
   priorities: [
     {
@@ -63,6 +65,18 @@ test("an estimate shows time, cost, who waits, and the width of every epoch", as
   expect(screen.getByText("4×T4")).toBeTruthy();
   expect(asked.mock.calls[0]?.[0]).toBe("/jobs/estimate");
   expect(asked.mock.calls[0]?.[1]).toMatchObject({ total_work: 1e6, gpus: { max: 4 } });
+});
+
+test("a job that would wait for other hours says when it starts, and why", async () => {
+  const until = new Date(2026, 10, 19, 20, 0).getTime() / 1000;
+  const why = "waits for night, from Thu 2026-11-19 20:00 CET on: it takes 7,200 s then";
+  const estimate = { ...FOUND, put_off: { until, why } };
+  vi.spyOn(client, "post").mockResolvedValue({ estimate, now: 0 });
+  render(<Estimate known={known("bert")} />);
+  fireEvent.click(screen.getByRole("button", { name: "Estimate" }));
+  expect(await screen.findByText(moment(until))).toBeTruthy();
+  expect(screen.getByText(/^it waits for night, .* on: it takes 2 h then$/)).toBeTruthy();
+  expect(screen.queryByText(/jobs wait before it/)).toBeNull();
 });
 
 test("of a class that nobody knows it has the offer of a probe", async () => {

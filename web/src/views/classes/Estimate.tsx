@@ -8,7 +8,7 @@ import type {
   EstimateStage,
   JobEstimate,
 } from "../../api/types";
-import { duration, gpus, plural, usd } from "../../format";
+import { duration, gpus, moment, plural, usd } from "../../format";
 import { Card, Stat } from "../../parts/basics";
 import { linkTo } from "../../state/hooks";
 import { client } from "../../state/session";
@@ -115,14 +115,16 @@ function between(range: EstimateRange | null, worded: (value: number) => string)
   return `four of five between ${worded(range.low)} and ${worded(range.high)}`;
 }
 
-function startWords({ before }: JobEstimate): string {
+function startWords({ before, put_off: putOff }: JobEstimate): string {
+  if (putOff) return putOff.until === null ? "nobody knows" : moment(putOff.until);
   const wait = before?.wait_s ?? null;
   if (wait === null) return "nobody knows";
   return wait <= 0 ? "at once" : `in ${duration(wait)}`;
 }
 
-/** What waits before it, with a link to each of the first. */
-function Waiting({ found: { before } }: { found: JobEstimate }) {
+/** What it waits for: other hours, or those before it, with a link to each of the first. */
+function Waiting({ found: { before, put_off: putOff } }: { found: JobEstimate }) {
+  if (putOff) return `it ${inUnits(putOff.why)}`;
   if (!before || before.waiting === 0) {
     const boots = before && before.boot_s > 0;
     return boots ? `a node boots for ${duration(before.boot_s)}` : "nobody waits before it";
