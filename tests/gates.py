@@ -1,31 +1,34 @@
 """Points of a hand-over through memory where a test holds a process, to kill somebody meanwhile.
 
 A gate is shut by a file, holds the first of rank 0's processes that comes there, and lets it go on
-when the test says so. Writers are another process: `python -m gates FOLDER HOME KEEPER GENERATION`.
+when the test says so. Writers are another process: see forked_writers.py.
 """
 
 import os
-import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any, TypeVar
 
-from boa.train import checkpoints
-from boa.train.keeper import pointer
-from boa.train.keeper.client import KeeperClient
-from boa.train.torch.memory import flushing, handing
-from boa.train.torch.memory.pieces import PieceReader, PieceWriter
+from forked_writers import command as forked
 from keeping import until
 
 T = TypeVar("T")
-IN_RANKS: dict[str, tuple[Any, str, bool]] = {
-    "reserving": (KeeperClient, "reserve", False),
-    "copying": (PieceWriter, "write_data", True),
-    "keeping": (KeeperClient, "keep", True),
-    "publishing": (pointer, "written", False),
-    "published": (pointer, "written", True),
-    "loading": (PieceReader, "read_data", False),
+IN_RANKS = {
+    "reserving": ("boa.train.keeper.client:KeeperClient", "reserve", False),
+    "copying": ("boa.train.torch.memory.pieces:PieceWriter", "write_data", True),
+    "keeping": ("boa.train.keeper.client:KeeperClient", "keep", True),
+    "publishing": ("boa.train.keeper.pointer", "written", False),
+    "published": ("boa.train.keeper.pointer", "written", True),
+    "loading": ("boa.train.torch.memory.pieces:PieceReader", "read_data", False),
 }
+IN_WRITERS = {
+    "writing": ("boa.train.torch.memory.flushing", "_copy", True),
+    "naming": ("boa.train.checkpoints", "publish", False),
+    "named": ("boa.train.checkpoints", "publish", True),
+}
+"""By name of the point: who has the function (by name: tests that hold others need no torch), the
+function, and whether it is after its call or before."""
 EVERY_POINT = "BOA_EVERY_POINT"
 """Variable: whether hand-overs are interrupted at every point there is. That takes some minutes
 more, so usually it is those that differ most."""
@@ -33,14 +36,6 @@ more, so usually it is those that differ most."""
 
 def points(every: Iterable[T], usual: Iterable[T]) -> list[T]:
     return list(every if os.environ.get(EVERY_POINT) else usual)
-
-
-IN_WRITERS: dict[str, tuple[Any, str, bool]] = {
-    "writing": (flushing, "_copy", True),
-    "naming": (checkpoints, "publish", False),
-    "named": (checkpoints, "publish", True),
-}
-"""By name of the point: the function, and whether it is after its call or before."""
 
 
 class Gates:
@@ -66,8 +61,9 @@ class Gates:
 
     # The side of who is held
 
-    def stand(self, points: dict[str, tuple[Any, str, bool]]) -> None:
-        for point, (owner, name, after) in points.items():
+    def stand(self, points: dict[str, tuple[str, str, bool]]) -> None:
+        for point, (where, name, after) in points.items():
+            owner = resolve_name(where)
             setattr(owner, name, self._held(point, getattr(owner, name), after))
 
     def _held(self, point: str, function: Callable[..., Any], after: bool) -> Callable[..., Any]:
@@ -92,8 +88,11 @@ class Gates:
         until((self.folder / f"{point}.open").exists)
 
 
-def stand_in_rank(folder: Path) -> None:
-    """In rank 0, and in the writers that keepers start for it."""
+def stand_in_rank(folder: Path, writers: str) -> None:
+    """In rank 0, and in the writers that keepers start for it; `writers`: where those are asked
+    for."""
+    from boa.train.torch.memory import handing
+
     if os.environ["RANK"] != "0":
         return
     Gates(folder).stand(IN_RANKS)
@@ -101,11 +100,14 @@ def stand_in_rank(folder: Path) -> None:
 
     def gated(self: handing.Handing, generation: str) -> list[str]:
         python, _, _, *rest = command(self, generation)
-        return [python, "-m", "gates", str(folder), *rest]
+        return forked(python, writers, str(folder), *rest)
 
     handing.Handing._command = gated  # type: ignore[method-assign]
 
 
-if __name__ == "__main__":
-    Gates(Path(sys.argv[1])).stand(IN_WRITERS)
-    flushing.write_out(Path(sys.argv[2]), Path(sys.argv[3]), sys.argv[4])
+def write(folder: str, home: str, keeper: str, generation: str) -> None:
+    """What a writer does."""
+    from boa.train.torch.memory import flushing
+
+    Gates(Path(folder)).stand(IN_WRITERS)
+    flushing.write_out(Path(home), Path(keeper), generation)

@@ -1,10 +1,11 @@
 """A job of the local engine whose state goes from run to run through memory, held at gates.
 
-`python handed_over.py ROOT JOB ATTEMPT` is a service that does nothing but one run of it.
+`python handed_over.py ROOT WRITERS JOB ATTEMPT` is a service that does nothing but one run of it.
 """
 
 import json
 import os
+import select
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -26,6 +27,7 @@ from keeping import until
 
 WIDTH = 2
 GRACE_S = 600.0
+LOOK_S = 0.05
 MOST_BYTES = 24 << 20
 """Memory for all ranks of this job, and not for more."""
 HASTY = "sys.path.append(sys.argv[2]); import process; process.BREATH_S = 0.0; "
@@ -34,14 +36,14 @@ assert HASTY in BEGIN
 SCRIPT = """
 import json, os, sys, time, torch
 from pathlib import Path
-root, durable = Path(sys.argv[1]), sys.argv[2] == "durable"
+root, writers, durable = Path(sys.argv[1]), sys.argv[2], sys.argv[3] == "durable"
 if durable:
     os.environ.pop("BOA_KEEPER", None)
 import gates
 from boa.train.torch import Elastic, Stopped
 from boa.train.torch.memory import handing
-handing.LEAST_BYTES = 0
-gates.stand_in_rank(root / "gates")
+handing.LEAST_BYTES, handing.AGAIN_S = 0, 0.05
+gates.stand_in_rank(root / "gates", writers)
 run = Elastic(batch_size=4, save_every_s=1e9)
 model = run.wrap(lambda: torch.nn.Linear(300, 1000))  # each rank has something of it to leave
 optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
@@ -63,8 +65,7 @@ try:
             if (durable or run.has_memory) and not ready:
                 ready = True
                 say("ready", run.steps)
-            if ready:
-                time.sleep(0.01)  # others have something to do
+            time.sleep(0.05)  # others have something to do
 except Stopped:
     say("ended", run.steps)
     raise
@@ -74,22 +75,23 @@ except Stopped:
 class Service:
     """An engine, and the folder of its runs."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, writers: str) -> None:
+        """`writers`: of forked_writers.py."""
         keepers.BEGIN = BEGIN  # nobody takes a breath
-        self.root = root
+        self.root, self._writers = root, writers
         self.engine = LocalEngine(root / "runs", log_bytes=10**6, memory_share=0.2)
 
     def start(self, job: str, attempt: int) -> RunKey:
         key, folder = RunKey(job, attempt), self.root / job
         (folder / "gates").mkdir(parents=True, exist_ok=True)
         (folder / "script.py").write_text(SCRIPT)
-        how = "durable" if attempt == 1 else "memory"
+        told = self._writers, "durable" if attempt == 1 else "memory"
         self.engine.start(
             Launch(
                 key=key,
                 spec=JobSpec(
                     job_class="large",
-                    run=(sys.executable, str(folder / "script.py"), str(folder), how),
+                    run=(sys.executable, str(folder / "script.py"), str(folder), *told),
                     env={"PYTHONPATH": _paths(), "OMP_NUM_THREADS": "1"},
                     preload=("boa.train.torch", "torch._dynamo", "gates"),
                 ),
@@ -235,10 +237,12 @@ def _words(pid: int) -> str:
 
 
 @contextmanager
-def service_of_one_run(job: Job, root: Path) -> Iterator[tuple["Popen[str]", Callable[[], None]]]:
+def service_of_one_run(
+    job: Job, root: Path, writers: str
+) -> Iterator[tuple["Popen[str]", Callable[[], None]]]:
     """A process that does the next run of the job and nothing else; and how to have it stopped."""
     job.attempt += 1
-    words = [sys.executable, __file__, str(root), job.name, str(job.attempt)]
+    words = [sys.executable, __file__, str(root), writers, job.name, str(job.attempt)]
     env = {**os.environ, "PYTHONPATH": _paths()}
     with Popen(words, stdin=PIPE, text=True, env=env) as process:
         assert process.stdin is not None
@@ -278,17 +282,19 @@ def goes_on(job: Job, service: Service, *steps: int) -> None:
 
 
 def _paths() -> str:
-    return ":".join([str(Path(__file__).parent), *os.environ.get("PYTHONPATH", "").split(":")])
+    """Without an empty part: that is the folder of the job, and no two would share a parent."""
+    return ":".join(filter(None, [str(Path(__file__).parent), os.environ.get("PYTHONPATH")]))
 
 
 def main() -> None:
-    root, job, attempt = sys.argv[1:]
-    service = Service(Path(root))
+    root, writers, job, attempt = sys.argv[1:]
+    service = Service(Path(root), writers)
     key = service.start(job, int(attempt))
-    os.set_blocking(0, False)
-    while True:
+    asked = True
+    while asked:  # or whoever began it is gone
         service.engine.poll()
-        if sys.stdin.readline():
+        if select.select([sys.stdin], [], [], LOOK_S)[0]:
+            asked = bool(sys.stdin.readline())
             service.engine.stop(key, GRACE_S)
 
 

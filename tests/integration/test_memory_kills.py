@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from boa.train.keeper.client import listens
+from forked_writers import writers
 from gates import IN_RANKS, IN_WRITERS, Gates, points
 from handed_over import GRACE_S, Job, Service, goes_on, mentioning
 from keeping import until
@@ -21,9 +22,10 @@ LEAVING = [point for point in IN_RANKS if point != "loading"]
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """One for all jobs: its warm parent has imported torch."""
-    service = Service(tmp_path_factory.mktemp("service"))
-    yield service
-    service.close()
+    with writers() as asked:
+        service = Service(tmp_path_factory.mktemp("service"), asked)
+        yield service
+        service.close()
 
 
 @pytest.mark.slow
