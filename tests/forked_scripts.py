@@ -14,7 +14,12 @@ import sys
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
+
+# the end of a script, but for taking apart what was imported: longer than all that these scripts do
+from boa.engines.processes.forked_worker import _ended as ended
+from boa.engines.processes.forked_worker import _finish as finish
 
 HERE = Path(__file__).resolve()
 MOST = 2**17
@@ -70,9 +75,15 @@ class Forked:
 class Script:
     """The process that has imported a script; its forks are children of children of its own."""
 
-    def __init__(self, module: str) -> None:
+    def __init__(self, module: str, base: "Script | None" = None) -> None:
+        """`base`: one whose imports it begins with, as a fork of that process."""
         self._here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._process: subprocess.Popen[bytes] | None = None
         with there:
+            if base is not None:
+                request = json.dumps([module, None]).encode()
+                socket.send_fds(base._here, [request], [there.fileno()])
+                return
             self._process = subprocess.Popen(
                 [sys.executable, str(HERE), module, str(there.fileno())],
                 pass_fds=[there.fileno()],
@@ -85,7 +96,8 @@ class Script:
 
     def close(self) -> None:
         self._here.close()
-        self._process.wait()
+        if self._process is not None:
+            self._process.wait()
 
 
 def main(module: str, link: socket.socket) -> None:
@@ -98,14 +110,15 @@ def main(module: str, link: socket.socket) -> None:
             return
         if os.fork() == 0:
             link.close()
-            if _watched(ends):
-                return
             arguments, environment = json.loads(message)
+            if environment is None:
+                finish(ended(partial(main, arguments, socket.socket(fileno=ends[0]))))
+            if _watched(ends):
+                os._exit(0)
             sys.argv = [f"{module}.py", *arguments]
             os.environ.clear()
             os.environ.update(environment)
-            script.main()
-            return
+            finish(ended(script.main))
         for end in ends:
             os.close(end)
         _reap()

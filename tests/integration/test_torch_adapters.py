@@ -26,18 +26,19 @@ LIBRARIES = ["accelerate", "lightning", "transformers"]
 
 
 class Libraries:
-    """Their scripts, each imported once, when it is first asked for."""
+    """Their scripts, each imported once, when it is first asked for; and torch once for all."""
 
     def __init__(self) -> None:
+        self._torch = Script("adapted")
         self._scripts: dict[str, Script] = {}
 
     def script(self, library: str) -> Script:
         if library not in self._scripts:
-            self._scripts[library] = Script(f"adapted_{library}")
+            self._scripts[library] = Script(f"adapted_{library}", self._torch)
         return self._scripts[library]
 
     def close(self) -> None:
-        for script in self._scripts.values():
+        for script in (*self._scripts.values(), self._torch):
             script.close()
 
 
