@@ -14,11 +14,12 @@ from keeping import until
 OURS = {"PYTHONPATH": str(Path(boa.__file__).parents[1])}
 """The code that is tested, wherever another is installed."""
 SCRIPT = """
-import json, sys, torch
+import json, sys, time, torch
 from boa.train.torch import Elastic, Stopped
 from boa.train.torch.memory import handing
 
 told, how = sys.argv[1:]
+handing.AGAIN_S = 0.1
 if how == "unwritten":
     handing.WRITER = "no_such_module"
 run = Elastic(batch_size=4, save_every_s=1e9)
@@ -41,6 +42,7 @@ try:
             if not ready and (run.has_memory or how == "disk"):
                 ready = True
                 say(ready=run.steps)
+            time.sleep(0.1)  # others have something to do
 except Stopped:
     say(ended=state())
     raise
