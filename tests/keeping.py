@@ -13,6 +13,8 @@ from boa.train.keeper.client import listens
 
 WAIT_S = 600.0
 """Only what never comes takes so long, however busy the machine is."""
+SELDOM_S = 0.1
+"""What is waited for long is looked for as seldom: who looks takes a processor, too."""
 HERE = "127.0.0.1"
 
 
@@ -39,7 +41,8 @@ def kill(process: "subprocess.Popen[bytes]") -> None:
 
 def until(so: Callable[[], object]) -> None:
     """Wait for a state; the limit is for what never comes."""
-    end = time.monotonic() + WAIT_S
+    end, pause_s = time.monotonic() + WAIT_S, 0.01
     while not so():
         assert time.monotonic() < end, "it never came to be"
-        time.sleep(0.01)
+        time.sleep(pause_s)
+        pause_s = min(pause_s * 1.2, SELDOM_S)
