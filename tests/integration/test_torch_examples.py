@@ -64,18 +64,14 @@ def service(folder: Path, name: str) -> Iterator[tuple[OwnService, Client]]:
 
 
 def watched(client: Client, job_id: str) -> tuple[dict[str, Any], list[int]]:
-    """The job when it has ended, and the widths that it ran at."""
-    widths: list[int] = []
+    """The job when it has ended, and the widths that it was started at."""
     deadline = time.monotonic() + PATIENCE_S
-    while time.monotonic() < deadline:
-        job = client.job(job_id)
-        width = job["width"]
-        if job["state"] == "running" and width and (not widths or widths[-1] != width):
-            widths.append(width)
-        if job["state"] in ENDED:
-            return dict(job), widths
-        time.sleep(0.05)
-    raise AssertionError(f"not within {PATIENCE_S:g} s: {job}")
+    while (job := client.job(job_id))["state"] not in ENDED:
+        assert time.monotonic() < deadline, f"not within {PATIENCE_S:g} s: {job}"
+        time.sleep(0.2)
+    starts = ("started", "rescaled", "restarted")
+    events = client.history(job=job_id, limit=1000)
+    return dict(job), [event["data"]["width"] for event in events if event["kind"] in starts]
 
 
 @pytest.mark.slow
